@@ -1,0 +1,54 @@
+# One virtual environment for everything; it is made again where what it is made from has changed.
+#   make demo      trains a model that reads dates in twenty languages, and draws what it attends to
+#   make test      all tests
+#   make check     what has to hold before a change goes in: lint, types, tests, coverage, documentation
+
+PYTHON ?= python3
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+READY := .venv/ready
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test quick check lint types coverage docs bench
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version.split()[0]; sys.exit(sys.version_info < (3, 11) and f"Saccade needs Python 3.11 or newer, {sys.executable} is {v}: try make PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install --quiet -c constraints.txt -e '.[all]'
+	@touch $@
+
+# What the demo shows is what anyone can type. The run is kept: the next time it is shown as it is, or continued.
+RUN ?= runs/demo
+DATES := docs/dates.txt
+demo: $(READY)
+	saccade train translate --data dates --model rnnsearch --run $(RUN) --seed 1
+	saccade eval $(RUN) --split test
+	saccade predict $(RUN) --input $(DATES) | paste $(DATES) -
+	saccade look $(RUN) --input $(DATES) --output $(RUN)/pictures
+
+test: $(READY)
+	python -m pytest
+
+quick: $(READY)
+	python -m pytest -m "not slow"
+
+check: lint types coverage docs
+
+lint: $(READY)
+	ruff check .
+
+types: $(READY)
+	mypy
+
+coverage: $(READY)
+	python -m pytest --cov --cov-report=term
+
+docs: $(READY)
+	mkdocs build --strict --quiet
+
+bench: $(READY)
+	for script in benchmarks/*.py; do python "$$script" || exit 1; done

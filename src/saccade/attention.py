@@ -1,0 +1,176 @@
+"""`attend`, the one operation, and `explain`, what it would do: validate, choose a backend, run it."""
+
+from typing import Any, overload
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from saccade import normalizers, reads, scores
+from saccade.auxiliary import AuxOutput, AuxRequest
+from saccade.backends.choose import Plan, choose, plan
+from saccade.biases import Factor
+from saccade.call import Call
+from saccade.masks import Mask
+from saccade.validate import checked_call
+
+_SCORE, _NORMALIZER, _READ = scores.ScaledDot(), normalizers.Softmax(), reads.Soft()
+
+
+@overload
+def attend(
+    query: Float[Tensor, "*#batch q_len q_dim"],
+    key: Float[Tensor, "*#batch k_len k_dim"],
+    value: Float[Tensor, "*#batch k_len v_dim"],
+    *,
+    score: scores.Score | scores.ScoreFunction = ...,
+    mask: Mask | Tensor | None = ...,
+    bias: Factor | Tensor | None = ...,
+    gate: Factor | Tensor | None = ...,
+    normalizer: normalizers.Normalizer | normalizers.NormalizerFunction = ...,
+    read: reads.Read = ...,
+    dropout_p: float = ...,
+    aux: None = ...,
+    backend: str = ...,
+) -> Tensor: ...
+
+
+@overload
+def attend(
+    query: Float[Tensor, "*#batch q_len q_dim"],
+    key: Float[Tensor, "*#batch k_len k_dim"],
+    value: Float[Tensor, "*#batch k_len v_dim"],
+    *,
+    score: scores.Score | scores.ScoreFunction = ...,
+    mask: Mask | Tensor | None = ...,
+    bias: Factor | Tensor | None = ...,
+    gate: Factor | Tensor | None = ...,
+    normalizer: normalizers.Normalizer | normalizers.NormalizerFunction = ...,
+    read: reads.Read = ...,
+    dropout_p: float = ...,
+    aux: AuxRequest,
+    backend: str = ...,
+) -> tuple[Tensor, AuxOutput]: ...
+
+
+def attend(
+    query: Float[Tensor, "*#batch q_len q_dim"],
+    key: Float[Tensor, "*#batch k_len k_dim"],
+    value: Float[Tensor, "*#batch k_len v_dim"],
+    *,
+    score: scores.Score | scores.ScoreFunction = _SCORE,
+    mask: Mask | Tensor | None = None,
+    bias: Factor | Tensor | None = None,
+    gate: Factor | Tensor | None = None,
+    normalizer: normalizers.Normalizer | normalizers.NormalizerFunction = _NORMALIZER,
+    read: reads.Read = _READ,
+    dropout_p: float = 0.0,
+    aux: AuxRequest | None = None,
+    backend: str = "auto",
+) -> Tensor | tuple[Tensor, AuxOutput]:
+    """Attention: any score, any normalizer, soft or hard, with the same meaning on every backend.
+
+        scores  = score(query, key) + bias         # (..., Lq, Lk)
+        weights = normalizer(scores, mask) * gate  # 0 exactly where the mask forbids
+        output  = read(weights, value)             # (..., Lq, Dv)
+
+    A row with nothing allowed gives zeros; a key that no query may attend to influences nothing, NaN included.
+
+    Args:
+        query: `(..., Lq, Dq)`. Leading dimensions of all three broadcast: grouped queries are `(B, Hkv, G, Lq, D)` against
+            keys `(B, Hkv, 1, Lk, D)`.
+        key: `(..., Lk, Dk)`, the dtype and device of query.
+        value: `(..., Lk, Dv)`, likewise.
+        score: one of `saccade.scores`, or any callable `(query, key) -> (..., Lq, Lk)` whose row i uses query row i alone.
+        mask: boolean, True may attend: one of `saccade.masks` or a tensor that broadcasts to `(..., Lq, Lk)`.
+        bias: float, added to the scores: one of `saccade.biases` or a tensor that broadcasts to `(..., Lq, Lk)`; −inf forbids.
+        gate: float, multiplied into the weights: a tensor, or one of `saccade.biases` through its exponential.
+        normalizer: one of `saccade.normalizers`, or any callable `(scores, mask) -> weights`.
+        read: one of `saccade.reads`.
+        dropout_p: probability of dropping a weight, from 0 to 1; the rest is scaled by 1 / (1 − p).
+        aux: an `AuxRequest` for the weights or their statistics.
+        backend: "auto", or the name of one, which then serves the call or says why it cannot.
+
+    Returns:
+        The output `(..., Lq, Dv)` in the dtype of query; with aux a pair of it and an `AuxOutput`.
+
+    Raises:
+        ShapeError: shapes that do not fit.
+        ArgumentError: values or kinds that mean nothing here, a statistic that is undefined.
+        UnsupportedBackend: the backend named cannot serve the call.
+
+    Bahdanau, Cho, Bengio 2015; Luong, Pham, Manning 2015; Vaswani et al. 2017, equation 1.
+
+    >>> import torch
+    >>> from saccade import attend, normalizers, scores
+    >>> query, key, value = torch.randn(2, 5, 8), torch.randn(2, 7, 8), torch.randn(2, 7, 3)
+    >>> attend(query, key, value, score=scores.Cosine(beta=4.0), normalizer=normalizers.Sparsemax()).shape
+    torch.Size([2, 5, 3])
+    """
+    if isinstance(query, Tensor) and torch.is_autocast_enabled(query.device.type):
+        query, key, value, score = autocast(query, key, value, score)
+    call = checked_call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux)
+    output, found = run(call, backend)
+    return output if aux is None else (output, found)
+
+
+def explain(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    score: scores.Score | scores.ScoreFunction = _SCORE,
+    mask: Mask | Tensor | None = None,
+    bias: Factor | Tensor | None = None,
+    gate: Factor | Tensor | None = None,
+    normalizer: normalizers.Normalizer | normalizers.NormalizerFunction = _NORMALIZER,
+    read: reads.Read = _READ,
+    dropout_p: float = 0.0,
+    aux: AuxRequest | None = None,
+    backend: str = "auto",
+) -> Plan:
+    """What `attend` would do with the same arguments, and why each other backend was passed over. Nothing is run.
+
+    Args: as for `attend`.
+
+    Returns:
+        A `Plan`: backend, why, peak_bytes, terms; it prints readably.
+
+    Raises:
+        As `attend`.
+
+    >>> import torch
+    >>> from saccade import explain
+    >>> x = torch.randn(2, 5, 8)
+    >>> explain(x, x, x).backend
+    'sdpa'
+    """
+    if isinstance(query, Tensor) and torch.is_autocast_enabled(query.device.type):
+        query, key, value, score = autocast(query, key, value, score)
+    return plan(checked_call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux), backend)
+
+
+def run(call: Call, backend: str = "auto") -> tuple[Tensor, AuxOutput]:
+    """A valid call on the backend that serves it."""
+    chosen = choose(call, backend)
+    if call.dropout_p > 0 or not call.soft():
+        call = call.with_randomness()
+    if call.built_in and torch.is_autocast_enabled(call.query.device.type):
+        with torch.autocast(call.query.device.type, enabled=False):
+            result: tuple[Tensor, AuxOutput] = chosen.run(call)
+    else:
+        result = chosen.run(call)
+    return result
+
+
+def autocast(query: Tensor, *others: Any) -> tuple[Any, ...]:
+    """Tensors and the score's own as torch's scaled_dot_product_attention takes them: all but float64 in the autocast dtype."""
+    dtype = torch.get_autocast_dtype(query.device.type)
+
+    def cast(tensor: Tensor, axes: object = None) -> Tensor:
+        return tensor.to(dtype) if tensor.is_floating_point() and tensor.dtype != torch.float64 else tensor
+
+    return tuple(
+        cast(thing) if isinstance(thing, Tensor) else thing.map(cast) if isinstance(thing, scores.Score) else thing
+        for thing in (query, *others)
+    )

@@ -1,0 +1,104 @@
+"""What may be asked for beside the output: the weights, or their statistics in linear memory."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade.errors import ArgumentError
+from saccade.structure import Definition, registered
+
+
+@registered
+@dataclass(frozen=True)
+class AuxRequest(Definition):
+    """What `attend` is to return beside the output (the convention of torch's flex_attention).
+
+    Args:
+        weights: the weights themselves, `(..., Lq, Lk)`: the one thing that takes quadratic memory.
+        lse: logsumexp of (scores + bias) / temperature over allowed keys; Softmax only.
+        index: the key that a hard read took.
+        log_prob: the log-probability of a Sample's draw.
+        entropy: of each row of weights, in nats; normalizers whose rows sum to one, without a gate.
+        top: how many of the largest weights of each row.
+        received: the weights summed over queries.
+
+    Raises:
+        ArgumentError: top below 0.
+
+    >>> AuxRequest(lse=True).lse
+    True
+    """
+
+    weights: bool = False
+    lse: bool = False
+    index: bool = False
+    log_prob: bool = False
+    entropy: bool = False
+    top: int = 0
+    received: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.top, bool) or not isinstance(self.top, int) or self.top < 0:
+            raise ArgumentError(f"top: expected an int of at least 0, got {self.top!r}")
+
+    def names(self) -> list[str]:
+        """The fields that are asked for, in their order."""
+        return [name for name in AUX_FIELDS if getattr(self, name)]
+
+
+AUX_FIELDS = ("weights", "lse", "index", "log_prob", "entropy", "top", "received")
+
+
+@dataclass(frozen=True)
+class AuxOutput:
+    """What was asked for by an `AuxRequest`; everything else is None. A pytree of the tensors that are there.
+
+    Statistics of half types are float32. All but `index` (and top's indices) are differentiable where the mathematics is.
+
+    Args:
+        weights: `(..., Lq, Lk)`, after the gate, before dropout and read; the output is computed from this very tensor.
+        lse: `(..., Lq)`, natural log, before gate and dropout; −inf for an empty row.
+        index: `(..., Lq)`, int64; −1 for an empty row.
+        log_prob: `(..., Lq)`; 0 for an empty row.
+        entropy: `(..., Lq)`, nats; 0 for an empty row.
+        top: (values, indices), each `(..., Lq, min(top, Lk))`, falling; index −1 where the weight is 0.
+        received: `(..., Lk)`.
+
+    >>> AuxOutput().weights is None
+    True
+    """
+
+    weights: Tensor | None = None
+    lse: Tensor | None = None
+    index: Tensor | None = None
+    log_prob: Tensor | None = None
+    entropy: Tensor | None = None
+    top: tuple[Tensor, Tensor] | None = None
+    received: Tensor | None = None
+
+
+def _flatten(aux: AuxOutput) -> tuple[list[Any], tuple[str, ...]]:
+    names = tuple(name for name in AUX_FIELDS if getattr(aux, name) is not None)
+    return [getattr(aux, name) for name in names], names
+
+
+def _unflatten(values: Any, names: tuple[str, ...]) -> AuxOutput:
+    return AuxOutput(**dict(zip(names, values, strict=True)))
+
+
+def _flatten_with_keys(aux: AuxOutput) -> tuple[list[Any], tuple[str, ...]]:
+    values, names = _flatten(aux)
+    return [(torch.utils._pytree.GetAttrKey(name), value) for name, value in zip(names, values, strict=True)], names
+
+
+torch.utils._pytree.register_pytree_node(
+    AuxOutput,
+    _flatten,
+    _unflatten,
+    serialized_type_name="saccade.AuxOutput",
+    to_dumpable_context=list,
+    from_dumpable_context=tuple,
+    flatten_with_keys_fn=_flatten_with_keys,
+)

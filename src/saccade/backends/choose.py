@@ -1,0 +1,119 @@
+"""Which backend serves a call: the one place where that is decided, and where the reasons are kept.
+
+A backend is a module with `unsupported(call) -> str | None`, `peak_bytes(call) -> int` and `run(call) -> (output, aux)`.
+A new one is a line in `BACKENDS` and, where `auto` should consider it, a line in `choose`.
+"""
+
+from dataclasses import dataclass
+from types import ModuleType
+
+from saccade.backends import chunked, reference, sdpa
+from saccade.call import Call, opaque
+from saccade.errors import ArgumentError, UnsupportedBackend
+from saccade.numerics import tracing
+from saccade.scores import Additive
+
+BACKENDS: dict[str, ModuleType] = {"sdpa": sdpa, "chunked": chunked, "reference": reference}
+
+ABSENT = {
+    "cpu": "this version of Saccade has no Numba kernels",
+    "flex": "this version of Saccade does not call torch's flex_attention, which needs CUDA",
+    "triton": "this version of Saccade has no Triton kernels, which need CUDA",
+}
+"""Names that the design reserves, and why they serve nothing yet."""
+
+SMALL = 8 << 20
+"""Bytes up to which `auto` lays the weights out: below it the plain formula is faster than blocks."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `attend` would do with a call, and why; prints readably.
+
+    Args:
+        backend: the one that would run.
+        why: for each other backend, the reason it was passed over.
+        peak_bytes: about how much it would allocate beside inputs and output, in bytes.
+        terms: how many query-key-feature terms the scores take.
+
+    >>> print(Plan("sdpa", {"chunked": "slower here"}, 0, 4096))
+    backend     sdpa
+    terms       4,096
+    peak bytes  0
+    not chunked: slower here
+    """
+
+    backend: str
+    why: dict[str, str]
+    peak_bytes: int
+    terms: int
+
+    def __str__(self) -> str:
+        head = [f"backend     {self.backend}", f"terms       {self.terms:,}", f"peak bytes  {self.peak_bytes:,}"]
+        return "\n".join(head + [f"not {name}: {reason}" for name, reason in self.why.items()])
+
+
+def named(backend: str) -> ModuleType:
+    """The backend of that name.
+
+    Raises:
+        UnsupportedBackend: the name is reserved, but nothing serves it here.
+        ArgumentError: nobody knows the name.
+    """
+    if backend in BACKENDS:
+        return BACKENDS[backend]
+    if backend in ABSENT:
+        raise UnsupportedBackend(f"backend={backend!r}: {ABSENT[backend]}; take 'auto' or one of {', '.join(BACKENDS)}")
+    known = ", ".join(repr(name) for name in ("auto", *BACKENDS))
+    raise ArgumentError(f"backend: expected one of {known}, got {backend!r}")
+
+
+def choose(call: Call, backend: str = "auto") -> ModuleType:
+    """The backend that serves the call: the one that is named, or for "auto" the best that can.
+
+    Raises:
+        UnsupportedBackend: a named backend cannot serve the call, with the reason. It never falls back.
+        ArgumentError: an unknown name.
+    """
+    if backend == "auto":
+        return BACKENDS[decide(call)]
+    module = named(backend)
+    reason = module.unsupported(call)
+    if reason is not None:
+        raise UnsupportedBackend(f"backend={backend!r}: {reason}; take backend='auto'")
+    return module
+
+
+def decide(call: Call) -> str:
+    """The name that "auto" means: torch's kernels, else the plain formula where it is small, else blocks."""
+    if sdpa.unsupported(call) is None and sdpa.unwise(call) is None:
+        return "sdpa"
+    if tracing():  # sizes are symbols: the choice must not depend on them
+        return "chunked" if opaque(call) else "reference"
+    if not isinstance(call.score, Additive) and reference.peak_bytes(call) <= SMALL:
+        return "reference"
+    return "chunked"
+
+
+def plan(call: Call, backend: str = "auto") -> Plan:
+    """The `Plan` of a call: what `choose` decides, with the reason against each other backend."""
+    chosen = choose(call, backend)
+    name = next(name for name, module in BACKENDS.items() if module is chosen)
+    why = {other: reason(call, other, name) for other in BACKENDS if other != name}
+    features = call.query.shape[-1]
+    terms = call.query.shape[-2] * call.key.shape[-2] * features
+    for size in call.batch:
+        terms *= size
+    return Plan(name, {**why, **ABSENT}, chosen.peak_bytes(call), terms)
+
+
+def reason(call: Call, other: str, chosen: str) -> str:
+    """Why `other` was passed over for `chosen`."""
+    refusal = BACKENDS[other].unsupported(call) or (sdpa.unwise(call) if other == "sdpa" else None)
+    if refusal is not None:
+        return str(refusal)
+    if other == "reference":
+        return f"it lays the weights out, about {reference.peak_bytes(call):,} bytes, and is slower"
+    if other == "chunked":
+        return f"{chosen} is faster here" if chosen == "sdpa" else f"for a call this small ({reference.peak_bytes(call):,} bytes) the plain formula is faster"
+    return "another backend was asked for by name"

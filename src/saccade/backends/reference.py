@@ -1,0 +1,218 @@
+"""The definition of attention, readable, in plain PyTorch: the specification that every other backend is held against.
+
+It serves everything, on any device, to any derivative, and lays the weights out in memory.
+"""
+
+import functools
+import math
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from saccade.auxiliary import AuxOutput
+from saccade.call import Call, rows
+from saccade.errors import ShapeError
+from saccade.normalizers import Normalizer, Softmax
+from saccade.numerics import tracing, transforming, wide
+from saccade.reads import largest
+from saccade.scores import Additive, Score
+from saccade.structure import Grid
+
+
+def unsupported(call: Call) -> str | None:
+    """Why this backend cannot serve the call: it always can."""
+    return None
+
+
+def peak_bytes(call: Call) -> int:
+    """What it allocates beside inputs and output: scores, weights and their gradients."""
+    size = 8 if call.query.dtype == torch.float64 else 4
+    pairs = size * call.query.shape[-2] * call.key.shape[-2] * math.prod(call.batch)
+    features = call.query.shape[-1] if isinstance(call.score, Additive) else 1
+    return pairs * max(features, 3)
+
+
+def run(call: Call) -> tuple[Tensor, AuxOutput]:
+    """Output and statistics by the definition."""
+    if untrusted(call):
+        call = cleaned(call)
+    return attention(call, call.grid())
+
+
+def attention(call: Call, grid: Grid) -> tuple[Tensor, AuxOutput]:
+    """The definition over one block of queries."""
+    weights, allowed, lse = weigh(call, grid)
+    return read(call, weights, allowed, lse)
+
+
+def weigh(call: Call, grid: Grid) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Weights `(..., rows, Lk)` after the gate, which keys are allowed, and lse where it is asked for."""
+    scores = compared(call, grid)
+    allowed = call.mask.dense(grid) if call.mask is not None else None
+    if call.bias is not None:
+        scores, allowed = biased(scores, call.bias.values(grid, scores.dtype), allowed)
+    if not isinstance(call.score, Score):
+        allowed = both(allowed, scores.detach() != -torch.inf)
+    shape = (*call.batch, grid.rows, grid.k_len)
+    scores = scores.expand(shape)
+    allowed = allowed.expand(shape) if allowed is not None else None
+    weights = call.normalizer(scores, allowed)
+    if not isinstance(call.normalizer, Normalizer):
+        weights = checked(weights, shape, "normalizer")
+        weights = weights if allowed is None else weights.masked_fill(~allowed, 0.0)
+    lse = call.normalizer.log_partition(scores, allowed) if call.aux.lse and isinstance(call.normalizer, Softmax) else None
+    if call.gate is not None:
+        gate = call.gate.factor(grid, weights.dtype)
+        weights = weights * (gate if allowed is None else gate.expand(shape).masked_fill(~allowed, 0.0))
+    return weights, allowed, lse
+
+
+def compared(call: Call, grid: Grid) -> Tensor:
+    """The scores; half types are compared in float32."""
+    query, key = call.query, call.key
+    if isinstance(call.score, Score):
+        return call.score(wide(query), wide(key))
+    batch = tuple(torch.broadcast_shapes(query.shape[:-2], key.shape[:-2]))
+    return checked(wide(call.score(query, key)), (*batch, grid.rows, grid.k_len), "score")
+
+
+def checked(result: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
+    """Raises `ShapeError` unless what a user's callable returned is, or broadcasts to, the shape that was due."""
+    if isinstance(result, Tensor) and result.shape[-2:] == shape[-2:] and result.ndim <= len(shape):
+        return result
+    got = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
+    raise ShapeError(
+        f"{name}: expected the callable to return (..., Lq, Lk) = {shape}, got {got}; it is called with blocks of queries, "
+        "so row i may use query row i and all keys, and nothing of its own that has the queries' length"
+    )
+
+
+def biased(scores: Tensor, bias: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """scores + bias; where the bias is −inf nothing is allowed any more, and forbidden entries are not even read."""
+    allowed = both(allowed, bias.detach() != -torch.inf)
+    shape = torch.broadcast_shapes(bias.shape, allowed.shape)
+    return scores + bias.expand(shape).masked_fill(~allowed.expand(shape), 0.0), allowed
+
+
+def both(first: Tensor | None, second: Tensor) -> Tensor:
+    """first & second, None being all True."""
+    return second if first is None else first & second
+
+
+def read(call: Call, weights: Tensor, allowed: Tensor | None, lse: Tensor | None) -> tuple[Tensor, AuxOutput]:
+    """Output and statistics from the weights."""
+    request, dropped = call.aux, dropout(call, weights)
+    index = call.read.index(dropped, allowed) if call.read.chooses else None
+    value = wide(call.value)
+    output = call.read(dropped, value, allowed, index).to(call.value.dtype)
+    return output, AuxOutput(
+        weights=weights if request.weights else None,
+        lse=lse if request.lse else None,
+        index=index if request.index else None,
+        log_prob=log_probability(dropped, index) if request.log_prob and index is not None else None,
+        entropy=entropy(weights) if request.entropy else None,
+        top=top(weights, request.top, allowed) if request.top else None,
+        received=weights.sum(-2) if request.received else None,
+    )
+
+
+def log_probability(weights: Tensor, index: Tensor) -> Tensor:
+    """log (w_index / Σ w), and 0 for an empty row."""
+    if not weights.shape[-1]:
+        return weights.new_zeros(index.shape)
+    empty = index < 0
+    picked = weights.gather(-1, index.clamp(min=0)[..., None])[..., 0]
+    return (picked.masked_fill(empty, 1.0).log() - weights.sum(-1).masked_fill(empty, 1.0).log()).masked_fill(empty, 0.0)
+
+
+def entropy(weights: Tensor) -> Tensor:
+    """−Σ w log w in nats, 0 log 0 = 0 with derivative 0."""
+    zero = weights <= 0
+    return -(weights * weights.masked_fill(zero, 1.0).log()).sum(-1)
+
+
+def top(weights: Tensor, count: int, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
+    """The largest weights and their indices; −1 where the weight is 0."""
+    values, indices = largest(weights, count, allowed)
+    return values, indices.masked_fill(values.detach() == 0, -1)
+
+
+def dropout(call: Call, weights: Tensor) -> Tensor:
+    """weights / (1 − p) with probability 1 − p, else 0: decided by the row's noise and the key's position alone.
+
+    A hash and no generator, so that every backend, every block and the backward pass see the same mask.
+    """
+    if call.noise is None or call.dropout_p == 0:
+        return weights
+    if call.dropout_p == 1:
+        return weights * 0.0
+    position = torch.arange(weights.shape[-1], device=weights.device)
+    bits = call.noise[..., None] ^ ((position * 0x5BD1E995) & 0xFFFFFFFF)
+    for multiplier in (0x7FEB352D, 0x45D9F3B5):
+        bits = ((bits ^ (bits >> 16)) * multiplier) & 0xFFFFFFFF
+    bits = bits ^ (bits >> 15)
+    keep = bits >= int(call.dropout_p * (1 << 32))
+    return weights * keep.to(weights.dtype) / (1 - call.dropout_p)
+
+
+def untrusted(call: Call) -> bool:
+    """Whether forbidden keys or queries may hold NaN or infinities, which 0 · NaN would let through.
+
+    Looked up by one reduction an input where values may be looked at (eagerly on a CPU); assumed elsewhere.
+    """
+    if call.mask is None and call.bias is None:
+        return False
+    if isinstance(call.score, Score) and call.score.mixes_keys:
+        return True
+    if tracing() or transforming() or not call.query.device.type == "cpu":
+        return True
+    total = call.query.detach().sum() + call.key.detach().sum() + call.value.detach().sum()
+    return not bool(torch.isfinite(total))
+
+
+def cleaned(call: Call) -> Call:
+    """The call with zeros in keys, values and queries that take part in nothing: what they hold influences nothing."""
+    keys, queries = participants(call)
+    return replace(
+        call,
+        query=call.query.masked_fill(~shared(queries, call.query)[..., None], 0.0),
+        key=call.key.masked_fill(~shared(keys, call.key)[..., None], 0.0),
+        value=call.value.masked_fill(~shared(keys, call.value)[..., None], 0.0),
+        cache=None,
+    )
+
+
+def participants(call: Call, budget: int = 1 << 22) -> tuple[Tensor, Tensor]:
+    """Which keys `(..., Lk)` some query may attend to, and which queries `(..., Lq)` may attend to some key, block by block."""
+    grid, batch = call.grid(), call.batch
+    size = grid.q_len if tracing() or transforming() else max(1, budget // max(1, math.prod(batch) * grid.k_len))
+    keys: list[Tensor] = []
+    queries: list[Tensor] = []
+    for start in range(0, grid.q_len, size) if size < grid.q_len else (0,):
+        count = min(size, grid.q_len - start)
+        allowed = allowed_keys(rows(call, start, count), grid._replace(start=start, rows=count))
+        allowed = allowed.expand(*batch, count, grid.k_len)
+        keys = [functools.reduce(torch.logical_or, (*keys, allowed.any(-2)))]
+        queries.append(allowed.any(-1))
+    return keys[0], torch.cat(queries, -1)
+
+
+def allowed_keys(call: Call, grid: Grid) -> Tensor:
+    """Mask and bias together, as a boolean tensor."""
+    allowed = call.mask.dense(grid) if call.mask is not None else None
+    if call.bias is not None:
+        allowed = both(allowed, call.bias.values(grid, wide(call.query.detach()).dtype).detach() != -torch.inf)
+    assert allowed is not None
+    return allowed
+
+
+def shared(flags: Tensor, tensor: Tensor) -> Tensor:
+    """Flags `(*batch, L)` reduced by any() to the batch dimensions of `tensor`, which may broadcast."""
+    batch = tensor.shape[:-2]
+    flags = flags.any(dim=tuple(range(flags.ndim - 1 - len(batch)))) if flags.ndim - 1 > len(batch) else flags
+    for dim, size in enumerate(batch):
+        if flags.shape[dim] != size:
+            flags = flags.any(dim, keepdim=True)
+    return flags
+

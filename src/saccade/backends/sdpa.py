@@ -1,0 +1,242 @@
+"""Dot-product scores with softmax through torch's own kernels (`torch.nn.functional.scaled_dot_product_attention`).
+
+Every score that is a dot product of something serves: general projects the query, cosine takes unit vectors. Queries that
+share keys (groups) become more rows of one head, not copies of the keys.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+from saccade.auxiliary import AuxOutput
+from saccade.backends import reference
+from saccade.call import Call
+from saccade.masks import Causal, shift
+from saccade.normalizers import Softmax
+from saccade.numerics import tracing, transforming, wide
+from saccade.reads import Soft
+from saccade.scores import Score
+
+LAYOUT_LIMIT = 64 << 20
+"""Bytes of weights, mask or bias that may be laid out before `auto` prefers a backend of linear memory."""
+
+
+def unsupported(call: Call) -> str | None:
+    """Why this backend cannot serve the call, or None."""
+    if not (isinstance(call.score, Score) and call.score.as_dot is not Score.as_dot and is_dot(call.score)):
+        return f"its kernels know dot-product scores alone, not the score {name_of(call.score)}"
+    normalizer = call.normalizer
+    if not isinstance(normalizer, Softmax):
+        return f"its kernels know the softmax alone, not the normalizer {name_of(normalizer)}"
+    if normalizer.sink is not None or isinstance(normalizer.temperature, Tensor):
+        return "its kernels know no sink and no temperature tensor"
+    if not isinstance(call.read, Soft):
+        return f"its kernels know the soft read alone, not {name_of(call.read)}"
+    if call.gate is not None:
+        return "its kernels know no gate"
+    if call.asks():
+        return "its kernels return the output alone, not what aux asks for: " + ", ".join(call.aux.names())
+    if transforming():
+        return "torch's kernels have no second derivative and no rule for every torch.func transform"
+    return None
+
+
+def is_dot(score: Score) -> bool:
+    """Whether the score is a dot product (a softcap makes it none)."""
+    return type(score).as_dot is not Score.as_dot and getattr(score, "softcap", None) is None
+
+
+def name_of(thing: Any) -> str:
+    """How a definition or a callable is called in messages."""
+    return str(getattr(thing, "__name__", type(thing).__name__))
+
+
+def unwise(call: Call) -> str | None:
+    """Why `auto` should pass this backend over although it could serve: what it would lay out in memory."""
+    if tracing():
+        return None
+    grid = call.grid()
+    bytes_a_pair = 4 + (1 if call.mask is not None else 0)
+    layout = bytes_a_pair * math.prod(call.batch) * grid.q_len * grid.k_len
+    if layout <= LAYOUT_LIMIT:
+        return None
+    if call.dropout_p > 0 and call.query.device.type == "cpu":
+        return f"dropout on a CPU takes torch's math path, which lays out {layout >> 20} MiB of weights"
+    if torch.is_grad_enabled() and call.bias is not None and any(leaf.tensor.requires_grad for leaf in call.bias.leaves()):
+        return f"a bias that needs gradients takes torch's math path, which lays out {layout >> 20} MiB of weights"
+    if (call.mask is not None and not causal(call)) or call.bias is not None:
+        pairs = laid_out(call)
+        if pairs * 4 > LAYOUT_LIMIT:
+            return f"mask and bias would be laid out in {pairs * 4 >> 20} MiB"
+    if call.query.device.type == "cpu" and (call.query.shape[-1] != call.value.shape[-1]):
+        return f"values of another width take torch's math path, which lays out {layout >> 20} MiB of weights"
+    return None
+
+
+def laid_out(call: Call) -> int:
+    """How many entries mask and bias have once they are dense tensors."""
+    grid, rank = call.grid(), len(call.batch)
+    batch = [1] * rank
+    for part in (call.mask, call.bias):
+        for tensor, axes in part.leaves() if part is not None else []:
+            leading = tensor.shape[: max(tensor.ndim - len(axes), 0)]
+            for offset, size in enumerate(reversed(leading)):
+                batch[rank - 1 - offset] = max(batch[rank - 1 - offset], size)
+    return math.prod(batch) * grid.q_len * grid.k_len
+
+
+def peak_bytes(call: Call) -> int:
+    """What it allocates beside inputs and output: mask and bias laid out, and weights where torch takes its math path."""
+    size = 8 if call.query.dtype == torch.float64 else 4
+    dense = call.bias is not None or (call.mask is not None and not causal(call))
+    layout = laid_out(call) * size if dense else 0
+    math_path = call.query.device.type == "cpu" and (call.dropout_p > 0 or call.query.shape[-1] != call.value.shape[-1])
+    return layout + (2 * size * math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2] if math_path else 0)
+
+
+def causal(call: Call) -> bool:
+    """Whether the mask is torch's own causal mask: query i sees keys 0 .. i."""
+    mask = call.mask
+    if not isinstance(mask, Causal) or isinstance(mask.align, Tensor):
+        return False
+    offset = shift(mask.align, call.grid())
+    return isinstance(offset, int) and offset == 0
+
+
+def run(call: Call) -> tuple[Tensor, AuxOutput]:
+    """The output by torch's kernels, forbidden keys cleaned where they let something through."""
+    masked = call.mask is not None or call.bias is not None
+    if masked and (tracing() or call.query.device.type != "cpu"):
+        call = reference.cleaned(call)
+    output = attention(call)
+    if masked and not tracing() and call.query.device.type == "cpu" and suspicious(call, output):
+        output = attention(reference.cleaned(call))
+    return output, AuxOutput()
+
+
+def suspicious(call: Call, output: Tensor) -> bool:
+    """Whether forbidden NaN or infinities may have come through: seen in the output, or, for the backward, in the inputs."""
+    if torch.is_grad_enabled() and output.requires_grad:
+        return reference.untrusted(call)
+    return not math.isfinite(output.sum().item())
+
+
+def attention(call: Call) -> Tensor:
+    """The call as one scaled_dot_product_attention of four dimensions, and back."""
+    assert isinstance(call.score, Score) and isinstance(call.normalizer, Softmax)
+    dot = call.score.as_dot(call.query, call.key)
+    assert dot is not None
+    query, key, scale = dot
+    value, batch = call.value, call.batch
+    scale = scale / call.normalizer.temperature
+    is_causal = causal(call)
+    bias, empty = (None, None) if is_causal else laid_out_bias(call, query.dtype)
+    if query.ndim == 4 and query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
+        output = kernel(call, query, key, value, bias, is_causal, scale)
+    else:
+        output = kernel(call, *four_dimensional(batch, query, key, value, bias, is_causal), is_causal, scale)
+        output = output.reshape(*batch, query.shape[-2], value.shape[-1])
+    return output if empty is None else output.masked_fill(empty, 0.0)
+
+
+def laid_out_bias(call: Call, dtype: torch.dtype) -> tuple[Tensor | None, Tensor | None]:
+    """Mask and bias as torch takes them, boolean or floating, and which rows nothing is allowed in `(..., Lq, 1)`."""
+    if call.mask is None and call.bias is None:
+        return None, None
+    grid = call.grid()
+    if call.bias is None:
+        allowed = reference.allowed_keys(call, grid)
+        return allowed, ~allowed.any(-1, keepdim=True)
+    values = call.bias.values(grid, wide(call.query).dtype)
+    allowed = reference.allowed_keys(call, grid)
+    shape = torch.broadcast_shapes(values.shape, allowed.shape)
+    return values.expand(shape).masked_fill(~allowed, -torch.inf).to(dtype), ~allowed.any(-1, keepdim=True)
+
+
+def four_dimensional(
+    batch: tuple[int, ...], query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, is_causal: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """The tensors as `(N, H, L, D)`, the layout of the fast kernels; groups that share keys become rows."""
+    rank = len(batch)
+    query, key, value = (t.expand(*(1,) * (rank + 2 - t.ndim), *t.shape) for t in (query, key, value))
+    bias = bias.expand(*(1,) * (rank + 2 - bias.ndim), *bias.shape) if bias is not None else None
+    groups = 0
+    while groups < rank and not is_causal and key.shape[rank - 1 - groups] == value.shape[rank - 1 - groups] == 1:
+        groups += 1
+    outer, inner = batch[: rank - groups], batch[rank - groups :]
+    if groups:
+        rows = math.prod(inner) * query.shape[-2]
+        if bias is not None:
+            bias = bias.expand(*bias.shape[: rank - groups], *inner, query.shape[-2], bias.shape[-1])
+            bias = bias.reshape(*bias.shape[: rank - groups], rows, bias.shape[-1])
+        query = query.expand(*query.shape[: rank - groups], *inner, *query.shape[-2:])
+        query = query.reshape(*query.shape[: rank - groups], rows, query.shape[-1])
+        key, value = (t.reshape(*t.shape[: rank - groups], *t.shape[-2:]) for t in (key, value))
+    leading = (math.prod(outer[:-1]), outer[-1]) if outer else (1, 1)
+
+    def flat(tensor: Tensor) -> Tensor:
+        return tensor.expand(*outer, *tensor.shape[-2:]).reshape(*leading, *tensor.shape[-2:])
+
+    if bias is not None:
+        same = len(outer) <= 2 or all(size == 1 for size in bias.shape[:-3])
+        lead = (1,) * (2 - len(bias.shape[:-2])) + tuple(bias.shape[:-2])
+        bias = bias.reshape(*(lead if len(lead) == 2 else (1, lead[-1])), *bias.shape[-2:]) if same else flat(bias)
+    return flat(query), flat(key), flat(value), bias
+
+
+def kernel(
+    call: Call, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, is_causal: bool, scale: float
+) -> Tensor:
+    """torch's kernel, made twice differentiable where a gradient is asked for eagerly."""
+    twice = call.dropout_p == 0 and not tracing()  # with dropout torch's math path, differentiable by itself, serves a CPU
+    if twice and torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
+        if bias is None or not bias.requires_grad:
+            output: Tensor = _TwiceDifferentiable.apply(query, key, value, bias, is_causal, scale)
+            return output
+    return scaled_dot_product_attention(query, key, value, bias, call.dropout_p, is_causal, scale=scale)
+
+
+class _TwiceDifferentiable(torch.autograd.Function):
+    """torch's kernel with its own backward, and the reference where the backward itself is to be differentiated."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        bias: Tensor | None,
+        is_causal: bool,
+        scale: float,
+    ) -> Tensor:
+        ctx.save_for_backward(query, key, value, bias)
+        ctx.settings = is_causal, scale
+        with torch.enable_grad():
+            ctx.inner = [tensor.detach().requires_grad_() for tensor in (query, key, value)]
+            ctx.output = scaled_dot_product_attention(*ctx.inner, bias, 0.0, is_causal, scale=scale)
+        return ctx.output.detach()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+        if not torch.is_grad_enabled():
+            found = torch.autograd.grad(ctx.output, ctx.inner, grad, retain_graph=True)
+            return (*found, None, None, None)
+        query, key, value, bias = ctx.saved_tensors
+        is_causal, scale = ctx.settings
+
+        def textbook(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+            scores = wide(query * scale) @ wide(key).mT
+            mask = bias
+            if is_causal:
+                mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+            if mask is not None:
+                scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
+            empty = (scores.detach() == -torch.inf).all(-1, keepdim=True)
+            weights = torch.softmax(scores.masked_fill(empty, 0.0), -1).masked_fill(empty, 0.0)
+            return (weights @ wide(value)).to(value.dtype)
+
+        _, pull = torch.func.vjp(textbook, query, key, value)
+        return (*pull(grad), None, None, None)

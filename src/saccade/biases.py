@@ -1,0 +1,312 @@
+"""Biases and gates: floats that act on scores (added before normalizing) or on weights (multiplied after).
+
+Biases add with `+`, plain tensors included. A bias object given as `gate=` contributes exp(bias); gates multiply with `*`.
+Entries at forbidden positions are ignored, NaN too; −inf in a bias forbids exactly as a mask's False does.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
+from saccade.masks import Align, check_align, fits, on_device, per_position, shift
+from saccade.numerics import ensure, like
+from saccade.scores import broadcasts, positive_number
+from saccade.structure import Axes, Definition, Extent, Grid, registered
+
+_OPERATORS = {"__add__": "add", "__radd__": "add", "add": "add", "__mul__": "mul", "__rmul__": "mul", "mul": "mul"}
+
+
+class Factor(Definition):
+    """Base of what may be multiplied into a gate: gates, and biases through their exponential."""
+
+    def factor(self, grid: Grid, dtype: torch.dtype) -> Tensor:
+        """The gate for one block of queries, broadcastable to `(..., rows, Lk)`."""
+        raise TypeError(f"{type(self).__name__} defines no gate")
+
+    def check(self, extent: Extent, name: str) -> None:
+        """Raises a `SaccadeError`, naming the argument `name`, where the tensors do not fit the call."""
+
+    def __mul__(self, other: "Factor | Tensor") -> "Factor":
+        return Product(self, as_gate(other))
+
+    __rmul__ = __mul__
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Lets a tensor stand on the left: `tensor + bias`, `tensor * gate`."""
+        operator = _OPERATORS.get(func.__name__)
+        if operator is None or len(args) != 2:
+            return NotImplemented
+        return as_bias(args[0]) + args[1] if operator == "add" else as_gate(args[0]) * args[1]
+
+
+class Bias(Factor):
+    """Base of all biases: adds with `+`, and is laid out block by block."""
+
+    def values(self, grid: Grid, dtype: torch.dtype) -> Tensor:
+        """The bias for one block of queries, broadcastable to `(..., rows, Lk)`."""
+        raise TypeError(f"{type(self).__name__} defines no bias")
+
+    def factor(self, grid: Grid, dtype: torch.dtype) -> Tensor:
+        return self.values(grid, dtype).exp()
+
+    def __add__(self, other: "Bias | Tensor") -> "Bias":
+        return Total(self, as_bias(other))
+
+    __radd__ = __add__
+
+
+def as_bias(bias: Any) -> Bias:
+    """A bias, from a bias or a floating tensor; anything else is an error that names the way out."""
+    if isinstance(bias, Bias):
+        return bias
+    if isinstance(bias, Factor):
+        raise ArgumentTypeError("bias: expected a bias, got a gate (a product); pass it as gate=")
+    return Dense(floating(bias, "bias"))
+
+
+def as_gate(gate: Any) -> Factor:
+    """A gate, from a gate, a bias (through exp) or a floating tensor; anything else is an error that names the way out."""
+    return gate if isinstance(gate, Factor) else Weights(floating(gate, "gate"))
+
+
+def floating(tensor: Any, name: str) -> Tensor:
+    """Raises unless a floating tensor."""
+    if not isinstance(tensor, Tensor):
+        raise ArgumentTypeError(f"{name}: expected a floating tensor or one of saccade.biases, got {type(tensor).__name__}")
+    if not tensor.is_floating_point():
+        raise ArgumentTypeError(f"{name}: expected a floating tensor, got dtype {tensor.dtype}; a boolean tensor goes in as mask=")
+    return tensor
+
+
+@registered
+@dataclass(frozen=True)
+class Dense(Bias):
+    """A floating tensor that broadcasts to `(..., Lq, Lk)`, added to the scores; what a plain tensor becomes.
+
+    >>> import torch
+    >>> (Dense(torch.zeros(1)) + torch.ones(1)).second.tensor.tolist()
+    [1.0]
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"tensor": ("q", "k")}
+    tensor: Tensor
+
+    def values(self, grid: Grid, dtype: torch.dtype) -> Tensor:
+        return self.tensor.to(dtype)
+
+    def check(self, extent: Extent, name: str) -> None:
+        fits(name, self.tensor, extent)
+
+
+@registered
+@dataclass(frozen=True)
+class Total(Bias):
+    """The sum of two biases; written `first + second`."""
+
+    first: Bias
+    second: Bias
+
+    def values(self, grid: Grid, dtype: torch.dtype) -> Tensor:
+        return self.first.values(grid, dtype) + self.second.values(grid, dtype)
+
+    def check(self, extent: Extent, name: str) -> None:
+        self.first.check(extent, name)
+        self.second.check(extent, name)
+
+
+@registered
+@dataclass(frozen=True)
+class Weights(Factor):
+    """A floating tensor that broadcasts to `(..., Lq, Lk)`, multiplied into the weights; what a plain tensor given as gate becomes.
+
+    >>> import torch
+    >>> type(Weights(torch.ones(1)) * torch.ones(1)).__name__
+    'Product'
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"tensor": ("q", "k")}
+    tensor: Tensor
+
+    def factor(self, grid: Grid, dtype: torch.dtype) -> Tensor:
+        return self.tensor.to(dtype)
+
+    def check(self, extent: Extent, name: str) -> None:
+        fits(name, self.tensor, extent)
+
+
+@registered
+@dataclass(frozen=True)
+class Product(Factor):
+    """The product of two gates; written `first * second`."""
+
+    first: Factor
+    second: Factor
+
+    def factor(self, grid: Grid, dtype: torch.dtype) -> Tensor:
+        return self.first.factor(grid, dtype) * self.second.factor(grid, dtype)
+
+    def check(self, extent: Extent, name: str) -> None:
+        self.first.check(extent, name)
+        self.second.check(extent, name)
+
+
+class Positioned(Bias):
+    """Base of the biases that compare positions; `align` as in `saccade.masks`."""
+
+    align: Align
+
+    def relative(self, grid: Grid) -> Tensor:
+        """Key position minus query position, integer, `(..., rows, Lk)`."""
+        return grid.keys() - (grid.queries() + shift(self.align, grid))
+
+
+@registered
+@dataclass(frozen=True)
+class Alibi(Positioned):
+    """bias[..., i, j] = −slope · |i + align − j| (Press, Smith, Lewis 2022, section 3).
+
+    Args:
+        slopes: `(...)`, usually one a head `(H,)`, broadcast against the batch dimensions.
+        align: as in `saccade.masks`; may be left out where Lq = Lk.
+
+    >>> import torch
+    >>> from saccade import attend
+    >>> x = torch.zeros(1, 3, 2)
+    >>> attend(x, x, torch.eye(3)[None], bias=Alibi(torch.tensor([1.0])))[0, 0].argmax().item()
+    0
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"slopes": (), "align": ()}
+    slopes: Tensor
+    align: Align = None
+
+    def values(self, grid: Grid, dtype: torch.dtype) -> Tensor:
+        return -self.slopes.to(dtype)[..., None, None] * self.relative(grid).abs()
+
+    def check(self, extent: Extent, name: str) -> None:
+        check_align("biases.Alibi", self.align, extent)
+        slopes = floating(self.slopes, "slopes of biases.Alibi")
+        broadcasts("slopes of biases.Alibi", tuple(slopes.shape), extent.batch)
+        on_device("slopes of biases.Alibi", slopes, extent)
+
+
+@registered
+@dataclass(frozen=True)
+class RelativePosition(Positioned):
+    """bias[..., i, j] = table[..., clip(j − i − align, −R, R) + R] (Shaw et al. 2018, equation 4; Raffel et al. 2020).
+
+    Args:
+        table: `(..., 2R + 1)`, leading dimensions broadcast against the batch dimensions.
+        align: as in `saccade.masks`; may be left out where Lq = Lk.
+
+    >>> import torch
+    >>> from saccade.structure import Grid
+    >>> bias = RelativePosition(torch.tensor([0.1, 0.2, 0.3]))
+    >>> [[round(x, 1) for x in row] for row in bias.values(Grid(2, 2, 0, 2, torch.device("cpu")), torch.float32).tolist()]
+    [[0.2, 0.3], [0.1, 0.2]]
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"table": ("r",), "align": ()}
+    table: Tensor
+    align: Align = None
+
+    def values(self, grid: Grid, dtype: torch.dtype) -> Tensor:
+        reach = self.table.shape[-1] // 2
+        index = self.relative(grid).clamp(-reach, reach) + reach
+        if index.ndim == 2:
+            return self.table.to(dtype)[..., index]
+        batch = torch.broadcast_shapes(self.table.shape[:-1], index.shape[:-2])
+        flat = index.expand(*batch, *index.shape[-2:]).flatten(-2)
+        return self.table.to(dtype).expand(*batch, -1).gather(-1, flat).unflatten(-1, index.shape[-2:])
+
+    def check(self, extent: Extent, name: str) -> None:
+        check_align("biases.RelativePosition", self.align, extent)
+        table = floating(self.table, "table of biases.RelativePosition")
+        if table.ndim < 1 or table.shape[-1] % 2 == 0:
+            raise ShapeError(f"table of biases.RelativePosition: expected (..., 2R + 1), an odd last dimension, got {tuple(table.shape)}")
+        broadcasts("table of biases.RelativePosition", tuple(table.shape[:-1]), extent.batch)
+        on_device("table of biases.RelativePosition", table, extent)
+
+
+@registered
+@dataclass(frozen=True)
+class GaussianWindow(Bias):
+    """bias[..., i, j] = −(j − center_i)² / 2 width²; as `gate=`, the Gaussian of Luong et al. 2015, equation 10.
+
+    Args:
+        center: `(..., Lq)`, positions in keys; it learns.
+        width: standard deviation > 0 in keys, a float or a tensor `(..., Lq)`.
+
+    Raises:
+        ArgumentError: a width that is not positive.
+
+    >>> import torch
+    >>> GaussianWindow(torch.tensor([1.0]), width=2.0).width
+    2.0
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"center": ("q",), "width": ("q",)}
+    center: Tensor
+    width: float | Tensor
+
+    def __post_init__(self) -> None:
+        positive_number("width", self.width)
+
+    def values(self, grid: Grid, dtype: torch.dtype) -> Tensor:
+        center = self.center.to(dtype)[..., None]
+        width = self.width[..., None] if isinstance(self.width, Tensor) and self.width.ndim else self.width
+        return -((grid.keys() - center) / like(width, center)).square() / 2
+
+    def check(self, extent: Extent, name: str) -> None:
+        per_position("center of biases.GaussianWindow", self.center, extent.q_len, "Lq", extent)
+        if isinstance(self.width, Tensor):
+            if self.width.ndim:
+                per_position("width of biases.GaussianWindow", self.width, extent.q_len, "Lq", extent)
+            ensure(self.width.detach() > 0, "width of biases.GaussianWindow: expected positive values", values=extent.values)
+
+
+def rotate(x: Tensor, positions: Tensor, *, base: float = 10000.0, layout: str = "half") -> Tensor:
+    """Rotary position embedding: pair d of x turned by the angle positions · base^(−2d/D) (Su et al. 2021, equation 15).
+
+    One tensor at a time, so that cached keys are rotated once. Dot products of rotated queries and keys depend on the
+    difference of their positions alone.
+
+    Args:
+        x: `(..., L, D)`, D even.
+        positions: `(..., L)`, int or float, in tokens.
+        base: the wavelengths run from 2π to 2π · base.
+        layout: which features are a pair: "half" (d, d + D/2) or "interleaved" (2d, 2d + 1).
+
+    Returns:
+        Tensor of the shape and dtype of x.
+
+    Raises:
+        ShapeError: D is odd, or positions do not fit.
+        ArgumentError: an unknown layout, a base that is not positive.
+
+    >>> import torch
+    >>> rotate(torch.tensor([[1.0, 0.0]]), torch.tensor([torch.pi / 2])).round(decimals=3).tolist()
+    [[0.0, 1.0]]
+    """
+    if layout not in ("half", "interleaved"):
+        raise ArgumentError(f"layout: expected 'half' or 'interleaved', got {layout!r}")
+    if not base > 0:
+        raise ArgumentError(f"base: expected a positive number, got {base}")
+    if x.ndim < 2 or x.shape[-1] % 2:
+        raise ShapeError(f"x: expected (..., L, D) with an even D, got shape {tuple(x.shape)}")
+    if positions.ndim < 1 or positions.shape[-1] not in (1, x.shape[-2]):
+        raise ShapeError(f"positions: expected (..., L) with L = {x.shape[-2]}, got shape {tuple(positions.shape)}")
+    broadcasts("positions", tuple(positions.shape[:-1]), tuple(x.shape[:-2]))
+    pairs = x.shape[-1] // 2
+    compute = torch.float64 if x.dtype == torch.float64 else torch.float32
+    frequency = base ** (-torch.arange(pairs, device=x.device, dtype=torch.float64) / max(pairs, 1))
+    angle = (positions[..., None].to(torch.float64) * frequency).to(compute)
+    cos, sin = angle.cos(), angle.sin()
+    wide = x.to(compute)
+    first, second = wide.chunk(2, -1) if layout == "half" else (wide[..., 0::2], wide[..., 1::2])
+    turned = first * cos - second * sin, first * sin + second * cos
+    return (torch.cat(turned, -1) if layout == "half" else torch.stack(turned, -1).flatten(-2)).to(x.dtype)

@@ -1,0 +1,94 @@
+"""One call of `attend`, after validation: the whole of what is to be computed, as a tree that backends slice and run."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from saccade.auxiliary import AuxRequest
+from saccade.biases import Bias, Factor
+from saccade.masks import Mask
+from saccade.normalizers import Normalizer, NormalizerFunction
+from saccade.reads import Read, Sample, Soft
+from saccade.scores import Score, ScoreFunction
+from saccade.structure import Axes, Definition, Grid, aligned, encodable, registered
+
+
+@registered
+@dataclass(frozen=True)
+class Call(Definition):
+    """query, key, value and every definition that acts on them; `noise` decides dropout, `aux` what else is
+    returned, `cache` is what the score prepared from the keys."""
+
+    axes: ClassVar[dict[str, Axes]] = {"query": ("q", "d"), "key": ("k", "d"), "value": ("k", "e"), "noise": ("q",), "cache": ("k", "c")}
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    score: Score | ScoreFunction
+    mask: Mask | None
+    bias: Bias | None
+    gate: Factor | None
+    normalizer: Normalizer | NormalizerFunction
+    read: Read
+    dropout_p: float
+    noise: Tensor | None
+    aux: AuxRequest
+    cache: Tensor | None = None
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The leading dimensions of the output: those of query, key and value, broadcast."""
+        shapes = (self.query.shape[:-2], self.key.shape[:-2], self.value.shape[:-2])
+        if shapes[0] == shapes[1] == shapes[2]:
+            return tuple(shapes[0])
+        return tuple(torch.broadcast_shapes(*shapes))
+
+    @property
+    def built_in(self) -> bool:
+        """Whether score and normalizer are Saccade's own, so that all tensors of the call are known."""
+        return isinstance(self.score, Score) and isinstance(self.normalizer, Normalizer)
+
+    def grid(self) -> Grid:
+        """All queries against all keys."""
+        return Grid(self.query.shape[-2], self.key.shape[-2], 0, self.query.shape[-2], self.query.device)
+
+    def aligned(self) -> "Call":
+        """The same call with every tensor's batch dimensions at the same place (see `structure.aligned`)."""
+        rank = len(self.batch)
+        return self.map(lambda tensor, axes: aligned(tensor, axes, rank))
+
+    def with_randomness(self) -> "Call":
+        """The same call with everything random drawn: the uniforms of a Sample, the noise of dropout. Backends draw nothing."""
+        call, rows = self, (*self.batch, self.query.shape[-2])
+        if isinstance(self.read, Sample):
+            dtype = torch.float64 if self.query.dtype == torch.float64 else torch.float32
+            call = replace(call, read=self.read.drawn(rows, dtype, self.query.device))
+        if self.dropout_p > 0:
+            call = replace(call, noise=torch.randint(1 << 32, rows, device=self.query.device))
+        return call
+
+    def asks(self) -> bool:
+        """Whether anything is to be returned beside the output."""
+        return bool(self.aux.names())
+
+    def soft(self) -> bool:
+        """Whether the read is the plain expectation."""
+        return isinstance(self.read, Soft)
+
+
+def opaque(call: Call) -> bool:
+    """Whether the call can cross into an opaque operator: built-in definitions alone."""
+    return call.built_in and encodable(call)
+
+
+def rows(call: Any, start: int, count: int) -> Any:
+    """The call for queries start .. start + count - 1: every tensor narrowed along its "q" axis."""
+
+    def narrow(tensor: Tensor, axes: Axes) -> Tensor:
+        if "q" not in axes:
+            return tensor
+        dim = tensor.ndim - len(axes) + axes.index("q")
+        return tensor if tensor.shape[dim] == 1 else tensor.narrow(dim, start, count)
+
+    return call.map(narrow)

@@ -1,0 +1,74 @@
+"""The command line: `saccade VERB ...`. One file a verb, imported when it is called for.
+
+Results go to standard output, progress and notes to standard error; an error is one line there, and exit code 2.
+"""
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from saccade.cli.arguments import UsageError, one_line, suggest
+from saccade.errors import SaccadeError
+
+__all__ = ["VERBS", "main"]
+
+VERBS = {
+    "train": "train a model, or go on training it: saccade train TASK [--data DATA] [--model MODEL] [--run DIR]",
+    "eval": "measure a trained model on a split of its data: saccade eval RUN [--split test]",
+    "predict": "answer lines of input, one by one: saccade predict RUN [INPUT]",
+    "look": "draw what a trained model attends to: saccade look RUN [INPUT] [--output DIR]",
+    "list": "name the tasks, their models and their built-in data",
+}
+_INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program.
+
+    Args:
+        arguments: what stands behind `saccade`; those of this process if None.
+
+    Returns:
+        The exit code: 0, 2 after an error, 130 after Ctrl-C.
+
+    Example:
+        >>> main(["list"]) # doctest: +ELLIPSIS
+        translate...
+        0
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")  # texts are of all languages, whatever the terminal's locale says
+    try:
+        code = _run(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # whoever read the output has seen enough; nor may Python complain when it flushes at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return _fail("interrupted", _INTERRUPTED)
+    except SaccadeError as error:
+        return _fail(str(error))
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+
+
+def _run(arguments: list[str]) -> int:
+    verb = arguments[0] if arguments else "--help"
+    if verb in ("-h", "--help"):
+        print("usage: saccade VERB ...\n\nAll of attention in one library: train, ask and look inside.\n")
+        print("\n".join(f"  {name:8} {sentence}" for name, sentence in VERBS.items()))
+        print("\nsaccade VERB --help says more.")
+        return 0
+    if verb not in VERBS:
+        raise UsageError(f"saccade: no verb {verb}; {suggest(verb, VERBS)}")
+    code: int = import_module(f"saccade.cli.{verb}").run(arguments[1:])
+    return code
+
+
+def _fail(message: str, code: int = 2) -> int:
+    print(one_line(f"error: {message}" if code == 2 else message), file=sys.stderr)
+    return code

@@ -1,0 +1,130 @@
+"""From words on the command line to a dataclass, by tyro; whatever is wrong with them is one line with the fix."""
+
+import contextlib
+import difflib
+import io
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from saccade.errors import SaccadeError
+
+__all__ = ["UsageError", "choose", "one_line", "parse", "peek", "suggest"]
+
+T = TypeVar("T")
+
+
+class UsageError(SaccadeError):
+    """The command line is not one that this program understands."""
+
+
+def parse(kind: type[T], arguments: Sequence[str], program: str, description: str, default: T | None = None) -> T:
+    """Return the dataclass that the arguments describe.
+
+    Args:
+        kind: the dataclass; its docstrings are the help.
+        arguments: what stands behind the program.
+        program: what the user typed before them, for the help.
+        description: a sentence or two for the help.
+        default: values of what is not given.
+
+    Raises:
+        UsageError: in one line, with "did you mean".
+        SystemExit: with 0 after --help was answered.
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> @dataclass
+        ... class Options:
+        ...     beam_size: int = 1
+        >>> parse(Options, ["--beam-size", "5"], "saccade", "")
+        Options(beam_size=5)
+        >>> parse(Options, ["--beem-size", "5"], "saccade", "")
+        Traceback (most recent call last):
+        ...
+        saccade.cli.arguments.UsageError: unknown option --beem-size; did you mean --beam-size?
+    """
+    import tyro
+
+    defaults = {} if default is None else {"default": default}
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            options, unknown = tyro.cli(
+                kind, prog=program, description=description, args=list(arguments), return_unknown_args=True, **defaults
+            )
+    except SystemExit as stop:
+        if not stop.code:
+            raise
+        _refuse_unknown(kind, [word for word in arguments if word.startswith("--")])
+        raise UsageError(f"{_gist(complaint.getvalue())}; see {program} --help") from None
+    _refuse_unknown(kind, unknown)
+    return options
+
+
+def peek(arguments: Sequence[str], option: str) -> str | None:
+    """Return the value of an option before the rest can be parsed, because the rest depends on it.
+
+    >>> peek(["--model", "a", "--seed=3"], "--model"), peek(["--model", "a", "--seed=3"], "--seed")
+    ('a', '3')
+    """
+    value = None
+    for word, following in zip(arguments, [*arguments[1:], None], strict=True):
+        if word == option:
+            value = following
+        elif word.startswith(option + "="):
+            value = word.removeprefix(option + "=")
+    return value
+
+
+def choose(what: str, name: str, table: Iterable[str]) -> str:
+    """Return a name that is in a table.
+
+    Raises:
+        UsageError: if it is not, with the one that was perhaps meant.
+    """
+    if name not in (names := list(table)):
+        raise UsageError(f"{what}: there is no {name}; {suggest(name, names)}")
+    return name
+
+
+def suggest(name: str, names: Iterable[str]) -> str:
+    """Return what to say after a name that is not there.
+
+    >>> suggest("rnnserch", ["rnnsearch"]), suggest("x", ["rnnsearch"])
+    ('did you mean rnnsearch?', 'there is: rnnsearch')
+    """
+    known = list(names)
+    near = difflib.get_close_matches(name, known, 1)
+    return f"did you mean {near[0]}?" if near else f"there is: {', '.join(known)}"
+
+
+def one_line(text: str) -> str:
+    """Return a text without line breaks.
+
+    >>> one_line("a\\n  b")
+    'a b'
+    """
+    return " ".join(text.split())
+
+
+def _refuse_unknown(kind: Any, words: Sequence[str]) -> None:
+    """Refuse options that are no fields, and words that belong to none."""
+    names = [field.name.replace("_", "-") for field in fields(kind)]
+    known = ["--help", *(f"--{name}" for name in names), *(f"--no-{name}" for name in names)]
+    for word in words:
+        option = word.partition("=")[0].replace("_", "-")
+        if word.startswith("--") and option not in known:
+            near = difflib.get_close_matches(option, known, 1)
+            raise UsageError(f"unknown option {word.partition('=')[0]}; " + (f"did you mean {near[0]}?" if near else "see --help"))
+    loose = [word for word in words if not word.startswith("--")]
+    if loose:
+        raise UsageError(f"unexpected argument {loose[0]}; quote texts that contain spaces, and see --help")
+
+
+def _gist(box: str) -> str:
+    """What tyro's box says in its first paragraph, as one line."""
+    lines = [line.strip("│ ") for line in box.splitlines() if line.startswith("│")]
+    stop = next((number for number, line in enumerate(lines) if not line or set(line) == {"─"}), len(lines))
+    return one_line(" ".join(lines[:stop])).rstrip(".")

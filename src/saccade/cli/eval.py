@@ -1,0 +1,40 @@
+"""`saccade eval RUN`: measure a trained model on a split of its data."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+
+from saccade.cli.arguments import choose, parse
+from saccade.cli.inputs import open_trained
+from saccade.cli.report import print_metrics
+from saccade.train.files import write_json
+from saccade.train.results import measure, split_results
+
+__all__ = ["run"]
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Measure a trained model on a split of its data, and write results-SPLIT.json into the run."""
+
+    run: Annotated[str, tyro.conf.Positional]
+    """Folder of the run."""
+
+    split: str = "test"
+    """The split: test or validation."""
+
+    device: str = "auto"
+    """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
+
+
+def run(arguments: list[str]) -> int:
+    """Print every metric, overall and by group."""
+    given = parse(Arguments, arguments, "saccade eval", Arguments.__doc__ or "")
+    choose("--split", given.split, ("test", "validation"))
+    trained = open_trained(given.run, given.device)
+    result = measure(trained.task, trained.model, given.split, trained.options.seed)
+    results = split_results(trained.run, trained.options, trained.model, given.split, result)
+    write_json(trained.run.folder / f"results-{given.split}.json", results)
+    print_metrics(given.split, result.metrics, result.groups)
+    return 0

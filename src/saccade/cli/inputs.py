@@ -1,0 +1,54 @@
+"""What verbs that answer input share: opening a run, and reading lines from wherever they come."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from saccade.cli.arguments import UsageError, choose
+from saccade.tasks import TASKS, load_task
+from saccade.train.environment import choose_device
+from saccade.train.run import Run
+from saccade.train.trained import Trained, load_trained
+
+__all__ = ["open_trained", "texts"]
+
+
+def open_trained(folder: str, device: str) -> Trained:
+    """Return a run with its model on a device.
+
+    Raises:
+        SaccadeError: if it is no run, or has nothing trained, or there is no such device.
+    """
+    run = Run.open(Path(folder))
+    return load_trained(load_task(choose(str(run.folder), run.config["task"], TASKS)), run, choose_device(device))
+
+
+@contextmanager
+def texts(argument: str | None, file: str | None) -> Iterator[Iterator[str]]:
+    """Give the lines of an argument, of a file, or of standard input, as they come.
+
+    Args:
+        argument: the text itself; None if it was not given.
+        file: the file's name; None if it was not given.
+
+    Raises:
+        UsageError: if both were given.
+        OSError: if the file cannot be read.
+    """
+    if argument is not None and file is not None:
+        raise UsageError("--input: expected INPUT or --input FILE, got both")
+    if argument is not None:
+        yield iter(argument.split("\n"))
+    elif file is not None:
+        with Path(file).open("rb") as source:
+            yield _lines(source)
+    else:
+        yield _lines(sys.stdin.buffer)
+
+
+def _lines(source: BinaryIO) -> Iterator[str]:
+    """The lines of a stream: they end at \\n alone; bytes that are no UTF-8 are answered like any other strange letter."""
+    for line in source:
+        yield line.removesuffix(b"\n").decode("utf-8", errors="replace")

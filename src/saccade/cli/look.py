@@ -1,0 +1,43 @@
+"""`saccade look RUN [INPUT]`: draw what a trained model attends to."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from saccade.cli.arguments import parse
+from saccade.cli.inputs import open_trained, texts
+
+__all__ = ["run"]
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Draw what a trained model attends to, as PNG and SVG; the paths of the pictures are printed."""
+
+    run: Annotated[str, tyro.conf.Positional]
+    """Folder of the run."""
+
+    text: Annotated[str | None, tyro.conf.Positional] = None
+    """The text to look at; without it and without --input, the lines of standard input."""
+
+    input: str | None = None
+    """File whose lines are looked at."""
+
+    output: str | None = None
+    """Folder for the pictures: those of the run if not given."""
+
+    device: str = "auto"
+    """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
+
+
+def run(arguments: list[str]) -> int:
+    """Print the paths of the pictures as they are drawn."""
+    given = parse(Arguments, arguments, "saccade look", Arguments.__doc__ or "")
+    with texts(given.text, given.input) as lines:
+        trained = open_trained(given.run, given.device)
+        folder = Path(given.output) if given.output else trained.run.folder / "pictures"
+        for path in trained.task.look(trained.model, lines, folder):
+            print(path)
+    return 0

@@ -1,0 +1,46 @@
+"""`saccade train TASK`: train a model, or go on training it."""
+
+from dataclasses import fields
+from typing import Any
+
+from saccade.cli.arguments import choose, parse, peek
+from saccade.cli.report import print_metrics
+from saccade.tasks import TASKS, load_task
+from saccade.train.fit import say, train
+from saccade.train.options import Options
+from saccade.train.task import Task
+
+__all__ = ["run"]
+
+_INTERRUPTED = 130
+
+
+def run(arguments: list[str]) -> int:
+    """Train as the arguments say, and print what the model came to."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print("usage: saccade train TASK [OPTIONS]\n\nsaccade train TASK --help says which options there are.\n\nTASK:")
+        print("\n".join(f"  {name}" for name in TASKS))
+        return 0
+    kind = load_task(choose("TASK", arguments[0], TASKS))
+    outcome = train(kind, options(kind, arguments[1:]))
+    if outcome.results is None:
+        say(f"interrupted at step {outcome.step}; its checkpoint is kept, and the same command goes on from there")
+        return _INTERRUPTED
+    if not outcome.fresh:
+        say(f"{outcome.run.folder} has its {outcome.step} steps already; a larger --max-steps or --max-minutes goes on")
+    print_metrics("test", outcome.results["metrics"], {})
+    print_metrics("validation", outcome.results["validation"], {})
+    print(f"run: {outcome.run.folder}")
+    return 0
+
+
+def options(kind: type[Task], arguments: list[str]) -> Options:
+    """Return the options of a task; which there are and what they default to depends on --model and --data."""
+    model = choose("--model", peek(arguments, "--model") or next(iter(kind.models)), kind.models)
+    data = peek(arguments, "--data") or next(iter(kind.builtin))
+    flat = kind.options(model)
+    recipe = kind.recipe(model, data)
+    defaults: dict[str, Any] = {field.name: recipe[field.name] for field in fields(flat) if field.name in recipe}
+    program = f"saccade train {kind.name}"
+    description = f"Train {kind.name}. Models: {', '.join(kind.models)}. Built-in data: {', '.join(kind.builtin)}."
+    return parse(flat, arguments, program, description, flat(model=model, data=data, **defaults))

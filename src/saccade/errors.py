@@ -1,0 +1,35 @@
+"""The tree of errors: everything Saccade raises on purpose is a `SaccadeError`.
+
+    SaccadeError
+    ├── ArgumentError (ValueError)          an argument's value or kind is wrong
+    │   └── ArgumentTypeError (TypeError)   it is of the wrong type altogether
+    ├── ShapeError (ValueError)             shapes do not fit together
+    └── UnsupportedBackend                  the backend named cannot serve this call
+
+Every message says what was expected, what was got, the argument's name, and the way out.
+"""
+
+
+class SaccadeError(Exception):
+    """Base of every error that Saccade raises on purpose.
+
+    >>> from saccade import errors
+    >>> issubclass(errors.ShapeError, errors.SaccadeError)
+    True
+    """
+
+
+class ArgumentError(SaccadeError, ValueError):
+    """An argument has a value that means nothing here (an alpha below 1, an unknown name, a statistic that is undefined)."""
+
+
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument has the wrong type (a float tensor where a boolean mask belongs); also a `TypeError`."""
+
+
+class ShapeError(SaccadeError, ValueError):
+    """The shapes of two arguments do not fit together."""
+
+
+class UnsupportedBackend(SaccadeError):
+    """The backend that was asked for by name cannot serve this call; the message says why. Nothing falls back in silence."""

@@ -1,0 +1,60 @@
+"""Files that are written beside what is there, never over it."""
+
+from collections.abc import Mapping
+from itertools import count
+from pathlib import Path
+from typing import BinaryIO
+
+
+def write_beside(path: Path, contents: Mapping[str, bytes]) -> list[Path]:
+    """Write one file a suffix, all of the same stem, under the first free name: stem, stem-2, stem-3, ...
+
+    A file that is there already with the very same contents counts as written: the same command leaves the same files.
+
+    Args:
+        path: folder and stem; folders are made as needed.
+        contents: suffix (".png") to bytes.
+
+    Returns:
+        The paths, in the order of `contents`.
+
+    Raises:
+        OSError: if the folder cannot be made or a file not be written; nothing half-written stays.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     first = write_beside(Path(folder) / "a", {".txt": b"one"})
+        ...     other = write_beside(Path(folder) / "a", {".txt": b"two"})
+        >>> [path.name for path in first + other]
+        ['a.txt', 'a-2.txt']
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for number in count(1):
+        stem = path.name if number == 1 else f"{path.name}-{number}"
+        names = {path.with_name(stem + suffix): content for suffix, content in contents.items()}
+        if all(not name.exists() or _holds(name, content) for name, content in names.items()):
+            return [_write(name, content) for name, content in names.items()]
+    raise AssertionError("unreachable: count() does not end")
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content
+
+
+def _write(path: Path, content: bytes) -> Path:
+    if path.exists():
+        return path
+    with path.open("xb") as file:  # "x": whoever came first between the look and now keeps the name
+        try:
+            _fill(file, content)
+        except OSError:
+            path.unlink()
+            raise
+    return path
+
+
+def _fill(file: BinaryIO, content: bytes) -> None:
+    """All of it, to the device: a full disk shows here, not on closing."""
+    file.write(content)
+    file.flush()

@@ -1,0 +1,102 @@
+"""Recording: what every attention module of a model attended to, without touching the model."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import fields, replace
+from typing import Any
+
+from torch import Tensor
+from torch import nn as torch_nn
+from torch.utils import _pytree as pytree
+
+from saccade import AuxOutput, AuxRequest, nn
+
+Record = tuple[str, AuxOutput]
+ATTENTION = (nn.Attention, nn.MultiheadAttention, nn.AttentionPool)
+WEIGHTS = AuxRequest(weights=True)
+
+
+@contextmanager
+def record(model: torch_nn.Module, aux: AuxRequest = WEIGHTS, *, detach: bool = False) -> Iterator[list[Record]]:
+    """Collect what each attention module of a model attends to, call by call, while the block runs.
+
+    The model is called and answers as always: a module that was not asked for statistics still returns a Tensor.
+    Gradients flow through what is recorded, unless `detach` says otherwise. The hooks are gone when the block ends,
+    whatever ended it. An attention module inside another one is part of it and has no record of its own.
+
+    Args:
+        model: any module that attends through `saccade.nn`; it may be an attention module itself.
+        aux: what to record: the weights, or any of their statistics in linear memory (see `saccade.AuxRequest`).
+        detach: record tensors that are cut off from the graph, so that they hold no memory but their own.
+
+    Yields:
+        A list of (name of the module in the model, its `AuxOutput`) in the order of the calls; it grows as they happen.
+
+    Example:
+        >>> import torch
+        >>> from saccade import nn
+        >>> model = torch.nn.ModuleDict({"read": nn.Attention(4, 6, hidden_dim=5)})
+        >>> with record(model) as records:
+        ...     output = model["read"](torch.randn(1, 2, 4), torch.randn(1, 3, 6))
+        >>> [(name, tuple(aux.weights.shape)) for name, aux in records]
+        [('read', (1, 2, 3))]
+    """
+    recorder = _Recorder({module: name for name, module in model.named_modules()}, aux, detach)
+    with ExitStack() as hooks:
+        for module in model.modules():
+            if isinstance(module, ATTENTION):
+                hooks.enter_context(module.register_forward_pre_hook(recorder.ask, with_kwargs=True))
+                hooks.enter_context(
+                    module.register_forward_hook(recorder.take, with_kwargs=True, prepend=True, always_call=True)
+                )
+        yield recorder.records
+
+
+class _Recorder:
+    """The two hooks of every module, and between them what the callers that are waiting had asked for."""
+
+    def __init__(self, names: dict[torch_nn.Module, str], wanted: AuxRequest, detach: bool) -> None:
+        self.names, self.wanted, self.detach = names, wanted, detach
+        self.records: list[Record] = []
+        self.waiting: list[tuple[torch_nn.Module, AuxRequest | None]] = []
+
+    def ask(self, module: torch_nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+        """Before the call: ask for what is to be recorded as well, unless the call is part of one that is recorded."""
+        asked = kwargs.get("aux")
+        self.waiting.append((module, asked))
+        if len(self.waiting) > 1:
+            return None
+        return args, {**kwargs, "aux": self.wanted if asked is None else _both(asked, self.wanted)}
+
+    def take(self, module: torch_nn.Module, args: Any, kwargs: dict[str, Any], result: Any) -> Any:
+        """After the call, or its failure: keep the record and hand the caller what it had asked for."""
+        if not self.waiting or self.waiting[-1][0] is not module:  # a hook before ours failed: nothing was asked
+            return None
+        _, asked = self.waiting.pop()
+        if self.waiting or result is None:
+            return None
+        output, aux = result
+        kept = _only(aux, self.wanted)
+        self.records.append((self.names[module], _detached(kept) if self.detach else kept))
+        return output if asked is None else (output, _only(aux, asked))
+
+
+def _both(first: AuxRequest, second: AuxRequest) -> AuxRequest:
+    """The request for everything that either of two asks for."""
+    joint = {field.name: max(getattr(first, field.name), getattr(second, field.name)) for field in fields(AuxRequest)}
+    return AuxRequest(**joint)
+
+
+def _only(aux: AuxOutput, request: AuxRequest) -> AuxOutput:
+    """What one request gets of the answer to a larger one."""
+    kept = {field.name: getattr(aux, field.name) for field in fields(AuxOutput) if getattr(request, field.name)}
+    answer = AuxOutput(**kept)
+    if answer.top is None:
+        return answer
+    values, indices = answer.top
+    return replace(answer, top=(values[..., : request.top], indices[..., : request.top]))
+
+
+def _detached(aux: AuxOutput) -> AuxOutput:
+    detached: AuxOutput = pytree.tree_map_only(Tensor, Tensor.detach, aux)
+    return detached

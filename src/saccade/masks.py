@@ -1,0 +1,400 @@
+"""Masks: which keys each query may attend to. Boolean, and True always means *may attend*.
+
+Masks compose with `&`, `|` and `~`, boolean tensors on either side included; nothing is laid out as a tensor before a backend
+needs it, and then only for the block of queries at hand.
+
+`align` places query i at key position i + align: "start" (0), "end" (Lk − Lq), an int, or an integer tensor `(...)` of batch
+dimensions. Where Lq ≠ Lk it must be said: a window compared with the wrong length is the classic bug of cached decoding.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
+from saccade.numerics import ensure, tracing
+from saccade.scores import broadcasts
+from saccade.structure import Axes, Definition, Extent, Grid, registered
+
+Align = str | int | Tensor | None
+
+_OPERATORS = {"__and__": "and", "__rand__": "and", "__or__": "or", "__ror__": "or", "bitwise_and": "and", "bitwise_or": "or"}
+
+
+class Mask(Definition):
+    """Base of all masks: composes with `&`, `|`, `~`, and is laid out block by block."""
+
+    def dense(self, grid: Grid) -> Tensor:
+        """The mask for one block of queries, boolean, broadcastable to `(..., rows, Lk)`."""
+        raise TypeError(f"{type(self).__name__} defines no mask: use one of saccade.masks")
+
+    def check(self, extent: Extent) -> None:
+        """Raises a `SaccadeError` where the mask does not fit the call."""
+
+    def __and__(self, other: "Mask | Tensor") -> "Mask":
+        return Both(self, as_mask(other))
+
+    def __or__(self, other: "Mask | Tensor") -> "Mask":
+        return Either(self, as_mask(other))
+
+    def __invert__(self) -> "Mask":
+        return Not(self)
+
+    __rand__, __ror__ = __and__, __or__
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Lets a tensor stand on the left: `tensor & mask`."""
+        operator = _OPERATORS.get(func.__name__)
+        if operator is None or len(args) != 2:
+            return NotImplemented
+        first, second = map(as_mask, args)
+        return Both(first, second) if operator == "and" else Either(first, second)
+
+
+def as_mask(mask: Any, name: str = "mask") -> Mask:
+    """A mask, from a mask or a boolean tensor; anything else is an error that names the way out."""
+    if isinstance(mask, Mask):
+        return mask
+    if not isinstance(mask, Tensor):
+        raise ArgumentTypeError(f"{name}: expected a boolean tensor or one of saccade.masks, got {type(mask).__name__}")
+    if mask.dtype != torch.bool:
+        raise ArgumentTypeError(
+            f"{name}: expected a boolean tensor (True: may attend), got dtype {mask.dtype}; pass additive scores as bias=, "
+            "weights as gate=, or compare first (mask != 0)"
+        )
+    return Dense(mask)
+
+
+@registered
+@dataclass(frozen=True)
+class Dense(Mask):
+    """A boolean tensor that broadcasts to `(..., Lq, Lk)`; what a plain tensor becomes.
+
+    >>> import torch
+    >>> Dense(torch.tensor([[True, False]])) & Causal()
+    Both(first=Dense(allowed=tensor([[ True, False]])), second=Causal(align=None))
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"allowed": ("q", "k")}
+    allowed: Tensor
+
+    def dense(self, grid: Grid) -> Tensor:
+        return self.allowed
+
+    def check(self, extent: Extent) -> None:
+        fits("mask", self.allowed, extent)
+
+
+def fits(name: str, tensor: Tensor, extent: Extent) -> None:
+    """Raises unless `tensor` broadcasts to `(..., Lq, Lk)` on the query's device."""
+    target = (*extent.batch, extent.q_len, extent.k_len)
+    broadcast = tensor.ndim <= len(target) and all(
+        got in (1, want) for got, want in zip(reversed(tensor.shape), reversed(target), strict=False)
+    )
+    if not broadcast:
+        raise ShapeError(f"{name}: expected a shape that broadcasts to (..., Lq, Lk) = {target}, got {tuple(tensor.shape)}")
+    on_device(name, tensor, extent)
+
+
+def on_device(name: str, tensor: Tensor, extent: Extent) -> None:
+    """Raises unless `tensor` is where the query is."""
+    if tensor.device != extent.device:
+        raise ArgumentError(f"{name}: expected device {extent.device}, that of query, got {tensor.device}; move it with .to(query.device)")
+
+
+@registered
+@dataclass(frozen=True)
+class Both(Mask):
+    """Allowed by the first and by the second; written `first & second`."""
+
+    first: Mask
+    second: Mask
+
+    def dense(self, grid: Grid) -> Tensor:
+        return self.first.dense(grid) & self.second.dense(grid)
+
+    def check(self, extent: Extent) -> None:
+        self.first.check(extent)
+        self.second.check(extent)
+
+
+@registered
+@dataclass(frozen=True)
+class Either(Mask):
+    """Allowed by the first or by the second; written `first | second`."""
+
+    first: Mask
+    second: Mask
+
+    def dense(self, grid: Grid) -> Tensor:
+        return self.first.dense(grid) | self.second.dense(grid)
+
+    def check(self, extent: Extent) -> None:
+        self.first.check(extent)
+        self.second.check(extent)
+
+
+@registered
+@dataclass(frozen=True)
+class Not(Mask):
+    """Allowed where the other is not; written `~mask`."""
+
+    other: Mask
+
+    def dense(self, grid: Grid) -> Tensor:
+        return ~self.other.dense(grid)
+
+    def check(self, extent: Extent) -> None:
+        self.other.check(extent)
+
+
+def check_align(owner: str, align: Align, extent: Extent) -> None:
+    """Raises unless `align` is a known word, an int or an integer tensor, and is said where Lq ≠ Lk."""
+    if align is None and extent.q_len != extent.k_len:
+        raise ArgumentError(
+            f"align of {owner}: expected 'start', 'end', an int or a tensor, since Lq = {extent.q_len} and Lk = {extent.k_len} differ; "
+            "got None (a cached decoding step is align='end', or the step's position)"
+        )
+    if isinstance(align, str) and align not in ("start", "end"):
+        raise ArgumentError(f"align of {owner}: expected 'start', 'end', an int or a tensor, got {align!r}")
+    if isinstance(align, Tensor):
+        integers(f"align of {owner}", align, extent)
+    elif not (align is None or isinstance(align, str | int | torch.SymInt)) or isinstance(align, bool):
+        raise ArgumentTypeError(f"align of {owner}: expected 'start', 'end', an int or a tensor, got {type(align).__name__}")
+
+
+def integers(name: str, tensor: Tensor, extent: Extent) -> None:
+    """Raises unless an integer tensor of batch dimensions: none, or exactly as many as the query has."""
+    if tensor.is_floating_point() or tensor.dtype == torch.bool:
+        raise ArgumentTypeError(f"{name}: expected an integer tensor, got dtype {tensor.dtype}")
+    batch_only(name, tensor.shape, extent)
+    on_device(name, tensor, extent)
+
+
+def batch_only(name: str, shape: tuple[int, ...], extent: Extent) -> None:
+    """Raises unless `shape` is () or has exactly the query's batch dimensions (each the query's size or 1)."""
+    if len(shape) not in (0, len(extent.batch)):
+        ones = "[..." + ", None" * (len(extent.batch) - len(shape)) + "]"
+        hint = f"; write lengths{ones} if it is the first dimension that is meant" if len(shape) < len(extent.batch) else ""
+        raise ShapeError(f"{name}: expected no leading dimensions or all {len(extent.batch)} of query {tuple(extent.batch)}, got {tuple(shape)}{hint}")
+    broadcasts(name, tuple(shape), extent.batch)
+
+
+def shift(align: Align, grid: Grid) -> int | Tensor:
+    """What is added to a query's index to give its key position; a tensor as `(..., 1, 1)`."""
+    if isinstance(align, Tensor):
+        return align[..., None, None]
+    if align == "end":
+        return grid.k_len - grid.q_len
+    return 0 if align is None or isinstance(align, str) else align
+
+
+def as_tensor_when_traced(align: Align) -> Align:
+    """Under a compiler an int becomes a tensor, so that another step of a cached decode is not another graph."""
+    if tracing() and align is not None and not isinstance(align, str | Tensor):
+        return torch.full((), align, dtype=torch.int64)
+    return align
+
+
+class Positioned(Mask):
+    """Base of the masks that compare positions."""
+
+    align: Align
+
+    def relative(self, grid: Grid) -> Tensor:
+        """Key position minus query position, `(..., rows, Lk)`."""
+        return grid.keys() - (grid.queries() + shift(self.align, grid))
+
+    def check(self, extent: Extent) -> None:
+        check_align(f"masks.{type(self).__name__}", self.align, extent)
+
+
+@registered
+@dataclass(frozen=True)
+class Causal(Positioned):
+    """Keys at or before the query's own position: j ≤ i + align (Vaswani et al. 2017, section 3.2.3).
+
+    Args:
+        align: "start", "end", an int or an integer tensor `(...)`; may be left out where Lq = Lk.
+
+    >>> import torch
+    >>> from saccade import attend
+    >>> x = torch.eye(2)
+    >>> attend(x, x, x, mask=Causal())[0].tolist()
+    [1.0, 0.0]
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"align": ()}
+    align: Align = None
+
+    def dense(self, grid: Grid) -> Tensor:
+        return self.relative(grid) <= 0
+
+
+@registered
+@dataclass(frozen=True)
+class Window(Positioned):
+    """Keys from `left` before the query's position to `right` after it; None is unbounded (Beltagy et al. 2020, section 3.1).
+
+    Args:
+        left: how many keys before, ≥ 0, or None.
+        right: how many keys after, ≥ 0, or None.
+        align: as for `Causal`.
+
+    Raises:
+        ArgumentError: a negative side.
+
+    >>> Window(left=2, right=0)
+    Window(left=2, right=0, align=None)
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"align": ()}
+    left: int | None
+    right: int | None
+    align: Align = None
+
+    def __post_init__(self) -> None:
+        for name, side in (("left", self.left), ("right", self.right)):
+            if side is not None and side < 0:
+                raise ArgumentError(f"{name}: expected None (unbounded) or an int of at least 0, got {side}")
+
+    def dense(self, grid: Grid) -> Tensor:
+        relative = self.relative(grid)
+        after = relative >= -self.left if self.left is not None else torch.ones_like(relative, dtype=torch.bool)
+        return after if self.right is None else after & (relative <= self.right)
+
+
+@registered
+@dataclass(frozen=True)
+class Around(Mask):
+    """Keys near a centre, |j − center_i| ≤ radius (Luong, Pham, Manning 2015, section 3.2: local attention).
+
+    Args:
+        center: `(..., Lq)`, positions in keys, int or float.
+        radius: ≥ 0, in keys.
+
+    Raises:
+        ArgumentError: a negative radius.
+
+    >>> import torch
+    >>> Around(torch.tensor([0.0]), radius=1.0).radius
+    1.0
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"center": ("q",)}
+    center: Tensor
+    radius: float
+
+    def __post_init__(self) -> None:
+        if not self.radius >= 0:
+            raise ArgumentError(f"radius: expected a number of at least 0, got {self.radius}")
+
+    def dense(self, grid: Grid) -> Tensor:
+        return (grid.keys() - self.center[..., None]).abs() <= self.radius
+
+    def check(self, extent: Extent) -> None:
+        per_position("center of masks.Around", self.center, extent.q_len, "Lq", extent)
+
+
+def per_position(name: str, tensor: Tensor, length: int, symbol: str, extent: Extent) -> None:
+    """Raises unless `tensor` is `(..., length)` (or 1) with leading dimensions that broadcast."""
+    if not isinstance(tensor, Tensor):
+        raise ArgumentTypeError(f"{name}: expected a tensor (..., {symbol}), got {type(tensor).__name__}")
+    if tensor.ndim < 1 or tensor.shape[-1] not in (1, length):
+        raise ShapeError(f"{name}: expected (..., {symbol}) with {symbol} = {length}, got shape {tuple(tensor.shape)}")
+    broadcasts(name, tuple(tensor.shape[:-1]), extent.batch)
+    on_device(name, tensor, extent)
+
+
+@registered
+@dataclass(frozen=True)
+class Lengths(Mask):
+    """Keys before each sequence's length, j < key_lengths: the padding behind it is invisible.
+
+    Args:
+        key_lengths: integer tensor whose dimensions are none, or exactly the query's batch dimensions (size 1 where they
+            are shared): `(B,)` against `(B, L, D)`, `lengths[:, None]` against `(B, H, L, D)`. Nothing is guessed.
+
+    >>> import torch
+    >>> from saccade.structure import Grid
+    >>> Lengths(torch.tensor(2)).dense(Grid(1, 3, 0, 1, torch.device("cpu"))).tolist()
+    [[True, True, False]]
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"key_lengths": ()}
+    key_lengths: Tensor
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.key_lengths, Tensor):
+            raise ArgumentTypeError(f"key_lengths of masks.Lengths: expected an integer tensor, got {type(self.key_lengths).__name__}")
+
+    def dense(self, grid: Grid) -> Tensor:
+        return grid.keys() < self.key_lengths[..., None, None]
+
+    def check(self, extent: Extent) -> None:
+        name = "key_lengths of masks.Lengths"
+        integers(name, self.key_lengths, extent)
+        inside = (self.key_lengths >= 0) & (self.key_lengths <= extent.k_len)
+        ensure(inside, f"{name}: expected lengths from 0 to Lk = {extent.k_len}, got some outside", values=extent.values)
+
+
+@registered
+@dataclass(frozen=True)
+class Documents(Mask):
+    """Keys of the query's own document, query_ids_i = key_ids_j: several packed into one row.
+
+    Args:
+        query_ids: integer `(..., Lq)`; leading dimensions none, or exactly the query's.
+        key_ids: integer `(..., Lk)`, likewise.
+
+    >>> import torch
+    >>> ids = torch.tensor([0, 0, 1])
+    >>> (Causal() & Documents(ids, ids)).second.query_ids.tolist()
+    [0, 0, 1]
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"query_ids": ("q",), "key_ids": ("k",)}
+    query_ids: Tensor
+    key_ids: Tensor
+
+    def dense(self, grid: Grid) -> Tensor:
+        return self.query_ids[..., :, None] == self.key_ids[..., None, :]
+
+    def check(self, extent: Extent) -> None:
+        for name, ids, length, symbol in (
+            ("query_ids of masks.Documents", self.query_ids, extent.q_len, "Lq"),
+            ("key_ids of masks.Documents", self.key_ids, extent.k_len, "Lk"),
+        ):
+            per_position(name, ids, length, symbol, extent)
+            batch_only(name, tuple(ids.shape[:-1]), extent)
+
+
+@registered
+@dataclass(frozen=True)
+class Prefix(Mask):
+    """The first `length` keys, j < length, for every query (the prefix language model of Raffel et al. 2020, with `| Causal()`).
+
+    Args:
+        length: an int ≥ 0 or an integer tensor `(...)` of batch dimensions.
+
+    >>> Prefix(3) | Causal()
+    Either(first=Prefix(length=3), second=Causal(align=None))
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"length": ()}
+    length: int | Tensor
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.length, Tensor) and self.length < 0:
+            raise ArgumentError(f"length of masks.Prefix: expected an int of at least 0, got {self.length}")
+
+    def dense(self, grid: Grid) -> Tensor:
+        length = self.length[..., None, None] if isinstance(self.length, Tensor) else self.length
+        return grid.keys() < length
+
+    def check(self, extent: Extent) -> None:
+        if isinstance(self.length, Tensor):
+            integers("length of masks.Prefix", self.length, extent)

@@ -1,0 +1,278 @@
+"""`remember`: keys prepared once and read many times; `merge`: results over parts of the keys joined into the whole."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade import normalizers, reads, scores
+from saccade.attention import run
+from saccade.auxiliary import AuxOutput, AuxRequest
+from saccade.biases import Factor
+from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
+from saccade.masks import Dense, Mask, as_mask
+from saccade.numerics import tracing, transforming
+from saccade.structure import Extent, Grid, aligned
+from saccade.validate import batch_of, checked_call, tensors
+
+_SCORE, _NORMALIZER, _READ = scores.ScaledDot(), normalizers.Softmax(), reads.Soft()
+
+
+@dataclass
+class _Buffer:
+    """Room behind the tensors of a memory, along their lengths; `used` says how much of it anybody has written."""
+
+    parts: list[Tensor]
+    used: int
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Prepared keys and their values. State goes in and comes out: every method returns a new memory and changes none.
+
+    Made by `remember`. `len(memory)` is the number of keys.
+
+    Args:
+        score: what is left of the score to do for each query.
+        key: `(..., Lk, D)`, as the score prepared them.
+        value: `(..., Lk, Dv)`.
+        cache: what the score prepared beside them `(..., Lk, C)`, or None.
+        mask: which keys may be attended to, boolean `(..., 1, Lk)`, or None for all.
+    """
+
+    score: scores.Score | scores.ScoreFunction
+    key: Tensor
+    value: Tensor
+    cache: Tensor | None = None
+    mask: Tensor | None = None
+    prepare: Any = field(default=None, repr=False)
+    _buffer: _Buffer | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return self.key.shape[-2]
+
+    def read(
+        self,
+        query: Tensor,
+        *,
+        mask: Mask | Tensor | None = None,
+        bias: Factor | Tensor | None = None,
+        gate: Factor | Tensor | None = None,
+        normalizer: normalizers.Normalizer | normalizers.NormalizerFunction = _NORMALIZER,
+        read: reads.Read = _READ,
+        dropout_p: float = 0.0,
+        aux: AuxRequest | None = None,
+        backend: str = "auto",
+    ) -> Any:
+        """`attend` against this memory: the same arguments, the same result, nothing prepared again.
+
+        Args: as for `attend`; `mask` acts together with the memory's own.
+
+        Returns:
+            The output `(..., Lq, Dv)`; with aux a pair of it and an `AuxOutput`.
+
+        Raises:
+            As `attend`.
+        """
+        both = self.mask if mask is None or self.mask is None else as_mask(mask) & self.mask
+        both = mask if self.mask is None else both
+        call = checked_call(query, self.key, self.value, self.score, both, bias, gate, normalizer, read, dropout_p, aux)
+        output, found = run(replace(call, cache=self.cache), backend)
+        return output if aux is None else (output, found)
+
+    def append(self, key: Tensor, value: Tensor, mask: Mask | Tensor | None = None) -> "Memory":
+        """This memory with more keys behind; two appends to one memory never see each other.
+
+        Without gradients room is kept ahead, so that a step costs what one step needs; with gradients, concatenation.
+
+        Args:
+            key: `(..., n, Dk)`, unprepared, as `remember` takes them.
+            value: `(..., n, Dv)`.
+            mask: which of the new keys may be attended to, as for `remember`; None allows them all.
+
+        Raises:
+            ShapeError, ArgumentError: what does not fit the memory.
+        """
+        new = _remembered(key, value, self.prepare, mask)
+        for name in ("key", "value"):
+            ours, theirs = getattr(self, name), getattr(new, name)
+            if ours.shape[:-2] != theirs.shape[:-2] or ours.shape[-1] != theirs.shape[-1]:
+                raise ShapeError(f"{name}: expected {_but_length(ours)} as in the memory, got {_but_length(theirs)}")
+            if ours.dtype != theirs.dtype:
+                raise ArgumentError(f"{name}: expected dtype {ours.dtype}, that of the memory, got dtype {theirs.dtype}")
+        return self._joined(new)
+
+    def _joined(self, new: "Memory") -> "Memory":
+        masked = self.mask is not None or new.mask is not None
+        olds, news = ([m.key, m.value, m.cache, m.full_mask() if masked else None] for m in (self, new))
+        olds = [None if t is None else t if i < 3 else t.mT for i, t in enumerate(olds)]
+        news = [None if t is None else t if i < 3 else t.mT for i, t in enumerate(news)]
+        present = [i for i, tensor in enumerate(olds) if tensor is not None]
+        joined, buffer = _extended([olds[i] for i in present], [news[i] for i in present], self._buffer)
+        parts: list[Any] = [None] * 4
+        for i, tensor in zip(present, joined, strict=True):
+            parts[i] = tensor
+        mask = parts[3].mT if parts[3] is not None else None
+        return replace(self, key=parts[0], value=parts[1], cache=parts[2], mask=mask, _buffer=buffer)
+
+    def full_mask(self) -> Tensor:
+        """The mask `(..., 1, Lk)` with every batch dimension, all True where there is none."""
+        shape = (*torch.broadcast_shapes(self.key.shape[:-2], self.value.shape[:-2]), 1, len(self))
+        if self.mask is None:
+            return torch.ones(shape, dtype=torch.bool, device=self.key.device)
+        return self.mask.expand(shape)
+
+    def select(self, batch_index: Tensor) -> "Memory":
+        """The memories at `batch_index` of the first batch dimension: how beams are reordered.
+
+        Args:
+            batch_index: integer `(n,)`; entries may repeat.
+
+        Raises:
+            ArgumentError: no batch dimension, or an index that is not a vector of integers.
+        """
+        rank = max(self.key.ndim, self.value.ndim) - 2
+        if rank < 1:
+            raise ArgumentError(f"batch_index: expected a memory with batch dimensions, got keys of shape {tuple(self.key.shape)}")
+        if not isinstance(batch_index, Tensor) or batch_index.ndim != 1 or batch_index.is_floating_point() or batch_index.dtype == torch.bool:
+            raise ArgumentTypeError("batch_index: expected an integer tensor (n,), for instance torch.tensor([0, 0, 1])")
+        size = torch.broadcast_shapes(self.key.shape[:-2], self.value.shape[:-2])[0]
+
+        def chosen(tensor: Tensor, axes: tuple[str, ...] = ("k", "d")) -> Tensor:
+            if tensor.ndim - len(axes) < rank or tensor.shape[0] != size:
+                return tensor
+            return tensor.index_select(0, batch_index)
+
+        score = self.score.map(chosen) if isinstance(self.score, scores.Score) else self.score
+        optional = {name: None if (t := getattr(self, name)) is None else chosen(t) for name in ("cache", "mask")}
+        return replace(self, score=score, key=chosen(self.key), value=chosen(self.value), _buffer=None, **optional)
+
+    def truncate(self, n: int) -> "Memory":
+        """The first n keys: what a decoder takes back.
+
+        Raises:
+            ArgumentError: n is negative or more than there are.
+        """
+        if not 0 <= n <= len(self):
+            raise ArgumentError(f"n: expected an int from 0 to {len(self)}, the keys there are, got {n}")
+        cache = None if self.cache is None else self.cache[..., :n, :]
+        mask = None if self.mask is None else self.mask[..., :n]
+        return replace(self, key=self.key[..., :n, :], value=self.value[..., :n, :], cache=cache, mask=mask)
+
+
+def _but_length(tensor: Tensor) -> str:
+    return f"({', '.join(map(str, (*tensor.shape[:-2], 'n', tensor.shape[-1])))})"
+
+
+def _extended(olds: list[Tensor], news: list[Tensor], buffer: _Buffer | None) -> tuple[list[Tensor], _Buffer | None]:
+    """olds and news joined along dimension −2, in the room behind the olds where nobody else has written into it."""
+    if torch.is_grad_enabled() or tracing() or transforming():
+        return [torch.cat(pair, -2) for pair in zip(olds, news, strict=True)], None
+    length, total = olds[0].shape[-2], olds[0].shape[-2] + news[0].shape[-2]
+    if buffer is None or buffer.used != length or len(buffer.parts) != len(olds) or buffer.parts[0].shape[-2] < total:
+        buffer = _Buffer([_room(old, 2 * total) for old in olds], length)
+    for part, new in zip(buffer.parts, news, strict=True):
+        part[..., length:total, :] = new
+    buffer.used = total
+    return [part[..., :total, :] for part in buffer.parts], buffer
+
+
+def _room(tensor: Tensor, capacity: int) -> Tensor:
+    room = tensor.new_empty(*tensor.shape[:-2], capacity, tensor.shape[-1])
+    room[..., : tensor.shape[-2], :] = tensor
+    return room
+
+
+def remember(
+    key: Tensor,
+    value: Tensor,
+    *,
+    score: scores.Score | scores.ScoreFunction = _SCORE,
+    mask: Mask | Tensor | None = None,
+    capacity: int | None = None,
+) -> Memory:
+    """Prepares keys once (projections, norms, exponentials), to be read at many steps: `remember(k, v).read(q)` is `attend(q, k, v)`.
+
+    Args:
+        key: `(..., Lk, Dk)`.
+        value: `(..., Lk, Dv)`.
+        score: as for `attend`.
+        mask: which of these keys may be attended to: `masks.Lengths`, or boolean `(..., 1, Lk)`.
+        capacity: how many keys to keep room for, without gradients; a hint, appending beyond it is fine.
+
+    Returns:
+        A `Memory`.
+
+    Raises:
+        ShapeError, ArgumentError: what does not fit.
+
+    >>> import torch
+    >>> from saccade import remember
+    >>> memory = remember(torch.randn(2, 4, 8), torch.randn(2, 4, 3))
+    >>> grown = memory.append(torch.randn(2, 1, 8), torch.randn(2, 1, 3))
+    >>> grown.read(torch.randn(2, 1, 8)).shape, len(memory), len(grown)
+    (torch.Size([2, 1, 3]), 4, 5)
+    """
+    if capacity is not None and (isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 0):
+        raise ArgumentError(f"capacity: expected None or an int of at least 0, got {capacity!r}")
+    if not callable(score) or isinstance(score, type):
+        raise ArgumentTypeError(f"score: expected one of saccade.scores or a callable, got {score!r}")
+    memory = _remembered(key, value, score, mask)
+    if capacity is None or capacity <= len(memory) or torch.is_grad_enabled() or tracing() or transforming():
+        return memory
+    parts = [memory.key, memory.value, memory.cache, None if memory.mask is None else memory.full_mask().mT]
+    buffer = _Buffer([_room(part, capacity) for part in parts if part is not None], len(memory))
+    return replace(memory, _buffer=buffer)
+
+
+def _remembered(key: Tensor, value: Tensor, score: Any, mask: Any) -> Memory:
+    tensors(key, key, value)
+    batch = batch_of(key, key, value)
+    dense = None
+    if mask is not None:
+        mask = as_mask(mask)
+        extent = Extent(batch, 1, key.shape[-2], key.shape[-1], key.shape[-1], key.dtype, key.device, not (tracing() or transforming()))
+        mask.check(extent)
+        dense = mask.dense(Grid(1, key.shape[-2], 0, 1, key.device))
+        dense = aligned(dense, ("q", "k"), len(batch)).expand(*dense.shape[:-2], 1, key.shape[-2])
+        Dense(dense).check(extent)
+    prepared, ready, cache = score.prepare(key) if isinstance(score, scores.Score) else (score, key, None)
+    return Memory(prepared, ready, value, cache, dense, prepare=score)
+
+
+def merge(outputs: Sequence[Tensor], lses: Sequence[Tensor]) -> Tensor:
+    """Joins softmax attention over parts of the keys (rings, paged caches) into attention over all of them.
+
+        output = Σ_p exp(lse_p) output_p / Σ_p exp(lse_p)
+
+    Args:
+        outputs: of each part, `(..., Lq, Dv)`.
+        lses: of each part, `(..., Lq)`, natural log, from `AuxRequest(lse=True)`.
+
+    Returns:
+        `(..., Lq, Dv)`; zeros where every part is empty.
+
+    Raises:
+        ArgumentError: no parts, or another number of lses than of outputs.
+        ShapeError: an lse that does not fit its output.
+
+    Milakov and Gimelshein 2018, "Online normalizer calculation for softmax".
+
+    >>> import torch
+    >>> merge([torch.tensor([[1.0]]), torch.tensor([[3.0]])], [torch.tensor([0.0]), torch.tensor([0.0])]).item()
+    2.0
+    """
+    if not len(outputs) or len(outputs) != len(lses):
+        raise ArgumentError(f"lses: expected one an output and at least one, got {len(outputs)} outputs and {len(lses)} lses")
+    for output, lse in zip(outputs, lses, strict=True):
+        if lse.shape != output.shape[:-1]:
+            raise ShapeError(f"lses: expected shape {tuple(output.shape[:-1])}, that of its output, got {tuple(lse.shape)}")
+    stacked = torch.stack(list(lses))
+    share = normalizers.Softmax()(stacked.movedim(0, -1), (stacked > -torch.inf).movedim(0, -1)).movedim(-1, 0)[..., None]
+    parts = [output.to(share.dtype) for output in outputs]
+    return (torch.stack(parts) * share).sum(0).to(outputs[0].dtype)
+
+
+__all__ = ["AuxOutput", "Memory", "merge", "remember"]

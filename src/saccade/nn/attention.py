@@ -1,0 +1,205 @@
+"""`Attention`: learned projections around one call of `attend`, over any score."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from saccade import normalizers, reads, scores
+from saccade.attention import attend
+from saccade.auxiliary import AuxRequest
+from saccade.biases import Factor
+from saccade.errors import ArgumentError
+from saccade.masks import Mask
+from saccade.memory import Memory, remember
+from saccade.nn.held import Held
+
+SCORES = ("additive", "cosine", "dot", "gaussian", "general", "location", "scaled_dot")
+
+
+class Attention(nn.Module):
+    """Attention with learned projections: output = attend(W_q query, W_k key, value) over any score.
+
+    Args:
+        query_dim: features of query.
+        key_dim: features of key; None means query_dim.
+        value_dim: features of value; None means key_dim. Values are read as they are.
+        hidden_dim: features that query and key are projected to. None projects nothing for the dot-like scores (and for
+            "additive" means query_dim).
+        score: "additive" (Bahdanau et al. 2015: W_q, W_k and v are learned), "dot", "scaled_dot", "cosine", "gaussian" (bandwidth 1),
+            "general" (W is learned), "location" (W is learned; needs max_length), an object from `saccade.scores`, any callable
+            or module `(query, key) -> scores`. Parameters in an object learn with the module.
+        normalizer: one of `saccade.normalizers` or a callable; None is Softmax.
+        read: one of `saccade.reads`; None is Soft.
+        output_dim: features of a learned projection of the output; None for none.
+        max_length: the most keys that "location" can score.
+        dropout_p: probability of dropping a weight, in training.
+        device, dtype: as everywhere in torch.nn.
+
+    Raises:
+        ArgumentError: an unknown name, dimensions that a score cannot compare.
+
+    >>> import torch
+    >>> attention = Attention(query_dim=6, key_dim=4, hidden_dim=8)
+    >>> attention(torch.randn(2, 3, 6), torch.randn(2, 5, 4)).shape
+    torch.Size([2, 3, 4])
+    """
+
+    def __init__(
+        self,
+        query_dim: int,
+        key_dim: int | None = None,
+        value_dim: int | None = None,
+        *,
+        hidden_dim: int | None = None,
+        score: str | scores.Score | scores.ScoreFunction = "additive",
+        normalizer: normalizers.Normalizer | normalizers.NormalizerFunction | None = None,
+        read: reads.Read | None = None,
+        output_dim: int | None = None,
+        max_length: int | None = None,
+        dropout_p: float = 0.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        place = {"device": device, "dtype": dtype}
+        key_dim = query_dim if key_dim is None else key_dim
+        self.value_dim = key_dim if value_dim is None else value_dim
+        if hidden_dim is None and score == "additive":
+            hidden_dim = query_dim
+        self.query_projection = nn.Linear(query_dim, hidden_dim, **place) if hidden_dim else nn.Identity()
+        self.key_projection = nn.Linear(key_dim, hidden_dim, bias=score != "additive", **place) if hidden_dim else nn.Identity()
+        sides = (hidden_dim or query_dim, hidden_dim or key_dim)
+        self.score = Held(named_score(score, *sides, max_length=max_length, **place) if isinstance(score, str) else score)
+        self.normalizer = Held(normalizers.Softmax() if normalizer is None else normalizer)
+        self.read = Held(reads.Soft() if read is None else read)
+        self.output_projection = nn.Linear(self.value_dim, output_dim, **place) if output_dim else nn.Identity()
+        self.dropout_p = dropout_p
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        *,
+        memory: Memory | None = None,
+        mask: Mask | Tensor | None = None,
+        bias: Factor | Tensor | None = None,
+        gate: Factor | Tensor | None = None,
+        aux: AuxRequest | None = None,
+    ) -> Any:
+        """Attends from query to key and value, or to a memory of this module's `remember`.
+
+        Args:
+            query: `(..., Lq, query_dim)`.
+            key: `(..., Lk, key_dim)`; None is query (self-attention).
+            value: `(..., Lk, value_dim)`; None is key.
+            memory: instead of key and value.
+            mask, bias, gate, aux: as for `attend`.
+
+        Returns:
+            `(..., Lq, value_dim)`, or output_dim; with aux a pair of it and an `AuxOutput`.
+
+        Raises:
+            ArgumentError: both a memory and a key or value.
+        """
+        options = {
+            "mask": mask,
+            "bias": bias,
+            "gate": gate,
+            "normalizer": self.normalizer.get(),
+            "read": self.read.get(),
+            "dropout_p": self.dropout_p if self.training else 0.0,
+            "aux": aux,
+        }
+        if memory is None:
+            key, value = sources(query, key, value)
+            found = attend(self.query_projection(query), self.key_projection(key), value, score=self.score.get(), **options)
+        else:
+            refuse_both(key, value)
+            found = memory.read(self.query_projection(query), **options)
+        return projected(found, self.output_projection, aux)
+
+    def remember(
+        self, key: Tensor, value: Tensor | None = None, *, mask: Mask | Tensor | None = None, capacity: int | None = None
+    ) -> Memory:
+        """Keys projected and prepared once, to be read at many steps.
+
+        Args:
+            key: `(..., Lk, key_dim)`.
+            value: `(..., Lk, value_dim)`; None is key.
+            mask: `masks.Lengths` or boolean `(..., 1, Lk)`.
+            capacity: as for `saccade.remember`.
+
+        Returns:
+            A `Memory` for this module's `forward(query, memory=...)`.
+        """
+        value = key if value is None else value
+        return remember(self.key_projection(key), value, score=self.score.get(), mask=mask, capacity=capacity)
+
+    def append(self, memory: Memory, key: Tensor, value: Tensor | None = None, mask: Mask | Tensor | None = None) -> Memory:
+        """The memory with more keys behind, projected and prepared as `remember` does.
+
+        Args:
+            memory: of this module's `remember`.
+            key: `(..., n, key_dim)`.
+            value: `(..., n, value_dim)`; None is key.
+            mask: which of the new keys may be attended to; None allows all.
+        """
+        return memory.append(self.key_projection(key), key if value is None else value, mask)
+
+
+def sources(query: Tensor, key: Tensor | None, value: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Key and value with their defaults: key is query, value is key."""
+    key = query if key is None else key
+    return key, key if value is None else value
+
+
+def refuse_both(key: Tensor | None, value: Tensor | None) -> None:
+    """Raises `ArgumentError` where a memory is given beside a key or value."""
+    if key is not None or value is not None:
+        raise ArgumentError("memory: expected either memory= or key and value, got both; append them to the memory first")
+
+
+def projected(found: Any, projection: nn.Module, aux: AuxRequest | None) -> Any:
+    """The output projected, in attend's return convention."""
+    return projection(found) if aux is None else (projection(found[0]), found[1])
+
+
+def named_score(
+    name: str,
+    query_dim: int,
+    key_dim: int,
+    *,
+    max_length: int | None = None,
+    heads: tuple[int, ...] = (),
+    device: torch.device | str | None = None,
+    dtype: torch.dtype | None = None,
+) -> scores.Score:
+    """A score by its name, with freshly initialized parameters; `heads` are leading dimensions of these.
+
+    Raises:
+        ArgumentError: an unknown name, a missing max_length, features that differ where the score compares them one by one.
+    """
+
+    def parameter(rows: int, *columns: int) -> nn.Parameter:
+        bound = (columns[-1] if columns else rows) ** -0.5
+        return nn.Parameter(torch.empty(*heads, rows, *columns, device=device, dtype=dtype).uniform_(-bound, bound))
+
+    if name not in SCORES:
+        raise ArgumentError(f"score: expected one of {', '.join(map(repr, SCORES))}, an object or a callable, got {name!r}")
+    if name == "general":
+        return scores.General(parameter(query_dim, key_dim))
+    if name == "location":
+        if max_length is None:
+            raise ArgumentError("max_length: expected the most keys that the location score shall see, got None")
+        return scores.Location(parameter(max_length, query_dim))
+    if query_dim != key_dim:
+        raise ArgumentError(f"hidden_dim: expected a size to project query ({query_dim}) and key ({key_dim}) to for score {name!r}, got None")
+    if name == "additive":
+        return scores.Additive(parameter(query_dim))
+    simple = {"cosine": scores.Cosine(), "dot": scores.Dot(), "gaussian": scores.Gaussian(1.0), "scaled_dot": scores.ScaledDot()}
+    return simple[name]
+
+
+

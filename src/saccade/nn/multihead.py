@@ -1,0 +1,199 @@
+"""`MultiheadAttention`: any score in every head, grouped queries, a cache that goes in and comes out."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from saccade import normalizers, scores
+from saccade.attention import attend
+from saccade.auxiliary import AuxRequest
+from saccade.biases import Factor
+from saccade.errors import ArgumentError
+from saccade.masks import Mask
+from saccade.memory import Memory, remember
+from saccade.nn.attention import named_score, projected, refuse_both, sources
+from saccade.nn.held import Held
+
+
+class MultiheadAttention(nn.Module):
+    """Multi-head attention, head_h = attend(W_h^Q query, W_h^K key, W_h^V value), output = W^O [head_1; ...; head_H].
+
+    Vaswani et al. 2017, section 3.2.2. Batch comes first. Loads the state of `torch.nn.MultiheadAttention` (of equal key and
+    value dimensions, or with kdim and vdim) and computes the same.
+
+    Args:
+        embed_dim: features of query and output, a multiple of num_heads.
+        num_heads: H.
+        num_kv_heads: heads of keys and values, a divisor of H: queries share them in groups (Ainslie et al. 2023); None is H.
+        kdim, vdim: features of key and of value; None is embed_dim.
+        bias: whether the projections add one.
+        score: a name as for `Attention` (parameters are one set a head), an object or a callable.
+        normalizer: one of `saccade.normalizers` or a callable; None is Softmax.
+        max_length: the most keys that "location" can score.
+        dropout_p: probability of dropping a weight, in training.
+        device, dtype: as everywhere in torch.nn.
+
+    Raises:
+        ArgumentError: heads that do not divide what they must.
+
+    >>> import torch
+    >>> attention = MultiheadAttention(16, 4, num_kv_heads=2)
+    >>> x = torch.randn(2, 5, 16)
+    >>> memory = attention.remember(x)
+    >>> torch.allclose(attention(x), attention(x, memory=memory), atol=1e-6)
+    True
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        *,
+        num_kv_heads: int | None = None,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        bias: bool = True,
+        score: str | scores.Score | scores.ScoreFunction = "scaled_dot",
+        normalizer: normalizers.Normalizer | normalizers.NormalizerFunction | None = None,
+        max_length: int | None = None,
+        dropout_p: float = 0.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+        if num_heads < 1 or embed_dim % num_heads:
+            raise ArgumentError(f"num_heads: expected a divisor of embed_dim = {embed_dim}, got {num_heads}")
+        if num_kv_heads < 1 or num_heads % num_kv_heads:
+            raise ArgumentError(f"num_kv_heads: expected a divisor of num_heads = {num_heads}, got {num_kv_heads}")
+        place = {"device": device, "dtype": dtype}
+        self.embed_dim, self.num_heads, self.num_kv_heads = embed_dim, num_heads, num_kv_heads
+        self.head_dim = embed_dim // num_heads
+        self.sizes = (embed_dim, num_kv_heads * self.head_dim, num_kv_heads * self.head_dim)
+        inputs = (embed_dim, embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim)
+        self._declare_projections(inputs, bias, place)
+        self.out_proj = nn.Linear(embed_dim, embed_dim, bias=bias, **place)
+        heads = (num_kv_heads, num_heads // num_kv_heads)
+        per_head = heads if num_kv_heads != num_heads else (num_heads,)
+        if isinstance(score, str):
+            score = named_score(score, self.head_dim, self.head_dim, max_length=max_length, heads=per_head, **place)
+        self.score = Held(score)
+        self.normalizer = Held(normalizers.Softmax() if normalizer is None else normalizer)
+        self.dropout_p = dropout_p
+        self.reset_parameters()
+
+    def _declare_projections(self, inputs: tuple[int, int, int], bias: bool, place: dict[str, Any]) -> None:
+        """One packed weight where all inputs are alike, as torch lays its state out, else three."""
+        self.packed = inputs[0] == inputs[1] == inputs[2]
+        names = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
+        weights = dict.fromkeys(names)
+        if not self.packed:
+            weights = {n: nn.Parameter(torch.empty(o, i, **place)) for n, o, i in zip(names, self.sizes, inputs, strict=True)}
+        for name, weight in weights.items():
+            self.register_parameter(name, weight)
+        packed = nn.Parameter(torch.empty(sum(self.sizes), inputs[0], **place)) if self.packed else None
+        self.register_parameter("in_proj_weight", packed)
+        self.register_parameter("in_proj_bias", nn.Parameter(torch.empty(sum(self.sizes), **place)) if bias else None)
+
+    def reset_parameters(self) -> None:
+        """Glorot-uniform projections and zero biases (Glorot, Bengio 2010, equation 16)."""
+        for name, parameter in self.named_parameters(recurse=False):
+            if name.endswith("weight"):
+                nn.init.xavier_uniform_(parameter)
+            else:
+                nn.init.zeros_(parameter)
+        if self.out_proj.bias is not None:
+            nn.init.zeros_(self.out_proj.bias)
+
+    def _project(self, which: int, x: Tensor) -> Tensor:
+        """Input projection 0 (query), 1 (key) or 2 (value), split into heads: `(..., heads, L, head_dim)`.
+
+        With grouped queries the heads are `(Hkv, G)` for queries and `(Hkv, 1)` for keys and values.
+        """
+        bias = self.in_proj_bias.split(self.sizes)[which] if self.in_proj_bias is not None else None
+        if self.packed:
+            weight = self.in_proj_weight.split(self.sizes)[which]
+        else:
+            weight = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)[which]
+        heads = nn.functional.linear(x, weight, bias).unflatten(-1, (-1, self.head_dim)).transpose(-2, -3)
+        return heads if self.num_kv_heads == self.num_heads else heads.unflatten(-3, (self.num_kv_heads, -1))
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        *,
+        memory: Memory | None = None,
+        mask: Mask | Tensor | None = None,
+        bias: Factor | Tensor | None = None,
+        gate: Factor | Tensor | None = None,
+        aux: AuxRequest | None = None,
+    ) -> Any:
+        """Attends from query to key and value, or to a memory of this module's `remember`.
+
+        Args:
+            query: `(..., Lq, embed_dim)`.
+            key: `(..., Lk, kdim)`; None is query (self-attention).
+            value: `(..., Lk, vdim)`; None is key.
+            memory: instead of key and value.
+            mask, bias, gate: as for `attend`, against `(..., H, Lq, Lk)`; with grouped queries against `(..., Hkv, G, Lq, Lk)`.
+            aux: as for `attend`.
+
+        Returns:
+            `(..., Lq, embed_dim)`; with aux a pair of it and an `AuxOutput` with one entry a head.
+
+        Raises:
+            ArgumentError: both a memory and a key or value.
+        """
+        options = {
+            "mask": mask,
+            "bias": bias,
+            "gate": gate,
+            "normalizer": self.normalizer.get(),
+            "dropout_p": self.dropout_p if self.training else 0.0,
+            "aux": aux,
+        }
+        if memory is None:
+            key, value = sources(query, key, value)
+            heads = (self._project(0, query), self._project(1, key), self._project(2, value))
+            found = attend(*heads, score=self.score.get(), **options)
+        else:
+            refuse_both(key, value)
+            found = memory.read(self._project(0, query), **options)
+        return projected(found, self._join, aux)
+
+    def _join(self, heads: Tensor) -> Tensor:
+        heads = heads if self.num_kv_heads == self.num_heads else heads.flatten(-4, -3)
+        joined: Tensor = self.out_proj(heads.transpose(-2, -3).flatten(-2))
+        return joined
+
+    def remember(
+        self, key: Tensor, value: Tensor | None = None, *, mask: Mask | Tensor | None = None, capacity: int | None = None
+    ) -> Memory:
+        """Keys and values projected into heads once: the key-value cache of decoding.
+
+        Args:
+            key: `(..., Lk, kdim)`.
+            value: `(..., Lk, vdim)`; None is key.
+            mask: which of the keys may be attended to, against `(..., H, 1, Lk)`.
+            capacity: as for `saccade.remember`.
+
+        Returns:
+            A `Memory` for this module's `forward(query, memory=...)`.
+        """
+        value = key if value is None else value
+        heads = self._project(1, key), self._project(2, value)
+        return remember(*heads, score=self.score.get(), mask=mask, capacity=capacity)
+
+    def append(self, memory: Memory, key: Tensor, value: Tensor | None = None, mask: Mask | Tensor | None = None) -> Memory:
+        """The cache with more keys behind: what comes out of one decoding step and goes into the next.
+
+        Args:
+            memory: of this module's `remember`.
+            key: `(..., n, kdim)`.
+            value: `(..., n, vdim)`; None is key.
+            mask: which of the new keys may be attended to; None allows all.
+        """
+        return memory.append(self._project(1, key), self._project(2, key if value is None else value), mask)

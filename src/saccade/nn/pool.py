@@ -1,0 +1,87 @@
+"""`AttentionPool`: learned queries, what the literature calls fixed attention."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from saccade import normalizers, scores
+from saccade.auxiliary import AuxRequest
+from saccade.biases import Factor
+from saccade.masks import Mask
+from saccade.nn.attention import Attention
+
+
+class AttentionPool(nn.Module):
+    """A sequence pooled by learned queries, output_n = Σ_j softmax_j(score(q_n, k_j)) v_j.
+
+    With score "dot" the query is a learned vector; with "additive" the score is an MLP of the key (Yang et al. 2016,
+    equations 5-7; Lin et al. 2017, equation 5 with several queries).
+
+    Args:
+        key_dim: features of what is pooled.
+        value_dim: features of value; None is key_dim.
+        num_queries: how many learned queries, each giving one output.
+        hidden_dim: features that keys are projected to before they are compared; None is none for the dot-like scores, and
+            key_dim for "additive".
+        score, normalizer, max_length, dropout_p, device, dtype: as for `Attention`.
+
+    >>> import torch
+    >>> from saccade import masks
+    >>> pool = AttentionPool(8, num_queries=2)
+    >>> pool(torch.randn(3, 5, 8), mask=masks.Lengths(torch.tensor([5, 2, 1]))).shape
+    torch.Size([3, 2, 8])
+    """
+
+    def __init__(
+        self,
+        key_dim: int,
+        value_dim: int | None = None,
+        *,
+        num_queries: int = 1,
+        hidden_dim: int | None = None,
+        score: str | scores.Score | scores.ScoreFunction = "dot",
+        normalizer: normalizers.Normalizer | normalizers.NormalizerFunction | None = None,
+        max_length: int | None = None,
+        dropout_p: float = 0.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.attention = Attention(
+            key_dim,
+            key_dim,
+            value_dim,
+            hidden_dim=hidden_dim,
+            score=score,
+            normalizer=normalizer,
+            max_length=max_length,
+            dropout_p=dropout_p,
+            device=device,
+            dtype=dtype,
+        )
+        width = hidden_dim if hidden_dim is not None else key_dim
+        self.attention.query_projection = nn.Identity()  # the learned queries stand where projected ones would
+        self.queries = nn.Parameter(torch.randn(num_queries, width, device=device, dtype=dtype) * width**-0.5)
+
+    def forward(
+        self,
+        key: Tensor,
+        value: Tensor | None = None,
+        *,
+        mask: Mask | Tensor | None = None,
+        bias: Factor | Tensor | None = None,
+        gate: Factor | Tensor | None = None,
+        aux: AuxRequest | None = None,
+    ) -> Any:
+        """Pools a sequence.
+
+        Args:
+            key: `(..., Lk, key_dim)`.
+            value: `(..., Lk, value_dim)`; None is key.
+            mask, bias, gate, aux: as for `attend`.
+
+        Returns:
+            `(..., num_queries, value_dim)`; with aux a pair of it and an `AuxOutput`.
+        """
+        return self.attention(self.queries, key, value, mask=mask, bias=bias, gate=gate, aux=aux)

@@ -1,0 +1,95 @@
+"""Small pure functions that several definitions share: distances, safe divisions, accumulation dtypes, checks of values."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade.errors import ArgumentError
+
+HALF = (torch.float16, torch.bfloat16)
+
+
+def wide(tensor: Tensor) -> Tensor:
+    """Half types as float32, everything else as it is: the dtype in which scores, weights and sums are computed."""
+    return tensor.float() if tensor.dtype in HALF else tensor
+
+
+def like(value: "Tensor | float", reference: Tensor) -> "Tensor | float":
+    """A parameter in the dtype of what it meets; a plain number stays one."""
+    return value.to(reference.dtype) if isinstance(value, Tensor) else value
+
+
+def divide(numerator: Tensor, denominator: Tensor) -> Tensor:
+    """numerator / denominator, and 0 (with finite derivatives) where the denominator is 0."""
+    zero = denominator == 0
+    return (numerator / denominator.masked_fill(zero, 1.0)).masked_fill(zero, 0.0)
+
+
+def unit(vectors: Tensor) -> Tensor:
+    """vectors / ‖vectors‖ along the last dimension; a zero vector stays zero.
+
+    Scaled by the largest entry first, so that neither tiny nor huge vectors lose their direction to under- or overflow.
+    """
+    if vectors.shape[-1] == 0:
+        return vectors
+    largest = vectors.detach().abs().amax(-1, keepdim=True)
+    scaled = vectors / largest.masked_fill(largest == 0, 1.0)
+    squared = scaled.square().sum(-1, keepdim=True)
+    return scaled / squared.masked_fill(squared == 0, 1.0).sqrt()
+
+
+def root(squared: Tensor) -> Tensor:
+    """√squared with derivatives 0 where it is 0."""
+    zero = squared <= 0
+    return squared.masked_fill(zero, 1.0).sqrt().masked_fill(zero, 0.0)
+
+
+class _SquaredDistance(torch.autograd.Function):
+    """‖q − k‖² computed from the differences themselves: coinciding points are at distance exactly 0."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(query: Tensor, key: Tensor) -> Tensor:
+        return torch.cdist(query, key, compute_mode="donot_use_mm_for_euclid_dist").square()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
+        query, key = ctx.saved_tensors  # written with differentiable operations: every further derivative follows from these
+        grad_query = 2 * (query * grad.sum(-1)[..., None] - grad @ key)
+        grad_key = 2 * (key * grad.sum(-2)[..., None] - grad.mT @ query)
+        return grad_query.sum_to_size(query.shape), grad_key.sum_to_size(key.shape)
+
+
+def squared_distance(query: Tensor, key: Tensor) -> Tensor:
+    """‖q_i − k_j‖² as `(..., Lq, Lk)`, without cancellation and without an `(..., Lq, Lk, D)` tensor."""
+    distance: Tensor = _SquaredDistance.apply(query, key)
+    return distance
+
+
+def transforming() -> bool:
+    """Whether a torch.func transform (grad, vmap, jacrev, ...) is running: values must not be looked at."""
+    return torch._C._are_functorch_transforms_active()
+
+
+def tracing() -> bool:
+    """Whether torch.compile or torch.export is tracing: values must not be looked at, sizes may be symbols."""
+    return torch.compiler.is_compiling()
+
+
+def ensure(condition: Tensor, message: str, *, values: bool) -> None:
+    """Raises `ArgumentError(message)` unless all of `condition` holds: at once on a CPU, by an asynchronous assert on CUDA.
+
+    `values=False` (compile, vmap, export) checks nothing.
+    """
+    if not values:
+        return
+    if condition.is_cuda:
+        torch._assert_async(condition.all(), message)
+    elif not bool(condition.all()):
+        raise ArgumentError(message)

@@ -1,0 +1,202 @@
+"""Reads: what is taken from the values once the weights are known: their expectation (soft) or one of them (hard).
+
+All choose among allowed keys only, ties go to the lower index, and a row whose weights sum to 0 counts as empty: its output
+is 0 and its index −1.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from saccade.errors import ArgumentError, ArgumentTypeError
+from saccade.masks import per_position
+from saccade.numerics import divide, ensure
+from saccade.structure import Axes, Definition, Extent, registered
+
+
+class Read(Definition):
+    """Base of the reads (a closed set: a new way to read is a new class here)."""
+
+    def check(self, extent: Extent) -> None:
+        """Raises a `SaccadeError` where the read's tensors do not fit the call."""
+
+    def index(self, weights: Tensor, mask: Tensor | None) -> Tensor:
+        """The key that is read, `(..., Lq)`, −1 for an empty row; hard reads only."""
+        raise TypeError(f"{type(self).__name__} reads no single key")
+
+    def __call__(self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None) -> Tensor:
+        """The output `(..., Lq, Dv)`, from weights and mask `(..., Lq, Lk)`, value `(..., Lk, Dv)` and the index of a hard read."""
+        raise TypeError(f"{type(self).__name__} defines no output: use one of saccade.reads")
+
+    chooses: ClassVar[bool] = False
+    """Whether one key a row is read, so that `aux.index` is defined."""
+
+
+@registered
+@dataclass(frozen=True)
+class Soft(Read):
+    """output_i = Σ_j w_ij v_j: the expectation of the value (Bahdanau et al. 2015, equation 5).
+
+    >>> import torch
+    >>> Soft()(torch.tensor([[0.5, 0.5]]), torch.tensor([[2.0], [4.0]])).tolist()
+    [[3.0]]
+    """
+
+    def __call__(self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None) -> Tensor:
+        return weights @ value
+
+
+def pick(value: Tensor, index: Tensor) -> Tensor:
+    """v[index], and 0 where the index is −1: value `(..., Lk, Dv)`, index `(..., Lq)`."""
+    batch = torch.broadcast_shapes(value.shape[:-2], index.shape[:-1])
+    if not value.shape[-2]:
+        return value.new_zeros(*batch, index.shape[-1], value.shape[-1])
+    index = index.expand(*batch, index.shape[-1])[..., None]
+    rows = value.expand(*batch, *value.shape[-2:]).gather(-2, index.clamp(min=0).expand(*index.shape[:-1], value.shape[-1]))
+    return rows.masked_fill(index < 0, 0.0)
+
+
+@registered
+@dataclass(frozen=True)
+class Sample(Read):
+    """One key drawn with probability w_ij / Σ_j w_ij: the first whose cumulative weight exceeds u · Σ_j w_ij.
+
+    One uniform a row decides, drawn outside every kernel, so that the same u gives the same index on every backend. With
+    estimator "reinforce" the draw passes no gradient to the scores, `aux.log_prob` does (Williams 1992; Xu et al. 2015, equation 12);
+    with "straight_through" the forward is the draw and the backward is Soft's (Bengio, Léonard, Courville 2013).
+
+    Args:
+        estimator: "reinforce" or "straight_through".
+        generator: where the uniforms come from; None is torch's default.
+        uniform: u itself, `(..., Lq)` in [0, 1): under vmap, compile and export, or to repeat a draw. Not both.
+
+    Raises:
+        ArgumentError: an unknown estimator, both generator and uniform.
+
+    >>> import torch
+    >>> draw = Sample(uniform=torch.tensor([0.7]))
+    >>> draw.index(torch.tensor([[0.5, 0.5]]), None).tolist()
+    [1]
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"uniform": ("q",)}
+    estimator: str = "reinforce"
+    generator: torch.Generator | None = None
+    uniform: Tensor | None = None
+    chooses: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.estimator not in ("reinforce", "straight_through"):
+            raise ArgumentError(f"estimator: expected 'reinforce' or 'straight_through', got {self.estimator!r}")
+        if self.generator is not None and self.uniform is not None:
+            raise ArgumentError("uniform: expected either uniform= or generator=, got both; leave one out")
+
+    def check(self, extent: Extent) -> None:
+        if self.uniform is None:
+            return
+        if not isinstance(self.uniform, Tensor) or not self.uniform.is_floating_point():
+            raise ArgumentTypeError("uniform of reads.Sample: expected a floating tensor (..., Lq)")
+        per_position("uniform of reads.Sample", self.uniform, extent.q_len, "Lq", extent)
+        inside = (self.uniform >= 0) & (self.uniform < 1)
+        ensure(inside, "uniform of reads.Sample: expected values in [0, 1), got some outside", values=extent.values)
+
+    def drawn(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> "Sample":
+        """The same read with its uniforms `(..., Lq)` drawn, if they were not given."""
+        if self.uniform is not None:
+            return self
+        return Sample(self.estimator, uniform=torch.rand(shape, generator=self.generator, dtype=dtype, device=device))
+
+    def index(self, weights: Tensor, mask: Tensor | None) -> Tensor:
+        if self.uniform is None:
+            raise ArgumentError("uniform of reads.Sample: expected the uniforms, got None; call drawn(shape, dtype, device) first")
+        weights = weights.detach()
+        if not weights.shape[-1]:
+            return torch.full(weights.shape[:-1], -1, device=weights.device)
+        cumulative = weights.cumsum(-1)
+        total = cumulative[..., -1:]
+        exceeds = cumulative > self.uniform.to(weights.dtype)[..., None] * total
+        last = weights.shape[-1] - 1 - (weights > 0).flip(-1).to(torch.uint8).argmax(-1)  # where u · total rounds up to total
+        first = torch.where(exceeds.any(-1), exceeds.to(torch.uint8).argmax(-1), last)
+        return first.masked_fill(~(total[..., 0] > 0), -1)
+
+    def __call__(self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None) -> Tensor:
+        assert index is not None
+        drawn = pick(value, index)
+        if self.estimator == "reinforce":
+            return drawn
+        soft = weights @ value
+        return drawn.detach() + (soft - soft.detach())
+
+
+@registered
+@dataclass(frozen=True)
+class Argmax(Read):
+    """output_i = v_j, j the allowed key of the largest weight, the lower one of a tie; no gradient reaches the scores.
+
+    >>> import torch
+    >>> Argmax().index(torch.tensor([[0.4, 0.4, 0.2]]), None).tolist()
+    [0]
+    """
+
+    chooses: ClassVar[bool] = True
+
+    def index(self, weights: Tensor, mask: Tensor | None) -> Tensor:
+        if not weights.shape[-1]:
+            return torch.full(weights.shape[:-1], -1, device=weights.device)
+        weights = weights.detach()
+        if mask is None:
+            return weights.argmax(-1)
+        return weights.masked_fill(~mask, -torch.inf).argmax(-1).masked_fill(~mask.any(-1).expand(weights.shape[:-1]), -1)
+
+    def __call__(self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None) -> Tensor:
+        assert index is not None
+        return pick(value, index)
+
+
+@registered
+@dataclass(frozen=True)
+class TopK(Read):
+    """The expectation over the k largest weights alone, renormalized (Shazeer et al. 2017, equation 5, on weights).
+
+    Args:
+        k: how many, ≥ 1; more than Lk is Lk.
+
+    Raises:
+        ArgumentError: k below 1.
+
+    >>> import torch
+    >>> TopK(1)(torch.tensor([[0.2, 0.8]]), torch.tensor([[2.0], [4.0]])).tolist()
+    [[4.0]]
+    """
+
+    k: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
+            raise ArgumentError(f"k: expected an int of at least 1, got {self.k!r}")
+
+    def __call__(self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None) -> Tensor:
+        _, indices = largest(weights, self.k, mask)
+        keep = torch.zeros_like(weights, dtype=torch.bool).scatter(-1, indices, True)
+        kept = weights.masked_fill(~keep, 0.0)
+        return divide(kept, kept.sum(-1, keepdim=True)) @ value
+
+
+def largest(weights: Tensor, k: int, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """The k largest weights of a row among allowed keys, and their indices, `(..., Lq, min(k, Lk))`, falling, ties to the lower index.
+
+    torch.topk promises no order among equals; a few rounds of argmax do, and a stable sort where k is large.
+    """
+    k = min(k, weights.shape[-1])
+    rest = weights.detach() if mask is None else weights.detach().masked_fill(~mask, -torch.inf)
+    if k > 8 or not k:
+        indices = rest.sort(-1, descending=True, stable=True).indices[..., :k]
+        return weights.gather(-1, indices), indices
+    found = []
+    for _ in range(k):
+        found.append(rest.argmax(-1, keepdim=True))
+        rest = rest.scatter(-1, found[-1], -torch.inf)
+    indices = torch.cat(found, -1)
+    return weights.gather(-1, indices), indices

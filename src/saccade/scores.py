@@ -1,0 +1,376 @@
+"""Scores: how well each query fits each key.
+
+Every score is a frozen dataclass that is called with `(query, key)` and returns `(..., Lq, Lk)`. Tensors in it are ordinary
+differentiable arguments. The call itself is the definition; backends may compute the same numbers another way.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from saccade.errors import ArgumentError, ShapeError
+from saccade.numerics import ensure, like, root, squared_distance, unit, wide
+from saccade.structure import Axes, Definition, Extent, registered
+
+ScoreFunction = Callable[[Tensor, Tensor], Tensor]
+
+
+class Score(Definition):
+    """Base of the built-in scores; any other callable `(query, key) -> (..., Lq, Lk)` is a score as well."""
+
+    def __call__(self, query: Tensor, key: Tensor) -> Tensor:
+        """The definition: scores `(..., Lq, Lk)` of query `(..., Lq, Dq)` against key `(..., Lk, Dk)`."""
+        raise TypeError(f"{type(self).__name__} defines no score: use one of the scores in saccade.scores, or any callable")
+
+    def check(self, extent: Extent) -> None:
+        """Raises a `SaccadeError` where the score's tensors do not fit the call."""
+        same_dim(self, extent)
+
+    def as_dot(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float] | None:
+        """`(query', key', scale)` with scores = scale · query' · key', or None where the score is no dot product."""
+        return None
+
+    def prepare(self, key: Tensor) -> tuple["Score", Tensor, Tensor | None]:
+        """`(score', key', cache)` equivalent to the score and key, with all work that depends on keys alone already done.
+
+        The cache `(..., Lk, D')` speeds a backend up and carries no gradient; the reference does without it.
+        """
+        return self, key, None
+
+    axes: ClassVar[dict[str, Axes]] = {}
+    mixes_keys: ClassVar[bool] = False
+    """Whether what one key holds acts, through rounding, on the scores of others."""
+
+
+def same_dim(score: Score, extent: Extent) -> None:
+    """Raises `ShapeError` unless queries and keys have the same number of features."""
+    if extent.q_dim != extent.k_dim:
+        raise ShapeError(
+            f"key: expected last dimension {extent.q_dim}, that of query, for scores.{type(score).__name__}, got {extent.k_dim}; "
+            "project one of them, or use scores.General with a (Dq, Dk) weight"
+        )
+
+
+@registered
+@dataclass(frozen=True)
+class Dot(Score):
+    """Dot product, scores[i, j] = q_i · k_j (Luong, Pham, Manning 2015, section 3.1, "dot").
+
+    >>> import torch
+    >>> Dot()(torch.eye(2), torch.tensor([[3.0, 4.0]])).tolist()
+    [[3.0], [4.0]]
+    """
+
+    def __call__(self, query: Tensor, key: Tensor) -> Tensor:
+        return query @ key.mT
+
+    def as_dot(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float] | None:
+        return query, key, 1.0
+
+
+@registered
+@dataclass(frozen=True)
+class ScaledDot(Score):
+    """Scaled dot product, scores[i, j] = scale · q_i · k_j, then c · tanh(s / c) with a softcap c.
+
+    Args:
+        scale: the factor; None means 1/√D (Vaswani et al. 2017, equation 1).
+        softcap: c > 0 bounds the scores to (−c, c) (Gemma 2, section 2); None leaves them alone.
+
+    Raises:
+        ArgumentError: softcap is not positive.
+
+    >>> import torch
+    >>> ScaledDot()(torch.ones(1, 4), torch.ones(2, 4)).tolist()
+    [[2.0, 2.0]]
+    """
+
+    scale: float | None = None
+    softcap: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.softcap is not None and not self.softcap > 0:
+            raise ArgumentError(f"softcap: expected a positive number or None, got {self.softcap}")
+
+    def _factor(self, query: Tensor) -> float:
+        return query.shape[-1] ** -0.5 if self.scale is None else self.scale
+
+    def __call__(self, query: Tensor, key: Tensor) -> Tensor:
+        scores = (query * self._factor(query)) @ key.mT if query.shape[-1] else query @ key.mT
+        return scores if self.softcap is None else self.softcap * torch.tanh(scores / self.softcap)
+
+    def as_dot(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float] | None:
+        return None if self.softcap is not None or not query.shape[-1] else (query, key, self._factor(query))
+
+
+@registered
+@dataclass(frozen=True)
+class Cosine(Score):
+    """Cosine similarity, scores[i, j] = β cos(q_i, k_j); a zero vector scores 0 (Graves, Wayne, Danihelka 2014, equations 5-6).
+
+    Args:
+        beta: the key strength β, a float or a tensor `(..., Lq, 1)`.
+
+    >>> import torch
+    >>> Cosine(beta=2.0)(torch.tensor([[3.0, 0.0]]), torch.tensor([[5.0, 0.0], [0.0, 1.0]])).tolist()
+    [[2.0, 0.0]]
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"beta": ("q", "1")}
+    beta: float | Tensor = 1.0
+
+    def __call__(self, query: Tensor, key: Tensor) -> Tensor:
+        return (unit(query) * like(self.beta, query)) @ unit(key).mT
+
+    def check(self, extent: Extent) -> None:
+        same_dim(self, extent)
+        per_query("beta", self.beta, extent)
+
+    def as_dot(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float] | None:
+        return unit(query) * like(self.beta, query), unit(key), 1.0
+
+    def prepare(self, key: Tensor) -> tuple[Score, Tensor, Tensor | None]:
+        return UnitKeyCosine(self.beta), unit(key), None
+
+
+@registered
+@dataclass(frozen=True)
+class UnitKeyCosine(Cosine):
+    """`Cosine` against keys that are of unit length already: what `Cosine.prepare` leaves to be done for each query."""
+
+    def __call__(self, query: Tensor, key: Tensor) -> Tensor:
+        return (unit(query) * like(self.beta, query)) @ key.mT
+
+    def as_dot(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float] | None:
+        return unit(query) * like(self.beta, query), key, 1.0
+
+
+@registered
+@dataclass(frozen=True)
+class General(Score):
+    """Bilinear score, scores[i, j] = q_iᵀ W k_j (Luong, Pham, Manning 2015, section 3.1, "general").
+
+    Args:
+        weight: W, `(..., Dq, Dk)`, in the dtype of query.
+
+    >>> import torch
+    >>> General(torch.tensor([[0.0, 1.0]]))(torch.ones(1, 1), torch.tensor([[5.0, 7.0]])).tolist()
+    [[7.0]]
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"weight": ("a", "b")}
+    weight: Tensor
+
+    def __call__(self, query: Tensor, key: Tensor) -> Tensor:
+        return (query @ self.weight.to(query.dtype)) @ key.mT
+
+    def check(self, extent: Extent) -> None:
+        parameter("weight", self, self.weight, (extent.q_dim, extent.k_dim), "(..., Dq, Dk)", extent)
+
+    def as_dot(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float] | None:
+        return query @ self.weight, key, 1.0
+
+    def prepare(self, key: Tensor) -> tuple[Score, Tensor, Tensor | None]:
+        return Dot(), key @ self.weight.mT, None
+
+
+@registered
+@dataclass(frozen=True)
+class Additive(Score):
+    """Additive score, scores[i, j] = vᵀ tanh(q_i + k_j), query and key already projected to D features.
+
+    Bahdanau, Cho, Bengio 2015, appendix A.1.2, with W_a s and U_a h given as query and key.
+
+    Args:
+        v: `(..., D)`, in the dtype of query.
+
+    >>> import torch
+    >>> Additive(torch.ones(3))(torch.zeros(1, 3), torch.zeros(2, 3)).tolist()
+    [[0.0, 0.0]]
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"v": ("d",)}
+    v: Tensor
+
+    def __call__(self, query: Tensor, key: Tensor) -> Tensor:
+        terms = torch.tanh(query[..., :, None, :] + key[..., None, :, :])
+        v = self.v.to(query.dtype)
+        return (terms @ v) if v.ndim == 1 else (terms @ v[..., None, :, None])[..., 0]
+
+    def check(self, extent: Extent) -> None:
+        same_dim(self, extent)
+        parameter("v", self, self.v, (extent.q_dim,), "(..., D)", extent)
+
+    def prepare(self, key: Tensor) -> tuple[Score, Tensor, Tensor | None]:
+        return self, key, exponentials(wide(key.detach()))
+
+
+#: The largest |x| for which e^{2x} neither overflows nor leaves the normal numbers, by dtype.
+EXPONENT_LIMIT = {torch.float32: 43.0, torch.float64: 350.0}
+
+
+def exponentials(projected: Tensor) -> Tensor:
+    """e^{2x}, and NaN where it would leave the range: whoever multiplies with it notices, and takes the tanh itself."""
+    limit = EXPONENT_LIMIT[projected.dtype]
+    return torch.exp(2 * projected).masked_fill_(~(projected.abs() <= limit), torch.nan)
+
+
+@registered
+@dataclass(frozen=True)
+class Location(Score):
+    """Location-based score, scores[i, j] = (W q_i)_j: the keys' contents play no part (Luong et al. 2015, equation 8).
+
+    Args:
+        weight: W, `(..., Lmax, Dq)`; more than Lmax keys are an error.
+
+    >>> import torch
+    >>> Location(torch.tensor([[1.0], [2.0], [3.0]]))(torch.ones(1, 1), torch.zeros(2, 5)).tolist()
+    [[1.0, 2.0]]
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"weight": ("m", "d")}
+    weight: Tensor
+
+    def __call__(self, query: Tensor, key: Tensor) -> Tensor:
+        return query @ self.weight[..., : key.shape[-2], :].mT.to(query.dtype)
+
+    def check(self, extent: Extent) -> None:
+        parameter("weight", self, self.weight, (None, extent.q_dim), "(..., Lmax, Dq)", extent)
+        if extent.k_len > self.weight.shape[-2]:
+            raise ShapeError(
+                f"weight of scores.Location: expected at least {extent.k_len} rows, one a key, got Lmax = {self.weight.shape[-2]}; "
+                "make the weight longer or shorten the keys"
+            )
+
+
+@registered
+@dataclass(frozen=True)
+class Gaussian(Score):
+    """Gaussian kernel as a score, scores[i, j] = −‖q_i − k_j‖² / 2h²: its softmax is kernel regression (Nadaraya 1964, Watson 1964).
+
+    Expanded into dot products about the keys' mean, so that points far from the origin lose nothing to cancellation.
+
+    Args:
+        bandwidth: h > 0, a float or a tensor that broadcasts against `(..., Lq, 1)`, in the units of query and key.
+
+    >>> import torch
+    >>> Gaussian(1.0)(torch.zeros(1, 1), torch.tensor([[2.0]])).item()
+    -2.0
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"bandwidth": ("q", "1")}
+    mixes_keys: ClassVar[bool] = True
+    bandwidth: float | Tensor
+
+    def __post_init__(self) -> None:
+        positive_number("bandwidth", self.bandwidth)
+
+    def __call__(self, query: Tensor, key: Tensor) -> Tensor:
+        if key.shape[-2]:
+            center = key.detach().mean(-2, keepdim=True)
+            query, key = query - center, key - center
+        distance = query.square().sum(-1)[..., None] + key.square().sum(-1)[..., None, :] - 2 * query @ key.mT
+        return distance / (-2 * square(like(self.bandwidth, query)))
+
+    def check(self, extent: Extent) -> None:
+        same_dim(self, extent)
+        positive("bandwidth", self.bandwidth, extent)
+
+
+KERNELS: dict[str, Callable[[Tensor], Tensor]] = {
+    "boxcar": lambda squared: 0.5 * (squared <= 1).to(squared.dtype),
+    "epanechnikov": lambda squared: 0.75 * (1 - squared).clamp(min=0),
+    "triangular": lambda squared: (1 - root(squared)).clamp(min=0),
+}
+
+
+@registered
+@dataclass(frozen=True)
+class Kernel(Score):
+    """A kernel of compact support, scores[i, j] = K(u), u = ‖q_i − k_j‖ / h; with `normalizers.Sum`, kernel regression.
+
+    boxcar ½[u ≤ 1] · epanechnikov ¾(1 − u²)₊ · triangular (1 − u)₊ (Nadaraya 1964, Watson 1964; Epanechnikov 1969).
+
+    Args:
+        name: "boxcar", "epanechnikov" or "triangular".
+        bandwidth: h > 0, a float or a tensor that broadcasts against `(..., Lq, 1)`, in the units of query and key.
+
+    Raises:
+        ArgumentError: an unknown name, a bandwidth that is not positive.
+
+    >>> import torch
+    >>> Kernel("triangular", 2.0)(torch.zeros(1, 1), torch.tensor([[1.0], [9.0]])).tolist()
+    [[0.5, 0.0]]
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"bandwidth": ("q", "1")}
+    name: str
+    bandwidth: float | Tensor
+
+    def __post_init__(self) -> None:
+        if self.name not in KERNELS:
+            raise ArgumentError(f"name: expected one of {', '.join(map(repr, KERNELS))}, got {self.name!r}")
+        positive_number("bandwidth", self.bandwidth)
+
+    def __call__(self, query: Tensor, key: Tensor) -> Tensor:
+        return KERNELS[self.name](squared_distance(query, key) / square(like(self.bandwidth, query)))
+
+    def check(self, extent: Extent) -> None:
+        same_dim(self, extent)
+        positive("bandwidth", self.bandwidth, extent)
+
+
+def square(value: float | Tensor) -> float | Tensor:
+    """value²; a plain function so that numbers and tensors read alike."""
+    return value * value
+
+
+def parameter(
+    name: str, score: Score, tensor: Tensor, sizes: tuple[int | None, ...], shape: str, extent: Extent
+) -> None:
+    """Raises unless a score's tensor has the trailing `sizes` (None: any), the call's dtype, and leading dimensions that broadcast."""
+    where = f"{name} of scores.{type(score).__name__}"
+    if not isinstance(tensor, Tensor):
+        raise ArgumentError(f"{where}: expected a tensor {shape}, got {type(tensor).__name__}")
+    trailing = tensor.shape[tensor.ndim - len(sizes) :] if tensor.ndim >= len(sizes) else None
+    if trailing is None or any(want is not None and got != want for got, want in zip(trailing, sizes, strict=True)):
+        wanted = ", ".join("any" if size is None else str(size) for size in sizes)
+        raise ShapeError(f"{where}: expected {shape} with last dimensions ({wanted}), got shape {tuple(tensor.shape)}")
+    if tensor.dtype != extent.dtype:
+        raise ArgumentError(f"{where}: expected dtype {extent.dtype}, that of query, got dtype {tensor.dtype}; convert one of them")
+    broadcasts(where, tensor.shape[: tensor.ndim - len(sizes)], extent.batch)
+
+
+def broadcasts(where: str, batch: tuple[int, ...], to: tuple[int, ...]) -> None:
+    """Raises `ShapeError` unless the leading dimensions `batch` broadcast to `to`."""
+    fits = len(batch) <= len(to) and all(a in (1, b) for a, b in zip(reversed(batch), reversed(to), strict=False))
+    if not fits:
+        raise ShapeError(f"{where}: expected leading dimensions that broadcast to {tuple(to)}, got {tuple(batch)}")
+
+
+def per_query(name: str, value: float | Tensor, extent: Extent) -> None:
+    """Raises unless a number, or a tensor that broadcasts against `(..., Lq, 1)`."""
+    if not isinstance(value, Tensor):
+        return
+    if not value.is_floating_point():
+        raise ArgumentError(f"{name}: expected a float or a floating tensor, got dtype {value.dtype}")
+    shape = (1,) * max(2 - value.ndim, 0) + tuple(value.shape)
+    if shape[-1] != 1 or shape[-2] not in (1, extent.q_len):
+        raise ShapeError(f"{name}: expected a number or a tensor (..., Lq, 1) with Lq = {extent.q_len}, got shape {tuple(value.shape)}")
+    broadcasts(name, shape[:-2], extent.batch)
+
+
+def positive_number(name: str, value: float | Tensor) -> None:
+    """Raises `ArgumentError` for a plain number that is not above 0 (tensors are looked at when the call is checked)."""
+    if not isinstance(value, Tensor) and not value > 0:
+        raise ArgumentError(f"{name}: expected a positive number, got {value}")
+
+
+def positive(name: str, value: float | Tensor, extent: Extent) -> None:
+    """Raises unless `value` fits the queries and, where values may be looked at, is above 0."""
+    per_query(name, value, extent)
+    if isinstance(value, Tensor):
+        ensure(value.detach() > 0, f"{name}: expected positive values, got some that are not", values=extent.values)

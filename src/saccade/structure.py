@@ -1,0 +1,166 @@
+"""Definitions as trees of tensors: what lets one mechanism slice, batch, differentiate and serialize every one of them.
+
+A *definition* (a score, a mask, a whole call) is a frozen dataclass. The fields named in its `axes` may hold tensors; what
+`axes` gives are the names of a tensor's trailing dimensions, all dimensions before them being batch dimensions:
+
+    q  the query's length (or 1)      k  the key's length (or 1)      anything else: its own
+
+Backends use nothing else: a block of queries is every tensor of the tree narrowed along its "q" axis.
+"""
+
+import dataclasses
+import functools
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+
+import torch
+from torch import Tensor
+
+Axes = tuple[str, ...]
+
+
+class Leaf(NamedTuple):
+    """One tensor of a tree, with the names of its trailing axes."""
+
+    tensor: Tensor
+    axes: Axes
+
+
+class Definition:
+    """Base of all definitions: a frozen dataclass whose tensors can be taken out, replaced and put back."""
+
+    axes: ClassVar[dict[str, Axes]] = {}
+
+    def leaves(self) -> list[Leaf]:
+        """All tensors of the tree, in the order of the fields."""
+        found: list[Leaf] = []
+        for name in _fields(type(self)):
+            value = getattr(self, name)
+            if isinstance(value, Definition):
+                found.extend(value.leaves())
+            elif isinstance(value, Tensor):
+                found.append(Leaf(value, self.axes[name]))
+        return found
+
+    def with_leaves(self, tensors: Iterator[Tensor]) -> Self:
+        """The same tree with its tensors replaced, in the order of `leaves`."""
+        new = object.__new__(type(self))
+        for name in _fields(type(self)):
+            value = getattr(self, name)
+            if isinstance(value, Definition):
+                value = value.with_leaves(tensors)
+            elif isinstance(value, Tensor):
+                value = next(tensors)
+            object.__setattr__(new, name, value)
+        return new
+
+    def map(self, function: Callable[[Tensor, Axes], Tensor]) -> Self:
+        """The same tree with `function(tensor, axes)` applied to every tensor."""
+        return self.with_leaves(iter([function(leaf.tensor, leaf.axes) for leaf in self.leaves()]))
+
+
+class Grid(NamedTuple):
+    """Which queries are being compared with which keys: rows start .. start + rows - 1 of q_len, against all k_len keys."""
+
+    q_len: int
+    k_len: int
+    start: int
+    rows: int
+    device: torch.device
+
+    def queries(self) -> Tensor:
+        """Positions of this block's queries, shape (rows, 1)."""
+        return torch.arange(self.rows, device=self.device)[:, None] + self.start
+
+    def keys(self) -> Tensor:
+        """Positions of the keys, shape (1, k_len)."""
+        return torch.arange(self.k_len, device=self.device)[None]
+
+
+class Extent(NamedTuple):
+    """What a definition is checked against at the public edge: sizes, dtype, device, and whether values may be looked at."""
+
+    batch: tuple[int, ...]
+    q_len: int
+    k_len: int
+    q_dim: int
+    k_dim: int
+    dtype: torch.dtype
+    device: torch.device
+    values: bool
+
+
+@functools.cache
+def _fields(cls: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(cls))
+
+
+def aligned(tensor: Tensor, axes: Axes, batch_rank: int) -> Tensor:
+    """A view of `tensor` with exactly `batch_rank` batch dimensions before its axes: size-1 dimensions fill the gap.
+
+    Afterwards every tensor of a tree has its batch dimensions at the same place, so that a new one (vmap) goes in front.
+    """
+    missing = batch_rank + len(axes) - tensor.ndim
+    return tensor[(None,) * missing] if missing > 0 else tensor
+
+
+_REGISTRY: dict[str, type[Definition]] = {}
+D = TypeVar("D", bound=Definition)
+
+
+def registered(cls: type[D]) -> type[D]:
+    """Class decorator: the definition may stand in an encoded tree (built-in definitions only)."""
+    _REGISTRY[cls.__name__] = cls
+    return cls
+
+
+def encodable(tree: Definition) -> bool:
+    """Whether the tree consists of built-in definitions alone, so that it can cross into an opaque operator."""
+    if type(tree).__name__ not in _REGISTRY:
+        return False
+    values = [getattr(tree, name) for name in _fields(type(tree))]
+    return all(encodable(v) if isinstance(v, Definition) else isinstance(v, Tensor | _STATIC) for v in values)
+
+
+_STATIC = (str, bool, int, float, type(None))
+
+
+def encode(tree: Definition) -> str:
+    """The tree without its tensors, as JSON. Plain string operations only, since torch.compile traces through it."""
+    parts = []
+    for name in _fields(type(tree)):
+        value = getattr(tree, name)
+        if isinstance(value, Definition):
+            text = encode(value)
+        elif isinstance(value, Tensor):
+            text = '{"Tensor":{}}'
+        elif value is None:
+            text = "null"
+        elif isinstance(value, bool):
+            text = "true" if value else "false"
+        else:
+            text = '"' + value + '"' if isinstance(value, str) else str(value)
+        parts.append('"' + name + '":' + text)
+    return '{"' + type(tree).__name__ + '":{' + ",".join(parts) + "}}"
+
+
+_PLACEHOLDER = torch.empty(0)
+
+
+@functools.lru_cache(maxsize=1024)
+def decode(text: str) -> Any:
+    """The tree that `encode` wrote, with placeholders for its tensors: fill them with `with_leaves`."""
+    return _decoded(json.loads(text.replace(":inf", ":Infinity").replace(":-inf", ":-Infinity")))
+
+
+def _decoded(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    ((name, fields),) = value.items()
+    if name == "Tensor":
+        return _PLACEHOLDER
+    tree = object.__new__(_REGISTRY[name])
+    for field, content in fields.items():
+        object.__setattr__(tree, field, _decoded(content))
+    return tree

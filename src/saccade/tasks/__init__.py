@@ -1,0 +1,42 @@
+"""The jobs: each turns raw data into a trained model, and raw input into raw output.
+
+Adding one is a folder here with a class of the shape of `saccade.train.Task`, and a line in `TASKS`.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from saccade.errors import SaccadeError
+from saccade.train.task import Task
+
+__all__ = ["TASKS", "find", "load_task"]
+
+TASKS = {
+    "translate": "saccade.tasks.translate:Translate",
+}
+
+
+def find(where: str) -> Any:
+    """Import what a table names as "module:Name".
+
+    >>> find("saccade.errors:ShapeError").__name__
+    'ShapeError'
+    """
+    module, _, name = where.partition(":")
+    return getattr(import_module(module), name)
+
+
+def load_task(name: str) -> type[Task]:
+    """Return a task by its name.
+
+    Raises:
+        SaccadeError: if there is none of that name.
+
+    Example:
+        >>> load_task("translate").__name__
+        'Translate'
+    """
+    if name not in TASKS:
+        raise SaccadeError(f"TASK: expected one of {', '.join(TASKS)}, got {name}")
+    task: type[Task] = find(TASKS[name])
+    return task

@@ -1,0 +1,195 @@
+"""The Lightning side: one module that runs any task's steps, one callback that keeps the run's books.
+
+Lightning moves batches, differentiates, clips and steps (and is told by its own flags to do so on many devices). What a
+run is, when it is measured and how it is kept is here, because a resumed run must be the uninterrupted one.
+"""
+
+import itertools
+import logging
+import math
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import asdict
+from types import FrameType
+from typing import Any
+
+import lightning.pytorch as pl
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, IterableDataset
+
+from saccade.errors import SaccadeError
+from saccade.train.checkpoint import Checkpoint, prune, save
+from saccade.train.optimization import learning_rate, make_optimizer, optimizer_tensors, restore_optimizer
+from saccade.train.options import Options
+from saccade.train.progress import Bar
+from saccade.train.randomness import derive, reproducible
+from saccade.train.results import Books, measure
+from saccade.train.run import Run
+from saccade.train.task import Task
+
+__all__ = ["advance"]
+
+_VALIDATION_EXAMPLES = 500  # measured along the way; the whole split is measured at the end
+_LOOK_EVERY = 10  # steps between two looks at the loss: each waits for the device
+_HARMLESS = (
+    ".*does not have many workers.*",  # batches are made in the main process: a step is a function of its number
+    ".*GPU available but not used.*",  # --device cpu means it
+    ".*isinstance.treespec, LeafSpec.*deprecated.*",  # Lightning calling torch
+)
+
+
+class _Steps(IterableDataset[Any]):
+    """The task's batches from a step on."""
+
+    def __init__(self, task: Task, start: int) -> None:
+        self.task, self.start = task, start
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.task.batch, itertools.count(self.start))
+
+
+class _Module(pl.LightningModule):
+    """A task's model, as Lightning wants it."""
+
+    def __init__(self, task: Task, model: nn.Module, options: Options, books: Books, optimizer_state: dict[str, Tensor]) -> None:
+        super().__init__()
+        self.task, self.model, self.options, self.books = task, model, options, books
+        self.optimizer_state = optimizer_state
+        self.tokens = 0
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        optimizer = make_optimizer(self.model, self.options)
+        if self.optimizer_state:
+            restore_optimizer(optimizer, self.optimizer_state)
+        return optimizer
+
+    def training_step(self, batch: Any, index: int) -> Tensor:
+        step = self.books.step
+        torch.manual_seed(derive(self.options.seed, "step", step))
+        for group in self.trainer.optimizers[0].param_groups:
+            group["lr"] = learning_rate(step, self.options)
+        loss = self.task.loss(self.model, batch)
+        self.tokens = loss.tokens
+        return loss.total
+
+
+class _Keeper(pl.Callback):
+    """After every step: count, show, measure, save, and stop when the budget is spent or the user says so."""
+
+    def __init__(self, run: Run, bar: Bar) -> None:
+        self.run, self.bar = run, bar
+        self.saved = -1
+        self.stopped = False
+        self.measured = ""
+        self.loss = math.nan
+        self.began = self.mark = 0.0
+
+    def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        self.began = self.mark = time.perf_counter()
+        self.saved = module.books.step
+        if threading.current_thread() is threading.main_thread():  # Lightning puts the handlers back when it is done
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, self._stop)
+
+    def on_train_batch_end(self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, index: int) -> None:
+        books, options = module.books, module.options
+        books.step += 1
+        books.tokens += module.tokens
+        due = {name: books.step % getattr(options, name) == 0 for name in ("validation_steps", "checkpoint_steps")}
+        if books.step % _LOOK_EVERY == 0 or any(due.values()):
+            self._look(books, outputs["loss"])
+        self._tick(books)
+        self.bar.update(books.step, f"loss {self.loss:.4f}  {self.measured}{books.tokens / books.training_seconds:,.0f} tokens/s")
+        if due["validation_steps"]:
+            self._validate(module)
+        if due["checkpoint_steps"]:
+            self._save(trainer, module)
+        trainer.should_stop = self.stopped or books.spent(options)
+
+    def on_train_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        if module.books.step != self.saved:
+            self._save(trainer, module)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        """The first Ctrl-C ends after this step, a second one at once."""
+        self.stopped = True
+        signal.signal(number, signal.default_int_handler)
+
+    def _tick(self, books: Books, training: bool = True) -> None:
+        """Book the time since the last call."""
+        now = time.perf_counter()
+        books.seconds += now - self.mark
+        books.training_seconds += (now - self.mark) * training
+        self.mark = now
+
+    def _look(self, books: Books, loss: Tensor) -> None:
+        self.loss = float(loss)
+        if not math.isfinite(self.loss):
+            way_out = "lower --learning-rate and start a new run"
+            raise SaccadeError(f"the loss is {self.loss} at step {books.step}; {way_out} (the last checkpoint is kept)")
+
+    def _validate(self, module: Any) -> None:
+        books, task = module.books, module.task
+        result = measure(task, module.model, "validation", module.options.seed, _VALIDATION_EXAMPLES)
+        self.measured = f"{task.headline.replace('_', ' ')} {result.metrics[task.headline]:.4f}  "
+        self._tick(books, training=False)
+        rates = {"learning_rate": learning_rate(books.step - 1, module.options), "seconds": round(books.seconds, 3)}
+        self.run.log(step=books.step, loss=self.loss, **rates, **{f"validation_{name}": value for name, value in result.metrics.items()})
+        self.bar.note(f"step {books.step}  loss {self.loss:.4f}  {self.measured}on validation".replace("  on", " on"))
+
+    def _save(self, trainer: pl.Trainer, module: Any) -> None:
+        books = module.books
+        optimizer = optimizer_tensors(trainer.optimizers[0])
+        self._tick(books, training=False)
+        scalars = {**asdict(books), "threads": torch.get_num_threads()}
+        del scalars["step"]
+        save(self.run.checkpoints, Checkpoint(books.step, module.model.state_dict(), optimizer, scalars))
+        prune(self.run.checkpoints)
+        self.saved = books.step
+        self._tick(books, training=False)
+
+
+def advance(
+    task: Task, model: nn.Module, run: Run, options: Options, device: torch.device, books: Books, optimizer_state: dict[str, Tensor]
+) -> bool:
+    """Train until the budget is spent or the user stops it; the last step is always in a checkpoint.
+
+    Args:
+        task: what to train on.
+        model: trained in place.
+        run: where checkpoints and metrics go.
+        options: of the run.
+        device: where to compute.
+        books: how far the run is; kept up to date in place.
+        optimizer_state: of the checkpoint that `books` is of; empty at the beginning.
+
+    Returns:
+        Whether it went on to the end of the budget.
+    """
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    with Bar(options.max_steps, books.step) as bar, warnings.catch_warnings(), reproducible():
+        for message in _HARMLESS:
+            warnings.filterwarnings("ignore", message)
+        keeper = _Keeper(run, bar)
+        trainer = pl.Trainer(
+            accelerator="gpu" if device.type == "cuda" else "cpu",
+            devices=[device.index or 0] if device.type == "cuda" else 1,
+            max_steps=options.max_steps - books.step,
+            max_epochs=-1,
+            gradient_clip_val=options.clip,
+            deterministic=True,
+            callbacks=[keeper],
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            num_sanity_val_steps=0,
+        )
+        model.train()
+        loader = DataLoader(_Steps(task, books.step), batch_size=None)
+        trainer.fit(_Module(task, model, options, books, optimizer_state), loader)
+    return not keeper.stopped or books.spent(options)

@@ -1,0 +1,133 @@
+"""Train a task: open or make the run, go on from its newest checkpoint, and write its results.
+
+The order of things here is what makes a run safe: nothing is written before the command is known to fit the run, and
+lightning, slow to import, is asked for only when there are steps to take.
+"""
+
+import sys
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from saccade.train.checkpoint import Checkpoint, newest, set_aside
+from saccade.train.environment import choose_device, versions
+from saccade.train.files import write_json
+from saccade.train.options import Options, identity
+from saccade.train.randomness import seeded
+from saccade.train.results import Books, measure, summarize
+from saccade.train.run import Run, beside
+from saccade.train.task import Task
+
+__all__ = ["Outcome", "train"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What `train` came to.
+
+    Args:
+        run: the run.
+        step: how many steps it has taken.
+        results: what results.json says, None if the user stopped the run before its end.
+        fresh: whether anything was done (False: the run was complete already).
+    """
+
+    run: Run
+    step: int
+    results: dict[str, Any] | None
+    fresh: bool
+
+
+def train(kind: type[Task], options: Options) -> Outcome:
+    """Train, or go on training, until the budget is spent.
+
+    Args:
+        kind: the task.
+        options: of the task and the model, as the task's `options` has them.
+
+    Returns:
+        The run and its results.
+
+    Raises:
+        RunError: if the run's folder belongs to something else.
+        SaccadeError: if the data cannot be read, or the loss is no longer a number.
+        OSError: if the folder cannot be written or the disk is full; the last checkpoint is kept.
+    """
+    device = choose_device(options.device)
+    run, task = open_run(kind, options)
+    with run.locked():
+        results = run.results()
+        if results is not None and Books(results["steps"], seconds=results["seconds"]).spent(options):
+            return Outcome(run, results["steps"], results, fresh=False)
+        return _train(task, run, options, device)
+
+
+def open_run(kind: type[Task], options: Options) -> tuple[Run, Task]:
+    """Return the run that the options name, made if it is not there, and its task."""
+    folder = Path(options.run or f"runs/{kind.name}-{Path(options.data).name}-{options.model}")
+    if not options.resume and folder.exists():
+        folder = beside(folder)
+        say(f"starting a new run in {folder}")
+    if not (folder / "config.json").exists():
+        task = kind.prepare(options)
+        config = {"task": kind.name, "model": options.model, "data": task.fingerprint, "options": asdict(options)}
+        return Run.create(folder, {**config, "saccade": versions().get("saccade", "unknown")}, task.save), task
+    run = Run.open(folder)
+    run.refuse_difference(kind.name, identity(options))
+    task = kind.restore(options, folder)
+    if task.fingerprint != run.config["data"]:
+        old, new = run.config["options"]["data"], options.data
+        run.refuse("--data", *((old, new) if old != new else (run.config["data"], task.fingerprint)))
+    return run, task
+
+
+def _train(task: Task, run: Run, options: Options, device: torch.device) -> Outcome:
+    checkpoint = _checkpoint(run)
+    model, books = _model(task, options, checkpoint), _books(checkpoint)
+    model.to(device)
+    run.rewind_log(books.step)
+    if not books.spent(options):
+        from saccade.train.engine import advance
+
+        say(f"{'going on' if books.step else 'training'} in {run.folder} at step {books.step}")
+        if not advance(task, model, run, options, device, books, checkpoint.optimizer if checkpoint else {}):
+            return Outcome(run, books.step, None, fresh=True)
+    run.save_weights({name: tensor.cpu() for name, tensor in model.state_dict().items()}, books.step)
+    test, validation = (measure(task, model, split, options.seed) for split in ("test", "validation"))
+    results = summarize(run, options, books, model, test, validation)
+    write_json(run.folder / "results.json", results)
+    return Outcome(run, books.step, results, fresh=True)
+
+
+def _checkpoint(run: Run) -> Checkpoint | None:
+    """The newest whole checkpoint; damaged ones after it are set aside and reported."""
+    checkpoint, damaged = newest(run.checkpoints)
+    for place, error in damaged.items():
+        set_aside(place)
+        say(f"corrupt checkpoint: {error}; using step {checkpoint.step if checkpoint else 0}")
+    if checkpoint and checkpoint.scalars["threads"] != torch.get_num_threads():
+        before = checkpoint.scalars["threads"]
+        say(f"trained with {before} threads until now, {torch.get_num_threads()} from here on: results may differ in the last digits")
+    return checkpoint
+
+
+def _model(task: Task, options: Options, checkpoint: Checkpoint | None) -> nn.Module:
+    with seeded(options.seed, "weights"):
+        model = task.build()
+    if checkpoint:
+        model.load_state_dict(checkpoint.model)
+    return model
+
+
+def _books(checkpoint: Checkpoint | None) -> Books:
+    if checkpoint is None:
+        return Books()
+    return replace(Books(checkpoint.step), **{name: checkpoint.scalars[name] for name in ("tokens", "seconds", "training_seconds")})
+
+
+def say(line: str) -> None:
+    """Write a note to standard error."""
+    print(line, file=sys.stderr, flush=True)

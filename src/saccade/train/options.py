@@ -1,0 +1,124 @@
+"""What can be said about any run, whatever its task."""
+
+from dataclasses import dataclass, field, fields, make_dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+from saccade.errors import ArgumentError
+
+__all__ = ["Options", "flag", "flat", "identity", "select"]
+
+T = TypeVar("T")
+
+_BUDGET: dict[str, Any] = {"budget": True}  # may differ when a run is continued: it changes no weight of any step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options that every task shares; a task's own and its model's are added to them.
+
+    >>> Options(seed=3).seed
+    3
+    """
+
+    model: str = ""
+    """Which model to train; `saccade list` names them."""
+
+    data: str = field(default="", metadata=_BUDGET)  # compared by what the data are, not by what their folder is called
+    """A built-in data set, or a folder or file in the task's own format."""
+
+    run: str = field(default="", metadata=_BUDGET)
+    """Folder of the run: made when it is not there, continued when it is. Default: runs/TASK-DATA-MODEL."""
+
+    resume: bool = field(default=True, metadata=_BUDGET)
+    """Continue the run if it exists; with --no-resume start a new one beside it."""
+
+    seed: int = 1
+    """Everything random follows from it: initial weights, batches, dropout."""
+
+    max_steps: int = field(default=10_000, metadata=_BUDGET)
+    """Stop after so many steps, counted from the run's beginning."""
+
+    max_minutes: float | None = field(default=None, metadata=_BUDGET)
+    """Stop after so many minutes of training, counted from the run's beginning."""
+
+    checkpoint_steps: int = field(default=500, metadata=_BUDGET)
+    """Steps between two checkpoints; the last two are kept."""
+
+    validation_steps: int = field(default=500, metadata=_BUDGET)
+    """Steps between two measurements on the validation split."""
+
+    device: str = field(default="auto", metadata=_BUDGET)
+    """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
+
+    learning_rate: float = 1e-3
+    """Highest learning rate of Adam."""
+
+    warmup_steps: int = 100
+    """Steps over which the learning rate rises from zero."""
+
+    decay_steps: int = 10_000
+    """Step at which the learning rate has fallen, in a straight line, to a hundredth of its highest."""
+
+    clip: float = 1.0
+    """Largest norm of the gradient; a longer one is scaled down to it."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        positive = ("max_steps", "checkpoint_steps", "validation_steps", "learning_rate", "decay_steps", "clip")
+        for name in positive:
+            if not getattr(self, name) > 0:
+                raise ArgumentError(f"{flag(name)}: expected a number above 0, got {getattr(self, name)}")
+        if self.max_minutes is not None and not self.max_minutes > 0:
+            raise ArgumentError(f"--max-minutes: expected a number above 0, got {self.max_minutes}")
+        if self.warmup_steps < 0:
+            raise ArgumentError(f"--warmup-steps: expected 0 or more, got {self.warmup_steps}")
+
+
+def flag(name: str) -> str:
+    """Return an option as it is typed.
+
+    >>> flag("max_steps")
+    '--max-steps'
+    """
+    return "--" + name.replace("_", "-")
+
+
+@cache
+def flat(*parts: type) -> type[Options]:
+    """Return one dataclass of all fields of several, docstrings included, which checks what each of them checks.
+
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class Size:
+    ...     hidden_dim: int = 8
+    >>> flat(Size, Options)(hidden_dim=4, seed=2).hidden_dim
+    4
+    """
+
+    def check(self: Options) -> None:
+        for part in parts:
+            if hasattr(part, "__post_init__"):
+                part.__post_init__(self)
+
+    return make_dataclass("Options", [], bases=parts, namespace={"__post_init__": check}, frozen=True, kw_only=True)
+
+
+def select(options: Any, part: type[T]) -> T:
+    """Return those of the options that are one part's, as that part.
+
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class Size:
+    ...     hidden_dim: int = 8
+    >>> select(flat(Size, Options)(hidden_dim=4), Size).hidden_dim
+    4
+    """
+    return part(**{f.name: getattr(options, f.name) for f in fields(part)})  # type: ignore[arg-type]
+
+
+def identity(options: Options) -> dict[str, Any]:
+    """Return the options that decide what is learned: all but budgets, devices and folders.
+
+    >>> sorted(set(identity(Options())) & {"seed", "max_steps", "device"})
+    ['seed']
+    """
+    return {f.name: getattr(options, f.name) for f in fields(options) if not f.metadata.get("budget")}

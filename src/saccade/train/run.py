@@ -1,0 +1,187 @@
+"""The folder of a run: never deleted, never overwritten by another run, needing nothing outside itself.
+
+    config.json  tokenizer.json (or what else the task saves)  model.safetensors  checkpoints/
+    metrics.jsonl  results.json  results-test.json  pictures/
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from torch import Tensor
+
+from saccade.errors import SaccadeError
+from saccade.train.checkpoint import newest
+from saccade.train.files import read_json, write, write_json
+from saccade.train.options import flag
+
+__all__ = ["Run", "RunError", "beside"]
+
+T = TypeVar("T")
+
+
+class RunError(SaccadeError):
+    """A folder is no run, or a run of something else."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's folder and what its config.json says.
+
+    Args:
+        folder: where it is.
+        config: "task", "model", "data" (the fingerprint of the data), "options" (all of them), "saccade" (the version).
+    """
+
+    folder: Path
+    config: Mapping[str, Any]
+
+    @classmethod
+    def open(cls, folder: Path) -> "Run":
+        """Open a run that is there.
+
+        Raises:
+            RunError: if it is not, or if its config.json cannot be read.
+        """
+        if not folder.is_dir():
+            raise RunError(f"{folder}: no such run; `saccade train` makes one")
+        try:
+            config = read_json(folder / "config.json")
+            return cls(folder, {key: config[key] for key in ("task", "model", "data", "options", "saccade")})
+        except FileNotFoundError as error:
+            raise RunError(f"{folder}: not a run (it has no config.json)") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise RunError(f"{folder / 'config.json'}: not the configuration of a run ({error})") from error
+
+    @classmethod
+    def create(cls, folder: Path, config: Mapping[str, Any], save: Any) -> "Run":
+        """Make a run's folder, whole or not at all.
+
+        Args:
+            folder: where; nothing or an empty folder is there.
+            config: what config.json shall say.
+            save: called with the folder to write more into it, such as the tokenizer.
+
+        Raises:
+            RunError: if something else is in the folder's place.
+        """
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise RunError(f"{folder}: it is there already and not a run; give another --run")
+        partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+        partial.mkdir(parents=True)
+        save(partial)
+        write_json(partial / "config.json", dict(config))
+        partial.rename(folder)
+        return cls(folder, config)
+
+    def options(self, kind: type[T]) -> T:
+        """Return the run's options as the dataclass that they were parsed into.
+
+        Raises:
+            RunError: if there is one that this version does not know, or a value that it refuses.
+        """
+        saved, known = self.config["options"], {f.name for f in fields(kind)}  # type: ignore[arg-type]
+        if unknown := sorted(set(saved) - known):
+            raise RunError(f"{self.folder}: written by another version of Saccade ({self.config['saccade']}); option {unknown[0]!r} is unknown")
+        try:
+            return kind(**saved)
+        except (TypeError, SaccadeError) as error:
+            raise RunError(f"{self.folder / 'config.json'}: {error}") from error
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of the run's checkpoints."""
+        return self.folder / "checkpoints"
+
+    def refuse_difference(self, task: str, identity: Mapping[str, Any]) -> None:
+        """Refuse to go on under another task, model or options than the run began with.
+
+        Raises:
+            RunError: naming the first difference, with the old and the new value.
+        """
+        old = {**self.config["options"], "task": self.config["task"]}
+        for name, new in {"task": task, **identity}.items():
+            if old.get(name) != new:
+                self.refuse(name if name == "task" else flag(name), old.get(name), new)
+
+    def refuse(self, what: str, old: object, new: object) -> NoReturn:
+        """Refuse to go on with a run that was made otherwise."""
+        way_out = "give another --run, or --no-resume to start beside it"
+        raise RunError(f"{self.folder}: this run was made with {what} {old}, not {new}; {way_out}")
+
+    def weights(self) -> dict[str, Tensor]:
+        """Return the trained model's tensors: those of model.safetensors, or of the newest checkpoint before there is one.
+
+        Raises:
+            RunError: if there is neither, or the file is damaged.
+        """
+        from safetensors import SafetensorError
+        from safetensors.torch import load
+
+        try:
+            return load((self.folder / "model.safetensors").read_bytes())
+        except FileNotFoundError:
+            checkpoint, _ = newest(self.checkpoints)
+        except SafetensorError as error:
+            raise RunError(f"{self.folder / 'model.safetensors'}: damaged ({error}); train on to write it again") from error
+        if checkpoint is None:
+            raise RunError(f"{self.folder}: nothing is trained yet; the same `saccade train` command goes on")
+        return checkpoint.model
+
+    def save_weights(self, tensors: dict[str, Tensor], step: int) -> None:
+        """Write model.safetensors, with the step it is of."""
+        from safetensors.torch import save
+
+        write(self.folder / "model.safetensors", save(tensors, {"step": str(step)}))
+
+    def results(self) -> dict[str, Any] | None:
+        """Return what results.json says, None where it is not there or not whole."""
+        try:
+            results = read_json(self.folder / "results.json")
+        except (FileNotFoundError, ValueError):
+            return None
+        return results if isinstance(results, dict) else None
+
+    def log(self, **measured: Any) -> None:
+        """Append one line to metrics.jsonl."""
+        with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(measured) + "\n")
+
+    def rewind_log(self, step: int) -> None:
+        """Take back the lines of metrics.jsonl after a step: going on from there, the same will be measured again."""
+        path = self.folder / "metrics.jsonl"
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        kept = [line for line in lines if line.endswith(b"\n") and json.loads(line)["step"] <= step]
+        if kept != lines:
+            write(path, b"".join(kept))
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the run for this process; the system lets go of it however the process ends.
+
+        Raises:
+            RunError: if another process trains it.
+        """
+        with (self.folder / ".lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise RunError(f"{self.folder}: another process is training this run") from error
+            yield
+
+
+def beside(folder: Path) -> Path:
+    """Return the first of run-2, run-3, ... that is not there, for a run that shall start beside another.
+
+    >>> beside(Path("/no/such/run"))
+    PosixPath('/no/such/run-2')
+    """
+    count = 2
+    while (place := folder.with_name(f"{folder.name}-{count}")).exists():
+        count += 1
+    return place

@@ -1,0 +1,53 @@
+"""A trained model out of a run's folder, for all that is not training."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from saccade.train.run import Run, RunError
+from saccade.train.task import Task
+
+__all__ = ["Trained", "load_trained"]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A run with its model loaded.
+
+    Args:
+        run: the folder.
+        task: made again from it.
+        model: on its device, in evaluation mode.
+        options: of the run.
+    """
+
+    run: Run
+    task: Task
+    model: nn.Module
+    options: Any
+
+
+def load_trained(kind: type[Task], run: Run, device: torch.device) -> Trained:
+    """Load the model of a run.
+
+    Args:
+        kind: the run's task.
+        run: the folder.
+        device: where the model shall be.
+
+    Raises:
+        RunError: if there is nothing trained, or the folder's files do not belong together.
+    """
+    model_name = run.config["model"]
+    if model_name not in kind.models:
+        raise RunError(f"{run.folder}: made by a version of Saccade with a model {model_name}; here: {', '.join(kind.models)}")
+    options = run.options(kind.options(model_name))
+    task = kind.restore(options, run.folder)
+    model = task.build()
+    try:
+        model.load_state_dict(run.weights())
+    except RuntimeError as error:
+        raise RunError(f"{run.folder}: config.json and the trained weights are of different models") from error
+    return Trained(run, task, model.to(device).eval(), options)

@@ -1,0 +1,33 @@
+"""What a user made stays; what is the same is not written twice."""
+
+import pytest
+
+from saccade.look.files import write_beside
+
+
+def test_a_name_that_is_taken_is_left_alone(tmp_path):
+    (tmp_path / "a.svg").write_text("mine")
+    first = write_beside(tmp_path / "a", {".png": b"1", ".svg": b"2"})
+    again = write_beside(tmp_path / "a", {".png": b"1", ".svg": b"2"})
+    assert [path.name for path in first] == ["a-2.png", "a-2.svg"] == [path.name for path in again]
+    assert (tmp_path / "a.svg").read_text() == "mine" and not (tmp_path / "a.png").exists()
+
+
+def test_folders_are_made_and_dots_in_names_kept(tmp_path):
+    (path,) = write_beside(tmp_path / "new" / "15. März 1999", {".png": b"1"})
+    assert path.name == "15. März 1999.png" and path.read_bytes() == b"1"
+
+
+def test_a_folder_of_that_name_is_no_obstacle(tmp_path):
+    (tmp_path / "a.png").mkdir()
+    assert [path.name for path in write_beside(tmp_path / "a", {".png": b"1"})] == ["a-2.png"]
+
+
+def test_nothing_half_written_stays(tmp_path, monkeypatch):
+    def full(file, content):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("saccade.look.files._fill", full)
+    with pytest.raises(OSError, match="No space"):
+        write_beside(tmp_path / "a", {".png": b"1"})
+    assert not list(tmp_path.iterdir())

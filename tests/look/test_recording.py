@@ -1,0 +1,137 @@
+"""Recording sees every attention call and changes none."""
+
+import pytest
+import torch
+
+from saccade import AuxOutput, AuxRequest, masks, nn
+from saccade.look import record
+
+
+class TwoReads(torch.nn.Module):
+    """Reads a sequence twice, and pools what it read: three attention modules, one of them inside another."""
+
+    def __init__(self):
+        super().__init__()
+        self.read = nn.Attention(5, 7, hidden_dim=3)
+        self.heads = nn.MultiheadAttention(8, 2)
+        self.pool = nn.AttentionPool(7, num_queries=2)
+
+    def forward(self, query, key, **options):
+        self.heads(torch.ones(2, 3, 8), torch.ones(2, 3, 8), torch.ones(2, 3, 8))
+        return self.read(query, key, **options), self.pool(key)
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    return TwoReads().eval()
+
+
+@pytest.fixture
+def inputs():
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(2, 3, 5, generator=generator), torch.randn(2, 11, 7, generator=generator)
+
+
+def hooks(model):
+    kinds = ("_forward_hooks", "_forward_pre_hooks", "_forward_hooks_always_called", "_forward_hooks_with_kwargs")
+    return sum(len(getattr(module, kind)) for module in model.modules() for kind in kinds)
+
+
+def test_calls_are_recorded_in_order_under_their_names(model, inputs):
+    with record(model) as records:
+        model(*inputs)
+        model.pool(inputs[1])
+    assert [name for name, _ in records] == ["heads", "read", "pool", "pool"]
+    assert [tuple(aux.weights.shape) for _, aux in records] == [(2, 2, 3, 3), (2, 3, 11), (2, 2, 11), (2, 2, 11)]
+    assert all(isinstance(aux, AuxOutput) and aux.lse is None for _, aux in records)
+
+
+def test_the_model_answers_as_without_recording(model, inputs):
+    plain, pooled = model(*inputs)
+    with record(model):
+        recorded, recorded_pooled = model(*inputs)
+    assert isinstance(recorded, torch.Tensor)
+    torch.testing.assert_close(recorded, plain)
+    torch.testing.assert_close(recorded_pooled, pooled)
+    assert hooks(model) == 0
+
+
+def test_a_caller_gets_what_it_asked_for_and_the_record_what_it_wanted(model, inputs):
+    asked = AuxRequest(lse=True, top=2)
+    with record(model, AuxRequest(entropy=True, top=5)) as records:
+        (_, aux), _ = model(*inputs, aux=asked)
+    recorded = dict(records)["read"]
+    assert aux.weights is None and aux.entropy is None and aux.lse.shape == (2, 3) and aux.top[0].shape == (2, 3, 2)
+    assert recorded.lse is None and recorded.entropy.shape == (2, 3) and recorded.top[1].shape == (2, 3, 5)
+
+
+def test_steps_through_a_memory_are_recorded(model, inputs):
+    query, key = inputs
+    memory = model.read.remember(key, mask=masks.Lengths(torch.tensor([11, 4])))
+    with record(model) as records:
+        for step in range(3):
+            model.read(query[:, step : step + 1], memory=memory)
+    together = torch.cat([aux.weights for _, aux in records], dim=-2)
+    assert together.shape == (2, 3, 11)
+    assert bool((together[1, :, 4:] == 0).all())
+    torch.testing.assert_close(together.sum(-1), torch.ones(2, 3))
+
+
+def test_gradients_flow_through_records_unless_they_are_detached(model, inputs):
+    with record(model) as records:
+        model(*inputs)
+    dict(records)["read"].weights.square().sum().backward()
+    assert model.read.query_projection.weight.grad is not None
+    with record(model, detach=True) as records:
+        model(*inputs)
+    assert not any(aux.weights.requires_grad for _, aux in records)
+
+
+def test_failures_leave_no_hooks_and_recording_goes_on_after_them(model, inputs):
+    query, key = inputs
+    with record(model) as records:
+        with pytest.raises(Exception, match="shape|dim|size|mat"):
+            model.read(query, key[..., :3])
+        model.read(query, key)
+    assert [name for name, _ in records] == ["read"]
+    with pytest.raises(ZeroDivisionError), record(model):
+        1 / 0
+    assert hooks(model) == 0
+
+
+def test_other_hooks_keep_their_place(model, inputs):
+    seen = []
+    handle = model.read.register_forward_hook(lambda module, args, output: seen.append(type(output)))
+    with record(model) as records:
+        model(*inputs)
+    handle.remove()
+    assert seen == [torch.Tensor] and len(records) == 3
+
+
+def test_a_failing_hook_before_ours_is_reported_as_itself(model, inputs):
+    def fail(module, args):
+        raise KeyError("theirs")
+
+    handle = model.read.register_forward_pre_hook(fail)
+    with record(model) as records:
+        with pytest.raises(KeyError, match="theirs"):
+            model(*inputs)
+        handle.remove()
+        model(*inputs)
+    assert [name for name, _ in records] == ["heads", "heads", "read", "pool"]
+
+
+def test_recordings_nest(model, inputs):
+    with record(model) as outer, record(model, AuxRequest(entropy=True)) as inner:
+        output, _ = model(*inputs)
+    assert isinstance(output, torch.Tensor)
+    assert len(outer) == len(inner) == 3
+    assert outer[1][1].weights is not None and inner[1][1].weights is None and inner[1][1].entropy is not None
+
+
+def test_an_attention_module_itself_has_an_empty_name(inputs):
+    attention = nn.Attention(5, 7, hidden_dim=3)
+    with record(attention) as records:
+        attention(*inputs)
+    assert [name for name, _ in records] == [""]
