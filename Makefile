@@ -48,7 +48,7 @@ coverage: $(READY)
 	python -m pytest --cov --cov-report=term
 
 docs: $(READY)
-	mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet
 
 bench: $(READY)
 	for script in benchmarks/*.py; do python "$$script" || exit 1; done

@@ -1,7 +1,7 @@
 """What may be asked for beside the output: the weights, or their statistics in linear memory."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -31,6 +31,7 @@ class AuxRequest(Definition):
     True
     """
 
+    sizes: ClassVar[tuple[str, ...]] = ("top",)
     weights: bool = False
     lse: bool = False
     index: bool = False

@@ -89,6 +89,6 @@ def rows(call: Any, start: int, count: int) -> Any:
         if "q" not in axes:
             return tensor
         dim = tensor.ndim - len(axes) + axes.index("q")
-        return tensor if tensor.shape[dim] == 1 else tensor.narrow(dim, start, count)
+        return tensor if dim < 0 or tensor.shape[dim] == 1 else tensor.narrow(dim, start, count)
 
     return call.map(narrow)

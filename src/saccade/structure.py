@@ -8,8 +8,6 @@ A *definition* (a score, a mask, a whole call) is a frozen dataclass. The fields
 Backends use nothing else: a block of queries is every tensor of the tree narrowed along its "q" axis.
 """
 
-import dataclasses
-import functools
 import json
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
@@ -31,6 +29,8 @@ class Definition:
     """Base of all definitions: a frozen dataclass whose tensors can be taken out, replaced and put back."""
 
     axes: ClassVar[dict[str, Axes]] = {}
+    sizes: ClassVar[tuple[str, ...]] = ()
+    """Integer fields that shapes of results depend on."""
 
     def leaves(self) -> list[Leaf]:
         """All tensors of the tree, in the order of the fields."""
@@ -91,9 +91,9 @@ class Extent(NamedTuple):
     values: bool
 
 
-@functools.cache
 def _fields(cls: type) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(cls))
+    fields: tuple[str, ...] = cls.__match_args__  # type: ignore[attr-defined]  # dataclasses.fields, as a constant to torch.compile
+    return fields
 
 
 def aligned(tensor: Tensor, axes: Axes, batch_rank: int) -> Tensor:
@@ -120,27 +120,37 @@ def encodable(tree: Definition) -> bool:
     if type(tree).__name__ not in _REGISTRY:
         return False
     values = [getattr(tree, name) for name in _fields(type(tree))]
-    return all(encodable(v) if isinstance(v, Definition) else isinstance(v, Tensor | _STATIC) for v in values)
+    return all(encodable(v) if isinstance(v, Definition) else isinstance(v, _PLAIN) for v in values)
 
 
-_STATIC = (str, bool, int, float, type(None))
+_PLAIN = (Tensor, str, bool, int, float, type(None))
 
 
-def encode(tree: Definition) -> str:
-    """The tree without its tensors, as JSON. Plain string operations only, since torch.compile traces through it."""
+def encode(tree: Definition, numbers: list[float]) -> str:
+    """The tree without its tensors, as JSON; its numbers go to the end of `numbers`.
+
+    Plain string operations only, since torch.compile traces through it; and it may make symbols of numbers, which no string
+    can hold.
+    """
     parts = []
     for name in _fields(type(tree)):
         value = getattr(tree, name)
         if isinstance(value, Definition):
-            text = encode(value)
+            text = encode(value, numbers)
         elif isinstance(value, Tensor):
-            text = '{"Tensor":{}}'
+            text = '{"Tensor":0}'
         elif value is None:
             text = "null"
         elif isinstance(value, bool):
             text = "true" if value else "false"
+        elif isinstance(value, str):
+            text = '"' + value + '"'
+        elif name in tree.sizes:
+            text = str(len(range(value)))  # a size that shapes depend on is made a constant by being counted
         else:
-            text = '"' + value + '"' if isinstance(value, str) else str(value)
+            text = '{"Float":' if isinstance(value, float | torch.SymFloat) else '{"Int":'
+            text = text + str(len(numbers)) + "}"
+            numbers.append(value)
         parts.append('"' + name + '":' + text)
     return '{"' + type(tree).__name__ + '":{' + ",".join(parts) + "}}"
 
@@ -148,19 +158,20 @@ def encode(tree: Definition) -> str:
 _PLACEHOLDER = torch.empty(0)
 
 
-@functools.lru_cache(maxsize=1024)
-def decode(text: str) -> Any:
+def decode(text: str, numbers: list[float]) -> Any:
     """The tree that `encode` wrote, with placeholders for its tensors: fill them with `with_leaves`."""
-    return _decoded(json.loads(text.replace(":inf", ":Infinity").replace(":-inf", ":-Infinity")))
+    return _decoded(json.loads(text), numbers)
 
 
-def _decoded(value: Any) -> Any:
+def _decoded(value: Any, numbers: list[float]) -> Any:
     if not isinstance(value, dict):
         return value
-    ((name, fields),) = value.items()
+    ((name, content),) = value.items()
     if name == "Tensor":
         return _PLACEHOLDER
+    if name in ("Float", "Int"):
+        return numbers[content] if name == "Float" else int(numbers[content])
     tree = object.__new__(_REGISTRY[name])
-    for field, content in fields.items():
-        object.__setattr__(tree, field, _decoded(content))
+    for field, part in content.items():
+        object.__setattr__(tree, field, _decoded(part, numbers))
     return tree

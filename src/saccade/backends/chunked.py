@@ -77,7 +77,9 @@ def apply(call: Call) -> Sequence[Tensor]:
     """The results, as differentiable outputs of one Function (or straight, where nothing asks for a gradient)."""
     leaves = [leaf.tensor for leaf in call.leaves()]
     if tracing():
-        results: Sequence[Tensor] = _Chunked.apply(encode(call), *leaves)
+        numbers: list[float] = []
+        skeleton = encode(call, numbers)
+        results: Sequence[Tensor] = _Chunked.apply(skeleton, *leaves, torch.tensor(numbers, dtype=torch.float64))
     elif transforming() or (torch.is_grad_enabled() and any(leaf.requires_grad for leaf in leaves)):
         results = _Chunked.apply(call, *leaves)
     else:
@@ -224,10 +226,18 @@ def floating_results(call: Call) -> list[str]:
 # ---------------------------------------------------------------- the Function and its derivative
 
 
-def restored(skeleton: "Call | str", leaves: Sequence[Tensor]) -> Call:
-    """The call, from its structure (or the structure's encoding) and its tensors."""
-    structure: Call = decode(skeleton) if isinstance(skeleton, str) else skeleton
+def restored(skeleton: "Call | str", tensors: Sequence[Tensor], numbers: list[float] | None = None) -> Call:
+    """The call, from its structure and its leaves. An encoded structure has its numbers in one tensor behind the leaves."""
+    if not isinstance(skeleton, str):
+        return skeleton.with_leaves(iter(tensors))
+    *leaves, last = tensors
+    structure: Call = decode(skeleton, last.tolist() if numbers is None else numbers)
     return structure.with_leaves(iter(leaves))
+
+
+def outlined(skeleton: str, tensors: Sequence[Tensor]) -> Call:
+    """The call with zeros for its numbers: enough to tell shapes, where tensors hold no data."""
+    return restored(skeleton, tensors, [0.0] * tensors[-1].numel())
 
 
 class _Chunked(torch.autograd.Function):
@@ -243,13 +253,13 @@ class _Chunked(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         ctx.skeleton, *leaves = inputs
         ctx.save_for_backward(*leaves)
+        ctx.floating = tuple(tensor.is_floating_point() for tensor in output)
         ctx.mark_non_differentiable(*(tensor for tensor in output if not tensor.is_floating_point()))
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         leaves = ctx.saved_tensors
-        names = result_names(restored(ctx.skeleton, leaves))
-        upstream = [grad for name, grad in zip(names, grads, strict=True) if name not in INTEGERS]
+        upstream = [grad for grad, floating in zip(grads, ctx.floating, strict=True) if floating]
         wanted = list(ctx.needs_input_grad[1:])
         if isinstance(ctx.skeleton, str):
             found = iter(_backward_op(upstream, list(leaves), ctx.skeleton, wanted))
@@ -337,12 +347,21 @@ def _forward_op(leaves: list[Tensor], skeleton: str) -> list[Tensor]:
 
 @_forward_op.register_fake
 def _(leaves: list[Tensor], skeleton: str) -> list[Tensor]:
-    return empty_results(restored(skeleton, leaves))
+    return empty_results(outlined(skeleton, leaves))
+
+
+def _autograd_inside_operators() -> Any:
+    """Lets autograd record again where the dispatcher has already passed it, as it has inside an operator."""
+    keys, excluded = torch._C.DispatchKey, torch._C._dispatch_tls_local_exclude_set()
+    for key in (keys.AutogradFunctionality, keys.AutogradOther, keys.AutogradNestedTensor, keys.ADInplaceOrView):
+        excluded = excluded.remove(key)
+    return torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded)
 
 
 @torch.library.custom_op("saccade::chunked_backward", mutates_args=())
 def _backward_op(grads: list[Tensor], leaves: list[Tensor], skeleton: str, wanted: list[bool]) -> list[Tensor]:
-    return backward(restored(skeleton, leaves), grads, wanted)
+    with _autograd_inside_operators():
+        return backward(restored(skeleton, leaves), grads, wanted)
 
 
 @_backward_op.register_fake

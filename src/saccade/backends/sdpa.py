@@ -98,9 +98,9 @@ def peak_bytes(call: Call) -> int:
 
 
 def causal(call: Call) -> bool:
-    """Whether the mask is torch's own causal mask: query i sees keys 0 .. i."""
+    """Whether the mask is torch's own causal mask, query i sees keys 0 .. i, and nothing has to be laid out beside it."""
     mask = call.mask
-    if not isinstance(mask, Causal) or isinstance(mask.align, Tensor):
+    if call.bias is not None or not isinstance(mask, Causal) or isinstance(mask.align, Tensor):
         return False
     offset = shift(mask.align, call.grid())
     return isinstance(offset, int) and offset == 0

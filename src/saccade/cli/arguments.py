@@ -3,7 +3,6 @@
 import contextlib
 import difflib
 import io
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
@@ -47,13 +46,14 @@ def parse(kind: type[T], arguments: Sequence[str], program: str, description: st
     """
     import tyro
 
-    defaults = {} if default is None else {"default": default}
+    settings: dict[str, Any] = {"prog": program, "description": description, "return_unknown_args": True}
+    if default is not None:
+        settings["default"] = default
     complaint = io.StringIO()
+    options: T
     try:
         with contextlib.redirect_stderr(complaint):
-            options, unknown = tyro.cli(
-                kind, prog=program, description=description, args=list(arguments), return_unknown_args=True, **defaults
-            )
+            options, unknown = tyro.cli(kind, args=list(arguments), **settings)
     except SystemExit as stop:
         if not stop.code:
             raise
@@ -101,9 +101,9 @@ def suggest(name: str, names: Iterable[str]) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text without line breaks.
+    r"""Return a text without line breaks.
 
-    >>> one_line("a\\n  b")
+    >>> one_line("a\n  b")
     'a b'
     """
     return " ".join(text.split())
@@ -117,7 +117,8 @@ def _refuse_unknown(kind: Any, words: Sequence[str]) -> None:
         option = word.partition("=")[0].replace("_", "-")
         if word.startswith("--") and option not in known:
             near = difflib.get_close_matches(option, known, 1)
-            raise UsageError(f"unknown option {word.partition('=')[0]}; " + (f"did you mean {near[0]}?" if near else "see --help"))
+            way_out = f"did you mean {near[0]}?" if near else "see --help"
+            raise UsageError(f"unknown option {word.partition('=')[0]}; {way_out}")
     loose = [word for word in words if not word.startswith("--")]
     if loose:
         raise UsageError(f"unexpected argument {loose[0]}; quote texts that contain spaces, and see --help")
@@ -127,4 +128,4 @@ def _gist(box: str) -> str:
     """What tyro's box says in its first paragraph, as one line."""
     lines = [line.strip("│ ") for line in box.splitlines() if line.startswith("│")]
     stop = next((number for number, line in enumerate(lines) if not line or set(line) == {"─"}), len(lines))
-    return one_line(" ".join(lines[:stop])).rstrip(".")
+    return one_line(" ".join(lines[:stop])).rstrip(".").removeprefix("Error parsing Options: ")

@@ -18,7 +18,7 @@ __all__ = ["run"]
 class Arguments:
     """Measure a trained model on a split of its data, and write results-SPLIT.json into the run."""
 
-    run: Annotated[str, tyro.conf.Positional]
+    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """Folder of the run."""
 
     split: str = "test"

@@ -49,6 +49,6 @@ def texts(argument: str | None, file: str | None) -> Iterator[Iterator[str]]:
 
 
 def _lines(source: BinaryIO) -> Iterator[str]:
-    """The lines of a stream: they end at \\n alone; bytes that are no UTF-8 are answered like any other strange letter."""
+    r"""The lines of a stream: they end at \n alone; bytes that are no UTF-8 count as strange letters."""
     for line in source:
         yield line.removesuffix(b"\n").decode("utf-8", errors="replace")

@@ -16,10 +16,10 @@ __all__ = ["run"]
 class Arguments:
     """Draw what a trained model attends to, as PNG and SVG; the paths of the pictures are printed."""
 
-    run: Annotated[str, tyro.conf.Positional]
+    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """Folder of the run."""
 
-    text: Annotated[str | None, tyro.conf.Positional] = None
+    text: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="INPUT")] = None
     """The text to look at; without it and without --input, the lines of standard input."""
 
     input: str | None = None

@@ -19,10 +19,10 @@ __all__ = ["run"]
 class Arguments:
     """Answer a text, the lines of a file, or those of standard input: one line of output for each line of input."""
 
-    run: Annotated[str, tyro.conf.Positional]
+    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """Folder of the run."""
 
-    text: Annotated[str | None, tyro.conf.Positional] = None
+    text: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="INPUT")] = None
     """The text to answer; without it and without --input, the lines of standard input."""
 
     input: str | None = None

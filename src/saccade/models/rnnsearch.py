@@ -1,8 +1,8 @@
 """RNNsearch: a recurrent translator that looks back at the source for every word (Bahdanau, Cho, Bengio 2015).
 
 The equations cited below are those of "Neural Machine Translation by Jointly Learning to Align and Translate",
-https://arxiv.org/abs/1409.0473, appendix A. The gated unit is torch's GRU, which applies the reset gate after the matrix
-product instead of before it.
+https://arxiv.org/abs/1409.0473, appendix A. The gated unit is torch's GRU, which applies the reset gate after the
+matrix product instead of before it.
 """
 
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class Options:
 
 @dataclass(frozen=True)
 class State:
-    """What the decoder carries from token to token: its hidden state `(batch, hidden_dim)` and the sentence's prepared keys."""
+    """What the decoder carries on: its hidden state `(batch, hidden_dim)` and the source's prepared keys."""
 
     hidden: Tensor
     memory: Memory

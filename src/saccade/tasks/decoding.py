@@ -1,7 +1,7 @@
 """Greedy and beam search over any autoregressive model: a batch at a time, without Python for each example.
 
-A model is searched through two things alone: its state, an explicit value that `select` reorders, and `step`, which takes
-the last token of every row and the state to the logits of the next token and the next state.
+A model is searched through two things alone: its state, an explicit value that `select` reorders, and `step`, which
+takes the last token of every row and the state to the logits of the next token and the next state.
 """
 
 from dataclasses import dataclass
@@ -51,13 +51,20 @@ class Hypotheses:
 
 
 def search(
-    model: Autoregressive[S], state: S, limits: Tensor, *, begin: int, end: int, beam_size: int = 1, length_penalty: float = 0.6
+    model: Autoregressive[S],
+    state: S,
+    limits: Tensor,
+    *,
+    begin: int,
+    end: int,
+    beam_size: int = 1,
+    length_penalty: float = 0.6,
 ) -> Hypotheses:
     r"""Find the most probable outputs by beam search; a beam of 1 is greedy decoding.
 
-    Each example keeps its `beam_size` best unfinished outputs. One that ends while among them is finished, and the search of
-    an example is over when `beam_size` are, or at its limit, where every output is made to end. What one example comes to
-    does not depend on the others in the batch. Finished outputs are ranked by
+    Each example keeps its `beam_size` best unfinished outputs. One that ends while among them is finished, and the search
+    of an example is over when `beam_size` are, or at its limit, where every output is made to end. What one example comes
+    to does not depend on the others in the batch. Finished outputs are ranked by
 
     .. math:: \log p(y) \Big/ \left(\frac{5 + |y|}{6}\right)^\alpha
 
@@ -111,7 +118,8 @@ class _Beams:
         first[:, 0] = 0.0  # all beams are alike in the beginning: only one of them counts
         paths = limits.new_full((*shape, longest), end)
         lengths = limits.new_full(shape, -1)
-        return cls(limits, end, limits.new_full(shape, begin), paths, first, paths, lengths, impossible, limits.new_zeros(len(limits)))
+        last, count = limits.new_full(shape, begin), limits.new_zeros(len(limits))
+        return cls(limits, end, last, paths, first, paths, lengths, impossible, count)
 
     @property
     def size(self) -> int:
@@ -119,7 +127,8 @@ class _Beams:
 
     @property
     def done(self) -> Tensor:
-        return self.count >= self.size
+        found: Tensor = self.count >= self.size
+        return found
 
     def rows(self, parents: Tensor) -> Tensor:
         """The rows of the model's batch that beams `parents` of each example are at."""
@@ -129,7 +138,7 @@ class _Beams:
     def advance(self, logits: Tensor, length: int, length_penalty: float) -> Tensor:
         """Take one more token each; returns which beam each new one continues."""
         size, words = self.size, logits.shape[-1]
-        gains = logits.float().log_softmax(-1).unflatten(0, (-1, size))
+        gains = logits.float().log_softmax(-1).view(-1, size, words)
         final = (self.limits <= length)[:, None, None]
         others = torch.arange(words, device=logits.device) != self.end
         totals = self.scores[..., None] + gains.masked_fill(final & others, float("-inf"))
@@ -146,7 +155,8 @@ class _Beams:
     def _finish(self, scores: Tensor, parents: Tensor, tokens: Tensor, length: int, length_penalty: float) -> None:
         """Rank those that end here among those that have ended, in the examples whose search goes on."""
         ends = (tokens == self.end) & ~self.done[:, None] & scores.isfinite()
-        ranked = (scores / ((6 + length) / 6) ** length_penalty).masked_fill(~ends, float("-inf"))  # the end counts as a token
+        penalty = ((6 + length) / 6) ** length_penalty  # the end counts as a token
+        ranked = (scores / penalty).masked_fill(~ends, float("-inf"))
         paths = self.paths.gather(1, parents[..., None].expand_as(self.paths))
         lengths = torch.where(ends, length, -1)
         self.ended_scores, best = torch.cat([self.ended_scores, ranked], 1).topk(self.size)

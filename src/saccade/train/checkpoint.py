@@ -22,8 +22,9 @@ from saccade.train.files import encode, flushed
 
 __all__ = ["Checkpoint", "CorruptCheckpoint", "list_checkpoints", "load", "newest", "prune", "save", "set_aside"]
 
+_CONTENTS = ("model.safetensors", "optimizer.safetensors", "state.json")
 _CHECKSUMS = "checksums.json"
-_NAME = re.compile(r"step-(\d{8,})")
+_NAME = re.compile(r"step-\d{8,}")
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
     contents = {
         "model.safetensors": serialize(checkpoint.model),
         "optimizer.safetensors": serialize(checkpoint.optimizer),
-        "state.json": encode({"step": checkpoint.step, **checkpoint.scalars}),
+        "state.json": encode({**checkpoint.scalars, "step": checkpoint.step}),
     }
     contents[_CHECKSUMS] = encode({name: hashlib.sha256(content).hexdigest() for name, content in contents.items()})
     for name, content in contents.items():
@@ -89,26 +90,26 @@ def load(place: Path) -> Checkpoint:
 
     try:
         checksums = json.loads((place / _CHECKSUMS).read_bytes())
-        contents = {name: (place / name).read_bytes() for name in ("model.safetensors", "optimizer.safetensors", "state.json")}
+        contents = {name: (place / name).read_bytes() for name in _CONTENTS}
         wrong = [name for name, content in contents.items() if hashlib.sha256(content).hexdigest() != checksums[name]]
         if wrong:
             raise CorruptCheckpoint(f"{place / wrong[0]} is not what was written")
         scalars = json.loads(contents["state.json"])
-        tensors = [deserialize(contents[f"{name}.safetensors"]) for name in ("model", "optimizer")]
-        return Checkpoint(scalars.pop("step"), *tensors, scalars)
+        model, optimizer = (deserialize(contents[f"{name}.safetensors"]) for name in ("model", "optimizer"))
+        return Checkpoint(scalars.pop("step"), model, optimizer, scalars)
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         raise CorruptCheckpoint(f"{place} cannot be read ({error})") from error
 
 
 def list_checkpoints(folder: Path) -> list[Path]:
     """Return the checkpoints below a run's `checkpoints` folder, oldest first, whole or not."""
-    found = ((match, path) for path in (folder.iterdir() if folder.is_dir() else ()) if (match := _NAME.fullmatch(path.name)))
-    return [path for _, path in sorted((int(match[1]), path) for match, path in found)]
+    paths = folder.iterdir() if folder.is_dir() else ()
+    return sorted((path for path in paths if _NAME.fullmatch(path.name)), key=lambda path: int(path.name[5:]))
 
 
 def newest(folder: Path) -> tuple[Checkpoint | None, dict[Path, CorruptCheckpoint]]:
     """Return the newest checkpoint that is whole, and what is wrong with those after it."""
-    damaged = {}
+    damaged: dict[Path, CorruptCheckpoint] = {}
     for place in reversed(list_checkpoints(folder)):
         try:
             return load(place), damaged
@@ -130,7 +131,7 @@ def set_aside(place: Path) -> Path:
 
 
 def prune(folder: Path, keep: int = 2) -> None:
-    """Remove the oldest checkpoints, but never the last `keep` that are whole, nor any file that `save` did not write."""
+    """Remove the oldest checkpoints, but never the last `keep`, nor any file that `save` did not write."""
     whole = [place for place in list_checkpoints(folder) if (place / _CHECKSUMS).is_file()]
     for place in whole[:-keep]:
         for file in _written(place):
@@ -141,7 +142,7 @@ def prune(folder: Path, keep: int = 2) -> None:
 
 def _written(place: Path) -> Iterator[Path]:
     """The files of a checkpoint, its checksums last: while they are there, the rest can be told from a user's files."""
-    for name in ("model.safetensors", "optimizer.safetensors", "state.json", _CHECKSUMS):
+    for name in (*_CONTENTS, _CHECKSUMS):
         if (place / name).is_file():
             yield place / name
 

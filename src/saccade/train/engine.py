@@ -55,19 +55,23 @@ class _Steps(IterableDataset[Any]):
 class _Module(pl.LightningModule):
     """A task's model, as Lightning wants it."""
 
-    def __init__(self, task: Task, model: nn.Module, options: Options, books: Books, optimizer_state: dict[str, Tensor]) -> None:
+    def __init__(
+        self, task: Task, model: nn.Module, options: Options, books: Books, optimizer_state: dict[str, Tensor]
+    ) -> None:
         super().__init__()
         self.task, self.model, self.options, self.books = task, model, options, books
         self.optimizer_state = optimizer_state
         self.tokens = 0
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
+        """Make the optimizer, in the state that it was saved in."""
         optimizer = make_optimizer(self.model, self.options)
         if self.optimizer_state:
             restore_optimizer(optimizer, self.optimizer_state)
         return optimizer
 
-    def training_step(self, batch: Any, index: int) -> Tensor:
+    def training_step(self, batch: Any, batch_idx: int) -> Tensor:
+        """Return the loss of one step, with everything random in it drawn from (seed, step)."""
         step = self.books.step
         torch.manual_seed(derive(self.options.seed, "step", step))
         for group in self.trainer.optimizers[0].param_groups:
@@ -80,81 +84,91 @@ class _Module(pl.LightningModule):
 class _Keeper(pl.Callback):
     """After every step: count, show, measure, save, and stop when the budget is spent or the user says so."""
 
-    def __init__(self, run: Run, bar: Bar) -> None:
-        self.run, self.bar = run, bar
-        self.saved = -1
-        self.stopped = False
-        self.measured = ""
-        self.loss = math.nan
-        self.began = self.mark = 0.0
-
-    def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        self.began = self.mark = time.perf_counter()
+    def __init__(self, module: _Module, run: Run, bar: Bar) -> None:
+        self.module, self.run, self.bar = module, run, bar
+        self.books, self.options = module.books, module.options
         self.saved = module.books.step
-        if threading.current_thread() is threading.main_thread():  # Lightning puts the handlers back when it is done
+        self.stopped = False
+        self.loss, self.measured = math.nan, ""
+        self.mark = 0.0
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Start the clock, and listen for Ctrl-C; Lightning puts the signals' handlers back when it is done."""
+        self.mark = time.perf_counter()
+        if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, self._stop)
 
-    def on_train_batch_end(self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, index: int) -> None:
-        books, options = module.books, module.options
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Do what is due after a step."""
+        books, options = self.books, self.options
         books.step += 1
-        books.tokens += module.tokens
-        due = {name: books.step % getattr(options, name) == 0 for name in ("validation_steps", "checkpoint_steps")}
-        if books.step % _LOOK_EVERY == 0 or any(due.values()):
-            self._look(books, outputs["loss"])
-        self._tick(books)
-        self.bar.update(books.step, f"loss {self.loss:.4f}  {self.measured}{books.tokens / books.training_seconds:,.0f} tokens/s")
-        if due["validation_steps"]:
-            self._validate(module)
-        if due["checkpoint_steps"]:
-            self._save(trainer, module)
+        books.tokens += self.module.tokens
+        validate, save_now = (books.step % every == 0 for every in (options.validation_steps, options.checkpoint_steps))
+        if validate or save_now or books.step % _LOOK_EVERY == 0:
+            self._look(outputs["loss"])
+        self._tick(training=True)
+        speed = books.tokens / books.training_seconds
+        self.bar.update(books.step, f"loss {self.loss:.4f}  {self.measured}  {speed:,.0f} tokens/s")
+        if validate:
+            self._validate()
+        if save_now:
+            self._save(trainer)
         trainer.should_stop = self.stopped or books.spent(options)
 
-    def on_train_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        if module.books.step != self.saved:
-            self._save(trainer, module)
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Save the last step, wherever it fell."""
+        if self.books.step != self.saved:
+            self._save(trainer)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         """The first Ctrl-C ends after this step, a second one at once."""
         self.stopped = True
         signal.signal(number, signal.default_int_handler)
 
-    def _tick(self, books: Books, training: bool = True) -> None:
+    def _tick(self, *, training: bool) -> None:
         """Book the time since the last call."""
         now = time.perf_counter()
-        books.seconds += now - self.mark
-        books.training_seconds += (now - self.mark) * training
+        self.books.seconds += now - self.mark
+        self.books.training_seconds += (now - self.mark) * training
         self.mark = now
 
-    def _look(self, books: Books, loss: Tensor) -> None:
+    def _look(self, loss: Tensor) -> None:
         self.loss = float(loss)
         if not math.isfinite(self.loss):
-            way_out = "lower --learning-rate and start a new run"
-            raise SaccadeError(f"the loss is {self.loss} at step {books.step}; {way_out} (the last checkpoint is kept)")
+            way_out = "lower --learning-rate in a new run (the last checkpoint is kept)"
+            raise SaccadeError(f"the loss is {self.loss} at step {self.books.step}; {way_out}")
 
-    def _validate(self, module: Any) -> None:
-        books, task = module.books, module.task
-        result = measure(task, module.model, "validation", module.options.seed, _VALIDATION_EXAMPLES)
-        self.measured = f"{task.headline.replace('_', ' ')} {result.metrics[task.headline]:.4f}  "
-        self._tick(books, training=False)
-        rates = {"learning_rate": learning_rate(books.step - 1, module.options), "seconds": round(books.seconds, 3)}
-        self.run.log(step=books.step, loss=self.loss, **rates, **{f"validation_{name}": value for name, value in result.metrics.items()})
-        self.bar.note(f"step {books.step}  loss {self.loss:.4f}  {self.measured}on validation".replace("  on", " on"))
+    def _validate(self) -> None:
+        task, step = self.module.task, self.books.step
+        result = measure(task, self.module.model, "validation", self.options.seed, _VALIDATION_EXAMPLES)
+        self.measured = f"{task.headline.replace('_', ' ')} {result.metrics[task.headline]:.4f}"
+        self._tick(training=False)
+        rate, seconds = learning_rate(step - 1, self.options), round(self.books.seconds, 3)
+        metrics = {f"validation_{name}": value for name, value in result.metrics.items()}
+        self.run.log(step=step, loss=self.loss, learning_rate=rate, seconds=seconds, **metrics)
+        self.bar.note(f"step {step}: loss {self.loss:.4f}, {self.measured} on validation")
 
-    def _save(self, trainer: pl.Trainer, module: Any) -> None:
-        books = module.books
-        optimizer = optimizer_tensors(trainer.optimizers[0])
-        self._tick(books, training=False)
-        scalars = {**asdict(books), "threads": torch.get_num_threads()}
-        del scalars["step"]
-        save(self.run.checkpoints, Checkpoint(books.step, module.model.state_dict(), optimizer, scalars))
+    def _save(self, trainer: pl.Trainer) -> None:
+        self._tick(training=False)
+        step, optimizer = self.books.step, optimizer_tensors(trainer.optimizers[0])
+        scalars = {**asdict(self.books), "threads": torch.get_num_threads()}
+        save(self.run.checkpoints, Checkpoint(step, self.module.model.state_dict(), optimizer, scalars))
         prune(self.run.checkpoints)
-        self.saved = books.step
-        self._tick(books, training=False)
+        self.saved = step
+        self._tick(training=False)
 
 
 def advance(
-    task: Task, model: nn.Module, run: Run, options: Options, device: torch.device, books: Books, optimizer_state: dict[str, Tensor]
+    task: Task,
+    model: nn.Module,
+    run: Run,
+    options: Options,
+    device: torch.device,
+    books: Books,
+    optimizer_state: dict[str, Tensor],
 ) -> bool:
     """Train until the budget is spent or the user stops it; the last step is always in a checkpoint.
 
@@ -174,7 +188,8 @@ def advance(
     with Bar(options.max_steps, books.step) as bar, warnings.catch_warnings(), reproducible():
         for message in _HARMLESS:
             warnings.filterwarnings("ignore", message)
-        keeper = _Keeper(run, bar)
+        module = _Module(task, model, options, books, optimizer_state)
+        keeper = _Keeper(module, run, bar)
         trainer = pl.Trainer(
             accelerator="gpu" if device.type == "cuda" else "cpu",
             devices=[device.index or 0] if device.type == "cuda" else 1,
@@ -191,5 +206,5 @@ def advance(
         )
         model.train()
         loader = DataLoader(_Steps(task, books.step), batch_size=None)
-        trainer.fit(_Module(task, model, options, books, optimizer_state), loader)
+        trainer.fit(module, loader)
     return not keeper.stopped or books.spent(options)

@@ -5,7 +5,7 @@ lightning, slow to import, is asked for only when there are steps to take.
 """
 
 import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,8 @@ def train(kind: type[Task], options: Options) -> Outcome:
         OSError: if the folder cannot be written or the disk is full; the last checkpoint is kept.
     """
     device = choose_device(options.device)
+    if options.threads:
+        torch.set_num_threads(options.threads)
     run, task = open_run(kind, options)
     with run.locked():
         results = run.results()
@@ -110,7 +112,9 @@ def _checkpoint(run: Run) -> Checkpoint | None:
         say(f"corrupt checkpoint: {error}; using step {checkpoint.step if checkpoint else 0}")
     if checkpoint and checkpoint.scalars["threads"] != torch.get_num_threads():
         before = checkpoint.scalars["threads"]
-        say(f"trained with {before} threads until now, {torch.get_num_threads()} from here on: results may differ in the last digits")
+        say(
+            f"{before} threads until now, {torch.get_num_threads()} from here on: the last digits of results may differ"
+        )
     return checkpoint
 
 
@@ -125,9 +129,10 @@ def _model(task: Task, options: Options, checkpoint: Checkpoint | None) -> nn.Mo
 def _books(checkpoint: Checkpoint | None) -> Books:
     if checkpoint is None:
         return Books()
-    return replace(Books(checkpoint.step), **{name: checkpoint.scalars[name] for name in ("tokens", "seconds", "training_seconds")})
+    names = ("tokens", "seconds", "training_seconds")
+    return Books(checkpoint.step, **{name: checkpoint.scalars[name] for name in names})
 
 
 def say(line: str) -> None:
     """Write a note to standard error."""
-    print(line, file=sys.stderr, flush=True)
+    sys.stderr.write(line + "\n")

@@ -34,7 +34,7 @@ def learning_rate(step: int, options: Options) -> float:
 
 
 def make_optimizer(model: nn.Module, options: Options) -> torch.optim.Optimizer:
-    """Return Adam (Kingma, Ba 2015) over a model's parameters, with the shorter memory of squares that sequences like."""
+    """Return Adam (Kingma, Ba 2015) over a model's parameters, with a short memory of squares for short runs."""
     return torch.optim.Adam(model.parameters(), lr=options.learning_rate, betas=(0.9, 0.99), fused=True)
 
 

@@ -51,6 +51,9 @@ class Options:
     device: str = field(default="auto", metadata=_BUDGET)
     """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
 
+    threads: int | None = field(default=None, metadata=_BUDGET)
+    """Processor threads; small models gain nothing from many. As torch has it if not given."""
+
     learning_rate: float = 1e-3
     """Highest learning rate of Adam."""
 
@@ -69,8 +72,9 @@ class Options:
         for name in positive:
             if not getattr(self, name) > 0:
                 raise ArgumentError(f"{flag(name)}: expected a number above 0, got {getattr(self, name)}")
-        if self.max_minutes is not None and not self.max_minutes > 0:
-            raise ArgumentError(f"--max-minutes: expected a number above 0, got {self.max_minutes}")
+        for name in ("max_minutes", "threads"):
+            if (value := getattr(self, name)) is not None and not value > 0:
+                raise ArgumentError(f"{flag(name)}: expected a number above 0, got {value}")
         if self.warmup_steps < 0:
             raise ArgumentError(f"--warmup-steps: expected 0 or more, got {self.warmup_steps}")
 

@@ -19,8 +19,9 @@ class Bar:
 
     def __init__(self, steps: int, done: int) -> None:
         console = Console(stderr=True, soft_wrap=True, highlight=False)
-        columns = (TextColumn("step {task.completed:.0f} of {task.total:.0f}"), BarColumn(24), TextColumn("{task.description}"))
-        self._progress = Progress(*columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal, auto_refresh=False)
+        steps, rest = TextColumn("step {task.completed:.0f} of {task.total:.0f}"), TextColumn("{task.description}")
+        columns = (steps, BarColumn(24), rest, TimeElapsedColumn())
+        self._progress = Progress(*columns, console=console, disable=not console.is_terminal, auto_refresh=False)
         self._task = self._progress.add_task("", total=steps, completed=done)
         self._seen = 0.0
 
@@ -28,7 +29,9 @@ class Bar:
         self._progress.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self._progress.refresh()
         self._progress.stop()
 
@@ -42,6 +45,6 @@ class Bar:
     def note(self, line: str) -> None:
         """Write a line that stays."""
         if self._progress.disable:
-            print(line, file=sys.stderr, flush=True)
+            sys.stderr.write(line + "\n")
         else:
             self._progress.console.print(line, markup=False)

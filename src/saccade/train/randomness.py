@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+import torch.utils.deterministic as deterministic
 
 __all__ = ["derive", "generator", "reproducible", "seeded"]
 
@@ -55,12 +56,12 @@ def reproducible() -> Iterator[None]:
 
     With the same number of threads, the same numbers come out bit for bit.
     """
-    before, filling = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read by cuBLAS, which refuses deterministic work without
+    before, filling = torch.are_deterministic_algorithms_enabled(), deterministic.fill_uninitialized_memory
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS refuses deterministic work
     torch.use_deterministic_algorithms(True)
-    torch.utils.deterministic.fill_uninitialized_memory = False  # a debugging aid, and time
+    deterministic.fill_uninitialized_memory = False  # a debugging aid, and time
     try:
         yield
     finally:
         torch.use_deterministic_algorithms(before)
-        torch.utils.deterministic.fill_uninitialized_memory = filling
+        deterministic.fill_uninitialized_memory = filling

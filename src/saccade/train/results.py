@@ -33,7 +33,8 @@ class Books:
 
     def spent(self, options: Options) -> bool:
         """Whether the budget is used up."""
-        return self.step >= options.max_steps or (options.max_minutes is not None and self.seconds >= 60 * options.max_minutes)
+        late = options.max_minutes is not None and self.seconds >= 60 * options.max_minutes
+        return late or self.step >= options.max_steps
 
 
 def measure(task: Task, model: nn.Module, split: str, seed: int, limit: int | None = None) -> Evaluation:
@@ -58,8 +59,11 @@ def measure(task: Task, model: nn.Module, split: str, seed: int, limit: int | No
         model.train(training)
 
 
-def summarize(run: Run, options: Options, books: Books, model: nn.Module, test: Evaluation, validation: Evaluation) -> dict[str, Any]:
+def summarize(
+    run: Run, options: Options, books: Books, model: nn.Module, test: Evaluation, validation: Evaluation
+) -> dict[str, Any]:
     """Return what results.json says of a trained run: `metrics` are those of the test split."""
+    speed = {"train": _rate(books.tokens, books.training_seconds), "decode": _rate(test.tokens, test.seconds)}
     return {
         **_subject(run, options, model),
         "metrics": test.metrics,
@@ -68,7 +72,7 @@ def summarize(run: Run, options: Options, books: Books, model: nn.Module, test: 
         "seed": options.seed,
         "steps": books.step,
         "seconds": round(books.seconds, 3),
-        "tokens_per_second": {"train": _rate(books.tokens, books.training_seconds), "decode": _rate(test.tokens, test.seconds)},
+        "tokens_per_second": speed,
         **_circumstances(run, options, model),
     }
 

@@ -1,7 +1,7 @@
 """The folder of a run: never deleted, never overwritten by another run, needing nothing outside itself.
 
-    config.json  tokenizer.json (or what else the task saves)  model.safetensors  checkpoints/
-    metrics.jsonl  results.json  results-test.json  pictures/
+config.json  tokenizer.json (or what else the task saves)  model.safetensors  checkpoints/
+metrics.jsonl  results.json  results-test.json  pictures/
 """
 
 import fcntl
@@ -87,7 +87,8 @@ class Run:
         """
         saved, known = self.config["options"], {f.name for f in fields(kind)}  # type: ignore[arg-type]
         if unknown := sorted(set(saved) - known):
-            raise RunError(f"{self.folder}: written by another version of Saccade ({self.config['saccade']}); option {unknown[0]!r} is unknown")
+            version = self.config["saccade"]
+            raise RunError(f"{self.folder}: made by another Saccade ({version}); this one has no option {unknown[0]}")
         try:
             return kind(**saved)
         except (TypeError, SaccadeError) as error:
@@ -115,7 +116,7 @@ class Run:
         raise RunError(f"{self.folder}: this run was made with {what} {old}, not {new}; {way_out}")
 
     def weights(self) -> dict[str, Tensor]:
-        """Return the trained model's tensors: those of model.safetensors, or of the newest checkpoint before there is one.
+        """Return the trained model's tensors, those of model.safetensors, or before it is there the newest checkpoint's.
 
         Raises:
             RunError: if there is neither, or the file is damaged.
@@ -128,7 +129,8 @@ class Run:
         except FileNotFoundError:
             checkpoint, _ = newest(self.checkpoints)
         except SafetensorError as error:
-            raise RunError(f"{self.folder / 'model.safetensors'}: damaged ({error}); train on to write it again") from error
+            path = self.folder / "model.safetensors"
+            raise RunError(f"{path}: damaged ({error}); move it away, and the newest checkpoint is used") from error
         if checkpoint is None:
             raise RunError(f"{self.folder}: nothing is trained yet; the same `saccade train` command goes on")
         return checkpoint.model

@@ -1,7 +1,7 @@
 """What a job must offer so that `saccade.train` can run it, and nothing about any job in particular.
 
-A task is a class. `prepare` makes one from options and data, `restore` from a run's folder alone (no data, so that a run
-moved elsewhere still predicts). Everything else is asked of the object that they return.
+A task is a class. `prepare` makes one from options and data, `restore` from a run's folder alone (no data, so that a
+run moved elsewhere still predicts). Everything else is asked of the object that they return.
 """
 
 from collections.abc import Iterable, Iterator
@@ -51,9 +51,9 @@ class Evaluation:
 class Task(Protocol):
     """A job: its data, its models, its loss, what it measures, and how it answers.
 
-    Adding one is a folder in `saccade.tasks` with a class of this shape, and a line in `saccade.tasks.TASKS`. All methods
-    that take a model leave its weights alone; what is random in them draws from torch's global generator, which the
-    trainer seeds anew for every step.
+    Adding one is a folder in `saccade.tasks` with a class of this shape, and a line in `saccade.tasks.TASKS`. All
+    methods that take a model leave its weights alone; what is random in them draws from torch's global generator, which
+    the trainer seeds anew for every step.
     """
 
     name: ClassVar[str]
@@ -66,7 +66,7 @@ class Task(Protocol):
 
     @classmethod
     def options(cls, model: str) -> type[Options]:
-        """The one flat dataclass of everything that can be said about a run with this model; its docstrings are the help."""
+        """The one flat dataclass of all that can be said about a run with this model; its docstrings are the help."""
 
     @classmethod
     def recipe(cls, model: str, data: str) -> dict[str, Any]:
@@ -99,8 +99,13 @@ class Task(Protocol):
     def evaluate(self, model: nn.Module, split: str, limit: int | None = None) -> Evaluation:
         """Run the model free on a split ("validation", "test"), or on its first `limit` examples."""
 
-    def predict(self, model: nn.Module, inputs: Iterable[str], count: int, beam_size: int | None) -> Iterator[list[str]]:
-        """Answer each input with its best `count` outputs, in order, in constant memory; None leaves the beam to the options."""
+    def predict(
+        self, model: nn.Module, inputs: Iterable[str], count: int, beam_size: int | None
+    ) -> Iterator[list[str]]:
+        """Answer each input with its best `count` outputs, in order, in constant memory.
+
+        A `beam_size` of None is that of the options.
+        """
 
     def look(self, model: nn.Module, inputs: Iterable[str], folder: Path) -> Iterator[Path]:
         """Draw what the model attends to on each input; yields the files as they are written."""

@@ -42,7 +42,7 @@ def load_trained(kind: type[Task], run: Run, device: torch.device) -> Trained:
     """
     model_name = run.config["model"]
     if model_name not in kind.models:
-        raise RunError(f"{run.folder}: made by a version of Saccade with a model {model_name}; here: {', '.join(kind.models)}")
+        raise RunError(f"{run.folder}: its model is {model_name}, which this Saccade has not: {', '.join(kind.models)}")
     options = run.options(kind.options(model_name))
     task = kind.restore(options, run.folder)
     model = task.build()

@@ -1,4 +1,4 @@
-"""From pairs to batches: sentences of like length together, so many tokens a batch, each batch a function of its step."""
+"""From pairs to batches: pairs of like length together, so many tokens a batch, each batch a function of its step."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -100,7 +100,7 @@ class Sampler:
         return self._pool(step // _POOL)[step % _POOL]
 
     def _pool(self, number: int) -> list[list[Encoded]]:
-        """One stretch of the row, sorted and cut: equal shares of its tokens, of examples as few or as many as that takes."""
+        """One stretch of the row, sorted and cut into equal shares of its tokens."""
         first = number * self.pool_examples
         pairs = [self.example(self._index(place)) for place in range(first, first + self.pool_examples)]
         pairs.sort(key=lambda pair: (len(pair.source), len(pair.target)))

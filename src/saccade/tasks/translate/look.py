@@ -40,7 +40,7 @@ def draw(task: "Translate", model: Any, text: str, folder: Path) -> Iterator[Pat
         found = search(model, state, task.limits(batch.lengths), begin=BEGIN, end=END)
     target = [*(task.target.decode([number]) or _NOTHING for number in found.lists()[0][0]), _END_MARK]
     source = [*task.source.pieces(text.strip()), _END_MARK]
-    weights = torch.cat([aux.weights[0] for _, aux in records])[: len(target)]
+    weights = torch.cat([aux.weights[0] for _, aux in records if aux.weights is not None])
     yield from pictures.alignment(weights, source, target, folder / _file_name(text))
 
 

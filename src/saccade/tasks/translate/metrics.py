@@ -5,7 +5,9 @@ from collections.abc import Sequence
 __all__ = ["exact_match"]
 
 
-def exact_match(outputs: Sequence[str], references: Sequence[str], groups: Sequence[str]) -> tuple[float, dict[str, float]]:
+def exact_match(
+    outputs: Sequence[str], references: Sequence[str], groups: Sequence[str]
+) -> tuple[float, dict[str, float]]:
     """Return the fraction of outputs that are the reference to the letter, of all and of each group.
 
     Args:

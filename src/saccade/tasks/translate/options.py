@@ -16,9 +16,9 @@ RECIPES: dict[str, dict[str, Any]] = {
         "batch_tokens": 1200,
         "learning_rate": 5e-3,
         "warmup_steps": 50,
-        "decay_steps": 800,
-        "max_steps": 800,
-        "checkpoint_steps": 200,
+        "decay_steps": 500,
+        "max_steps": 500,
+        "checkpoint_steps": 100,
         "validation_steps": 100,
     },
 }

@@ -66,8 +66,8 @@ class Translate:
     def prepare(cls, options: Any) -> Self:
         """Open the corpus and learn the characters of both sides."""
         corpus = open_corpus(options.data)
-        size = corpus.size("train")
-        pairs = [corpus.example("train", index) for index in range(min(_LEARN_FROM, _LEARN_FROM if size is None else size))]
+        count = min(_LEARN_FROM, corpus.size("train") or _LEARN_FROM)
+        pairs = [corpus.example("train", index) for index in range(count)]
         source, target = (Characters.learn(texts) for texts in ((p.source for p in pairs), (p.target for p in pairs)))
         return cls(options, source, target, max(len(target.encode(pair.target)) for pair in pairs))
 
@@ -78,7 +78,8 @@ class Translate:
             content = read_json(folder / "tokenizer.json")
             return cls(options, from_json(content["source"]), from_json(content["target"]), content["longest_target"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ArgumentError(f"{folder / 'tokenizer.json'}: expected the tokenizers of this run, got {error}") from error
+            path = folder / "tokenizer.json"
+            raise ArgumentError(f"{path}: expected the tokenizers of this run, got {error}") from error
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json."""
@@ -131,12 +132,15 @@ class Translate:
         tokens = sum(1 + len(self.target.encode(output)) for output in outputs)
         return Evaluation({"exact_match": total}, {"exact_match": by_group}, len(pairs), tokens, seconds)
 
-    def predict(self, model: nn.Module, inputs: Iterable[str], count: int, beam_size: int | None) -> Iterator[list[str]]:
+    def predict(
+        self, model: nn.Module, inputs: Iterable[str], count: int, beam_size: int | None
+    ) -> Iterator[list[str]]:
         """Translate texts, so many at a time that memory does not grow; a blank one has a blank answer."""
         size = max(count, beam_size or self.settings.beam_size)
         remaining = iter(inputs)
         while chunk := list(islice(remaining, _CHUNK)):
-            best = iter(self._translate(model, [text for text in chunk if text.strip()], size))
+            texts = [text for text in chunk if text.strip()]
+            best = iter(self._translate(model, texts, size))
             for text in chunk:
                 outputs = next(best) if text.strip() else []
                 yield [*outputs[:count], *[""] * (count - len(outputs))]
@@ -173,8 +177,8 @@ class Translate:
 
     def _decode(self, model: Any, batch: Batch, beam_size: int) -> list[list[list[int]]]:
         state = model.encode(batch.source, batch.lengths)
-        penalty = self.settings.length_penalty
-        found = search(model, state, self.limits(batch.lengths), begin=BEGIN, end=END, beam_size=beam_size, length_penalty=penalty)
+        limits, penalty = self.limits(batch.lengths), self.settings.length_penalty
+        found = search(model, state, limits, begin=BEGIN, end=END, beam_size=beam_size, length_penalty=penalty)
         return found.lists()
 
     def _encoded(self, index: int) -> Encoded:

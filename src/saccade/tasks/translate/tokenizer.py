@@ -47,9 +47,13 @@ class Characters:
         return [known.get(character, UNKNOWN) for character in unicodedata.normalize("NFC", text)]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of token ids; an unknown character is the replacement character, other special ids nothing."""
-        special = {UNKNOWN: "\N{REPLACEMENT CHARACTER}"}
-        return "".join(self.characters[number - _SPECIAL] if number >= _SPECIAL else special.get(number, "") for number in ids)
+        """Return the text of token ids; unknown is the replacement character, and other special ids are nothing."""
+        return "".join(map(self._character, ids))
+
+    def _character(self, number: int) -> str:
+        if number >= _SPECIAL:
+            return self.characters[number - _SPECIAL]
+        return "\N{REPLACEMENT CHARACTER}" if number == UNKNOWN else ""
 
     def to_json(self) -> dict[str, Any]:
         """Return what `from_json` reads."""
