@@ -8,7 +8,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-EXAMPLES = [path for path in (ROOT / "README.md", *PAGES) if path.exists() and ">>> " in path.read_text(encoding="utf-8")]
+TEXTS = [path for path in (ROOT / "README.md", *PAGES) if path.exists()]
+EXAMPLES = [path for path in TEXTS if ">>> " in path.read_text(encoding="utf-8")]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.REPORT_NDIFF
 
 

@@ -192,7 +192,7 @@ def largest(weights: Tensor, k: int, mask: Tensor | None) -> tuple[Tensor, Tenso
     k = min(k, weights.shape[-1])
     rest = weights.detach() if mask is None else weights.detach().masked_fill(~mask, -torch.inf)
     if k > 8 or not k:
-        indices = rest.sort(-1, descending=True, stable=True).indices[..., :k]
+        indices = rest.sort(dim=-1, descending=True, stable=True).indices[..., :k]
         return weights.gather(-1, indices), indices
     found = []
     for _ in range(k):

@@ -17,7 +17,7 @@ from torch import Tensor
 from saccade.scores import Additive, exponentials
 from saccade.structure import Axes
 
-TILE = 1 << 17
+TILE = 1 << 18
 """Terms a tile: its two buffers stay in the cache of one core."""
 
 SMALL = 0.25

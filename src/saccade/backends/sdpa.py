@@ -134,8 +134,11 @@ def attention(call: Call) -> Tensor:
     scale = scale / call.normalizer.temperature
     is_causal = causal(call)
     bias, empty = (None, None) if is_causal else laid_out_bias(call, query.dtype)
-    if query.ndim == 4 and query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
-        output = kernel(call, query, key, value, bias, is_causal, scale)
+    missing = 4 - query.ndim
+    if missing >= 0 and query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
+        front = (None,) * missing
+        bias = bias[(None,) * (4 - bias.ndim)] if bias is not None else None
+        output = kernel(call, query[front], key[front], value[front], bias, is_causal, scale)[(0,) * missing]
     else:
         output = kernel(call, *four_dimensional(batch, query, key, value, bias, is_causal), is_causal, scale)
         output = output.reshape(*batch, query.shape[-2], value.shape[-1])

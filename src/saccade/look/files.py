@@ -1,7 +1,7 @@
 """Files that are written beside what is there, never over it."""
 
 from collections.abc import Mapping
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import BinaryIO
 
@@ -30,12 +30,10 @@ def write_beside(path: Path, contents: Mapping[str, bytes]) -> list[Path]:
         ['a.txt', 'a-2.txt']
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    for number in count(1):
-        stem = path.name if number == 1 else f"{path.name}-{number}"
-        names = {path.with_name(stem + suffix): content for suffix, content in contents.items()}
-        if all(not name.exists() or _holds(name, content) for name, content in names.items()):
-            return [_write(name, content) for name, content in names.items()]
-    raise AssertionError("unreachable: count() does not end")
+    stems = chain([path.name], (f"{path.name}-{number}" for number in count(2)))
+    candidates = ({path.with_name(stem + suffix): content for suffix, content in contents.items()} for stem in stems)
+    free = next(files for files in candidates if all(not at.exists() or _holds(at, what) for at, what in files.items()))
+    return [_write(at, what) for at, what in free.items()]
 
 
 def _holds(path: Path, content: bytes) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 ZERO_WIDTH_JOINER, ZERO_WIDTH_NON_JOINER = "\u200d", "\u200c"
+END = "⏎"
 JOINERS = (ZERO_WIDTH_JOINER, ZERO_WIDTH_NON_JOINER)
 THAI_LAO_AM = ("\u0e33", "\u0eb3")  # letters by category, half of each stands above the consonant before
 #: Ties a consonant to the next: Devanagari, Bengali, Gujarati, Oriya, Telugu, Kannada, Malayalam, Myanmar, Khmer.
@@ -68,12 +69,14 @@ def visible(character: str) -> str:
 def sentence(tokens: Sequence[str]) -> str:
     """The text of single characters put together again, to be read under a picture; "" where tokens are longer.
 
-    >>> sentence(list("18 juin")), sentence(["18", "juin"])
+    The sign of its end, "⏎", is no part of a text.
+
+    >>> sentence(list("18 juin⏎")), sentence(["18", "juin"])
     ('18 juin', '')
     """
     if any(len(token) > 1 for token in tokens):
         return ""
-    return plain("".join(tokens))
+    return plain("".join(tokens).removesuffix(END))
 
 
 def plain(text: str) -> str:

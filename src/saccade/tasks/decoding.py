@@ -62,9 +62,9 @@ def search(
 ) -> Hypotheses:
     r"""Find the most probable outputs by beam search; a beam of 1 is greedy decoding.
 
-    Each example keeps its `beam_size` best unfinished outputs. One that ends while among them is finished, and the search
-    of an example is over when `beam_size` are, or at its limit, where every output is made to end. What one example comes
-    to does not depend on the others in the batch. Finished outputs are ranked by
+    Each example keeps its `beam_size` best unfinished outputs. One that ends while among them is finished, and the
+    search of an example is over when `beam_size` are, or at its limit, where every output is made to end. What one
+    example comes to does not depend on the others in the batch. Finished outputs are ranked by
 
     .. math:: \log p(y) \Big/ \left(\frac{5 + |y|}{6}\right)^\alpha
 

@@ -107,13 +107,16 @@ class _Keeper(pl.Callback):
         books.step += 1
         books.tokens += self.module.tokens
         validate, save_now = (books.step % every == 0 for every in (options.validation_steps, options.checkpoint_steps))
-        if validate or save_now or books.step % _LOOK_EVERY == 0:
+        look = validate or save_now or books.step % _LOOK_EVERY == 0
+        if look:
             self._look(outputs["loss"])
         self._tick(training=True)
         speed = books.tokens / books.training_seconds
         self.bar.update(books.step, f"loss {self.loss:.4f}  {self.measured}  {speed:,.0f} tokens/s")
-        if validate:
-            self._validate()
+        metrics = self._validate() if validate else {}
+        if look:
+            rate, seconds = learning_rate(books.step - 1, options), round(books.seconds, 3)
+            self.run.log(step=books.step, loss=self.loss, learning_rate=rate, seconds=seconds, **metrics)
         if save_now:
             self._save(trainer)
         trainer.should_stop = self.stopped or books.spent(options)
@@ -141,15 +144,14 @@ class _Keeper(pl.Callback):
             way_out = "lower --learning-rate in a new run (the last checkpoint is kept)"
             raise SaccadeError(f"the loss is {self.loss} at step {self.books.step}; {way_out}")
 
-    def _validate(self) -> None:
+    def _validate(self) -> dict[str, float]:
+        """Measure on validation; returns what metrics.jsonl shall say of it."""
         task, step = self.module.task, self.books.step
         result = measure(task, self.module.model, "validation", self.options.seed, _VALIDATION_EXAMPLES)
         self.measured = f"{task.headline.replace('_', ' ')} {result.metrics[task.headline]:.4f}"
         self._tick(training=False)
-        rate, seconds = learning_rate(step - 1, self.options), round(self.books.seconds, 3)
-        metrics = {f"validation_{name}": value for name, value in result.metrics.items()}
-        self.run.log(step=step, loss=self.loss, learning_rate=rate, seconds=seconds, **metrics)
         self.bar.note(f"step {step}: loss {self.loss:.4f}, {self.measured} on validation")
+        return {f"validation_{name}": value for name, value in result.metrics.items()}
 
     def _save(self, trainer: pl.Trainer) -> None:
         self._tick(training=False)

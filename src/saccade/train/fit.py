@@ -101,6 +101,7 @@ def _train(task: Task, run: Run, options: Options, device: torch.device) -> Outc
     test, validation = (measure(task, model, split, options.seed) for split in ("test", "validation"))
     results = summarize(run, options, books, model, test, validation)
     write_json(run.folder / "results.json", results)
+    run.log(step=books.step, **{f"final_validation_{name}": value for name, value in validation.metrics.items()})
     return Outcome(run, books.step, results, fresh=True)
 
 
@@ -111,10 +112,8 @@ def _checkpoint(run: Run) -> Checkpoint | None:
         set_aside(place)
         say(f"corrupt checkpoint: {error}; using step {checkpoint.step if checkpoint else 0}")
     if checkpoint and checkpoint.scalars["threads"] != torch.get_num_threads():
-        before = checkpoint.scalars["threads"]
-        say(
-            f"{before} threads until now, {torch.get_num_threads()} from here on: the last digits of results may differ"
-        )
+        before, now = checkpoint.scalars["threads"], torch.get_num_threads()
+        say(f"{before} threads until now, {now} from here on: the last digits of results may differ")
     return checkpoint
 
 

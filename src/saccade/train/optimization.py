@@ -9,28 +9,28 @@ from saccade.train.options import Options
 
 __all__ = ["learning_rate", "make_optimizer", "optimizer_tensors", "restore_optimizer"]
 
-_FLOOR = 0.01  # not zero: a run that is continued beyond its decay still learns
-
 
 def learning_rate(step: int, options: Options) -> float:
-    r"""Return the learning rate of a step: a straight rise, then a straight fall, of the step alone.
+    r"""Return the learning rate of a step: a straight rise, then a fall with the square root of the step.
 
-    .. math:: \eta_n = \eta \min\left(\frac{n + 1}{w},\ \max\left(\frac{d - n}{d - w}, \frac{1}{100}\right)\right)
+    .. math:: \eta_n = \eta \min\left(\frac{n + 1}{w},\ \sqrt{\frac{w}{n + 1}}\right)
 
     It does not depend on the budget, so that a run stopped at 40 steps and continued to 50 is the run of 50.
 
     Args:
         step: n, from 0 on.
-        options: \(\eta\) = learning_rate, w = warmup_steps, d = decay_steps.
+        options: \(\eta\) = learning_rate, reached after w = warmup_steps.
+
+    Source:
+        Vaswani et al. 2017, "Attention Is All You Need", Eq. 3, with the height of the peak as a parameter.
 
     Example:
-        >>> options = Options(learning_rate=1.0, warmup_steps=10, decay_steps=110)
-        >>> [learning_rate(step, options) for step in (0, 9, 60, 110, 500)]
-        [0.1, 1.0, 0.5, 0.01, 0.01]
+        >>> options = Options(learning_rate=1.0, warmup_steps=10)
+        >>> [learning_rate(step, options) for step in (0, 9, 39, 159)]
+        [0.1, 1.0, 0.5, 0.25]
     """
-    rise = (step + 1) / max(1, options.warmup_steps)
-    fall = (options.decay_steps - step) / max(1, options.decay_steps - options.warmup_steps)
-    return options.learning_rate * min(1.0, rise, max(fall, _FLOOR))
+    rise = (step + 1) / options.warmup_steps
+    return options.learning_rate * min(rise, rise**-0.5)
 
 
 def make_optimizer(model: nn.Module, options: Options) -> torch.optim.Optimizer:

@@ -57,26 +57,21 @@ class Options:
     learning_rate: float = 1e-3
     """Highest learning rate of Adam."""
 
-    warmup_steps: int = 100
-    """Steps over which the learning rate rises from zero."""
-
-    decay_steps: int = 10_000
-    """Step at which the learning rate has fallen, in a straight line, to a hundredth of its highest."""
+    warmup_steps: int = 1000
+    """Steps over which the learning rate rises from zero; after them it falls with the square root of the step."""
 
     clip: float = 1.0
     """Largest norm of the gradient; a longer one is scaled down to it."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
-        positive = ("max_steps", "checkpoint_steps", "validation_steps", "learning_rate", "decay_steps", "clip")
+        positive = ("max_steps", "checkpoint_steps", "validation_steps", "learning_rate", "warmup_steps", "clip")
         for name in positive:
             if not getattr(self, name) > 0:
                 raise ArgumentError(f"{flag(name)}: expected a number above 0, got {getattr(self, name)}")
         for name in ("max_minutes", "threads"):
             if (value := getattr(self, name)) is not None and not value > 0:
                 raise ArgumentError(f"{flag(name)}: expected a number above 0, got {value}")
-        if self.warmup_steps < 0:
-            raise ArgumentError(f"--warmup-steps: expected 0 or more, got {self.warmup_steps}")
 
 
 def flag(name: str) -> str:

@@ -19,8 +19,8 @@ class Bar:
 
     def __init__(self, steps: int, done: int) -> None:
         console = Console(stderr=True, soft_wrap=True, highlight=False)
-        steps, rest = TextColumn("step {task.completed:.0f} of {task.total:.0f}"), TextColumn("{task.description}")
-        columns = (steps, BarColumn(24), rest, TimeElapsedColumn())
+        counter, rest = TextColumn("step {task.completed:.0f} of {task.total:.0f}"), TextColumn("{task.description}")
+        columns = (counter, BarColumn(24), rest, TimeElapsedColumn())
         self._progress = Progress(*columns, console=console, disable=not console.is_terminal, auto_refresh=False)
         self._task = self._progress.add_task("", total=steps, completed=done)
         self._seen = 0.0

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-import torch.utils.deterministic as deterministic
+from torch.utils import deterministic
 
 __all__ = ["derive", "generator", "reproducible", "seeded"]
 
@@ -56,12 +56,13 @@ def reproducible() -> Iterator[None]:
 
     With the same number of threads, the same numbers come out bit for bit.
     """
-    before, filling = torch.are_deterministic_algorithms_enabled(), deterministic.fill_uninitialized_memory
+    before = torch.are_deterministic_algorithms_enabled()
+    filling = deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS refuses deterministic work
     torch.use_deterministic_algorithms(True)
-    deterministic.fill_uninitialized_memory = False  # a debugging aid, and time
+    deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined] # a debugging aid that takes time
     try:
         yield
     finally:
         torch.use_deterministic_algorithms(before)
-        deterministic.fill_uninitialized_memory = filling
+        deterministic.fill_uninitialized_memory = filling  # type: ignore[attr-defined]

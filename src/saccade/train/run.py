@@ -116,7 +116,7 @@ class Run:
         raise RunError(f"{self.folder}: this run was made with {what} {old}, not {new}; {way_out}")
 
     def weights(self) -> dict[str, Tensor]:
-        """Return the trained model's tensors, those of model.safetensors, or before it is there the newest checkpoint's.
+        """Return the trained model's tensors, from model.safetensors or else from the newest checkpoint.
 
         Raises:
             RunError: if there is neither, or the file is damaged.

@@ -160,7 +160,7 @@ class Translate:
     def limits(self, lengths: torch.Tensor) -> torch.Tensor:
         """Return how many tokens an output may have, `(batch,)`: a model that never ends stops here.
 
-        In proportion to the source (lengths, ends included), but never beyond twice the longest target that was learned.
+        In proportion to the source (lengths, ends included), but never beyond twice the longest target known.
         """
         return (3 * lengths + 10).clamp(max=2 * self.longest)
 

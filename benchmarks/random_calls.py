@@ -1,0 +1,296 @@
+"""Random calls of `attend`, each compared with the definition: shapes 0 to 300, strides, broadcasts, masks, biases, dtypes, backends.
+
+    python benchmarks/random_calls.py --calls 10000 --seed 0
+
+Every call is drawn from (seed, number), so that one mismatch is one command to repeat: `--only NUMBER`. The yardstick is the
+reference backend in float64; float32 and half types may err as much as the reference itself does in their own dtype, three
+times (float32) or twice over, plus rounding of the inputs' size. Exits with 1 when anything differs.
+"""
+
+import argparse
+import random
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade import AuxRequest, attend, biases, errors, masks, normalizers, reads, remember, scores
+from saccade.normalizers import Normalizer
+from saccade.structure import Definition
+
+DTYPES = (torch.float64, torch.float64, torch.float32, torch.float32, torch.bfloat16, torch.float16)
+BACKENDS = ("auto", "auto", "chunked", "chunked", "reference", "sdpa", "memory")
+LIMIT = 3_000_000  # query-key-feature terms of one call: the reference lays them out
+
+
+@dataclass
+class Draw:
+    """One random call: its arguments in float64, the dtype and backend to try, and the random source."""
+
+    rng: random.Random
+    generator: torch.Generator
+    dtype: torch.dtype
+    backend: str
+    query: Tensor = field(init=False)
+    key: Tensor = field(init=False)
+    value: Tensor = field(init=False)
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def normal(self, *shape: int) -> Tensor:
+        """Standard normal numbers that the dtype can hold exactly, so that both sides start from the same inputs."""
+        return torch.randn(shape, generator=self.generator, dtype=torch.float64).to(self.dtype).double()
+
+    def uniform(self, *shape: int) -> Tensor:
+        return torch.rand(shape, generator=self.generator, dtype=torch.float64).to(self.dtype).double()
+
+
+def length(rng: random.Random) -> int:
+    """0 to 300, the corners more often."""
+    return rng.choice((0, 1, 2, 3, rng.randint(4, 40), rng.randint(4, 40), rng.randint(41, 300)))
+
+
+def drawn(seed: int, number: int) -> Draw:
+    """The call with this number."""
+    rng = random.Random(f"{seed}:{number}")
+    draw = Draw(rng, torch.Generator().manual_seed(rng.getrandbits(48)), rng.choice(DTYPES), rng.choice(BACKENDS))
+    batch = rng.choice(((), (1,), (2,), (3,), (2, 3), (1, 5), (2, 1, 3), (0,)))
+    q_len, k_len, dim, v_dim = length(rng), length(rng), rng.choice((1, 2, 8, 11, 32)), rng.choice((1, 3, 11, 32))
+    while q_len * k_len * dim * max(1, torch.Size(batch).numel()) > LIMIT:
+        q_len, k_len = (q_len + 1) // 2, (k_len + 1) // 2
+    scale = rng.choice((0.01, 1.0, 1.0, 1.0, 5.0))
+    draw.query = strided(draw, draw.normal(*narrowed(rng, batch), q_len, dim) * scale)
+    draw.key = strided(draw, draw.normal(*narrowed(rng, batch), k_len, dim) * scale)
+    draw.value = strided(draw, draw.normal(*batch, k_len, v_dim))
+    draw.options = options(draw, batch, q_len, k_len, dim)
+    return draw
+
+
+def narrowed(rng: random.Random, batch: tuple[int, ...]) -> tuple[int, ...]:
+    """The batch dimensions, some of them 1 or left out: what broadcasts."""
+    if rng.random() < 0.6:
+        return batch
+    kept = tuple(size if rng.random() < 0.5 else 1 for size in batch)
+    return kept[rng.randint(0, len(kept)) :] if rng.random() < 0.4 else kept
+
+
+def strided(draw: Draw, tensor: Tensor) -> Tensor:
+    """The same numbers under other strides."""
+    kind = draw.rng.randrange(4)
+    if kind == 1:
+        return tensor.mT.contiguous().mT
+    if kind == 2 and tensor.shape[-2]:
+        return tensor.repeat_interleave(2, -2)[..., ::2, :]
+    return tensor.flip(-1).contiguous().flip(-1) if kind == 3 else tensor
+
+
+def options(draw: Draw, batch: tuple[int, ...], q_len: int, k_len: int, dim: int) -> dict[str, Any]:
+    """Score, normalizer, mask, bias, gate, read and statistics."""
+    rng = draw.rng
+    found: dict[str, Any] = {"score": score(draw, k_len, dim), "normalizer": normalizer(draw)}
+    if isinstance(found["score"], scores.Kernel) and rng.random() < 0.7:
+        found["normalizer"] = normalizers.Sum()
+    if rng.random() < 0.6:
+        found["mask"] = mask(draw, batch, q_len, k_len)
+    if rng.random() < 0.3:
+        found["bias"] = bias(draw, batch, q_len, k_len)
+    if rng.random() < 0.2:
+        found["gate"] = draw.uniform(*narrowed(rng, batch), rng.choice((1, q_len)), k_len)
+    if rng.random() < 0.25:
+        found["read"] = rng.choice((reads.Argmax(), reads.TopK(3), reads.Sample(uniform=draw.uniform(*batch, q_len).clamp(max=0.99))))
+    wanted = [name for name in ("lse", "entropy", "received", "weights") if rng.random() < 0.15 and defined(name, found)]
+    found["aux"] = AuxRequest(**dict.fromkeys(wanted, True), top=rng.choice((0, 0, 0, 2)))
+    return found
+
+
+def defined(name: str, found: dict[str, Any]) -> bool:
+    """Whether the combination defines the statistic."""
+    if name == "lse":
+        return isinstance(found["normalizer"], normalizers.Softmax)
+    if name == "entropy":
+        return "gate" not in found and isinstance(found["normalizer"], Normalizer) and found["normalizer"].sums_to_one
+    return True
+
+
+def score(draw: Draw, k_len: int, dim: int) -> Any:
+    """Any score, additive more often than others."""
+    choices = (
+        lambda: scores.Dot(),
+        lambda: scores.ScaledDot(),
+        lambda: scores.ScaledDot(scale=0.3, softcap=2.0),
+        lambda: scores.Cosine(beta=2.0),
+        lambda: scores.General(draw.normal(dim, dim)),
+        lambda: scores.Additive(draw.normal(dim)),
+        lambda: scores.Additive(draw.normal(dim)),
+        lambda: scores.Location(draw.normal(k_len + 3, dim)),
+        lambda: scores.Gaussian(1.5),
+        lambda: scores.Kernel(draw.rng.choice(("epanechnikov", "triangular")), 6.0),
+        lambda: lambda query, key: torch.sin(query) @ torch.cos(key).mT,
+    )
+    return draw.rng.choice(choices)()
+
+
+def normalizer(draw: Draw) -> Normalizer:
+    """Any normalizer, softmax more often than others."""
+    soft = normalizers.Softmax()
+    others = (
+        normalizers.Softmax(temperature=0.7),
+        normalizers.Softmax(sink=0.3),
+        normalizers.Sparsemax(),
+        normalizers.Entmax(1.5),
+        normalizers.Entmax(1.2),
+        normalizers.Sigmoid(-0.5),
+        normalizers.Identity(),
+    )
+    return draw.rng.choice((soft, soft, soft, *others))
+
+
+def mask(draw: Draw, batch: tuple[int, ...], q_len: int, k_len: int) -> Any:
+    """A mask of any kind, or two of them combined."""
+    rng, align = draw.rng, draw.rng.choice(("start", "end", 1))
+
+    def one() -> Any:
+        dense = draw.uniform(*narrowed(rng, batch), rng.choice((1, q_len)), k_len) > rng.choice((0.3, 0.7, 0.95))
+        lengths = torch.randint(0, k_len + 1, batch if rng.random() < 0.7 else (), generator=draw.generator)
+        ids = (torch.arange(q_len) // 3, torch.arange(k_len) // 3)
+        return rng.choice(
+            (
+                masks.Dense(dense),
+                masks.Lengths(lengths),
+                masks.Causal(align=align),
+                masks.Window(left=rng.choice((None, 2)), right=rng.choice((None, 1)), align=align),
+                masks.Documents(*ids),
+                masks.Prefix(rng.randint(0, 5)),
+                masks.Around(draw.uniform(*batch, q_len) * k_len, 2.0),
+            )
+        )
+
+    kind = rng.randrange(5)
+    if kind == 0:
+        return one() & one()
+    if kind == 1:
+        return one() | one()
+    return ~one() if kind == 2 else one()
+
+
+def bias(draw: Draw, batch: tuple[int, ...], q_len: int, k_len: int) -> Any:
+    """A bias of any kind; some forbid with −inf."""
+    dense = draw.normal(*narrowed(draw.rng, batch), draw.rng.choice((1, q_len)), k_len)
+    forbidding = dense.masked_fill(dense > 1.0, -torch.inf)
+    window = biases.GaussianWindow(draw.uniform(*batch, q_len) * k_len, 3.0)
+    table = biases.RelativePosition(draw.normal(7), align="start")
+    slopes = biases.Alibi(draw.uniform(*batch[-1:]), align="end")
+    return draw.rng.choice((dense, forbidding, window, table, slopes, slopes + dense))
+
+
+def cast(thing: Any, dtype: torch.dtype) -> Any:
+    """Floating tensors of an argument in another dtype."""
+    if isinstance(thing, Tensor):
+        return thing.to(dtype) if thing.is_floating_point() else thing
+    return thing.map(lambda tensor, axes: cast(tensor, dtype)) if isinstance(thing, Definition) else thing
+
+
+def computed(draw: Draw, dtype: torch.dtype, backend: str) -> list[tuple[str, Tensor]] | None:
+    """Output and statistics, flat; None where the backend says that it does not serve the call."""
+    tensors = [cast(tensor, dtype) for tensor in (draw.query, draw.key, draw.value)]
+    chosen = {name: cast(thing, dtype) for name, thing in draw.options.items()}
+    try:
+        if backend == "memory":
+            kind = chosen.pop("score")
+            output, aux = remember(*tensors[1:], score=kind).read(tensors[0], **chosen)
+        else:
+            output, aux = attend(*tensors, **chosen, backend=backend)
+    except errors.UnsupportedBackend:
+        return None
+    found = [("output", output)]
+    for name, tensor in vars(aux).items():
+        if name == "top" and tensor is not None:
+            found.append(("top", tensor[0]))
+        elif tensor is not None:
+            found.append((name, tensor))
+    return found
+
+
+def mismatches(draw: Draw) -> list[str] | None:
+    """What differs from the definition by more than rounding; None where the backend does not serve the call."""
+    ours = computed(draw, draw.dtype, draw.backend)
+    if ours is None:
+        return None
+    truth = computed(draw, torch.float64, "reference")
+    plain = computed(draw, draw.dtype, "reference")
+    assert truth is not None and plain is not None
+    hard = isinstance(draw.options.get("read"), reads.Read) or isinstance(draw.options["normalizer"], normalizers.Sum)
+    if draw.dtype != torch.float64 and hard:
+        return structural(ours, truth)  # rounding may decide another draw, another argmax or the edge of a support
+    return [f"{name}: {problem}" for (name, a), (_, b), (_, c) in zip(ours, truth, plain, strict=True) if (problem := differs(a, b, c, draw))]
+
+
+def structural(ours: list[tuple[str, Tensor]], truth: list[tuple[str, Tensor]]) -> list[str]:
+    """Shapes alone and finiteness, where rounding may change what is chosen."""
+    return [
+        f"{name}: shape {tuple(a.shape)} for {tuple(b.shape)}, or not finite"
+        for (name, a), (_, b) in zip(ours, truth, strict=True)
+        if a.shape != b.shape or bool(torch.isnan(a).any())
+    ]
+
+
+def differs(ours: Tensor, truth: Tensor, plain: Tensor, draw: Draw) -> str | None:
+    """The difference, if it is more than the allowance of the dtype."""
+    if ours.shape != truth.shape:
+        return f"shape {tuple(ours.shape)} for {tuple(truth.shape)}"
+    if not ours.numel():
+        return None
+    empty = torch.isinf(truth)
+    if not torch.equal(empty, torch.isinf(ours.double())):
+        return "infinite in other places"
+    a, b, c = (tensor.double().masked_fill(empty, 0.0) for tensor in (ours, truth, plain))
+    size = b.abs().max().clamp(min=1.0)
+    eps = torch.finfo(draw.dtype).eps
+    factor = 3 if draw.dtype in (torch.float32, torch.float64) else 2
+    compute = torch.finfo(torch.float64 if draw.dtype == torch.float64 else torch.float32).eps
+    allowance = factor * (c - b).abs().max() + 8 * eps * size + 4 * compute * magnitude(draw) * size
+    worst = (a - b).abs().max()
+    return None if bool(worst <= allowance) else f"off by {worst:.3g}, allowed {allowance:.3g}"
+
+
+def magnitude(draw: Draw) -> float:
+    """The largest score: what any order of additions rounds in proportion to (Σ|v| for additive scores, law 3)."""
+    kind = draw.options["score"]
+    if isinstance(kind, scores.Additive):
+        return 4 * kind.v.abs().sum().item()
+    found = kind(draw.query, draw.key)
+    return found.abs().max().item() if found.numel() else 0.0
+
+
+def described(draw: Draw) -> str:
+    """The call in one line."""
+    shapes = " ".join(str(tuple(tensor.shape)) for tensor in (draw.query, draw.key, draw.value))
+    names = {name: type(thing).__name__ for name, thing in draw.options.items() if name != "aux"}
+    return f"{draw.backend} {draw.dtype} {shapes} {names} {draw.options['aux'].names()}"
+
+
+def main() -> int:
+    """Runs the calls and prints a summary."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--calls", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", type=int, help="repeat one call by its number")
+    arguments = parser.parse_args()
+    numbers = range(arguments.calls) if arguments.only is None else [arguments.only]
+    begin, wrong, skipped = time.perf_counter(), 0, 0
+    for number in numbers:
+        draw = drawn(arguments.seed, number)
+        problems = mismatches(draw)
+        skipped += problems is None
+        if problems:
+            wrong += 1
+            print(f"call {number}: {described(draw)}: {'; '.join(problems)}")
+    seconds = time.perf_counter() - begin
+    print(f"{len(numbers)} calls, {skipped} of them refused by the backend named, {wrong} mismatches, seed {arguments.seed}, {seconds:.0f} s")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
