@@ -134,10 +134,13 @@ def attention(call: Call) -> Tensor:
     scale = scale / call.normalizer.temperature
     is_causal = causal(call)
     bias, empty = (None, None) if is_causal else laid_out_bias(call, query.dtype)
-    missing = 4 - query.ndim
-    if missing >= 0 and query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
+    missing, alike = 4 - query.ndim, query.shape[:-2] == key.shape[:-2] == value.shape[:-2]
+    if bias is not None and bias.ndim < 4:
+        bias = bias[(None,) * (4 - bias.ndim)]
+    if missing == 0 and alike:
+        output = kernel(call, query, key, value, bias, is_causal, scale)
+    elif missing > 0 and alike:
         front = (None,) * missing
-        bias = bias[(None,) * (4 - bias.ndim)] if bias is not None else None
         output = kernel(call, query[front], key[front], value[front], bias, is_causal, scale)[(0,) * missing]
     else:
         output = kernel(call, *four_dimensional(batch, query, key, value, bias, is_causal), is_causal, scale)
@@ -146,17 +149,20 @@ def attention(call: Call) -> Tensor:
 
 
 def laid_out_bias(call: Call, dtype: torch.dtype) -> tuple[Tensor | None, Tensor | None]:
-    """Mask and bias as torch takes them, boolean or floating, and which rows nothing is allowed in `(..., Lq, 1)`."""
+    """Mask and bias as torch takes them, boolean or floating, and which rows nothing is allowed in `(..., Lq, 1)`.
+
+    Not looked up on a CPU: its kernels give zeros there, forward and backward, which the tests hold them to.
+    """
     if call.mask is None and call.bias is None:
         return None, None
     grid = call.grid()
-    if call.bias is None:
-        allowed = reference.allowed_keys(call, grid)
-        return allowed, ~allowed.any(-1, keepdim=True)
-    values = call.bias.values(grid, wide(call.query).dtype)
     allowed = reference.allowed_keys(call, grid)
+    empty = None if call.query.device.type == "cpu" else ~allowed.any(-1, keepdim=True)
+    if call.bias is None:
+        return allowed, empty
+    values = call.bias.values(grid, wide(call.query).dtype)
     shape = torch.broadcast_shapes(values.shape, allowed.shape)
-    return values.expand(shape).masked_fill(~allowed, -torch.inf).to(dtype), ~allowed.any(-1, keepdim=True)
+    return values.expand(shape).masked_fill(~allowed, -torch.inf).to(dtype), empty
 
 
 def four_dimensional(

@@ -1,0 +1,89 @@
+import json
+import shutil
+
+import pytest
+import torch
+
+from saccade.train.checkpoint import Checkpoint, CorruptCheckpoint, list_checkpoints, load, newest, prune, save, set_aside
+
+FILES = ["model.safetensors", "optimizer.safetensors", "state.json", "checksums.json"]
+
+
+def checkpoint(step):
+    model = {"weight": torch.full((3, 2), float(step)), "scalar": torch.tensor(2.5)}
+    return Checkpoint(step, model, {"0.step": torch.tensor(float(step))}, {"seconds": 1.25, "tokens": 7})
+
+
+def test_what_is_saved_is_what_is_loaded(tmp_path):
+    place = save(tmp_path / "checkpoints", checkpoint(12))
+    again = load(place)
+    assert place.name == "step-00000012"
+    assert sorted(path.name for path in place.iterdir()) == sorted(FILES)
+    assert again.step == 12 and again.scalars == {"seconds": 1.25, "tokens": 7}
+    assert torch.equal(again.model["weight"], checkpoint(12).model["weight"])
+    assert torch.equal(again.optimizer["0.step"], torch.tensor(12.0))
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("damage", ["cut", "altered", "missing", "empty"])
+def test_any_damage_to_any_file_is_noticed_and_the_one_before_is_used(tmp_path, name, damage):
+    save(tmp_path, checkpoint(10))
+    place = save(tmp_path, checkpoint(20))
+    content = (place / name).read_bytes()
+    if damage == "missing":
+        (place / name).unlink()
+    else:
+        middle = len(content) // 2
+        changed = bytes([content[middle] ^ 1])
+        broken = {"cut": content[:middle], "altered": content[:middle] + changed + content[middle + 1 :], "empty": b""}
+        (place / name).write_bytes(broken[damage])
+    with pytest.raises(CorruptCheckpoint, match="step-00000020"):
+        load(place)
+    found, damaged = newest(tmp_path)
+    assert found is not None and found.step == 10 and list(damaged) == [place]
+
+
+def test_json_that_is_whole_but_no_checkpoint_is_corrupt(tmp_path):
+    place = save(tmp_path, checkpoint(1))
+    for content in ("[]", "{}", "null"):
+        (place / "checksums.json").write_text(content)
+        with pytest.raises(CorruptCheckpoint):
+            load(place)
+
+
+def test_there_may_be_none(tmp_path):
+    assert newest(tmp_path / "nowhere") == (None, {})
+
+
+def test_what_a_kill_leaves_behind_is_no_checkpoint_and_in_nobodys_way(tmp_path):
+    save(tmp_path, checkpoint(10))
+    partial = tmp_path / ".step-00000020.partial"
+    partial.mkdir()
+    (partial / "model.safetensors").write_bytes(b"half")
+    assert [path.name for path in list_checkpoints(tmp_path)] == ["step-00000010"]
+    assert load(save(tmp_path, checkpoint(20))).step == 20
+    assert not partial.exists()
+
+
+def test_the_last_two_are_kept_and_a_users_files_too(tmp_path):
+    places = [save(tmp_path, checkpoint(step)) for step in (10, 20, 30, 40)]
+    (places[0] / "notes.txt").write_text("mine")
+    shutil.copytree(places[1], tmp_path / "best")
+    prune(tmp_path)
+    assert [path.name for path in places[0].iterdir()] == ["notes.txt"]
+    assert not places[1].exists()
+    assert load(places[2]).step == 30 and load(places[3]).step == 40 and load(tmp_path / "best").step == 20
+
+
+def test_a_damaged_one_is_set_aside_not_deleted(tmp_path):
+    for count in (1, 2):
+        place = save(tmp_path, checkpoint(10))
+        (place / "state.json").write_text("{")
+        aside = set_aside(place)
+        assert aside.name == f"step-00000010.damaged-{count}" and (aside / "state.json").read_text() == "{"
+    assert list_checkpoints(tmp_path) == []
+
+
+def test_checksums_are_of_the_files(tmp_path):
+    place = save(tmp_path, checkpoint(10))
+    assert sorted(json.loads((place / "checksums.json").read_text())) == sorted(FILES[:3])

@@ -1,0 +1,22 @@
+import pytest
+
+from saccade.train.files import read_json, write, write_json
+
+
+def test_json_comes_back_in_every_script(tmp_path):
+    write_json(tmp_path / "a.json", {"text": "mercredi 18 juin, יום רביעי, 水曜日"})
+    assert read_json(tmp_path / "a.json") == {"text": "mercredi 18 juin, יום רביעי, 水曜日"}
+    assert "水曜日" in (tmp_path / "a.json").read_text(encoding="utf-8")
+
+
+def test_what_cannot_be_written_leaves_what_was_there(tmp_path):
+    write(tmp_path / "a", b"before")
+    with pytest.raises(TypeError):
+        write(tmp_path / "a", "no bytes")
+    assert (tmp_path / "a").read_bytes() == b"before"
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_folder_that_is_not_there_is_an_error_of_the_system(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        write(tmp_path / "nowhere" / "a", b"")

@@ -1,0 +1,38 @@
+from dataclasses import dataclass, fields
+
+import pytest
+
+from saccade.errors import ArgumentError
+from saccade.train.options import Options, flat, identity, select
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    width: int = 3
+
+    def __post_init__(self):
+        if self.width < 1:
+            raise ArgumentError("--width: too small")
+
+
+def test_parts_make_one_flat_dataclass_that_checks_what_each_checks():
+    both = flat(Size, Options)
+    assert {"width", "seed", "max_steps"} <= {field.name for field in fields(both)}
+    assert flat(Size, Options) is both
+    assert select(both(width=5), Size) == Size(width=5)
+    with pytest.raises(ArgumentError, match="--width"):
+        both(width=0)
+    with pytest.raises(ArgumentError, match="--max-steps"):
+        both(max_steps=0)
+
+
+def test_budgets_devices_and_folders_are_no_part_of_what_a_run_is():
+    budget = {"run", "resume", "data", "max_steps", "max_minutes", "checkpoint_steps", "validation_steps", "device"}
+    assert not budget & set(identity(Options()))
+    assert {"seed", "learning_rate", "model", "clip"} <= set(identity(Options()))
+
+
+@pytest.mark.parametrize("name", ["max_steps", "checkpoint_steps", "validation_steps", "learning_rate", "clip", "max_minutes"])
+def test_what_means_nothing_is_refused_by_its_name(name):
+    with pytest.raises(ArgumentError, match=f"--{name.replace('_', '-')}: expected a number above 0, got -1"):
+        Options(**{name: -1})

@@ -1,0 +1,27 @@
+import torch
+
+from saccade.train.randomness import derive, generator, reproducible, seeded
+
+
+def test_numbers_are_the_same_on_every_machine():
+    assert derive(1, "step", 12) == 9036691971860427136
+    assert len({derive(seed, "step", step) for seed in range(20) for step in range(20)}) == 400
+
+
+def test_a_block_has_its_own_numbers_and_leaves_the_others_alone():
+    torch.manual_seed(5)
+    expected = torch.rand(2)
+    torch.manual_seed(5)
+    with seeded(1, "x"):
+        inside = torch.rand(2)
+    assert torch.equal(torch.rand(2), expected)
+    with seeded(1, "x"):
+        assert torch.equal(torch.rand(2), inside)
+    assert not torch.equal(torch.rand(2, generator=generator(2, "x")), torch.rand(2, generator=generator(1, "x")))
+
+
+def test_the_deterministic_mode_ends_with_its_block():
+    before = torch.are_deterministic_algorithms_enabled()
+    with reproducible():
+        assert torch.are_deterministic_algorithms_enabled()
+    assert torch.are_deterministic_algorithms_enabled() == before

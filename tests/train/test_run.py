@@ -1,0 +1,130 @@
+import multiprocessing
+import os
+
+import pytest
+import torch
+
+from saccade.train.checkpoint import Checkpoint, save
+from saccade.train.options import Options
+from saccade.train.run import Run, RunError, beside
+
+CONFIG = {"task": "line", "model": "linear", "data": "points", "options": {"seed": 1, "model": "linear"}, "saccade": "1"}
+
+
+def create(folder):
+    return Run.create(folder, CONFIG, lambda place: (place / "tokenizer.json").write_text("{}"))
+
+
+def test_a_run_is_made_whole_and_opened_again(tmp_path):
+    run = create(tmp_path / "runs/a")
+    assert sorted(path.name for path in run.folder.iterdir()) == ["config.json", "tokenizer.json"]
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["a"]
+    assert Run.open(run.folder) == run
+
+
+def test_an_empty_folder_may_become_a_run_but_no_other(tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert create(tmp_path / "empty").folder.name == "empty"
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/thesis.txt").write_text("mine")
+    with pytest.raises(RunError, match=r"full: it is there already and not a run; give another --run"):
+        create(tmp_path / "full")
+    assert (tmp_path / "full/thesis.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"), [(None, "no config.json"), ("{", "not the configuration"), ("[]", "not the config"), ("{}", "task")]
+)
+def test_what_is_no_run_is_said_so(tmp_path, content, words):
+    if content is not None:
+        (tmp_path / "config.json").write_text(content)
+    with pytest.raises(RunError, match=words):
+        Run.open(tmp_path)
+    with pytest.raises(RunError, match="nowhere: no such run"):
+        Run.open(tmp_path / "nowhere")
+
+
+def test_a_difference_is_named_with_both_values(tmp_path):
+    run = create(tmp_path / "a")
+    run.refuse_difference("line", {"seed": 1})
+    with pytest.raises(RunError, match="made with --seed 1, not 2; give another --run, or --no-resume"):
+        run.refuse_difference("line", {"seed": 2})
+    with pytest.raises(RunError, match="made with task line, not other"):
+        run.refuse_difference("other", {"seed": 1})
+    with pytest.raises(RunError, match="--hidden-dim None, not 4"):
+        run.refuse_difference("line", {"hidden_dim": 4})
+
+
+def test_options_of_another_version_are_named(tmp_path):
+    run = create(tmp_path / "a")
+    assert run.options(Options) == Options(seed=1, model="linear")
+    config = {**CONFIG, "options": {"colour": "red"}}
+    with pytest.raises(RunError, match="no option colour"):
+        Run(run.folder, config).options(Options)
+    with pytest.raises(RunError, match="--max-steps"):
+        Run(run.folder, {**CONFIG, "options": {"max_steps": -1}}).options(Options)
+
+
+def test_weights_are_the_final_ones_or_those_of_the_newest_checkpoint(tmp_path):
+    run = create(tmp_path / "a")
+    with pytest.raises(RunError, match="nothing is trained yet"):
+        run.weights()
+    save(run.checkpoints, Checkpoint(3, {"w": torch.ones(2)}, {}, {}))
+    assert torch.equal(run.weights()["w"], torch.ones(2))
+    run.save_weights({"w": torch.zeros(2)}, 5)
+    assert torch.equal(run.weights()["w"], torch.zeros(2))
+    (run.folder / "model.safetensors").write_bytes(b"\x00" * 20)
+    with pytest.raises(RunError, match=r"model.safetensors: damaged"):
+        run.weights()
+
+
+def test_the_log_is_rewound_to_a_step_and_loses_half_lines(tmp_path):
+    run = create(tmp_path / "a")
+    run.rewind_log(0)
+    for step in (10, 20, 30):
+        run.log(step=step, loss=1 / step)
+    path = run.folder / "metrics.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"step": 4')
+    run.rewind_log(20)
+    assert [line[:10] for line in path.read_text().splitlines()] == ['{"step": 1', '{"step": 2']
+
+
+def test_results_that_are_no_results_are_none(tmp_path):
+    run = create(tmp_path / "a")
+    for content in ("{", "[]"):
+        (run.folder / "results.json").write_text(content)
+        assert run.results() is None
+
+
+def _try_to_lock(folder, answers):
+    try:
+        with Run.open(folder).locked():
+            answers.put("locked")
+    except RunError as error:
+        answers.put(str(error))
+
+
+def test_one_process_at_a_time_trains_a_run(tmp_path):
+    run = create(tmp_path / "a")
+    context = multiprocessing.get_context("spawn")
+    answers = context.Queue()
+    with run.locked():
+        process = context.Process(target=_try_to_lock, args=(run.folder, answers))
+        process.start()
+        assert "another process is training this run" in answers.get(timeout=60)
+        process.join()
+    with run.locked():
+        pass
+
+
+def test_the_next_free_name_beside_a_run(tmp_path):
+    for name in ("a", "a-2"):
+        (tmp_path / name).mkdir()
+    assert beside(tmp_path / "a") == tmp_path / "a-3"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_a_folder_that_cannot_be_written_is_an_error_of_the_system(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(PermissionError):
+        create(tmp_path / "a")
