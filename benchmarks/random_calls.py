@@ -1,9 +1,12 @@
-"""Random calls of `attend`, each compared with the definition: shapes 0 to 300, strides, broadcasts, masks, biases, dtypes, backends.
+"""Random calls of `attend`, each compared with the definition: shapes 0 to 300, strides, broadcasts, masks, biases,
+dtypes, backends.
 
     python benchmarks/random_calls.py --calls 10000 --seed 0
 
-Every call is drawn from (seed, number), so that one mismatch is one command to repeat: `--only NUMBER`. The yardstick is the
-reference backend in float64; float32 and half types may err as much as the reference itself does in their own dtype, three
+Every call is drawn from (seed, number), so that one mismatch is one command to repeat: `--only NUMBER`. The yardstick
+is the
+reference backend in float64; float32 and half types may err as much as the reference itself does in their own dtype,
+three
 times (float32) or twice over, plus rounding of the inputs' size. Exits with 1 when anything differs.
 """
 
@@ -99,8 +102,12 @@ def options(draw: Draw, batch: tuple[int, ...], q_len: int, k_len: int, dim: int
     if rng.random() < 0.2:
         found["gate"] = draw.uniform(*narrowed(rng, batch), rng.choice((1, q_len)), k_len)
     if rng.random() < 0.25:
-        found["read"] = rng.choice((reads.Argmax(), reads.TopK(3), reads.Sample(uniform=draw.uniform(*batch, q_len).clamp(max=0.99))))
-    wanted = [name for name in ("lse", "entropy", "received", "weights") if rng.random() < 0.15 and defined(name, found)]
+        found["read"] = rng.choice(
+            (reads.Argmax(), reads.TopK(3), reads.Sample(uniform=draw.uniform(*batch, q_len).clamp(max=0.99)))
+        )
+    wanted = [
+        name for name in ("lse", "entropy", "received", "weights") if rng.random() < 0.15 and defined(name, found)
+    ]
     found["aux"] = AuxRequest(**dict.fromkeys(wanted, True), top=rng.choice((0, 0, 0, 2)))
     return found
 
@@ -220,11 +227,16 @@ def mismatches(draw: Draw) -> list[str] | None:
         return None
     truth = computed(draw, torch.float64, "reference")
     plain = computed(draw, draw.dtype, "reference")
-    assert truth is not None and plain is not None
+    assert truth is not None
+    assert plain is not None
     hard = isinstance(draw.options.get("read"), reads.Read) or isinstance(draw.options["normalizer"], normalizers.Sum)
     if draw.dtype != torch.float64 and hard:
         return structural(ours, truth)  # rounding may decide another draw, another argmax or the edge of a support
-    return [f"{name}: {problem}" for (name, a), (_, b), (_, c) in zip(ours, truth, plain, strict=True) if (problem := differs(a, b, c, draw))]
+    return [
+        f"{name}: {problem}"
+        for (name, a), (_, b), (_, c) in zip(ours, truth, plain, strict=True)
+        if (problem := differs(a, b, c, draw))
+    ]
 
 
 def structural(ours: list[tuple[str, Tensor]], truth: list[tuple[str, Tensor]]) -> list[str]:
@@ -288,7 +300,10 @@ def main() -> int:
             wrong += 1
             print(f"call {number}: {described(draw)}: {'; '.join(problems)}")
     seconds = time.perf_counter() - begin
-    print(f"{len(numbers)} calls, {skipped} of them refused by the backend named, {wrong} mismatches, seed {arguments.seed}, {seconds:.0f} s")
+    print(
+        f"{len(numbers)} calls, {skipped} of them refused by the backend named, {wrong} mismatches, seed "
+        f"{arguments.seed}, {seconds:.0f} s"
+    )
     return 1 if wrong else 0
 
 

@@ -77,13 +77,16 @@ def attend(
     A row with nothing allowed gives zeros; a key that no query may attend to influences nothing, NaN included.
 
     Args:
-        query: `(..., Lq, Dq)`. Leading dimensions of all three broadcast: grouped queries are `(B, Hkv, G, Lq, D)` against
+        query: `(..., Lq, Dq)`. Leading dimensions of all three broadcast: grouped queries are `(B, Hkv, G, Lq, D)`
+            against
             keys `(B, Hkv, 1, Lk, D)`.
         key: `(..., Lk, Dk)`, the dtype and device of query.
         value: `(..., Lk, Dv)`, likewise.
-        score: one of `saccade.scores`, or any callable `(query, key) -> (..., Lq, Lk)` whose row i uses query row i alone.
+        score: one of `saccade.scores`, or any callable `(query, key) -> (..., Lq, Lk)` whose row i uses query row i
+            alone.
         mask: boolean, True may attend: one of `saccade.masks` or a tensor that broadcasts to `(..., Lq, Lk)`.
-        bias: float, added to the scores: one of `saccade.biases` or a tensor that broadcasts to `(..., Lq, Lk)`; −inf forbids.
+        bias: float, added to the scores: one of `saccade.biases` or a tensor that broadcasts to `(..., Lq, Lk)`; −inf
+            forbids.
         gate: float, multiplied into the weights: a tensor, or one of `saccade.biases` through its exponential.
         normalizer: one of `saccade.normalizers`, or any callable `(scores, mask) -> weights`.
         read: one of `saccade.reads`.
@@ -164,7 +167,9 @@ def run(call: Call, backend: str = "auto") -> tuple[Tensor, AuxOutput]:
 
 
 def autocast(query: Tensor, *others: Any) -> tuple[Any, ...]:
-    """Tensors and the score's own as torch's scaled_dot_product_attention takes them: all but float64 in the autocast dtype."""
+    """Tensors and the score's own as torch's scaled_dot_product_attention takes them: all but float64 in the autocast
+    dtype.
+    """
     dtype = torch.get_autocast_dtype(query.device.type)
 
     def cast(tensor: Tensor, axes: object = None) -> Tensor:

@@ -56,7 +56,8 @@ AUX_FIELDS = ("weights", "lse", "index", "log_prob", "entropy", "top", "received
 class AuxOutput:
     """What was asked for by an `AuxRequest`; everything else is None. A pytree of the tensors that are there.
 
-    Statistics of half types are float32. All but `index` (and top's indices) are differentiable where the mathematics is.
+    Statistics of half types are float32. All but `index` (and top's indices) are differentiable where the mathematics
+    is.
 
     Args:
         weights: `(..., Lq, Lk)`, after the gate, before dropout and read; the output is computed from this very tensor.

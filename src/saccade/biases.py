@@ -1,6 +1,7 @@
 """Biases and gates: floats that act on scores (added before normalizing) or on weights (multiplied after).
 
-Biases add with `+`, plain tensors included. A bias object given as `gate=` contributes exp(bias); gates multiply with `*`.
+Biases add with `+`, plain tensors included. A bias object given as `gate=` contributes exp(bias); gates multiply with
+`*`.
 Entries at forbidden positions are ignored, NaN too; −inf in a bias forbids exactly as a mask's False does.
 """
 
@@ -10,10 +11,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from saccade.checks import Align, broadcasts, check_align, ensure, fits, on_device, per_position, positive_number
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.masks import Align, check_align, fits, on_device, per_position, shift
-from saccade.numerics import ensure, like
-from saccade.scores import broadcasts, positive_number
+from saccade.masks import shift
+from saccade.numerics import like
 from saccade.structure import Axes, Definition, Extent, Grid, registered
 
 _OPERATORS = {"__add__": "add", "__radd__": "add", "add": "add", "__mul__": "mul", "__rmul__": "mul", "mul": "mul"}
@@ -69,16 +70,22 @@ def as_bias(bias: Any) -> Bias:
 
 
 def as_gate(gate: Any) -> Factor:
-    """A gate, from a gate, a bias (through exp) or a floating tensor; anything else is an error that names the way out."""
+    """A gate, from a gate, a bias (through exp) or a floating tensor; anything else is an error that names the way
+    out.
+    """
     return gate if isinstance(gate, Factor) else Weights(floating(gate, "gate"))
 
 
 def floating(tensor: Any, name: str) -> Tensor:
     """Raises unless a floating tensor."""
     if not isinstance(tensor, Tensor):
-        raise ArgumentTypeError(f"{name}: expected a floating tensor or one of saccade.biases, got {type(tensor).__name__}")
+        raise ArgumentTypeError(
+            f"{name}: expected a floating tensor or one of saccade.biases, got {type(tensor).__name__}"
+        )
     if not tensor.is_floating_point():
-        raise ArgumentTypeError(f"{name}: expected a floating tensor, got dtype {tensor.dtype}; a boolean tensor goes in as mask=")
+        raise ArgumentTypeError(
+            f"{name}: expected a floating tensor, got dtype {tensor.dtype}; a boolean tensor goes in as mask="
+        )
     return tensor
 
 
@@ -121,7 +128,8 @@ class Total(Bias):
 @registered
 @dataclass(frozen=True)
 class Weights(Factor):
-    """A floating tensor that broadcasts to `(..., Lq, Lk)`, multiplied into the weights; what a plain tensor given as gate becomes.
+    """A floating tensor that broadcasts to `(..., Lq, Lk)`, multiplied into the weights; what a plain tensor given as
+    gate becomes.
 
     >>> import torch
     >>> type(Weights(torch.ones(1)) * torch.ones(1)).__name__
@@ -206,8 +214,9 @@ class RelativePosition(Positioned):
     >>> import torch
     >>> from saccade.structure import Grid
     >>> bias = RelativePosition(torch.tensor([0.1, 0.2, 0.3]))
-    >>> [[round(x, 1) for x in row] for row in bias.values(Grid(2, 2, 0, 2, torch.device("cpu")), torch.float32).tolist()]
-    [[0.2, 0.3], [0.1, 0.2]]
+    >>> bias.values(Grid(2, 2, 0, 2, torch.device("cpu")), torch.float32)
+    tensor([[0.2000, 0.3000],
+            [0.1000, 0.2000]])
     """
 
     axes: ClassVar[dict[str, Axes]] = {"table": ("r",), "align": ()}
@@ -221,13 +230,17 @@ class RelativePosition(Positioned):
             return self.table.to(dtype)[..., index]
         batch = torch.broadcast_shapes(self.table.shape[:-1], index.shape[:-2])
         flat = index.expand(*batch, *index.shape[-2:]).flatten(-2)
-        return self.table.to(dtype).expand(*batch, -1).gather(-1, flat).unflatten(-1, index.shape[-2:])
+        found = self.table.to(dtype).expand(*batch, -1).gather(-1, flat)
+        return found.reshape(*batch, *index.shape[-2:])
 
     def check(self, extent: Extent, name: str) -> None:
         check_align("biases.RelativePosition", self.align, extent)
         table = floating(self.table, "table of biases.RelativePosition")
         if table.ndim < 1 or table.shape[-1] % 2 == 0:
-            raise ShapeError(f"table of biases.RelativePosition: expected (..., 2R + 1), an odd last dimension, got {tuple(table.shape)}")
+            raise ShapeError(
+                "table of biases.RelativePosition: expected (..., 2R + 1), an odd last dimension, got "
+                f"{tuple(table.shape)}"
+            )
         broadcasts("table of biases.RelativePosition", tuple(table.shape[:-1]), extent.batch)
         on_device("table of biases.RelativePosition", table, extent)
 
@@ -266,11 +279,16 @@ class GaussianWindow(Bias):
         if isinstance(self.width, Tensor):
             if self.width.ndim:
                 per_position("width of biases.GaussianWindow", self.width, extent.q_len, "Lq", extent)
-            ensure(self.width.detach() > 0, "width of biases.GaussianWindow: expected positive values", values=extent.values)
+            ensure(
+                self.width.detach() > 0,
+                "width of biases.GaussianWindow: expected positive values",
+                values=extent.values,
+            )
 
 
 def rotate(x: Tensor, positions: Tensor, *, base: float = 10000.0, layout: str = "half") -> Tensor:
-    """Rotary position embedding: pair d of x turned by the angle positions · base^(−2d/D) (Su et al. 2021, equation 15).
+    """Rotary position embedding: pair d of x turned by the angle positions · base^(−2d/D) (Su et al. 2021, equation
+    15).
 
     One tensor at a time, so that cached keys are rotated once. Dot products of rotated queries and keys depend on the
     difference of their positions alone.

@@ -1,4 +1,4 @@
-"""One call of `attend`, after validation: the whole of what is to be computed, as a tree that backends slice and run."""
+"""One call of `attend` after validation: all that is to be computed, as a tree that backends slice and run."""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -19,9 +19,16 @@ from saccade.structure import Axes, Definition, Grid, aligned, encodable, regist
 @dataclass(frozen=True)
 class Call(Definition):
     """query, key, value and every definition that acts on them; `noise` decides dropout, `aux` what else is
-    returned, `cache` is what the score prepared from the keys."""
+    returned, `cache` is what the score prepared from the keys.
+    """
 
-    axes: ClassVar[dict[str, Axes]] = {"query": ("q", "d"), "key": ("k", "d"), "value": ("k", "e"), "noise": ("q",), "cache": ("k", "c")}
+    axes: ClassVar[dict[str, Axes]] = {
+        "query": ("q", "d"),
+        "key": ("k", "d"),
+        "value": ("k", "e"),
+        "noise": ("q",),
+        "cache": ("k", "c"),
+    }
     query: Tensor
     key: Tensor
     value: Tensor
@@ -59,7 +66,9 @@ class Call(Definition):
         return self.map(lambda tensor, axes: aligned(tensor, axes, rank))
 
     def with_randomness(self) -> "Call":
-        """The same call with everything random drawn: the uniforms of a Sample, the noise of dropout. Backends draw nothing."""
+        """The same call with everything random drawn: the uniforms of a Sample, the noise of dropout. Backends draw
+        nothing.
+        """
         call, rows = self, (*self.batch, self.query.shape[-2])
         if isinstance(self.read, Sample):
             dtype = torch.float64 if self.query.dtype == torch.float64 else torch.float32

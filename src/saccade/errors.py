@@ -20,7 +20,9 @@ class SaccadeError(Exception):
 
 
 class ArgumentError(SaccadeError, ValueError):
-    """An argument has a value that means nothing here (an alpha below 1, an unknown name, a statistic that is undefined)."""
+    """An argument has a value that means nothing here (an alpha below 1, an unknown name, a statistic that is
+    undefined).
+    """
 
 
 class ArgumentTypeError(ArgumentError, TypeError):
@@ -32,4 +34,6 @@ class ShapeError(SaccadeError, ValueError):
 
 
 class UnsupportedBackend(SaccadeError):
-    """The backend that was asked for by name cannot serve this call; the message says why. Nothing falls back in silence."""
+    """The backend that was asked for by name cannot serve this call; the message says why. Nothing falls back in
+    silence.
+    """

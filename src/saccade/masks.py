@@ -1,10 +1,12 @@
 """Masks: which keys each query may attend to. Boolean, and True always means *may attend*.
 
-Masks compose with `&`, `|` and `~`, boolean tensors on either side included; nothing is laid out as a tensor before a backend
+Masks compose with `&`, `|` and `~`, boolean tensors on either side included; nothing is laid out as a tensor before a
+backend
 needs it, and then only for the block of queries at hand.
 
-`align` places query i at key position i + align: "start" (0), "end" (Lk − Lq), an int, or an integer tensor `(...)` of batch
-dimensions. Where Lq ≠ Lk it must be said: a window compared with the wrong length is the classic bug of cached decoding.
+`align` places query i at key position i + align: "start" (0), "end" (Lk − Lq), an int, or an integer tensor `(...)` of
+batch dimensions. Where Lq ≠ Lk it must be said: a window compared with the wrong length is the classic bug of cached
+decoding.
 """
 
 from dataclasses import dataclass
@@ -13,14 +15,18 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.numerics import ensure, tracing
-from saccade.scores import broadcasts
+from saccade.checks import Align, batch_only, check_align, ensure, fits, integers, per_position
+from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.structure import Axes, Definition, Extent, Grid, registered
 
-Align = str | int | Tensor | None
-
-_OPERATORS = {"__and__": "and", "__rand__": "and", "__or__": "or", "__ror__": "or", "bitwise_and": "and", "bitwise_or": "or"}
+_OPERATORS = {
+    "__and__": "and",
+    "__rand__": "and",
+    "__or__": "or",
+    "__ror__": "or",
+    "bitwise_and": "and",
+    "bitwise_or": "or",
+}
 
 
 class Mask(Definition):
@@ -62,7 +68,8 @@ def as_mask(mask: Any, name: str = "mask") -> Mask:
         raise ArgumentTypeError(f"{name}: expected a boolean tensor or one of saccade.masks, got {type(mask).__name__}")
     if mask.dtype != torch.bool:
         raise ArgumentTypeError(
-            f"{name}: expected a boolean tensor (True: may attend), got dtype {mask.dtype}; pass additive scores as bias=, "
+            f"{name}: expected a boolean tensor (True: may attend), got dtype {mask.dtype}; pass additive scores "
+            "as bias=, "
             "weights as gate=, or compare first (mask != 0)"
         )
     return Dense(mask)
@@ -86,23 +93,6 @@ class Dense(Mask):
 
     def check(self, extent: Extent) -> None:
         fits("mask", self.allowed, extent)
-
-
-def fits(name: str, tensor: Tensor, extent: Extent) -> None:
-    """Raises unless `tensor` broadcasts to `(..., Lq, Lk)` on the query's device."""
-    target = (*extent.batch, extent.q_len, extent.k_len)
-    broadcast = tensor.ndim <= len(target) and all(
-        got in (1, want) for got, want in zip(reversed(tensor.shape), reversed(target), strict=False)
-    )
-    if not broadcast:
-        raise ShapeError(f"{name}: expected a shape that broadcasts to (..., Lq, Lk) = {target}, got {tuple(tensor.shape)}")
-    on_device(name, tensor, extent)
-
-
-def on_device(name: str, tensor: Tensor, extent: Extent) -> None:
-    """Raises unless `tensor` is where the query is."""
-    if tensor.device != extent.device:
-        raise ArgumentError(f"{name}: expected device {extent.device}, that of query, got {tensor.device}; move it with .to(query.device)")
 
 
 @registered
@@ -151,38 +141,6 @@ class Not(Mask):
         self.other.check(extent)
 
 
-def check_align(owner: str, align: Align, extent: Extent) -> None:
-    """Raises unless `align` is a known word, an int or an integer tensor, and is said where Lq ≠ Lk."""
-    if align is None and extent.q_len != extent.k_len:
-        raise ArgumentError(
-            f"align of {owner}: expected 'start', 'end', an int or a tensor, since Lq = {extent.q_len} and Lk = {extent.k_len} differ; "
-            "got None (a cached decoding step is align='end', or the step's position)"
-        )
-    if isinstance(align, str) and align not in ("start", "end"):
-        raise ArgumentError(f"align of {owner}: expected 'start', 'end', an int or a tensor, got {align!r}")
-    if isinstance(align, Tensor):
-        integers(f"align of {owner}", align, extent)
-    elif not (align is None or isinstance(align, str | int | torch.SymInt)) or isinstance(align, bool):
-        raise ArgumentTypeError(f"align of {owner}: expected 'start', 'end', an int or a tensor, got {type(align).__name__}")
-
-
-def integers(name: str, tensor: Tensor, extent: Extent) -> None:
-    """Raises unless an integer tensor of batch dimensions: none, or exactly as many as the query has."""
-    if tensor.is_floating_point() or tensor.dtype == torch.bool:
-        raise ArgumentTypeError(f"{name}: expected an integer tensor, got dtype {tensor.dtype}")
-    batch_only(name, tensor.shape, extent)
-    on_device(name, tensor, extent)
-
-
-def batch_only(name: str, shape: tuple[int, ...], extent: Extent) -> None:
-    """Raises unless `shape` is () or has exactly the query's batch dimensions (each the query's size or 1)."""
-    if len(shape) not in (0, len(extent.batch)):
-        ones = "[..." + ", None" * (len(extent.batch) - len(shape)) + "]"
-        hint = f"; write lengths{ones} if it is the first dimension that is meant" if len(shape) < len(extent.batch) else ""
-        raise ShapeError(f"{name}: expected no leading dimensions or all {len(extent.batch)} of query {tuple(extent.batch)}, got {tuple(shape)}{hint}")
-    broadcasts(name, tuple(shape), extent.batch)
-
-
 def shift(align: Align, grid: Grid) -> int | Tensor:
     """What is added to a query's index to give its key position; a tensor as `(..., 1, 1)`."""
     if isinstance(align, Tensor):
@@ -190,13 +148,6 @@ def shift(align: Align, grid: Grid) -> int | Tensor:
     if align == "end":
         return grid.k_len - grid.q_len
     return 0 if align is None or isinstance(align, str) else align
-
-
-def as_tensor_when_traced(align: Align) -> Align:
-    """Under a compiler an int becomes a tensor, so that another step of a cached decode is not another graph."""
-    if tracing() and align is not None and not isinstance(align, str | Tensor):
-        return torch.full((), align, dtype=torch.int64)
-    return align
 
 
 class Positioned(Mask):
@@ -237,7 +188,8 @@ class Causal(Positioned):
 @registered
 @dataclass(frozen=True)
 class Window(Positioned):
-    """Keys from `left` before the query's position to `right` after it; None is unbounded (Beltagy et al. 2020, section 3.1).
+    """Keys from `left` before the query's position to `right` after it; None is unbounded (Beltagy et al. 2020,
+    section 3.1).
 
     Args:
         left: how many keys before, ≥ 0, or None.
@@ -299,23 +251,14 @@ class Around(Mask):
         per_position("center of masks.Around", self.center, extent.q_len, "Lq", extent)
 
 
-def per_position(name: str, tensor: Tensor, length: int, symbol: str, extent: Extent) -> None:
-    """Raises unless `tensor` is `(..., length)` (or 1) with leading dimensions that broadcast."""
-    if not isinstance(tensor, Tensor):
-        raise ArgumentTypeError(f"{name}: expected a tensor (..., {symbol}), got {type(tensor).__name__}")
-    if tensor.ndim < 1 or tensor.shape[-1] not in (1, length):
-        raise ShapeError(f"{name}: expected (..., {symbol}) with {symbol} = {length}, got shape {tuple(tensor.shape)}")
-    broadcasts(name, tuple(tensor.shape[:-1]), extent.batch)
-    on_device(name, tensor, extent)
-
-
 @registered
 @dataclass(frozen=True)
 class Lengths(Mask):
     """Keys before each sequence's length, j < key_lengths: the padding behind it is invisible.
 
     Args:
-        key_lengths: integer tensor whose dimensions are none, or exactly the query's batch dimensions (size 1 where they
+        key_lengths: integer tensor whose dimensions are none, or exactly the query's batch dimensions (size 1 where
+            they
             are shared): `(B,)` against `(B, L, D)`, `lengths[:, None]` against `(B, H, L, D)`. Nothing is guessed.
 
     >>> import torch
@@ -329,7 +272,9 @@ class Lengths(Mask):
 
     def __post_init__(self) -> None:
         if not isinstance(self.key_lengths, Tensor):
-            raise ArgumentTypeError(f"key_lengths of masks.Lengths: expected an integer tensor, got {type(self.key_lengths).__name__}")
+            raise ArgumentTypeError(
+                f"key_lengths of masks.Lengths: expected an integer tensor, got {type(self.key_lengths).__name__}"
+            )
 
     def dense(self, grid: Grid) -> Tensor:
         return grid.keys() < self.key_lengths[..., None, None]
@@ -338,7 +283,9 @@ class Lengths(Mask):
         name = "key_lengths of masks.Lengths"
         integers(name, self.key_lengths, extent)
         inside = (self.key_lengths >= 0) & (self.key_lengths <= extent.k_len)
-        ensure(inside, f"{name}: expected lengths from 0 to Lk = {extent.k_len}, got some outside", values=extent.values)
+        ensure(
+            inside, f"{name}: expected lengths from 0 to Lk = {extent.k_len}, got some outside", values=extent.values
+        )
 
 
 @registered
@@ -375,7 +322,8 @@ class Documents(Mask):
 @registered
 @dataclass(frozen=True)
 class Prefix(Mask):
-    """The first `length` keys, j < length, for every query (the prefix language model of Raffel et al. 2020, with `| Causal()`).
+    """The first `length` keys, j < length, for every query (the prefix language model of Raffel et al. 2020, with `|
+    Causal()`).
 
     Args:
         length: an int ≥ 0 or an integer tensor `(...)` of batch dimensions.

@@ -101,21 +101,22 @@ class Memory:
             if ours.shape[:-2] != theirs.shape[:-2] or ours.shape[-1] != theirs.shape[-1]:
                 raise ShapeError(f"{name}: expected {_but_length(ours)} as in the memory, got {_but_length(theirs)}")
             if ours.dtype != theirs.dtype:
-                raise ArgumentError(f"{name}: expected dtype {ours.dtype}, that of the memory, got dtype {theirs.dtype}")
+                raise ArgumentError(
+                    f"{name}: expected dtype {ours.dtype}, that of the memory, got dtype {theirs.dtype}"
+                )
         return self._joined(new)
 
     def _joined(self, new: "Memory") -> "Memory":
         masked = self.mask is not None or new.mask is not None
-        olds, news = ([m.key, m.value, m.cache, m.full_mask() if masked else None] for m in (self, new))
-        olds = [None if t is None else t if i < 3 else t.mT for i, t in enumerate(olds)]
-        news = [None if t is None else t if i < 3 else t.mT for i, t in enumerate(news)]
-        present = [i for i, tensor in enumerate(olds) if tensor is not None]
-        joined, buffer = _extended([olds[i] for i in present], [news[i] for i in present], self._buffer)
-        parts: list[Any] = [None] * 4
-        for i, tensor in zip(present, joined, strict=True):
-            parts[i] = tensor
-        mask = parts[3].mT if parts[3] is not None else None
-        return replace(self, key=parts[0], value=parts[1], cache=parts[2], mask=mask, _buffer=buffer)
+        joined, buffer = _extended(self._parts(masked), new._parts(masked), self._buffer)
+        mask = joined.pop().mT if masked else None
+        cache = joined.pop() if self.cache is not None else None
+        return replace(self, key=joined[0], value=joined[1], cache=cache, mask=mask, _buffer=buffer)
+
+    def _parts(self, masked: bool) -> list[Tensor]:
+        """All that grows with the keys, with their number at dimension −2."""
+        parts = [self.key, self.value] + ([] if self.cache is None else [self.cache])
+        return [*parts, self.full_mask().mT] if masked else parts
 
     def full_mask(self) -> Tensor:
         """The mask `(..., 1, Lk)` with every batch dimension, all True where there is none."""
@@ -135,9 +136,18 @@ class Memory:
         """
         rank = max(self.key.ndim, self.value.ndim) - 2
         if rank < 1:
-            raise ArgumentError(f"batch_index: expected a memory with batch dimensions, got keys of shape {tuple(self.key.shape)}")
-        if not isinstance(batch_index, Tensor) or batch_index.ndim != 1 or batch_index.is_floating_point() or batch_index.dtype == torch.bool:
-            raise ArgumentTypeError("batch_index: expected an integer tensor (n,), for instance torch.tensor([0, 0, 1])")
+            raise ArgumentError(
+                f"batch_index: expected a memory with batch dimensions, got keys of shape {tuple(self.key.shape)}"
+            )
+        if (
+            not isinstance(batch_index, Tensor)
+            or batch_index.ndim != 1
+            or batch_index.is_floating_point()
+            or batch_index.dtype == torch.bool
+        ):
+            raise ArgumentTypeError(
+                "batch_index: expected an integer tensor (n,), for instance torch.tensor([0, 0, 1])"
+            )
         size = torch.broadcast_shapes(self.key.shape[:-2], self.value.shape[:-2])[0]
 
         def chosen(tensor: Tensor, axes: tuple[str, ...] = ("k", "d")) -> Tensor:
@@ -193,7 +203,8 @@ def remember(
     mask: Mask | Tensor | None = None,
     capacity: int | None = None,
 ) -> Memory:
-    """Prepares keys once (projections, norms, exponentials), to be read at many steps: `remember(k, v).read(q)` is `attend(q, k, v)`.
+    """Prepares keys once (projections, norms, exponentials), to be read at many steps: `remember(k, v).read(q)` is
+    `attend(q, k, v)`.
 
     Args:
         key: `(..., Lk, Dk)`.
@@ -222,8 +233,7 @@ def remember(
     memory = _remembered(key, value, score, mask)
     if capacity is None or capacity <= len(memory) or torch.is_grad_enabled() or tracing() or transforming():
         return memory
-    parts = [memory.key, memory.value, memory.cache, None if memory.mask is None else memory.full_mask().mT]
-    buffer = _Buffer([_room(part, capacity) for part in parts if part is not None], len(memory))
+    buffer = _Buffer([_room(part, capacity) for part in memory._parts(memory.mask is not None)], len(memory))
     return replace(memory, _buffer=buffer)
 
 
@@ -233,7 +243,16 @@ def _remembered(key: Tensor, value: Tensor, score: Any, mask: Any) -> Memory:
     dense = None
     if mask is not None:
         mask = as_mask(mask)
-        extent = Extent(batch, 1, key.shape[-2], key.shape[-1], key.shape[-1], key.dtype, key.device, not (tracing() or transforming()))
+        extent = Extent(
+            batch,
+            1,
+            key.shape[-2],
+            key.shape[-1],
+            key.shape[-1],
+            key.dtype,
+            key.device,
+            not (tracing() or transforming()),
+        )
         mask.check(extent)
         dense = mask.dense(Grid(1, key.shape[-2], 0, 1, key.device))
         dense = aligned(dense, ("q", "k"), len(batch)).expand(*dense.shape[:-2], 1, key.shape[-2])
@@ -265,12 +284,18 @@ def merge(outputs: Sequence[Tensor], lses: Sequence[Tensor]) -> Tensor:
     2.0
     """
     if not len(outputs) or len(outputs) != len(lses):
-        raise ArgumentError(f"lses: expected one an output and at least one, got {len(outputs)} outputs and {len(lses)} lses")
+        raise ArgumentError(
+            f"lses: expected one an output and at least one, got {len(outputs)} outputs and {len(lses)} lses"
+        )
     for output, lse in zip(outputs, lses, strict=True):
         if lse.shape != output.shape[:-1]:
-            raise ShapeError(f"lses: expected shape {tuple(output.shape[:-1])}, that of its output, got {tuple(lse.shape)}")
+            raise ShapeError(
+                f"lses: expected shape {tuple(output.shape[:-1])}, that of its output, got {tuple(lse.shape)}"
+            )
     stacked = torch.stack(list(lses))
-    share = normalizers.Softmax()(stacked.movedim(0, -1), (stacked > -torch.inf).movedim(0, -1)).movedim(-1, 0)[..., None]
+    share = normalizers.Softmax()(stacked.movedim(0, -1), (stacked > -torch.inf).movedim(0, -1)).movedim(-1, 0)[
+        ..., None
+    ]
     parts = [output.to(share.dtype) for output in outputs]
     return (torch.stack(parts) * share).sum(0).to(outputs[0].dtype)
 

@@ -1,6 +1,7 @@
 """Normalizers: how scores become weights.
 
-Each is called with `(scores, mask)`, mask boolean (True: may attend) or None, and returns weights of the same shape: exactly 0
+Each is called with `(scores, mask)`, mask boolean (True: may attend) or None, and returns weights of the same shape:
+exactly 0
 where the mask forbids, and all 0 in a row with nothing allowed. What forbidden scores are, NaN included, plays no part.
 """
 
@@ -11,9 +12,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from saccade.checks import ensure, per_query, positive, positive_number
 from saccade.errors import ArgumentError
-from saccade.numerics import divide, ensure, like
-from saccade.scores import per_query, positive, positive_number
+from saccade.numerics import divide, like
 from saccade.structure import Axes, Definition, Extent, registered
 
 NormalizerFunction = Callable[[Tensor, Tensor | None], Tensor]
@@ -41,7 +42,9 @@ def filled(scores: Tensor, mask: Tensor | None, value: float = -torch.inf) -> Te
 
 
 def lowered(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Scores with −inf at forbidden positions but 0 in rows with nothing allowed, and which rows those are `(..., 1)`."""
+    """Scores with −inf at forbidden positions but 0 in rows with nothing allowed, and which rows those are `(...,
+    1)`.
+    """
     if mask is None:
         return scores, None
     empty = ~mask.any(-1, keepdim=True)
@@ -55,7 +58,8 @@ class Softmax(Normalizer):
 
     Args:
         temperature: T > 0, a float or a tensor that broadcasts against `(..., Lq, 1)`.
-        sink: the logit of one more key without a value, which takes its share and is dropped (Xiao et al. 2024); a float,
+        sink: the logit of one more key without a value, which takes its share and is dropped (Xiao et al. 2024); a
+            float,
             a tensor as for temperature, or None for none.
 
     >>> import torch
@@ -107,8 +111,10 @@ class Softmax(Normalizer):
 class _EntmaxWeights(torch.autograd.Function):
     """p_i = exp_α(s_i − t), exp_α(x) = [1 + (α − 1) x]₊^{1/(α − 1)}, with t such that Σ p = 1.
 
-    With a = α − 1 and g = p^{1−a} on the support, ∂p_i/∂s_j = g_i (δ_ij − g_j / Σ g) (Peters, Niculae, Martins 2019, proposition 2)
-    and ∂p/∂α = c − g Σc / Σg, c_i = (p_i − g_i)/a² − p_i log p_i / a (Correia, Niculae, Martins 2019, proposition 1). The backward is
+    With a = α − 1 and g = p^{1−a} on the support, ∂p_i/∂s_j = g_i (δ_ij − g_j / Σ g) (Peters, Niculae, Martins 2019,
+    proposition 2)
+    and ∂p/∂α = c − g Σc / Σg, c_i = (p_i − g_i)/a² − p_i log p_i / a (Correia, Niculae, Martins 2019, proposition 1).
+    The backward is
     written in terms of the output p, which is itself differentiable: every further derivative follows.
     """
 
@@ -158,7 +164,8 @@ def _deformed_exp(x: Tensor, excess: Tensor) -> Tensor:
 def _solve_entmax(scores: Tensor, excess: Tensor) -> Tensor:
     """Bisection for the threshold t, then p / Σ p: exact to rounding for any α ≥ 1.
 
-    t lies in [max s, max s + (1 − n^{−a}) / a]: at its lower end the largest weight alone is 1, at its upper end every weight is ≤ 1/n.
+    t lies in [max s, max s + (1 − n^{−a}) / a]: at its lower end the largest weight alone is 1, at its upper end
+    every weight is ≤ 1/n.
     """
     top = scores.amax(-1, keepdim=True)
     shifted, count = scores - top, float(scores.shape[-1])
@@ -196,7 +203,8 @@ class _SparsemaxWeights(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         (weights,) = ctx.saved_tensors
         support = (weights > 0).to(grad.dtype)
-        return support * (grad - (support * grad).sum(-1, keepdim=True) / support.sum(-1, keepdim=True))
+        centered: Tensor = grad - (support * grad).sum(-1, keepdim=True) / support.sum(-1, keepdim=True)
+        return centered * support
 
 
 def _sparse(weigh: Callable[[Tensor], Tensor], scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -228,7 +236,8 @@ class Sparsemax(Normalizer):
 @registered
 @dataclass(frozen=True)
 class Entmax(Normalizer):
-    """w_j = [(α − 1) s_j − τ]₊^{1/(α − 1)}: softmax at α = 1, sparsemax at α = 2 (Peters, Niculae, Martins 2019, equation 10).
+    """w_j = [(α − 1) s_j − τ]₊^{1/(α − 1)}: softmax at α = 1, sparsemax at α = 2 (Peters, Niculae, Martins 2019,
+    equation 10).
 
     Args:
         alpha: α ≥ 1, a float or a tensor that broadcasts against `(..., Lq, 1)` and learns (Correia et al. 2019).
@@ -246,7 +255,9 @@ class Entmax(Normalizer):
 
     def __post_init__(self) -> None:
         if not isinstance(self.alpha, Tensor) and not 1 <= self.alpha < float("inf"):
-            raise ArgumentError(f"alpha: expected a finite number of at least 1 (1 is softmax, 2 is sparsemax), got {self.alpha}")
+            raise ArgumentError(
+                f"alpha: expected a finite number of at least 1 (1 is softmax, 2 is sparsemax), got {self.alpha}"
+            )
 
     def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         alpha = torch.as_tensor(self.alpha, dtype=scores.dtype, device=scores.device)
@@ -255,7 +266,9 @@ class Entmax(Normalizer):
     def check(self, extent: Extent) -> None:
         per_query("alpha", self.alpha, extent)
         if isinstance(self.alpha, Tensor):
-            ensure(self.alpha.detach() >= 1, "alpha: expected values of at least 1, got some below", values=extent.values)
+            ensure(
+                self.alpha.detach() >= 1, "alpha: expected values of at least 1, got some below", values=extent.values
+            )
 
     @property
     def sums_to_one(self) -> bool:
@@ -321,7 +334,8 @@ class Sum(Normalizer):
 @registered
 @dataclass(frozen=True)
 class Identity(Normalizer):
-    """w_j = s_j where allowed: a plain readout, nothing normalized (linear associative memory, Schlag et al. 2021, equation 4).
+    """w_j = s_j where allowed: a plain readout, nothing normalized (linear associative memory, Schlag et al. 2021,
+    equation 4).
 
     >>> import torch
     >>> Identity()(torch.tensor([[2.0, -1.0]]), torch.tensor([[True, False]])).tolist()

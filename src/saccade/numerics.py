@@ -1,11 +1,11 @@
-"""Small pure functions that several definitions share: distances, safe divisions, accumulation dtypes, checks of values."""
+"""Small pure functions that several definitions share: distances, safe divisions, accumulation dtypes, checks of
+values.
+"""
 
 from typing import Any
 
 import torch
 from torch import Tensor
-
-from saccade.errors import ArgumentError
 
 HALF = (torch.float16, torch.bfloat16)
 
@@ -60,7 +60,9 @@ class _SquaredDistance(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
-        query, key = ctx.saved_tensors  # written with differentiable operations: every further derivative follows from these
+        query, key = (
+            ctx.saved_tensors
+        )  # written with differentiable operations: every further derivative follows from these
         grad_query = 2 * (query * grad.sum(-1)[..., None] - grad @ key)
         grad_key = 2 * (key * grad.sum(-2)[..., None] - grad.mT @ query)
         return grad_query.sum_to_size(query.shape), grad_key.sum_to_size(key.shape)
@@ -80,16 +82,3 @@ def transforming() -> bool:
 def tracing() -> bool:
     """Whether torch.compile or torch.export is tracing: values must not be looked at, sizes may be symbols."""
     return torch.compiler.is_compiling()
-
-
-def ensure(condition: Tensor, message: str, *, values: bool) -> None:
-    """Raises `ArgumentError(message)` unless all of `condition` holds: at once on a CPU, by an asynchronous assert on CUDA.
-
-    `values=False` (compile, vmap, export) checks nothing.
-    """
-    if not values:
-        return
-    if condition.is_cuda:
-        torch._assert_async(condition.all(), message)
-    elif not bool(condition.all()):
-        raise ArgumentError(message)

@@ -1,6 +1,7 @@
 """Reads: what is taken from the values once the weights are known: their expectation (soft) or one of them (hard).
 
-All choose among allowed keys only, ties go to the lower index, and a row whose weights sum to 0 counts as empty: its output
+All choose among allowed keys only, ties go to the lower index, and a row whose weights sum to 0 counts as empty: its
+    output
 is 0 and its index −1.
 """
 
@@ -10,9 +11,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from saccade.checks import ensure, per_position
 from saccade.errors import ArgumentError, ArgumentTypeError
-from saccade.masks import per_position
-from saccade.numerics import divide, ensure
+from saccade.numerics import divide
 from saccade.structure import Axes, Definition, Extent, registered
 
 
@@ -26,8 +27,12 @@ class Read(Definition):
         """The key that is read, `(..., Lq)`, −1 for an empty row; hard reads only."""
         raise TypeError(f"{type(self).__name__} reads no single key")
 
-    def __call__(self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None) -> Tensor:
-        """The output `(..., Lq, Dv)`, from weights and mask `(..., Lq, Lk)`, value `(..., Lk, Dv)` and the index of a hard read."""
+    def __call__(
+        self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None
+    ) -> Tensor:
+        """The output `(..., Lq, Dv)`, from weights and mask `(..., Lq, Lk)`, value `(..., Lk, Dv)` and the index of a
+        hard read.
+        """
         raise TypeError(f"{type(self).__name__} defines no output: use one of saccade.reads")
 
     chooses: ClassVar[bool] = False
@@ -44,7 +49,9 @@ class Soft(Read):
     [[3.0]]
     """
 
-    def __call__(self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None) -> Tensor:
+    def __call__(
+        self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None
+    ) -> Tensor:
         return weights @ value
 
 
@@ -54,7 +61,9 @@ def pick(value: Tensor, index: Tensor) -> Tensor:
     if not value.shape[-2]:
         return value.new_zeros(*batch, index.shape[-1], value.shape[-1])
     index = index.expand(*batch, index.shape[-1])[..., None]
-    rows = value.expand(*batch, *value.shape[-2:]).gather(-2, index.clamp(min=0).expand(*index.shape[:-1], value.shape[-1]))
+    rows = value.expand(*batch, *value.shape[-2:]).gather(
+        -2, index.clamp(min=0).expand(*index.shape[:-1], value.shape[-1])
+    )
     return rows.masked_fill(index < 0, 0.0)
 
 
@@ -63,9 +72,10 @@ def pick(value: Tensor, index: Tensor) -> Tensor:
 class Sample(Read):
     """One key drawn with probability w_ij / Σ_j w_ij: the first whose cumulative weight exceeds u · Σ_j w_ij.
 
-    One uniform a row decides, drawn outside every kernel, so that the same u gives the same index on every backend. With
-    estimator "reinforce" the draw passes no gradient to the scores, `aux.log_prob` does (Williams 1992; Xu et al. 2015, equation 12);
-    with "straight_through" the forward is the draw and the backward is Soft's (Bengio, Léonard, Courville 2013).
+    One uniform a row decides, drawn outside every kernel, so that the same u gives the same index on every backend.
+    With estimator "reinforce" the draw passes no gradient to the scores, `aux.log_prob` does (Williams 1992; Xu et al.
+    2015, equation 12); with "straight_through" the forward is the draw and the backward is Soft's (Bengio, Léonard,
+    Courville 2013).
 
     Args:
         estimator: "reinforce" or "straight_through".
@@ -110,18 +120,24 @@ class Sample(Read):
 
     def index(self, weights: Tensor, mask: Tensor | None) -> Tensor:
         if self.uniform is None:
-            raise ArgumentError("uniform of reads.Sample: expected the uniforms, got None; call drawn(shape, dtype, device) first")
+            raise ArgumentError(
+                "uniform of reads.Sample: expected the uniforms, got None; call drawn(shape, dtype, device) first"
+            )
         weights = weights.detach()
         if not weights.shape[-1]:
             return torch.full(weights.shape[:-1], -1, device=weights.device)
         cumulative = weights.cumsum(-1)
         total = cumulative[..., -1:]
         exceeds = cumulative > self.uniform.to(weights.dtype)[..., None] * total
-        last = weights.shape[-1] - 1 - (weights > 0).flip(-1).to(torch.uint8).argmax(-1)  # where u · total rounds up to total
+        last = (
+            weights.shape[-1] - 1 - (weights > 0).flip(-1).to(torch.uint8).argmax(-1)
+        )  # where u · total rounds up to total
         first = torch.where(exceeds.any(-1), exceeds.to(torch.uint8).argmax(-1), last)
         return first.masked_fill(~(total[..., 0] > 0), -1)
 
-    def __call__(self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None) -> Tensor:
+    def __call__(
+        self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None
+    ) -> Tensor:
         assert index is not None
         drawn = pick(value, index)
         if self.estimator == "reinforce":
@@ -148,9 +164,13 @@ class Argmax(Read):
         weights = weights.detach()
         if mask is None:
             return weights.argmax(-1)
-        return weights.masked_fill(~mask, -torch.inf).argmax(-1).masked_fill(~mask.any(-1).expand(weights.shape[:-1]), -1)
+        return (
+            weights.masked_fill(~mask, -torch.inf).argmax(-1).masked_fill(~mask.any(-1).expand(weights.shape[:-1]), -1)
+        )
 
-    def __call__(self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None) -> Tensor:
+    def __call__(
+        self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None
+    ) -> Tensor:
         assert index is not None
         return pick(value, index)
 
@@ -177,26 +197,32 @@ class TopK(Read):
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
             raise ArgumentError(f"k: expected an int of at least 1, got {self.k!r}")
 
-    def __call__(self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None) -> Tensor:
+    def __call__(
+        self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None
+    ) -> Tensor:
         _, indices = largest(weights, self.k, mask)
-        keep = torch.zeros_like(weights, dtype=torch.bool).scatter(-1, indices, True)
+        keep = torch.zeros_like(weights, dtype=torch.bool).scatter(-1, indices.clamp(min=0), True)
         kept = weights.masked_fill(~keep, 0.0)
         return divide(kept, kept.sum(-1, keepdim=True)) @ value
 
 
 def largest(weights: Tensor, k: int, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The k largest weights of a row among allowed keys, and their indices, `(..., Lq, min(k, Lk))`, falling, ties to the lower index.
+    """The k largest weights of a row among allowed keys, and their indices, `(..., Lq, min(k, Lk))`, falling, ties to the
+    lower index; beyond the allowed keys, weight 0 and index −1.
 
     torch.topk promises no order among equals; a few rounds of argmax do, and a stable sort where k is large.
     """
     k = min(k, weights.shape[-1])
     rest = weights.detach() if mask is None else weights.detach().masked_fill(~mask, -torch.inf)
     if k > 8 or not k:
-        indices = rest.sort(dim=-1, descending=True, stable=True).indices[..., :k]
-        return weights.gather(-1, indices), indices
-    found = []
-    for _ in range(k):
-        found.append(rest.argmax(-1, keepdim=True))
-        rest = rest.scatter(-1, found[-1], -torch.inf)
-    indices = torch.cat(found, -1)
-    return weights.gather(-1, indices), indices
+        ordered, indices = rest.sort(dim=-1, descending=True, stable=True)
+        found, indices = ordered[..., :k], indices[..., :k]
+    else:
+        rounds = []
+        for _ in range(k):
+            index = rest.argmax(-1, keepdim=True)
+            rounds.append((rest.gather(-1, index), index))
+            rest = rest.scatter(-1, index, -torch.inf)
+        found, indices = (torch.cat(side, -1) for side in zip(*rounds, strict=True))
+    beyond = found == -torch.inf
+    return weights.gather(-1, indices).masked_fill(beyond, 0.0), indices.masked_fill(beyond, -1)

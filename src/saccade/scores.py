@@ -1,6 +1,7 @@
 """Scores: how well each query fits each key.
 
-Every score is a frozen dataclass that is called with `(query, key)` and returns `(..., Lq, Lk)`. Tensors in it are ordinary
+Every score is a frozen dataclass that is called with `(query, key)` and returns `(..., Lq, Lk)`. Tensors in it are
+ordinary
 differentiable arguments. The call itself is the definition; backends may compute the same numbers another way.
 """
 
@@ -11,8 +12,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from saccade.checks import parameter, per_query, positive, positive_number
 from saccade.errors import ArgumentError, ShapeError
-from saccade.numerics import ensure, like, root, squared_distance, unit, wide
+from saccade.numerics import like, root, squared_distance, unit, wide
 from saccade.structure import Axes, Definition, Extent, registered
 
 ScoreFunction = Callable[[Tensor, Tensor], Tensor]
@@ -23,7 +25,9 @@ class Score(Definition):
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         """The definition: scores `(..., Lq, Lk)` of query `(..., Lq, Dq)` against key `(..., Lk, Dk)`."""
-        raise TypeError(f"{type(self).__name__} defines no score: use one of the scores in saccade.scores, or any callable")
+        raise TypeError(
+            f"{type(self).__name__} defines no score: use one of the scores in saccade.scores, or any callable"
+        )
 
     def check(self, extent: Extent) -> None:
         """Raises a `SaccadeError` where the score's tensors do not fit the call."""
@@ -34,7 +38,8 @@ class Score(Definition):
         return None
 
     def prepare(self, key: Tensor) -> tuple["Score", Tensor, Tensor | None]:
-        """`(score', key', cache)` equivalent to the score and key, with all work that depends on keys alone already done.
+        """`(score', key', cache)` equivalent to the score and key, with all work that depends on keys alone already
+        done.
 
         The cache `(..., Lk, D')` speeds a backend up and carries no gradient; the reference does without it.
         """
@@ -49,7 +54,8 @@ def same_dim(score: Score, extent: Extent) -> None:
     """Raises `ShapeError` unless queries and keys have the same number of features."""
     if extent.q_dim != extent.k_dim:
         raise ShapeError(
-            f"key: expected last dimension {extent.q_dim}, that of query, for scores.{type(score).__name__}, got {extent.k_dim}; "
+            f"key: expected last dimension {extent.q_dim}, that of query, for scores.{type(score).__name__}, got "
+            f"{extent.k_dim}; "
             "project one of them, or use scores.General with a (Dq, Dk) weight"
         )
 
@@ -109,7 +115,8 @@ class ScaledDot(Score):
 @registered
 @dataclass(frozen=True)
 class Cosine(Score):
-    """Cosine similarity, scores[i, j] = β cos(q_i, k_j); a zero vector scores 0 (Graves, Wayne, Danihelka 2014, equations 5-6).
+    """Cosine similarity, scores[i, j] = β cos(q_i, k_j); a zero vector scores 0 (Graves, Wayne, Danihelka 2014,
+    equations 5-6).
 
     Args:
         beta: the key strength β, a float or a tensor `(..., Lq, 1)`.
@@ -241,7 +248,8 @@ class Location(Score):
         parameter("weight", self, self.weight, (None, extent.q_dim), "(..., Lmax, Dq)", extent)
         if extent.k_len > self.weight.shape[-2]:
             raise ShapeError(
-                f"weight of scores.Location: expected at least {extent.k_len} rows, one a key, got Lmax = {self.weight.shape[-2]}; "
+                f"weight of scores.Location: expected at least {extent.k_len} rows, one a key, got Lmax = "
+                f"{self.weight.shape[-2]}; "
                 "make the weight longer or shorten the keys"
             )
 
@@ -249,7 +257,8 @@ class Location(Score):
 @registered
 @dataclass(frozen=True)
 class Gaussian(Score):
-    """Gaussian kernel as a score, scores[i, j] = −‖q_i − k_j‖² / 2h²: its softmax is kernel regression (Nadaraya 1964, Watson 1964).
+    """Gaussian kernel as a score, scores[i, j] = −‖q_i − k_j‖² / 2h²: its softmax is kernel regression (Nadaraya
+    1964, Watson 1964).
 
     Expanded into dot products about the keys' mean, so that points far from the origin lose nothing to cancellation.
 
@@ -326,51 +335,3 @@ class Kernel(Score):
 def square(value: float | Tensor) -> float | Tensor:
     """value²; a plain function so that numbers and tensors read alike."""
     return value * value
-
-
-def parameter(
-    name: str, score: Score, tensor: Tensor, sizes: tuple[int | None, ...], shape: str, extent: Extent
-) -> None:
-    """Raises unless a score's tensor has the trailing `sizes` (None: any), the call's dtype, and leading dimensions that broadcast."""
-    where = f"{name} of scores.{type(score).__name__}"
-    if not isinstance(tensor, Tensor):
-        raise ArgumentError(f"{where}: expected a tensor {shape}, got {type(tensor).__name__}")
-    trailing = tensor.shape[tensor.ndim - len(sizes) :] if tensor.ndim >= len(sizes) else None
-    if trailing is None or any(want is not None and got != want for got, want in zip(trailing, sizes, strict=True)):
-        wanted = ", ".join("any" if size is None else str(size) for size in sizes)
-        raise ShapeError(f"{where}: expected {shape} with last dimensions ({wanted}), got shape {tuple(tensor.shape)}")
-    if tensor.dtype != extent.dtype:
-        raise ArgumentError(f"{where}: expected dtype {extent.dtype}, that of query, got dtype {tensor.dtype}; convert one of them")
-    broadcasts(where, tensor.shape[: tensor.ndim - len(sizes)], extent.batch)
-
-
-def broadcasts(where: str, batch: tuple[int, ...], to: tuple[int, ...]) -> None:
-    """Raises `ShapeError` unless the leading dimensions `batch` broadcast to `to`."""
-    fits = len(batch) <= len(to) and all(a in (1, b) for a, b in zip(reversed(batch), reversed(to), strict=False))
-    if not fits:
-        raise ShapeError(f"{where}: expected leading dimensions that broadcast to {tuple(to)}, got {tuple(batch)}")
-
-
-def per_query(name: str, value: float | Tensor, extent: Extent) -> None:
-    """Raises unless a number, or a tensor that broadcasts against `(..., Lq, 1)`."""
-    if not isinstance(value, Tensor):
-        return
-    if not value.is_floating_point():
-        raise ArgumentError(f"{name}: expected a float or a floating tensor, got dtype {value.dtype}")
-    shape = (1,) * max(2 - value.ndim, 0) + tuple(value.shape)
-    if shape[-1] != 1 or shape[-2] not in (1, extent.q_len):
-        raise ShapeError(f"{name}: expected a number or a tensor (..., Lq, 1) with Lq = {extent.q_len}, got shape {tuple(value.shape)}")
-    broadcasts(name, shape[:-2], extent.batch)
-
-
-def positive_number(name: str, value: float | Tensor) -> None:
-    """Raises `ArgumentError` for a plain number that is not above 0 (tensors are looked at when the call is checked)."""
-    if not isinstance(value, Tensor) and not value > 0:
-        raise ArgumentError(f"{name}: expected a positive number, got {value}")
-
-
-def positive(name: str, value: float | Tensor, extent: Extent) -> None:
-    """Raises unless `value` fits the queries and, where values may be looked at, is above 0."""
-    per_query(name, value, extent)
-    if isinstance(value, Tensor):
-        ensure(value.detach() > 0, f"{name}: expected positive values, got some that are not", values=extent.values)

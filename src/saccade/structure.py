@@ -1,6 +1,7 @@
 """Definitions as trees of tensors: what lets one mechanism slice, batch, differentiate and serialize every one of them.
 
-A *definition* (a score, a mask, a whole call) is a frozen dataclass. The fields named in its `axes` may hold tensors; what
+A *definition* (a score, a mask, a whole call) is a frozen dataclass. The fields named in its `axes` may hold tensors;
+what
 `axes` gives are the names of a tensor's trailing dimensions, all dimensions before them being batch dimensions:
 
     q  the query's length (or 1)      k  the key's length (or 1)      anything else: its own
@@ -61,7 +62,9 @@ class Definition:
 
 
 class Grid(NamedTuple):
-    """Which queries are being compared with which keys: rows start .. start + rows - 1 of q_len, against all k_len keys."""
+    """Which queries are being compared with which keys: rows start .. start + rows - 1 of q_len, against all k_len
+    keys.
+    """
 
     q_len: int
     k_len: int
@@ -79,7 +82,9 @@ class Grid(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """What a definition is checked against at the public edge: sizes, dtype, device, and whether values may be looked at."""
+    """What a definition is checked against at the public edge: sizes, dtype, device, and whether values may be looked
+    at.
+    """
 
     batch: tuple[int, ...]
     q_len: int
@@ -99,7 +104,8 @@ def _fields(cls: type) -> tuple[str, ...]:
 def aligned(tensor: Tensor, axes: Axes, batch_rank: int) -> Tensor:
     """A view of `tensor` with exactly `batch_rank` batch dimensions before its axes: size-1 dimensions fill the gap.
 
-    Afterwards every tensor of a tree has its batch dimensions at the same place, so that a new one (vmap) goes in front.
+    Afterwards every tensor of a tree has its batch dimensions at the same place, so that a new one (vmap) goes in
+    front.
     """
     missing = batch_rank + len(axes) - tensor.ndim
     return tensor[(None,) * missing] if missing > 0 else tensor
@@ -129,7 +135,8 @@ _PLAIN = (Tensor, str, bool, int, float, type(None))
 def encode(tree: Definition, numbers: list[float]) -> str:
     """The tree without its tensors, as JSON; its numbers go to the end of `numbers`.
 
-    Plain string operations only, since torch.compile traces through it; and it may make symbols of numbers, which no string
+    Plain string operations only, since torch.compile traces through it; and it may make symbols of numbers, which no
+    string
     can hold.
     """
     parts = []

@@ -27,16 +27,27 @@ def tensors(query: Any, key: Any, value: Any) -> None:
         if not isinstance(tensor, Tensor):
             raise ArgumentTypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
         if tensor.ndim < 2:
-            raise ShapeError(f"{name}: expected at least 2 dimensions (..., length, features), got shape {tuple(tensor.shape)}")
+            raise ShapeError(
+                f"{name}: expected at least 2 dimensions (..., length, features), got shape {tuple(tensor.shape)}"
+            )
         if tensor.dtype not in DTYPES:
-            raise ArgumentTypeError(f"{name}: expected a floating dtype (float32, float64, bfloat16, float16), got dtype {tensor.dtype}")
+            raise ArgumentTypeError(
+                f"{name}: expected a floating dtype (float32, float64, bfloat16, float16), got dtype {tensor.dtype}"
+            )
     for name, tensor in named[1:]:
         if tensor.dtype != query.dtype:
-            raise ArgumentError(f"{name}: expected dtype {query.dtype}, that of query, got dtype {tensor.dtype}; convert one of them")
+            raise ArgumentError(
+                f"{name}: expected dtype {query.dtype}, that of query, got dtype {tensor.dtype}; convert one of them"
+            )
         if tensor.device != query.device:
-            raise ArgumentError(f"{name}: expected device {query.device}, that of query, got {tensor.device}; move it with .to(query.device)")
+            raise ArgumentError(
+                f"{name}: expected device {query.device}, that of query, got {tensor.device}; move it with "
+                ".to(query.device)"
+            )
     if value.shape[-2] != key.shape[-2]:
-        raise ShapeError(f"value: expected length {key.shape[-2]}, that of key, got {value.shape[-2]} in shape {tuple(value.shape)}")
+        raise ShapeError(
+            f"value: expected length {key.shape[-2]}, that of key, got {value.shape[-2]} in shape {tuple(value.shape)}"
+        )
 
 
 def batch_of(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
@@ -49,7 +60,8 @@ def batch_of(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
             batch = tuple(torch.broadcast_shapes(batch, tensor.shape[:-2]))
         except RuntimeError:
             raise ShapeError(
-                f"{name}: expected leading dimensions that broadcast with {batch}, got {tuple(tensor.shape[:-2])} in shape {tuple(tensor.shape)}"
+                f"{name}: expected leading dimensions that broadcast with {batch}, got {tuple(tensor.shape[:-2])} "
+                f"in shape {tuple(tensor.shape)}"
             ) from None
     return batch
 
@@ -67,7 +79,9 @@ def checked_call(
     dropout_p: float,
     aux: Any,
 ) -> Call:
-    """The `Call` of valid arguments; otherwise one clear error with what was expected, what was got, and the argument's name."""
+    """The `Call` of valid arguments; otherwise one clear error with what was expected, what was got, and the
+    argument's name.
+    """
     tensors(query, key, value)
     batch = batch_of(query, key, value)
     if not 0 <= dropout_p <= 1:
@@ -106,9 +120,13 @@ def kinds(score: Any, normalizer: Any, read: Any, aux: Any) -> None:
     """Raises unless score and normalizer are callable instances, read one of saccade.reads and aux an `AuxRequest`."""
     for name, thing, module in (("score", score, "scores"), ("normalizer", normalizer, "normalizers")):
         if isinstance(thing, type):
-            raise ArgumentTypeError(f"{name}: expected an instance, got the class {thing.__name__}; write {thing.__name__}(...)")
+            raise ArgumentTypeError(
+                f"{name}: expected an instance, got the class {thing.__name__}; write {thing.__name__}(...)"
+            )
         if not callable(thing):
-            raise ArgumentTypeError(f"{name}: expected one of saccade.{module} or a callable, got {type(thing).__name__}")
+            raise ArgumentTypeError(
+                f"{name}: expected one of saccade.{module} or a callable, got {type(thing).__name__}"
+            )
     if not isinstance(read, Read):
         raise ArgumentTypeError(f"read: expected one of saccade.reads, such as reads.Soft(), got {read!r}")
     if not isinstance(aux, AuxRequest):
@@ -118,15 +136,25 @@ def kinds(score: Any, normalizer: Any, read: Any, aux: Any) -> None:
 def defined(aux: AuxRequest, normalizer: Any, gate: Any, read: Read) -> None:
     """Raises `ArgumentError` for a statistic that this combination does not define."""
     if aux.lse and not isinstance(normalizer, Softmax):
-        raise ArgumentError(f"aux.lse: expected normalizers.Softmax, the only one with a log-partition, got {type(normalizer).__name__}")
+        raise ArgumentError(
+            f"aux.lse: expected normalizers.Softmax, the only one with a log-partition, got {type(normalizer).__name__}"
+        )
     if aux.index and not read.chooses:
-        raise ArgumentError(f"aux.index: expected a read that takes one key (Sample, Argmax), got reads.{type(read).__name__}")
+        raise ArgumentError(
+            f"aux.index: expected a read that takes one key (Sample, Argmax), got reads.{type(read).__name__}"
+        )
     if aux.log_prob and not isinstance(read, Sample):
-        raise ArgumentError(f"aux.log_prob: expected reads.Sample, the only one that draws (as for index), got reads.{type(read).__name__}")
+        raise ArgumentError(
+            "aux.log_prob: expected reads.Sample, the only one that draws (as for index), got "
+            f"reads.{type(read).__name__}"
+        )
     if aux.entropy and gate is not None:
-        raise ArgumentError("aux.entropy: expected rows that sum to one, got a gate, after which they do not; ask for weights instead")
+        raise ArgumentError(
+            "aux.entropy: expected rows that sum to one, got a gate, after which they do not; ask for weights instead"
+        )
     if aux.entropy and not (isinstance(normalizer, Normalizer) and normalizer.sums_to_one):
         raise ArgumentError(
-            "aux.entropy: expected a normalizer whose rows sum to one (Softmax without sink, Sparsemax, Entmax, Sum without eps), "
+            "aux.entropy: expected a normalizer whose rows sum to one (Softmax without sink, Sparsemax, Entmax, "
+            "Sum without eps), "
             f"got {type(normalizer).__name__}"
         )

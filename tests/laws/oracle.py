@@ -109,6 +109,6 @@ def entropy(weights: Tensor) -> Tensor:
 
 
 def top(weights: Tensor, allowed: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    order = torch.where(allowed, weights, -math.inf).sort(-1, descending=True, stable=True).indices[..., :count]
+    order = torch.where(allowed, weights, -math.inf).sort(dim=-1, descending=True, stable=True).indices[..., :count]
     values = weights.gather(-1, order)
     return values, torch.where(values == 0, -1, order)

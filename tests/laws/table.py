@@ -225,7 +225,7 @@ def sensible(score: str, normalizer: str, mask: str = "none", bias: str = "none"
 
 def pairwise(*factors: Sequence[str], seed: int = 0) -> list[tuple[str, ...]]:
     """Few combinations in which every sensible pair of entries of two factors occurs."""
-    rng = random.Random(seed)
+    rng, factors = random.Random(seed), tuple(map(tuple, factors))
     missing = {(i, a, j, b) for i, j in itertools.combinations(range(len(factors)), 2) for a in factors[i] for b in factors[j]}
     chosen = []
     for pair in sorted(missing):

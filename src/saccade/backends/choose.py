@@ -1,6 +1,7 @@
 """Which backend serves a call: the one place where that is decided, and where the reasons are kept.
 
-A backend is a module with `unsupported(call) -> str | None`, `peak_bytes(call) -> int` and `run(call) -> (output, aux)`.
+A backend is a module with `unsupported(call) -> str | None`, `peak_bytes(call) -> int` and `run(call) -> (output,
+aux)`.
 A new one is a line in `BACKENDS` and, where `auto` should consider it, a line in `choose`.
 """
 
@@ -24,6 +25,11 @@ ABSENT = {
 
 SMALL = 8 << 20
 """Bytes up to which `auto` lays the weights out: below it the plain formula is faster than blocks."""
+
+SMALL_ADDITIVE = 1 << 20
+"""The same for the terms of an additive score, each of which costs a tanh in the plain formula: a decoder's single
+steps.
+"""
 
 
 @dataclass(frozen=True)
@@ -90,9 +96,8 @@ def decide(call: Call) -> str:
         return "sdpa"
     if tracing():  # sizes are symbols: the choice must not depend on them
         return "chunked" if opaque(call) else "reference"
-    if not isinstance(call.score, Additive) and reference.peak_bytes(call) <= SMALL:
-        return "reference"
-    return "chunked"
+    limit = SMALL_ADDITIVE if isinstance(call.score, Additive) else SMALL
+    return "reference" if reference.peak_bytes(call) <= limit else "chunked"
 
 
 def plan(call: Call, backend: str = "auto") -> Plan:
@@ -115,5 +120,9 @@ def reason(call: Call, other: str, chosen: str) -> str:
     if other == "reference":
         return f"it lays the weights out, about {reference.peak_bytes(call):,} bytes, and is slower"
     if other == "chunked":
-        return f"{chosen} is faster here" if chosen == "sdpa" else f"for a call this small ({reference.peak_bytes(call):,} bytes) the plain formula is faster"
+        return (
+            f"{chosen} is faster here"
+            if chosen == "sdpa"
+            else f"for a call this small ({reference.peak_bytes(call):,} bytes) the plain formula is faster"
+        )
     return "another backend was asked for by name"

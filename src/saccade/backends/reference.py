@@ -61,7 +61,11 @@ def weigh(call: Call, grid: Grid) -> tuple[Tensor, Tensor | None, Tensor | None]
     if not isinstance(call.normalizer, Normalizer):
         weights = checked(weights, shape, "normalizer")
         weights = weights if allowed is None else weights.masked_fill(~allowed, 0.0)
-    lse = call.normalizer.log_partition(scores, allowed) if call.aux.lse and isinstance(call.normalizer, Softmax) else None
+    lse = (
+        call.normalizer.log_partition(scores, allowed)
+        if call.aux.lse and isinstance(call.normalizer, Softmax)
+        else None
+    )
     if call.gate is not None:
         gate = call.gate.factor(grid, weights.dtype)
         weights = weights * (gate if allowed is None else gate.expand(shape).masked_fill(~allowed, 0.0))
@@ -83,7 +87,8 @@ def checked(result: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
         return result
     got = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
     raise ShapeError(
-        f"{name}: expected the callable to return (..., Lq, Lk) = {shape}, got {got}; it is called with blocks of queries, "
+        f"{name}: expected the callable to return (..., Lq, Lk) = {shape}, got {got}; it is called with blocks of "
+        "queries, "
         "so row i may use query row i and all keys, and nothing of its own that has the queries' length"
     )
 
@@ -123,7 +128,9 @@ def log_probability(weights: Tensor, index: Tensor) -> Tensor:
         return weights.new_zeros(index.shape)
     empty = index < 0
     picked = weights.gather(-1, index.clamp(min=0)[..., None])[..., 0]
-    return (picked.masked_fill(empty, 1.0).log() - weights.sum(-1).masked_fill(empty, 1.0).log()).masked_fill(empty, 0.0)
+    return (picked.masked_fill(empty, 1.0).log() - weights.sum(-1).masked_fill(empty, 1.0).log()).masked_fill(
+        empty, 0.0
+    )
 
 
 def entropy(weights: Tensor) -> Tensor:
@@ -165,7 +172,7 @@ def untrusted(call: Call) -> bool:
         return False
     if isinstance(call.score, Score) and call.score.mixes_keys:
         return True
-    if tracing() or transforming() or not call.query.device.type == "cpu":
+    if tracing() or transforming() or call.query.device.type != "cpu":
         return True
     total = call.query.detach().sum() + call.key.detach().sum() + call.value.detach().sum()
     return not bool(torch.isfinite(total))
@@ -184,7 +191,9 @@ def cleaned(call: Call) -> Call:
 
 
 def participants(call: Call, budget: int = 1 << 22) -> tuple[Tensor, Tensor]:
-    """Which keys `(..., Lk)` some query may attend to, and which queries `(..., Lq)` may attend to some key, block by block."""
+    """Which keys `(..., Lk)` some query may attend to, and which queries `(..., Lq)` may attend to some key, block by
+    block.
+    """
     grid, batch = call.grid(), call.batch
     size = grid.q_len if tracing() or transforming() else max(1, budget // max(1, math.prod(batch) * grid.k_len))
     keys: list[Tensor] = []
@@ -215,4 +224,3 @@ def shared(flags: Tensor, tensor: Tensor) -> Tensor:
         if flags.shape[dim] != size:
             flags = flags.any(dim, keepdim=True)
     return flags
-

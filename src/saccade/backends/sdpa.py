@@ -1,6 +1,7 @@
 """Dot-product scores with softmax through torch's own kernels (`torch.nn.functional.scaled_dot_product_attention`).
 
-Every score that is a dot product of something serves: general projects the query, cosine takes unit vectors. Queries that
+Every score that is a dot product of something serves: general projects the query, cosine takes unit vectors. Queries
+    that
 share keys (groups) become more rows of one head, not copies of the keys.
 """
 
@@ -26,7 +27,7 @@ LAYOUT_LIMIT = 64 << 20
 
 def unsupported(call: Call) -> str | None:
     """Why this backend cannot serve the call, or None."""
-    if not (isinstance(call.score, Score) and call.score.as_dot is not Score.as_dot and is_dot(call.score)):
+    if not (isinstance(call.score, Score) and is_dot(call.score)):
         return f"its kernels know dot-product scores alone, not the score {name_of(call.score)}"
     normalizer = call.normalizer
     if not isinstance(normalizer, Softmax):
@@ -65,7 +66,11 @@ def unwise(call: Call) -> str | None:
         return None
     if call.dropout_p > 0 and call.query.device.type == "cpu":
         return f"dropout on a CPU takes torch's math path, which lays out {layout >> 20} MiB of weights"
-    if torch.is_grad_enabled() and call.bias is not None and any(leaf.tensor.requires_grad for leaf in call.bias.leaves()):
+    if (
+        torch.is_grad_enabled()
+        and call.bias is not None
+        and any(leaf.tensor.requires_grad for leaf in call.bias.leaves())
+    ):
         return f"a bias that needs gradients takes torch's math path, which lays out {layout >> 20} MiB of weights"
     if (call.mask is not None and not causal(call)) or call.bias is not None:
         pairs = laid_out(call)
@@ -89,7 +94,9 @@ def laid_out(call: Call) -> int:
 
 
 def peak_bytes(call: Call) -> int:
-    """What it allocates beside inputs and output: mask and bias laid out, and weights where torch takes its math path."""
+    """What it allocates beside inputs and output: mask and bias laid out, and weights where torch takes its math
+    path.
+    """
     size = 8 if call.query.dtype == torch.float64 else 4
     dense = call.bias is not None or (call.mask is not None and not causal(call))
     layout = laid_out(call) * size if dense else 0
@@ -98,7 +105,9 @@ def peak_bytes(call: Call) -> int:
 
 
 def causal(call: Call) -> bool:
-    """Whether the mask is torch's own causal mask, query i sees keys 0 .. i, and nothing has to be laid out beside it."""
+    """Whether the mask is torch's own causal mask, query i sees keys 0 .. i, and nothing has to be laid out beside
+    it.
+    """
     mask = call.mask
     if call.bias is not None or not isinstance(mask, Causal) or isinstance(mask.align, Tensor):
         return False
@@ -118,7 +127,9 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
 
 
 def suspicious(call: Call, output: Tensor) -> bool:
-    """Whether forbidden NaN or infinities may have come through: seen in the output, or, for the backward, in the inputs."""
+    """Whether forbidden NaN or infinities may have come through: seen in the output, or, for the backward, in the
+    inputs.
+    """
     if torch.is_grad_enabled() and output.requires_grad:
         return reference.untrusted(call)
     return not math.isfinite(output.sum().item())
@@ -126,12 +137,13 @@ def suspicious(call: Call, output: Tensor) -> bool:
 
 def attention(call: Call) -> Tensor:
     """The call as one scaled_dot_product_attention of four dimensions, and back."""
-    assert isinstance(call.score, Score) and isinstance(call.normalizer, Softmax)
+    assert isinstance(call.score, Score)
+    assert isinstance(call.normalizer, Softmax)
     dot = call.score.as_dot(call.query, call.key)
     assert dot is not None
     query, key, scale = dot
     value, batch = call.value, call.batch
-    scale = scale / call.normalizer.temperature
+    scale = scale / float(call.normalizer.temperature)
     is_causal = causal(call)
     bias, empty = (None, None) if is_causal else laid_out_bias(call, query.dtype)
     missing, alike = 4 - query.ndim, query.shape[:-2] == key.shape[:-2] == value.shape[:-2]
@@ -200,11 +212,11 @@ def kernel(
     call: Call, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, is_causal: bool, scale: float
 ) -> Tensor:
     """torch's kernel, made twice differentiable where a gradient is asked for eagerly."""
-    twice = call.dropout_p == 0 and not tracing()  # with dropout torch's math path, differentiable by itself, serves a CPU
-    if twice and torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
-        if bias is None or not bias.requires_grad:
-            output: Tensor = _TwiceDifferentiable.apply(query, key, value, bias, is_causal, scale)
-            return output
+    asked = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+    # A bias that learns, and dropout on a CPU, take torch's math path, which is twice differentiable by itself.
+    if asked and call.dropout_p == 0 and not tracing() and (bias is None or not bias.requires_grad):
+        output: Tensor = _TwiceDifferentiable.apply(query, key, value, bias, is_causal, scale)
+        return output
     return scaled_dot_product_attention(query, key, value, bias, call.dropout_p, is_causal, scale=scale)
 
 
@@ -225,8 +237,10 @@ class _TwiceDifferentiable(torch.autograd.Function):
         ctx.settings = is_causal, scale
         with torch.enable_grad():
             ctx.inner = [tensor.detach().requires_grad_() for tensor in (query, key, value)]
-            ctx.output = scaled_dot_product_attention(*ctx.inner, bias, 0.0, is_causal, scale=scale)
-        return ctx.output.detach()
+            first, second, third = ctx.inner
+            output = scaled_dot_product_attention(first, second, third, bias, 0.0, is_causal, scale=scale)
+        ctx.output = output
+        return output.detach()
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
@@ -247,5 +261,5 @@ class _TwiceDifferentiable(torch.autograd.Function):
             weights = torch.softmax(scores.masked_fill(empty, 0.0), -1).masked_fill(empty, 0.0)
             return (weights @ wide(value)).to(value.dtype)
 
-        _, pull = torch.func.vjp(textbook, query, key, value)
+        pull = torch.func.vjp(textbook, query, key, value)[1]
         return (*pull(grad), None, None, None)

@@ -1,5 +1,6 @@
 """`Attention`: learned projections around one call of `attend`, over any score."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -26,9 +27,10 @@ class Attention(nn.Module):
         value_dim: features of value; None means key_dim. Values are read as they are.
         hidden_dim: features that query and key are projected to. None projects nothing for the dot-like scores (and for
             "additive" means query_dim).
-        score: "additive" (Bahdanau et al. 2015: W_q, W_k and v are learned), "dot", "scaled_dot", "cosine", "gaussian" (bandwidth 1),
-            "general" (W is learned), "location" (W is learned; needs max_length), an object from `saccade.scores`, any callable
-            or module `(query, key) -> scores`. Parameters in an object learn with the module.
+        score: "additive" (Bahdanau et al. 2015: W_q, W_k and v are learned), "dot", "scaled_dot", "cosine", "gaussian"
+            (bandwidth 1), "general" (W is learned), "location" (W is learned; needs max_length), an object from
+            `saccade.scores`, any callable or module `(query, key) -> scores`. Parameters in an object learn with the
+            module.
         normalizer: one of `saccade.normalizers` or a callable; None is Softmax.
         read: one of `saccade.reads`; None is Soft.
         output_dim: features of a learned projection of the output; None for none.
@@ -62,15 +64,19 @@ class Attention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        place = {"device": device, "dtype": dtype}
+        place: dict[str, Any] = {"device": device, "dtype": dtype}
         key_dim = query_dim if key_dim is None else key_dim
         self.value_dim = key_dim if value_dim is None else value_dim
         if hidden_dim is None and score == "additive":
             hidden_dim = query_dim
         self.query_projection = nn.Linear(query_dim, hidden_dim, **place) if hidden_dim else nn.Identity()
-        self.key_projection = nn.Linear(key_dim, hidden_dim, bias=score != "additive", **place) if hidden_dim else nn.Identity()
+        self.key_projection = (
+            nn.Linear(key_dim, hidden_dim, bias=score != "additive", **place) if hidden_dim else nn.Identity()
+        )
         sides = (hidden_dim or query_dim, hidden_dim or key_dim)
-        self.score = Held(named_score(score, *sides, max_length=max_length, **place) if isinstance(score, str) else score)
+        self.score = Held(
+            named_score(score, *sides, max_length=max_length, **place) if isinstance(score, str) else score
+        )
         self.normalizer = Held(normalizers.Softmax() if normalizer is None else normalizer)
         self.read = Held(reads.Soft() if read is None else read)
         self.output_projection = nn.Linear(self.value_dim, output_dim, **place) if output_dim else nn.Identity()
@@ -114,14 +120,21 @@ class Attention(nn.Module):
         }
         if memory is None:
             key, value = sources(query, key, value)
-            found = attend(self.query_projection(query), self.key_projection(key), value, score=self.score.get(), **options)
+            found = attend(
+                self.query_projection(query), self.key_projection(key), value, score=self.score.get(), **options
+            )
         else:
             refuse_both(key, value)
             found = memory.read(self.query_projection(query), **options)
         return projected(found, self.output_projection, aux)
 
     def remember(
-        self, key: Tensor, value: Tensor | None = None, *, mask: Mask | Tensor | None = None, capacity: int | None = None
+        self,
+        key: Tensor,
+        value: Tensor | None = None,
+        *,
+        mask: Mask | Tensor | None = None,
+        capacity: int | None = None,
     ) -> Memory:
         """Keys projected and prepared once, to be read at many steps.
 
@@ -137,7 +150,9 @@ class Attention(nn.Module):
         value = key if value is None else value
         return remember(self.key_projection(key), value, score=self.score.get(), mask=mask, capacity=capacity)
 
-    def append(self, memory: Memory, key: Tensor, value: Tensor | None = None, mask: Mask | Tensor | None = None) -> Memory:
+    def append(
+        self, memory: Memory, key: Tensor, value: Tensor | None = None, mask: Mask | Tensor | None = None
+    ) -> Memory:
         """The memory with more keys behind, projected and prepared as `remember` does.
 
         Args:
@@ -158,10 +173,12 @@ def sources(query: Tensor, key: Tensor | None, value: Tensor | None) -> tuple[Te
 def refuse_both(key: Tensor | None, value: Tensor | None) -> None:
     """Raises `ArgumentError` where a memory is given beside a key or value."""
     if key is not None or value is not None:
-        raise ArgumentError("memory: expected either memory= or key and value, got both; append them to the memory first")
+        raise ArgumentError(
+            "memory: expected either memory= or key and value, got both; append them to the memory first"
+        )
 
 
-def projected(found: Any, projection: nn.Module, aux: AuxRequest | None) -> Any:
+def projected(found: Any, projection: Callable[[Tensor], Tensor], aux: AuxRequest | None) -> Any:
     """The output projected, in attend's return convention."""
     return projection(found) if aux is None else (projection(found[0]), found[1])
 
@@ -179,7 +196,8 @@ def named_score(
     """A score by its name, with freshly initialized parameters; `heads` are leading dimensions of these.
 
     Raises:
-        ArgumentError: an unknown name, a missing max_length, features that differ where the score compares them one by one.
+        ArgumentError: an unknown name, a missing max_length, features that differ where the score compares them one
+            by one.
     """
 
     def parameter(rows: int, *columns: int) -> nn.Parameter:
@@ -187,7 +205,9 @@ def named_score(
         return nn.Parameter(torch.empty(*heads, rows, *columns, device=device, dtype=dtype).uniform_(-bound, bound))
 
     if name not in SCORES:
-        raise ArgumentError(f"score: expected one of {', '.join(map(repr, SCORES))}, an object or a callable, got {name!r}")
+        raise ArgumentError(
+            f"score: expected one of {', '.join(map(repr, SCORES))}, an object or a callable, got {name!r}"
+        )
     if name == "general":
         return scores.General(parameter(query_dim, key_dim))
     if name == "location":
@@ -195,11 +215,16 @@ def named_score(
             raise ArgumentError("max_length: expected the most keys that the location score shall see, got None")
         return scores.Location(parameter(max_length, query_dim))
     if query_dim != key_dim:
-        raise ArgumentError(f"hidden_dim: expected a size to project query ({query_dim}) and key ({key_dim}) to for score {name!r}, got None")
+        raise ArgumentError(
+            f"hidden_dim: expected a size to project query ({query_dim}) and key ({key_dim}) to for score "
+            f"{name!r}, got None"
+        )
     if name == "additive":
         return scores.Additive(parameter(query_dim))
-    simple = {"cosine": scores.Cosine(), "dot": scores.Dot(), "gaussian": scores.Gaussian(1.0), "scaled_dot": scores.ScaledDot()}
+    simple = {
+        "cosine": scores.Cosine(),
+        "dot": scores.Dot(),
+        "gaussian": scores.Gaussian(1.0),
+        "scaled_dot": scores.ScaledDot(),
+    }
     return simple[name]
-
-
-

@@ -19,13 +19,15 @@ from saccade.nn.held import Held
 class MultiheadAttention(nn.Module):
     """Multi-head attention, head_h = attend(W_h^Q query, W_h^K key, W_h^V value), output = W^O [head_1; ...; head_H].
 
-    Vaswani et al. 2017, section 3.2.2. Batch comes first. Loads the state of `torch.nn.MultiheadAttention` (of equal key and
+    Vaswani et al. 2017, section 3.2.2. Batch comes first. Loads the state of `torch.nn.MultiheadAttention` (of equal
+    key and
     value dimensions, or with kdim and vdim) and computes the same.
 
     Args:
         embed_dim: features of query and output, a multiple of num_heads.
         num_heads: H.
-        num_kv_heads: heads of keys and values, a divisor of H: queries share them in groups (Ainslie et al. 2023); None is H.
+        num_kv_heads: heads of keys and values, a divisor of H: queries share them in groups (Ainslie et al. 2023);
+            None is H.
         kdim, vdim: features of key and of value; None is embed_dim.
         bias: whether the projections add one.
         score: a name as for `Attention` (parameters are one set a head), an object or a callable.
@@ -44,6 +46,12 @@ class MultiheadAttention(nn.Module):
     >>> torch.allclose(attention(x), attention(x, memory=memory), atol=1e-6)
     True
     """
+
+    in_proj_weight: Tensor
+    in_proj_bias: Tensor | None
+    q_proj_weight: Tensor
+    k_proj_weight: Tensor
+    v_proj_weight: Tensor
 
     def __init__(
         self,
@@ -67,7 +75,7 @@ class MultiheadAttention(nn.Module):
             raise ArgumentError(f"num_heads: expected a divisor of embed_dim = {embed_dim}, got {num_heads}")
         if num_kv_heads < 1 or num_heads % num_kv_heads:
             raise ArgumentError(f"num_kv_heads: expected a divisor of num_heads = {num_heads}, got {num_kv_heads}")
-        place = {"device": device, "dtype": dtype}
+        place: dict[str, Any] = {"device": device, "dtype": dtype}
         self.embed_dim, self.num_heads, self.num_kv_heads = embed_dim, num_heads, num_kv_heads
         self.head_dim = embed_dim // num_heads
         self.sizes = (embed_dim, num_kv_heads * self.head_dim, num_kv_heads * self.head_dim)
@@ -89,7 +97,9 @@ class MultiheadAttention(nn.Module):
         names = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
         weights = dict.fromkeys(names)
         if not self.packed:
-            weights = {n: nn.Parameter(torch.empty(o, i, **place)) for n, o, i in zip(names, self.sizes, inputs, strict=True)}
+            weights = {
+                n: nn.Parameter(torch.empty(o, i, **place)) for n, o, i in zip(names, self.sizes, inputs, strict=True)
+            }
         for name, weight in weights.items():
             self.register_parameter(name, weight)
         packed = nn.Parameter(torch.empty(sum(self.sizes), inputs[0], **place)) if self.packed else None
@@ -116,7 +126,7 @@ class MultiheadAttention(nn.Module):
             weight = self.in_proj_weight.split(self.sizes)[which]
         else:
             weight = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)[which]
-        heads = nn.functional.linear(x, weight, bias).unflatten(-1, (-1, self.head_dim)).transpose(-2, -3)
+        heads: Tensor = nn.functional.linear(x, weight, bias).unflatten(-1, (-1, self.head_dim)).transpose(-2, -3)
         return heads if self.num_kv_heads == self.num_heads else heads.unflatten(-3, (self.num_kv_heads, -1))
 
     def forward(
@@ -138,7 +148,8 @@ class MultiheadAttention(nn.Module):
             key: `(..., Lk, kdim)`; None is query (self-attention).
             value: `(..., Lk, vdim)`; None is key.
             memory: instead of key and value.
-            mask, bias, gate: as for `attend`, against `(..., H, Lq, Lk)`; with grouped queries against `(..., Hkv, G, Lq, Lk)`.
+            mask, bias, gate: as for `attend`, against `(..., H, Lq, Lk)`; with grouped queries against `(..., Hkv, G,
+                Lq, Lk)`.
             aux: as for `attend`.
 
         Returns:
@@ -170,7 +181,12 @@ class MultiheadAttention(nn.Module):
         return joined
 
     def remember(
-        self, key: Tensor, value: Tensor | None = None, *, mask: Mask | Tensor | None = None, capacity: int | None = None
+        self,
+        key: Tensor,
+        value: Tensor | None = None,
+        *,
+        mask: Mask | Tensor | None = None,
+        capacity: int | None = None,
     ) -> Memory:
         """Keys and values projected into heads once: the key-value cache of decoding.
 
@@ -187,7 +203,9 @@ class MultiheadAttention(nn.Module):
         heads = self._project(1, key), self._project(2, value)
         return remember(*heads, score=self.score.get(), mask=mask, capacity=capacity)
 
-    def append(self, memory: Memory, key: Tensor, value: Tensor | None = None, mask: Mask | Tensor | None = None) -> Memory:
+    def append(
+        self, memory: Memory, key: Tensor, value: Tensor | None = None, mask: Mask | Tensor | None = None
+    ) -> Memory:
         """The cache with more keys behind: what comes out of one decoding step and goes into the next.
 
         Args:

@@ -22,7 +22,8 @@ class AttentionPool(nn.Module):
         key_dim: features of what is pooled.
         value_dim: features of value; None is key_dim.
         num_queries: how many learned queries, each giving one output.
-        hidden_dim: features that keys are projected to before they are compared; None is none for the dot-like scores, and
+        hidden_dim: features that keys are projected to before they are compared; None is none for the dot-like
+            scores, and
             key_dim for "additive".
         score, normalizer, max_length, dropout_p, device, dtype: as for `Attention`.
 

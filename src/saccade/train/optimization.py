@@ -30,7 +30,7 @@ def learning_rate(step: int, options: Options) -> float:
         [0.1, 1.0, 0.5, 0.25]
     """
     rise = (step + 1) / options.warmup_steps
-    return options.learning_rate * min(rise, rise**-0.5)
+    return options.learning_rate * float(min(rise, rise**-0.5))
 
 
 def make_optimizer(model: nn.Module, options: Options) -> torch.optim.Optimizer:

@@ -103,7 +103,7 @@ class Sampler:
         """One stretch of the row, sorted and cut into equal shares of its tokens."""
         first = number * self.pool_examples
         pairs = [self.example(self._index(place)) for place in range(first, first + self.pool_examples)]
-        pairs.sort(key=lambda pair: (len(pair.source), len(pair.target)))
+        pairs.sort(key=lambda pair: (pair.size, len(pair.source)))
         ends = torch.tensor([pair.size for pair in pairs]).cumsum(0)
         shares = ((ends - 1) * _POOL // ends[-1]).tolist()
         batches: list[list[Encoded]] = [[] for _ in range(_POOL)]

@@ -17,7 +17,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "batch_tokens": 1200,
         "learning_rate": 8e-3,
         "warmup_steps": 100,
-        "max_steps": 800,
+        "max_steps": 600,
         "threads": 1,
         "checkpoint_steps": 100,
         "validation_steps": 100,

@@ -2,8 +2,10 @@
 
     Σ_d v_d tanh(q_d + k_d)  =  Σ_d v_d  −  2 Σ_d v_d r_d,    r_d = 1 / (1 + e^{2 q_d} e^{2 k_d})
 
-One multiply-add and one reciprocal a term in place of a tanh; the exponentials are computed once, not once a pair. In the
-backward tanh' = 4 r (1 − r). Outside the exponential's range the tanh of q + k is taken itself; where both are small, so that
+One multiply-add and one reciprocal a term in place of a tanh; the exponentials are computed once, not once a pair. In
+the
+backward tanh' = 4 r (1 − r). Outside the exponential's range the tanh of q + k is taken itself; where both are small,
+so that
 1 − 2r would cancel, tanh(q + k) = (tanh q + tanh k) / (1 + tanh q · tanh k) is as cheap and keeps every digit.
 """
 
@@ -40,14 +42,18 @@ class FusedAdditive(Additive):
 
 
 def folded(query: Tensor, key: Tensor, v: Tensor, powers: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """query (N, L, D), key (N, S, D), v (D) or (N, D), powers as key; queries that share keys (groups) become more rows, not copies."""
+    """query (N, L, D), key (N, S, D), v (D) or (N, D), powers as key; queries that share keys (groups) become more
+    rows, not copies.
+    """
     while key.ndim > 2 and key.shape[-3] == 1 and (v.ndim == 1 or v.shape[-2] == 1) and query.ndim > 2:
         query = query.flatten(-3, -2)
         key, powers = key.squeeze(-3), powers.squeeze(-3)
         v = v if v.ndim == 1 else v.squeeze(-2)
     batch = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], v.shape[:-1])
     count = math.prod(batch)
-    flat = [tensor.expand(*batch, *tensor.shape[-2:]).reshape(count, *tensor.shape[-2:]) for tensor in (query, key, powers)]
+    flat = [
+        tensor.expand(*batch, *tensor.shape[-2:]).reshape(count, *tensor.shape[-2:]) for tensor in (query, key, powers)
+    ]
     shared = v.numel() == v.shape[-1]
     v = v.reshape(-1) if shared else v.expand(*batch, -1).reshape(count, -1)
     return flat[0], flat[1], v, flat[2]

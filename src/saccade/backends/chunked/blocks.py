@@ -1,0 +1,166 @@
+"""The blocks themselves: what a block is, what it yields, and the loops over them, forward and backward."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from saccade.backends import reference
+from saccade.backends.chunked.additive import FusedAdditive
+from saccade.call import Call
+from saccade.numerics import wide
+from saccade.scores import Additive, exponentials
+from saccade.structure import Axes
+
+BLOCK = 1 << 19
+"""Pairs of a query and a key in one block: its scores and what is computed from them stay in the cache."""
+
+RESULTS: dict[str, Axes] = {
+    "output": ("q", "e"),
+    "weights": ("q", "k"),
+    "lse": ("q",),
+    "index": ("q",),
+    "log_prob": ("q",),
+    "entropy": ("q",),
+    "top_values": ("q", "t"),
+    "top_indices": ("q", "t"),
+    "received": ("k",),
+}
+"""What a block may yield, and the trailing axes of each; what has no "q" is summed over the blocks."""
+
+INTEGERS = ("index", "top_indices")
+
+
+def result_names(call: Call) -> list[str]:
+    """What the blocks yield for this call, in order."""
+    if call.aux.weights:
+        return ["weights", "lse"] if call.aux.lse else ["weights"]
+    asked = set(call.aux.names()) | ({"top_values", "top_indices"} if call.aux.top else set())
+    return ["output", *(name for name in RESULTS if name in asked)]
+
+
+class Block(NamedTuple):
+    """Entries first .. first + heads - 1 of batch dimension `dim` (None: all of the batch), queries start .. start +
+    count - 1.
+    """
+
+    dim: int | None
+    first: int
+    heads: int
+    start: int
+    rows: int
+
+    def narrow(self, tensor: Tensor, axes: Axes) -> Tensor:
+        """The part of an aligned tensor that belongs to this block, as a view."""
+        if self.dim is not None and tensor.shape[self.dim] != 1:
+            tensor = tensor.narrow(self.dim, self.first, self.heads)
+        if "q" in axes:
+            dim = tensor.ndim - len(axes) + axes.index("q")
+            tensor = tensor if tensor.shape[dim] == 1 else tensor.narrow(dim, self.start, self.rows)
+        return tensor
+
+
+def blocks(batch: tuple[int, ...], q_len: int, k_len: int, budget: int = BLOCK) -> Iterator[Block]:
+    """Blocks of at most `budget` pairs where that can be: whole batch entries first, then rows of one."""
+    if not q_len or 0 in batch:
+        return
+    dim = max(range(len(batch)), key=lambda d: batch[d]) if batch else None
+    size = batch[dim] if dim is not None else 1
+    pairs = max(1, math.prod(batch) // size * k_len)  # of one query in one entry of the widest batch dimension
+    heads = min(size, max(1, budget // (pairs * q_len)))
+    count = min(q_len, max(1, budget // (pairs * heads)))
+    for first in range(0, size, heads):
+        for start in range(0, q_len, count):
+            yield Block(dim, first, min(heads, size - first), start, min(count, q_len - start))
+
+
+def evaluate(call: Call, block: Block, q_len: int) -> list[Tensor]:
+    """The results of one block, from a call whose tensors are already narrowed to it."""
+    grid = call.grid()._replace(q_len=q_len, start=block.start)
+    if call.cache is not None and isinstance(call.score, Additive):
+        call = replace(call, score=FusedAdditive(call.score.v, call.cache))
+    if call.aux.weights:
+        weights, _, lse = reference.weigh(call, grid)
+        return [weights] if lse is None else [weights, lse]
+    output, aux = reference.attention(call, grid)
+    values, indices = aux.top or (None, None)
+    found = {**vars(aux), "output": output, "top_values": values, "top_indices": indices}
+    return [found[name] for name in result_names(call)]
+
+
+def prepared(call: Call) -> Call:
+    """What every block shares, done once: keys nobody may see cleaned where need be, half types widened, e^{2k} of
+    additive keys.
+    """
+    if reference.untrusted(call):
+        call = reference.cleaned(call)
+    call = call.map(lambda tensor, axes: wide(tensor))
+    if isinstance(call.score, Additive) and call.cache is None:
+        call = replace(call, cache=exponentials(call.key))
+    return call
+
+
+def empty_results(call: Call) -> list[Tensor]:
+    """Where the blocks write: every result at its full size, sums at zero."""
+    batch, grid = call.batch, call.grid()
+    sizes = {"q": grid.q_len, "k": grid.k_len, "e": call.value.shape[-1], "t": min(call.aux.top, grid.k_len)}
+    found = []
+    for name in result_names(call):
+        shape = (*batch, *(sizes[axis] for axis in RESULTS[name]))
+        dtype = torch.int64 if name in INTEGERS else (call.value.dtype if name == "output" else wide(call.query).dtype)
+        found.append(call.query.new_zeros(shape, dtype=dtype))
+    return found
+
+
+def forward(call: Call) -> list[Tensor]:
+    """All results of an aligned call, block after block."""
+    results, names = empty_results(call), result_names(call)
+    shared, q_len = prepared(call), call.query.shape[-2]
+    for block in blocks(call.batch, q_len, call.key.shape[-2]):
+        part = evaluate(shared.map(block.narrow), block, q_len)
+        for name, whole, piece in zip(names, results, part, strict=True):
+            target = block.narrow(whole, RESULTS[name])
+            if "q" in RESULTS[name]:
+                target.copy_(piece)
+            else:
+                target.add_(piece)
+    return results
+
+
+def backward(call: Call, grads: Sequence[Tensor], wanted: Sequence[bool]) -> list[Tensor]:
+    """Gradients of the wanted leaves from those of the floating results: each block computed again and
+    differentiated.
+    """
+    shared, q_len = prepared(call), call.query.shape[-2]
+    leaves, names = shared.leaves(), floating_results(call)
+    positions = [position for position, want in enumerate(wanted) if want]
+    totals = [torch.zeros_like(leaves[position].tensor) for position in positions]
+    for block in blocks(call.batch, q_len, call.key.shape[-2]):
+        tensors = [block.narrow(tensor, axes).detach() for tensor, axes in leaves]
+        for position in positions:
+            tensors[position].requires_grad_()
+        with torch.enable_grad():
+            part = evaluate(shared.with_leaves(iter(tensors)), block, q_len)
+        floating = [tensor for tensor in part if tensor.is_floating_point()]
+        pairs = [
+            (tensor, block.narrow(grad, RESULTS[name]).to(tensor.dtype))
+            for name, tensor, grad in zip(names, floating, grads, strict=True)
+            if tensor.requires_grad
+        ]
+        if not pairs:
+            continue
+        outputs, upstream = zip(*pairs, strict=True)
+        found = torch.autograd.grad(outputs, [tensors[p] for p in positions], upstream, allow_unused=True)
+        for total, position, gradient in zip(totals, positions, found, strict=True):
+            if gradient is not None:
+                block.narrow(total, leaves[position].axes).add_(gradient)
+    originals = call.leaves()
+    return [total.to(originals[p].tensor.dtype) for total, p in zip(totals, positions, strict=True)]
+
+
+def floating_results(call: Call) -> list[str]:
+    """The names of the results that may carry gradients."""
+    return [name for name in result_names(call) if name not in INTEGERS]

@@ -1,0 +1,159 @@
+"""The results of all blocks as one differentiable function of the call's tensors, and as opaque operators for
+compilers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade.backends import reference
+from saccade.backends.chunked.blocks import Block, backward, empty_results, evaluate, forward
+from saccade.call import Call
+from saccade.structure import decode
+
+
+def restored(skeleton: "Call | str", tensors: Sequence[Tensor], numbers: list[float] | None = None) -> Call:
+    """The call, from its structure and its leaves. An encoded structure has its numbers in one tensor behind the
+    leaves.
+    """
+    if not isinstance(skeleton, str):
+        return skeleton.with_leaves(iter(tensors))
+    *leaves, last = tensors
+    structure: Call = decode(skeleton, last.tolist() if numbers is None else numbers)
+    return structure.with_leaves(iter(leaves))
+
+
+def outlined(skeleton: str, tensors: Sequence[Tensor]) -> Call:
+    """The call with zeros for its numbers: enough to tell shapes, where tensors hold no data."""
+    return restored(skeleton, tensors, [0.0] * tensors[-1].numel())
+
+
+class Chunked(torch.autograd.Function):
+    """Results of an aligned call as a function of its leaves."""
+
+    @staticmethod
+    def forward(skeleton: "Call | str", *leaves: Tensor) -> tuple[Tensor, ...]:
+        if isinstance(skeleton, str):
+            return tuple(_forward_op(list(leaves), skeleton))
+        return tuple(forward(restored(skeleton, leaves)))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.skeleton, *leaves = inputs
+        ctx.save_for_backward(*leaves)
+        ctx.floating = tuple(tensor.is_floating_point() for tensor in output)
+        ctx.mark_non_differentiable(*(tensor for tensor in output if not tensor.is_floating_point()))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        leaves = ctx.saved_tensors
+        upstream = [grad for grad, floating in zip(grads, ctx.floating, strict=True) if floating]
+        wanted = list(ctx.needs_input_grad[1:])
+        if isinstance(ctx.skeleton, str):
+            found = iter(_backward_op(upstream, list(leaves), ctx.skeleton, wanted))
+        else:
+            found = iter(ChunkedBackward.apply(ctx.skeleton, tuple(wanted), len(upstream), *upstream, *leaves))
+        return (None, *(next(found) if want else None for want in wanted))
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], skeleton: Any, *leaves: Tensor) -> tuple[Any, Any]:
+        results = Chunked.apply(skeleton, *batched_first(info, in_dims[1:], leaves))
+        return results, (0,) * len(results)
+
+
+class ChunkedBackward(torch.autograd.Function):
+    """The gradients, as a function of upstream gradients and leaves; its own derivative goes through the reference."""
+
+    @staticmethod
+    def forward(skeleton: Call, wanted: tuple[bool, ...], count: int, *tensors: Tensor) -> tuple[Tensor, ...]:
+        return tuple(backward(restored(skeleton, tensors[count:]), tensors[:count], wanted))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.skeleton, ctx.wanted, ctx.count, *tensors = inputs
+        ctx.save_for_backward(*tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        tensors = list(ctx.saved_tensors)
+        moving = [position for position, tensor in enumerate(tensors) if ctx.needs_input_grad[3 + position]]
+
+        def first_derivative(*moved: Tensor) -> tuple[Tensor, ...]:
+            current = list(tensors)
+            for position, tensor in zip(moving, moved, strict=True):
+                current[position] = tensor
+            return reference_gradients(ctx.skeleton, ctx.wanted, current[: ctx.count], current[ctx.count :])
+
+        pull = torch.func.vjp(first_derivative, *(tensors[position] for position in moving))[1]
+        found = dict(zip(moving, pull(grads), strict=True))
+        return (None, None, None, *(found.get(position) for position in range(len(tensors))))
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[Any, ...], skeleton: Any, wanted: Any, count: int, *tensors: Tensor
+    ) -> tuple[Any, Any]:
+        results = ChunkedBackward.apply(skeleton, wanted, count, *batched_first(info, in_dims[3:], tensors))
+        return results, (0,) * len(results)
+
+
+def batched_first(info: Any, in_dims: tuple[Any, ...], tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Aligned tensors with the vmapped dimension in front of their batch dimensions; a shared one is expanded, so
+    that its
+    gradient stays one a sample.
+    """
+    return [
+        tensor.movedim(dim, 0) if dim is not None else tensor.expand(info.batch_size, *tensor.shape)
+        for tensor, dim in zip(tensors, in_dims, strict=True)
+    ]
+
+
+def reference_gradients(
+    skeleton: Call, wanted: Sequence[bool], grads: Sequence[Tensor], leaves: Sequence[Tensor]
+) -> tuple[Tensor, ...]:
+    """The same gradients through the reference, every operation of which can be differentiated again."""
+    positions = [position for position, want in enumerate(wanted) if want]
+
+    def results(*moved: Tensor) -> tuple[Tensor, ...]:
+        current = list(leaves)
+        for position, tensor in zip(positions, moved, strict=True):
+            current[position] = tensor
+        call = restored(skeleton, current)
+        call = reference.cleaned(call) if reference.untrusted(call) else call
+        part = evaluate(replace(call, cache=None), Block(None, 0, 0, 0, call.query.shape[-2]), call.query.shape[-2])
+        return tuple(tensor for tensor in part if tensor.is_floating_point())
+
+    outputs, pull = torch.func.vjp(results, *(leaves[position] for position in positions))[:2]
+    found: tuple[Tensor, ...] = pull(tuple(grad.to(out.dtype) for grad, out in zip(grads, outputs, strict=True)))
+    return found
+
+
+@torch.library.custom_op("saccade::chunked_forward", mutates_args=())
+def _forward_op(leaves: list[Tensor], skeleton: str) -> list[Tensor]:
+    return forward(restored(skeleton, leaves))
+
+
+@_forward_op.register_fake
+def _(leaves: list[Tensor], skeleton: str) -> list[Tensor]:
+    return empty_results(outlined(skeleton, leaves))
+
+
+def _autograd_inside_operators() -> Any:
+    """Lets autograd record again where the dispatcher has already passed it, as it has inside an operator."""
+    keys, excluded = torch._C.DispatchKey, torch._C._dispatch_tls_local_exclude_set()
+    for key in (keys.AutogradFunctionality, keys.AutogradOther, keys.AutogradNestedTensor, keys.ADInplaceOrView):
+        excluded = excluded.remove(key)
+    return torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded)
+
+
+@torch.library.custom_op("saccade::chunked_backward", mutates_args=())
+def _backward_op(grads: list[Tensor], leaves: list[Tensor], skeleton: str, wanted: list[bool]) -> list[Tensor]:
+    with _autograd_inside_operators():
+        return backward(restored(skeleton, leaves), grads, wanted)
+
+
+@_backward_op.register_fake
+def _(grads: list[Tensor], leaves: list[Tensor], skeleton: str, wanted: list[bool]) -> list[Tensor]:
+    return [torch.empty_like(leaf) for leaf, want in zip(leaves, wanted, strict=True) if want]

@@ -1,0 +1,152 @@
+"""Checks that definitions share: each raises one clear error with what was expected, what was got, and the argument."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
+from saccade.structure import Extent
+
+Align = str | int | Tensor | None
+
+
+def ensure(condition: Tensor, message: str, *, values: bool) -> None:
+    """Raises `ArgumentError(message)` unless all of `condition` holds: at once on a CPU, by an asynchronous assert on
+    CUDA.
+
+    `values=False` (compile, vmap, export) checks nothing.
+    """
+    if not values:
+        return
+    if condition.is_cuda:
+        torch._assert_async(condition.all(), message)
+    elif not bool(condition.all()):
+        raise ArgumentError(message)
+
+
+def parameter(name: str, score: Any, tensor: Tensor, sizes: tuple[int | None, ...], shape: str, extent: Extent) -> None:
+    """Raises unless a score's tensor has the trailing `sizes` (None: any), the call's dtype, and leading dimensions
+    that broadcast.
+    """
+    where = f"{name} of scores.{type(score).__name__}"
+    if not isinstance(tensor, Tensor):
+        raise ArgumentError(f"{where}: expected a tensor {shape}, got {type(tensor).__name__}")
+    trailing = tensor.shape[tensor.ndim - len(sizes) :] if tensor.ndim >= len(sizes) else None
+    if trailing is None or any(want is not None and got != want for got, want in zip(trailing, sizes, strict=True)):
+        wanted = ", ".join("any" if size is None else str(size) for size in sizes)
+        raise ShapeError(f"{where}: expected {shape} with last dimensions ({wanted}), got shape {tuple(tensor.shape)}")
+    if tensor.dtype != extent.dtype:
+        raise ArgumentError(
+            f"{where}: expected dtype {extent.dtype}, that of query, got dtype {tensor.dtype}; convert one of them"
+        )
+    broadcasts(where, tensor.shape[: tensor.ndim - len(sizes)], extent.batch)
+
+
+def broadcasts(where: str, batch: tuple[int, ...], to: tuple[int, ...]) -> None:
+    """Raises `ShapeError` unless the leading dimensions `batch` broadcast to `to`."""
+    fits = len(batch) <= len(to) and all(a in (1, b) for a, b in zip(reversed(batch), reversed(to), strict=False))
+    if not fits:
+        raise ShapeError(f"{where}: expected leading dimensions that broadcast to {tuple(to)}, got {tuple(batch)}")
+
+
+def per_query(name: str, value: float | Tensor, extent: Extent) -> None:
+    """Raises unless a number, or a tensor that broadcasts against `(..., Lq, 1)`."""
+    if not isinstance(value, Tensor):
+        return
+    if not value.is_floating_point():
+        raise ArgumentError(f"{name}: expected a float or a floating tensor, got dtype {value.dtype}")
+    shape = (1,) * max(2 - value.ndim, 0) + tuple(value.shape)
+    if shape[-1] != 1 or shape[-2] not in (1, extent.q_len):
+        raise ShapeError(
+            f"{name}: expected a number or a tensor (..., Lq, 1) with Lq = {extent.q_len}, got shape "
+            f"{tuple(value.shape)}"
+        )
+    broadcasts(name, shape[:-2], extent.batch)
+
+
+def positive_number(name: str, value: float | Tensor) -> None:
+    """Raises `ArgumentError` for a plain number that is not above 0; tensors are looked at when the call is checked."""
+    if not isinstance(value, Tensor) and not value > 0:
+        raise ArgumentError(f"{name}: expected a positive number, got {value}")
+
+
+def positive(name: str, value: float | Tensor, extent: Extent) -> None:
+    """Raises unless `value` fits the queries and, where values may be looked at, is above 0."""
+    per_query(name, value, extent)
+    if isinstance(value, Tensor):
+        ensure(value.detach() > 0, f"{name}: expected positive values, got some that are not", values=extent.values)
+
+
+def fits(name: str, tensor: Tensor, extent: Extent) -> None:
+    """Raises unless `tensor` broadcasts to `(..., Lq, Lk)` on the query's device."""
+    target = (*extent.batch, extent.q_len, extent.k_len)
+    broadcast = tensor.ndim <= len(target) and all(
+        got in (1, want) for got, want in zip(reversed(tensor.shape), reversed(target), strict=False)
+    )
+    if not broadcast:
+        raise ShapeError(
+            f"{name}: expected a shape that broadcasts to (..., Lq, Lk) = {target}, got {tuple(tensor.shape)}"
+        )
+    on_device(name, tensor, extent)
+
+
+def on_device(name: str, tensor: Tensor, extent: Extent) -> None:
+    """Raises unless `tensor` is where the query is."""
+    if tensor.device != extent.device:
+        raise ArgumentError(
+            f"{name}: expected device {extent.device}, that of query, got {tensor.device}; move it with "
+            ".to(query.device)"
+        )
+
+
+def check_align(owner: str, align: Align, extent: Extent) -> None:
+    """Raises unless `align` is a known word, an int or an integer tensor, and is said where Lq ≠ Lk."""
+    if align is None and extent.q_len != extent.k_len:
+        raise ArgumentError(
+            f"align of {owner}: expected 'start', 'end', an int or a tensor, since Lq = {extent.q_len} and Lk = "
+            f"{extent.k_len} differ; "
+            "got None (a cached decoding step is align='end', or the step's position)"
+        )
+    if isinstance(align, str) and align not in ("start", "end"):
+        raise ArgumentError(f"align of {owner}: expected 'start', 'end', an int or a tensor, got {align!r}")
+    if isinstance(align, Tensor):
+        integers(f"align of {owner}", align, extent)
+    elif not (align is None or isinstance(align, str | int | torch.SymInt)) or isinstance(align, bool):
+        raise ArgumentTypeError(
+            f"align of {owner}: expected 'start', 'end', an int or a tensor, got {type(align).__name__}"
+        )
+
+
+def integers(name: str, tensor: Tensor, extent: Extent) -> None:
+    """Raises unless an integer tensor of batch dimensions: none, or exactly as many as the query has."""
+    if tensor.is_floating_point() or tensor.dtype == torch.bool:
+        raise ArgumentTypeError(f"{name}: expected an integer tensor, got dtype {tensor.dtype}")
+    batch_only(name, tensor.shape, extent)
+    on_device(name, tensor, extent)
+
+
+def batch_only(name: str, shape: tuple[int, ...], extent: Extent) -> None:
+    """Raises unless `shape` is () or has exactly the query's batch dimensions (each the query's size or 1)."""
+    if len(shape) not in (0, len(extent.batch)):
+        ones = "[..." + ", None" * (len(extent.batch) - len(shape)) + "]"
+        hint = (
+            f"; write lengths{ones} if it is the first dimension that is meant"
+            if len(shape) < len(extent.batch)
+            else ""
+        )
+        raise ShapeError(
+            f"{name}: expected no leading dimensions or all {len(extent.batch)} of query {tuple(extent.batch)}, "
+            f"got {tuple(shape)}{hint}"
+        )
+    broadcasts(name, tuple(shape), extent.batch)
+
+
+def per_position(name: str, tensor: Tensor, length: int, symbol: str, extent: Extent) -> None:
+    """Raises unless `tensor` is `(..., length)` (or 1) with leading dimensions that broadcast."""
+    if not isinstance(tensor, Tensor):
+        raise ArgumentTypeError(f"{name}: expected a tensor (..., {symbol}), got {type(tensor).__name__}")
+    if tensor.ndim < 1 or tensor.shape[-1] not in (1, length):
+        raise ShapeError(f"{name}: expected (..., {symbol}) with {symbol} = {length}, got shape {tuple(tensor.shape)}")
+    broadcasts(name, tuple(tensor.shape[:-1]), extent.batch)
+    on_device(name, tensor, extent)

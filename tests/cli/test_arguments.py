@@ -1,0 +1,64 @@
+from dataclasses import dataclass
+
+import pytest
+
+from saccade.cli.arguments import UsageError, choose, one_line, parse, peek, suggest
+
+
+@dataclass(frozen=True)
+class Options:
+    """Some options."""
+
+    beam_size: int = 1
+    """Outputs at once."""
+
+    resume: bool = True
+    """Go on."""
+
+
+def test_options_are_typed_with_dashes_or_underscores_or_an_equals_sign():
+    for words in (["--beam-size", "3"], ["--beam_size", "3"], ["--beam-size=3"]):
+        assert parse(Options, words, "x", "") == Options(3)
+    assert parse(Options, ["--no-resume"], "x", "") == Options(resume=False)
+    assert parse(Options, [], "x", "", Options(7)) == Options(7)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--beamsize", "3"], "unknown option --beamsize; did you mean --beam-size?"),
+        (["--zzz"], "unknown option --zzz; see --help"),
+        (["--no-resum"], "unknown option --no-resum; did you mean --no-resume?"),
+        (["3"], "unexpected argument 3"),
+        (["--beam-size", "x"], "Error parsing --beam-size: .*; see x --help"),
+        (["--beam-size"], "Missing value for argument '--beam-size'"),
+    ],
+)
+def test_errors_are_one_line(words, message, capsys):
+    with pytest.raises(UsageError, match=message) as error:
+        parse(Options, words, "x", "")
+    assert "\n" not in str(error.value) and "│" not in str(error.value)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_help_is_the_docstrings(capsys):
+    with pytest.raises(SystemExit) as stop:
+        parse(Options, ["--help"], "saccade x", "What it does.")
+    out = capsys.readouterr().out
+    assert stop.value.code == 0 and "Outputs at once." in out and "What it does." in out and "saccade x" in out
+
+
+def test_names_from_tables():
+    assert choose("--model", "b", {"a": 1, "b": 2}) == "b"
+    with pytest.raises(UsageError, match="--model: there is no c; there is: alpha, beta"):
+        choose("--model", "c", ["alpha", "beta"])
+    assert suggest("alpa", ["alpha", "beta"]) == "did you mean alpha?"
+
+
+def test_an_option_is_found_before_the_rest_is_parsed():
+    assert peek(["--model", "a", "--model=b"], "--model") == "b"
+    assert peek(["--models", "a"], "--model") is None and peek(["--model"], "--model") is None
+
+
+def test_one_line():
+    assert one_line(" a\n\tb  c ") == "a b c"

@@ -1,0 +1,139 @@
+import subprocess
+import sys
+
+import pytest
+from tiny import command, environment, program
+
+from saccade.cli import VERBS, main
+
+
+def one_line(capsys):
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and err.startswith("error: ") and "Traceback" not in err
+    return err
+
+
+def test_help_names_every_verb(capsys):
+    for arguments in ([], ["--help"], ["-h"]):
+        assert main(arguments) == 0
+        out = capsys.readouterr().out
+        assert all(f"  {verb} " in out for verb in VERBS)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_helps(verb, capsys):
+    if verb in ("train", "list"):
+        assert main([verb, "--help"]) == 0
+    else:
+        with pytest.raises(SystemExit) as stop:
+            main([verb, "--help"])
+        assert stop.value.code == 0
+    assert capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("trian translate", "no verb trian; did you mean train?"),
+        ("train translte", "TASK: there is no translte; did you mean translate?"),
+        ("train translate --modle rnnsearch", "unknown option --modle; did you mean --model?"),
+        ("train translate --modle=rnnsearch", "unknown option --modle; did you mean --model?"),
+        ("train translate --model rnnserch", "--model: there is no rnnserch; did you mean rnnsearch?"),
+        ("train translate --max-steps many", "--max-steps"),
+        ("train translate --max-steps", "--max-steps"),
+        ("train translate --max-steps 0", "--max-steps: expected a number above 0, got 0"),
+        ("train translate --hidden-dim 33", "--hidden-dim: expected an even number above 0, got 33"),
+        ("train translate --data no/such/folder", "no/such/folder"),
+        ("train translate --data dats", "did you mean dates?"),
+        ("train translate --device gpu7", "--device: expected one of auto, cpu"),
+        ("train translate dates", "unexpected argument dates"),
+        ("predict nowhere x", "nowhere: no such run"),
+        ("predict", "RUN"),
+        ("predict nowhere --nbst 3", "did you mean --nbest?"),
+        ("predict nowhere x --nbest 0", "--nbest: expected a number above 0, got 0"),
+        ("predict nowhere x --beam-size -1", "--beam-size: expected a number above 0, got -1"),
+        ("predict nowhere x --input y", "got both"),
+        ("predict nowhere --input no.txt", "no.txt: No such file or directory"),
+        ("eval", "RUN"),
+        ("eval nowhere", "nowhere: no such run"),
+        ("eval nowhere --split tset", "did you mean test?"),
+        ("look", "RUN"),
+        ("look nowhere x", "nowhere: no such run"),
+        ("look nowhere x --ouput y", "did you mean --output?"),
+        ("list tasks", "expected no arguments, got tasks"),
+    ],
+)
+def test_wrong_words_get_one_line_with_the_fix(arguments, words, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments.split()) == 2
+    assert words in one_line(capsys)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_no_run_is_said_so(tmp_path, capsys):
+    for verb in ("eval", "predict", "look"):
+        assert main([verb, str(tmp_path), *(["x"] if verb != "eval" else [])]) == 2
+        assert "not a run (it has no config.json)" in one_line(capsys)
+
+
+def test_ctrl_c_is_one_line(monkeypatch, capsys):
+    def interrupted(arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("saccade.cli.list.run", interrupted)
+    assert main(["list"]) == 130
+    assert capsys.readouterr() == ("", "interrupted\n")
+
+
+def test_a_broken_pipe_is_silent(run):
+    process = subprocess.Popen(
+        command("predict", run), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+    )
+    process.stdout.close()
+    try:
+        process.stdin.write("18 juin 2025\n".encode() * 5000)
+        process.stdin.close()
+    except BrokenPipeError:
+        pass
+    assert process.stderr.read() == b"" and process.wait(60) == 0
+    process.stderr.close()
+
+
+def test_the_program_and_the_module_are_one(run):
+    done = program("predict", run, "18 juin 2025")
+    assert done.returncode == 0 and done.stderr == "" and len(done.stdout.splitlines()) == 1
+    wrong = program("predict", "nowhere", "x")
+    assert wrong.returncode == 2 and wrong.stderr.startswith("error: nowhere") and wrong.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "forbidden"),
+    [
+        (["list"], ["lightning", "matplotlib", "babel", "rich.progress"]),
+        (["--help"], ["lightning", "matplotlib", "torch"]),
+        (["train", "translate", "--help"], ["lightning", "matplotlib"]),
+        (["train", "translate", "--modle", "x"], ["lightning", "matplotlib"]),
+        (["predict", "RUN", "18 juin 2025"], ["lightning", "matplotlib", "babel"]),
+        (["eval", "RUN"], ["lightning", "matplotlib"]),
+        (["look", "RUN", "18 juin 2025", "--output", "OUTPUT"], ["lightning", "babel"]),
+    ],
+)
+def test_nothing_slow_is_imported_where_it_is_not_used(arguments, forbidden, run, tmp_path):
+    places = {"RUN": str(run), "OUTPUT": str(tmp_path)}
+    words = [places.get(word, word) for word in arguments]
+    code = f"""
+import sys
+from saccade.cli import main
+try:
+    main({words!r})
+except SystemExit:
+    pass
+assert not set({forbidden!r}) & set(sys.modules), set({forbidden!r}) & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment(), capture_output=True, timeout=120)
+
+
+def test_output_is_utf_8_in_every_locale(run):
+    setting = {**environment(), "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+    assert program("train", "translate", "--help", env=setting, encoding="utf-8").returncode == 0
+    assert program("list", env=setting, encoding="utf-8").returncode == 0

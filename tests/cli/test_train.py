@@ -1,0 +1,123 @@
+import json
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tiny import SMALL, command, environment, program, train
+
+from saccade.cli import main
+from saccade.cli.train import options
+from saccade.tasks import load_task
+from saccade.train.checkpoint import list_checkpoints
+
+
+def equal(first, second):
+    one, other = load_file(first / "model.safetensors"), load_file(second / "model.safetensors")
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_results_on_standard_output_and_the_rest_on_standard_error(tmp_path, capsys):
+    assert train(tmp_path / "a", "--max-steps", 4, "--validation-steps", 2) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[0].startswith("exact match on test: 0.")
+    assert out.splitlines()[-1] == f"run: {tmp_path / 'a'}"
+    assert err.splitlines()[0] == f"training in {tmp_path / 'a'} at step 0"
+    assert err.splitlines()[1].startswith("step 2: loss ") and len(err.splitlines()) == 3
+
+
+def test_a_finished_run_says_so(tmp_path, capsys):
+    for _ in range(2):
+        assert train(tmp_path / "a", "--max-steps", 2) == 0
+    assert "has its 2 steps already; a larger --max-steps" in capsys.readouterr().err
+
+
+def test_another_configuration_is_refused_in_one_line(run, capsys):
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    assert train(run, "--max-steps", 20, "--seed", 9) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 and "--seed 1, not 9" in err
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+
+
+def test_a_damaged_checkpoint_costs_a_line(tmp_path, run, capsys):
+    shutil.copytree(run, tmp_path / "a")
+    newest = list_checkpoints(tmp_path / "a/checkpoints")[-1]
+    (newest / "state.json").write_text("{")
+    assert train(tmp_path / "a", "--max-steps", 25) == 0
+    assert "corrupt checkpoint" in capsys.readouterr().err
+    assert json.loads((tmp_path / "a/results.json").read_text())["steps"] == 25
+    assert train(tmp_path / "whole", "--max-steps", 25) == 0
+    assert equal(tmp_path / "a", tmp_path / "whole")
+
+
+def test_a_moved_run_answers_and_goes_on(tmp_path, run, capsys):
+    shutil.copytree(run, tmp_path / "elsewhere")
+    capsys.readouterr()
+    for place in (run, tmp_path / "elsewhere"):
+        assert main(["predict", str(place), "February 15, 2019"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == second
+    assert train(tmp_path / "elsewhere", "--max-steps", 22) == 0
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path, capsys):
+    (tmp_path / "file").write_text("mine")
+    assert train(tmp_path / "file", "--max-steps", 2) == 2
+    assert train(tmp_path / "file/run", "--max-steps", 2) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 2
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_data_and_model_choose_the_defaults_and_the_user_the_rest():
+    kind = load_task("translate")
+    chosen = options(kind, ["--seed", "5", "--no-resume"])
+    assert (chosen.model, chosen.data, chosen.seed, chosen.resume) == ("rnnsearch", "dates", 5, False)
+    assert chosen.hidden_dim == kind.recipe("rnnsearch", "dates")["hidden_dim"] == 128
+
+
+def kill(folder, arguments, delay):
+    """Kill a training process a moment after it wrote something new into its checkpoints; False if it ended before."""
+    process = subprocess.Popen(command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment())
+    seen = list_checkpoints(folder / "checkpoints")
+    while process.poll() is None and list_checkpoints(folder / "checkpoints") == seen:
+        time.sleep(0.005)
+    time.sleep(delay)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    return process.returncode == -signal.SIGKILL
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_a_run_comes_to_the_same_weights(tmp_path):
+    more = ["--seed", "3", "--max-steps", "120", "--dropout", "0.2", "--validation-steps", "15"]
+    whole, killed = (["train", "translate", "--run", str(tmp_path / name), *SMALL, *more] for name in ("whole", "killed"))
+    assert program(*whole).returncode == 0
+    moments = random.Random(7)
+    kills = sum(kill(tmp_path / "killed", killed, moments.uniform(0, 0.3)) for _ in range(3))
+    assert kills >= 1
+    done = program(*killed)
+    assert done.returncode == 0, done.stderr
+    assert equal(tmp_path / "whole", tmp_path / "killed")
+    logs = [(tmp_path / name / "metrics.jsonl").read_text().splitlines() for name in ("whole", "killed")]
+    measured = [[{k: v for k, v in json.loads(line).items() if k != "seconds"} for line in log] for log in logs]
+    assert measured[0] == measured[1]
+
+
+@pytest.mark.slow
+def test_ctrl_c_is_one_line_and_the_run_goes_on(tmp_path):
+    arguments = ["train", "translate", "--run", str(tmp_path / "a"), *SMALL, "--max-steps", "100000"]
+    process = subprocess.Popen(command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+    while process.poll() is None and not list_checkpoints(tmp_path / "a/checkpoints"):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and out == "" and "Traceback" not in err
+    last = err.splitlines()[-1]
+    assert last.startswith("interrupted at step ") and "checkpoint is kept" in last
+    step = int(last.split()[3].rstrip(";"))
+    assert list_checkpoints(tmp_path / "a/checkpoints")[-1].name == f"step-{step:08d}"

@@ -1,0 +1,364 @@
+"""The laws as functions that raise AssertionError: the tests call them with every backend, and with backends that are wrong on purpose."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from laws.case import Case, Inputs, differentiable, learning
+from laws.table import SMALL
+from torch import Tensor
+from torch.testing import assert_close
+
+from saccade import AuxOutput, AuxRequest, masks, reads, scores
+from saccade.auxiliary import AUX_FIELDS
+
+
+def same(actual: Any, expected: Any, rtol: float = 1e-8, atol: float = 1e-9) -> None:
+    """Tensors, pairs and what was asked for of an `AuxOutput` agree; infinities too."""
+    if isinstance(actual, AuxOutput):
+        for name in AUX_FIELDS:
+            if getattr(actual, name) is not None:
+                same(getattr(actual, name), getattr(expected, name), rtol, atol)
+    elif isinstance(actual, tuple | list):
+        for one, other in zip(actual, expected, strict=True):
+            same(one, other, rtol, atol)
+    else:
+        assert_close(actual, expected.to(actual.dtype), rtol=rtol, atol=atol)
+
+
+def pulled(output: Tensor, aux: AuxOutput | None = None) -> Tensor:
+    """One number that depends on all of the output and the statistics, with weights that tell them apart."""
+    total = torch.zeros((), dtype=output.dtype)
+    found = [output] if aux is None else [output, *torch.utils._pytree.tree_leaves(aux)]
+    for tensor in found:
+        if tensor.is_floating_point() and tensor.requires_grad:
+            finite = tensor.masked_fill(tensor == -math.inf, 0.0)
+            ramp = torch.linspace(1, 2, tensor.numel(), dtype=tensor.dtype).reshape(tensor.shape)
+            total = total + (finite * ramp).sum() + finite.square().sum()
+    return total
+
+
+def gradients(total: Tensor, wanted: Sequence[Tensor]) -> list[Tensor]:
+    if not total.requires_grad:
+        return [torch.zeros_like(tensor) for tensor in wanted]
+    found = torch.autograd.grad(total, wanted, allow_unused=True)
+    return [torch.zeros_like(tensor) if grad is None else grad for tensor, grad in zip(wanted, found, strict=True)]
+
+
+# ---------------------------------------------------------------- law 1
+
+
+def law_empty_rows(case: Case) -> None:
+    """A row with nothing allowed gives zeros everywhere, whatever it holds, and lets no gradient through."""
+    case = replace(case, mask="tensor", bias="none")
+    inputs = case.inputs()
+    inputs["mask.allowed"][..., 1, :] = False
+    inputs["query"][..., 1, :] = torch.tensor([math.nan, math.inf], dtype=case.dtype).repeat(case.sizes.d)[: case.sizes.d]
+    inputs = differentiable(inputs)
+    for weights in (False, True):
+        output, aux = case.run(inputs, case.everything(weights=weights))
+        emptied(output[..., 1, :], aux)
+        for name, tensor in inputs.items():
+            if tensor.requires_grad:
+                (grad,) = gradients(pulled(output, aux), [tensor])
+                assert grad.isfinite().all(), name
+                assert name != "query" or (grad[..., 1, :] == 0).all()
+
+
+def emptied(row: Tensor, aux: AuxOutput) -> None:
+    assert (row == 0).all(), row
+    for name, value in (("lse", -math.inf), ("index", -1), ("log_prob", 0), ("entropy", 0)):
+        found = getattr(aux, name)
+        assert found is None or (found[..., 1] == value).all(), name
+    assert aux.weights is None or (aux.weights[..., 1, :] == 0).all()
+    assert (aux.top[0][..., 1, :] == 0).all() and (aux.top[1][..., 1, :] == -1).all()
+
+
+def law_no_keys(case: Case) -> None:
+    """Without keys every row is empty."""
+    case = replace(case, sizes=case.sizes._replace(k=0))
+    inputs = differentiable(case.inputs())
+    output, aux = case.run(inputs, replace(case.everything(), top=0))
+    assert output.shape == (*case.sizes.batch, case.sizes.q, case.sizes.e) and (output == 0).all()
+    assert aux.lse is None or (aux.lse == -math.inf).all()
+    assert aux.index is None or (aux.index == -1).all()
+    assert all((grad == 0).all() for grad in gradients(output.sum(), learning(inputs)))
+
+
+# ---------------------------------------------------------------- law 2
+
+
+def law_hidden_keys(case: Case) -> None:
+    """What nobody may attend to influences nothing, forward and backward: NaN, infinities, and entries of bias and gate."""
+    case = replace(case, mask="tensor")
+    clean = case.inputs()
+    clean["mask.allowed"][..., 2] = False
+    dirty = {name: tensor.clone() for name, tensor in clean.items()}
+    dirty["key"][..., 2, :], dirty["value"][..., 2, :] = math.nan, math.inf
+    for name in ("bias.tensor", "gate.tensor"):
+        if name in dirty and dirty[name].shape[-2] == case.sizes.q:
+            dirty[name] = dirty[name].expand(*case.sizes.batch, case.sizes.q, case.sizes.k).masked_fill(~dirty["mask.allowed"], math.nan)
+            clean[name] = clean[name].expand(*case.sizes.batch, case.sizes.q, case.sizes.k)
+    for weights in (None, False, True):
+        request = None if weights is None else case.everything(weights=weights)
+        found = [(inputs, packed(case.run(inputs, request))) for inputs in (differentiable(clean), differentiable(dirty))]
+        same(found[1][1], found[0][1])
+        grads = [gradients(pulled(*result), learning(inputs)) for inputs, result in found]
+        for name, got, want in zip([n for n, t in found[1][0].items() if t.requires_grad], *reversed(grads), strict=True):
+            assert_close(got, want, rtol=1e-7, atol=1e-9, msg=lambda text, name=name: f"{name}: {text}")
+            assert name not in ("key", "value") or (got[..., 2, :] == 0).all(), name
+
+
+def packed(result: Any) -> tuple[Tensor, AuxOutput]:
+    return result if isinstance(result, tuple) else (result, AuxOutput())
+
+
+def law_forbidden_weights(case: Case) -> None:
+    """Weights are exactly 0 where the mask forbids, and minus infinity in a bias forbids as the mask does."""
+    case = replace(case, mask="shared", bias="none")
+    inputs = case.inputs()
+    allowed = inputs["mask.allowed"]
+    output, aux = case.run(inputs, AuxRequest(weights=True))
+    assert (aux.weights.masked_fill(allowed, 0.0) == 0).all()
+    bias = torch.zeros(allowed.shape, dtype=case.dtype).masked_fill(~allowed, -math.inf)
+    same(case.run(inputs, AuxRequest(weights=True), mask=None, bias=bias), (output, aux))
+
+
+# ---------------------------------------------------------------- law 3
+
+
+def law_values(case: Case, seed: int = 0) -> None:
+    """Output and every statistic are those of the textbook."""
+    inputs = case.inputs(seed)
+    output, aux = case.truth(inputs)
+    same(case.run(inputs), output)
+    for weights in (False, True):
+        same(case.run(inputs, case.everything(weights=weights)), (output, aux))
+
+
+def law_batch(case: Case) -> None:
+    """Every sequence alone gives what it gives in the batch."""
+    inputs = case.inputs()
+    whole = case.run(inputs, case.everything())
+    first, second = case.sizes.batch
+    for one in range(first):
+        alone = {name: of_sequence(case, name, tensor, one) for name, tensor in inputs.items()}
+        result = replace(case, sizes=case.sizes._replace(batch=(1, second))).run(alone, case.everything())
+        same(result[0], whole[0][one : one + 1], 1e-12, 1e-12)
+        same(result[1], AuxOutput(**{k: cut(v, one) for k, v in vars(whole[1]).items()}), 1e-12, 1e-12)
+
+
+def of_sequence(case: Case, name: str, tensor: Tensor, one: int) -> Tensor:
+    spec = case.spec(name)
+    return tensor[one : one + 1] if spec is None or spec.axes[:1] == ("*",) else tensor
+
+
+def cut(found: Any, one: int) -> Any:
+    if isinstance(found, tuple):
+        return tuple(cut(part, one) for part in found)
+    return None if found is None else found[one : one + 1]
+
+
+def law_padding(case: Case) -> None:
+    """Keys behind a sequence's length, whatever they hold, change nothing."""
+    case = replace(case, mask="lengths")
+    inputs = case.inputs()
+    inputs["mask.key_lengths"] = torch.full(case.sizes.batch, 4)
+    short = {name: tensor[..., :4, :] if name in ("key", "value") else tensor for name, tensor in inputs.items()}
+    want = replace(case, mask="none", sizes=case.sizes._replace(k=4)).run(short)
+    for filler in (0.0, 1e30, math.nan):
+        inputs["key"][..., 4:, :], inputs["value"][..., 4:, :] = filler, filler
+        same(case.run(inputs), want)
+
+
+def law_repeats(case: Case) -> None:
+    """The same call twice gives the same bits, gradients included."""
+    inputs = differentiable(case.inputs())
+    found = []
+    for _ in range(2):
+        output, aux = case.run(inputs, case.everything())
+        found.append([output, *torch.utils._pytree.tree_leaves(aux), *gradients(pulled(output, aux), learning(inputs))])
+    assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
+
+
+def law_accuracy(case: Case, times: float) -> None:
+    """Against float64 the error is at most `times` that of the plain formula in the same dtype."""
+    inputs = case.inputs(7)
+    truth, _ = case.truth(inputs)
+    plain = case.textbook(inputs)[0].double()
+    ours = case.run(inputs)
+    assert ours.dtype == case.dtype
+    allowance = 4 * torch.finfo(case.dtype).eps * inputs["score.v"].double().abs().sum() if "score.v" in inputs else 1e-7
+    error, eager = (ours.double() - truth).norm(), (plain - truth).norm()
+    assert error <= times * eager + allowance * truth.norm(), f"error {error:.2e}, the plain formula's {eager:.2e}"
+
+
+# ---------------------------------------------------------------- law 4
+
+
+def law_permuted_keys(case: Case) -> None:
+    """Keys and values in another order give the same output, statistics by key in that order."""
+    inputs = case.inputs()
+    order = torch.randperm(case.sizes.k, generator=torch.Generator().manual_seed(1))
+    moved = {name: permuted(case, name, tensor, "k", order) for name, tensor in inputs.items()}
+    output, aux = case.run(inputs, case.everything(weights=True))
+    other, found = case.run(moved, case.everything(weights=True))
+    same(other, output, 1e-11, 1e-11)
+    same((found.weights, found.received), (aux.weights[..., order], aux.received[..., order]), 1e-11, 1e-11)
+
+
+def law_permuted_queries(case: Case) -> None:
+    """Queries in another order give the outputs in that order."""
+    inputs = case.inputs()
+    order = torch.randperm(case.sizes.q, generator=torch.Generator().manual_seed(1))
+    moved = {name: permuted(case, name, tensor, "q", order) for name, tensor in inputs.items()}
+    output, aux = case.run(inputs, case.everything())
+    other, found = case.run(moved, case.everything())
+    same(other, output[..., order, :], 1e-11, 1e-11)
+    same(found.received, aux.received, 1e-11, 1e-11)
+
+
+def permuted(case: Case, name: str, tensor: Tensor, axis: str, order: Tensor) -> Tensor:
+    axes = {"query": ("q", "d"), "key": ("k", "d"), "value": ("k", "e")}.get(name) or case.spec(name).axes
+    return tensor.index_select(axes.index(axis) - len(axes), order) if axis in axes else tensor
+
+
+def law_causal(case: Case, align: Any) -> None:
+    """∂ output_i / ∂ key_j and value_j are exactly 0 for every j behind the query's position, and the others are not."""
+    inputs, n = differentiable(case.inputs()), case.sizes
+    output = case.run(inputs, mask=masks.Causal(align))
+    shift = n.k - n.q if align == "end" else 0 if align == "start" else align
+    for i in range(n.q):
+        for grad in gradients(output[..., i, :].sum() if i < n.q else output.sum(), [inputs["key"], inputs["value"]]):
+            assert (grad[..., max(0, i + shift + 1) :, :] == 0).all()
+        if i + shift >= 0:
+            assert (gradients(output[..., i, :].sum(), [inputs["value"]])[0][..., : i + shift + 1, :] != 0).all()
+        output = case.run(inputs, mask=masks.Causal(align))
+
+
+# ---------------------------------------------------------------- law 5
+
+
+def law_derivatives(case: Case) -> None:
+    """First and second derivatives are those of finite differences, statistics included."""
+    differentiates(case, case.everything())
+
+
+def law_derivatives_of_output(case: Case) -> None:
+    """First and second derivatives of the output alone."""
+    differentiates(case, None)
+
+
+def differentiates(case: Case, request: AuxRequest | None) -> None:
+    case = replace(case, sizes=SMALL)
+    inputs = case.inputs(3)
+    moving = [name for name, tensor in inputs.items() if tensor.is_floating_point() and name != "read.uniform"]
+
+    def function(*tensors: Tensor) -> tuple[Tensor, ...]:
+        output, aux = packed(case.run({**inputs, **dict(zip(moving, tensors, strict=True))}, request))
+        found = [output, *torch.utils._pytree.tree_leaves(aux)]
+        return tuple(t.masked_fill(t == -math.inf, 0.0) for t in found if t.is_floating_point() and t.requires_grad)
+
+    leaves = [inputs[name].clone().requires_grad_() for name in moving]
+    assert torch.autograd.gradcheck(function, leaves, fast_mode=True, raise_exception=False), "first derivative"
+    assert torch.autograd.gradgradcheck(function, leaves, fast_mode=True, raise_exception=False), "second derivative"
+
+
+def law_gradients(case: Case) -> None:
+    """Gradients of every tensor, of output and statistics, with and without the weights, are the textbook's."""
+    inputs = differentiable(case.inputs())
+    for weights in (False, True):
+        request = case.everything(weights=weights)
+        output, aux = case.run(inputs, request)
+        ours = gradients(pulled(output, aux), learning(inputs))
+        truth, found = case.truth(inputs)
+        asked = AuxOutput(**{name: getattr(found, name) for name in request.names()})
+        theirs = gradients(pulled(truth, asked), learning(inputs))
+        same(ours, theirs, 1e-7, 1e-8)
+
+
+def law_dropout(case: Case) -> None:
+    """Dropped weights are 0, the rest are scaled by 1 / (1 − p); the backward drops the same; statistics are those before dropout."""
+    p, case = 0.4, replace(case, sizes=case.sizes._replace(q=61, k=67, e=67))
+    inputs = case.inputs()
+    inputs["value"] = torch.eye(67, dtype=case.dtype).expand(*case.sizes.batch, -1, -1)  # so that the output is the acting weights
+    inputs = differentiable(inputs)
+    plain, before = case.run(inputs, AuxRequest(weights=True, received=True))
+    acting = seeded(case.on("reference"), inputs, p)
+    dropped = acting == 0
+    assert abs(dropped.double().mean() - p) < 0.02
+    assert_close(acting, torch.where(dropped, 0.0, plain / (1 - p)))
+    for request in (None, AuxRequest(received=True), AuxRequest(weights=True, received=True)):
+        output, aux = packed(seeded(case, inputs, p, request))
+        assert torch.equal(output == 0, dropped)
+        assert_close(output, acting)
+        same(aux, before)
+        (grad,) = torch.autograd.grad(output.sum(), inputs["value"])
+        assert_close(grad[..., 0], acting.detach().sum(-2))
+
+
+def seeded(case: Case, inputs: Inputs, p: float, request: AuxRequest | None = None) -> Any:
+    torch.manual_seed(5)
+    return case.run(inputs, request, dropout_p=p)
+
+
+def law_draws(case: Case) -> None:
+    """One uniform a row decides on every backend; the draw's gradient is its estimator's."""
+    case = replace(case, read="sample")
+    inputs = differentiable(case.inputs())
+    _, aux = case.run(inputs, AuxRequest(index=True, log_prob=True))
+    _, truth = case.truth(inputs)
+    assert torch.equal(aux.index, truth.index)
+    same(aux.log_prob, truth.log_prob)
+    sources = [inputs["query"], inputs["key"]]
+    same(gradients(aux.log_prob.sum(), sources), gradients(truth.log_prob.sum(), sources), 1e-7)
+    assert all((grad == 0).all() for grad in gradients(case.run(inputs).sum(), sources))
+    straight = replace(case, read="straight_through").arguments({**inputs, "read.uniform": inputs["read.uniform"]})["read"]
+    soft = gradients(case.run(inputs, read=reads.Soft()).sum(), sources)
+    same(gradients(case.run(inputs, read=straight).sum(), sources), soft, 1e-7)
+
+
+def law_ties(case: Case) -> None:
+    """Among equals the lower index is taken, by every read and statistic that chooses."""
+    inputs = case.inputs()
+    inputs["query"] = torch.zeros_like(inputs["query"])
+    allowed = torch.ones(case.sizes.q, case.sizes.k, dtype=torch.bool)
+    allowed[:, 0] = False
+    equal = {"score": scores.Dot(), "mask": allowed}
+    _, aux = case.run(inputs, AuxRequest(index=True, top=3), read=reads.Argmax(), **equal)
+    assert (aux.index == 1).all() and (aux.top[1] == torch.tensor([1, 2, 3])).all()
+    output = case.run(inputs, read=reads.TopK(2), **equal)
+    assert_close(output, inputs["value"][..., 1:3, :].mean(-2, keepdim=True).expand(output.shape))
+
+
+def law_functional(case: Case) -> None:
+    """torch.func: vmap over every tensor alone and over all, grad, vmap of grad, jacrev."""
+    batch = [case.inputs(seed) for seed in range(2)]
+    names = list(batch[0])
+    moving = [name for name in names if batch[0][name].is_floating_point() and name != "read.uniform"]
+
+    def total(*tensors: Tensor) -> Tensor:
+        return case.run(dict(zip(names, tensors, strict=True))).square().sum()
+
+    def output(*tensors: Tensor) -> Tensor:
+        return case.run(dict(zip(names, tensors, strict=True)))
+
+    stacked = [torch.stack([inputs[name] for inputs in batch]) for name in names]
+    for only in (*names, None):
+        dims = tuple(0 if only in (name, None) else None for name in names)
+        given = [whole if dim == 0 else whole[0] for whole, dim in zip(stacked, dims, strict=True)]
+        want = torch.stack([output(*(t[s] if dim == 0 else t for t, dim in zip(given, dims, strict=True))) for s in range(2)])
+        assert_close(torch.func.vmap(output, dims)(*given), want, msg=lambda text, only=only: f"vmap over {only}: {text}")
+    argnums = tuple(names.index(name) for name in moving)
+    want = [gradients(total(*(leaves := list(differentiable(inputs).values()))), [leaves[i] for i in argnums]) for inputs in batch]
+    same(torch.func.grad(total, argnums)(*batch[0].values()), want[0])
+    same(torch.func.vmap(torch.func.grad(total, argnums))(*stacked), [torch.stack(pair) for pair in zip(*want, strict=True)])
+    jacobian = torch.func.jacrev(lambda value: case.run({**batch[0], "value": value}).sum(-1))(batch[0]["value"])
+    assert_close(jacobian.sum(tuple(range(jacobian.ndim - batch[0]["value"].ndim))), gradients_of_value(case, batch[0]))
+
+
+def gradients_of_value(case: Case, inputs: Inputs) -> Tensor:
+    leaves = differentiable(inputs)
+    return gradients(case.run(leaves).sum(), [leaves["value"]])[0]

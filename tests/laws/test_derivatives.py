@@ -1,0 +1,50 @@
+"""Law 5: first and second derivatives everywhere, torch.func, randomness that the backward shares."""
+
+import pytest
+from laws import checks
+from laws.case import Case
+from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, pairwise
+
+SMOOTH = [name for name in SCORES if "fixed" not in SCORES[name].traits]
+GRADIENTS = pairwise(SCORES, NORMALIZERS, MASKS, BIASES, GATES, ["soft", "top_k"], BACKENDS, seed=7)
+SECOND = pairwise(SMOOTH, NORMALIZERS, ["none", "tensor"], ["none", "tensor", "relative", "window"], GATES, ["soft"], BACKENDS, seed=8)
+FUNCTIONAL = pairwise(SCORES, NORMALIZERS, MASKS, BIASES, GATES, ["soft", "sample", "top_k"], BACKENDS, seed=9)
+
+
+@pytest.mark.parametrize("combination", GRADIENTS, ids="-".join)
+def test_gradients_are_the_textbooks(combination):
+    checks.law_gradients(Case(*combination))
+
+
+@pytest.mark.parametrize("combination", SECOND, ids="-".join)
+def test_first_and_second_derivatives(combination):
+    checks.law_derivatives(Case(*combination))
+
+
+@pytest.mark.parametrize("score", [name for name in SCORES if "dot" in SCORES[name].traits])
+def test_derivatives_of_torchs_kernels(score):
+    checks.law_derivatives_of_output(Case(score, mask="tensor", backend="sdpa"))
+
+
+@pytest.mark.parametrize("combination", FUNCTIONAL, ids="-".join)
+def test_functional_transforms(combination):
+    checks.law_functional(Case(*combination))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("score", ["scaled_dot", "additive", "callable"])
+def test_dropout(score, backend):
+    checks.law_dropout(Case(score, backend=backend))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("normalizer", ["softmax", "temperature_tensor", "sparsemax", "entmax", "sigmoid", "sink"])
+@pytest.mark.parametrize("score", ["scaled_dot", "additive", "cosine", "callable"])
+def test_draws(score, normalizer, backend):
+    checks.law_draws(Case(score, normalizer, mask="tensor", backend=backend))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("normalizer", ["softmax", "sparsemax", "entmax", "sigmoid", "identity"])
+def test_ties_go_to_the_lower_index(normalizer, backend):
+    checks.law_ties(Case(normalizer=normalizer, backend=backend))

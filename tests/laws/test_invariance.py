@@ -1,0 +1,62 @@
+"""Laws 3 and 4: batch, padding, order and repetition change nothing but rounding; causal derivatives are exactly 0."""
+
+import pytest
+import torch
+from laws import checks
+from laws.case import Case
+from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, TABLES, Sizes, pairwise
+
+BATCH = pairwise(SCORES, NORMALIZERS, ["none", "tensor", "lengths"], BIASES, GATES, READS, BACKENDS, seed=4)
+ORDERLESS = {kind: [name for name, member in table.items() if "positional" not in member.traits] for kind, table in TABLES.items()}
+KEYS = pairwise(ORDERLESS["score"], NORMALIZERS, ORDERLESS["mask"], ORDERLESS["bias"], ORDERLESS["gate"], ["soft", "top_k"], BACKENDS, seed=5)
+QUERIES = pairwise(SCORES, NORMALIZERS, ORDERLESS["mask"], ORDERLESS["bias"], ORDERLESS["gate"], READS, BACKENDS, seed=6)
+PLAIN = [name for name in SCORES if "fixed" not in SCORES[name].traits]
+HALF = {torch.float32: 3.0, torch.bfloat16: 2.0, torch.float16: 2.0}
+
+
+@pytest.mark.parametrize("combination", BATCH, ids="-".join)
+def test_each_sequence_alone(combination):
+    checks.law_batch(Case(*combination))
+
+
+@pytest.mark.parametrize("combination", BATCH, ids="-".join)
+def test_the_same_call_gives_the_same_bits(combination):
+    checks.law_repeats(Case(*combination))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("score", [name for name in SCORES if name != "callable"])
+def test_padding(score, backend):
+    checks.law_padding(Case(score, backend=backend))
+
+
+@pytest.mark.parametrize("combination", KEYS, ids="-".join)
+def test_keys_in_another_order(combination):
+    checks.law_permuted_keys(Case(*combination))
+
+
+@pytest.mark.parametrize("combination", QUERIES, ids="-".join)
+def test_queries_in_another_order(combination):
+    checks.law_permuted_queries(Case(*combination))
+
+
+@pytest.mark.parametrize("align", ["start", "end", 1, -2])
+@pytest.mark.parametrize("backend", [*BACKENDS, "sdpa"])
+def test_causal_derivatives_are_exactly_zero(backend, align):
+    checks.law_causal(Case(backend=backend), align)
+
+
+@pytest.mark.parametrize("backend", ["reference", "chunked"])
+@pytest.mark.parametrize("score", ["additive", "cosine", "gaussian"])
+def test_causal_derivatives_of_other_scores(score, backend):
+    checks.law_causal(Case(score, backend=backend), "end")
+
+
+@pytest.mark.parametrize("dtype", HALF, ids=str)
+@pytest.mark.parametrize("backend", [*BACKENDS, "sdpa"])
+@pytest.mark.parametrize("score", PLAIN)
+def test_accuracy(score, backend, dtype):
+    if backend == "sdpa" and "dot" not in SCORES[score].traits:
+        return
+    normalizer = "sum" if "nonnegative" in SCORES[score].traits else "softmax"
+    checks.law_accuracy(Case(score, normalizer, backend=backend, dtype=dtype, sizes=Sizes(q=61, k=97)), HALF[dtype])

@@ -1,0 +1,13 @@
+"""Law 3: output and statistics are the textbook's, for every pair of members, on every backend."""
+
+import pytest
+from laws import checks
+from laws.case import Case
+from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, pairwise
+
+COMBINATIONS = pairwise(SCORES, NORMALIZERS, MASKS, BIASES, GATES, READS, BACKENDS)
+
+
+@pytest.mark.parametrize("combination", COMBINATIONS, ids="-".join)
+def test_values(combination):
+    checks.law_values(Case(*combination))

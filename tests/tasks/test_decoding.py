@@ -1,0 +1,107 @@
+import itertools
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from saccade.tasks.decoding import search
+
+BEGIN, END, WORDS = 0, 1, 5
+
+
+class Table:
+    """A model whose next token depends on the last two and on the example: everything about it can be enumerated."""
+
+    def __init__(self, examples, seed):
+        numbers = torch.Generator().manual_seed(seed)
+        self.logits = torch.randn(examples, WORDS, WORDS, WORDS, generator=numbers, dtype=torch.double) * 2
+
+    def start(self, rows):
+        return Memory(rows, torch.full_like(rows, BEGIN))
+
+    def step(self, token, state):
+        return self.logits[state.example, state.before, token], Memory(state.example, token)
+
+    def score(self, example, tokens):
+        total, before, last = 0.0, BEGIN, BEGIN
+        for token in [*tokens, END]:
+            total += float(self.logits[example, before, last].log_softmax(-1)[token])
+            before, last = last, token
+        return total
+
+
+class Memory:
+    def __init__(self, example, before):
+        self.example, self.before = example, before
+
+    def select(self, rows):
+        return Memory(self.example[rows], self.before[rows])
+
+
+def find(model, examples, limits, **options):
+    rows = torch.as_tensor(examples)
+    return search(model, model.start(rows), torch.as_tensor(limits), begin=BEGIN, end=END, **options)
+
+
+def greedy(model, example, limit):
+    tokens, before, last = [], BEGIN, BEGIN
+    while len(tokens) < limit:
+        token = int(model.logits[example, before, last].argmax())
+        if token == END:
+            break
+        tokens.append(token)
+        before, last = last, token
+    return tokens
+
+
+@given(st.integers(0, 1000), st.lists(st.integers(0, 6), min_size=1, max_size=4))
+@settings(deadline=None, max_examples=40)
+def test_a_beam_of_one_is_greedy(seed, limits):
+    model = Table(len(limits), seed)
+    found = find(model, range(len(limits)), limits)
+    assert found.lists() == [[greedy(model, row, limit)] for row, limit in enumerate(limits)]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
+def test_a_beam_that_holds_everything_finds_the_best_of_all(alpha):
+    model, limit = Table(3, 7), 3
+    others = [word for word in range(WORDS) if word != END]
+    every = [list(path) for length in range(limit + 1) for path in itertools.product(others, repeat=length)]
+    found = find(model, range(3), [limit] * 3, beam_size=len(every), length_penalty=alpha)
+    for example in range(3):
+        penalty = {length: ((6 + length) / 6) ** alpha for length in range(limit + 1)}
+        ranked = sorted(every, key=lambda path: model.score(example, path) / penalty[len(path)], reverse=True)
+        assert found.lists()[example] == ranked
+        best = model.score(example, ranked[0]) / penalty[len(ranked[0])]
+        assert float(found.scores[example, 0]) == pytest.approx(best, abs=1e-5)
+
+
+@given(st.integers(0, 1000), st.integers(1, 4), st.lists(st.integers(0, 6), min_size=2, max_size=4))
+@settings(deadline=None, max_examples=40)
+def test_an_example_is_decoded_alone_as_among_others(seed, beam_size, limits):
+    model = Table(len(limits), seed)
+    together = find(model, range(len(limits)), limits, beam_size=beam_size)
+    for row, limit in enumerate(limits):
+        alone = find(model, [row], [limit], beam_size=beam_size)
+        assert alone.lists()[0] == together.lists()[row]
+        torch.testing.assert_close(alone.scores[0], together.scores[row])
+
+
+@given(st.integers(0, 1000), st.integers(1, 6))
+@settings(deadline=None, max_examples=40)
+def test_scores_are_those_of_the_outputs_best_first_and_none_twice(seed, beam_size):
+    model = Table(1, seed)
+    found = find(model, [0], [5], beam_size=beam_size)
+    outputs = found.lists()[0]
+    assert len(outputs) == len({tuple(output) for output in outputs}) == int(found.scores.isfinite().sum())
+    scores = [model.score(0, output) / ((6 + len(output)) / 6) ** 0.6 for output in outputs]
+    assert scores == pytest.approx(found.scores[0, : len(scores)].tolist(), abs=1e-4)
+    assert scores == sorted(scores, reverse=True)
+    assert all(len(output) <= 5 and END not in output for output in outputs)
+
+
+def test_where_there_is_one_output_the_rest_is_empty():
+    found = find(Table(1, 0), [0], [0], beam_size=3)
+    assert found.lists() == [[[]]]
+    assert found.lengths.tolist() == [[0, -1, -1]] and found.scores[0, 1:].tolist() == [float("-inf")] * 2

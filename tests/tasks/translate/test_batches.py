@@ -1,0 +1,65 @@
+from collections import Counter
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from saccade.tasks.translate.batches import Encoded, Sampler, by_length, pad
+
+
+def example(index):
+    """Lengths from 1 to 30, each index recognizable."""
+    return Encoded([index] * (1 + index * 7 % 30), [index] * (1 + index * 3 % 11))
+
+
+def row(sampler, steps):
+    return [tuple(pair.source[0] for pair in sampler.batch(step)) for step in steps]
+
+
+def test_a_batch_depends_on_seed_and_step_alone():
+    first, second = (Sampler(example, None, 200, seed=4) for _ in range(2))
+    assert row(first, range(40)) == row(second, reversed(range(40)))[::-1]
+    assert row(Sampler(example, None, 200, seed=5), range(3)) != row(first, range(3))
+
+
+@pytest.mark.parametrize("size", [1, 7, 500])
+def test_an_epoch_has_every_example_once(size):
+    sampler = Sampler(example, size, 64, seed=1)
+    places = [sampler._index(place) for place in range(3 * size)]
+    for epoch in range(3):
+        assert sorted(places[epoch * size : (epoch + 1) * size]) == list(range(size))
+
+
+def test_a_pool_of_batches_holds_what_the_row_holds():
+    sampler = Sampler(example, None, 300, seed=2)
+    seen = Counter(index for batch in row(sampler, range(16)) for index in batch)
+    assert seen == Counter(sampler._index(place) for place in range(sampler.pool_examples))
+
+
+def test_batches_have_about_the_tokens_asked_for_and_little_padding():
+    sampler = Sampler(example, None, 600, seed=3)
+    for step in range(32):
+        pairs = sampler.batch(step)
+        padded = len(pairs) * max(pair.size for pair in pairs)
+        assert 500 < padded < 700
+        assert sum(pair.size for pair in pairs) > 0.8 * padded
+
+
+def test_even_the_smallest_corpus_and_the_smallest_batches_make_batches():
+    for size, tokens in ((1, 1), (2, 10_000), (3, 5)):
+        sampler = Sampler(example, size, tokens, seed=1)
+        assert all(sampler.batch(step) for step in range(40))
+
+
+@given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 120))
+def test_groups_hold_each_once_and_no_more_tokens_than_allowed(sizes, tokens):
+    groups = by_length(sizes, tokens)
+    assert sorted(index for group in groups for index in group) == list(range(len(sizes)))
+    assert all(len(group) == 1 or len(group) * max(sizes[i] for i in group) <= tokens for group in groups)
+
+
+def test_padding_begin_and_end():
+    batch = pad([Encoded([7, 8], [9]), Encoded([], [4, 5, 6])]).to(torch.device("cpu"))
+    assert batch.source.tolist() == [[7, 8, 2], [2, 0, 0]] and batch.lengths.tolist() == [3, 1]
+    assert batch.target.tolist() == [[1, 9, 2, 0, 0], [1, 4, 5, 6, 2]]

@@ -1,0 +1,19 @@
+from dataclasses import fields
+
+import pytest
+
+from saccade.errors import ArgumentError
+from saccade.tasks.translate import Translate
+from saccade.tasks.translate.options import RECIPES, Options
+
+
+def test_recipes_name_options_that_there_are():
+    known = {field.name for field in fields(Translate.options("rnnsearch"))}
+    assert all(set(recipe) <= known for recipe in RECIPES.values())
+    assert set(RECIPES) <= set(Translate.builtin)
+
+
+@pytest.mark.parametrize(("name", "value"), [("batch_tokens", 0), ("beam_size", 0), ("label_smoothing", 1.0)])
+def test_what_means_nothing_is_refused_by_name(name, value):
+    with pytest.raises(ArgumentError, match=f"--{name.replace('_', '-')}"):
+        Options(**{name: value})

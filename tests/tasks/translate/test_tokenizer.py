@@ -1,0 +1,33 @@
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from saccade.errors import ArgumentError
+from saccade.tasks.translate.tokenizer import UNKNOWN, Characters, from_json
+
+
+@given(st.lists(st.text(), min_size=1, max_size=5))
+def test_known_texts_come_back_composed(texts):
+    tokenizer = from_json(Characters.learn(texts).to_json())
+    for text in texts:
+        ids = tokenizer.encode(text)
+        assert tokenizer.decode(ids) == unicodedata.normalize("NFC", text) == "".join(tokenizer.pieces(text))
+        assert len(ids) == len(tokenizer.pieces(text)) and all(4 <= number < len(tokenizer) for number in ids)
+
+
+def test_letters_and_accents_apart_are_the_letters_together():
+    tokenizer = Characters.learn(["15. März"])
+    assert tokenizer.encode("Ma\N{COMBINING DIAERESIS}rz") == tokenizer.encode("März")
+
+
+def test_unknown_characters_are_said_to_be_unknown():
+    tokenizer = Characters("ab")
+    assert tokenizer.encode("a💥") == [4, UNKNOWN]
+    assert tokenizer.decode([0, 1, 4, 2, UNKNOWN]) == "a\N{REPLACEMENT CHARACTER}"
+
+
+def test_a_kind_that_is_not_known_is_named():
+    with pytest.raises(ArgumentError, match="kind 'bpe'"):
+        from_json({"kind": "bpe"})

@@ -1,0 +1,178 @@
+import json
+import os
+import re
+import signal
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tiny import Line, LineOptions
+
+from saccade.errors import SaccadeError
+from saccade.train.checkpoint import list_checkpoints
+from saccade.train.fit import train
+from saccade.train.run import RunError
+
+
+def options(run, **changed):
+    settings = {"max_steps": 30, "checkpoint_steps": 10, "validation_steps": 10, "warmup_steps": 5, "device": "cpu"}
+    return LineOptions(**{"run": str(run), "model": "linear", "data": "points", **settings, **changed})
+
+
+def weights(run):
+    return load_file(run / "model.safetensors")
+
+
+def equal(first, second):
+    one, other = weights(first), weights(second)
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_a_run_holds_everything_and_its_results_say_what_they_must(tmp_path):
+    outcome = train(Line, options(tmp_path / "a"))
+    names = {path.name for path in (tmp_path / "a").iterdir()}
+    expected = {"config.json", "line.json", "model.safetensors", "checkpoints", "metrics.jsonl", "results.json"}
+    assert expected <= names
+    assert outcome.fresh and outcome.step == 30
+    results = json.loads((tmp_path / "a/results.json").read_text())
+    keys = "task model metrics validation seed steps seconds tokens_per_second parameters hardware versions config"
+    assert set(keys.split()) <= set(results)
+    assert (results["task"], results["model"], results["steps"], results["parameters"]) == ("line", "linear", 30, 49)
+    assert set(results["tokens_per_second"]) == {"train", "decode"} and results["tokens_per_second"]["train"] > 0
+    lines = [json.loads(line) for line in (tmp_path / "a/metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == [10, 20, 30, 30]
+    assert 0 < lines[0]["validation_closeness"] < 1 and lines[0]["loss"] > 0
+    assert not list(tmp_path.rglob("*.pkl")) and not list(tmp_path.rglob("*.ckpt"))
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_one_others(tmp_path):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        train(Line, options(tmp_path / name, seed=seed))
+    assert equal(tmp_path / "a", tmp_path / "b")
+    assert not equal(tmp_path / "a", tmp_path / "c")
+
+
+@pytest.mark.parametrize("stop", [1, 10, 17])
+def test_a_run_continued_is_the_run_that_was_not_interrupted(tmp_path, stop, capsys):
+    train(Line, options(tmp_path / "whole"))
+    train(Line, options(tmp_path / "parts", max_steps=stop))
+    train(Line, options(tmp_path / "parts", checkpoint_steps=7, validation_steps=4))
+    assert equal(tmp_path / "whole", tmp_path / "parts")
+    assert f"going on in {tmp_path / 'parts'} at step {stop}" in capsys.readouterr().err
+
+
+def test_a_damaged_checkpoint_costs_one_checkpoint_and_one_line(tmp_path, capsys):
+    train(Line, options(tmp_path / "whole"))
+    train(Line, options(tmp_path / "a", max_steps=20))
+    newest = list_checkpoints(tmp_path / "a/checkpoints")[-1]
+    (newest / "model.safetensors").write_bytes(b"half")
+    capsys.readouterr()
+    train(Line, options(tmp_path / "a"))
+    assert re.search(r"^corrupt checkpoint: .*step-00000020.*; using step 10$", capsys.readouterr().err, re.M)
+    assert equal(tmp_path / "whole", tmp_path / "a")
+    assert (newest.parent / f"{newest.name}.damaged-1").exists()
+
+
+def test_with_no_checkpoint_whole_it_begins_again_and_says_so(tmp_path, capsys):
+    train(Line, options(tmp_path / "whole"))
+    train(Line, options(tmp_path / "a", max_steps=10))
+    for place in list_checkpoints(tmp_path / "a/checkpoints"):
+        (place / "checksums.json").write_text("?")
+    train(Line, options(tmp_path / "a"))
+    assert "using step 0" in capsys.readouterr().err
+    assert equal(tmp_path / "whole", tmp_path / "a")
+
+
+def test_only_the_last_two_checkpoints_are_kept(tmp_path):
+    train(Line, options(tmp_path / "a", max_steps=25, checkpoint_steps=5))
+    assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000020", "step-00000025"]
+
+
+def test_a_finished_run_is_left_as_it_is(tmp_path):
+    train(Line, options(tmp_path / "a"))
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*") if path.name != ".lock"}
+    outcome = train(Line, options(tmp_path / "a"))
+    assert not outcome.fresh and outcome.results["steps"] == 30
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_results_that_were_never_written_are_written_without_training(tmp_path):
+    train(Line, options(tmp_path / "a"))
+    before = (tmp_path / "a/results.json").read_text()
+    (tmp_path / "a/results.json").unlink()
+    assert train(Line, options(tmp_path / "a")).fresh
+    assert json.loads((tmp_path / "a/results.json").read_text())["metrics"] == json.loads(before)["metrics"]
+
+
+def test_minutes_are_a_budget_too(tmp_path):
+    outcome = train(Line, options(tmp_path / "a", max_minutes=1e-9, max_steps=1000))
+    assert outcome.step == 1 and outcome.results is not None
+    assert not train(Line, options(tmp_path / "a", max_minutes=1e-9, max_steps=1000)).fresh
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [({"seed": 2}, "--seed 1, not 2"), ({"width": 5}, "--width 4, not 5"), ({"data": "stars"}, "--data points, not stars")],
+)
+def test_another_configuration_is_refused_and_touches_nothing(tmp_path, changed, words):
+    train(Line, options(tmp_path / "a", max_steps=3))
+    before = {path: path.read_bytes() for path in (tmp_path / "a").rglob("*") if path.is_file()}
+    with pytest.raises(RunError, match=words):
+        train(Line, options(tmp_path / "a", **{"max_steps": 5, **changed}))
+    assert {path: path.read_bytes() for path in (tmp_path / "a").rglob("*") if path.is_file()} == before
+
+
+def test_data_that_changed_under_the_same_name_are_refused(tmp_path, monkeypatch):
+    train(Line, options(tmp_path / "a", max_steps=3))
+    monkeypatch.setattr(Line, "fingerprint", "other points")
+    with pytest.raises(RunError, match=r"--data points times 1.0, not other points"):
+        train(Line, options(tmp_path / "a", max_steps=5))
+
+
+def test_no_resume_starts_beside(tmp_path):
+    for _ in range(3):
+        train(Line, options(tmp_path / "a", max_steps=3, resume=False))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "a-2", "a-3"]
+
+
+def test_the_default_folder_names_task_data_and_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert str(train(Line, options("", max_steps=2)).run.folder) == "runs/line-points-linear"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_keeps_a_checkpoint_of_the_last_step(tmp_path, number, monkeypatch):
+    train(Line, options(tmp_path / "whole"))
+    original = Line.loss
+
+    def interrupted(self, model, batch):
+        if torch.equal(batch, self.batch(13)) and not (tmp_path / "once").exists():
+            (tmp_path / "once").touch()
+            os.kill(os.getpid(), number)
+        return original(self, model, batch)
+
+    monkeypatch.setattr(Line, "loss", interrupted)
+    outcome = train(Line, options(tmp_path / "a"))
+    assert outcome.results is None and outcome.step == 14
+    assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000010", "step-00000014"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    train(Line, options(tmp_path / "a"))
+    assert equal(tmp_path / "whole", tmp_path / "a")
+
+
+def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
+    with pytest.raises(SaccadeError, match=r"the loss is (nan|inf) at step 10; lower --learning-rate"):
+        train(Line, options(tmp_path / "a", scale=float("inf")))
+    assert not list_checkpoints(tmp_path / "a/checkpoints")
+
+
+def test_a_disk_that_is_full_is_an_error_of_the_system_and_keeps_what_is_there(tmp_path, monkeypatch):
+    train(Line, options(tmp_path / "a", max_steps=10))
+
+    def full(path, content):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("saccade.train.checkpoint.flushed", full)
+    with pytest.raises(OSError, match="No space left"):
+        train(Line, options(tmp_path / "a"))
+    assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000010"]
