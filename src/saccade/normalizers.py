@@ -202,7 +202,7 @@ class _SparsemaxWeights(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         (weights,) = ctx.saved_tensors
-        support = (weights > 0).to(grad.dtype)
+        support: Tensor = (weights > 0).to(grad.dtype)
         centered: Tensor = grad - (support * grad).sum(-1, keepdim=True) / support.sum(-1, keepdim=True)
         return centered * support
 

@@ -43,7 +43,7 @@ def pulled(output: Tensor, aux: AuxOutput | None = None) -> Tensor:
 def gradients(total: Tensor, wanted: Sequence[Tensor]) -> list[Tensor]:
     if not total.requires_grad:
         return [torch.zeros_like(tensor) for tensor in wanted]
-    found = torch.autograd.grad(total, wanted, allow_unused=True)
+    found = torch.autograd.grad(total, wanted, allow_unused=True, retain_graph=True)
     return [torch.zeros_like(tensor) if grad is None else grad for tensor, grad in zip(wanted, found, strict=True)]
 
 
@@ -166,7 +166,7 @@ def law_padding(case: Case) -> None:
     case = replace(case, mask="lengths")
     inputs = case.inputs()
     inputs["mask.key_lengths"] = torch.full(case.sizes.batch, 4)
-    short = {name: tensor[..., :4, :] if name in ("key", "value") else tensor for name, tensor in inputs.items()}
+    short = {name: tensor[..., :4, :] if name in ("key", "value") else tensor for name, tensor in inputs.items() if "mask." not in name}
     want = replace(case, mask="none", sizes=case.sizes._replace(k=4)).run(short)
     for filler in (0.0, 1e30, math.nan):
         inputs["key"][..., 4:, :], inputs["value"][..., 4:, :] = filler, filler
@@ -282,21 +282,33 @@ def law_gradients(case: Case) -> None:
 def law_dropout(case: Case) -> None:
     """Dropped weights are 0, the rest are scaled by 1 / (1 − p); the backward drops the same; statistics are those before dropout."""
     p, case = 0.4, replace(case, sizes=case.sizes._replace(q=61, k=67, e=67))
-    inputs = case.inputs()
-    inputs["value"] = torch.eye(67, dtype=case.dtype).expand(*case.sizes.batch, -1, -1)  # so that the output is the acting weights
-    inputs = differentiable(inputs)
+    inputs = differentiable(acting_weights(case))
     plain, before = case.run(inputs, AuxRequest(weights=True, received=True))
-    acting = seeded(case.on("reference"), inputs, p)
-    dropped = acting == 0
-    assert abs(dropped.double().mean() - p) < 0.02
-    assert_close(acting, torch.where(dropped, 0.0, plain / (1 - p)))
     for request in (None, AuxRequest(received=True), AuxRequest(weights=True, received=True)):
         output, aux = packed(seeded(case, inputs, p, request))
-        assert torch.equal(output == 0, dropped)
-        assert_close(output, acting)
+        dropped = output == 0
+        assert abs(dropped.double().mean() - p) < 0.02
+        assert_close(output, torch.where(dropped, 0.0, plain / (1 - p)))
         same(aux, before)
         (grad,) = torch.autograd.grad(output.sum(), inputs["value"])
-        assert_close(grad[..., 0], acting.detach().sum(-2))
+        assert_close(grad[..., 0], output.detach().sum(-2))
+    assert torch.equal(case.run(inputs, dropout_p=1.0), torch.zeros_like(plain))
+
+
+def law_same_noise(case: Case) -> None:
+    """The same noise drops the same weights as in the reference, with and without statistics."""
+    case = replace(case, sizes=case.sizes._replace(q=61, k=67, e=67))
+    inputs = acting_weights(case)
+    expected = seeded(case.on("reference"), inputs, 0.4)
+    for request in (None, AuxRequest(received=True), AuxRequest(weights=True)):
+        output, _ = packed(seeded(case, inputs, 0.4, request))
+        assert torch.equal(output == 0, expected == 0)
+
+
+def acting_weights(case: Case) -> Inputs:
+    """Inputs with values such that the output is the weights that act."""
+    eye = torch.eye(case.sizes.k, dtype=case.dtype)
+    return {**case.inputs(), "value": eye.expand(*case.sizes.batch, -1, -1).clone()}
 
 
 def seeded(case: Case, inputs: Inputs, p: float, request: AuxRequest | None = None) -> Any:

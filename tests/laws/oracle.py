@@ -42,18 +42,23 @@ def softmax(scores: Tensor, allowed: Tensor, temperature: "float | Tensor" = 1.0
 
 
 def entmax(scores: Tensor, allowed: Tensor, alpha: "float | Tensor") -> Tensor:
-    """The threshold by bisection: 1 ≤ α; α = 1 is not asked of it."""
+    """p = [(α − 1) s − τ]₊^{1/(α − 1)}, α > 1, τ by bisection, then by one Newton step that autograd sees."""
     if not scores.shape[-1]:
         return scores
-    z = torch.where(allowed, (alpha - 1) * scores, -1e4)
-    high = z.amax(-1, keepdim=True)
-    low = high - 1
-    for _ in range(80):
-        middle = (low + high) / 2
-        heavy = (z - middle).clamp(min=0).pow(1 / (alpha - 1)).sum(-1, keepdim=True) >= 1
-        low, high = torch.where(heavy, middle, low), torch.where(heavy, high, middle)
-    mass = torch.where(allowed, (z - low).clamp(min=0).pow(1 / (alpha - 1)), 0)
-    return ratio(mass, mass.sum(-1, keepdim=True))
+    z, power = torch.where(allowed, (alpha - 1) * scores, -1e4), 1 / (alpha - 1)
+    with torch.no_grad():
+        high = z.amax(-1, keepdim=True)
+        low = high - 1
+        for _ in range(80):
+            middle = (low + high) / 2
+            heavy = (z - middle).clamp(min=0).pow(power).sum(-1, keepdim=True) >= 1
+            low, high = torch.where(heavy, middle, low), torch.where(heavy, high, middle)
+    inside = (z > low) & allowed
+    gap = torch.where(inside, z - low, 1)
+    slope = torch.where(inside, power * gap ** (power - 1), 0).sum(-1, keepdim=True).detach()
+    low = low + ratio(torch.where(inside, gap**power, 0).sum(-1, keepdim=True) - 1, slope)
+    gap = torch.where(inside, z - low, 1)
+    return torch.where(inside & (gap > 0), gap.clamp(min=1e-300) ** power, 0)
 
 
 def share(scores: Tensor, allowed: Tensor, eps: float = 0.0) -> Tensor:

@@ -37,6 +37,12 @@ def test_dropout(score, backend):
     checks.law_dropout(Case(score, backend=backend))
 
 
+@pytest.mark.parametrize("normalizer", ["softmax", "entmax", "sigmoid"])
+@pytest.mark.parametrize("score", ["scaled_dot", "additive", "callable"])
+def test_dropout_of_the_same_noise(score, normalizer):
+    checks.law_same_noise(Case(score, normalizer, backend="chunked"))
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("normalizer", ["softmax", "temperature_tensor", "sparsemax", "entmax", "sigmoid", "sink"])
 @pytest.mark.parametrize("score", ["scaled_dot", "additive", "cosine", "callable"])
@@ -45,6 +51,6 @@ def test_draws(score, normalizer, backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("normalizer", ["softmax", "sparsemax", "entmax", "sigmoid", "identity"])
+@pytest.mark.parametrize("normalizer", ["softmax", "sparsemax", "entmax", "sigmoid"])
 def test_ties_go_to_the_lower_index(normalizer, backend):
     checks.law_ties(Case(normalizer=normalizer, backend=backend))

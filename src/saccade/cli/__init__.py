@@ -38,11 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         translate...
         0
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")  # texts are of all languages, whatever the terminal's locale says
+    _speak_utf_8()
     try:
-        code = _run(list(sys.argv[1:] if arguments is None else arguments))
+        code = _run([*(sys.argv[1:] if arguments is None else arguments)])  # `list` is a verb here
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # whoever read the output has seen enough; nor may Python complain when it flushes at exit
@@ -54,6 +52,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error))
     except OSError as error:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+
+
+def _speak_utf_8() -> None:
+    """Texts are of all languages, whatever the terminal's locale says."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")
 
 
 def _run(arguments: list[str]) -> int:

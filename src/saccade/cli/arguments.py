@@ -3,6 +3,7 @@
 import contextlib
 import difflib
 import io
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ from saccade.errors import SaccadeError
 __all__ = ["UsageError", "choose", "one_line", "parse", "peek", "suggest"]
 
 T = TypeVar("T")
+_RULES = set(" ─-│|╭╮╰╯+")  # what tyro frames its words with
 
 
 class UsageError(SaccadeError):
@@ -125,7 +127,8 @@ def _refuse_unknown(kind: Any, words: Sequence[str]) -> None:
 
 
 def _gist(box: str) -> str:
-    """What tyro's box says in its first paragraph, as one line."""
-    lines = [line.strip("│ ") for line in box.splitlines() if line.startswith("│")]
-    stop = next((number for number, line in enumerate(lines) if not line or set(line) == {"─"}), len(lines))
-    return one_line(" ".join(lines[:stop])).rstrip(".").removeprefix("Error parsing Options: ")
+    """What tyro's box, drawn in lines or in blanks, says below its title and above its first rule, as one line."""
+    lines = iter(["" if set(line) <= _RULES else line.strip(" │") for line in box.splitlines()])
+    next(filter(None, lines), None)  # the title
+    body = itertools.dropwhile(lambda line: not line, lines)
+    return one_line(" ".join(itertools.takewhile(bool, body))).rstrip(".").removeprefix("Error parsing Options: ")
