@@ -23,8 +23,8 @@ _OPERATORS = {"__add__": "add", "__radd__": "add", "add": "add", "__mul__": "mul
 class Factor(Definition):
     """Base of what may be multiplied into a gate: gates, and biases through their exponential."""
 
-    def factor(self, grid: Grid, dtype: torch.dtype) -> Tensor:
-        """The gate for one block of queries, broadcastable to `(..., rows, Lk)`."""
+    def factor(self, grid: Grid, dtype: torch.dtype, allowed: Tensor | None) -> Tensor:
+        """The gate for one block of queries, broadcastable to `(..., rows, Lk)`; what it holds where not allowed is unread."""
         raise TypeError(f"{type(self).__name__} defines no gate")
 
     def check(self, extent: Extent, name: str) -> None:
@@ -51,13 +51,21 @@ class Bias(Factor):
         """The bias for one block of queries, broadcastable to `(..., rows, Lk)`."""
         raise TypeError(f"{type(self).__name__} defines no bias")
 
-    def factor(self, grid: Grid, dtype: torch.dtype) -> Tensor:
-        return self.values(grid, dtype).exp()
+    def factor(self, grid: Grid, dtype: torch.dtype, allowed: Tensor | None) -> Tensor:
+        return unread(self.values(grid, dtype), allowed).exp()
 
     def __add__(self, other: "Bias | Tensor") -> "Bias":
         return Total(self, as_bias(other))
 
     __radd__ = __add__
+
+
+def unread(values: Tensor, allowed: Tensor | None) -> Tensor:
+    """The values with 0 where not allowed, so that NaN there reaches neither the result nor another factor's gradient."""
+    if allowed is None:
+        return values
+    shape = torch.broadcast_shapes(values.shape, allowed.shape)
+    return values.expand(shape).masked_fill(~allowed, 0.0)
 
 
 def as_bias(bias: Any) -> Bias:
@@ -139,8 +147,8 @@ class Weights(Factor):
     axes: ClassVar[dict[str, Axes]] = {"tensor": ("q", "k")}
     tensor: Tensor
 
-    def factor(self, grid: Grid, dtype: torch.dtype) -> Tensor:
-        return self.tensor.to(dtype)
+    def factor(self, grid: Grid, dtype: torch.dtype, allowed: Tensor | None) -> Tensor:
+        return unread(self.tensor.to(dtype), allowed)
 
     def check(self, extent: Extent, name: str) -> None:
         fits(name, self.tensor, extent)
@@ -154,8 +162,8 @@ class Product(Factor):
     first: Factor
     second: Factor
 
-    def factor(self, grid: Grid, dtype: torch.dtype) -> Tensor:
-        return self.first.factor(grid, dtype) * self.second.factor(grid, dtype)
+    def factor(self, grid: Grid, dtype: torch.dtype, allowed: Tensor | None) -> Tensor:
+        return self.first.factor(grid, dtype, allowed) * self.second.factor(grid, dtype, allowed)
 
     def check(self, extent: Extent, name: str) -> None:
         self.first.check(extent, name)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from saccade.auxiliary import AuxOutput
+from saccade.biases import unread
 from saccade.call import Call, rows
 from saccade.errors import ShapeError
 from saccade.normalizers import Normalizer, Softmax
@@ -67,8 +68,7 @@ def weigh(call: Call, grid: Grid) -> tuple[Tensor, Tensor | None, Tensor | None]
         else None
     )
     if call.gate is not None:
-        gate = call.gate.factor(grid, weights.dtype)
-        weights = weights * (gate if allowed is None else gate.expand(shape).masked_fill(~allowed, 0.0))
+        weights = weights * call.gate.factor(grid, weights.dtype, allowed)
     return weights, allowed, lse
 
 
@@ -96,8 +96,7 @@ def checked(result: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
 def biased(scores: Tensor, bias: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """scores + bias; where the bias is −inf nothing is allowed any more, and forbidden entries are not even read."""
     allowed = both(allowed, bias.detach() != -torch.inf)
-    shape = torch.broadcast_shapes(bias.shape, allowed.shape)
-    return scores + bias.expand(shape).masked_fill(~allowed.expand(shape), 0.0), allowed
+    return scores + unread(bias, allowed), allowed
 
 
 def both(first: Tensor | None, second: Tensor) -> Tensor:
