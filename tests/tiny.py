@@ -80,7 +80,9 @@ class Line:
         return f"points times {self.settings.scale}" if self.settings.data == "points" else self.settings.data
 
     def build(self):
-        return torch.nn.Sequential(torch.nn.Linear(self.settings.width, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 1))
+        return torch.nn.Sequential(
+            torch.nn.Linear(self.settings.width, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 1)
+        )
 
     def batch(self, step):
         numbers = torch.Generator().manual_seed(step)

@@ -24,7 +24,9 @@ class Factor(Definition):
     """Base of what may be multiplied into a gate: gates, and biases through their exponential."""
 
     def factor(self, grid: Grid, dtype: torch.dtype, allowed: Tensor | None) -> Tensor:
-        """The gate for one block of queries, broadcastable to `(..., rows, Lk)`; what it holds where not allowed is unread."""
+        """The gate for one block of queries, broadcastable to `(..., rows, Lk)`; what it holds where not allowed is
+        unread.
+        """
         raise TypeError(f"{type(self).__name__} defines no gate")
 
     def check(self, extent: Extent, name: str) -> None:
@@ -61,7 +63,9 @@ class Bias(Factor):
 
 
 def unread(values: Tensor, allowed: Tensor | None) -> Tensor:
-    """The values with 0 where not allowed, so that NaN there reaches neither the result nor another factor's gradient."""
+    """The values with 0 where not allowed, so that NaN there reaches neither the result nor another factor's
+    gradient.
+    """
     if allowed is None:
         return values
     shape = torch.broadcast_shapes(values.shape, allowed.shape)

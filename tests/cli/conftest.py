@@ -1,4 +1,5 @@
 import pytest
+
 from tiny import train
 
 

@@ -2,9 +2,9 @@ import subprocess
 import sys
 
 import pytest
-from tiny import command, environment, program
 
 from saccade.cli import VERBS, main
+from tiny import command, environment, program
 
 
 def one_line(capsys):
@@ -87,11 +87,15 @@ def test_ctrl_c_is_one_line(monkeypatch, capsys):
 
 def test_a_broken_pipe_is_silent(run):
     process = subprocess.Popen(
-        command("predict", run), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+        command("predict", run),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
     )
     process.stdout.close()
     try:
-        process.stdin.write("18 juin 2025\n".encode() * 5000)
+        process.stdin.write(b"18 juin 2025\n" * 5000)
         process.stdin.close()
     except BrokenPipeError:
         pass
@@ -110,7 +114,7 @@ def test_the_program_and_the_module_are_one(run):
     ("arguments", "forbidden"),
     [
         (["list"], ["lightning", "matplotlib", "babel", "rich.progress"]),
-        (["--help"], ["lightning", "matplotlib", "torch"]),
+        (["--help"], ["lightning", "matplotlib", "tyro"]),
         (["train", "translate", "--help"], ["lightning", "matplotlib"]),
         (["train", "translate", "--modle", "x"], ["lightning", "matplotlib"]),
         (["predict", "RUN", "18 juin 2025"], ["lightning", "matplotlib", "babel"]),

@@ -1,9 +1,9 @@
 import io
 
 import pytest
-from tiny import program
 
 from saccade.cli import main
+from tiny import program
 
 LINES = ["mercredi 18 juin 2025", "", "February 15, 2019", "2019年2月15日", "15. März 1999"]
 
@@ -43,7 +43,15 @@ def test_n_best(run, capsys):
 
 @pytest.mark.parametrize(
     ("content", "count"),
-    [(b"", 0), (b"\n", 1), (b"a", 1), (b"a\r\nb", 2), (b"\xff\xfe\n", 1), ("a\u2028b\x85c\n".encode(), 1), (b"a\n" * 200, 200)],
+    [
+        (b"", 0),
+        (b"\n", 1),
+        (b"a", 1),
+        (b"a\r\nb", 2),
+        (b"\xff\xfe\n", 1),
+        ("a\u2028b\x85c\n".encode(), 1),
+        (b"a\n" * 200, 200),
+    ],
 )
 def test_lines_end_at_line_feeds_alone_and_each_has_its_answer(run, content, count, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", Stream(content, typed=False))

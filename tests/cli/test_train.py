@@ -8,12 +8,12 @@ import time
 import pytest
 import torch
 from safetensors.torch import load_file
-from tiny import SMALL, command, environment, program, train
 
 from saccade.cli import main
 from saccade.cli.train import options
 from saccade.tasks import load_task
 from saccade.train.checkpoint import list_checkpoints
+from tiny import SMALL, command, environment, program, train
 
 
 def equal(first, second):
@@ -82,7 +82,9 @@ def test_data_and_model_choose_the_defaults_and_the_user_the_rest():
 
 def kill(folder, arguments, delay):
     """Kill a training process a moment after it wrote something new into its checkpoints; False if it ended before."""
-    process = subprocess.Popen(command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment())
+    process = subprocess.Popen(
+        command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment()
+    )
     seen = list_checkpoints(folder / "checkpoints")
     while process.poll() is None and list_checkpoints(folder / "checkpoints") == seen:
         time.sleep(0.005)
@@ -95,7 +97,9 @@ def kill(folder, arguments, delay):
 @pytest.mark.slow
 def test_killed_at_random_moments_a_run_comes_to_the_same_weights(tmp_path):
     more = ["--seed", "3", "--max-steps", "120", "--dropout", "0.2", "--validation-steps", "15"]
-    whole, killed = (["train", "translate", "--run", str(tmp_path / name), *SMALL, *more] for name in ("whole", "killed"))
+    whole, killed = (
+        ["train", "translate", "--run", str(tmp_path / name), *SMALL, *more] for name in ("whole", "killed")
+    )
     assert program(*whole).returncode == 0
     moments = random.Random(7)
     kills = sum(kill(tmp_path / "killed", killed, moments.uniform(0, 0.3)) for _ in range(3))
@@ -111,7 +115,9 @@ def test_killed_at_random_moments_a_run_comes_to_the_same_weights(tmp_path):
 @pytest.mark.slow
 def test_ctrl_c_is_one_line_and_the_run_goes_on(tmp_path):
     arguments = ["train", "translate", "--run", str(tmp_path / "a"), *SMALL, "--max-steps", "100000"]
-    process = subprocess.Popen(command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+    process = subprocess.Popen(
+        command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+    )
     while process.poll() is None and not list_checkpoints(tmp_path / "a/checkpoints"):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)

@@ -82,7 +82,9 @@ def test_it_learns_through_every_parameter(model):
     assert all(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in model.parameters())
 
 
-@pytest.mark.parametrize(("name", "value"), [("hidden_dim", 7), ("hidden_dim", 0), ("embedding_dim", 0), ("dropout", 1.0)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("hidden_dim", 7), ("hidden_dim", 0), ("embedding_dim", 0), ("dropout", 1.0)]
+)
 def test_sizes_of_nothing_are_refused_by_name(name, value):
     with pytest.raises(ArgumentError, match=f"--{name.replace('_', '-')}"):
         Options(**{name: value})

@@ -4,7 +4,16 @@ import shutil
 import pytest
 import torch
 
-from saccade.train.checkpoint import Checkpoint, CorruptCheckpoint, list_checkpoints, load, newest, prune, save, set_aside
+from saccade.train.checkpoint import (
+    Checkpoint,
+    CorruptCheckpoint,
+    list_checkpoints,
+    load,
+    newest,
+    prune,
+    save,
+    set_aside,
+)
 
 FILES = ["model.safetensors", "optimizer.safetensors", "state.json", "checksums.json"]
 

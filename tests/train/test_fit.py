@@ -6,12 +6,12 @@ import signal
 import pytest
 import torch
 from safetensors.torch import load_file
-from tiny import Line, LineOptions
 
 from saccade.errors import SaccadeError
 from saccade.train.checkpoint import list_checkpoints
 from saccade.train.fit import train
 from saccade.train.run import RunError
+from tiny import Line, LineOptions
 
 
 def options(run, **changed):
@@ -112,7 +112,11 @@ def test_minutes_are_a_budget_too(tmp_path):
 
 @pytest.mark.parametrize(
     ("changed", "words"),
-    [({"seed": 2}, "--seed 1, not 2"), ({"width": 5}, "--width 4, not 5"), ({"data": "stars"}, "--data points, not stars")],
+    [
+        ({"seed": 2}, "--seed 1, not 2"),
+        ({"width": 5}, "--width 4, not 5"),
+        ({"data": "stars"}, "--data points, not stars"),
+    ],
 )
 def test_another_configuration_is_refused_and_touches_nothing(tmp_path, changed, words):
     train(Line, options(tmp_path / "a", max_steps=3))

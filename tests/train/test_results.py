@@ -1,8 +1,8 @@
 import torch
-from tiny import Line, LineOptions
 
 from saccade.train.options import Options
 from saccade.train.results import Books, measure
+from tiny import Line, LineOptions
 
 
 def test_measuring_leaves_no_trace():

@@ -8,7 +8,13 @@ from saccade.train.checkpoint import Checkpoint, save
 from saccade.train.options import Options
 from saccade.train.run import Run, RunError, beside
 
-CONFIG = {"task": "line", "model": "linear", "data": "points", "options": {"seed": 1, "model": "linear"}, "saccade": "1"}
+CONFIG = {
+    "task": "line",
+    "model": "linear",
+    "data": "points",
+    "options": {"seed": 1, "model": "linear"},
+    "saccade": "1",
+}
 
 
 def create(folder):
@@ -33,7 +39,8 @@ def test_an_empty_folder_may_become_a_run_but_no_other(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "words"), [(None, "no config.json"), ("{", "not the configuration"), ("[]", "not the config"), ("{}", "task")]
+    ("content", "words"),
+    [(None, "no config.json"), ("{", "not the configuration"), ("[]", "not the config"), ("{}", "task")],
 )
 def test_what_is_no_run_is_said_so(tmp_path, content, words):
     if content is not None:

@@ -3,11 +3,11 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tiny import Line, LineOptions
 
 from saccade.train.fit import train
 from saccade.train.run import Run, RunError
 from saccade.train.trained import load_trained
+from tiny import Line, LineOptions
 
 CPU = torch.device("cpu")
 

@@ -1,7 +1,7 @@
 import pytest
-from tiny import train
 
 from saccade.cli import main
+from tiny import train
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,20 @@
 import pytest
 import torch
-from tiny import train
 
 from saccade.errors import ArgumentError
 from saccade.tasks.translate import Translate
 from saccade.train.run import Run
 from saccade.train.trained import load_trained
+from tiny import train
 
-LINES = ["mercredi 18 juin 2025", "February 15, 2019", "2019年2月15日", "15. März 1999", "יום רביעי, 18 ביוני 2025", "١٥ مارس ٢٠٢٠"]
+LINES = [
+    "mercredi 18 juin 2025",
+    "February 15, 2019",
+    "2019年2月15日",
+    "15. März 1999",
+    "יום רביעי, 18 ביוני 2025",
+    "١٥ مارس ٢٠٢٠",
+]
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +105,9 @@ def test_loss_is_the_mean_over_true_tokens(trained):
 def test_an_evaluation_counts_by_language(trained):
     with torch.inference_mode():
         result = trained.task.evaluate(trained.model, "validation", 60)
-    assert result.examples == 60 and len(result.groups["exact_match"]) == 20 and "French" in result.groups["exact_match"]
+    assert (
+        result.examples == 60 and len(result.groups["exact_match"]) == 20 and "French" in result.groups["exact_match"]
+    )
     mean = sum(result.groups["exact_match"].values()) / 20
     assert mean == pytest.approx(result.metrics["exact_match"])
     assert result.tokens > 60 and result.seconds > 0

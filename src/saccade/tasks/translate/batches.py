@@ -1,5 +1,6 @@
 """From pairs to batches: pairs of like length together, so many tokens a batch, each batch a function of its step."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -77,8 +78,8 @@ def by_length(sizes: Sequence[int], batch_tokens: int) -> list[list[int]]:
 class Sampler:
     """The training batches, in any order: batch n is the same whoever asks, and whatever was asked for before.
 
-    Examples come in an endless row: of a finite corpus, one random order after another. A stretch of the row that makes
-    16 batches is sorted by length and cut into 16 batches of about `batch_tokens` tokens each, in random order.
+    Examples come in an endless row: of a finite corpus, one random order after another. A stretch of the row that has
+    the tokens of 16 batches is sorted by length and cut into 16, of about as many tokens each, in random order.
 
     Args:
         example: the encoded pair at an index of the training split.
@@ -100,18 +101,13 @@ class Sampler:
         return self._pool(step // _POOL)[step % _POOL]
 
     def _pool(self, number: int) -> list[list[Encoded]]:
-        """One stretch of the row, sorted and cut into equal shares of its tokens."""
+        """One stretch of the row, sorted and cut into batches in random order."""
         first = number * self.pool_examples
         pairs = [self.example(self._index(place)) for place in range(first, first + self.pool_examples)]
         pairs.sort(key=lambda pair: (pair.size, len(pair.source)))
-        ends = torch.tensor([pair.size for pair in pairs]).cumsum(0)
-        shares = ((ends - 1) * _POOL // ends[-1]).tolist()
-        batches: list[list[Encoded]] = [[] for _ in range(_POOL)]
-        for pair, share in zip(pairs, shares, strict=True):
-            batches[share].append(pair)
-        filled = [batch for batch in batches if batch]  # a pair longer than a share leaves the one before it empty
+        groups = _cut([pair.size for pair in pairs])
         order = torch.randperm(_POOL, generator=generator(self.seed, "pool", number)).tolist()
-        return [filled[place % len(filled)] for place in order]
+        return [[pairs[index] for index in groups[place]] for place in order]
 
     def _index(self, place: int) -> int:
         """Which example is at a place of the endless row."""
@@ -123,6 +119,17 @@ class Sampler:
     def _order(self, epoch: int) -> Tensor:
         assert self.size is not None
         return torch.randperm(self.size, generator=generator(self.seed, "epoch", epoch))
+
+
+def _cut(sizes: Sequence[int]) -> list[list[int]]:
+    """Cut sorted sizes, 16 or more, into exactly 16 groups, the largest of which takes as few tokens as can be."""
+    candidates = range(max(sizes), sum(sizes) + 1)
+    budget = candidates[bisect_left(candidates, True, key=lambda tokens: len(by_length(sizes, tokens)) <= _POOL)]
+    groups = by_length(sizes, budget)
+    while len(groups) < _POOL:
+        longest = groups.pop(max(range(len(groups)), key=lambda place: len(groups[place])))
+        groups += [longest[: len(longest) // 2], longest[len(longest) // 2 :]]
+    return groups
 
 
 def _rectangle(rows: Sequence[Sequence[int]]) -> Tensor:
