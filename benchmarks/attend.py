@@ -1,6 +1,6 @@
 """What `attend` costs beside torch's kernels and the textbook formulas: one table, and JSON.
 
-    python benchmarks/attend.py [--quick] [--json FILE]
+    python benchmarks/attend.py [--seconds 2] [--json FILE]
 
 Every row runs ours and the peer in one process, in turns, and compares medians: `ratio` is peer / ours (above 1 we are
 faster), `behind` is ours − peer in microseconds. The speed of a plain multiply stands above the table.
@@ -152,7 +152,7 @@ def multiply_rate() -> float:
 def main() -> int:
     """Measures, prints and writes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a quarter of the time a row")
+    parser.add_argument("--seconds", type=float, default=2.0, help="how long to measure each row")
     parser.add_argument("--json", type=Path, help="also write the rows there")
     arguments = parser.parse_args()
     torch.manual_seed(0)
@@ -167,7 +167,7 @@ def main() -> int:
     print(f"{'row':44}{'peer':>9}{'ours us':>12}{'peer us':>12}{'ratio':>8}{'behind us':>11}")
     found: list[dict[str, Any]] = []
     for name, peer_name, ours, peer in (*dot_rows(), *additive_rows(), *statistics_rows()):
-        mine, theirs, rounds = medians(ours, peer, 0.5 if arguments.quick else 2.0)
+        mine, theirs, rounds = medians(ours, peer, arguments.seconds)
         behind = (mine - theirs) * 1e6
         print(
             f"{name:44}{peer_name:>9}{mine * 1e6:12.1f}{theirs * 1e6:12.1f}{theirs / mine:8.2f}{behind:11.1f}",

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import torch
 
@@ -51,8 +52,8 @@ class Line:
     interrupt_at: int = -1
 
     name = "line"
-    models = {"linear": "tiny:Line"}
-    builtin = {"points": "random points on a line"}
+    models: ClassVar = {"linear": "tiny:Line"}
+    builtin: ClassVar = {"points": "random points on a line"}
     headline = "closeness"
 
     @classmethod

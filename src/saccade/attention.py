@@ -78,8 +78,7 @@ def attend(
 
     Args:
         query: `(..., Lq, Dq)`. Leading dimensions of all three broadcast: grouped queries are `(B, Hkv, G, Lq, D)`
-            against
-            keys `(B, Hkv, 1, Lk, D)`.
+            against keys `(B, Hkv, 1, Lk, D)`.
         key: `(..., Lk, Dk)`, the dtype and device of query.
         value: `(..., Lk, Dv)`, likewise.
         score: one of `saccade.scores`, or any callable `(query, key) -> (..., Lq, Lk)` whose row i uses query row i

@@ -1,8 +1,7 @@
 """Biases and gates: floats that act on scores (added before normalizing) or on weights (multiplied after).
 
 Biases add with `+`, plain tensors included. A bias object given as `gate=` contributes exp(bias); gates multiply with
-`*`.
-Entries at forbidden positions are ignored, NaN too; −inf in a bias forbids exactly as a mask's False does.
+`*`. Entries at forbidden positions are ignored, NaN too; −inf in a bias forbids exactly as a mask's False does.
 """
 
 from dataclasses import dataclass

@@ -18,8 +18,8 @@ from saccade.structure import Axes, Definition, Grid, aligned, encodable, regist
 @registered
 @dataclass(frozen=True)
 class Call(Definition):
-    """query, key, value and every definition that acts on them; `noise` decides dropout, `aux` what else is
-    returned, `cache` is what the score prepared from the keys.
+    """query, key, value and every definition that acts on them; `noise` decides dropout, `aux` what else is returned,
+    `cache` is what the score prepared from the keys.
     """
 
     axes: ClassVar[dict[str, Axes]] = {

@@ -1,8 +1,7 @@
 """Masks: which keys each query may attend to. Boolean, and True always means *may attend*.
 
 Masks compose with `&`, `|` and `~`, boolean tensors on either side included; nothing is laid out as a tensor before a
-backend
-needs it, and then only for the block of queries at hand.
+backend needs it, and then only for the block of queries at hand.
 
 `align` places query i at key position i + align: "start" (0), "end" (Lk − Lq), an int, or an integer tensor `(...)` of
 batch dimensions. Where Lq ≠ Lk it must be said: a window compared with the wrong length is the classic bug of cached
@@ -258,8 +257,8 @@ class Lengths(Mask):
 
     Args:
         key_lengths: integer tensor whose dimensions are none, or exactly the query's batch dimensions (size 1 where
-            they
-            are shared): `(B,)` against `(B, L, D)`, `lengths[:, None]` against `(B, H, L, D)`. Nothing is guessed.
+            they are shared): `(B,)` against `(B, L, D)`, `lengths[:, None]` against `(B, H, L, D)`. Nothing is
+            guessed.
 
     >>> import torch
     >>> from saccade.structure import Grid

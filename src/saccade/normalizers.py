@@ -1,8 +1,8 @@
 """Normalizers: how scores become weights.
 
 Each is called with `(scores, mask)`, mask boolean (True: may attend) or None, and returns weights of the same shape:
-exactly 0
-where the mask forbids, and all 0 in a row with nothing allowed. What forbidden scores are, NaN included, plays no part.
+exactly 0 where the mask forbids, and all 0 in a row with nothing allowed. What forbidden scores are, NaN included,
+plays no part.
 """
 
 from collections.abc import Callable
@@ -59,8 +59,7 @@ class Softmax(Normalizer):
     Args:
         temperature: T > 0, a float or a tensor that broadcasts against `(..., Lq, 1)`.
         sink: the logit of one more key without a value, which takes its share and is dropped (Xiao et al. 2024); a
-            float,
-            a tensor as for temperature, or None for none.
+            float, a tensor as for temperature, or None for none.
 
     >>> import torch
     >>> Softmax()(torch.tensor([[0.0, 0.0, 5.0]]), torch.tensor([[True, True, False]])).tolist()
@@ -112,9 +111,8 @@ class _EntmaxWeights(torch.autograd.Function):
     """p_i = exp_α(s_i − t), exp_α(x) = [1 + (α − 1) x]₊^{1/(α − 1)}, with t such that Σ p = 1.
 
     With a = α − 1 and g = p^{1−a} on the support, ∂p_i/∂s_j = g_i (δ_ij − g_j / Σ g) (Peters, Niculae, Martins 2019,
-    proposition 2)
-    and ∂p/∂α = c − g Σc / Σg, c_i = (p_i − g_i)/a² − p_i log p_i / a (Correia, Niculae, Martins 2019, proposition 1).
-    The backward is
+    proposition 2) and ∂p/∂α = c − g Σc / Σg, c_i = (p_i − g_i)/a² − p_i log p_i / a (Correia, Niculae, Martins 2019,
+    proposition 1). The backward is
     written in terms of the output p, which is itself differentiable: every further derivative follows.
     """
 

@@ -209,8 +209,8 @@ class TopK(Read):
 def largest(weights: Tensor, k: int, mask: Tensor | None) -> tuple[Tensor, Tensor]:
     """The k largest weights of a row among allowed keys, falling, and their indices: each `(..., Lq, min(k, Lk))`.
 
-    Ties go to the lower index; beyond the allowed keys the weight is 0 and the index −1.
-    torch.topk promises no order among equals; a few rounds of argmax do, and a stable sort where k is large.
+    Ties go to the lower index; beyond the allowed keys the weight is 0 and the index −1. torch.topk promises no order
+    among equals; a few rounds of argmax do, and a stable sort where k is large.
     """
     k = min(k, weights.shape[-1])
     rest = weights.detach() if mask is None else weights.detach().masked_fill(~mask, -torch.inf)

@@ -1,8 +1,8 @@
 """Scores: how well each query fits each key.
 
 Every score is a frozen dataclass that is called with `(query, key)` and returns `(..., Lq, Lk)`. Tensors in it are
-ordinary
-differentiable arguments. The call itself is the definition; backends may compute the same numbers another way.
+ordinary differentiable arguments. The call itself is the definition; backends may compute the same numbers another
+way.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,7 @@
 """Definitions as trees of tensors: what lets one mechanism slice, batch, differentiate and serialize every one of them.
 
 A *definition* (a score, a mask, a whole call) is a frozen dataclass. The fields named in its `axes` may hold tensors;
-what
-`axes` gives are the names of a tensor's trailing dimensions, all dimensions before them being batch dimensions:
+what `axes` gives are the names of a tensor's trailing dimensions, all dimensions before them being batch dimensions:
 
     q  the query's length (or 1)      k  the key's length (or 1)      anything else: its own
 
@@ -136,8 +135,7 @@ def encode(tree: Definition, numbers: list[float]) -> str:
     """The tree without its tensors, as JSON; its numbers go to the end of `numbers`.
 
     Plain string operations only, since torch.compile traces through it; and it may make symbols of numbers, which no
-    string
-    can hold.
+    string can hold.
     """
     parts = []
     for name in _fields(type(tree)):

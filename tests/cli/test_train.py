@@ -77,6 +77,8 @@ def test_data_and_model_choose_the_defaults_and_the_user_the_rest():
     kind = load_task("translate")
     chosen = options(kind, ["--seed", "5", "--no-resume"])
     assert (chosen.model, chosen.data, chosen.seed, chosen.resume) == ("rnnsearch", "dates", 5, False)
+    assert options(kind, ["--max_minutes=2"]).max_steps is None and options(kind, []).max_steps > 0
+    assert options(kind, ["--max-minutes", "2", "--max-steps", "7"]).max_steps == 7
     assert chosen.hidden_dim == kind.recipe("rnnsearch", "dates")["hidden_dim"] == 128
 
 

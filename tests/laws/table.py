@@ -223,10 +223,16 @@ def sensible(score: str, normalizer: str, mask: str = "none", bias: str = "none"
     return "weights" not in READS[read].traits or positive or "nonnegative" in NORMALIZERS[normalizer].traits
 
 
-def pairwise(*factors: Sequence[str], seed: int = 0) -> list[tuple[str, ...]]:
-    """Few combinations in which every sensible pair of entries of two factors occurs."""
+def each(*factors: Sequence[str], seed: int = 0) -> list[tuple[str, ...]]:
+    """Fewer: combinations in which every entry of a factor occurs with every entry of the last, the backends."""
+    return pairwise(*factors, seed=seed, firsts=(len(factors) - 1,))
+
+
+def pairwise(*factors: Sequence[str], seed: int = 0, firsts: Sequence[int] | None = None) -> list[tuple[str, ...]]:
+    """Few combinations in which every sensible pair of entries of two factors occurs, or only pairs with one of `firsts`."""
     rng, factors = random.Random(seed), tuple(map(tuple, factors))
-    missing = {(i, a, j, b) for i, j in itertools.combinations(range(len(factors)), 2) for a in factors[i] for b in factors[j]}
+    missing = {(i, a, j, b) for i, j in itertools.combinations(range(len(factors)), 2) for a in factors[i] for b in factors[j]
+               if firsts is None or j in firsts}
     chosen = []
     for pair in sorted(missing):
         if pair not in missing:

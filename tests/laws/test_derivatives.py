@@ -3,12 +3,12 @@
 import pytest
 from laws import checks
 from laws.case import Case
-from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, pairwise
+from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, each, pairwise
 
 SMOOTH = [name for name in SCORES if "fixed" not in SCORES[name].traits]
 GRADIENTS = pairwise(SCORES, NORMALIZERS, MASKS, BIASES, GATES, ["soft", "top_k"], BACKENDS, seed=7)
-SECOND = pairwise(SMOOTH, NORMALIZERS, ["none", "tensor"], ["none", "tensor", "relative", "window"], GATES, ["soft"], BACKENDS, seed=8)
-FUNCTIONAL = pairwise(SCORES, NORMALIZERS, MASKS, BIASES, GATES, ["soft", "sample", "top_k"], BACKENDS, seed=9)
+SECOND = each(SMOOTH, NORMALIZERS, ["none", "tensor"], ["none", "tensor", "relative", "window"], GATES, ["soft"], BACKENDS, seed=8)
+FUNCTIONAL = each(SCORES, NORMALIZERS, MASKS, BIASES, GATES, ["soft", "sample", "top_k"], BACKENDS, seed=9)
 
 
 @pytest.mark.parametrize("combination", GRADIENTS, ids="-".join)

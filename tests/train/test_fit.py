@@ -105,9 +105,10 @@ def test_results_that_were_never_written_are_written_without_training(tmp_path):
 
 
 def test_minutes_are_a_budget_too(tmp_path):
-    outcome = train(Line, options(tmp_path / "a", max_minutes=1e-9, max_steps=1000))
-    assert outcome.step == 1 and outcome.results is not None
-    assert not train(Line, options(tmp_path / "a", max_minutes=1e-9, max_steps=1000)).fresh
+    for steps in (1000, None):
+        outcome = train(Line, options(tmp_path / str(steps), max_minutes=1e-9, max_steps=steps))
+        assert outcome.step == 1 and outcome.results is not None
+        assert not train(Line, options(tmp_path / str(steps), max_minutes=1e-9, max_steps=steps)).fresh
 
 
 @pytest.mark.parametrize(
@@ -162,6 +163,20 @@ def test_ctrl_c_keeps_a_checkpoint_of_the_last_step(tmp_path, number, monkeypatc
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     train(Line, options(tmp_path / "a"))
     assert equal(tmp_path / "whole", tmp_path / "a")
+
+
+def test_a_second_ctrl_c_ends_at_once(tmp_path, monkeypatch):
+    original = Line.loss
+
+    def interrupted(self, model, batch):
+        for _ in range(2 if torch.equal(batch, self.batch(13)) else 0):
+            os.kill(os.getpid(), signal.SIGINT)
+        return original(self, model, batch)
+
+    monkeypatch.setattr(Line, "loss", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train(Line, options(tmp_path / "a"))
+    assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000010"]
 
 
 def test_a_loss_that_is_no_number_stops_the_run(tmp_path):

@@ -38,3 +38,9 @@ def test_budgets_devices_and_folders_are_no_part_of_what_a_run_is():
 def test_what_means_nothing_is_refused_by_its_name(name):
     with pytest.raises(ArgumentError, match=f"--{name.replace('_', '-')}: expected a number above 0, got -1"):
         Options(**{name: -1})
+
+
+def test_one_of_the_budgets_is_enough():
+    assert Options(max_steps=None, max_minutes=1).max_steps is None
+    with pytest.raises(ArgumentError, match="--max-steps: expected a number, or --max-minutes, got neither"):
+        Options(max_steps=None)

@@ -1,8 +1,7 @@
 """Which backend serves a call: the one place where that is decided, and where the reasons are kept.
 
 A backend is a module with `unsupported(call) -> str | None`, `peak_bytes(call) -> int` and `run(call) -> (output,
-aux)`.
-A new one is a line in `BACKENDS` and, where `auto` should consider it, a line in `choose`.
+aux)`. A new one is a line in `BACKENDS` and, where `auto` should consider it, a line in `choose`.
 """
 
 from dataclasses import dataclass

@@ -73,10 +73,9 @@ def peek(arguments: Sequence[str], option: str) -> str | None:
     """
     value = None
     for word, following in zip(arguments, [*arguments[1:], None], strict=True):
-        if word == option:
-            value = following
-        elif word.startswith(option + "="):
-            value = word.removeprefix(option + "=")
+        name, equals, behind = word.partition("=")
+        if name.replace("_", "-") == option:
+            value = behind if equals else following
     return value
 
 

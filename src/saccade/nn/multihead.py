@@ -20,8 +20,7 @@ class MultiheadAttention(nn.Module):
     """Multi-head attention, head_h = attend(W_h^Q query, W_h^K key, W_h^V value), output = W^O [head_1; ...; head_H].
 
     Vaswani et al. 2017, section 3.2.2. Batch comes first. Loads the state of `torch.nn.MultiheadAttention` (of equal
-    key and
-    value dimensions, or with kdim and vdim) and computes the same.
+    key and value dimensions, or with kdim and vdim) and computes the same.
 
     Args:
         embed_dim: features of query and output, a multiple of num_heads.

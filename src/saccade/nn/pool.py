@@ -23,8 +23,7 @@ class AttentionPool(nn.Module):
         value_dim: features of value; None is key_dim.
         num_queries: how many learned queries, each giving one output.
         hidden_dim: features that keys are projected to before they are compared; None is none for the dot-like
-            scores, and
-            key_dim for "additive".
+            scores, and key_dim for "additive".
         score, normalizer, max_length, dropout_p, device, dtype: as for `Attention`.
 
     >>> import torch

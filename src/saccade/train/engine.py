@@ -195,7 +195,7 @@ def advance(
         trainer = pl.Trainer(
             accelerator="gpu" if device.type == "cuda" else "cpu",
             devices=[device.index or 0] if device.type == "cuda" else 1,
-            max_steps=options.max_steps - books.step,
+            max_steps=-1 if options.max_steps is None else options.max_steps - books.step,
             max_epochs=-1,
             gradient_clip_val=options.clip,
             deterministic=True,
@@ -208,5 +208,8 @@ def advance(
         )
         model.train()
         loader = DataLoader(_Steps(task, books.step), batch_size=None)
-        trainer.fit(module, loader)
+        try:
+            trainer.fit(module, loader)
+        except SystemExit as stop:  # what Lightning makes of a second Ctrl-C
+            raise KeyboardInterrupt from stop
     return not keeper.stopped or books.spent(options)

@@ -36,8 +36,8 @@ class Options:
     seed: int = 1
     """Everything random follows from it: initial weights, batches, dropout."""
 
-    max_steps: int = field(default=10_000, metadata=_BUDGET)
-    """Stop after so many steps, counted from the run's beginning."""
+    max_steps: int | None = field(default=10_000, metadata=_BUDGET)
+    """Stop after so many steps, counted from the run's beginning; no limit if --max-minutes alone is given."""
 
     max_minutes: float | None = field(default=None, metadata=_BUDGET)
     """Stop after so many minutes of training, counted from the run's beginning."""
@@ -65,13 +65,12 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
-        positive = ("max_steps", "checkpoint_steps", "validation_steps", "learning_rate", "warmup_steps", "clip")
-        for name in positive:
-            if not getattr(self, name) > 0:
-                raise ArgumentError(f"{flag(name)}: expected a number above 0, got {getattr(self, name)}")
-        for name in ("max_minutes", "threads"):
+        positive = ("checkpoint_steps", "validation_steps", "learning_rate", "warmup_steps", "clip")
+        for name in (*positive, "max_steps", "max_minutes", "threads"):
             if (value := getattr(self, name)) is not None and not value > 0:
                 raise ArgumentError(f"{flag(name)}: expected a number above 0, got {value}")
+        if self.max_steps is None and self.max_minutes is None:
+            raise ArgumentError("--max-steps: expected a number, or --max-minutes, got neither")
 
 
 def flag(name: str) -> str:

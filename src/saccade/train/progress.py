@@ -13,14 +13,14 @@ class Bar:
     """A progress bar on a terminal; elsewhere only its notes are written, one line each.
 
     Args:
-        steps: how many steps the run shall have in all.
+        steps: how many steps the run shall have in all, None if something else ends it.
         done: how many it has.
     """
 
-    def __init__(self, steps: int, done: int) -> None:
+    def __init__(self, steps: int | None, done: int) -> None:
         console = Console(stderr=True, soft_wrap=True, highlight=False)
-        counter, rest = TextColumn("step {task.completed:.0f} of {task.total:.0f}"), TextColumn("{task.description}")
-        columns = (counter, BarColumn(24), rest, TimeElapsedColumn())
+        counter = TextColumn("step {task.completed:.0f}" + (" of {task.total:.0f}" if steps else ""))
+        columns = (counter, BarColumn(24), TextColumn("{task.description}"), TimeElapsedColumn())
         self._progress = Progress(*columns, console=console, disable=not console.is_terminal, auto_refresh=False)
         self._task = self._progress.add_task("", total=steps, completed=done)
         self._seen = 0.0

@@ -34,7 +34,7 @@ class Books:
     def spent(self, options: Options) -> bool:
         """Whether the budget is used up."""
         late = options.max_minutes is not None and self.seconds >= 60 * options.max_minutes
-        return late or self.step >= options.max_steps
+        return late or (options.max_steps is not None and self.step >= options.max_steps)
 
 
 def measure(task: Task, model: nn.Module, split: str, seed: int, limit: int | None = None) -> Evaluation:

@@ -2,8 +2,7 @@
 
 Built-in definitions run as one `torch.autograd.Function` whose tensors are the leaves of the call's tree; under a
 compiler its forward and backward are opaque operators, so that another length is not another graph. The second
-derivative
-recomputes through the reference. Any other callable runs as one checkpoint a block.
+derivative recomputes through the reference. Any other callable runs as one checkpoint a block.
 """
 
 import math

@@ -3,10 +3,9 @@
     Σ_d v_d tanh(q_d + k_d)  =  Σ_d v_d  −  2 Σ_d v_d r_d,    r_d = 1 / (1 + e^{2 q_d} e^{2 k_d})
 
 One multiply-add and one reciprocal a term in place of a tanh; the exponentials are computed once, not once a pair. In
-the
-backward tanh' = 4 r (1 − r). Outside the exponential's range the tanh of q + k is taken itself; where both are small,
-so that
-1 − 2r would cancel, tanh(q + k) = (tanh q + tanh k) / (1 + tanh q · tanh k) is as cheap and keeps every digit.
+the backward tanh' = 4 r (1 − r). Outside the exponential's range the tanh of q + k is taken itself; where both are
+small, so that 1 − 2r would cancel, tanh(q + k) = (tanh q + tanh k) / (1 + tanh q · tanh k) is as cheap and keeps
+every digit.
 """
 
 import math

@@ -101,8 +101,7 @@ class ChunkedBackward(torch.autograd.Function):
 
 def batched_first(info: Any, in_dims: tuple[Any, ...], tensors: Sequence[Tensor]) -> list[Tensor]:
     """Aligned tensors with the vmapped dimension in front of their batch dimensions; a shared one is expanded, so
-    that its
-    gradient stays one a sample.
+    that its gradient stays one a sample.
     """
     return [
         tensor.movedim(dim, 0) if dim is not None else tensor.expand(info.batch_size, *tensor.shape)
