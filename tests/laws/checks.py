@@ -195,6 +195,14 @@ def law_accuracy(case: Case, times: float) -> None:
     assert error <= times * eager + allowance * truth.norm(), f"error {error:.2e}, the plain formula's {eager:.2e}"
 
 
+def law_accumulation(case: Case) -> None:
+    """A mean of thousands of equal values is that value: sums are kept in float32 at least."""
+    case = replace(case, sizes=case.sizes._replace(q=3, k=4099))
+    inputs = case.inputs()
+    ones = {**inputs, "query": torch.zeros_like(inputs["query"]), "value": torch.ones_like(inputs["value"])}
+    assert_close(case.run(ones), torch.ones(*case.sizes.batch, 3, case.sizes.e, dtype=case.dtype), rtol=0, atol=torch.finfo(case.dtype).eps)
+
+
 # ---------------------------------------------------------------- law 4
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade import AuxOutput, AuxRequest, masks, normalizers, reads, scores
+from saccade import AuxOutput, AuxRequest, biases, masks, normalizers, reads, scores
 from saccade.backends import reference
 from saccade.call import Call
 
@@ -51,10 +51,10 @@ def lets_hidden_values_through(call: Call) -> Result:
 
 
 @wrong
-def reads_forbidden_biases(call: Call) -> Result:
-    """Adds the bias before it looks at the mask, and multiplies the gate after: gradients of NaN entries are NaN."""
+def multiplies_forbidden_gates(call: Call) -> Result:
+    """Multiplies all of the gate into the weights: 0 · NaN again."""
     weights, allowed, lse = weighed(replace(call, gate=None))
-    gate = 1.0 if call.gate is None else call.gate.factor(call.grid(), weights.dtype)
+    gate = call.gate.tensor if isinstance(call.gate, biases.Weights) else 1.0
     return reference.read(call, weights * gate, allowed, lse)
 
 
@@ -108,12 +108,16 @@ def draws_its_own_uniforms(call: Call) -> Result:
 
 @wrong
 def accumulates_in_half(call: Call) -> Result:
-    """Adds 97 values in the inputs' own type, one after another."""
+    """Adds in the inputs' own type, one value after another."""
     weights = weighed(call)[0].to(call.value.dtype)
-    output = torch.zeros(*call.batch, weights.shape[-2], call.value.shape[-1], dtype=call.value.dtype)
-    for j in range(weights.shape[-1]):
-        output = output + weights[..., j : j + 1] * call.value[..., j : j + 1, :]
-    return output, AuxOutput()
+    return (weights[..., None] * call.value[..., None, :, :]).cumsum(-2)[..., -1, :], AuxOutput()
+
+
+@wrong
+def rounds_the_scores(call: Call) -> Result:
+    """Scores and weights in six bits."""
+    weights, allowed, lse = weighed(call)
+    return reference.read(call, (weights * 64).round() / 64, allowed, lse)
 
 
 @wrong
@@ -126,16 +130,16 @@ def is_causal_by_one_too_many(call: Call) -> Result:
 
 
 @wrong
-def subtracts_the_largest_of_the_batch(call: Call) -> Result:
-    """A sink's share that depends on who else is in the batch."""
+def scales_by_the_batch(call: Call) -> Result:
+    """What a sequence gives depends on who else is in the batch."""
     weights, allowed, lse = weighed(call)
-    return reference.read(call, weights * (1 + 1e-9 * weights.detach().mean()), allowed, lse)
+    return reference.read(call, weights * (1 + 1e-9 * weights.detach().amax()), allowed, lse)
 
 
 @wrong
 def is_never_the_same_twice(call: Call) -> Result:
     output, aux = reference.run(call)
-    return output * (1 + 1e-13 * torch.rand(())), aux
+    return output * (1 + 1e-13 * torch.rand((), dtype=output.dtype)), aux
 
 
 @wrong
@@ -203,6 +207,24 @@ def normalizes_after_the_gate(call: Call) -> Result:
 
 @wrong
 def mixes_the_batch_up(call: Call) -> Result:
-    """The vmapped dimension lands behind the batch."""
+    """A rule for vmap that returns the samples in another order."""
     output, aux = reference.run(call)
-    return (output.flip(0) if output.ndim > 4 else output), aux
+    return _Mixed.apply(output), aux
+
+
+class _Mixed(torch.autograd.Function):
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:
+        return x.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        """Nothing is needed."""
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        return grad
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any], x: Tensor) -> tuple[Tensor, int]:
+        return _Mixed.apply(x.movedim(in_dims[0], 0).flip(0)), 0

@@ -182,7 +182,9 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path, monkeypatch):
 def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
     with pytest.raises(SaccadeError, match=r"the loss is (nan|inf) at step 10; lower --learning-rate"):
         train(Line, options(tmp_path / "a", scale=float("inf")))
-    assert not list_checkpoints(tmp_path / "a/checkpoints")
+    with pytest.raises(SaccadeError, match="at step 7"):
+        train(Line, options(tmp_path / "b", scale=float("inf"), max_steps=7))
+    assert not list_checkpoints(tmp_path / "a/checkpoints") + list_checkpoints(tmp_path / "b/checkpoints")
 
 
 def test_a_disk_that_is_full_is_an_error_of_the_system_and_keeps_what_is_there(tmp_path, monkeypatch):

@@ -146,14 +146,15 @@ def attention(call: Call) -> Tensor:
     scale = scale / float(call.normalizer.temperature)
     is_causal = causal(call)
     bias, empty = (None, None) if is_causal else laid_out_bias(call, query.dtype)
-    missing, alike = 4 - query.ndim, query.shape[:-2] == key.shape[:-2] == value.shape[:-2]
-    if bias is not None and bias.ndim < 4:
-        bias = bias[(None,) * (4 - bias.ndim)]
-    if missing == 0 and alike:
-        output = kernel(call, query, key, value, bias, is_causal, scale)
-    elif missing > 0 and alike:
-        front = (None,) * missing
-        output = kernel(call, query[front], key[front], value[front], bias, is_causal, scale)[(0,) * missing]
+    missing = 4 - query.ndim
+    if missing >= 0 and query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
+        four = (query, key, value)
+        if missing:
+            four = (query[(None,) * missing], key[(None,) * missing], value[(None,) * missing])
+        if bias is not None and bias.ndim < 4:
+            bias = bias[(None,) * (4 - bias.ndim)]
+        output = kernel(call, *four, bias, is_causal, scale)
+        output = output[(0,) * missing] if missing else output
     else:
         output = kernel(call, *four_dimensional(batch, query, key, value, bias, is_causal), is_causal, scale)
         output = output.reshape(*batch, query.shape[-2], value.shape[-1])

@@ -72,7 +72,7 @@ def peek(arguments: Sequence[str], option: str) -> str | None:
     ('a', '3')
     """
     value = None
-    for word, following in zip(arguments, [*arguments[1:], None], strict=True):
+    for word, following in zip(arguments, [*arguments[1:], None], strict=False):
         name, equals, behind = word.partition("=")
         if name.replace("_", "-") == option:
             value = behind if equals else following

@@ -42,7 +42,7 @@ def options(kind: type[Task], arguments: list[str]) -> Options:
     recipe = kind.recipe(model, data)
     defaults: dict[str, Any] = {field.name: recipe[field.name] for field in fields(flat) if field.name in recipe}
     if peek(arguments, "--max-minutes") and not peek(arguments, "--max-steps"):
-        defaults["max_steps"] = None
+        defaults |= {"max_steps": None, "max_minutes": 1.0}  # the minutes are those that follow on the command line
     program = f"saccade train {kind.name}"
     description = f"Train {kind.name}. Models: {', '.join(kind.models)}. Built-in data: {', '.join(kind.builtin)}."
     return parse(flat, arguments, program, description, flat(model=model, data=data, **defaults))

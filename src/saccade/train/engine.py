@@ -107,14 +107,14 @@ class _Keeper(pl.Callback):
         books.step += 1
         books.tokens += self.module.tokens
         validate, save_now = (books.step % every == 0 for every in (options.validation_steps, options.checkpoint_steps))
-        look = validate or save_now or books.step % _LOOK_EVERY == 0
-        if look:
+        write = validate or save_now or books.step % _LOOK_EVERY == 0
+        if write or self.stopped or books.spent(options):  # before every checkpoint: none shall hold what is no number
             self._look(outputs["loss"])
         self._tick(training=True)
         speed = books.tokens / books.training_seconds
         self.bar.update(books.step, f"loss {self.loss:.4f}  {self.measured}  {speed:,.0f} tokens/s")
         metrics = self._validate() if validate else {}
-        if look:
+        if write:
             rate, seconds = learning_rate(books.step - 1, options), round(books.seconds, 3)
             self.run.log(step=books.step, loss=self.loss, learning_rate=rate, seconds=seconds, **metrics)
         if save_now:

@@ -97,6 +97,7 @@ def _train(task: Task, run: Run, options: Options, device: torch.device) -> Outc
         say(f"{'going on' if books.step else 'training'} in {run.folder} at step {books.step}")
         if not advance(task, model, run, options, device, books, checkpoint.optimizer if checkpoint else {}):
             return Outcome(run, books.step, None, fresh=True)
+        model.to(device)  # Lightning takes it back to the CPU
     run.save_weights({name: tensor.cpu() for name, tensor in model.state_dict().items()}, books.step)
     test, validation = (measure(task, model, split, options.seed) for split in ("test", "validation"))
     results = summarize(run, options, books, model, test, validation)
