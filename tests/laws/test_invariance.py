@@ -62,7 +62,7 @@ def test_accuracy(score, backend, dtype):
     checks.law_accuracy(Case(score, normalizer, backend=backend, dtype=dtype, sizes=Sizes(q=61, k=97)), HALF[dtype])
 
 
-@pytest.mark.parametrize("dtype", HALF, ids=str)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize("backend", [*BACKENDS, "sdpa"])
 def test_half_types_accumulate_in_float32(backend, dtype):
     checks.law_accumulation(Case(backend=backend, dtype=dtype))

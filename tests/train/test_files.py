@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from saccade.train.files import read_json, write, write_json
@@ -20,3 +22,13 @@ def test_what_cannot_be_written_leaves_what_was_there(tmp_path):
 def test_a_folder_that_is_not_there_is_an_error_of_the_system(tmp_path):
     with pytest.raises(FileNotFoundError):
         write(tmp_path / "nowhere" / "a", b"")
+
+
+def test_a_full_disk_is_named_by_the_file_and_half_a_file_is_removed(tmp_path, monkeypatch):
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left on device: '.*a.*'"):
+        write(tmp_path / "a", b"content")
+    assert list(tmp_path.iterdir()) == []

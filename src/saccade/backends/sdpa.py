@@ -143,9 +143,10 @@ def attention(call: Call) -> Tensor:
     assert dot is not None
     query, key, scale = dot
     value, batch = call.value, call.batch
-    scale = scale / float(call.normalizer.temperature)
+    temperature = float(call.normalizer.temperature)
+    scale = scale / temperature
     is_causal = causal(call)
-    bias, empty = (None, None) if is_causal else laid_out_bias(call, query.dtype)
+    bias, empty = (None, None) if is_causal else laid_out_bias(call, temperature)
     missing = 4 - query.ndim
     if missing >= 0 and query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
         four = (query, key, value)
@@ -161,8 +162,8 @@ def attention(call: Call) -> Tensor:
     return output if empty is None else output.masked_fill(empty, 0.0)
 
 
-def laid_out_bias(call: Call, dtype: torch.dtype) -> tuple[Tensor | None, Tensor | None]:
-    """Mask and bias as torch takes them, boolean or floating, and which rows nothing is allowed in `(..., Lq, 1)`.
+def laid_out_bias(call: Call, temperature: float) -> tuple[Tensor | None, Tensor | None]:
+    """Mask and bias / T as torch takes them, boolean or floating, and which rows nothing is allowed in `(..., Lq, 1)`.
 
     Not looked up on a CPU: its kernels give zeros there, forward and backward, which the tests hold them to.
     """
@@ -173,9 +174,11 @@ def laid_out_bias(call: Call, dtype: torch.dtype) -> tuple[Tensor | None, Tensor
     empty = None if call.query.device.type == "cpu" else ~allowed.any(-1, keepdim=True)
     if call.bias is None:
         return allowed, empty
-    values = call.bias.values(grid, wide(call.query).dtype)
+    values = call.bias.values(grid, wide(call.query).dtype) / temperature
     shape = torch.broadcast_shapes(values.shape, allowed.shape)
-    return values.expand(shape).masked_fill(~allowed, -torch.inf).to(dtype), empty
+    values = values.expand(shape).masked_fill(~allowed, -torch.inf)
+    # a CPU's kernels take a float32 bias beside half types, and lose less by it
+    return (values if empty is None else values.to(call.query.dtype)), empty
 
 
 def four_dimensional(

@@ -27,11 +27,20 @@ def write(path: Path, content: bytes) -> None:
 
 
 def flushed(path: Path, content: bytes) -> None:
-    """Write a file and wait until it is on the disk."""
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    """Write a file and wait until it is on the disk; if that fails, what was written of it is removed.
+
+    Raises:
+        OSError: naming the file, which the system does not where it is the disk that is full.
+    """
+    try:
+        with path.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        error.filename = error.filename or str(path)
+        raise
 
 
 def write_json(path: Path, content: Any) -> None:
