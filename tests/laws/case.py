@@ -122,7 +122,7 @@ class Case:
         weights = weights if gate is None else weights * gate
         acting, index = self.member("read").truth(weights, allowed, **self.of("read", inputs))
         temperature = {"temperature": 0.5, "temperature_tensor": inputs.get("normalizer.temperature")}.get(self.normalizer, 1.0)
-        chosen = None if index is None or not n.k else weights.gather(-1, index.clamp(min=0)[..., None])[..., 0] / weights.sum(-1)
+        chosen = None if index is None or not n.k else oracle.ratio(weights.gather(-1, index.clamp(min=0)[..., None])[..., 0], weights.sum(-1))
         found = AuxOutput(
             weights=weights,
             lse=oracle.log_partition(scores, allowed, temperature),

@@ -177,7 +177,7 @@ MASKS = {
                         query_ids=integers(0, "*", "q", high=2), key_ids=integers(0, "*", "k", high=2)),
     "prefix": Member(masks.Prefix, lambda n, length: torch.arange(n[1])[None] < length[..., None, None], "positional", length=integers(0, "*")),
     "prefix_or_causal": Member(lambda: masks.Prefix(2) | masks.Causal("start"), lambda n: (torch.arange(n[1]) < 2) | causal(n, 0), "positional"),
-    "composed": Member(lambda allowed: allowed & ~masks.Window(0, 0, "end"), lambda n, allowed: allowed & ~(causal(n, oracle.end(n)) & ~causal(n, oracle.end(n) - 1)),
+    "composed": Member(lambda allowed: allowed & masks.Not(masks.Window(0, 0, "end")), lambda n, allowed: allowed & ~(causal(n, oracle.end(n)) & ~causal(n, oracle.end(n) - 1)),
                        "positional", allowed=coins("q", "k")),
 }  # fmt: skip
 

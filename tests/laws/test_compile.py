@@ -15,6 +15,7 @@ COMPILED = {
     "sdpa": Case("cosine", mask="lengths", backend="auto"),
     "gaussian, top k": Case("gaussian_tensor", "sink", mask="composed", bias="window", read="top_k", backend="chunked"),
     "callable": Case("callable", "callable", mask="window", backend="auto"),
+    "sdpa, causal": Case("scaled_dot", mask="causal_end", backend="auto"),
     "kernel": Case("triangular", "sum", mask="documents", gate="product", backend="reference"),
 }
 LENGTHS = ((5, 7), (11, 13), (64, 30))
