@@ -22,7 +22,7 @@ from torch import Tensor
 
 from saccade import AuxRequest, attend, biases, errors, masks, normalizers, reads, remember, scores
 from saccade.normalizers import Normalizer
-from saccade.structure import Definition
+from saccade.structure import Definition, Grid
 
 DTYPES = (torch.float64, torch.float64, torch.float32, torch.float32, torch.bfloat16, torch.float16)
 BACKENDS = ("auto", "auto", "chunked", "chunked", "reference", "sdpa", "memory")
@@ -269,12 +269,16 @@ def differs(ours: Tensor, truth: Tensor, plain: Tensor, draw: Draw) -> str | Non
 
 
 def magnitude(draw: Draw) -> float:
-    """The largest score: what any order of additions rounds in proportion to (Σ|v| for additive scores, law 3)."""
-    kind = draw.options["score"]
+    """The largest score with its bias: what any order of additions rounds in proportion to (Σ|v| if additive, law 3)."""
+    kind, added = draw.options["score"], 0.0
+    if "bias" in draw.options:
+        grid = Grid(draw.query.shape[-2], draw.key.shape[-2], 0, draw.query.shape[-2], draw.query.device)
+        values = biases.as_bias(draw.options["bias"]).values(grid, torch.float64)
+        added = values.masked_fill(values == -torch.inf, 0.0).abs().max().item() if values.numel() else 0.0
     if isinstance(kind, scores.Additive):
-        return 4 * kind.v.abs().sum().item()
+        return added + 4 * kind.v.abs().sum().item()
     found = kind(draw.query, draw.key)
-    return found.abs().max().item() if found.numel() else 0.0
+    return added + (found.abs().max().item() if found.numel() else 0.0)
 
 
 def described(draw: Draw) -> str:
