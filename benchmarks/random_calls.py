@@ -103,7 +103,7 @@ def options(draw: Draw, batch: tuple[int, ...], q_len: int, k_len: int, dim: int
         found["gate"] = draw.uniform(*narrowed(rng, batch), rng.choice((1, q_len)), k_len)
     if rng.random() < 0.25:
         uniform = draw.uniform(*batch, q_len).clamp(max=0.99)
-        signed = isinstance(found["normalizer"], normalizers.Identity)  # a sum of signed weights may vanish: no bound holds
+        signed = isinstance(found["normalizer"], normalizers.Identity)  # their sum may vanish: no bound holds
         hard = (reads.Argmax(), reads.Sample(uniform=uniform), reads.TopK(3))
         found["read"] = rng.choice(hard[:1] if signed else hard)
     wanted = [
@@ -269,7 +269,7 @@ def differs(ours: Tensor, truth: Tensor, plain: Tensor, draw: Draw) -> str | Non
 
 
 def magnitude(draw: Draw) -> float:
-    """The largest score with its bias: what any order of additions rounds in proportion to (Σ|v| if additive, law 3)."""
+    """The largest score with its bias: what every sum rounds in proportion to (Σ|v| if additive, law 3)."""
     kind, added = draw.options["score"], 0.0
     if "bias" in draw.options:
         grid = Grid(draw.query.shape[-2], draw.key.shape[-2], 0, draw.query.shape[-2], draw.query.device)
