@@ -16,7 +16,7 @@ from saccade.auxiliary import AuxOutput, AuxRequest
 from saccade.backends import reference
 from saccade.backends.chunked.blocks import BLOCK, forward, result_names
 from saccade.backends.chunked.callables import checkpointed
-from saccade.backends.chunked.function import Chunked
+from saccade.backends.chunked.function import Chunked, forward_op
 from saccade.call import Call, opaque
 from saccade.numerics import tracing, transforming
 from saccade.structure import encode
@@ -59,15 +59,13 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
 def apply(call: Call) -> Sequence[Tensor]:
     """The results, as differentiable outputs of one Function (or straight, where nothing asks for a gradient)."""
     leaves = [leaf.tensor for leaf in call.leaves()]
-    if tracing():
-        numbers: list[float] = []
-        skeleton = encode(call, numbers)
-        results: Sequence[Tensor] = Chunked.apply(skeleton, *leaves, torch.tensor(numbers, dtype=torch.float64))
-    elif transforming() or (torch.is_grad_enabled() and any(leaf.requires_grad for leaf in leaves)):
-        results = Chunked.apply(call, *leaves)
-    else:
-        results = forward(call)
-    return results
+    moving = transforming() or (torch.is_grad_enabled() and any(leaf.requires_grad for leaf in leaves))
+    if not tracing():
+        return Chunked.apply(call, *leaves) if moving else forward(call)  # type: ignore[no-any-return]
+    numbers: list[float] = []
+    skeleton = encode(call, numbers)
+    tensors = [*leaves, torch.tensor(numbers, dtype=torch.float64)]
+    return Chunked.apply(skeleton, *tensors) if moving else forward_op(tensors, skeleton)  # type: ignore[no-any-return]
 
 
 def unpacked(call: Call, results: Sequence[Tensor]) -> tuple[Tensor, AuxOutput]:

@@ -37,7 +37,7 @@ class Chunked(torch.autograd.Function):
     @staticmethod
     def forward(skeleton: "Call | str", *leaves: Tensor) -> tuple[Tensor, ...]:
         if isinstance(skeleton, str):
-            return tuple(_forward_op(list(leaves), skeleton))
+            return tuple(forward_op(list(leaves), skeleton))
         return tuple(forward(restored(skeleton, leaves)))
 
     @staticmethod
@@ -53,7 +53,7 @@ class Chunked(torch.autograd.Function):
         upstream = [grad for grad, floating in zip(grads, ctx.floating, strict=True) if floating]
         wanted = list(ctx.needs_input_grad[1:])
         if isinstance(ctx.skeleton, str):
-            found = iter(_backward_op(upstream, list(leaves), ctx.skeleton, wanted))
+            found = iter(backward_op(upstream, list(leaves), ctx.skeleton, wanted))
         else:
             found = iter(ChunkedBackward.apply(ctx.skeleton, tuple(wanted), len(upstream), *upstream, *leaves))
         return (None, *(next(found) if want else None for want in wanted))
@@ -130,11 +130,12 @@ def reference_gradients(
 
 
 @torch.library.custom_op("saccade::chunked_forward", mutates_args=())
-def _forward_op(leaves: list[Tensor], skeleton: str) -> list[Tensor]:
+def forward_op(leaves: list[Tensor], skeleton: str) -> list[Tensor]:
+    """`forward`, as an opaque operator."""
     return forward(restored(skeleton, leaves))
 
 
-@_forward_op.register_fake
+@forward_op.register_fake
 def _(leaves: list[Tensor], skeleton: str) -> list[Tensor]:
     return empty_results(outlined(skeleton, leaves))
 
@@ -148,11 +149,12 @@ def _autograd_inside_operators() -> Any:
 
 
 @torch.library.custom_op("saccade::chunked_backward", mutates_args=())
-def _backward_op(grads: list[Tensor], leaves: list[Tensor], skeleton: str, wanted: list[bool]) -> list[Tensor]:
+def backward_op(grads: list[Tensor], leaves: list[Tensor], skeleton: str, wanted: list[bool]) -> list[Tensor]:
+    """`backward`, as an opaque operator."""
     with _autograd_inside_operators():
         return backward(restored(skeleton, leaves), grads, wanted)
 
 
-@_backward_op.register_fake
+@backward_op.register_fake
 def _(grads: list[Tensor], leaves: list[Tensor], skeleton: str, wanted: list[bool]) -> list[Tensor]:
     return [torch.empty_like(leaf) for leaf, want in zip(leaves, wanted, strict=True) if want]
