@@ -109,7 +109,7 @@ def attend(
     >>> attend(query, key, value, score=scores.Cosine(beta=4.0), normalizer=normalizers.Sparsemax()).shape
     torch.Size([2, 5, 3])
     """
-    if isinstance(query, Tensor) and torch.is_autocast_enabled(query.device.type):
+    if autocasting(query):
         query, key, value, score = autocast(query, key, value, score)
     call = checked_call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux)
     output, found = run(call, backend)
@@ -147,7 +147,7 @@ def explain(
     >>> explain(x, x, x).backend
     'sdpa'
     """
-    if isinstance(query, Tensor) and torch.is_autocast_enabled(query.device.type):
+    if autocasting(query):
         query, key, value, score = autocast(query, key, value, score)
     return plan(checked_call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux), backend)
 
@@ -157,12 +157,17 @@ def run(call: Call, backend: str = "auto") -> tuple[Tensor, AuxOutput]:
     chosen = choose(call, backend)
     if call.dropout_p > 0 or not call.soft():
         call = call.with_randomness()
-    if call.built_in and torch.is_autocast_enabled(call.query.device.type):
+    if call.built_in and autocasting(call.query):
         with torch.autocast(call.query.device.type, enabled=False):
             result: tuple[Tensor, AuxOutput] = chosen.run(call)
     else:
         result = chosen.run(call)
     return result
+
+
+def autocasting(tensor: Any) -> bool:
+    """Whether autocast is on where the tensor is."""
+    return isinstance(tensor, Tensor) and not tensor.is_meta and torch.is_autocast_enabled(tensor.device.type)
 
 
 def autocast(query: Tensor, *others: Any) -> tuple[Any, ...]:

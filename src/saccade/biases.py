@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from saccade.checks import Align, broadcasts, check_align, ensure, fits, on_device, per_position, positive_number
+from saccade.checks import Align, broadcasts, check_align, ensure, fits, number, on_device, per_position
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.masks import shift
 from saccade.numerics import like
@@ -129,7 +129,9 @@ class Total(Bias):
     second: Bias
 
     def values(self, grid: Grid, dtype: torch.dtype) -> Tensor:
-        return self.first.values(grid, dtype) + self.second.values(grid, dtype)
+        first, second = self.first.values(grid, dtype), self.second.values(grid, dtype)
+        forbidden = (first.detach() == -torch.inf) | (second.detach() == -torch.inf)  # whatever the other holds there
+        return (first + second).masked_fill(forbidden, -torch.inf)
 
     def check(self, extent: Extent, name: str) -> None:
         self.first.check(extent, name)
@@ -278,7 +280,7 @@ class GaussianWindow(Bias):
     width: float | Tensor
 
     def __post_init__(self) -> None:
-        positive_number("width", self.width)
+        number("width", self.width, above=0, tensor=True)
 
     def values(self, grid: Grid, dtype: torch.dtype) -> Tensor:
         center = self.center.to(dtype)[..., None]
@@ -288,6 +290,7 @@ class GaussianWindow(Bias):
     def check(self, extent: Extent, name: str) -> None:
         per_position("center of biases.GaussianWindow", self.center, extent.q_len, "Lq", extent)
         if isinstance(self.width, Tensor):
+            floating(self.width, "width of biases.GaussianWindow")
             if self.width.ndim:
                 per_position("width of biases.GaussianWindow", self.width, extent.q_len, "Lq", extent)
             ensure(
@@ -323,8 +326,10 @@ def rotate(x: Tensor, positions: Tensor, *, base: float = 10000.0, layout: str =
     """
     if layout not in ("half", "interleaved"):
         raise ArgumentError(f"layout: expected 'half' or 'interleaved', got {layout!r}")
-    if not base > 0:
-        raise ArgumentError(f"base: expected a positive number, got {base}")
+    number("base", base, above=0)
+    floating(x, "x")
+    if not isinstance(positions, Tensor) or positions.is_complex() or positions.dtype == torch.bool:
+        raise ArgumentTypeError(f"positions: expected a tensor of numbers (..., L), got {type(positions).__name__}")
     if x.ndim < 2 or x.shape[-1] % 2:
         raise ShapeError(f"x: expected (..., L, D) with an even D, got shape {tuple(x.shape)}")
     if positions.ndim < 1 or positions.shape[-1] not in (1, x.shape[-2]):

@@ -17,7 +17,7 @@ def ensure(condition: Tensor, message: str, *, values: bool) -> None:
 
     `values=False` (compile, vmap, export) checks nothing.
     """
-    if not values:
+    if not values or condition.is_meta:
         return
     if condition.is_cuda:
         torch._assert_async(condition.all(), message)
@@ -40,6 +40,7 @@ def parameter(name: str, score: Any, tensor: Tensor, sizes: tuple[int | None, ..
         raise ArgumentError(
             f"{where}: expected dtype {extent.dtype}, that of query, got dtype {tensor.dtype}; convert one of them"
         )
+    on_device(where, tensor, extent)
     broadcasts(where, tensor.shape[: tensor.ndim - len(sizes)], extent.batch)
 
 
@@ -62,13 +63,42 @@ def per_query(name: str, value: float | Tensor, extent: Extent) -> None:
             f"{name}: expected a number or a tensor (..., Lq, 1) with Lq = {extent.q_len}, got shape "
             f"{tuple(value.shape)}"
         )
+    on_device(name, value, extent)
     broadcasts(name, shape[:-2], extent.batch)
 
 
-def positive_number(name: str, value: float | Tensor) -> None:
-    """Raises `ArgumentError` for a plain number that is not above 0; tensors are looked at when the call is checked."""
-    if not isinstance(value, Tensor) and not value > 0:
-        raise ArgumentError(f"{name}: expected a positive number, got {value}")
+def number(
+    name: str,
+    value: Any,
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    tensor: bool = False,
+    none: bool = False,
+) -> None:
+    """Raises unless a real number (or a tensor, or None, where they will do) that is at least `least` or above `above`.
+
+    Tensors are looked at when the call is checked.
+    """
+    if (none and value is None) or (tensor and isinstance(value, Tensor)):
+        return
+    bound = "" if least is None else f" of at least {least:g}"
+    wanted = f"a number{bound if above is None else f' above {above:g}'}{' or a tensor' * tensor}{' or None' * none}"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ArgumentTypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
+    if value != value or (least is not None and value < least) or (above is not None and not value > above):
+        raise ArgumentError(f"{name}: expected {wanted}, got {value}")
+
+
+def whole(name: str, value: Any, *, least: int, tensor: bool = False, none: bool = False) -> None:
+    """Raises unless an int of at least `least` (or a tensor, or None, where they will do)."""
+    if (none and value is None) or (tensor and isinstance(value, Tensor)):
+        return
+    wanted = f"an int of at least {least}{' or a tensor' * tensor}{' or None' * none}"
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ArgumentTypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
+    if value < least:
+        raise ArgumentError(f"{name}: expected {wanted}, got {value}")
 
 
 def positive(name: str, value: float | Tensor, extent: Extent) -> None:
@@ -118,10 +148,15 @@ def check_align(owner: str, align: Align, extent: Extent) -> None:
         )
 
 
+def whole_dtype(name: str, tensor: Tensor) -> None:
+    """Raises unless the tensor holds integers."""
+    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
+        raise ArgumentTypeError(f"{name}: expected an integer tensor, got dtype {tensor.dtype}")
+
+
 def integers(name: str, tensor: Tensor, extent: Extent) -> None:
     """Raises unless an integer tensor of batch dimensions: none, or exactly as many as the query has."""
-    if tensor.is_floating_point() or tensor.dtype == torch.bool:
-        raise ArgumentTypeError(f"{name}: expected an integer tensor, got dtype {tensor.dtype}")
+    whole_dtype(name, tensor)
     batch_only(name, tensor.shape, extent)
     on_device(name, tensor, extent)
 
@@ -129,10 +164,10 @@ def integers(name: str, tensor: Tensor, extent: Extent) -> None:
 def batch_only(name: str, shape: tuple[int, ...], extent: Extent) -> None:
     """Raises unless `shape` is () or has exactly the query's batch dimensions (each the query's size or 1)."""
     if len(shape) not in (0, len(extent.batch)):
-        ones = "[..." + ", None" * (len(extent.batch) - len(shape)) + "]"
+        ones = "[:" * (len(shape) > 0) + ", None" * (len(extent.batch) - len(shape)) + "]"
         hint = (
-            f"; write lengths{ones} if it is the first dimension that is meant"
-            if len(shape) < len(extent.batch)
+            f"; write it as tensor{ones} if its first dimension is the batch"
+            if 0 < len(shape) < len(extent.batch)
             else ""
         )
         raise ShapeError(

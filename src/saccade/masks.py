@@ -14,8 +14,19 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from saccade.checks import Align, batch_only, check_align, ensure, fits, integers, per_position
-from saccade.errors import ArgumentError, ArgumentTypeError
+from saccade.checks import (
+    Align,
+    batch_only,
+    check_align,
+    ensure,
+    fits,
+    integers,
+    number,
+    per_position,
+    whole,
+    whole_dtype,
+)
+from saccade.errors import ArgumentTypeError
 from saccade.structure import Axes, Definition, Extent, Grid, registered
 
 _OPERATORS = {
@@ -33,10 +44,15 @@ class Mask(Definition):
 
     def dense(self, grid: Grid) -> Tensor:
         """The mask for one block of queries, boolean, broadcastable to `(..., rows, Lk)`."""
-        raise TypeError(f"{type(self).__name__} defines no mask: use one of saccade.masks")
+        raise ArgumentTypeError("mask: expected one of saccade.masks, got the base class Mask")
 
     def check(self, extent: Extent) -> None:
         """Raises a `SaccadeError` where the mask does not fit the call."""
+
+    @property
+    def keys_alone(self) -> bool:
+        """Whether the mask is the same for every query, so that a memory can keep it."""
+        return False
 
     def __and__(self, other: "Mask | Tensor") -> "Mask":
         return Both(self, as_mask(other))
@@ -93,6 +109,10 @@ class Dense(Mask):
     def check(self, extent: Extent) -> None:
         fits("mask", self.allowed, extent)
 
+    @property
+    def keys_alone(self) -> bool:
+        return self.allowed.ndim < 2 or self.allowed.shape[-2] == 1
+
 
 @registered
 @dataclass(frozen=True)
@@ -108,6 +128,10 @@ class Both(Mask):
     def check(self, extent: Extent) -> None:
         self.first.check(extent)
         self.second.check(extent)
+
+    @property
+    def keys_alone(self) -> bool:
+        return self.first.keys_alone and self.second.keys_alone
 
 
 @registered
@@ -125,6 +149,10 @@ class Either(Mask):
         self.first.check(extent)
         self.second.check(extent)
 
+    @property
+    def keys_alone(self) -> bool:
+        return self.first.keys_alone and self.second.keys_alone
+
 
 @registered
 @dataclass(frozen=True)
@@ -138,6 +166,10 @@ class Not(Mask):
 
     def check(self, extent: Extent) -> None:
         self.other.check(extent)
+
+    @property
+    def keys_alone(self) -> bool:
+        return self.other.keys_alone
 
 
 def shift(align: Align, grid: Grid) -> int | Tensor:
@@ -208,9 +240,8 @@ class Window(Positioned):
     align: Align = None
 
     def __post_init__(self) -> None:
-        for name, side in (("left", self.left), ("right", self.right)):
-            if side is not None and side < 0:
-                raise ArgumentError(f"{name}: expected None (unbounded) or an int of at least 0, got {side}")
+        whole("left", self.left, least=0, none=True)
+        whole("right", self.right, least=0, none=True)
 
     def dense(self, grid: Grid) -> Tensor:
         relative = self.relative(grid)
@@ -240,14 +271,15 @@ class Around(Mask):
     radius: float
 
     def __post_init__(self) -> None:
-        if not self.radius >= 0:
-            raise ArgumentError(f"radius: expected a number of at least 0, got {self.radius}")
+        number("radius", self.radius, least=0)
 
     def dense(self, grid: Grid) -> Tensor:
         return (grid.keys() - self.center[..., None]).abs() <= self.radius
 
     def check(self, extent: Extent) -> None:
         per_position("center of masks.Around", self.center, extent.q_len, "Lq", extent)
+        if self.center.dtype == torch.bool or self.center.is_complex():
+            raise ArgumentTypeError(f"center of masks.Around: expected numbers, got dtype {self.center.dtype}")
 
 
 @registered
@@ -277,6 +309,10 @@ class Lengths(Mask):
 
     def dense(self, grid: Grid) -> Tensor:
         return grid.keys() < self.key_lengths[..., None, None]
+
+    @property
+    def keys_alone(self) -> bool:
+        return True
 
     def check(self, extent: Extent) -> None:
         name = "key_lengths of masks.Lengths"
@@ -315,6 +351,7 @@ class Documents(Mask):
             ("key_ids of masks.Documents", self.key_ids, extent.k_len, "Lk"),
         ):
             per_position(name, ids, length, symbol, extent)
+            whole_dtype(name, ids)
             batch_only(name, tuple(ids.shape[:-1]), extent)
 
 
@@ -335,13 +372,17 @@ class Prefix(Mask):
     length: int | Tensor
 
     def __post_init__(self) -> None:
-        if not isinstance(self.length, Tensor) and self.length < 0:
-            raise ArgumentError(f"length of masks.Prefix: expected an int of at least 0, got {self.length}")
+        whole("length of masks.Prefix", self.length, least=0, tensor=True)
 
     def dense(self, grid: Grid) -> Tensor:
         length = self.length[..., None, None] if isinstance(self.length, Tensor) else self.length
         return grid.keys() < length
 
+    @property
+    def keys_alone(self) -> bool:
+        return True
+
     def check(self, extent: Extent) -> None:
         if isinstance(self.length, Tensor):
             integers("length of masks.Prefix", self.length, extent)
+            ensure(self.length >= 0, "length of masks.Prefix: expected values of at least 0", values=extent.values)

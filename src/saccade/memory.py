@@ -8,14 +8,15 @@ import torch
 from torch import Tensor
 
 from saccade import normalizers, reads, scores
-from saccade.attention import run
+from saccade.attention import autocast, autocasting, run
 from saccade.auxiliary import AuxOutput, AuxRequest
 from saccade.biases import Factor
+from saccade.checks import ensure, whole
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.masks import Dense, Mask, as_mask
+from saccade.masks import Mask, as_mask
 from saccade.numerics import tracing, transforming
 from saccade.structure import Extent, Grid, aligned
-from saccade.validate import batch_of, checked_call, tensors
+from saccade.validate import batch_of, checked_call, kinds, tensors
 
 _SCORE, _NORMALIZER, _READ = scores.ScaledDot(), normalizers.Softmax(), reads.Soft()
 
@@ -26,6 +27,11 @@ class _Buffer:
 
     parts: list[Tensor]
     used: int
+
+    def takes(self, length: int, total: int, count: int) -> bool:
+        """Whether nobody has written behind `length`, `total` keys fit, and this mode may write here at all."""
+        ours = self.parts[0].is_inference() == torch.is_inference_mode_enabled()
+        return ours and self.used == length and len(self.parts) == count and self.parts[0].shape[-2] >= total
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,10 @@ class Memory:
         """
         both = self.mask if mask is None or self.mask is None else as_mask(mask) & self.mask
         both = mask if self.mask is None else both
-        call = checked_call(query, self.key, self.value, self.score, both, bias, gate, normalizer, read, dropout_p, aux)
+        key, value, score = self.key, self.value, self.score
+        if autocasting(query):
+            query, key, value, score = autocast(query, key, value, score)
+        call = checked_call(query, key, value, score, both, bias, gate, normalizer, read, dropout_p, aux)
         output, found = run(replace(call, cache=self.cache), backend)
         return output if aux is None else (output, found)
 
@@ -155,9 +164,12 @@ class Memory:
                 return tensor
             return tensor.index_select(0, batch_index)
 
-        score = self.score.map(chosen) if isinstance(self.score, scores.Score) else self.score
-        optional = {name: None if (t := getattr(self, name)) is None else chosen(t) for name in ("cache", "mask")}
-        return replace(self, score=score, key=chosen(self.key), value=chosen(self.value), _buffer=None, **optional)
+        inside = (batch_index >= 0) & (batch_index < size)
+        outside = f"batch_index: expected indices from 0 to {size - 1}, got some outside"
+        ensure(inside, outside, values=not (tracing() or transforming()))
+        score, prepare = (s.map(chosen) if isinstance(s, scores.Score) else s for s in (self.score, self.prepare))
+        cache, mask = (None if part is None else chosen(part) for part in (self.cache, self.mask))
+        return Memory(score, chosen(self.key), chosen(self.value), cache, mask, prepare)
 
     def truncate(self, n: int) -> "Memory":
         """The first n keys: what a decoder takes back.
@@ -165,7 +177,8 @@ class Memory:
         Raises:
             ArgumentError: n is negative or more than there are.
         """
-        if not 0 <= n <= len(self):
+        whole("n", n, least=0)
+        if n > len(self):
             raise ArgumentError(f"n: expected an int from 0 to {len(self)}, the keys there are, got {n}")
         cache = None if self.cache is None else self.cache[..., :n, :]
         mask = None if self.mask is None else self.mask[..., :n]
@@ -181,10 +194,10 @@ def _extended(olds: list[Tensor], news: list[Tensor], buffer: _Buffer | None) ->
     if torch.is_grad_enabled() or tracing() or transforming():
         return [torch.cat(pair, -2) for pair in zip(olds, news, strict=True)], None
     length, total = olds[0].shape[-2], olds[0].shape[-2] + news[0].shape[-2]
-    if buffer is None or buffer.used != length or len(buffer.parts) != len(olds) or buffer.parts[0].shape[-2] < total:
+    if buffer is None or not buffer.takes(length, total, len(olds)):
         buffer = _Buffer([_room(old, 2 * total) for old in olds], length)
     for part, new in zip(buffer.parts, news, strict=True):
-        part[..., length:total, :] = new
+        part.data[..., length:total, :] = new  # .data: rows that nobody has read do not outdate what others saved
     buffer.used = total
     return [part[..., :total, :] for part in buffer.parts], buffer
 
@@ -226,10 +239,8 @@ def remember(
     >>> grown.read(torch.randn(2, 1, 8)).shape, len(memory), len(grown)
     (torch.Size([2, 1, 3]), 4, 5)
     """
-    if capacity is not None and (isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 0):
-        raise ArgumentError(f"capacity: expected None or an int of at least 0, got {capacity!r}")
-    if not callable(score) or isinstance(score, type):
-        raise ArgumentTypeError(f"score: expected one of saccade.scores or a callable, got {score!r}")
+    whole("capacity", capacity, least=0, none=True)
+    kinds(score, _NORMALIZER, _READ, AuxRequest())
     memory = _remembered(key, value, score, mask)
     if capacity is None or capacity <= len(memory) or torch.is_grad_enabled() or tracing() or transforming():
         return memory
@@ -238,25 +249,25 @@ def remember(
 
 
 def _remembered(key: Tensor, value: Tensor, score: Any, mask: Any) -> Memory:
+    if autocasting(key):
+        key, value, score = autocast(key, value, score)
     tensors(key, key, value)
-    batch = batch_of(key, key, value)
+    batch, (k_len, k_dim) = batch_of(key, key, value), key.shape[-2:]
+    look = not (tracing() or transforming())
+    q_dim = score.query_dim(k_dim) if isinstance(score, scores.Score) else k_dim
+    extent = Extent(batch, 1, k_len, q_dim, k_dim, key.dtype, key.device, look)
+    if isinstance(score, scores.Score):
+        score.check(extent)
     dense = None
     if mask is not None:
         mask = as_mask(mask)
-        extent = Extent(
-            batch,
-            1,
-            key.shape[-2],
-            key.shape[-1],
-            key.shape[-1],
-            key.dtype,
-            key.device,
-            not (tracing() or transforming()),
-        )
+        if not mask.keys_alone:
+            raise ArgumentError(
+                "mask: expected one of these keys alone (masks.Lengths, boolean (..., 1, Lk)); give others to read"
+            )
         mask.check(extent)
-        dense = mask.dense(Grid(1, key.shape[-2], 0, 1, key.device))
-        dense = aligned(dense, ("q", "k"), len(batch)).expand(*dense.shape[:-2], 1, key.shape[-2])
-        Dense(dense).check(extent)
+        dense = aligned(mask.dense(Grid(1, k_len, 0, 1, key.device)), ("q", "k"), len(batch))
+        dense = dense.expand(*dense.shape[:-1], k_len)
     prepared, ready, cache = score.prepare(key) if isinstance(score, scores.Score) else (score, key, None)
     return Memory(prepared, ready, value, cache, dense, prepare=score)
 
@@ -283,16 +294,21 @@ def merge(outputs: Sequence[Tensor], lses: Sequence[Tensor]) -> Tensor:
     >>> merge([torch.tensor([[1.0]]), torch.tensor([[3.0]])], [torch.tensor([0.0]), torch.tensor([0.0])]).item()
     2.0
     """
-    if not len(outputs) or len(outputs) != len(lses):
+    outputs, lses = list(outputs or ()), list(lses or ())
+    if not outputs or len(outputs) != len(lses):
         raise ArgumentError(
             f"lses: expected one an output and at least one, got {len(outputs)} outputs and {len(lses)} lses"
         )
     for output, lse in zip(outputs, lses, strict=True):
+        if not isinstance(output, Tensor) or not isinstance(lse, Tensor):
+            raise ArgumentTypeError("outputs: expected tensors, and tensors as lses, got something else")
         if lse.shape != output.shape[:-1]:
             raise ShapeError(
                 f"lses: expected shape {tuple(output.shape[:-1])}, that of its output, got {tuple(lse.shape)}"
             )
-    stacked = torch.stack(list(lses))
+        if output.shape != outputs[0].shape:
+            raise ShapeError(f"outputs: expected all of shape {tuple(outputs[0].shape)}, got {tuple(output.shape)}")
+    stacked = torch.stack(lses)
     share = normalizers.Softmax()(stacked.movedim(0, -1), (stacked > -torch.inf).movedim(0, -1)).movedim(-1, 0)[
         ..., None
     ]

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from saccade.checks import ensure, per_query, positive, positive_number
-from saccade.errors import ArgumentError
+from saccade.checks import ensure, number, per_query, positive
+from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.numerics import divide, like
 from saccade.structure import Axes, Definition, Extent, registered
 
@@ -25,7 +25,7 @@ class Normalizer(Definition):
 
     def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         """The definition: weights of the shape of `scores`."""
-        raise TypeError(f"{type(self).__name__} defines no weights: use one of saccade.normalizers, or any callable")
+        raise ArgumentTypeError("normalizer: expected one of saccade.normalizers or a callable, got the base class")
 
     def check(self, extent: Extent) -> None:
         """Raises a `SaccadeError` where the normalizer's tensors do not fit the call."""
@@ -71,7 +71,8 @@ class Softmax(Normalizer):
     sink: float | Tensor | None = None
 
     def __post_init__(self) -> None:
-        positive_number("temperature", self.temperature)
+        number("temperature", self.temperature, above=0, tensor=True)
+        number("sink", self.sink, tensor=True, none=True)
 
     def scaled(self, scores: Tensor) -> Tensor:
         """scores / T."""
@@ -252,10 +253,9 @@ class Entmax(Normalizer):
     alpha: float | Tensor = 1.5
 
     def __post_init__(self) -> None:
-        if not isinstance(self.alpha, Tensor) and not 1 <= self.alpha < float("inf"):
-            raise ArgumentError(
-                f"alpha: expected a finite number of at least 1 (1 is softmax, 2 is sparsemax), got {self.alpha}"
-            )
+        number("alpha", self.alpha, least=1, tensor=True)
+        if not isinstance(self.alpha, Tensor) and self.alpha == float("inf"):
+            raise ArgumentError("alpha: expected a finite number (1 is softmax, 2 is sparsemax), got inf")
 
     def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         alpha = torch.as_tensor(self.alpha, dtype=scores.dtype, device=scores.device)
@@ -289,6 +289,9 @@ class Sigmoid(Normalizer):
     axes: ClassVar[dict[str, Axes]] = {"bias": ("q", "1")}
     bias: float | Tensor = 0.0
 
+    def __post_init__(self) -> None:
+        number("bias of normalizers.Sigmoid", self.bias, tensor=True)
+
     def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         scores = filled(scores, mask, 0.0)
         return filled(torch.sigmoid(scores + like(self.bias, scores)), mask, 0.0)
@@ -316,8 +319,7 @@ class Sum(Normalizer):
     eps: float = 0.0
 
     def __post_init__(self) -> None:
-        if not self.eps >= 0:
-            raise ArgumentError(f"eps: expected a number of at least 0, got {self.eps}")
+        number("eps", self.eps, least=0)
 
     def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         scores = filled(scores, mask, 0.0)

@@ -12,7 +12,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from saccade.checks import parameter, per_query, positive, positive_number
+from saccade.checks import number, parameter, per_query, positive
 from saccade.errors import ArgumentError, ShapeError
 from saccade.numerics import like, root, squared_distance, unit, wide
 from saccade.structure import Axes, Definition, Extent, registered
@@ -32,6 +32,10 @@ class Score(Definition):
     def check(self, extent: Extent) -> None:
         """Raises a `SaccadeError` where the score's tensors do not fit the call."""
         same_dim(self, extent)
+
+    def query_dim(self, k_dim: int) -> int:
+        """How many features a query has where keys have `k_dim`."""
+        return k_dim
 
     def as_dot(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float] | None:
         """`(query', key', scale)` with scores = scale · query' · key', or None where the score is no dot product."""
@@ -98,18 +102,18 @@ class ScaledDot(Score):
     softcap: float | None = None
 
     def __post_init__(self) -> None:
-        if self.softcap is not None and not self.softcap > 0:
-            raise ArgumentError(f"softcap: expected a positive number or None, got {self.softcap}")
+        number("scale", self.scale, none=True)
+        number("softcap", self.softcap, above=0, none=True)
 
     def _factor(self, query: Tensor) -> float:
-        return query.shape[-1] ** -0.5 if self.scale is None else self.scale
+        return max(query.shape[-1], 1) ** -0.5 if self.scale is None else self.scale
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
-        scores = (query * self._factor(query)) @ key.mT if query.shape[-1] else query @ key.mT
+        scores = (query * self._factor(query)) @ key.mT
         return scores if self.softcap is None else self.softcap * torch.tanh(scores / self.softcap)
 
     def as_dot(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float] | None:
-        return None if self.softcap is not None or not query.shape[-1] else (query, key, self._factor(query))
+        return None if self.softcap is not None else (query, key, self._factor(query))
 
 
 @registered
@@ -128,6 +132,9 @@ class Cosine(Score):
 
     axes: ClassVar[dict[str, Axes]] = {"beta": ("q", "1")}
     beta: float | Tensor = 1.0
+
+    def __post_init__(self) -> None:
+        number("beta", self.beta, tensor=True)
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         return (unit(query) * like(self.beta, query)) @ unit(key).mT
@@ -170,6 +177,9 @@ class General(Score):
 
     axes: ClassVar[dict[str, Axes]] = {"weight": ("a", "b")}
     weight: Tensor
+
+    def query_dim(self, k_dim: int) -> int:
+        return self.weight.shape[-2] if isinstance(self.weight, Tensor) and self.weight.ndim > 1 else k_dim
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         return (query @ self.weight.to(query.dtype)) @ key.mT
@@ -241,6 +251,9 @@ class Location(Score):
     axes: ClassVar[dict[str, Axes]] = {"weight": ("m", "d")}
     weight: Tensor
 
+    def query_dim(self, k_dim: int) -> int:
+        return self.weight.shape[-1] if isinstance(self.weight, Tensor) and self.weight.ndim else k_dim
+
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         return query @ self.weight[..., : key.shape[-2], :].mT.to(query.dtype)
 
@@ -275,7 +288,7 @@ class Gaussian(Score):
     bandwidth: float | Tensor
 
     def __post_init__(self) -> None:
-        positive_number("bandwidth", self.bandwidth)
+        number("bandwidth", self.bandwidth, above=0, tensor=True)
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         if key.shape[-2]:
@@ -320,9 +333,9 @@ class Kernel(Score):
     bandwidth: float | Tensor
 
     def __post_init__(self) -> None:
-        if self.name not in KERNELS:
+        if not isinstance(self.name, str) or self.name not in KERNELS:
             raise ArgumentError(f"name: expected one of {', '.join(map(repr, KERNELS))}, got {self.name!r}")
-        positive_number("bandwidth", self.bandwidth)
+        number("bandwidth", self.bandwidth, above=0, tensor=True)
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         return KERNELS[self.name](squared_distance(query, key) / square(like(self.bandwidth, query)))

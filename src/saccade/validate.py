@@ -8,13 +8,14 @@ from torch import Tensor
 from saccade.auxiliary import AuxRequest
 from saccade.biases import as_bias, as_gate
 from saccade.call import Call
+from saccade.checks import number
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.masks import as_mask
 from saccade.normalizers import Normalizer, Softmax
 from saccade.numerics import tracing, transforming
 from saccade.reads import Read, Sample
 from saccade.scores import Score
-from saccade.structure import Extent
+from saccade.structure import Definition, Extent
 
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 NOTHING = AuxRequest()
@@ -26,6 +27,10 @@ def tensors(query: Any, key: Any, value: Any) -> None:
     for name, tensor in named:
         if not isinstance(tensor, Tensor):
             raise ArgumentTypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
+        if tensor.layout != torch.strided or tensor.is_nested:
+            raise ArgumentTypeError(
+                f"{name}: expected a dense tensor, got layout {tensor.layout}; pad it and give masks.Lengths"
+            )
         if tensor.ndim < 2:
             raise ShapeError(
                 f"{name}: expected at least 2 dimensions (..., length, features), got shape {tuple(tensor.shape)}"
@@ -84,8 +89,7 @@ def checked_call(
     """
     tensors(query, key, value)
     batch = batch_of(query, key, value)
-    if not 0 <= dropout_p <= 1:
-        raise ArgumentError(f"dropout_p: expected a probability from 0 to 1, got {dropout_p}")
+    probability(dropout_p)
     mask = None if mask is None else as_mask(mask)
     bias = None if bias is None else as_bias(bias)
     gate = None if gate is None else as_gate(gate)
@@ -116,6 +120,13 @@ def checked_call(
     return Call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, None, request)
 
 
+def probability(dropout_p: Any) -> None:
+    """Raises unless a number from 0 to 1."""
+    number("dropout_p", dropout_p, least=0)
+    if dropout_p > 1:
+        raise ArgumentError(f"dropout_p: expected a probability from 0 to 1, got {dropout_p}")
+
+
 def kinds(score: Any, normalizer: Any, read: Any, aux: Any) -> None:
     """Raises unless score and normalizer are callable instances, read one of saccade.reads and aux an `AuxRequest`."""
     for name, thing, module in (("score", score, "scores"), ("normalizer", normalizer, "normalizers")):
@@ -123,7 +134,8 @@ def kinds(score: Any, normalizer: Any, read: Any, aux: Any) -> None:
             raise ArgumentTypeError(
                 f"{name}: expected an instance, got the class {thing.__name__}; write {thing.__name__}(...)"
             )
-        if not callable(thing):
+        other = isinstance(thing, Definition) and not isinstance(thing, Score if name == "score" else Normalizer)
+        if other or not callable(thing):
             raise ArgumentTypeError(
                 f"{name}: expected one of saccade.{module} or a callable, got {type(thing).__name__}"
             )

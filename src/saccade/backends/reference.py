@@ -60,7 +60,7 @@ def weigh(call: Call, grid: Grid) -> tuple[Tensor, Tensor | None, Tensor | None]
     allowed = allowed.expand(shape) if allowed is not None else None
     weights = call.normalizer(scores, allowed)
     if not isinstance(call.normalizer, Normalizer):
-        weights = checked(weights, shape, "normalizer")
+        weights = checked(weights, shape, "normalizer").to(scores.dtype)
         weights = weights if allowed is None else weights.masked_fill(~allowed, 0.0)
     lse = (
         call.normalizer.log_partition(scores, allowed)
@@ -78,19 +78,22 @@ def compared(call: Call, grid: Grid) -> Tensor:
     if isinstance(call.score, Score):
         return call.score(wide(query), wide(key))
     batch = tuple(torch.broadcast_shapes(query.shape[:-2], key.shape[:-2]))
-    return checked(wide(call.score(query, key)), (*batch, grid.rows, grid.k_len), "score")
+    return checked(call.score(query, key), (*batch, grid.rows, grid.k_len), "score").to(wide(query).dtype)
 
 
 def checked(result: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
     """Raises `ShapeError` unless what a user's callable returned is, or broadcasts to, the shape that was due."""
-    if isinstance(result, Tensor) and result.shape[-2:] == shape[-2:] and result.ndim <= len(shape):
-        return result
-    got = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
-    raise ShapeError(
-        f"{name}: expected the callable to return (..., Lq, Lk) = {shape}, got {got}; it is called with blocks of "
-        "queries, "
-        "so row i may use query row i and all keys, and nothing of its own that has the queries' length"
+    got = f"{tuple(result.shape)} of {result.dtype}" if isinstance(result, Tensor) else type(result).__name__
+    message = (
+        f"{name}: expected the callable to return floats (..., Lq, Lk) = {shape}, got {got}; it is called with blocks of "
+        "queries, so row i may use query row i and all keys, and nothing of its own that has the queries' length"
     )
+    if not isinstance(result, Tensor) or not result.is_floating_point() or result.shape[-2:] != shape[-2:]:
+        raise ShapeError(message)
+    try:
+        return result.expand(shape)
+    except RuntimeError:
+        raise ShapeError(message) from None
 
 
 def biased(scores: Tensor, bias: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor | None]:
@@ -183,10 +186,19 @@ def cleaned(call: Call) -> Call:
     return replace(
         call,
         query=call.query.masked_fill(~shared(queries, call.query)[..., None], 0.0),
-        key=call.key.masked_fill(~shared(keys, call.key)[..., None], 0.0),
+        key=without(call.key, shared(keys, call.key)[..., None], getattr(call.score, "mixes_keys", False)),
         value=call.value.masked_fill(~shared(keys, call.value)[..., None], 0.0),
         cache=None,
     )
+
+
+def without(key: Tensor, kept: Tensor, mixed: bool) -> Tensor:
+    """The keys with 0 where not kept; with the mean of the kept ones where the score takes means over keys."""
+    key = key.masked_fill(~kept, 0.0)
+    if not mixed:
+        return key
+    mean = wide(key).detach().sum(-2, keepdim=True) / kept.sum(-2, keepdim=True).clamp(min=1)
+    return torch.where(kept, key, mean.to(key.dtype))
 
 
 def participants(call: Call, budget: int = 1 << 22) -> tuple[Tensor, Tensor]:

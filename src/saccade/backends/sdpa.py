@@ -113,7 +113,7 @@ def causal(call: Call) -> bool:
         return False
     if tracing():  # sizes are symbols: what the mask says has to do
         return mask.align in (None, "start")
-    return shift(mask.align, call.grid()) == 0
+    return bool(shift(mask.align, call.grid()) == 0)
 
 
 def run(call: Call) -> tuple[Tensor, AuxOutput]:

@@ -10,10 +10,12 @@ from saccade import normalizers, reads, scores
 from saccade.attention import attend
 from saccade.auxiliary import AuxRequest
 from saccade.biases import Factor
-from saccade.errors import ArgumentError
+from saccade.checks import whole
+from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.masks import Mask
 from saccade.memory import Memory, remember
 from saccade.nn.held import Held
+from saccade.validate import kinds, probability
 
 SCORES = ("additive", "cosine", "dot", "gaussian", "general", "location", "scaled_dot")
 
@@ -64,8 +66,14 @@ class Attention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
+        for name, size in (("query_dim", query_dim), ("key_dim", key_dim), ("value_dim", value_dim)):
+            whole(name, size, least=1, none=name != "query_dim")
+        for name, size in (("hidden_dim", hidden_dim), ("output_dim", output_dim), ("max_length", max_length)):
+            whole(name, size, least=1, none=True)
+        parts(score, normalizer, read, dropout_p)
         place: dict[str, Any] = {"device": device, "dtype": dtype}
         key_dim = query_dim if key_dim is None else key_dim
+        self.query_dim, self.key_dim = query_dim, key_dim
         self.value_dim = key_dim if value_dim is None else value_dim
         if hidden_dim is None and score == "additive":
             hidden_dim = query_dim
@@ -124,7 +132,7 @@ class Attention(nn.Module):
                 self.query_projection(query), self.key_projection(key), value, score=self.score.get(), **options
             )
         else:
-            refuse_both(key, value)
+            only_memory(memory, key, value)
             found = memory.read(self.query_projection(query), **options)
         return projected(found, self.output_projection, aux)
 
@@ -147,6 +155,7 @@ class Attention(nn.Module):
         Returns:
             A `Memory` for this module's `forward(query, memory=...)`.
         """
+        features("key", key, self.key_dim)
         value = key if value is None else value
         return remember(self.key_projection(key), value, score=self.score.get(), mask=mask, capacity=capacity)
 
@@ -161,6 +170,7 @@ class Attention(nn.Module):
             value: `(..., n, value_dim)`; None is key.
             mask: which of the new keys may be attended to; None allows all.
         """
+        features("key", key, self.key_dim)
         return memory.append(self.key_projection(key), key if value is None else value, mask)
 
 
@@ -170,12 +180,30 @@ def sources(query: Tensor, key: Tensor | None, value: Tensor | None) -> tuple[Te
     return key, key if value is None else value
 
 
-def refuse_both(key: Tensor | None, value: Tensor | None) -> None:
-    """Raises `ArgumentError` where a memory is given beside a key or value."""
+def only_memory(memory: Any, key: Tensor | None, value: Tensor | None) -> None:
+    """Raises `ArgumentError` unless a `Memory` is given, and neither a key nor a value beside it."""
+    if not isinstance(memory, Memory):
+        raise ArgumentTypeError(f"memory: expected what this module's remember returns, got {type(memory).__name__}")
     if key is not None or value is not None:
         raise ArgumentError(
             "memory: expected either memory= or key and value, got both; append them to the memory first"
         )
+
+
+def features(name: str, tensor: Any, size: int) -> None:
+    """Raises unless a tensor `(..., length, size)`."""
+    if not isinstance(tensor, Tensor):
+        raise ArgumentTypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
+    if tensor.ndim < 2 or tensor.shape[-1] != size:
+        raise ShapeError(f"{name}: expected (..., length, {size}), got shape {tuple(tensor.shape)}")
+
+
+def parts(score: Any, normalizer: Any, read: Any, dropout_p: float) -> None:
+    """Raises unless score (a name or more), normalizer, read and dropout_p are what `attend` takes."""
+    named = scores.Dot() if isinstance(score, str) else score
+    soft, expectation = normalizers.Softmax(), reads.Soft()
+    kinds(named, soft if normalizer is None else normalizer, expectation if read is None else read, AuxRequest())
+    probability(dropout_p)
 
 
 def projected(found: Any, projection: Callable[[Tensor], Tensor], aux: AuxRequest | None) -> Any:

@@ -9,10 +9,11 @@ from saccade import normalizers, scores
 from saccade.attention import attend
 from saccade.auxiliary import AuxRequest
 from saccade.biases import Factor
+from saccade.checks import whole
 from saccade.errors import ArgumentError
 from saccade.masks import Mask
 from saccade.memory import Memory, remember
-from saccade.nn.attention import named_score, projected, refuse_both, sources
+from saccade.nn.attention import features, named_score, only_memory, parts, projected, sources
 from saccade.nn.held import Held
 
 
@@ -69,16 +70,21 @@ class MultiheadAttention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
+        for name, size in (("embed_dim", embed_dim), ("num_heads", num_heads)):
+            whole(name, size, least=1)
+        for name, size in (("num_kv_heads", num_kv_heads), ("kdim", kdim), ("vdim", vdim), ("max_length", max_length)):
+            whole(name, size, least=1, none=True)
+        parts(score, normalizer, None, dropout_p)
         num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-        if num_heads < 1 or embed_dim % num_heads:
+        if embed_dim % num_heads:
             raise ArgumentError(f"num_heads: expected a divisor of embed_dim = {embed_dim}, got {num_heads}")
-        if num_kv_heads < 1 or num_heads % num_kv_heads:
+        if num_heads % num_kv_heads:
             raise ArgumentError(f"num_kv_heads: expected a divisor of num_heads = {num_heads}, got {num_kv_heads}")
         place: dict[str, Any] = {"device": device, "dtype": dtype}
         self.embed_dim, self.num_heads, self.num_kv_heads = embed_dim, num_heads, num_kv_heads
         self.head_dim = embed_dim // num_heads
         self.sizes = (embed_dim, num_kv_heads * self.head_dim, num_kv_heads * self.head_dim)
-        inputs = (embed_dim, embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim)
+        self.inputs = inputs = (embed_dim, embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim)
         self._declare_projections(inputs, bias, place)
         self.out_proj = nn.Linear(embed_dim, embed_dim, bias=bias, **place)
         heads = (num_kv_heads, num_heads // num_kv_heads)
@@ -120,6 +126,7 @@ class MultiheadAttention(nn.Module):
 
         With grouped queries the heads are `(Hkv, G)` for queries and `(Hkv, 1)` for keys and values.
         """
+        features(("query", "key", "value")[which], x, self.inputs[which])
         bias = self.in_proj_bias.split(self.sizes)[which] if self.in_proj_bias is not None else None
         if self.packed:
             weight = self.in_proj_weight.split(self.sizes)[which]
@@ -170,7 +177,7 @@ class MultiheadAttention(nn.Module):
             heads = (self._project(0, query), self._project(1, key), self._project(2, value))
             found = attend(*heads, score=self.score.get(), **options)
         else:
-            refuse_both(key, value)
+            only_memory(memory, key, value)
             found = memory.read(self._project(0, query), **options)
         return projected(found, self._join, aux)
 

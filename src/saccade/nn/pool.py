@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from saccade import normalizers, scores
 from saccade.auxiliary import AuxRequest
 from saccade.biases import Factor
+from saccade.checks import whole
 from saccade.masks import Mask
 from saccade.nn.attention import Attention
 
@@ -48,6 +49,8 @@ class AttentionPool(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
+        whole("num_queries", num_queries, least=1)
+        width = hidden_dim if hidden_dim is not None else key_dim
         self.attention = Attention(
             key_dim,
             key_dim,
@@ -60,8 +63,8 @@ class AttentionPool(nn.Module):
             device=device,
             dtype=dtype,
         )
-        width = hidden_dim if hidden_dim is not None else key_dim
         self.attention.query_projection = nn.Identity()  # the learned queries stand where projected ones would
+        self.attention.query_dim = width
         self.queries = nn.Parameter(torch.randn(num_queries, width, device=device, dtype=dtype) * width**-0.5)
 
     def forward(

@@ -61,7 +61,7 @@ def apply(call: Call) -> Sequence[Tensor]:
     leaves = [leaf.tensor for leaf in call.leaves()]
     moving = transforming() or (torch.is_grad_enabled() and any(leaf.requires_grad for leaf in leaves))
     if not tracing():
-        return Chunked.apply(call, *leaves) if moving else forward(call)  # type: ignore[no-any-return]
+        return Chunked.apply(call, *leaves) if moving else forward(call)
     numbers: list[float] = []
     skeleton = encode(call, numbers)
     tensors = [*leaves, torch.tensor(numbers, dtype=torch.float64)]

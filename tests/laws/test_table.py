@@ -1,0 +1,63 @@
+"""The tables miss nothing that is public, and the laws have them whole."""
+
+import inspect
+
+import pytest
+from laws.case import Case
+from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, TABLES, pairwise, sensible
+
+from saccade import biases, masks, normalizers, reads, scores
+from saccade.backends.choose import BACKENDS as SERVING
+from saccade.structure import Definition
+
+INNER = {"Factor", "Bias", "Score", "Normalizer", "Mask", "Read", "Positioned", "UnitKeyCosine"}
+"""What is no member: the bases, and what remains of a score whose keys are prepared (the memory's laws hold it)."""
+
+
+def members(module):
+    """The concrete definitions that a module defines."""
+    found = inspect.getmembers(module, lambda thing: inspect.isclass(thing) and issubclass(thing, Definition) and thing.__module__ == module.__name__)
+    return {name for name, _ in found} - INNER
+
+
+def classes(kind):
+    """The classes in one table, those inside others included."""
+    seen = set()
+    for name in TABLES[kind]:
+        case = Case(**{kind: name})
+        stack = [case.arguments(case.inputs())[kind]]
+        while stack:
+            thing = stack.pop()
+            seen.add(type(thing).__name__)
+            stack.extend(value for value in vars(thing).values() if isinstance(value, Definition)) if isinstance(thing, Definition) else None
+    return seen
+
+
+@pytest.mark.parametrize(("kind", "module"), [("score", scores), ("normalizer", normalizers), ("read", reads)])
+def test_every_member_is_in_its_table(kind, module):
+    assert members(module) <= classes(kind)
+
+
+def test_every_mask_is_in_its_table():
+    assert members(masks) - {"Dense"} <= classes("mask")  # what a plain tensor becomes
+
+
+def test_every_bias_and_gate_is_in_its_table():
+    assert members(biases) - {"Dense", "Weights"} <= classes("bias") | classes("gate")
+
+
+def test_every_kernel_is_in_its_table():
+    kernels = {SCORES[name].build(**Case(name).of("score", Case(name).inputs())) for name in SCORES if "nonnegative" in SCORES[name].traits}
+    assert {kernel.name for kernel in kernels} == set(scores.KERNELS)
+
+
+def test_every_backend_is_held():
+    assert {"reference", "chunked", "sdpa"} == set(SERVING) and set(BACKENDS) == {"reference", "chunked", "auto"}
+
+
+def test_pairs_are_covered():
+    factors = [list(table) for table in (SCORES, NORMALIZERS, MASKS, BIASES, GATES, READS)]
+    combos = pairwise(*factors)
+    assert {(combo[0], combo[1]) for combo in combos} == {(s, n) for s in SCORES for n in NORMALIZERS if sensible(s, n)}
+    assert {(combo[2], combo[5]) for combo in combos} == {(m, r) for m in MASKS for r in READS}
+    assert len(combos) < 2 * len(SCORES) * len(MASKS)

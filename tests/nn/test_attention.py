@@ -1,0 +1,83 @@
+import pytest
+import torch
+
+from saccade import AuxRequest, attend, masks, nn, normalizers, reads, scores
+from saccade.nn.attention import SCORES
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_every_name_is_attend_over_projections(score):
+    module = nn.Attention(6, 4, 3, hidden_dim=8, score=score, max_length=9)
+    query, key, value = torch.randn(2, 5, 6), torch.randn(2, 7, 4), torch.randn(2, 7, 3)
+    lengths = masks.Lengths(torch.tensor([7, 2]))
+    output, aux = module(query, key, value, mask=lengths, aux=AuxRequest(weights=True))
+    expected = attend(module.query_projection(query), module.key_projection(key), value, score=module.score.get(), mask=lengths)
+    torch.testing.assert_close(output, expected)
+    assert aux.weights.shape == (2, 5, 7) and (aux.weights[1, :, 2:] == 0).all()
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_every_parameter_learns_and_is_saved(score):
+    module = nn.Attention(6, 4, hidden_dim=8, score=score, max_length=9, output_dim=2)
+    query, key = torch.randn(2, 5, 6), torch.randn(2, 7, 4)
+    module(query, key).square().sum().backward()
+    still = {"key_projection.weight", "key_projection.bias"} if score == "location" else {"key_projection.bias"}
+    assert all(parameter.grad is not None and (parameter.grad.abs().sum() > 0 or name in still) for name, parameter in module.named_parameters())
+    other = nn.Attention(6, 4, hidden_dim=8, score=score, max_length=9, output_dim=2)
+    other.load_state_dict(module.state_dict())
+    assert torch.equal(other(query, key), module(query, key))
+
+
+def test_additive_is_bahdanaus():
+    module = nn.Attention(6, 4, hidden_dim=8)
+    state, annotations = torch.randn(2, 1, 6), torch.randn(2, 7, 4)
+    w, u, v = module.query_projection, module.key_projection, module.score.get().v
+    energies = torch.tanh(w(state) + u(annotations)) @ v
+    expected = (energies.softmax(-1)[:, None] @ annotations).squeeze(-2)
+    torch.testing.assert_close(module(state, annotations).squeeze(-2), expected)
+    assert u.bias is None
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_a_memory_reads_as_the_keys_themselves(score):
+    module = nn.Attention(6, 4, 3, hidden_dim=8, score=score, max_length=9).eval()
+    query, key, value = torch.randn(2, 5, 6), torch.randn(2, 7, 4), torch.randn(2, 7, 3)
+    memory = module.append(module.remember(key[:, :4], value[:, :4], capacity=7), key[:, 4:], value[:, 4:])
+    torch.testing.assert_close(module(query, memory=memory), module(query, key, value))
+
+
+def test_a_score_as_object_learns_with_the_module():
+    beta = torch.nn.Parameter(torch.tensor(2.0))
+    module = nn.Attention(6, score=scores.Cosine(beta), normalizer=normalizers.Entmax(torch.nn.Parameter(torch.tensor(1.5))), read=reads.TopK(3))
+    module(torch.randn(2, 5, 6)).square().sum().backward()
+    assert {name for name, _ in module.named_parameters()} == {"score.tensor_0", "normalizer.tensor_0"}
+    assert beta.grad.abs() > 0
+    assert module.double()(torch.randn(2, 5, 6, dtype=torch.float64)).dtype == torch.float64
+
+
+def test_a_module_as_score_is_registered():
+    class Own(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = torch.nn.Linear(6, 6)
+
+        def forward(self, query, key):
+            return self.inner(query) @ key.mT
+
+    module = nn.Attention(6, score=Own())
+    module(torch.randn(2, 5, 6)).square().sum().backward()
+    assert module.score.thing.inner.weight.grad.abs().sum() > 0
+
+
+def test_dropout_only_in_training():
+    module = nn.Attention(6, dropout_p=0.9)
+    x = torch.randn(2, 30, 6)
+    assert not torch.equal(module(x), module(x))
+    assert torch.equal(module.eval()(x), module(x))
+
+
+def test_defaults_are_self_attention():
+    module = nn.Attention(6, score="dot")
+    x, y = torch.randn(2, 5, 6), torch.randn(2, 7, 6)
+    torch.testing.assert_close(module(x), attend(x, x, x, score=scores.Dot()))
+    torch.testing.assert_close(module(x, y), attend(x, y, y, score=scores.Dot()))

@@ -1,0 +1,79 @@
+import math
+
+import pytest
+import torch
+
+from saccade import attend, biases, errors
+from saccade.structure import Grid
+
+
+def values(bias, q=3, k=4):
+    return bias.values(Grid(q, k, 0, q, torch.device("cpu")), torch.float64)
+
+
+def test_alibi_falls_with_the_distance():
+    assert values(biases.Alibi(torch.tensor(0.5), "end")).tolist() == [[-0.5, 0.0, -0.5, -1.0], [-1.0, -0.5, 0.0, -0.5], [-1.5, -1.0, -0.5, 0.0]]
+
+
+def test_relative_positions_are_clipped():
+    table = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
+    assert values(biases.RelativePosition(table, "start")).tolist() == [[2, 3, 3, 3], [1, 2, 3, 3], [1, 1, 2, 3]]
+
+
+def test_relative_positions_of_each_sequence():
+    table = torch.arange(7.0)
+    each = values(biases.RelativePosition(table, torch.tensor([0, 2])))
+    for row, align in enumerate((0, 2)):
+        assert torch.equal(each[row], values(biases.RelativePosition(table, align)))
+
+
+def test_a_gaussian_window_is_the_logarithm_of_a_gaussian():
+    window = biases.GaussianWindow(torch.tensor([0.0, 1.0, 2.5]), 2.0)
+    assert values(window)[2, 0].item() == pytest.approx(-(2.5**2) / 8)
+    assert values(biases.GaussianWindow(torch.zeros(3), torch.tensor([1.0, 2.0, 4.0])))[:, 2].tolist() == [-2.0, -0.5, -0.125]
+
+
+def test_sums_and_tensors_on_either_side():
+    extra, alibi = torch.randn(3, 4, dtype=torch.float64), biases.Alibi(torch.tensor(0.5), "end")
+    for total in (extra + alibi, alibi + extra):
+        assert torch.equal(values(total), extra + values(alibi))
+    assert torch.equal(values(alibi + alibi), 2 * values(alibi))
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_a_bias_as_gate_is_its_exponential(left):
+    q, k = torch.randn(3, 5, dtype=torch.float64), torch.randn(4, 5, dtype=torch.float64)
+    alibi, gate = biases.Alibi(torch.tensor(0.5), "end"), torch.rand(3, 4, dtype=torch.float64)
+    product = gate * alibi if left else alibi * gate
+    torch.testing.assert_close(attend(q, k, k, gate=product), attend(q, k, k, gate=gate * values(alibi).exp()))
+
+
+def test_a_bias_does_not_multiply_into_a_bias():
+    with pytest.raises(errors.ArgumentTypeError, match="gate="):
+        attend(torch.ones(2, 2), torch.ones(2, 2), torch.ones(2, 2), bias=biases.Alibi(torch.tensor(1.0)) * torch.ones(2, 2))
+
+
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+def test_rotary_turns_pairs_by_their_angle(layout):
+    x = torch.tensor([[1.0, 2.0, 3.0, 4.0]], dtype=torch.float64)
+    first, second = ([0, 1], [2, 3]) if layout == "half" else ([0, 2], [1, 3])
+    angle = 3 * torch.tensor([1.0, 100.0**-0.5], dtype=torch.float64)
+    turned = biases.rotate(x, torch.tensor([3]), base=100.0, layout=layout)[0]
+    torch.testing.assert_close(turned[first], x[0, first] * angle.cos() - x[0, second] * angle.sin())
+    torch.testing.assert_close(turned[second], x[0, first] * angle.sin() + x[0, second] * angle.cos())
+
+
+def test_rotary_depends_on_differences_alone_and_keeps_the_dtype():
+    q, k = torch.randn(2, 5, 6, dtype=torch.float64), torch.randn(2, 5, 6, dtype=torch.float64)
+    at = torch.arange(5)
+    near, far = (biases.rotate(q, at + shift) @ biases.rotate(k, at + shift).mT for shift in (0, 1000))
+    torch.testing.assert_close(near, far, rtol=1e-9, atol=1e-9)
+    assert torch.equal(biases.rotate(q, torch.zeros(1)), q)
+    half = biases.rotate(q.half(), at)
+    assert half.dtype == torch.float16 and (half.double() - biases.rotate(q, at)).abs().max() < 0.01
+    assert math.isclose(biases.rotate(q, at).norm().item(), q.norm().item())
+
+
+def test_positions_of_each_sequence():
+    x, at = torch.randn(2, 3, 4), torch.tensor([[0, 1, 2], [5, 6, 7]])
+    assert torch.equal(biases.rotate(x, at)[1], biases.rotate(x[1], at[1]))

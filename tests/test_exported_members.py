@@ -1,0 +1,50 @@
+"""The public surface is what the design lists, documented, and light to import."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import saccade
+
+MEMBERS = {
+    "saccade": {"attend", "explain", "remember", "merge", "AuxRequest", "AuxOutput", "scores", "normalizers", "masks", "biases", "reads", "nn", "errors"},
+    "scores": {"Dot", "ScaledDot", "Cosine", "General", "Additive", "Location", "Gaussian", "Kernel"},
+    "normalizers": {"Softmax", "Sparsemax", "Entmax", "Sigmoid", "Sum", "Identity"},
+    "masks": {"Causal", "Window", "Around", "Lengths", "Documents", "Prefix"},
+    "biases": {"Alibi", "RelativePosition", "GaussianWindow", "rotate"},
+    "reads": {"Soft", "Sample", "Argmax", "TopK"},
+    "nn": {"Attention", "MultiheadAttention", "AttentionPool"},
+    "errors": {"SaccadeError", "ShapeError", "ArgumentError", "UnsupportedBackend"},
+}  # fmt: skip
+AUX = ["weights", "lse", "index", "log_prob", "entropy", "top", "received"]
+
+
+def test_the_package_exports_what_the_design_lists():
+    assert set(saccade.__all__) == MEMBERS["saccade"]
+
+
+@pytest.mark.parametrize("module", [name for name in MEMBERS if name != "saccade"])
+def test_every_member_exists_and_is_documented(module):
+    found = {name: getattr(getattr(saccade, module), name) for name in MEMBERS[module]}
+    assert all(len(inspect.getdoc(member)) > 40 for member in found.values())
+
+
+def test_the_signature_of_attend():
+    parameters = inspect.signature(saccade.attend).parameters
+    options = ["score", "mask", "bias", "gate", "normalizer", "read", "dropout_p", "aux", "backend"]
+    assert list(parameters) == ["query", "key", "value", *options]
+    assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in options)
+    assert inspect.signature(saccade.explain).parameters.keys() == parameters.keys()
+
+
+@pytest.mark.parametrize("cls", [saccade.AuxRequest, saccade.AuxOutput])
+def test_the_statistics(cls):
+    assert list(inspect.signature(cls).parameters) == AUX
+
+
+def test_the_import_is_light():
+    slow = {"lightning", "numba", "triton", "transformers", "matplotlib", "babel", "tokenizers", "tyro", "rich", "torchmetrics", "safetensors", "sacrebleu"}
+    code = f"import sys, saccade; loaded = {slow} & set(sys.modules); assert not loaded, loaded"
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)

@@ -1,0 +1,121 @@
+import pytest
+import torch
+
+from saccade import attend, masks, merge, remember, scores
+from saccade.structure import Grid
+
+
+@pytest.fixture
+def keys():
+    return torch.randn(2, 6, 8), torch.randn(2, 6, 3)
+
+
+def split(keys, start, stop):
+    return tuple(tensor[..., start:stop, :] for tensor in keys)
+
+
+def test_two_appends_to_one_memory_never_see_each_other(keys):
+    with torch.no_grad():
+        start = remember(*split(keys, 0, 3), capacity=8)
+        first, second = start.append(*split(keys, 3, 4)), start.append(*split(keys, 4, 5))
+        third = first.append(*split(keys, 5, 6))
+    query = torch.randn(2, 1, 8)
+    for memory, rows in ((start, [0, 1, 2]), (first, [0, 1, 2, 3]), (second, [0, 1, 2, 4]), (third, [0, 1, 2, 3, 5])):
+        torch.testing.assert_close(memory.read(query), attend(query, keys[0][:, rows], keys[1][:, rows]))
+
+
+def test_what_is_cut_off_and_written_over_stays_in_the_longer_memory(keys):
+    with torch.no_grad():
+        whole = remember(*split(keys, 0, 3), capacity=8).append(*split(keys, 3, 4))
+        other = whole.truncate(3).append(*split(keys, 5, 6))
+    query = torch.randn(2, 1, 8)
+    torch.testing.assert_close(whole.read(query), attend(query, *split(keys, 0, 4)))
+    rows = [0, 1, 2, 5]
+    torch.testing.assert_close(other.read(query), attend(query, keys[0][:, rows], keys[1][:, rows]))
+
+
+def test_a_step_writes_into_the_room_kept_for_it(keys):
+    with torch.no_grad():
+        memory = remember(*split(keys, 0, 2), capacity=6).append(*split(keys, 2, 3))
+        place = memory.key.data_ptr()
+        for step in range(3, 6):
+            memory = memory.append(*split(keys, step, step + 1))
+            assert memory.key.data_ptr() == place
+
+
+def test_room_doubles_beyond_the_capacity(keys):
+    moved, place = 0, 0
+    with torch.no_grad():
+        memory = remember(*split(keys, 0, 1))
+        for _ in range(64):
+            memory = memory.append(*split(keys, 1, 2))
+            moved, place = moved + (memory.key.data_ptr() != place), memory.key.data_ptr()
+    assert len(memory) == 65 and moved <= 8
+
+
+def test_the_caller_may_change_its_tensors_afterwards(keys):
+    key, value = (tensor.clone() for tensor in keys)
+    with torch.no_grad():
+        memory = remember(key, value, score=scores.Dot(), capacity=9).append(key[:, :1], value[:, :1])
+    key.zero_()
+    assert memory.key.abs().sum() > 0
+
+
+@pytest.mark.parametrize("masked", ["old", "new", "both"])
+def test_masks_of_old_and_new_keys_join(keys, masked):
+    lengths, new = torch.tensor([3, 1]), torch.tensor([[[True, False]], [[False, True]]])
+    memory = remember(*split(keys, 0, 4), mask=None if masked == "new" else masks.Lengths(lengths))
+    memory = memory.append(*split(keys, 4, 6), mask=None if masked == "old" else new)
+    old = torch.ones(2, 1, 4, dtype=torch.bool) if masked == "new" else masks.Lengths(lengths).dense(Grid(1, 4, 0, 1, torch.device("cpu")))
+    late = torch.ones(2, 1, 2, dtype=torch.bool) if masked == "old" else new
+    query = torch.randn(2, 5, 8)
+    torch.testing.assert_close(memory.read(query), attend(query, *keys, mask=torch.cat((old, late), -1)))
+
+
+def test_the_callers_mask_acts_together_with_the_memorys(keys):
+    query, own = torch.randn(2, 6, 8), torch.rand(6, 6) > 0.3
+    memory = remember(*keys, mask=masks.Lengths(torch.tensor([6, 2])))
+    for mask in (own, masks.Causal(), masks.Causal() & own):
+        expected = attend(query, *keys, mask=masks.Lengths(torch.tensor([6, 2])) & masks.as_mask(mask))
+        torch.testing.assert_close(memory.read(query, mask=mask), expected)
+
+
+def test_beams_select_entries_and_what_is_per_sequence(keys):
+    v = torch.randn(2, 8)
+    query, order = torch.randn(2, 1, 8), torch.tensor([1, 1, 0])
+    memory = remember(*keys, score=scores.Additive(v))
+    torch.testing.assert_close(memory.select(order).read(query[order]), memory.read(query)[order])
+
+
+def test_keys_shared_by_the_batch_stay_shared():
+    key, value = torch.randn(1, 6, 8), torch.randn(2, 6, 3)
+    query, order = torch.randn(2, 1, 8), torch.tensor([1, 0, 1])
+    memory = remember(key, value).select(order)
+    assert memory.key.shape[0] == 1
+    torch.testing.assert_close(memory.read(query[order]), attend(query, key, value)[order])
+
+
+def test_additive_keys_keep_their_exponentials(keys):
+    memory = remember(*keys, score=scores.Additive(torch.randn(8)))
+    torch.testing.assert_close(memory.cache, torch.exp(2 * keys[0]))
+    assert remember(*keys).cache is None
+
+
+def test_an_empty_memory_reads_zeros(keys):
+    memory = remember(*split(keys, 0, 0))
+    assert len(memory) == 0 and (memory.read(torch.randn(2, 3, 8)) == 0).all()
+    assert len(memory.append(*keys)) == 6
+
+
+def test_parts_that_are_empty_weigh_nothing():
+    outputs = [torch.ones(2, 3), torch.full((2, 3), 7.0)]
+    lses = [torch.zeros(2), torch.tensor([-torch.inf, -torch.inf])]
+    assert torch.equal(merge(outputs, lses), outputs[0])
+    assert (merge(outputs[1:], lses[1:]) == 0).all()
+
+
+def test_merge_has_finite_gradients_where_every_part_is_empty():
+    lse = torch.full((2,), -torch.inf, requires_grad=True)
+    output = torch.zeros(2, 3, requires_grad=True)
+    merge([output, output], [lse, lse]).sum().backward()
+    assert lse.grad.isfinite().all() and output.grad.isfinite().all()

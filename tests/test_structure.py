@@ -1,0 +1,69 @@
+import json
+
+import pytest
+import torch
+
+from saccade import biases, masks, normalizers, scores
+from saccade.structure import Grid, aligned, decode, encodable, encode
+
+
+def grid(q, k, start=0, rows=None):
+    return Grid(q, k, start, q if rows is None else rows, torch.device("cpu"))
+
+
+def tree():
+    """Definitions within definitions, tensors at several depths."""
+    return (masks.Causal("end") & torch.ones(2, 3, dtype=torch.bool)) | ~masks.Lengths(torch.tensor([1, 2]))
+
+
+def test_leaves_are_found_and_put_back_in_order():
+    leaves = tree().leaves()
+    assert [leaf.axes for leaf in leaves] == [("q", "k"), ()]
+    other = tree().with_leaves(iter([torch.zeros(2, 3, dtype=torch.bool), torch.tensor([0, 0])]))
+    assert not other.leaves()[0].tensor.any() and other.leaves()[1].tensor.tolist() == [0, 0]
+
+
+def test_map_leaves_the_original_alone():
+    score = scores.Cosine(torch.ones(3, 1))
+    doubled = score.map(lambda tensor, axes: 2 * tensor)
+    assert (doubled.beta == 2).all() and (score.beta == 1).all() and doubled.leaves()[0].axes == ("q", "1")
+
+
+def test_a_grid_counts_rows_from_its_start():
+    assert grid(7, 4, start=5, rows=2).queries().tolist() == [[5], [6]]
+    assert grid(7, 4).keys().tolist() == [[0, 1, 2, 3]]
+
+
+@pytest.mark.parametrize(("shape", "axes", "rank", "expected"), [((5,), ("d",), 2, (1, 1, 5)), ((2, 5), ("d",), 1, (2, 5)), ((), (), 2, (1, 1)), ((3, 4), ("q", "k"), 0, (3, 4))])
+def test_aligned_puts_batch_dimensions_at_one_place(shape, axes, rank, expected):
+    assert aligned(torch.zeros(shape), axes, rank).shape == expected
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        tree(), scores.ScaledDot(scale=0.5, softcap=3.0), scores.Kernel("boxcar", 2.0), normalizers.Softmax(torch.ones(1), sink=1.0), masks.Window(2, None, align=-1),
+        biases.Alibi(torch.ones(3), torch.tensor(1)) + torch.zeros(2, 2), biases.Alibi(torch.ones(3)) * torch.ones(2, 2), masks.Prefix(3),
+    ],
+    ids=lambda definition: type(definition).__name__,
+)  # fmt: skip
+def test_what_is_encoded_comes_back(definition):
+    numbers: list[float] = []
+    text = encode(definition, numbers)
+    json.loads(text)
+    back = decode(text, numbers).with_leaves(iter([leaf.tensor for leaf in definition.leaves()]))
+    assert repr(back) == repr(definition)
+    assert encodable(definition)
+
+
+def test_numbers_leave_the_text():
+    one, other = [], []
+    assert encode(masks.Window(1, 2, align=3), one) == encode(masks.Window(4, 5, align=6), other)
+    assert one == [1, 2, 3] and other == [4, 5, 6]
+
+
+def test_the_users_own_definitions_are_not_encodable():
+    class Own(scores.Score):
+        __match_args__ = ()
+
+    assert not encodable(Own())
