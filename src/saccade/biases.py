@@ -295,7 +295,7 @@ class GaussianWindow(Bias):
                 per_position("width of biases.GaussianWindow", self.width, extent.q_len, "Lq", extent)
             ensure(
                 self.width.detach() > 0,
-                "width of biases.GaussianWindow: expected positive values",
+                "width of biases.GaussianWindow: expected positive values, got some that are not",
                 values=extent.values,
             )
 
@@ -322,7 +322,7 @@ def rotate(x: Tensor, positions: Tensor, *, base: float = 10000.0, layout: str =
 
     >>> import torch
     >>> rotate(torch.tensor([[1.0, 0.0]]), torch.tensor([torch.pi / 2])).round(decimals=3).tolist()
-    [[0.0, 1.0]]
+    [[-0.0, 1.0]]
     """
     if layout not in ("half", "interleaved"):
         raise ArgumentError(f"layout: expected 'half' or 'interleaved', got {layout!r}")
@@ -332,7 +332,7 @@ def rotate(x: Tensor, positions: Tensor, *, base: float = 10000.0, layout: str =
         raise ArgumentTypeError(f"positions: expected a tensor of numbers (..., L), got {type(positions).__name__}")
     if x.ndim < 2 or x.shape[-1] % 2:
         raise ShapeError(f"x: expected (..., L, D) with an even D, got shape {tuple(x.shape)}")
-    if positions.ndim < 1 or positions.shape[-1] not in (1, x.shape[-2]):
+    if positions.ndim < 1 or not (positions.shape[-1] == 1 or positions.shape[-1] == x.shape[-2]):
         raise ShapeError(f"positions: expected (..., L) with L = {x.shape[-2]}, got shape {tuple(positions.shape)}")
     broadcasts("positions", tuple(positions.shape[:-1]), tuple(x.shape[:-2]))
     pairs = x.shape[-1] // 2

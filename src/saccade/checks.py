@@ -44,9 +44,12 @@ def parameter(name: str, score: Any, tensor: Tensor, sizes: tuple[int | None, ..
     broadcasts(where, tensor.shape[: tensor.ndim - len(sizes)], extent.batch)
 
 
+# Comparisons below are written out (a == 1 or a == b): `in` is False to a compiler where it ought to become a guard.
+
+
 def broadcasts(where: str, batch: tuple[int, ...], to: tuple[int, ...]) -> None:
     """Raises `ShapeError` unless the leading dimensions `batch` broadcast to `to`."""
-    fits = len(batch) <= len(to) and all(a in (1, b) for a, b in zip(reversed(batch), reversed(to), strict=False))
+    fits = len(batch) <= len(to) and all(a == 1 or a == b for a, b in zip(reversed(batch), reversed(to), strict=False))
     if not fits:
         raise ShapeError(f"{where}: expected leading dimensions that broadcast to {tuple(to)}, got {tuple(batch)}")
 
@@ -58,7 +61,7 @@ def per_query(name: str, value: float | Tensor, extent: Extent) -> None:
     if not value.is_floating_point():
         raise ArgumentError(f"{name}: expected a float or a floating tensor, got dtype {value.dtype}")
     shape = (1,) * max(2 - value.ndim, 0) + tuple(value.shape)
-    if shape[-1] != 1 or shape[-2] not in (1, extent.q_len):
+    if shape[-1] != 1 or not (shape[-2] == 1 or shape[-2] == extent.q_len):
         raise ShapeError(
             f"{name}: expected a number or a tensor (..., Lq, 1) with Lq = {extent.q_len}, got shape "
             f"{tuple(value.shape)}"
@@ -112,7 +115,7 @@ def fits(name: str, tensor: Tensor, extent: Extent) -> None:
     """Raises unless `tensor` broadcasts to `(..., Lq, Lk)` on the query's device."""
     target = (*extent.batch, extent.q_len, extent.k_len)
     broadcast = tensor.ndim <= len(target) and all(
-        got in (1, want) for got, want in zip(reversed(tensor.shape), reversed(target), strict=False)
+        got == 1 or got == want for got, want in zip(reversed(tensor.shape), reversed(target), strict=False)
     )
     if not broadcast:
         raise ShapeError(
@@ -181,7 +184,7 @@ def per_position(name: str, tensor: Tensor, length: int, symbol: str, extent: Ex
     """Raises unless `tensor` is `(..., length)` (or 1) with leading dimensions that broadcast."""
     if not isinstance(tensor, Tensor):
         raise ArgumentTypeError(f"{name}: expected a tensor (..., {symbol}), got {type(tensor).__name__}")
-    if tensor.ndim < 1 or tensor.shape[-1] not in (1, length):
+    if tensor.ndim < 1 or not (tensor.shape[-1] == 1 or tensor.shape[-1] == length):
         raise ShapeError(f"{name}: expected (..., {symbol}) with {symbol} = {length}, got shape {tuple(tensor.shape)}")
     broadcasts(name, tuple(tensor.shape[:-1]), extent.batch)
     on_device(name, tensor, extent)

@@ -33,7 +33,7 @@ class Read(Definition):
         """The output `(..., Lq, Dv)`, from weights and mask `(..., Lq, Lk)`, value `(..., Lk, Dv)` and the index of a
         hard read.
         """
-        raise TypeError(f"{type(self).__name__} defines no output: use one of saccade.reads")
+        raise ArgumentTypeError("read: expected one of saccade.reads, got the base class Read")
 
     chooses: ClassVar[bool] = False
     """Whether one key a row is read, so that `aux.index` is defined."""
@@ -100,6 +100,10 @@ class Sample(Read):
     def __post_init__(self) -> None:
         if self.estimator not in ("reinforce", "straight_through"):
             raise ArgumentError(f"estimator: expected 'reinforce' or 'straight_through', got {self.estimator!r}")
+        if not isinstance(self.generator, torch.Generator | None):
+            raise ArgumentTypeError(
+                f"generator: expected a torch.Generator or None, got {type(self.generator).__name__}"
+            )
         if self.generator is not None and self.uniform is not None:
             raise ArgumentError("uniform: expected either uniform= or generator=, got both; leave one out")
 
@@ -107,7 +111,8 @@ class Sample(Read):
         if self.uniform is None:
             return
         if not isinstance(self.uniform, Tensor) or not self.uniform.is_floating_point():
-            raise ArgumentTypeError("uniform of reads.Sample: expected a floating tensor (..., Lq)")
+            got = self.uniform.dtype if isinstance(self.uniform, Tensor) else type(self.uniform).__name__
+            raise ArgumentTypeError(f"uniform of reads.Sample: expected a floating tensor (..., Lq), got {got}")
         per_position("uniform of reads.Sample", self.uniform, extent.q_len, "Lq", extent)
         inside = (self.uniform >= 0) & (self.uniform < 1)
         ensure(inside, "uniform of reads.Sample: expected values in [0, 1), got some outside", values=extent.values)

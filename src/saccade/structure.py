@@ -114,15 +114,19 @@ _REGISTRY: dict[str, type[Definition]] = {}
 D = TypeVar("D", bound=Definition)
 
 
+def _name(cls: type) -> str:
+    return cls.__module__ + ":" + cls.__name__
+
+
 def registered(cls: type[D]) -> type[D]:
     """Class decorator: the definition may stand in an encoded tree (built-in definitions only)."""
-    _REGISTRY[cls.__name__] = cls
+    _REGISTRY[_name(cls)] = cls
     return cls
 
 
 def encodable(tree: Definition) -> bool:
     """Whether the tree consists of built-in definitions alone, so that it can cross into an opaque operator."""
-    if type(tree).__name__ not in _REGISTRY:
+    if _name(type(tree)) not in _REGISTRY:
         return False
     values = [getattr(tree, name) for name in _fields(type(tree))]
     return all(encodable(v) if isinstance(v, Definition) else isinstance(v, _PLAIN) for v in values)
@@ -157,7 +161,7 @@ def encode(tree: Definition, numbers: list[float]) -> str:
             text = text + str(len(numbers)) + "}"
             numbers.append(value)
         parts.append('"' + name + '":' + text)
-    return '{"' + type(tree).__name__ + '":{' + ",".join(parts) + "}}"
+    return '{"' + _name(type(tree)) + '":{' + ",".join(parts) + "}}"
 
 
 _PLACEHOLDER = torch.empty(0)

@@ -85,8 +85,8 @@ def checked(result: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
     """Raises `ShapeError` unless what a user's callable returned is, or broadcasts to, the shape that was due."""
     got = f"{tuple(result.shape)} of {result.dtype}" if isinstance(result, Tensor) else type(result).__name__
     message = (
-        f"{name}: expected the callable to return floats (..., Lq, Lk) = {shape}, got {got}; it is called with blocks of "
-        "queries, so row i may use query row i and all keys, and nothing of its own that has the queries' length"
+        f"{name}: expected the callable to return floats (..., Lq, Lk) = {shape}, got {got}; it is called with blocks "
+        "of queries, so row i may use query row i and all keys, and nothing of its own that has the queries' length"
     )
     if not isinstance(result, Tensor) or not result.is_floating_point() or result.shape[-2:] != shape[-2:]:
         raise ShapeError(message)

@@ -186,7 +186,7 @@ def only_memory(memory: Any, key: Tensor | None, value: Tensor | None) -> None:
         raise ArgumentTypeError(f"memory: expected what this module's remember returns, got {type(memory).__name__}")
     if key is not None or value is not None:
         raise ArgumentError(
-            "memory: expected either memory= or key and value, got both; append them to the memory first"
+            "memory: expected either memory= or key and value, got both; append to the memory first"
         )
 
 

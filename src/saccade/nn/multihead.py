@@ -70,8 +70,8 @@ class MultiheadAttention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        for name, size in (("embed_dim", embed_dim), ("num_heads", num_heads)):
-            whole(name, size, least=1)
+        whole("embed_dim", embed_dim, least=1)
+        whole("num_heads", num_heads, least=1)
         for name, size in (("num_kv_heads", num_kv_heads), ("kdim", kdim), ("vdim", vdim), ("max_length", max_length)):
             whole(name, size, least=1, none=True)
         parts(score, normalizer, None, dropout_p)
