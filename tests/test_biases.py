@@ -12,7 +12,11 @@ def values(bias, q=3, k=4):
 
 
 def test_alibi_falls_with_the_distance():
-    assert values(biases.Alibi(torch.tensor(0.5), "end")).tolist() == [[-0.5, 0.0, -0.5, -1.0], [-1.0, -0.5, 0.0, -0.5], [-1.5, -1.0, -0.5, 0.0]]
+    assert values(biases.Alibi(torch.tensor(0.5), "end")).tolist() == [
+        [-0.5, 0.0, -0.5, -1.0],
+        [-1.0, -0.5, 0.0, -0.5],
+        [-1.5, -1.0, -0.5, 0.0],
+    ]
 
 
 def test_relative_positions_are_clipped():
@@ -30,7 +34,11 @@ def test_relative_positions_of_each_sequence():
 def test_a_gaussian_window_is_the_logarithm_of_a_gaussian():
     window = biases.GaussianWindow(torch.tensor([0.0, 1.0, 2.5]), 2.0)
     assert values(window)[2, 0].item() == pytest.approx(-(2.5**2) / 8)
-    assert values(biases.GaussianWindow(torch.zeros(3), torch.tensor([1.0, 2.0, 4.0])))[:, 2].tolist() == [-2.0, -0.5, -0.125]
+    assert values(biases.GaussianWindow(torch.zeros(3), torch.tensor([1.0, 2.0, 4.0])))[:, 2].tolist() == [
+        -2.0,
+        -0.5,
+        -0.125,
+    ]
 
 
 def test_sums_and_tensors_on_either_side():
@@ -50,7 +58,12 @@ def test_a_bias_as_gate_is_its_exponential(left):
 
 def test_a_bias_does_not_multiply_into_a_bias():
     with pytest.raises(errors.ArgumentTypeError, match="gate="):
-        attend(torch.ones(2, 2), torch.ones(2, 2), torch.ones(2, 2), bias=biases.Alibi(torch.tensor(1.0)) * torch.ones(2, 2))
+        attend(
+            torch.ones(2, 2),
+            torch.ones(2, 2),
+            torch.ones(2, 2),
+            bias=biases.Alibi(torch.tensor(1.0)) * torch.ones(2, 2),
+        )
 
 
 @pytest.mark.parametrize("layout", ["half", "interleaved"])

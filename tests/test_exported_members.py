@@ -9,7 +9,21 @@ import pytest
 import saccade
 
 MEMBERS = {
-    "saccade": {"attend", "explain", "remember", "merge", "AuxRequest", "AuxOutput", "scores", "normalizers", "masks", "biases", "reads", "nn", "errors"},
+    "saccade": {
+        "attend",
+        "explain",
+        "remember",
+        "merge",
+        "AuxRequest",
+        "AuxOutput",
+        "scores",
+        "normalizers",
+        "masks",
+        "biases",
+        "reads",
+        "nn",
+        "errors",
+    },
     "scores": {"Dot", "ScaledDot", "Cosine", "General", "Additive", "Location", "Gaussian", "Kernel"},
     "normalizers": {"Softmax", "Sparsemax", "Entmax", "Sigmoid", "Sum", "Identity"},
     "masks": {"Causal", "Window", "Around", "Lengths", "Documents", "Prefix"},
@@ -17,7 +31,7 @@ MEMBERS = {
     "reads": {"Soft", "Sample", "Argmax", "TopK"},
     "nn": {"Attention", "MultiheadAttention", "AttentionPool"},
     "errors": {"SaccadeError", "ShapeError", "ArgumentError", "UnsupportedBackend"},
-}  # fmt: skip
+}
 AUX = ["weights", "lse", "index", "log_prob", "entropy", "top", "received"]
 
 
@@ -45,6 +59,19 @@ def test_the_statistics(cls):
 
 
 def test_the_import_is_light():
-    slow = {"lightning", "numba", "triton", "transformers", "matplotlib", "babel", "tokenizers", "tyro", "rich", "torchmetrics", "safetensors", "sacrebleu"}
+    slow = {
+        "lightning",
+        "numba",
+        "triton",
+        "transformers",
+        "matplotlib",
+        "babel",
+        "tokenizers",
+        "tyro",
+        "rich",
+        "torchmetrics",
+        "safetensors",
+        "sacrebleu",
+    }
     code = f"import sys, saccade; loaded = {slow} & set(sys.modules); assert not loaded, loaded"
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)

@@ -8,7 +8,19 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1] / "src" / "saccade"
 FILES = sorted(ROOT.rglob("*.py"))
 
-DEFINITIONS = {"errors", "structure", "numerics", "checks", "scores", "normalizers", "masks", "biases", "reads", "auxiliary", "call"}
+DEFINITIONS = {
+    "errors",
+    "structure",
+    "numerics",
+    "checks",
+    "scores",
+    "normalizers",
+    "masks",
+    "biases",
+    "reads",
+    "auxiliary",
+    "call",
+}
 ATTENTION = {"attention", "memory", "validate"}
 MAY_IMPORT = {
     **dict.fromkeys(DEFINITIONS, DEFINITIONS),
@@ -38,20 +50,33 @@ def imported(path):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
-            found |= {f"{node.module}.{alias.name}" for alias in node.names} if node.module == "saccade" else {node.module}
+            found |= (
+                {f"{node.module}.{alias.name}" for alias in node.names} if node.module == "saccade" else {node.module}
+            )
     return {name for name in found if name.split(".")[0] == "saccade"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_point_one_way(path):
     for name in imported(path):
-        target = (name.split(".") + ["__init__"])[1]
+        target = ([*name.split("."), "__init__"])[1]
         allowed = MAY_IMPORT[layer(path)]
-        public = name.removeprefix("saccade.") in {"attend", "explain", "remember", "merge", "AuxRequest", "AuxOutput", "__version__", "saccade"}
+        public = name.removeprefix("saccade.") in {
+            "attend",
+            "explain",
+            "remember",
+            "merge",
+            "AuxRequest",
+            "AuxOutput",
+            "__version__",
+            "saccade",
+        }
         assert target in allowed or (public and layer(path) in {"models", "tasks", "look", "cli", "train"}), name
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "backends").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "backends").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT))
+)
 def test_no_backend_imports_another_but_the_reference(path):
     own = path.relative_to(ROOT / "backends").parts[0].removesuffix(".py")
     others = {name.split(".")[2] for name in imported(path) if name.startswith("saccade.backends.")}
@@ -68,6 +93,10 @@ def test_no_pickle():
     for path in FILES:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
-            assert not (isinstance(node, ast.Import) and any(alias.name in ("pickle", "dill", "joblib") for alias in node.names)), path
+            assert not (
+                isinstance(node, ast.Import) and any(alias.name in ("pickle", "dill", "joblib") for alias in node.names)
+            ), path
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "torch.load":
-                assert any(key.arg == "weights_only" and ast.unparse(key.value) == "True" for key in node.keywords), path
+                assert any(key.arg == "weights_only" and ast.unparse(key.value) == "True" for key in node.keywords), (
+                    path
+                )

@@ -66,7 +66,11 @@ def test_masks_of_old_and_new_keys_join(keys, masked):
     lengths, new = torch.tensor([3, 1]), torch.tensor([[[True, False]], [[False, True]]])
     memory = remember(*split(keys, 0, 4), mask=None if masked == "new" else masks.Lengths(lengths))
     memory = memory.append(*split(keys, 4, 6), mask=None if masked == "old" else new)
-    old = torch.ones(2, 1, 4, dtype=torch.bool) if masked == "new" else masks.Lengths(lengths).dense(Grid(1, 4, 0, 1, torch.device("cpu")))
+    old = (
+        torch.ones(2, 1, 4, dtype=torch.bool)
+        if masked == "new"
+        else masks.Lengths(lengths).dense(Grid(1, 4, 0, 1, torch.device("cpu")))
+    )
     late = torch.ones(2, 1, 2, dtype=torch.bool) if masked == "old" else new
     query = torch.randn(2, 5, 8)
     torch.testing.assert_close(memory.read(query), attend(query, *keys, mask=torch.cat((old, late), -1)))

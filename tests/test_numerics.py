@@ -5,7 +5,10 @@ from saccade.numerics import divide, like, root, squared_distance, unit, wide
 
 
 def test_wide_widens_half_types_alone():
-    kept = {dtype: wide(torch.ones(1, dtype=dtype)).dtype for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64)}
+    kept = {
+        dtype: wide(torch.ones(1, dtype=dtype)).dtype
+        for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64)
+    }
     assert list(kept.values()) == [torch.float32, torch.float32, torch.float32, torch.float64, torch.int64]
 
 
@@ -18,7 +21,10 @@ def test_division_by_zero_is_zero_with_finite_derivatives():
     numerator, denominator = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([0.0, 4.0], requires_grad=True)
     result = divide(numerator, denominator)
     assert result.tolist() == [0.0, 0.5]
-    assert [grad.tolist() for grad in torch.autograd.grad(result.sum(), (numerator, denominator))] == [[0.0, 0.25], [0.0, -0.125]]
+    assert [grad.tolist() for grad in torch.autograd.grad(result.sum(), (numerator, denominator))] == [
+        [0.0, 0.25],
+        [0.0, -0.125],
+    ]
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
@@ -55,4 +61,6 @@ def test_squared_distance_keeps_digits_far_from_the_origin():
 
 def test_the_derivatives_of_squared_distance():
     tensors = [torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((2, 1, 3, 2), (3, 4, 2))]
-    assert torch.autograd.gradcheck(squared_distance, tensors) and torch.autograd.gradgradcheck(squared_distance, tensors)
+    assert torch.autograd.gradcheck(squared_distance, tensors) and torch.autograd.gradgradcheck(
+        squared_distance, tensors
+    )

@@ -34,7 +34,10 @@ def test_a_grid_counts_rows_from_its_start():
     assert grid(7, 4).keys().tolist() == [[0, 1, 2, 3]]
 
 
-@pytest.mark.parametrize(("shape", "axes", "rank", "expected"), [((5,), ("d",), 2, (1, 1, 5)), ((2, 5), ("d",), 1, (2, 5)), ((), (), 2, (1, 1)), ((3, 4), ("q", "k"), 0, (3, 4))])
+@pytest.mark.parametrize(
+    ("shape", "axes", "rank", "expected"),
+    [((5,), ("d",), 2, (1, 1, 5)), ((2, 5), ("d",), 1, (2, 5)), ((), (), 2, (1, 1)), ((3, 4), ("q", "k"), 0, (3, 4))],
+)
 def test_aligned_puts_batch_dimensions_at_one_place(shape, axes, rank, expected):
     assert aligned(torch.zeros(shape), axes, rank).shape == expected
 
@@ -42,11 +45,17 @@ def test_aligned_puts_batch_dimensions_at_one_place(shape, axes, rank, expected)
 @pytest.mark.parametrize(
     "definition",
     [
-        tree(), scores.ScaledDot(scale=0.5, softcap=3.0), scores.Kernel("boxcar", 2.0), normalizers.Softmax(torch.ones(1), sink=1.0), masks.Window(2, None, align=-1),
-        biases.Alibi(torch.ones(3), torch.tensor(1)) + torch.zeros(2, 2), biases.Alibi(torch.ones(3)) * torch.ones(2, 2), masks.Prefix(3),
+        tree(),
+        scores.ScaledDot(scale=0.5, softcap=3.0),
+        scores.Kernel("boxcar", 2.0),
+        normalizers.Softmax(torch.ones(1), sink=1.0),
+        masks.Window(2, None, align=-1),
+        biases.Alibi(torch.ones(3), torch.tensor(1)) + torch.zeros(2, 2),
+        biases.Alibi(torch.ones(3)) * torch.ones(2, 2),
+        masks.Prefix(3),
     ],
     ids=lambda definition: type(definition).__name__,
-)  # fmt: skip
+)
 def test_what_is_encoded_comes_back(definition):
     numbers: list[float] = []
     text = encode(definition, numbers)

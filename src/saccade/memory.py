@@ -66,15 +66,15 @@ class Memory:
         mask: Mask | Tensor | None = None,
         bias: Factor | Tensor | None = None,
         gate: Factor | Tensor | None = None,
-        normalizer: normalizers.Normalizer | normalizers.NormalizerFunction = _NORMALIZER,
-        read: reads.Read = _READ,
+        normalizer: normalizers.Normalizer | normalizers.NormalizerFunction | None = None,
+        read: reads.Read | None = None,
         dropout_p: float = 0.0,
         aux: AuxRequest | None = None,
         backend: str = "auto",
     ) -> Any:
         """`attend` against this memory: the same arguments, the same result, nothing prepared again.
 
-        Args: as for `attend`; `mask` acts together with the memory's own.
+        Args: as for `attend`; `mask` acts together with the memory's own. None as normalizer or read is attend's default.
 
         Returns:
             The output `(..., Lq, Dv)`; with aux a pair of it and an `AuxOutput`.
@@ -82,6 +82,7 @@ class Memory:
         Raises:
             As `attend`.
         """
+        normalizer, read = _NORMALIZER if normalizer is None else normalizer, _READ if read is None else read
         both = self.mask if mask is None or self.mask is None else as_mask(mask) & self.mask
         both = mask if self.mask is None else both
         key, value, score = self.key, self.value, self.score
@@ -294,7 +295,7 @@ def merge(outputs: Sequence[Tensor], lses: Sequence[Tensor]) -> Tensor:
     >>> merge([torch.tensor([[1.0]]), torch.tensor([[3.0]])], [torch.tensor([0.0]), torch.tensor([0.0])]).item()
     2.0
     """
-    outputs, lses = list(outputs or ()), list(lses or ())
+    outputs, lses = list(() if outputs is None else outputs), list(() if lses is None else lses)
     if not outputs or len(outputs) != len(lses):
         raise ArgumentError(
             f"lses: expected one an output and at least one, got {len(outputs)} outputs and {len(lses)} lses"

@@ -15,17 +15,32 @@ def plan(x=X, **options):
 @pytest.mark.parametrize(
     ("options", "backend"),
     [
-        ({}, "sdpa"), (dict(score=scores.Cosine(torch.ones(5, 1))), "sdpa"), (dict(score=scores.General(torch.ones(8, 8))), "sdpa"),
-        (dict(mask=masks.Causal(), bias=torch.ones(5, 5)), "sdpa"), (dict(normalizer=normalizers.Softmax(0.5)), "sdpa"), (dict(score=scores.ScaledDot(softcap=2.0)), "reference"),
-        (dict(normalizer=normalizers.Sparsemax()), "reference"), (dict(read=reads.Argmax()), "reference"), (dict(aux=AuxRequest(entropy=True)), "reference"),
+        ({}, "sdpa"),
+        ({"score": scores.Cosine(torch.ones(5, 1))}, "sdpa"),
+        ({"score": scores.General(torch.ones(8, 8))}, "sdpa"),
+        ({"mask": masks.Causal(), "bias": torch.ones(5, 5)}, "sdpa"),
+        ({"normalizer": normalizers.Softmax(0.5)}, "sdpa"),
+        ({"score": scores.ScaledDot(softcap=2.0)}, "reference"),
+        ({"normalizer": normalizers.Sparsemax()}, "reference"),
+        ({"read": reads.Argmax()}, "reference"),
+        ({"aux": AuxRequest(entropy=True)}, "reference"),
     ],
-)  # fmt: skip
+)
 def test_auto_for_a_small_call(options, backend):
     assert plan(**options).backend == backend
 
 
-@pytest.mark.parametrize("options", [dict(normalizer=normalizers.Sparsemax()), dict(aux=AuxRequest(lse=True)), dict(score=scores.Additive(torch.ones(64))), dict(dropout_p=0.1),
-                                     dict(bias=torch.empty(8, 4096, 4096)), dict(mask=masks.Lengths(torch.tensor([[5]])))])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"normalizer": normalizers.Sparsemax()},
+        {"aux": AuxRequest(lse=True)},
+        {"score": scores.Additive(torch.ones(64))},
+        {"dropout_p": 0.1},
+        {"bias": torch.empty(8, 4096, 4096)},
+        {"mask": masks.Lengths(torch.tensor([[5]]))},
+    ],
+)
 def test_auto_for_a_long_call_lays_nothing_out(options):
     found = plan(LONG, **options)
     assert found.backend == ("sdpa" if "mask" in options else "chunked")
@@ -43,11 +58,16 @@ def test_a_bias_that_learns_is_not_laid_out_by_torchs_math_path():
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (dict(score=scores.Additive(torch.ones(8))), "Additive"), (dict(score=lambda q, k: q @ k.mT), "score"), (dict(normalizer=normalizers.Entmax()), "Entmax"),
-        (dict(normalizer=normalizers.Softmax(sink=0.0)), "sink"), (dict(normalizer=normalizers.Softmax(torch.ones(1))), "temperature"), (dict(gate=torch.ones(5, 5)), "gate"),
-        (dict(read=reads.TopK(2)), "TopK"), (dict(aux=AuxRequest(lse=True, top=2)), "lse, top"),
+        ({"score": scores.Additive(torch.ones(8))}, "Additive"),
+        ({"score": lambda q, k: q @ k.mT}, "score"),
+        ({"normalizer": normalizers.Entmax()}, "Entmax"),
+        ({"normalizer": normalizers.Softmax(sink=0.0)}, "sink"),
+        ({"normalizer": normalizers.Softmax(torch.ones(1))}, "temperature"),
+        ({"gate": torch.ones(5, 5)}, "gate"),
+        ({"read": reads.TopK(2)}, "TopK"),
+        ({"aux": AuxRequest(lse=True, top=2)}, "lse, top"),
     ],
-)  # fmt: skip
+)
 def test_the_reason_is_the_same_in_the_plan_and_in_the_error(options, reason):
     told = plan(**options).why["sdpa"]
     assert reason in told
@@ -68,7 +88,10 @@ def test_a_named_backend_is_the_one_that_runs(backend, monkeypatch):
 def test_explain_runs_nothing(monkeypatch):
     for module in choose.BACKENDS.values():
         monkeypatch.setattr(module, "run", None)
-    assert plan().backend == "sdpa" and plan(LONG, score=scores.Cosine(), normalizer=normalizers.Entmax()).backend == "chunked"
+    assert (
+        plan().backend == "sdpa"
+        and plan(LONG, score=scores.Cosine(), normalizer=normalizers.Entmax()).backend == "chunked"
+    )
 
 
 def test_explain_draws_nothing():
@@ -80,19 +103,32 @@ def test_explain_draws_nothing():
 def test_a_plan_prints_readably():
     lines = str(plan(score=scores.Dot(), normalizer=normalizers.Sparsemax())).splitlines()
     assert lines[0].split() == ["backend", "reference"] and lines[1].split() == ["terms", f"{2 * 3 * 5 * 5 * 8:,}"]
-    assert {line.split(":")[0] for line in lines[3:]} == {"not sdpa", "not chunked", "not cpu", "not flex", "not triton"}
+    assert {line.split(":")[0] for line in lines[3:]} == {
+        "not sdpa",
+        "not chunked",
+        "not cpu",
+        "not flex",
+        "not triton",
+    }
 
 
 def test_peak_bytes_tell_the_plain_formula_from_blocks():
     long = torch.empty(1, 16384, 32)
-    whole, parts = (plan(long, score=scores.Cosine(), aux=AuxRequest(lse=True), backend=name).peak_bytes for name in ("reference", "chunked"))
+    whole, parts = (
+        plan(long, score=scores.Cosine(), aux=AuxRequest(lse=True), backend=name).peak_bytes
+        for name in ("reference", "chunked")
+    )
     assert whole >= 16384**2 * 4 and parts < whole / 10
 
 
 def test_groups_become_rows_and_keys_are_not_copied(monkeypatch):
     seen = []
     real = sdpa.scaled_dot_product_attention
-    monkeypatch.setattr(sdpa, "scaled_dot_product_attention", lambda q, k, v, *args, **more: seen.append((q.shape, k.shape)) or real(q, k, v, *args, **more))
+    monkeypatch.setattr(
+        sdpa,
+        "scaled_dot_product_attention",
+        lambda q, k, v, *args, **more: seen.append((q.shape, k.shape)) or real(q, k, v, *args, **more),
+    )
     query, key = torch.randn(2, 3, 4, 5, 8), torch.randn(2, 3, 1, 7, 8)
     output = attend(query, key, key, backend="sdpa")
     assert seen == [((2, 3, 20, 8), (2, 3, 7, 8))]

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from laws import oracle
-from laws.table import GATES, TABLES, Sizes
 from torch import Tensor
 
+from laws import oracle
+from laws.table import GATES, TABLES, Sizes
 from saccade import AuxOutput, AuxRequest, attend
 
 Inputs = dict[str, Tensor]
@@ -60,7 +60,9 @@ class Case:
             for dim in range(rank):
                 spec = self.spec(name)
                 if (spec is None and name != kept[dim]) or (spec is not None and spec.axes[:1] == ("*",)):
-                    made[name] = made[name].narrow(dim, 0, min(1, self.sizes.batch[dim])) if rng.random() < 0.5 else made[name]
+                    made[name] = (
+                        made[name].narrow(dim, 0, min(1, self.sizes.batch[dim])) if rng.random() < 0.5 else made[name]
+                    )
         return made
 
     def spec(self, name: str) -> Any:
@@ -114,20 +116,32 @@ class Case:
         """The plain formula in the dtype of the inputs."""
         n = self.sizes
         lengths, allowed = (n.q, n.k), self.allowed(inputs)
-        scores = self.member("score").truth(inputs["query"], inputs["key"], **self.of("score", inputs)).expand(allowed.shape)
+        scores = (
+            self.member("score").truth(inputs["query"], inputs["key"], **self.of("score", inputs)).expand(allowed.shape)
+        )
         bias = self.member("bias").truth(lengths, **self.of("bias", inputs))
         scores = scores if bias is None else scores + torch.where(allowed, bias, 0)
         weights = self.member("normalizer").truth(scores, allowed, **self.of("normalizer", inputs))
         gate = self.member("gate").truth(lengths, **self.of("gate", inputs))
         weights = weights if gate is None else weights * gate
         acting, index = self.member("read").truth(weights, allowed, **self.of("read", inputs))
-        temperature = {"temperature": 0.5, "temperature_tensor": inputs.get("normalizer.temperature")}.get(self.normalizer, 1.0)
-        chosen = None if index is None or not n.k else oracle.ratio(weights.gather(-1, index.clamp(min=0)[..., None])[..., 0], weights.sum(-1))
+        temperature = {"temperature": 0.5, "temperature_tensor": inputs.get("normalizer.temperature")}.get(
+            self.normalizer, 1.0
+        )
+        chosen = (
+            None
+            if index is None or not n.k
+            else oracle.ratio(weights.gather(-1, index.clamp(min=0)[..., None])[..., 0], weights.sum(-1))
+        )
         found = AuxOutput(
             weights=weights,
             lse=oracle.log_partition(scores, allowed, temperature),
             index=index,
-            log_prob=None if index is None else torch.zeros(index.shape, dtype=scores.dtype) if chosen is None else torch.where(index >= 0, chosen, 1).log(),
+            log_prob=None
+            if index is None
+            else torch.zeros(index.shape, dtype=scores.dtype)
+            if chosen is None
+            else torch.where(index >= 0, chosen, 1).log(),
             entropy=oracle.entropy(weights),
             top=oracle.top(weights, allowed, 3),
             received=weights.sum(-2),
@@ -138,7 +152,8 @@ class Case:
 def differentiable(inputs: Inputs, *but: str) -> Inputs:
     """The same tensors, the floating ones as leaves that ask for gradients."""
     return {
-        name: tensor.detach().clone().requires_grad_(tensor.is_floating_point() and name not in ("read.uniform", *but)) for name, tensor in inputs.items()
+        name: tensor.detach().clone().requires_grad_(tensor.is_floating_point() and name not in ("read.uniform", *but))
+        for name, tensor in inputs.items()
     }
 
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from laws.case import Case, Inputs, differentiable, learning
-from laws.table import SMALL
 from torch import Tensor
 from torch.testing import assert_close
 
+from laws.case import Case, Inputs, differentiable, learning
+from laws.table import SMALL
 from saccade import AuxOutput, AuxRequest, masks, reads, scores
 from saccade.auxiliary import AUX_FIELDS
 
@@ -55,7 +55,9 @@ def law_empty_rows(case: Case) -> None:
     case = replace(case, mask="tensor", bias="none")
     inputs = case.inputs()
     inputs["mask.allowed"][..., 1, :] = False
-    inputs["query"][..., 1, :] = torch.tensor([math.nan, math.inf], dtype=case.dtype).repeat(case.sizes.d)[: case.sizes.d]
+    inputs["query"][..., 1, :] = torch.tensor([math.nan, math.inf], dtype=case.dtype).repeat(case.sizes.d)[
+        : case.sizes.d
+    ]
     inputs = differentiable(inputs)
     for weights in (False, True):
         output, aux = case.run(inputs, case.everything(weights=weights))
@@ -99,14 +101,22 @@ def law_hidden_keys(case: Case) -> None:
     dirty["key"][..., 2, :], dirty["value"][..., 2, :] = math.nan, math.inf
     for name in ("bias.tensor", "gate.tensor"):
         if name in dirty and dirty[name].shape[-2] == case.sizes.q:
-            dirty[name] = dirty[name].expand(*case.sizes.batch, case.sizes.q, case.sizes.k).masked_fill(~dirty["mask.allowed"], math.nan)
+            dirty[name] = (
+                dirty[name]
+                .expand(*case.sizes.batch, case.sizes.q, case.sizes.k)
+                .masked_fill(~dirty["mask.allowed"], math.nan)
+            )
             clean[name] = clean[name].expand(*case.sizes.batch, case.sizes.q, case.sizes.k)
     for weights in (None, False, True):
         request = None if weights is None else case.everything(weights=weights)
-        found = [(inputs, packed(case.run(inputs, request))) for inputs in (differentiable(clean), differentiable(dirty))]
+        found = [
+            (inputs, packed(case.run(inputs, request))) for inputs in (differentiable(clean), differentiable(dirty))
+        ]
         same(found[1][1], found[0][1])
         grads = [gradients(pulled(*result), learning(inputs)) for inputs, result in found]
-        for name, got, want in zip([n for n, t in found[1][0].items() if t.requires_grad], *reversed(grads), strict=True):
+        for name, got, want in zip(
+            [n for n, t in found[1][0].items() if t.requires_grad], *reversed(grads), strict=True
+        ):
             assert_close(got, want, rtol=1e-7, atol=1e-9, msg=lambda text, name=name: f"{name}: {text}")
             assert name not in ("key", "value") or (got[..., 2, :] == 0).all(), name
 
@@ -166,7 +176,11 @@ def law_padding(case: Case) -> None:
     case = replace(case, mask="lengths")
     inputs = case.inputs()
     inputs["mask.key_lengths"] = torch.full(case.sizes.batch, 4)
-    short = {name: tensor[..., :4, :] if name in ("key", "value") else tensor for name, tensor in inputs.items() if "mask." not in name}
+    short = {
+        name: tensor[..., :4, :] if name in ("key", "value") else tensor
+        for name, tensor in inputs.items()
+        if "mask." not in name
+    }
     want = replace(case, mask="none", sizes=case.sizes._replace(k=4)).run(short)
     for filler in (0.0, 1e30, math.nan):
         inputs["key"][..., 4:, :], inputs["value"][..., 4:, :] = filler, filler
@@ -190,7 +204,9 @@ def law_accuracy(case: Case, times: float) -> None:
     plain = case.textbook(inputs)[0].double()
     ours = case.run(inputs)
     assert ours.dtype == case.dtype
-    allowance = 4 * torch.finfo(case.dtype).eps * inputs["score.v"].double().abs().sum() if "score.v" in inputs else 1e-7
+    allowance = (
+        4 * torch.finfo(case.dtype).eps * inputs["score.v"].double().abs().sum() if "score.v" in inputs else 1e-7
+    )
     error, eager = (ours.double() - truth).norm(), (plain - truth).norm()
     assert error <= times * eager + allowance * truth.norm(), f"error {error:.2e}, the plain formula's {eager:.2e}"
 
@@ -200,7 +216,12 @@ def law_accumulation(case: Case) -> None:
     case = replace(case, sizes=case.sizes._replace(q=3, k=4099))
     inputs = case.inputs()
     ones = {**inputs, "query": torch.zeros_like(inputs["query"]), "value": torch.ones_like(inputs["value"])}
-    assert_close(case.run(ones), torch.ones(*case.sizes.batch, 3, case.sizes.e, dtype=case.dtype), rtol=0, atol=torch.finfo(case.dtype).eps)
+    assert_close(
+        case.run(ones),
+        torch.ones(*case.sizes.batch, 3, case.sizes.e, dtype=case.dtype),
+        rtol=0,
+        atol=torch.finfo(case.dtype).eps,
+    )
 
 
 # ---------------------------------------------------------------- law 4
@@ -335,7 +356,9 @@ def law_draws(case: Case) -> None:
     sources = [inputs["query"], inputs["key"]]
     same(gradients(aux.log_prob.sum(), sources), gradients(truth.log_prob.sum(), sources), 1e-7)
     assert all((grad == 0).all() for grad in gradients(case.run(inputs).sum(), sources))
-    straight = replace(case, read="straight_through").arguments({**inputs, "read.uniform": inputs["read.uniform"]})["read"]
+    straight = replace(case, read="straight_through").arguments({**inputs, "read.uniform": inputs["read.uniform"]})[
+        "read"
+    ]
     soft = gradients(case.run(inputs, read=reads.Soft()).sum(), sources)
     same(gradients(case.run(inputs, read=straight).sum(), sources), soft, 1e-7)
 
@@ -369,12 +392,22 @@ def law_functional(case: Case) -> None:
     for only in (*names, None):
         dims = tuple(0 if only in (name, None) else None for name in names)
         given = [whole if dim == 0 else whole[0] for whole, dim in zip(stacked, dims, strict=True)]
-        want = torch.stack([output(*(t[s] if dim == 0 else t for t, dim in zip(given, dims, strict=True))) for s in range(2)])
-        assert_close(torch.func.vmap(output, dims)(*given), want, msg=lambda text, only=only: f"vmap over {only}: {text}")
+        want = torch.stack(
+            [output(*(t[s] if dim == 0 else t for t, dim in zip(given, dims, strict=True))) for s in range(2)]
+        )
+        assert_close(
+            torch.func.vmap(output, dims)(*given), want, msg=lambda text, only=only: f"vmap over {only}: {text}"
+        )
     argnums = tuple(names.index(name) for name in moving)
-    want = [gradients(total(*(leaves := list(differentiable(inputs).values()))), [leaves[i] for i in argnums]) for inputs in batch]
+    want = [
+        gradients(total(*(leaves := list(differentiable(inputs).values()))), [leaves[i] for i in argnums])
+        for inputs in batch
+    ]
     same(torch.func.grad(total, argnums)(*batch[0].values()), want[0])
-    same(torch.func.vmap(torch.func.grad(total, argnums))(*stacked), [torch.stack(pair) for pair in zip(*want, strict=True)])
+    same(
+        torch.func.vmap(torch.func.grad(total, argnums))(*stacked),
+        [torch.stack(pair) for pair in zip(*want, strict=True)],
+    )
     jacobian = torch.func.jacrev(lambda value: case.run({**batch[0], "value": value}).sum(-1))(batch[0]["value"])
     assert_close(jacobian.sum(tuple(range(jacobian.ndim - batch[0]["value"].ndim))), gradients_of_value(case, batch[0]))
 

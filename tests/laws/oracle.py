@@ -80,7 +80,11 @@ def soft(weights: Tensor, allowed: Tensor) -> tuple[Tensor, None]:
 
 def one_hot(index: Tensor, like: Tensor) -> Tensor:
     hot = torch.zeros_like(like)
-    return hot.scatter(-1, index.clamp(min=0)[..., None], (index >= 0).to(like.dtype)[..., None]) if like.shape[-1] else hot
+    return (
+        hot.scatter(-1, index.clamp(min=0)[..., None], (index >= 0).to(like.dtype)[..., None])
+        if like.shape[-1]
+        else hot
+    )
 
 
 def sample(weights: Tensor, allowed: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:

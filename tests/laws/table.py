@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
-from laws import oracle
 from torch import Tensor
 
+from laws import oracle
 from saccade import biases, masks, normalizers, reads, scores
 
 
@@ -103,7 +103,9 @@ def relative(n: tuple[int, int], table: Tensor, align: int) -> Tensor:
 
 
 def window(n: tuple[int, int], center: Tensor, width: "float | Tensor") -> Tensor:
-    return -((torch.arange(n[1]) - center[..., None]) ** 2) / (2 * (width[..., None] if isinstance(width, Tensor) else width) ** 2)
+    return -((torch.arange(n[1]) - center[..., None]) ** 2) / (
+        2 * (width[..., None] if isinstance(width, Tensor) else width) ** 2
+    )
 
 
 def alibi(n: tuple[int, int], slopes: Tensor, align: int) -> Tensor:
@@ -124,43 +126,97 @@ SCORES = {
     "dot": Member(scores.Dot, lambda q, k: q @ k.mT, "dot"),
     "scaled_dot": Member(scores.ScaledDot, lambda q, k: q @ k.mT / max(q.shape[-1], 1) ** 0.5, "dot"),
     "scale": Member(lambda: scores.ScaledDot(scale=0.3), lambda q, k: 0.3 * (q @ k.mT), "dot"),
-    "softcap": Member(lambda: scores.ScaledDot(softcap=2.0), lambda q, k: 2 * (q @ k.mT / max(q.shape[-1], 1) ** 0.5 / 2).tanh()),
-    "cosine": Member(lambda: scores.Cosine(2.5), lambda q, k: 2.5 * oracle.normalized(q) @ oracle.normalized(k).mT, "dot"),
-    "cosine_beta": Member(scores.Cosine, lambda q, k, beta: beta * (oracle.normalized(q) @ oracle.normalized(k).mT), "dot", beta=uniform(0.5, 2, "*", "q", 1)),
-    "general": Member(scores.General, lambda q, k, weight: q @ weight @ k.mT, "dot", weight=normal("d", "c")),
-    "general_heads": Member(scores.General, lambda q, k, weight: q @ weight @ k.mT, "dot", weight=normal("h", "d", "c")),
-    "additive": Member(scores.Additive, lambda q, k, v: (q[..., None, :] + k[..., None, :, :]).tanh() @ v, v=normal("d")),
-    "additive_heads": Member(
-        scores.Additive, lambda q, k, v: ((q[..., None, :] + k[..., None, :, :]).tanh() * v[..., None, None, :]).sum(-1), v=normal("h", "d")
+    "softcap": Member(
+        lambda: scores.ScaledDot(softcap=2.0), lambda q, k: 2 * (q @ k.mT / max(q.shape[-1], 1) ** 0.5 / 2).tanh()
     ),
-    "location": Member(scores.Location, lambda q, k, weight: (q @ weight.mT)[..., : k.shape[-2]], "positional", weight=normal(307, "d")),
+    "cosine": Member(
+        lambda: scores.Cosine(2.5), lambda q, k: 2.5 * oracle.normalized(q) @ oracle.normalized(k).mT, "dot"
+    ),
+    "cosine_beta": Member(
+        scores.Cosine,
+        lambda q, k, beta: beta * (oracle.normalized(q) @ oracle.normalized(k).mT),
+        "dot",
+        beta=uniform(0.5, 2, "*", "q", 1),
+    ),
+    "general": Member(scores.General, lambda q, k, weight: q @ weight @ k.mT, "dot", weight=normal("d", "c")),
+    "general_heads": Member(
+        scores.General, lambda q, k, weight: q @ weight @ k.mT, "dot", weight=normal("h", "d", "c")
+    ),
+    "additive": Member(
+        scores.Additive, lambda q, k, v: (q[..., None, :] + k[..., None, :, :]).tanh() @ v, v=normal("d")
+    ),
+    "additive_heads": Member(
+        scores.Additive,
+        lambda q, k, v: ((q[..., None, :] + k[..., None, :, :]).tanh() * v[..., None, None, :]).sum(-1),
+        v=normal("h", "d"),
+    ),
+    "location": Member(
+        scores.Location, lambda q, k, weight: (q @ weight.mT)[..., : k.shape[-2]], "positional", weight=normal(307, "d")
+    ),
     "gaussian": Member(lambda: scores.Gaussian(1.7), lambda q, k: -(oracle.distance(q, k) ** 2) / (2 * 1.7**2)),
-    "gaussian_tensor": Member(scores.Gaussian, lambda q, k, bandwidth: -(oracle.distance(q, k) ** 2) / (2 * bandwidth**2), bandwidth=uniform(1, 2, "*", "q", 1)),
-    "boxcar": Member(lambda: scores.Kernel("boxcar", 5.0), lambda q, k: 0.5 * (oracle.distance(q, k) <= 5).to(q.dtype), "nonnegative", "fixed"),
-    "epanechnikov": Member(lambda: scores.Kernel("epanechnikov", 6.0), lambda q, k: (0.75 * (1 - (oracle.distance(q, k) / 6) ** 2)).clamp(min=0), "nonnegative"),
+    "gaussian_tensor": Member(
+        scores.Gaussian,
+        lambda q, k, bandwidth: -(oracle.distance(q, k) ** 2) / (2 * bandwidth**2),
+        bandwidth=uniform(1, 2, "*", "q", 1),
+    ),
+    "boxcar": Member(
+        lambda: scores.Kernel("boxcar", 5.0),
+        lambda q, k: 0.5 * (oracle.distance(q, k) <= 5).to(q.dtype),
+        "nonnegative",
+        "fixed",
+    ),
+    "epanechnikov": Member(
+        lambda: scores.Kernel("epanechnikov", 6.0),
+        lambda q, k: (0.75 * (1 - (oracle.distance(q, k) / 6) ** 2)).clamp(min=0),
+        "nonnegative",
+    ),
     "triangular": Member(
         lambda bandwidth: scores.Kernel("triangular", bandwidth),
-        lambda q, k, bandwidth: (1 - oracle.distance(q, k) / bandwidth).clamp(min=0), "nonnegative", bandwidth=uniform(5, 6),
+        lambda q, k, bandwidth: (1 - oracle.distance(q, k) / bandwidth).clamp(min=0),
+        "nonnegative",
+        bandwidth=uniform(5, 6),
     ),
     "callable": Member(callable_score, lambda q, k, weight: q.cos() @ weight @ k.sin().mT, weight=normal("d", "c")),
-}  # fmt: skip
+}
 
 NORMALIZERS = {
     "softmax": Member(normalizers.Softmax, oracle.softmax, "nonnegative", "one", "dot"),
-    "temperature": Member(lambda: normalizers.Softmax(temperature=0.5), lambda s, a: oracle.softmax(s, a, 0.5), "nonnegative", "one", "dot"),
-    "temperature_tensor": Member(normalizers.Softmax, oracle.softmax, "nonnegative", "one", temperature=uniform(0.5, 2, "*", "q", 1)),
-    "sink": Member(lambda sink: normalizers.Softmax(sink=sink), lambda s, a, sink: oracle.softmax(s, a, sink=sink), "nonnegative", sink=normal("h", 1, 1)),
+    "temperature": Member(
+        lambda: normalizers.Softmax(temperature=0.5),
+        lambda s, a: oracle.softmax(s, a, 0.5),
+        "nonnegative",
+        "one",
+        "dot",
+    ),
+    "temperature_tensor": Member(
+        normalizers.Softmax, oracle.softmax, "nonnegative", "one", temperature=uniform(0.5, 2, "*", "q", 1)
+    ),
+    "sink": Member(
+        lambda sink: normalizers.Softmax(sink=sink),
+        lambda s, a, sink: oracle.softmax(s, a, sink=sink),
+        "nonnegative",
+        sink=normal("h", 1, 1),
+    ),
     "sparsemax": Member(normalizers.Sparsemax, lambda s, a: oracle.entmax(s, a, 2.0), "nonnegative", "one"),
     "entmax": Member(lambda: normalizers.Entmax(1.5), lambda s, a: oracle.entmax(s, a, 1.5), "nonnegative", "one"),
-    "entmax_tensor": Member(normalizers.Entmax, oracle.entmax, "nonnegative", "one", alpha=uniform(1.2, 1.9, "h", 1, 1)),
-    "sigmoid": Member(lambda bias: normalizers.Sigmoid(bias), lambda s, a, bias: torch.where(a, (s + bias).sigmoid(), 0), "nonnegative", bias=normal("q", 1)),
+    "entmax_tensor": Member(
+        normalizers.Entmax, oracle.entmax, "nonnegative", "one", alpha=uniform(1.2, 1.9, "h", 1, 1)
+    ),
+    "sigmoid": Member(
+        lambda bias: normalizers.Sigmoid(bias),
+        lambda s, a, bias: torch.where(a, (s + bias).sigmoid(), 0),
+        "nonnegative",
+        bias=normal("q", 1),
+    ),
     "sum": Member(normalizers.Sum, oracle.share, "one"),
     "sum_eps": Member(lambda: normalizers.Sum(eps=0.5), lambda s, a: oracle.share(s, a, 0.5)),
     "identity": Member(normalizers.Identity, lambda s, a: torch.where(a, s, 0)),
     "callable": Member(
-        lambda: lambda s, mask: s.square() if mask is None else s.square().masked_fill(~mask, 0), lambda s, a: torch.where(a, s**2, 0), "nonnegative"
+        lambda: lambda s, mask: s.square() if mask is None else s.square().masked_fill(~mask, 0),
+        lambda s, a: torch.where(a, s**2, 0),
+        "nonnegative",
     ),
-}  # fmt: skip
+}
 
 MASKS = {
     "none": Member(nothing, nothing),
@@ -170,44 +226,106 @@ MASKS = {
     "causal_end": Member(lambda: masks.Causal("end"), lambda n: causal(n, oracle.end(n)), "positional"),
     "causal_tensor": Member(masks.Causal, causal, "positional", align=integers(-2, "*")),
     "window": Member(lambda: masks.Window(1, 2, align=1), lambda n: causal(n, 3) & ~causal(n, -1), "positional"),
-    "window_left": Member(lambda: masks.Window(2, None, align="end"), lambda n: ~causal(n, oracle.end(n) - 3), "positional"),
-    "around": Member(lambda center: masks.Around(center, 1.5), lambda n, center: window(n, center, 1.0) >= -(1.5**2) / 2, "positional", center=centers("*", "q")),
-    "lengths": Member(masks.Lengths, lambda n, key_lengths: torch.arange(n[1])[None] < key_lengths[..., None, None], "positional", key_lengths=integers(0, "*")),
-    "documents": Member(masks.Documents, lambda n, query_ids, key_ids: query_ids[..., None] == key_ids[..., None, :],
-                        query_ids=integers(0, "*", "q", high=2), key_ids=integers(0, "*", "k", high=2)),
-    "prefix": Member(masks.Prefix, lambda n, length: torch.arange(n[1])[None] < length[..., None, None], "positional", length=integers(0, "*")),
-    "prefix_or_causal": Member(lambda: masks.Prefix(2) | masks.Causal("start"), lambda n: (torch.arange(n[1]) < 2) | causal(n, 0), "positional"),
-    "composed": Member(lambda allowed: allowed & masks.Not(masks.Window(0, 0, "end")), lambda n, allowed: allowed & ~(causal(n, oracle.end(n)) & ~causal(n, oracle.end(n) - 1)),
-                       "positional", allowed=coins("q", "k")),
-}  # fmt: skip
+    "window_left": Member(
+        lambda: masks.Window(2, None, align="end"), lambda n: ~causal(n, oracle.end(n) - 3), "positional"
+    ),
+    "around": Member(
+        lambda center: masks.Around(center, 1.5),
+        lambda n, center: window(n, center, 1.0) >= -(1.5**2) / 2,
+        "positional",
+        center=centers("*", "q"),
+    ),
+    "lengths": Member(
+        masks.Lengths,
+        lambda n, key_lengths: torch.arange(n[1])[None] < key_lengths[..., None, None],
+        "positional",
+        key_lengths=integers(0, "*"),
+    ),
+    "documents": Member(
+        masks.Documents,
+        lambda n, query_ids, key_ids: query_ids[..., None] == key_ids[..., None, :],
+        query_ids=integers(0, "*", "q", high=2),
+        key_ids=integers(0, "*", "k", high=2),
+    ),
+    "prefix": Member(
+        masks.Prefix,
+        lambda n, length: torch.arange(n[1])[None] < length[..., None, None],
+        "positional",
+        length=integers(0, "*"),
+    ),
+    "prefix_or_causal": Member(
+        lambda: masks.Prefix(2) | masks.Causal("start"), lambda n: (torch.arange(n[1]) < 2) | causal(n, 0), "positional"
+    ),
+    "composed": Member(
+        lambda allowed: allowed & masks.Not(masks.Window(0, 0, "end")),
+        lambda n, allowed: allowed & ~(causal(n, oracle.end(n)) & ~causal(n, oracle.end(n) - 1)),
+        "positional",
+        allowed=coins("q", "k"),
+    ),
+}
 
 BIASES = {
     "none": Member(nothing, nothing),
     "tensor": Member(lambda tensor: tensor, lambda n, tensor: tensor, tensor=normal("*", "q", "k")),
     "row": Member(lambda tensor: tensor, lambda n, tensor: tensor, tensor=normal("h", 1, "k")),
     "holes": Member(lambda tensor: tensor, lambda n, tensor: tensor, "holes", tensor=Spec(_holes, ("q", "k"))),
-    "alibi": Member(lambda slopes: biases.Alibi(slopes, "end"), lambda n, slopes: alibi(n, slopes, oracle.end(n)), "positional", slopes=uniform(0, 1, "h")),
-    "relative": Member(lambda table: biases.RelativePosition(table, 1), lambda n, table: relative(n, table, 1), "positional", table=normal("h", 7)),
-    "window": Member(biases.GaussianWindow, window, "positional", center=centers("*", "q"), width=uniform(1, 2, "*", "q")),
-    "total": Member(lambda slopes, tensor: tensor + biases.Alibi(slopes, 2), lambda n, slopes, tensor: tensor + alibi(n, slopes, 2), "positional",
-                    slopes=uniform(0, 1, "*"), tensor=normal("q", "k")),
-}  # fmt: skip
+    "alibi": Member(
+        lambda slopes: biases.Alibi(slopes, "end"),
+        lambda n, slopes: alibi(n, slopes, oracle.end(n)),
+        "positional",
+        slopes=uniform(0, 1, "h"),
+    ),
+    "relative": Member(
+        lambda table: biases.RelativePosition(table, 1),
+        lambda n, table: relative(n, table, 1),
+        "positional",
+        table=normal("h", 7),
+    ),
+    "window": Member(
+        biases.GaussianWindow, window, "positional", center=centers("*", "q"), width=uniform(1, 2, "*", "q")
+    ),
+    "total": Member(
+        lambda slopes, tensor: tensor + biases.Alibi(slopes, 2),
+        lambda n, slopes, tensor: tensor + alibi(n, slopes, 2),
+        "positional",
+        slopes=uniform(0, 1, "*"),
+        tensor=normal("q", "k"),
+    ),
+}
 
 GATES = {
     "none": Member(nothing, nothing),
     "tensor": Member(lambda tensor: tensor, lambda n, tensor: tensor, tensor=uniform(0, 2, "*", "q", "k")),
-    "window": Member(lambda center: biases.GaussianWindow(center, 1.5), lambda n, center: window(n, center, 1.5).exp(), "positional", center=centers("*", "q")),
-    "product": Member(lambda tensor, slopes: tensor * biases.Alibi(slopes, "end"), lambda n, tensor, slopes: tensor * alibi(n, slopes, oracle.end(n)).exp(), "positional",
-                      tensor=uniform(0, 2, "q", "k"), slopes=uniform(0, 1, "h")),
-}  # fmt: skip
+    "window": Member(
+        lambda center: biases.GaussianWindow(center, 1.5),
+        lambda n, center: window(n, center, 1.5).exp(),
+        "positional",
+        center=centers("*", "q"),
+    ),
+    "product": Member(
+        lambda tensor, slopes: tensor * biases.Alibi(slopes, "end"),
+        lambda n, tensor, slopes: tensor * alibi(n, slopes, oracle.end(n)).exp(),
+        "positional",
+        tensor=uniform(0, 2, "q", "k"),
+        slopes=uniform(0, 1, "h"),
+    ),
+}
 
 READS = {
     "soft": Member(reads.Soft, oracle.soft, "dot"),
-    "sample": Member(lambda uniform: reads.Sample(uniform=uniform), oracle.sample, "hard", "weights", uniform=uniform(0, 1, "*", "q")),
-    "straight_through": Member(lambda uniform: reads.Sample("straight_through", uniform=uniform), oracle.sample, "hard", "weights", uniform=uniform(0, 1, "*", "q")),
+    "sample": Member(
+        lambda uniform: reads.Sample(uniform=uniform), oracle.sample, "hard", "weights", uniform=uniform(0, 1, "*", "q")
+    ),
+    "straight_through": Member(
+        lambda uniform: reads.Sample("straight_through", uniform=uniform),
+        oracle.sample,
+        "hard",
+        "weights",
+        uniform=uniform(0, 1, "*", "q"),
+    ),
     "argmax": Member(reads.Argmax, oracle.argmax, "hard"),
     "top_k": Member(lambda: reads.TopK(3), lambda w, a: oracle.top_k(w, a, 3), "weights"),
-}  # fmt: skip
+}
 
 BACKENDS = ("reference", "chunked", "auto")
 """What serves everything; torch's kernels are asked about what they serve."""
@@ -215,7 +333,9 @@ BACKENDS = ("reference", "chunked", "auto")
 TABLES = {"score": SCORES, "normalizer": NORMALIZERS, "mask": MASKS, "bias": BIASES, "gate": GATES, "read": READS}
 
 
-def sensible(score: str, normalizer: str, mask: str = "none", bias: str = "none", gate: str = "none", read: str = "soft", *_: str) -> bool:
+def sensible(
+    score: str, normalizer: str, mask: str = "none", bias: str = "none", gate: str = "none", read: str = "soft", *_: str
+) -> bool:
     """Sums divide what is not negative alone; draws and renormalized reads need weights that are not negative."""
     positive = "nonnegative" in SCORES[score].traits and bias == "none"
     if normalizer.startswith("sum") and not positive:
@@ -231,8 +351,13 @@ def each(*factors: Sequence[str], seed: int = 0) -> list[tuple[str, ...]]:
 def pairwise(*factors: Sequence[str], seed: int = 0, firsts: Sequence[int] | None = None) -> list[tuple[str, ...]]:
     """Few combinations in which every sensible pair of entries of two factors occurs, or only pairs with one of `firsts`."""
     rng, factors = random.Random(seed), tuple(map(tuple, factors))
-    missing = {(i, a, j, b) for i, j in itertools.combinations(range(len(factors)), 2) for a in factors[i] for b in factors[j]
-               if firsts is None or j in firsts}
+    missing = {
+        (i, a, j, b)
+        for i, j in itertools.combinations(range(len(factors)), 2)
+        for a in factors[i]
+        for b in factors[j]
+        if firsts is None or j in firsts
+    }
     chosen = []
     for pair in sorted(missing):
         if pair not in missing:
@@ -244,7 +369,9 @@ def pairwise(*factors: Sequence[str], seed: int = 0, firsts: Sequence[int] | Non
     return chosen
 
 
-def _containing(pair: tuple[int, str, int, str], factors: Sequence[Sequence[str]], rng: random.Random) -> Iterator[tuple[str, ...]]:
+def _containing(
+    pair: tuple[int, str, int, str], factors: Sequence[Sequence[str]], rng: random.Random
+) -> Iterator[tuple[str, ...]]:
     for _ in range(30):
         combo = [rng.choice(factor) for factor in factors]
         combo[pair[0]], combo[pair[2]] = pair[1], pair[3]

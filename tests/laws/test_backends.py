@@ -2,10 +2,10 @@
 
 import pytest
 import torch
+
 from laws import checks
 from laws.case import Case
 from laws.table import BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, TABLES, pairwise
-
 from saccade import AuxRequest, errors, explain
 
 ALL = pairwise(SCORES, NORMALIZERS, MASKS, BIASES, GATES, READS, ["sdpa"], seed=11)

@@ -2,11 +2,11 @@
 
 import pytest
 import torch
+from torch._dynamo.testing import CompileCounterWithBackend
+
 from laws import checks
 from laws.case import Case
 from laws.table import NORMALIZERS, SCORES, Sizes
-from torch._dynamo.testing import CompileCounterWithBackend
-
 from saccade import AuxOutput, attend, masks, scores
 
 COMPILED = {
@@ -28,7 +28,9 @@ def test_one_graph_for_every_length(name):
     torch._dynamo.reset()
     first, counter = COMPILED[name], CompileCounterWithBackend("aot_eager")
     request = first.everything() if "statistics" in name else None
-    compiled = torch.compile(lambda inputs: checks.packed(first.run(inputs, request)), fullgraph=True, dynamic=True, backend=counter)
+    compiled = torch.compile(
+        lambda inputs: checks.packed(first.run(inputs, request)), fullgraph=True, dynamic=True, backend=counter
+    )
     for q, k in LENGTHS:
         case = Case(**{**vars(first), "sizes": Sizes((2, 3), q, k)})
         inputs = checks.differentiable(case.inputs())
@@ -47,7 +49,9 @@ class Module(torch.nn.Module):
         self.case = case
 
     def forward(self, query, key, value):
-        arguments = self.case.arguments({"score.v": torch.ones(11, dtype=torch.float64)} if self.case.score == "additive" else {})
+        arguments = self.case.arguments(
+            {"score.v": torch.ones(11, dtype=torch.float64)} if self.case.score == "additive" else {}
+        )
         return attend(query, key, value, **{**arguments, "mask": masks.Causal("end")})
 
 

@@ -1,13 +1,16 @@
 """Law 5: first and second derivatives everywhere, torch.func, randomness that the backward shares."""
 
 import pytest
+
 from laws import checks
 from laws.case import Case
-from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, each, pairwise
+from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, SCORES, each, pairwise
 
 SMOOTH = [name for name in SCORES if "fixed" not in SCORES[name].traits]
 GRADIENTS = pairwise(SCORES, NORMALIZERS, MASKS, BIASES, GATES, ["soft", "top_k"], BACKENDS, seed=7)
-SECOND = each(SMOOTH, NORMALIZERS, ["none", "tensor"], ["none", "tensor", "relative", "window"], GATES, ["soft"], BACKENDS, seed=8)
+SECOND = each(
+    SMOOTH, NORMALIZERS, ["none", "tensor"], ["none", "tensor", "relative", "window"], GATES, ["soft"], BACKENDS, seed=8
+)
 FUNCTIONAL = each(SCORES, NORMALIZERS, MASKS, BIASES, GATES, ["soft", "sample", "top_k"], BACKENDS, seed=9)
 
 

@@ -2,14 +2,29 @@
 
 import pytest
 import torch
+
 from laws import checks
 from laws.case import Case
-from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, TABLES, Sizes, pairwise
+from laws.table import BACKENDS, BIASES, GATES, NORMALIZERS, READS, SCORES, TABLES, Sizes, pairwise
 
 BATCH = pairwise(SCORES, NORMALIZERS, ["none", "tensor", "lengths"], BIASES, GATES, READS, BACKENDS, seed=4)
-ORDERLESS = {kind: [name for name, member in table.items() if "positional" not in member.traits] for kind, table in TABLES.items()}
-KEYS = pairwise(ORDERLESS["score"], NORMALIZERS, ORDERLESS["mask"], ORDERLESS["bias"], ORDERLESS["gate"], ["soft", "top_k"], BACKENDS, seed=5)
-QUERIES = pairwise(SCORES, NORMALIZERS, ORDERLESS["mask"], ORDERLESS["bias"], ORDERLESS["gate"], READS, BACKENDS, seed=6)
+ORDERLESS = {
+    kind: [name for name, member in table.items() if "positional" not in member.traits]
+    for kind, table in TABLES.items()
+}
+KEYS = pairwise(
+    ORDERLESS["score"],
+    NORMALIZERS,
+    ORDERLESS["mask"],
+    ORDERLESS["bias"],
+    ORDERLESS["gate"],
+    ["soft", "top_k"],
+    BACKENDS,
+    seed=5,
+)
+QUERIES = pairwise(
+    SCORES, NORMALIZERS, ORDERLESS["mask"], ORDERLESS["bias"], ORDERLESS["gate"], READS, BACKENDS, seed=6
+)
 PLAIN = [name for name in SCORES if "fixed" not in SCORES[name].traits]
 HALF = {torch.float32: 3.0, torch.bfloat16: 2.0, torch.float16: 2.0}
 

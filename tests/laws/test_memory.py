@@ -1,20 +1,23 @@
 """`remember`, grown, cut and reordered, reads as `attend`; parts of the keys merge into the whole."""
 
+import itertools
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from laws import checks
 from laws.case import Case
 from laws.table import NORMALIZERS, SCORES
-
 from saccade import AuxRequest, masks, merge, remember
-
 
 
 def read(memory, case, inputs, **more):
     """What the memory gives, with the case's own normalizer."""
-    return memory.read(inputs["query"], normalizer=case.arguments(inputs)["normalizer"], aux=case.everything(weights=True), **more)
+    return memory.read(
+        inputs["query"], normalizer=case.arguments(inputs)["normalizer"], aux=case.everything(weights=True), **more
+    )
 
 
 @pytest.mark.parametrize("grad", [False, True])
@@ -42,7 +45,10 @@ def test_selected_and_truncated(score, backend):
     score, key, value = case.arguments(inputs)["score"], inputs["key"], inputs["value"]
     lengths = torch.tensor([[7, 4, 0], [1, 2, 3]])
     memory = remember(key, value, score=score, mask=masks.Lengths(lengths))
-    moved = {name: tensor[order] if case.spec(name) is None or case.spec(name).axes[:1] == ("*",) else tensor for name, tensor in inputs.items()}
+    moved = {
+        name: tensor[order] if case.spec(name) is None or case.spec(name).axes[:1] == ("*",) else tensor
+        for name, tensor in inputs.items()
+    }
     got = memory.select(order).truncate(4).read(moved["query"], backend=backend)
     moved = {**moved, "key": moved["key"][..., :4, :], "value": moved["value"][..., :4, :]}
     want = case.run(moved, mask=masks.Lengths(lengths.clamp(max=4)[order]))
@@ -50,13 +56,17 @@ def test_selected_and_truncated(score, backend):
 
 
 @settings(max_examples=60)
-@given(st.sets(st.integers(1, 6)), st.sampled_from(sorted(set(SCORES) - {"location"})), st.sampled_from(["softmax", "temperature"]))
+@given(
+    st.sets(st.integers(1, 6)),
+    st.sampled_from(sorted(set(SCORES) - {"location"})),
+    st.sampled_from(["softmax", "temperature"]),
+)
 def test_any_partition_merges_into_the_whole(cuts, score, normalizer):
     case = Case(score, normalizer, mask="tensor")
     inputs, bounds = case.inputs(), [0, *sorted(cuts), 7]
     inputs["mask.allowed"][0, 0, 1] = False
     parts = []
-    for start, stop in zip(bounds, bounds[1:], strict=False):
+    for start, stop in itertools.pairwise(bounds):
         part = {**inputs, **{name: inputs[name][..., start:stop, :] for name in ("key", "value")}}
         part["mask.allowed"] = inputs["mask.allowed"][..., start:stop]
         parts.append(case.run(part, AuxRequest(lse=True)))

@@ -1,6 +1,7 @@
 """Laws 1 and 2: empty rows give zeros; what nobody may attend to influences nothing."""
 
 import pytest
+
 from laws import checks
 from laws.case import Case
 from laws.table import BACKENDS, BIASES, GATES, NORMALIZERS, READS, SCORES, pairwise

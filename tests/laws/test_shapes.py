@@ -3,6 +3,7 @@
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from laws import checks
 from laws.case import Case
 from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, Sizes, pairwise
@@ -31,7 +32,13 @@ def strided(tensor: torch.Tensor, layout: str) -> torch.Tensor:
 
 
 @settings(max_examples=600)
-@given(st.sampled_from(COMBINATIONS), SIZES, st.booleans(), st.sampled_from(["plain", "transposed", "every second"]), st.integers(0, 99))
+@given(
+    st.sampled_from(COMBINATIONS),
+    SIZES,
+    st.booleans(),
+    st.sampled_from(["plain", "transposed", "every second"]),
+    st.integers(0, 99),
+)
 def test_any_shape_is_the_textbooks(combination, sizes, broadcast, layout, seed):
     case = Case(*combination, sizes=sizes, broadcast=broadcast)
     inputs = {name: strided(tensor, layout) for name, tensor in case.inputs(seed).items()}

@@ -3,9 +3,9 @@
 import inspect
 
 import pytest
+
 from laws.case import Case
 from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, TABLES, pairwise, sensible
-
 from saccade import biases, masks, normalizers, reads, scores
 from saccade.backends.choose import BACKENDS as SERVING
 from saccade.structure import Definition
@@ -16,7 +16,10 @@ INNER = {"Factor", "Bias", "Score", "Normalizer", "Mask", "Read", "Positioned", 
 
 def members(module):
     """The concrete definitions that a module defines."""
-    found = inspect.getmembers(module, lambda thing: inspect.isclass(thing) and issubclass(thing, Definition) and thing.__module__ == module.__name__)
+    found = inspect.getmembers(
+        module,
+        lambda thing: inspect.isclass(thing) and issubclass(thing, Definition) and thing.__module__ == module.__name__,
+    )
     return {name for name, _ in found} - INNER
 
 
@@ -29,7 +32,9 @@ def classes(kind):
         while stack:
             thing = stack.pop()
             seen.add(type(thing).__name__)
-            stack.extend(value for value in vars(thing).values() if isinstance(value, Definition)) if isinstance(thing, Definition) else None
+            stack.extend(value for value in vars(thing).values() if isinstance(value, Definition)) if isinstance(
+                thing, Definition
+            ) else None
     return seen
 
 
@@ -47,7 +52,11 @@ def test_every_bias_and_gate_is_in_its_table():
 
 
 def test_every_kernel_is_in_its_table():
-    kernels = {SCORES[name].build(**Case(name).of("score", Case(name).inputs())) for name in SCORES if "nonnegative" in SCORES[name].traits}
+    kernels = {
+        SCORES[name].build(**Case(name).of("score", Case(name).inputs()))
+        for name in SCORES
+        if "nonnegative" in SCORES[name].traits
+    }
     assert {kernel.name for kernel in kernels} == set(scores.KERNELS)
 
 

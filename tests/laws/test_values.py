@@ -1,6 +1,7 @@
 """Law 3: output and statistics are the textbook's, for every pair of members, on every backend."""
 
 import pytest
+
 from laws import checks
 from laws.case import Case
 from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, pairwise

@@ -2,11 +2,11 @@
 
 import pytest
 import torch
+
 from laws import checks
 from laws.case import Case
 from laws.table import Sizes
 from laws.wrong import WRONG, backend
-
 from saccade.backends import choose
 
 CAUGHT = {
@@ -21,7 +21,9 @@ CAUGHT = {
     "draws_its_own_noise": lambda on: checks.law_same_noise(Case(backend=on)),
     "draws_its_own_uniforms": lambda on: checks.law_draws(Case(backend=on)),
     "accumulates_in_half": lambda on: checks.law_accumulation(Case(backend=on, dtype=torch.bfloat16)),
-    "rounds_the_scores": lambda on: checks.law_accuracy(Case(backend=on, dtype=torch.bfloat16, sizes=Sizes(q=61, k=97)), 2.0),
+    "rounds_the_scores": lambda on: checks.law_accuracy(
+        Case(backend=on, dtype=torch.bfloat16, sizes=Sizes(q=61, k=97)), 2.0
+    ),
     "is_causal_by_one_too_many": lambda on: checks.law_causal(Case(backend=on), "end"),
     "scales_by_the_batch": lambda on: checks.law_batch(Case(backend=on)),
     "is_never_the_same_twice": lambda on: checks.law_repeats(Case(backend=on)),

@@ -149,7 +149,9 @@ def is_never_the_same_twice(call: Call) -> Result:
 def counts_keys_by_position(call: Call) -> Result:
     """A bias that nobody asked for."""
     weights, allowed, lse = weighed(call)
-    return reference.read(call, weights * (1 + 1e-6 * torch.arange(weights.shape[-1], dtype=weights.dtype)), allowed, lse)
+    return reference.read(
+        call, weights * (1 + 1e-6 * torch.arange(weights.shape[-1], dtype=weights.dtype)), allowed, lse
+    )
 
 
 @wrong

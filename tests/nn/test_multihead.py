@@ -8,12 +8,16 @@ F64 = torch.float64
 
 
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("dims", [{}, dict(kdim=10, vdim=14), dict(kdim=10), dict(vdim=14)], ids=str)
+@pytest.mark.parametrize("dims", [{}, {"kdim": 10, "vdim": 14}, {"kdim": 10}, {"vdim": 14}], ids=str)
 def test_torchs_state_gives_torchs_output(dims, bias):
     theirs = torch.nn.MultiheadAttention(24, 4, bias=bias, batch_first=True, dtype=F64, **dims)
     ours = nn.MultiheadAttention(24, 4, bias=bias, dtype=F64, **dims)
     assert ours.load_state_dict(theirs.state_dict()).missing_keys == []
-    query, key, value = torch.randn(2, 5, 24, dtype=F64), torch.randn(2, 7, dims.get("kdim", 24), dtype=F64), torch.randn(2, 7, dims.get("vdim", 24), dtype=F64)
+    query, key, value = (
+        torch.randn(2, 5, 24, dtype=F64),
+        torch.randn(2, 7, dims.get("kdim", 24), dtype=F64),
+        torch.randn(2, 7, dims.get("vdim", 24), dtype=F64),
+    )
     padding = torch.arange(7)[None] >= torch.tensor([[7], [3]])
     want, weights = theirs(query, key, value, key_padding_mask=padding, average_attn_weights=False)
     output, aux = ours(query, key, value, mask=~padding[:, None, None], aux=AuxRequest(weights=True))
@@ -23,7 +27,10 @@ def test_torchs_state_gives_torchs_output(dims, bias):
 
 
 def test_torchs_gradients():
-    theirs, ours = torch.nn.MultiheadAttention(24, 4, batch_first=True, dtype=F64), nn.MultiheadAttention(24, 4, dtype=F64)
+    theirs, ours = (
+        torch.nn.MultiheadAttention(24, 4, batch_first=True, dtype=F64),
+        nn.MultiheadAttention(24, 4, dtype=F64),
+    )
     ours.load_state_dict(theirs.state_dict())
     x = torch.randn(2, 5, 24, dtype=F64)
     theirs(x, x, x)[0].square().sum().backward()
@@ -66,14 +73,20 @@ def test_decoding_with_a_cache_is_the_whole_sequence(score, kv_heads):
 
 
 def test_beams_reorder_the_cache():
-    module, x, order = nn.MultiheadAttention(24, 4, dtype=F64), torch.randn(3, 5, 24, dtype=F64), torch.tensor([2, 0, 0])
+    module, x, order = (
+        nn.MultiheadAttention(24, 4, dtype=F64),
+        torch.randn(3, 5, 24, dtype=F64),
+        torch.tensor([2, 0, 0]),
+    )
     memory = module.remember(x)
     query = torch.randn(3, 1, 24, dtype=F64)
     torch.testing.assert_close(module(query[order], memory=memory.select(order)), module(query, memory=memory)[order])
 
 
 def test_own_normalizers_and_scores():
-    module = nn.MultiheadAttention(24, 4, score=scores.Cosine(torch.nn.Parameter(torch.ones(4, 1, 1))), normalizer=normalizers.Sparsemax())
+    module = nn.MultiheadAttention(
+        24, 4, score=scores.Cosine(torch.nn.Parameter(torch.ones(4, 1, 1))), normalizer=normalizers.Sparsemax()
+    )
     output, aux = module(torch.randn(2, 5, 24), aux=AuxRequest(weights=True))
     output.sum().backward()
     assert module.score.tensor_0.grad.shape == (4, 1, 1) and torch.allclose(aux.weights.sum(-1), torch.ones(2, 4, 5))

@@ -10,7 +10,7 @@ from types import ModuleType
 from saccade.backends import chunked, reference, sdpa
 from saccade.call import Call, opaque
 from saccade.errors import ArgumentError, UnsupportedBackend
-from saccade.numerics import tracing
+from saccade.numerics import tracing, transforming
 from saccade.scores import Additive
 
 BACKENDS: dict[str, ModuleType] = {"sdpa": sdpa, "chunked": chunked, "reference": reference}
@@ -94,7 +94,7 @@ def decide(call: Call) -> str:
     if sdpa.unsupported(call) is None and sdpa.unwise(call) is None:
         return "sdpa"
     if tracing():  # sizes are symbols: the choice must not depend on them
-        return "chunked" if opaque(call) else "reference"
+        return "chunked" if opaque(call) and not transforming() else "reference"
     limit = SMALL_ADDITIVE if isinstance(call.score, Additive) else SMALL
     return "reference" if reference.peak_bytes(call) <= limit else "chunked"
 

@@ -65,6 +65,8 @@ def apply(call: Call) -> Sequence[Tensor]:
     numbers: list[float] = []
     skeleton = encode(call, numbers)
     tensors = [*leaves, torch.tensor(numbers, dtype=torch.float64)]
+    # self-attention passes a tensor twice, and a compiler wants every input of a Function once
+    tensors = [t.view_as(t) if any(t is other for other in tensors[:i]) else t for i, t in enumerate(tensors)]
     return Chunked.apply(skeleton, *tensors) if moving else forward_op(tensors, skeleton)  # type: ignore[no-any-return]
 
 
