@@ -7,6 +7,7 @@ PYTHON ?= python3
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 READY := .venv/ready
+JOBS ?= 2
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
@@ -31,10 +32,10 @@ demo: $(READY)
 	saccade look $(RUN) --input $(DATES) --output $(RUN)/pictures
 
 test: $(READY)
-	python -m pytest
+	python -m pytest -n $(JOBS)
 
 quick: $(READY)
-	python -m pytest -m "not slow"
+	python -m pytest -n $(JOBS) -m "not slow"
 
 check: lint types coverage docs
 
@@ -45,7 +46,7 @@ types: $(READY)
 	mypy
 
 coverage: $(READY)
-	python -m pytest --cov --cov-report=term
+	python -m pytest -n $(JOBS) --cov --cov-report=term
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet

@@ -1,4 +1,4 @@
-"""What all tests share: one seed, and hypothesis drawing the same examples every time."""
+"""What all tests share: one seed, one thread a process, and hypothesis drawing the same examples every time."""
 
 import hypothesis
 import pytest
@@ -9,6 +9,7 @@ hypothesis.settings.register_profile(
     "saccade", deadline=None, derandomize=True, database=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("saccade")
+torch.set_num_threads(1)  # the tests' tensors are small, and two processes share the cores
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Imports point one way: definitions ← backends ← attention, memory ← nn ← models ← tasks ← cli; train knows no task."""
+"""Imports point one way, definitions ← backends ← attention ← nn ← models ← tasks ← cli, and train knows no task."""
 
 import ast
 from pathlib import Path

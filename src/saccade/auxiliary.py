@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from saccade.errors import ArgumentError
+from saccade.checks import whole
+from saccade.errors import ArgumentTypeError
 from saccade.structure import Definition, registered
 
 
@@ -41,8 +42,10 @@ class AuxRequest(Definition):
     received: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.top, bool) or not isinstance(self.top, int) or self.top < 0:
-            raise ArgumentError(f"top: expected an int of at least 0, got {self.top!r}")
+        for name in AUX_FIELDS:
+            if name != "top" and not isinstance(getattr(self, name), bool):
+                raise ArgumentTypeError(f"{name}: expected True or False, got {getattr(self, name)!r}")
+        whole("top", self.top, least=0)
 
     def names(self) -> list[str]:
         """The fields that are asked for, in their order."""

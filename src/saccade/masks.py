@@ -87,6 +87,8 @@ def as_mask(mask: Any, name: str = "mask") -> Mask:
             "as bias=, "
             "weights as gate=, or compare first (mask != 0)"
         )
+    if mask.layout != torch.strided:
+        raise ArgumentTypeError(f"{name}: expected a dense tensor, got layout {mask.layout}; call .to_dense()")
     return Dense(mask)
 
 

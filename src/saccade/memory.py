@@ -74,7 +74,8 @@ class Memory:
     ) -> Any:
         """`attend` against this memory: the same arguments, the same result, nothing prepared again.
 
-        Args: as for `attend`; `mask` acts together with the memory's own. None as normalizer or read is attend's default.
+        Args: as for `attend`; `mask` acts together with the memory's own. None as normalizer or read is attend's
+            default.
 
         Returns:
             The output `(..., Lq, Dv)`; with aux a pair of it and an `AuxOutput`.
@@ -257,8 +258,8 @@ def _remembered(key: Tensor, value: Tensor, score: Any, mask: Any) -> Memory:
     look = not (tracing() or transforming())
     q_dim = score.query_dim(k_dim) if isinstance(score, scores.Score) else k_dim
     extent = Extent(batch, 1, k_len, q_dim, k_dim, key.dtype, key.device, look)
-    if isinstance(score, scores.Score):
-        score.check(extent)
+    if isinstance(score, scores.Additive | scores.General | scores.Location):  # parameters that meet keys, not queries
+        score.check(extent._replace(batch=reach(score, batch)))
     dense = None
     if mask is not None:
         mask = as_mask(mask)
@@ -271,6 +272,15 @@ def _remembered(key: Tensor, value: Tensor, score: Any, mask: Any) -> Memory:
         dense = dense.expand(*dense.shape[:-1], k_len)
     prepared, ready, cache = score.prepare(key) if isinstance(score, scores.Score) else (score, key, None)
     return Memory(prepared, ready, value, cache, dense, prepare=score)
+
+
+def reach(score: scores.Score, batch: tuple[int, ...]) -> tuple[int, ...]:
+    """The keys' batch dimensions broadcast with the score's: the queries to come may have more than the keys."""
+    shapes = [tensor.shape[: tensor.ndim - len(axes)] for tensor, axes in score.leaves()]
+    try:
+        return tuple(torch.broadcast_shapes(batch, *shapes))
+    except RuntimeError:
+        return batch  # the check that follows says who does not fit
 
 
 def merge(outputs: Sequence[Tensor], lses: Sequence[Tensor]) -> Tensor:

@@ -264,9 +264,8 @@ class Entmax(Normalizer):
     def check(self, extent: Extent) -> None:
         per_query("alpha", self.alpha, extent)
         if isinstance(self.alpha, Tensor):
-            ensure(
-                self.alpha.detach() >= 1, "alpha: expected values of at least 1, got some below", values=extent.values
-            )
+            inside = (self.alpha.detach() >= 1) & self.alpha.detach().isfinite()
+            ensure(inside, "alpha: expected finite values of at least 1, got some outside", values=extent.values)
 
     @property
     def sums_to_one(self) -> bool:

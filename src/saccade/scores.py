@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from saccade.checks import number, parameter, per_query, positive
-from saccade.errors import ArgumentError, ShapeError
+from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.numerics import like, root, squared_distance, unit, wide
 from saccade.structure import Axes, Definition, Extent, registered
 
@@ -25,9 +25,7 @@ class Score(Definition):
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         """The definition: scores `(..., Lq, Lk)` of query `(..., Lq, Dq)` against key `(..., Lk, Dk)`."""
-        raise TypeError(
-            f"{type(self).__name__} defines no score: use one of the scores in saccade.scores, or any callable"
-        )
+        raise ArgumentTypeError("score: expected one of saccade.scores or a callable, got the base class Score")
 
     def check(self, extent: Extent) -> None:
         """Raises a `SaccadeError` where the score's tensors do not fit the call."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from laws import oracle
-from laws.table import GATES, TABLES, Sizes
+from laws.table import GATES, PRIMES, TABLES, Sizes
 from saccade import AuxOutput, AuxRequest, attend
 
 Inputs = dict[str, Tensor]
@@ -25,7 +25,7 @@ class Case:
     gate: str = "none"
     read: str = "soft"
     backend: str = "reference"
-    sizes: Sizes = Sizes()
+    sizes: Sizes = PRIMES
     dtype: torch.dtype = torch.float64
     broadcast: bool = False
 

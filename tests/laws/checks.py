@@ -1,4 +1,4 @@
-"""The laws as functions that raise AssertionError: the tests call them with every backend, and with backends that are wrong on purpose."""
+"""The laws as functions that raise AssertionError: tests call them with every backend, and with wrong ones."""
 
 import math
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ def law_no_keys(case: Case) -> None:
 
 
 def law_hidden_keys(case: Case) -> None:
-    """What nobody may attend to influences nothing, forward and backward: NaN, infinities, and entries of bias and gate."""
+    """What nobody may attend to influences nothing, forward and backward: NaN, infinities, entries of bias and gate."""
     case = replace(case, mask="tensor")
     clean = case.inputs()
     clean["mask.allowed"][..., 2] = False
@@ -255,7 +255,7 @@ def permuted(case: Case, name: str, tensor: Tensor, axis: str, order: Tensor) ->
 
 
 def law_causal(case: Case, align: Any) -> None:
-    """∂ output_i / ∂ key_j and value_j are exactly 0 for every j behind the query's position, and the others are not."""
+    """∂ output_i / ∂ key_j and value_j are exactly 0 for every j behind the query's position, the others are not."""
     inputs, n = differentiable(case.inputs()), case.sizes
     output = case.run(inputs, mask=masks.Causal(align))
     shift = n.k - n.q if align == "end" else 0 if align == "start" else align
@@ -309,7 +309,7 @@ def law_gradients(case: Case) -> None:
 
 
 def law_dropout(case: Case) -> None:
-    """Dropped weights are 0, the rest are scaled by 1 / (1 − p); the backward drops the same; statistics are those before dropout."""
+    """Dropped weights are 0, the rest scaled by 1 / (1 − p), in the backward too; statistics are those before dropout."""
     p, case = 0.4, replace(case, sizes=case.sizes._replace(q=61, k=67, e=67))
     inputs = differentiable(acting_weights(case))
     plain, before = case.run(inputs, AuxRequest(weights=True, received=True))

@@ -71,7 +71,7 @@ def log_partition(scores: Tensor, allowed: Tensor, temperature: "float | Tensor"
     return torch.where(allowed, scores / temperature, -math.inf).logsumexp(-1)
 
 
-# ---------------------------------------------------------------- reads: (weights, allowed) -> (weights that act, index)
+# ------------------------------------------------------- reads: (weights, allowed) -> (weights that act, index)
 
 
 def soft(weights: Tensor, allowed: Tensor) -> tuple[Tensor, None]:

@@ -1,4 +1,4 @@
-"""All members of the operation: a new score, normalizer, mask, bias, gate or read is one line here, and every law holds it.
+"""All members: a new score, normalizer, mask, bias, gate or read is one entry here, and every law holds it.
 
 A member is how it is built from its tensors, what the textbook says, and a `Spec` for each tensor.
 """
@@ -26,12 +26,13 @@ class Sizes(NamedTuple):
     e: int = 13
 
 
+PRIMES = Sizes()
 SMALL = Sizes((2,), 3, 4, 2, 5, 1)
 Draw = Callable[[torch.Generator, tuple[int, ...], Sizes], Tensor]
 
 
 class Spec(NamedTuple):
-    """A tensor: its distribution and axes ("*": all batch dimensions, "h": the last of them, then q, k, d, c, e, or a number)."""
+    """A tensor: its distribution and axes ("*": all batch dimensions, "h": the last, then q, k, d, c, e, or a number)."""
 
     draw: Draw
     axes: tuple["str | int", ...]
@@ -82,10 +83,10 @@ class Member:
 
     Args:
         build: from the tensors, by name, what `attend` takes.
-        truth: the textbook; scores `(query, key, **tensors)`, normalizers and reads `(x, allowed, **tensors)`, masks, biases and
-            gates `((Lq, Lk), **tensors)`.
-        traits: "positional" (keys are not interchangeable), "nonnegative" (weights or scores that are), "fixed" (no parameter moves the
-            result smoothly), "dot" (torch's kernels serve it).
+        truth: the textbook; scores `(query, key, **tensors)`, normalizers and reads `(x, allowed, **tensors)`, masks,
+            biases and gates `((Lq, Lk), **tensors)`.
+        traits: "positional" (keys are not interchangeable), "nonnegative" (weights or scores that are), "fixed" (no
+            parameter moves the result smoothly), "dot" (torch's kernels serve it).
     """
 
     def __init__(self, build: Callable[..., Any], truth: Callable[..., Any], *traits: str, **specs: Spec) -> None:
@@ -349,7 +350,7 @@ def each(*factors: Sequence[str], seed: int = 0) -> list[tuple[str, ...]]:
 
 
 def pairwise(*factors: Sequence[str], seed: int = 0, firsts: Sequence[int] | None = None) -> list[tuple[str, ...]]:
-    """Few combinations in which every sensible pair of entries of two factors occurs, or only pairs with one of `firsts`."""
+    """Few combinations in which every sensible pair of entries of two factors occurs, or pairs with one of `firsts`."""
     rng, factors = random.Random(seed), tuple(map(tuple, factors))
     missing = {
         (i, a, j, b)

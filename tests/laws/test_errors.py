@@ -227,7 +227,7 @@ def test_a_wrong_type_is_a_type_error_too(wrong):
         ({"key": K[..., :5]}, "General"),
         ({"key": K.to("meta")}, ".to(query.device)"),
         ({"mask": masks.Causal()}, "align='end'"),
-        ({"mask": masks.Lengths(torch.tensor([3, 4]))}, "lengths[..., None]"),
+        ({"mask": masks.Lengths(torch.tensor([3, 4]))}, "tensor[:, None]"),
         ({"score": scores.Dot}, "Dot(...)"),
         ({"bias": biases.Alibi(tensor(1.0)) * ONES}, "gate="),
     ],

@@ -9,7 +9,7 @@ from types import ModuleType
 
 from saccade.backends import chunked, reference, sdpa
 from saccade.call import Call, opaque
-from saccade.errors import ArgumentError, UnsupportedBackend
+from saccade.errors import ArgumentError, ArgumentTypeError, UnsupportedBackend
 from saccade.numerics import tracing, transforming
 from saccade.scores import Additive
 
@@ -65,6 +65,8 @@ def named(backend: str) -> ModuleType:
         UnsupportedBackend: the name is reserved, but nothing serves it here.
         ArgumentError: nobody knows the name.
     """
+    if not isinstance(backend, str):
+        raise ArgumentTypeError(f"backend: expected a name, such as 'auto', got {type(backend).__name__}")
     if backend in BACKENDS:
         return BACKENDS[backend]
     if backend in ABSENT:

@@ -92,6 +92,10 @@ def laid_out(call: Call) -> int:
             leading = tensor.shape[: max(tensor.ndim - len(axes), 0)]
             for offset, size in enumerate(reversed(leading)):
                 batch[rank - 1 - offset] = max(batch[rank - 1 - offset], size)
+    for dim in range(rank - 1, -1, -1):  # groups that share keys are folded into rows, each with its own entries
+        if any(t.shape[dim - rank - 2] != 1 for t in (call.key, call.value) if t.ndim >= rank + 2 - dim):
+            break
+        batch[dim] = call.batch[dim]
     return math.prod(batch) * grid.q_len * grid.k_len
 
 

@@ -126,8 +126,10 @@ class Attention(nn.Module):
             "dropout_p": self.dropout_p if self.training else 0.0,
             "aux": aux,
         }
+        features("query", query, self.query_dim)
         if memory is None:
             key, value = sources(query, key, value)
+            features("key", key, self.key_dim)
             found = attend(
                 self.query_projection(query), self.key_projection(key), value, score=self.score.get(), **options
             )
@@ -185,9 +187,7 @@ def only_memory(memory: Any, key: Tensor | None, value: Tensor | None) -> None:
     if not isinstance(memory, Memory):
         raise ArgumentTypeError(f"memory: expected what this module's remember returns, got {type(memory).__name__}")
     if key is not None or value is not None:
-        raise ArgumentError(
-            "memory: expected either memory= or key and value, got both; append to the memory first"
-        )
+        raise ArgumentError("memory: expected either memory= or key and value, got both; append to the memory first")
 
 
 def features(name: str, tensor: Any, size: int) -> None:
