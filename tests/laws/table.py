@@ -32,7 +32,7 @@ Draw = Callable[[torch.Generator, tuple[int, ...], Sizes], Tensor]
 
 
 class Spec(NamedTuple):
-    """A tensor: its distribution and axes ("*": all batch dimensions, "h": the last, then q, k, d, c, e, or a number)."""
+    """A tensor: its distribution and axes ("*": all batch dimensions, "h": the last, then q, k, d, c, e, a number)."""
 
     draw: Draw
     axes: tuple["str | int", ...]

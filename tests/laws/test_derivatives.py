@@ -2,7 +2,7 @@
 
 import pytest
 
-from laws import checks
+from laws import smooth
 from laws.case import Case
 from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, SCORES, each, pairwise
 
@@ -16,44 +16,44 @@ FUNCTIONAL = each(SCORES, NORMALIZERS, MASKS, BIASES, GATES, ["soft", "sample", 
 
 @pytest.mark.parametrize("combination", GRADIENTS, ids="-".join)
 def test_gradients_are_the_textbooks(combination):
-    checks.law_gradients(Case(*combination))
+    smooth.law_gradients(Case(*combination))
 
 
 @pytest.mark.parametrize("combination", SECOND, ids="-".join)
 def test_first_and_second_derivatives(combination):
-    checks.law_derivatives(Case(*combination))
+    smooth.law_derivatives(Case(*combination))
 
 
 @pytest.mark.parametrize("score", [name for name in SCORES if "dot" in SCORES[name].traits])
 def test_derivatives_of_torchs_kernels(score):
-    checks.law_derivatives_of_output(Case(score, mask="tensor", backend="sdpa"))
+    smooth.law_derivatives_of_output(Case(score, mask="tensor", backend="sdpa"))
 
 
 @pytest.mark.parametrize("combination", FUNCTIONAL, ids="-".join)
 def test_functional_transforms(combination):
-    checks.law_functional(Case(*combination))
+    smooth.law_functional(Case(*combination))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("score", ["scaled_dot", "additive", "callable"])
 def test_dropout(score, backend):
-    checks.law_dropout(Case(score, backend=backend))
+    smooth.law_dropout(Case(score, backend=backend))
 
 
 @pytest.mark.parametrize("normalizer", ["softmax", "entmax", "sigmoid"])
 @pytest.mark.parametrize("score", ["scaled_dot", "additive", "callable"])
 def test_dropout_of_the_same_noise(score, normalizer):
-    checks.law_same_noise(Case(score, normalizer, backend="chunked"))
+    smooth.law_same_noise(Case(score, normalizer, backend="chunked"))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("normalizer", ["softmax", "temperature_tensor", "sparsemax", "entmax", "sigmoid", "sink"])
 @pytest.mark.parametrize("score", ["scaled_dot", "additive", "cosine", "callable"])
 def test_draws(score, normalizer, backend):
-    checks.law_draws(Case(score, normalizer, mask="tensor", backend=backend))
+    smooth.law_draws(Case(score, normalizer, mask="tensor", backend=backend))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("normalizer", ["softmax", "sparsemax", "entmax", "sigmoid"])
 def test_ties_go_to_the_lower_index(normalizer, backend):
-    checks.law_ties(Case(normalizer=normalizer, backend=backend))
+    smooth.law_ties(Case(normalizer=normalizer, backend=backend))

@@ -1,0 +1,161 @@
+"""Law 5 as functions that raise AssertionError: derivatives, torch.func, and randomness that the backward shares."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.testing import assert_close
+
+from laws.case import Case, Inputs, differentiable, learning
+from laws.checks import gradients, packed, pulled, same
+from laws.table import SMALL
+from saccade import AuxOutput, AuxRequest, reads, scores
+
+
+def law_derivatives(case: Case) -> None:
+    """First and second derivatives are those of finite differences, statistics included."""
+    differentiates(case, case.everything())
+
+
+def law_derivatives_of_output(case: Case) -> None:
+    """First and second derivatives of the output alone."""
+    differentiates(case, None)
+
+
+def differentiates(case: Case, request: AuxRequest | None) -> None:
+    case = replace(case, sizes=SMALL)
+    inputs = case.inputs(3)
+    moving = [name for name, tensor in inputs.items() if tensor.is_floating_point() and name != "read.uniform"]
+
+    def function(*tensors: Tensor) -> tuple[Tensor, ...]:
+        output, aux = packed(case.run({**inputs, **dict(zip(moving, tensors, strict=True))}, request))
+        found = [output, *torch.utils._pytree.tree_leaves(aux)]
+        return tuple(t.masked_fill(t == -math.inf, 0.0) for t in found if t.is_floating_point() and t.requires_grad)
+
+    leaves = [inputs[name].clone().requires_grad_() for name in moving]
+    assert torch.autograd.gradcheck(function, leaves, fast_mode=True, raise_exception=False), "first derivative"
+    assert torch.autograd.gradgradcheck(function, leaves, fast_mode=True, raise_exception=False), "second derivative"
+
+
+def law_gradients(case: Case) -> None:
+    """Gradients of every tensor, of output and statistics, with and without the weights, are the textbook's."""
+    inputs = differentiable(case.inputs())
+    for weights in (False, True):
+        request = case.everything(weights=weights)
+        output, aux = case.run(inputs, request)
+        ours = gradients(pulled(output, aux), learning(inputs))
+        truth, found = case.truth(inputs)
+        asked = AuxOutput(**{name: getattr(found, name) for name in request.names()})
+        theirs = gradients(pulled(truth, asked), learning(inputs))
+        same(ours, theirs, 1e-7, 1e-8)
+
+
+def law_dropout(case: Case) -> None:
+    """Dropped weights are 0, the rest scaled by 1 / (1 − p), backward too; statistics are those before."""
+    p, case = 0.4, replace(case, sizes=case.sizes._replace(q=61, k=67, e=67))
+    inputs = differentiable(acting_weights(case))
+    plain, before = case.run(inputs, AuxRequest(weights=True, received=True))
+    for request in (None, AuxRequest(received=True), AuxRequest(weights=True, received=True)):
+        output, aux = packed(seeded(case, inputs, p, request))
+        dropped = output == 0
+        assert abs(dropped.double().mean() - p) < 0.02
+        assert_close(output, torch.where(dropped, 0.0, plain / (1 - p)))
+        same(aux, before)
+        (grad,) = torch.autograd.grad(output.sum(), inputs["value"])
+        assert_close(grad[..., 0], output.detach().sum(-2))
+    assert torch.equal(case.run(inputs, dropout_p=1.0), torch.zeros_like(plain))
+
+
+def law_same_noise(case: Case) -> None:
+    """The same noise drops the same weights as in the reference, with and without statistics."""
+    case = replace(case, sizes=case.sizes._replace(q=61, k=67, e=67))
+    inputs = acting_weights(case)
+    expected = seeded(case.on("reference"), inputs, 0.4)
+    for request in (None, AuxRequest(received=True), AuxRequest(weights=True)):
+        output, _ = packed(seeded(case, inputs, 0.4, request))
+        assert torch.equal(output == 0, expected == 0)
+
+
+def acting_weights(case: Case) -> Inputs:
+    """Inputs with values such that the output is the weights that act."""
+    eye = torch.eye(case.sizes.k, dtype=case.dtype)
+    return {**case.inputs(), "value": eye.expand(*case.sizes.batch, -1, -1).clone()}
+
+
+def seeded(case: Case, inputs: Inputs, p: float, request: AuxRequest | None = None) -> Any:
+    torch.manual_seed(5)
+    return case.run(inputs, request, dropout_p=p)
+
+
+def law_draws(case: Case) -> None:
+    """One uniform a row decides on every backend; the draw's gradient is its estimator's."""
+    case = replace(case, read="sample")
+    inputs = differentiable(case.inputs())
+    _, aux = case.run(inputs, AuxRequest(index=True, log_prob=True))
+    _, truth = case.truth(inputs)
+    assert torch.equal(aux.index, truth.index)
+    same(aux.log_prob, truth.log_prob)
+    sources = [inputs["query"], inputs["key"]]
+    same(gradients(aux.log_prob.sum(), sources), gradients(truth.log_prob.sum(), sources), 1e-7)
+    assert all((grad == 0).all() for grad in gradients(case.run(inputs).sum(), sources))
+    straight = replace(case, read="straight_through").arguments({**inputs, "read.uniform": inputs["read.uniform"]})[
+        "read"
+    ]
+    soft = gradients(case.run(inputs, read=reads.Soft()).sum(), sources)
+    same(gradients(case.run(inputs, read=straight).sum(), sources), soft, 1e-7)
+
+
+def law_ties(case: Case) -> None:
+    """Among equals the lower index is taken, by every read and statistic that chooses."""
+    inputs = case.inputs()
+    inputs["query"] = torch.zeros_like(inputs["query"])
+    allowed = torch.ones(case.sizes.q, case.sizes.k, dtype=torch.bool)
+    allowed[:, 0] = False
+    equal = {"score": scores.Dot(), "mask": allowed}
+    _, aux = case.run(inputs, AuxRequest(index=True, top=3), read=reads.Argmax(), **equal)
+    assert (aux.index == 1).all() and (aux.top[1] == torch.tensor([1, 2, 3])).all()
+    output = case.run(inputs, read=reads.TopK(2), **equal)
+    assert_close(output, inputs["value"][..., 1:3, :].mean(-2, keepdim=True).expand(output.shape))
+
+
+def law_functional(case: Case) -> None:
+    """torch.func: vmap over every tensor alone and over all, grad, vmap of grad, jacrev."""
+    batch = [case.inputs(seed) for seed in range(2)]
+    names = list(batch[0])
+    moving = [name for name in names if batch[0][name].is_floating_point() and name != "read.uniform"]
+
+    def total(*tensors: Tensor) -> Tensor:
+        return case.run(dict(zip(names, tensors, strict=True))).square().sum()
+
+    def output(*tensors: Tensor) -> Tensor:
+        return case.run(dict(zip(names, tensors, strict=True)))
+
+    stacked = [torch.stack([inputs[name] for inputs in batch]) for name in names]
+    for only in (*names, None):
+        dims = tuple(0 if only in (name, None) else None for name in names)
+        given = [whole if dim == 0 else whole[0] for whole, dim in zip(stacked, dims, strict=True)]
+        want = torch.stack(
+            [output(*(t[s] if dim == 0 else t for t, dim in zip(given, dims, strict=True))) for s in range(2)]
+        )
+        assert_close(
+            torch.func.vmap(output, dims)(*given), want, msg=lambda text, only=only: f"vmap over {only}: {text}"
+        )
+    argnums = tuple(names.index(name) for name in moving)
+    want = [
+        gradients(total(*(leaves := list(differentiable(inputs).values()))), [leaves[i] for i in argnums])
+        for inputs in batch
+    ]
+    same(torch.func.grad(total, argnums)(*batch[0].values()), want[0])
+    same(
+        torch.func.vmap(torch.func.grad(total, argnums))(*stacked),
+        [torch.stack(pair) for pair in zip(*want, strict=True)],
+    )
+    jacobian = torch.func.jacrev(lambda value: case.run({**batch[0], "value": value}).sum(-1))(batch[0]["value"])
+    assert_close(jacobian.sum(tuple(range(jacobian.ndim - batch[0]["value"].ndim))), gradients_of_value(case, batch[0]))
+
+
+def gradients_of_value(case: Case, inputs: Inputs) -> Tensor:
+    leaves = differentiable(inputs)
+    return gradients(case.run(leaves).sum(), [leaves["value"]])[0]
