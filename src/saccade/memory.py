@@ -11,7 +11,7 @@ from saccade import normalizers, reads, scores
 from saccade.attention import autocast, autocasting, run
 from saccade.auxiliary import AuxOutput, AuxRequest
 from saccade.biases import Factor
-from saccade.checks import ensure, whole
+from saccade.checks import ensure, whole, whole_dtype
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.masks import Mask, as_mask
 from saccade.numerics import tracing, transforming
@@ -150,15 +150,10 @@ class Memory:
             raise ArgumentError(
                 f"batch_index: expected a memory with batch dimensions, got keys of shape {tuple(self.key.shape)}"
             )
-        if (
-            not isinstance(batch_index, Tensor)
-            or batch_index.ndim != 1
-            or batch_index.is_floating_point()
-            or batch_index.dtype == torch.bool
-        ):
-            raise ArgumentTypeError(
-                "batch_index: expected an integer tensor (n,), for instance torch.tensor([0, 0, 1])"
-            )
+        if not isinstance(batch_index, Tensor) or batch_index.ndim != 1:
+            got = tuple(batch_index.shape) if isinstance(batch_index, Tensor) else type(batch_index).__name__
+            raise ArgumentTypeError(f"batch_index: expected an integer tensor (n,), got {got}")
+        whole_dtype("batch_index", batch_index)
         size = torch.broadcast_shapes(self.key.shape[:-2], self.value.shape[:-2])[0]
 
         def chosen(tensor: Tensor, axes: tuple[str, ...] = ("k", "d")) -> Tensor:
@@ -265,7 +260,8 @@ def _remembered(key: Tensor, value: Tensor, score: Any, mask: Any) -> Memory:
         mask = as_mask(mask)
         if not mask.keys_alone:
             raise ArgumentError(
-                "mask: expected one of these keys alone (masks.Lengths, boolean (..., 1, Lk)); give others to read"
+                "mask: expected one of these keys alone, masks.Lengths or boolean (..., 1, Lk), got one of queries too; "
+                "give that to read"
             )
         mask.check(extent)
         dense = aligned(mask.dense(Grid(1, k_len, 0, 1, key.device)), ("q", "k"), len(batch))
