@@ -22,9 +22,8 @@ def run(command, folder):
     environment = {**os.environ, "PATH": path, "PYTHONPATH": search, "PYTHONWARNINGS": "default"}
     # the installed program, or the same as a module where the package is only on the path
     command = re.sub(r"\bsaccade (?=train|eval|predict|look|list)", f"{sys.executable} -m saccade ", command)
-    return subprocess.run(
-        ["bash", "-o", "pipefail", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=600
-    )
+    shell = ["bash", "-o", "pipefail", "-c", command]
+    return subprocess.run(shell, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
 
 
 def test_every_command_is_known():
@@ -32,7 +31,8 @@ def test_every_command_is_known():
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M)
     for command in others:
         made = command.startswith("make ") and command.split()[1] in targets
-        assert made or command in ("source .venv/bin/activate", "pip install -e .", "pip install -e '.[train]'"), command
+        known = ("source .venv/bin/activate", "pip install -e .", "pip install -e '.[train]'")
+        assert made or command in known, command
     assert len(JOBS) >= 6
     assert len(SCRIPTS) == 2
 

@@ -260,8 +260,8 @@ def _remembered(key: Tensor, value: Tensor, score: Any, mask: Any) -> Memory:
         mask = as_mask(mask)
         if not mask.keys_alone:
             raise ArgumentError(
-                "mask: expected one of these keys alone, masks.Lengths or boolean (..., 1, Lk), got one of queries too; "
-                "give that to read"
+                "mask: expected one of these keys alone, masks.Lengths or boolean (..., 1, Lk), got one of queries too "
+                "(give that to read)"
             )
         mask.check(extent)
         dense = aligned(mask.dense(Grid(1, k_len, 0, 1, key.device)), ("q", "k"), len(batch))
