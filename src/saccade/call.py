@@ -66,8 +66,8 @@ class Call(Definition):
         return self.map(lambda tensor, axes: aligned(tensor, axes, rank))
 
     def with_randomness(self) -> "Call":
-        """The same call with everything random drawn: the uniforms of a Sample, the noise of dropout. Backends draw
-        nothing.
+        """The same call with everything random drawn: the uniforms of a Sample, the noise of dropout (which torch's
+        kernels replace by their own).
         """
         call, rows = self, (*self.batch, self.query.shape[-2])
         if isinstance(self.read, Sample):

@@ -59,7 +59,7 @@ def test_a_score_as_object_learns_with_the_module():
         read=reads.TopK(3),
     )
     module(torch.randn(2, 5, 6)).square().sum().backward()
-    assert {name for name, _ in module.named_parameters()} == {"score.tensor_0", "normalizer.tensor_0"}
+    assert {name for name, _ in module.named_parameters()} == {"score.beta", "normalizer.alpha"}
     assert beta.grad.abs() > 0
     assert module.double()(torch.randn(2, 5, 6, dtype=torch.float64)).dtype == torch.float64
 

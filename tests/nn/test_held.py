@@ -6,10 +6,9 @@ from saccade.nn.held import Held
 
 def test_parameters_learn_and_other_tensors_are_buffers():
     held = Held(normalizers.Softmax(torch.nn.Parameter(torch.ones(1)), sink=torch.zeros(1)))
-    assert [name for name, _ in held.named_parameters()] == ["tensor_0"] and [
-        name for name, _ in held.named_buffers()
-    ] == ["tensor_1"]
-    assert held.get().temperature is held.tensor_0
+    assert [name for name, _ in held.named_parameters()] == ["temperature"]
+    assert [name for name, _ in held.named_buffers()] == ["sink"]
+    assert held.get().temperature is held.temperature
 
 
 def test_tensors_move_with_the_module():

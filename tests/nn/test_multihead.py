@@ -53,8 +53,9 @@ def test_every_score_with_grouped_queries(score, groups):
     query, key, value = module.in_proj_weight.split(module.sizes)
     copies = [part.unflatten(0, (-1, 6)).repeat_interleave(groups, 0).flatten(0, 1) for part in (key, value)]
     full.in_proj_weight.data = torch.cat((query, *copies)).detach()
-    if module.score.count:
-        full.score.tensor_0.data = module.score.tensor_0.detach().reshape(full.score.tensor_0.shape)
+    for name in module.score.tensors:
+        ours = getattr(full.score, name)
+        ours.data = getattr(module.score, name).detach().reshape(ours.shape)
     torch.testing.assert_close(full(x, y), output)
 
 
@@ -89,7 +90,7 @@ def test_own_normalizers_and_scores():
     )
     output, aux = module(torch.randn(2, 5, 24), aux=AuxRequest(weights=True))
     output.sum().backward()
-    assert module.score.tensor_0.grad.shape == (4, 1, 1) and torch.allclose(aux.weights.sum(-1), torch.ones(2, 4, 5))
+    assert module.score.beta.grad.shape == (4, 1, 1) and torch.allclose(aux.weights.sum(-1), torch.ones(2, 4, 5))
 
 
 def test_parameters_start_as_torchs_do():

@@ -17,26 +17,19 @@ class Held(nn.Module):
     >>> from saccade import normalizers
     >>> held = Held(normalizers.Entmax(alpha=nn.Parameter(torch.tensor(1.5))))
     >>> [name for name, _ in held.named_parameters()], type(held.get()).__name__
-    (['tensor_0'], 'Entmax')
+    (['alpha'], 'Entmax')
     """
 
     def __init__(self, thing: Any) -> None:
         super().__init__()
         self.thing = thing  # a module registers itself here
-        self.count = 0
-        if isinstance(thing, Definition):
-            for index, (tensor, _) in enumerate(thing.leaves()):
-                self._hold(f"tensor_{index}", tensor)
-                self.count += 1
-
-    def _hold(self, name: str, tensor: Tensor) -> None:
-        if isinstance(tensor, nn.Parameter):
-            self.register_parameter(name, tensor)
-        else:
-            self.register_buffer(name, tensor)
+        self.tensors = thing.names() if isinstance(thing, Definition) else []
+        for name, leaf in zip(self.tensors, thing.leaves() if self.tensors else [], strict=True):
+            if isinstance(leaf.tensor, nn.Parameter):
+                self.register_parameter(name, leaf.tensor)
+            else:
+                self.register_buffer(name, leaf.tensor)
 
     def get(self) -> Any:
         """The definition with the module's tensors in it."""
-        if not self.count:
-            return self.thing
-        return self.thing.with_leaves(iter([getattr(self, f"tensor_{index}") for index in range(self.count)]))
+        return self.thing.with_leaves(iter([getattr(self, name) for name in self.tensors])) if self.tensors else self.thing
