@@ -43,13 +43,13 @@ class Definition:
                 found.append(Leaf(value, self.axes[name]))
         return found
 
-    def names(self, prefix: str = "") -> list[str]:
+    def leaf_names(self, prefix: str = "") -> list[str]:
         """What each of the `leaves` is called, by its fields from the root on: "alpha", "first_slopes"."""
         found: list[str] = []
         for name in _fields(type(self)):
             value = getattr(self, name)
             if isinstance(value, Definition):
-                found.extend(value.names(f"{prefix}{name}_"))
+                found.extend(value.leaf_names(f"{prefix}{name}_"))
             elif isinstance(value, Tensor):
                 found.append(prefix + name)
         return found

@@ -23,7 +23,7 @@ class Held(nn.Module):
     def __init__(self, thing: Any) -> None:
         super().__init__()
         self.thing = thing  # a module registers itself here
-        self.tensors = thing.names() if isinstance(thing, Definition) else []
+        self.tensors = thing.leaf_names() if isinstance(thing, Definition) else []
         for name, leaf in zip(self.tensors, thing.leaves() if self.tensors else [], strict=True):
             if isinstance(leaf.tensor, nn.Parameter):
                 self.register_parameter(name, leaf.tensor)
