@@ -30,7 +30,7 @@ def test_options_are_typed_with_dashes_or_underscores_or_an_equals_sign():
         (["--zzz"], "unknown option --zzz; see --help"),
         (["--no-resum"], "unknown option --no-resum; did you mean --no-resume?"),
         (["3"], "unexpected argument 3"),
-        (["--beam-size", "x"], "Error parsing --beam-size: .*; see x --help"),
+        (["--beam-size", "x"], "--beam-size: expected a whole number, got x; see x --help"),
         (["--beam-size"], "Missing value for argument '--beam-size'"),
     ],
 )

@@ -2,6 +2,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 from saccade.cli import VERBS, main
 from tiny import command, environment, program
@@ -50,8 +51,12 @@ def test_every_verb_helps(verb, capsys):
         ("predict nowhere x", "nowhere: no such run"),
         ("predict", "RUN"),
         ("predict nowhere --nbst 3", "did you mean --nbest?"),
-        ("predict nowhere x --nbest 0", "--nbest: expected a number above 0, got 0"),
-        ("predict nowhere x --beam-size -1", "--beam-size: expected a number above 0, got -1"),
+        ("predict nowhere x --nbest 0", "--nbest: expected a number from 1 to 10000, got 0"),
+        ("predict nowhere x --nbest 99999999999999999999", "--nbest: expected a number from 1 to 10000, got 9999"),
+        ("train translate --model=", "--model: there is no ; there is: rnnsearch"),
+        ("train translate --batch-tokens 10000000000000", "--batch-tokens: expected a number from 1 to 10000000"),
+        ("train translate --embedding-dim 10000000000000", "not enough memory; smaller dimensions"),
+        ("predict nowhere x --beam-size -1", "--beam-size: expected a number from 1 to 10000, got -1"),
         ("predict nowhere x --input y", "got both"),
         ("predict nowhere --input no.txt", "no.txt: No such file or directory"),
         ("eval", "RUN"),
@@ -83,6 +88,35 @@ def test_ctrl_c_is_one_line(monkeypatch, capsys):
     monkeypatch.setattr("saccade.cli.list.run", interrupted)
     assert main(["list"]) == 130
     assert capsys.readouterr() == ("", "interrupted\n")
+
+
+def test_only_a_lack_of_memory_is_called_one(monkeypatch, capsys):
+    def fail(error):
+        def run(arguments):
+            raise error
+
+        monkeypatch.setattr("saccade.cli.list.run", run)
+
+    for error in (MemoryError(), torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")):
+        fail(error)
+        assert main(["list"]) == 2 and "not enough memory" in one_line(capsys)
+    fail(RuntimeError("a fault of ours"))
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        main(["list"])
+
+
+def test_a_name_that_the_system_cannot_write_is_one_line(monkeypatch, capsys):
+    monkeypatch.setattr("saccade.cli.list.run", lambda arguments: "15-мая".encode("ascii"))
+    assert main(["list"]) == 2
+    assert "15-мая: no name in this system's encoding, ascii" in one_line(capsys)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_an_empty_one(run, closed):
+    words = command("predict", run) if "<" in closed else command("predict", run, "18 juin 2025")
+    shell = ["bash", "-c", f'"$@" {closed}', "bash", *words]
+    done = subprocess.run(shell, env=environment(), capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0 and done.stderr == ""
 
 
 def test_a_broken_pipe_is_silent(run):

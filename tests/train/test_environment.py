@@ -5,7 +5,7 @@ from saccade.errors import ArgumentError
 from saccade.train.environment import choose_device, hardware, versions
 
 
-@pytest.mark.parametrize("name", ["gpu", "cuda:99", "cpu:1", "cuda:x", ""])
+@pytest.mark.parametrize("name", ["gpu", "cuda:99", "cpu:1", "cuda:x", "cpu:", ""])
 def test_a_device_that_is_not_there_is_named_with_those_that_are(name):
     with pytest.raises(ArgumentError, match="--device: expected one of auto, cpu"):
         choose_device(name)

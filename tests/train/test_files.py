@@ -11,6 +11,12 @@ def test_json_comes_back_in_every_script(tmp_path):
     assert "水曜日" in (tmp_path / "a.json").read_text(encoding="utf-8")
 
 
+def test_json_nested_without_end_is_a_wrong_value(tmp_path):
+    (tmp_path / "a.json").write_text("[" * 100_000)
+    with pytest.raises(ValueError, match="nested too deeply"):
+        read_json(tmp_path / "a.json")
+
+
 def test_what_cannot_be_written_leaves_what_was_there(tmp_path):
     write(tmp_path / "a", b"before")
     with pytest.raises(TypeError):

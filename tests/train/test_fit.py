@@ -83,6 +83,30 @@ def test_with_no_checkpoint_whole_it_begins_again_and_says_so(tmp_path, capsys):
     assert equal(tmp_path / "whole", tmp_path / "a")
 
 
+def test_a_checkpoint_of_another_model_is_refused_in_one_line(tmp_path):
+    train(Line, options(tmp_path / "a", max_steps=10))
+    train(Line, options(tmp_path / "b", max_steps=10, width=7))
+    (tmp_path / "b/checkpoints").rename(tmp_path / "b/elsewhere")
+    (tmp_path / "a/checkpoints").rename(tmp_path / "b/checkpoints")
+    with pytest.raises(RunError, match="checkpoints: step 10 is of another model or Saccade; move it away"):
+        train(Line, options(tmp_path / "b", width=7))
+
+
+def test_results_without_what_was_trained_are_no_end(tmp_path):
+    train(Line, options(tmp_path / "whole"))
+    train(Line, options(tmp_path / "a"))
+    (tmp_path / "a/model.safetensors").rename(tmp_path / "moved")
+    (tmp_path / "a/checkpoints").rename(tmp_path / "elsewhere")
+    assert train(Line, options(tmp_path / "a")).fresh
+    assert equal(tmp_path / "whole", tmp_path / "a")
+
+
+def test_a_model_that_cannot_be_made_leaves_no_folder(tmp_path):
+    with pytest.raises(RuntimeError):
+        train(Line, options(tmp_path / "a", width=10**13))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_only_the_last_two_checkpoints_are_kept(tmp_path):
     train(Line, options(tmp_path / "a", max_steps=25, checkpoint_steps=5))
     assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000020", "step-00000025"]

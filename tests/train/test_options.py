@@ -3,7 +3,7 @@ from dataclasses import dataclass, fields
 import pytest
 
 from saccade.errors import ArgumentError
-from saccade.train.options import Options, flat, identity, select
+from saccade.train.options import Options, check_types, flat, identity, select
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +38,24 @@ def test_budgets_devices_and_folders_are_no_part_of_what_a_run_is():
 def test_what_means_nothing_is_refused_by_its_name(name):
     with pytest.raises(ArgumentError, match=f"--{name.replace('_', '-')}: expected a number above 0, got -1"):
         Options(**{name: -1})
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_is_no_finite_number_is_refused(value):
+    with pytest.raises(ArgumentError, match=f"--learning-rate: expected a number above 0, got {value}"):
+        Options(learning_rate=value)
+
+
+def test_values_out_of_a_file_are_of_the_options_types():
+    check_types(Options, {"seed": 3, "learning_rate": 1, "max_minutes": None, "resume": False, "unknown": 7})
+    for name, value in {"seed": "3", "max_steps": 1.5, "resume": 1, "threads": True, "data": None}.items():
+        with pytest.raises(ArgumentError, match=f"--{name.replace('_', '-')}: expected .*, got {value!r}"):
+            check_types(Options, {name: value})
+
+
+def test_threads_that_no_machine_has_are_refused():
+    with pytest.raises(ArgumentError, match="--threads: expected at most 1024, got 100000000"):
+        Options(threads=100_000_000)
 
 
 def test_one_of_the_budgets_is_enough():

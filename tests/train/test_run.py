@@ -1,3 +1,4 @@
+import json
 import multiprocessing
 import os
 
@@ -31,6 +32,8 @@ def test_a_run_is_made_whole_and_opened_again(tmp_path):
 def test_an_empty_folder_may_become_a_run_but_no_other(tmp_path):
     (tmp_path / "empty").mkdir()
     assert create(tmp_path / "empty").folder.name == "empty"
+    with pytest.raises(RunError, match="empty: another process has just made this run; the same command goes on"):
+        create(tmp_path / "empty")
     (tmp_path / "full").mkdir()
     (tmp_path / "full/thesis.txt").write_text("mine")
     with pytest.raises(RunError, match=r"full: it is there already and not a run; give another --run"):
@@ -40,7 +43,13 @@ def test_an_empty_folder_may_become_a_run_but_no_other(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(None, "no config.json"), ("{", "not the configuration"), ("[]", "not the config"), ("{}", "task")],
+    [
+        (None, "no config.json"),
+        ("{", "not the configuration"),
+        ("[]", "not the config"),
+        ("{}", "task"),
+        (json.dumps({**CONFIG, "options": [1]}), "options: expected dict"),
+    ],
 )
 def test_what_is_no_run_is_said_so(tmp_path, content, words):
     if content is not None:
@@ -70,6 +79,8 @@ def test_options_of_another_version_are_named(tmp_path):
         Run(run.folder, config).options(Options)
     with pytest.raises(RunError, match="--max-steps"):
         Run(run.folder, {**CONFIG, "options": {"max_steps": -1}}).options(Options)
+    with pytest.raises(RunError, match="--seed: expected int, got 'one'"):
+        Run(run.folder, {**CONFIG, "options": {"seed": "one"}}).options(Options)
 
 
 def test_weights_are_the_final_ones_or_those_of_the_newest_checkpoint(tmp_path):
@@ -96,9 +107,35 @@ def test_the_log_is_rewound_to_a_step_and_loses_half_lines(tmp_path):
     assert [line[:10] for line in path.read_text().splitlines()] == ['{"step": 1', '{"step": 2']
 
 
+def test_lines_of_the_log_that_are_not_ours_stay(tmp_path):
+    run = create(tmp_path / "a")
+    path = run.folder / "metrics.jsonl"
+    notes = b'my notes\n[1]\n{"a": 1}\n{"step": "x"}\n\xff\xfe\n'
+    path.write_bytes(notes + b'{"step": 30}\n')
+    run.rewind_log(20)
+    assert path.read_bytes() == notes
+
+
+def test_a_run_may_lie_behind_a_link(tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to("disk")
+    create(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "disk/config.json").exists()
+
+
+def test_a_folder_that_cannot_be_made_whole_leaves_nothing(tmp_path):
+    def full(place):
+        (place / "half").write_text("half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        Run.create(tmp_path / "a", CONFIG, full)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_results_that_are_no_results_are_none(tmp_path):
     run = create(tmp_path / "a")
-    for content in ("{", "[]"):
+    for content in ("{", "[]", "{}", '{"steps": "3", "seconds": 1, "metrics": {}, "validation": {}}'):
         (run.folder / "results.json").write_text(content)
         assert run.results() is None
 

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 
 from saccade.cli.arguments import UsageError, one_line, suggest
 from saccade.errors import SaccadeError
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         translate...
         0
     """
-    _speak_utf_8()
+    _open_streams()
     try:
         code = _run([*(sys.argv[1:] if arguments is None else arguments)])  # `list` is a verb here
         sys.stdout.flush()
@@ -51,14 +52,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SaccadeError as error:
         return _fail(str(error))
     except OSError as error:
-        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
+    except UnicodeEncodeError as error:
+        return _fail(f"{error.object}: no name in this system's encoding, {error.encoding}; LC_ALL=C.UTF-8 allows it")
+    except (MemoryError, RuntimeError) as error:
+        if not _out_of_memory(error):
+            raise
+        return _fail("not enough memory; smaller dimensions, batches or beams need less")
 
 
-def _speak_utf_8() -> None:
-    """Texts are of all languages, whatever the terminal's locale says."""
+def _open_streams() -> None:
+    """Texts are of all languages, whatever the terminal's locale says; a stream that is closed is an empty one."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 for the whole process
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")
+            stream.reconfigure(encoding="utf-8", errors="surrogateescape")  # a path is written as it was typed
 
 
 def _run(arguments: list[str]) -> int:
@@ -72,6 +82,12 @@ def _run(arguments: list[str]) -> int:
         raise UsageError(f"saccade: no verb {verb}; {suggest(verb, VERBS)}")
     code: int = import_module(f"saccade.cli.{verb}").run(arguments[1:])
     return code
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Whether that is what an error means: torch has a class for it on a GPU, but not on a CPU."""
+    words = ("can't allocate memory", "not enough memory", "out of memory", "Storage size calculation overflowed")
+    return isinstance(error, MemoryError) or any(part in str(error) for part in words)
 
 
 def _fail(message: str, code: int = 2) -> int:

@@ -4,6 +4,7 @@ import contextlib
 import difflib
 import io
 import itertools
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from saccade.errors import SaccadeError
 __all__ = ["UsageError", "choose", "one_line", "parse", "peek", "suggest"]
 
 T = TypeVar("T")
+_VALUE = re.compile(r"^Error parsing (--\S+): (.*(?:INT|FLOAT|int|float).*) \[?'(.*)'\]?$")  # a number's
 _RULES = set(" ─-│|╭╮╰╯+")  # what tyro frames its words with
 
 
@@ -130,4 +132,12 @@ def _gist(box: str) -> str:
     lines = iter(["" if set(line) <= _RULES else line.strip(" │") for line in box.splitlines()])
     next(filter(None, lines), None)  # the title
     body = itertools.dropwhile(lambda line: not line, lines)
-    return one_line(" ".join(itertools.takewhile(bool, body))).rstrip(".").removeprefix("Error parsing Options: ")
+    text = one_line(" ".join(itertools.takewhile(bool, body))).rstrip(".").removeprefix("Error parsing Options: ")
+    return _VALUE.sub(_expected, text)
+
+
+def _expected(complaint: re.Match[str]) -> str:
+    """What tyro says of a value that is no number, in the words of all our errors."""
+    option, reason, value = complaint.groups()
+    kind = "a whole number" if "int" in reason.lower() else "a number"
+    return f"{option}: expected {kind}, got {value or 'nothing'}"

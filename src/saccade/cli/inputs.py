@@ -1,5 +1,6 @@
 """What verbs that answer input share: opening a run, and reading lines from wherever they come."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,7 +41,7 @@ def texts(argument: str | None, file: str | None) -> Iterator[Iterator[str]]:
     if argument is not None and file is not None:
         raise UsageError("--input: expected INPUT or --input FILE, got both")
     if argument is not None:
-        yield iter(argument.split("\n"))
+        yield iter(os.fsencode(argument).decode("utf-8", errors="replace").split("\n"))
     elif file is not None:
         with Path(file).open("rb") as source:
             yield _lines(source)

@@ -14,6 +14,8 @@ from saccade.train.trained import Trained
 
 __all__ = ["run"]
 
+_MOST = 10_000  # outputs pursued at once: more fit into no memory
+
 
 @dataclass(frozen=True)
 class Arguments:
@@ -42,8 +44,8 @@ def run(arguments: list[str]) -> int:
     """Print the answers."""
     given = parse(Arguments, arguments, "saccade predict", Arguments.__doc__ or "")
     for option, value in (("--nbest", given.nbest), ("--beam-size", given.beam_size)):
-        if value is not None and value < 1:
-            raise UsageError(f"{option}: expected a number above 0, got {value}")
+        if value is not None and not 0 < value <= _MOST:
+            raise UsageError(f"{option}: expected a number from 1 to {_MOST}, got {value}")
     with texts(given.text, given.input) as lines:
         for answers in _answers(open_trained(given.run, given.device), lines, given):
             print("\n".join(answers), flush=sys.stdout.isatty())

@@ -36,7 +36,8 @@ def run(arguments: list[str]) -> int:
 
 def options(kind: type[Task], arguments: list[str]) -> Options:
     """Return the options of a task; which there are and what they default to depends on --model and --data."""
-    model = choose("--model", peek(arguments, "--model") or next(iter(kind.models)), kind.models)
+    named = peek(arguments, "--model")
+    model = choose("--model", next(iter(kind.models)) if named is None else named, kind.models)
     data = peek(arguments, "--data") or next(iter(kind.builtin))
     flat = kind.options(model)
     recipe = kind.recipe(model, data)

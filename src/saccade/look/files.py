@@ -46,8 +46,9 @@ def _write(path: Path, content: bytes) -> Path:
     with path.open("xb") as file:  # "x": whoever came first between the look and now keeps the name
         try:
             _fill(file, content)
-        except OSError:
+        except OSError as error:
             path.unlink()
+            error.filename = error.filename or str(path)
             raise
     return path
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 
 from saccade.structure import Definition
 
@@ -32,4 +32,6 @@ class Held(nn.Module):
 
     def get(self) -> Any:
         """The definition with the module's tensors in it."""
-        return self.thing.with_leaves(iter([getattr(self, name) for name in self.tensors])) if self.tensors else self.thing
+        if not self.tensors:
+            return self.thing
+        return self.thing.with_leaves(iter([getattr(self, name) for name in self.tensors]))

@@ -29,9 +29,9 @@ def choose_device(name: str) -> torch.device:
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    kind, _, index = name.partition(":")
+    kind, colon, index = name.partition(":")
     count = {"cpu": 1, "cuda": torch.cuda.device_count()}.get(kind, 0)
-    if not (index or "0").isdecimal() or int(index or 0) >= count:
+    if not (index if colon else "0").isdecimal() or int(index or 0) >= count:
         there = ["auto", "cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
         raise ArgumentError(f"--device: expected one of {', '.join(there)}, got {name}")
     return torch.device(name)

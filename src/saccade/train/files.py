@@ -55,4 +55,7 @@ def encode(content: Any) -> bytes:
 
 def read_json(path: Path) -> Any:
     """Read JSON in UTF-8. Raises OSError or ValueError."""
-    return json.loads(path.read_text(encoding="utf-8"))
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error

@@ -18,7 +18,7 @@ from saccade.train.files import write_json
 from saccade.train.options import Options, identity
 from saccade.train.randomness import seeded
 from saccade.train.results import Books, measure, summarize
-from saccade.train.run import Run, beside
+from saccade.train.run import Run, RunError, beside
 from saccade.train.task import Task
 
 __all__ = ["Outcome", "train"]
@@ -62,7 +62,7 @@ def train(kind: type[Task], options: Options) -> Outcome:
     run, task = open_run(kind, options)
     with run.locked():
         results = run.results()
-        if results is not None and Books(results["steps"], seconds=results["seconds"]).spent(options):
+        if results is not None and run.trained and Books(results["steps"], seconds=results["seconds"]).spent(options):
             return Outcome(run, results["steps"], results, fresh=False)
         return _train(task, run, options, device)
 
@@ -75,20 +75,24 @@ def open_run(kind: type[Task], options: Options) -> tuple[Run, Task]:
         say(f"starting a new run in {folder}")
     if not (folder / "config.json").exists():
         task = kind.prepare(options)
+        task.build()  # a model too large for the memory leaves no folder behind
         config = {"task": kind.name, "model": options.model, "data": task.fingerprint, "options": asdict(options)}
         return Run.create(folder, {**config, "saccade": versions().get("saccade", "unknown")}, task.save), task
     run = Run.open(folder)
-    run.refuse_difference(kind.name, identity(options))
+    run.refuse_difference(kind.name, {"model": options.model})
     task = kind.restore(options, folder)
     if task.fingerprint != run.config["data"]:
         old, new = run.config["options"]["data"], options.data
         run.refuse("--data", *((old, new) if old != new else (run.config["data"], task.fingerprint)))
+    run.refuse_difference(kind.name, identity(options))  # last: what data there are changes other options' defaults
     return run, task
 
 
 def _train(task: Task, run: Run, options: Options, device: torch.device) -> Outcome:
     checkpoint = _checkpoint(run)
-    model, books = _model(task, options, checkpoint), _books(checkpoint)
+    model, books = _model(task, options), Books()
+    if checkpoint:
+        books = _restore(run, model, checkpoint)
     model.to(device)
     run.rewind_log(books.step)
     if not books.spent(options):
@@ -112,25 +116,27 @@ def _checkpoint(run: Run) -> Checkpoint | None:
     for place, error in damaged.items():
         set_aside(place)
         say(f"corrupt checkpoint: {error}; using step {checkpoint.step if checkpoint else 0}")
-    if checkpoint and checkpoint.scalars["threads"] != torch.get_num_threads():
-        before, now = checkpoint.scalars["threads"], torch.get_num_threads()
-        say(f"{before} threads until now, {now} from here on: the last digits of results may differ")
     return checkpoint
 
 
-def _model(task: Task, options: Options, checkpoint: Checkpoint | None) -> nn.Module:
+def _model(task: Task, options: Options) -> nn.Module:
     with seeded(options.seed, "weights"):
-        model = task.build()
-    if checkpoint:
+        return task.build()
+
+
+def _restore(run: Run, model: nn.Module, checkpoint: Checkpoint) -> Books:
+    """Load a checkpoint into a model; returns how far it was."""
+    try:
         model.load_state_dict(checkpoint.model)
-    return model
-
-
-def _books(checkpoint: Checkpoint | None) -> Books:
-    if checkpoint is None:
-        return Books()
-    names = ("tokens", "seconds", "training_seconds")
-    return Books(checkpoint.step, **{name: checkpoint.scalars[name] for name in names})
+        before, now = checkpoint.scalars["threads"], torch.get_num_threads()
+        names = ("tokens", "seconds", "training_seconds")
+        books = Books(checkpoint.step, **{name: checkpoint.scalars[name] for name in names})
+    except (RuntimeError, KeyError) as error:
+        what = f"{run.checkpoints}: step {checkpoint.step} is of another model or Saccade"
+        raise RunError(f"{what}; move it away, and training goes on from the one before") from error
+    if before != now:
+        say(f"{before} threads until now, {now} from here on: the last digits of results may differ")
+    return books
 
 
 def say(line: str) -> None:

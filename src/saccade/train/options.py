@@ -1,15 +1,18 @@
 """What can be said about any run, whatever its task."""
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, make_dataclass
 from functools import cache
 from typing import Any, TypeVar
 
 from saccade.errors import ArgumentError
 
-__all__ = ["Options", "flag", "flat", "identity", "select"]
+__all__ = ["Options", "check_types", "flag", "flat", "identity", "select"]
 
 T = TypeVar("T")
 
+_MOST_THREADS = 1024  # beyond any machine's use; many more crash the process that asks for them
 _BUDGET: dict[str, Any] = {"budget": True}  # may differ when a run is continued: it changes no weight of any step
 
 
@@ -67,8 +70,10 @@ class Options:
         """Refuse what means nothing, naming the option as it is typed."""
         positive = ("checkpoint_steps", "validation_steps", "learning_rate", "warmup_steps", "clip")
         for name in (*positive, "max_steps", "max_minutes", "threads"):
-            if (value := getattr(self, name)) is not None and not value > 0:
+            if (value := getattr(self, name)) is not None and not 0 < value < math.inf:
                 raise ArgumentError(f"{flag(name)}: expected a number above 0, got {value}")
+        if (self.threads or 0) > _MOST_THREADS:
+            raise ArgumentError(f"--threads: expected at most {_MOST_THREADS}, got {self.threads}")
         if self.max_steps is None and self.max_minutes is None:
             raise ArgumentError("--max-steps: expected a number, or --max-minutes, got neither")
 
@@ -111,6 +116,24 @@ def select(options: Any, part: type[T]) -> T:
     4
     """
     return part(**{f.name: getattr(options, f.name) for f in fields(part)})  # type: ignore[arg-type]
+
+
+def check_types(kind: Any, values: Mapping[str, Any]) -> None:
+    """Check that values out of a file are of the options' types: there a whole number may stand for a float.
+
+    Raises:
+        ArgumentError: naming the first that is not.
+    """
+    for option in fields(kind):
+        if option.name in values and not _fits(value := values[option.name], option.type):
+            name = getattr(option.type, "__name__", option.type)
+            raise ArgumentError(f"{flag(option.name)}: expected {name}, got {value!r:.60}")
+
+
+def _fits(value: object, kind: Any) -> bool:
+    if isinstance(value, bool):  # which is an int to Python
+        return kind is bool
+    return isinstance(value, kind) or (isinstance(value, int) and isinstance(0.0, kind))
 
 
 def identity(options: Options) -> dict[str, Any]:

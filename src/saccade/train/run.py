@@ -7,6 +7,7 @@ metrics.jsonl  results.json  results-test.json  pictures/
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -16,13 +17,15 @@ from typing import Any, NoReturn, TypeVar
 from torch import Tensor
 
 from saccade.errors import SaccadeError
-from saccade.train.checkpoint import newest
+from saccade.train.checkpoint import list_checkpoints, newest
 from saccade.train.files import read_json, write, write_json
-from saccade.train.options import flag
+from saccade.train.options import check_types, flag
 
 __all__ = ["Run", "RunError", "beside"]
 
 T = TypeVar("T")
+_CONFIG = {"task": str, "model": str, "data": str, "options": dict, "saccade": str}
+_RESULTS = {"steps": (int,), "seconds": (int, float), "metrics": (dict,), "validation": (dict,)}
 
 
 class RunError(SaccadeError):
@@ -52,7 +55,7 @@ class Run:
             raise RunError(f"{folder}: no such run; `saccade train` makes one")
         try:
             config = read_json(folder / "config.json")
-            return cls(folder, {key: config[key] for key in ("task", "model", "data", "options", "saccade")})
+            return cls(folder, {key: _typed(key, config[key], kind) for key, kind in _CONFIG.items()})
         except FileNotFoundError as error:
             raise RunError(f"{folder}: not a run (it has no config.json)") from error
         except (ValueError, KeyError, TypeError) as error:
@@ -70,13 +73,20 @@ class Run:
         Raises:
             RunError: if something else is in the folder's place.
         """
+        if (folder / "config.json").exists():
+            raise RunError(f"{folder}: another process has just made this run; the same command goes on with it")
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise RunError(f"{folder}: it is there already and not a run; give another --run")
-        partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+        place = folder.resolve()  # a link stays a link, to a run
+        partial = place.with_name(f".{place.name}.{os.getpid()}.partial")
         partial.mkdir(parents=True)
-        save(partial)
-        write_json(partial / "config.json", dict(config))
-        partial.rename(folder)
+        try:
+            save(partial)
+            write_json(partial / "config.json", dict(config))
+            partial.rename(place)
+        except OSError:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
         return cls(folder, config)
 
     def options(self, kind: type[T]) -> T:
@@ -90,8 +100,9 @@ class Run:
             version = self.config["saccade"]
             raise RunError(f"{self.folder}: made by another Saccade ({version}); this one has no option {unknown[0]}")
         try:
+            check_types(kind, saved)
             return kind(**saved)
-        except (TypeError, SaccadeError) as error:
+        except SaccadeError as error:
             raise RunError(f"{self.folder / 'config.json'}: {error}") from error
 
     @property
@@ -114,6 +125,11 @@ class Run:
         """Refuse to go on with a run that was made otherwise."""
         way_out = "give another --run, or --no-resume to start beside it"
         raise RunError(f"{self.folder}: this run was made with {what} {old}, not {new}; {way_out}")
+
+    @property
+    def trained(self) -> bool:
+        """Whether there is something for `weights` to read."""
+        return (self.folder / "model.safetensors").exists() or bool(list_checkpoints(self.checkpoints))
 
     def weights(self) -> dict[str, Tensor]:
         """Return the trained model's tensors, from model.safetensors or else from the newest checkpoint.
@@ -147,7 +163,8 @@ class Run:
             results = read_json(self.folder / "results.json")
         except (FileNotFoundError, ValueError):
             return None
-        return results if isinstance(results, dict) else None
+        whole = isinstance(results, dict) and all(isinstance(results.get(key), kind) for key, kind in _RESULTS.items())
+        return results if whole else None
 
     def log(self, **measured: Any) -> None:
         """Append one line to metrics.jsonl."""
@@ -155,10 +172,13 @@ class Run:
             file.write(json.dumps(measured) + "\n")
 
     def rewind_log(self, step: int) -> None:
-        """Take back the lines of metrics.jsonl after a step: going on from there, the same will be measured again."""
+        """Take back the lines of metrics.jsonl after a step: going on from there, the same will be measured again.
+
+        A line that is cut short is taken back too; one that is not ours stays.
+        """
         path = self.folder / "metrics.jsonl"
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-        kept = [line for line in lines if line.endswith(b"\n") and json.loads(line)["step"] <= step]
+        kept = [line for line in lines if not _after(line, step)]
         if kept != lines:
             write(path, b"".join(kept))
 
@@ -169,12 +189,28 @@ class Run:
         Raises:
             RunError: if another process trains it.
         """
-        with (self.folder / ".lock").open("w") as file:
+        with (self.folder / ".lock").open("a") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise RunError(f"{self.folder}: another process is training this run") from error
             yield
+
+
+def _typed(key: str, value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise ValueError(f"{key}: expected {kind.__name__}, got {value!r:.60}")
+    return value
+
+
+def _after(line: bytes, step: int) -> bool:
+    """Whether a line of metrics.jsonl was written after a step, or only half of it was."""
+    try:
+        measured = json.loads(line)
+    except (ValueError, RecursionError):
+        return line.startswith(b'{"step"') and not line.endswith(b"\n")
+    at = measured.get("step") if isinstance(measured, dict) else None
+    return isinstance(at, int) and at > step
 
 
 def beside(folder: Path) -> Path:

@@ -1,20 +1,18 @@
+from dataclasses import FrozenInstanceError
+
 import pytest
 
-from saccade.errors import ArgumentError
-from saccade.tasks.translate.corpus import BUILTIN, group_names, open_corpus
+from saccade.tasks.translate.corpora import BUILTIN, open_corpus
+from saccade.tasks.translate.corpus import Pair
+
+
+def test_pairs_are_values():
+    assert Pair("18 juin", "06-18", "fr") == Pair("18 juin", "06-18", "fr") != Pair("18 juin", "06-18", "de")
+    with pytest.raises(FrozenInstanceError):
+        Pair("18 juin", "06-18", "fr").source = "19 juin"
 
 
 @pytest.mark.parametrize("name", list(BUILTIN))
-def test_built_in_data_have_three_splits_and_a_fingerprint(name):
-    corpus = open_corpus(name)
-    for split in ("train", "validation", "test"):
-        pair = corpus.example(split, 0)
-        assert pair.source and pair.target and pair.group in group_names(name)
-    assert corpus.size("test") and corpus.fingerprint == open_corpus(name).fingerprint
-
-
-def test_data_that_are_not_there_are_named():
-    with pytest.raises(ArgumentError, match="no data set no/such/folder; built in: dates"):
-        open_corpus("no/such/folder")
-    with pytest.raises(ArgumentError, match="did you mean dates?"):
-        open_corpus("date")
+def test_an_example_is_a_pair_and_always_the_same(name):
+    assert isinstance(open_corpus(name).example("train", 3), Pair)
+    assert open_corpus(name).example("train", 3) == open_corpus(name).example("train", 3)

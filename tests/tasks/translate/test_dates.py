@@ -2,7 +2,6 @@
 
 import datetime
 import itertools
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -11,7 +10,9 @@ import pytest
 
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.translate import dates as module
-from saccade.tasks.translate.dates import FORMS, LANGUAGES, YEARS, Dates, Pair, write
+from saccade.tasks.translate.corpus import Pair
+from saccade.tasks.translate.dates import FORMS, LANGUAGES, YEARS, Dates, write
+from tiny import environment
 
 DATES = Dates()
 
@@ -53,8 +54,8 @@ def test_examples_do_not_depend_on_the_process() -> None:
         "from saccade.tasks.translate.dates import Dates\n"
         "print(f'{Dates().example(\"train\", 7)!a} {Dates().fingerprint}')"
     )
-    environment = {**os.environ, "PYTHONHASHSEED": "123"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    settings = {"env": {**environment(), "PYTHONHASHSEED": "123"}, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-c", code], check=True, **settings)
     assert done.stdout.strip() == f"{DATES.example('train', 7)!a} {DATES.fingerprint}"
 
 

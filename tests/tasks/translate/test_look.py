@@ -26,6 +26,12 @@ def test_the_same_text_twice_is_the_same_files(run, tmp_path, capsys):
     assert lines[:2] == lines[2:] and len(list(tmp_path.iterdir())) == 2
 
 
+def test_marks_stay_on_their_letters_in_a_file_name(run, tmp_path, capsys):
+    assert main(["look", str(run), "बुधवार, 18 जून", "--output", str(tmp_path)]) == 0
+    assert {path.stem for path in tmp_path.iterdir()} == {"बुधवार-18-जून"}
+    capsys.readouterr()
+
+
 def test_without_a_folder_pictures_go_into_the_run(run, capsys):
     assert main(["look", str(run), "18 juin 2025"]) == 0
     assert (run / "pictures/18-juin-2025.png").read_bytes()[:4] == b"\x89PNG"

@@ -13,7 +13,16 @@ def test_recipes_name_options_that_there_are():
     assert set(RECIPES) <= set(Translate.builtin)
 
 
-@pytest.mark.parametrize(("name", "value"), [("batch_tokens", 0), ("beam_size", 0), ("label_smoothing", 1.0)])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("batch_tokens", 0),
+        ("batch_tokens", 10**13),
+        ("beam_size", 0),
+        ("label_smoothing", 1.0),
+        ("length_penalty", float("nan")),
+    ],
+)
 def test_what_means_nothing_is_refused_by_name(name, value):
     with pytest.raises(ArgumentError, match=f"--{name.replace('_', '-')}"):
         Options(**{name: value})

@@ -1,8 +1,11 @@
+import json
+
 import pytest
 import torch
 
 from saccade.errors import ArgumentError
 from saccade.tasks.translate import Translate
+from saccade.train.files import read_json
 from saccade.train.run import Run
 from saccade.train.trained import load_trained
 from tiny import train
@@ -83,7 +86,15 @@ def test_lines_are_read_as_they_are_answered(trained):
 
 
 def test_a_tokenizer_that_is_damaged_is_named(trained, tmp_path):
-    for content in (None, "{", "[]", '{"source": {"kind": "characters"}}', '{"source": 3}'):
+    whole = read_json(trained.run.folder / "tokenizer.json")
+    for content in (
+        None,
+        "{",
+        "[]",
+        '{"source": {"kind": "characters"}}',
+        '{"source": 3}',
+        json.dumps({**whole, "longest_target": -1}),
+    ):
         if content is not None:
             (tmp_path / "tokenizer.json").write_text(content)
         with pytest.raises(ArgumentError, match=r"tokenizer\.json: expected"):

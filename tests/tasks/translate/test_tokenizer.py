@@ -31,3 +31,9 @@ def test_unknown_characters_are_said_to_be_unknown():
 def test_a_kind_that_is_not_known_is_named():
     with pytest.raises(ArgumentError, match="kind 'bpe'"):
         from_json({"kind": "bpe"})
+
+
+@pytest.mark.parametrize("characters", [3, ["a", "b"], "aa"])
+def test_characters_that_are_none_or_there_twice_are_refused(characters):
+    with pytest.raises(ArgumentError, match="expected characters, each of them once"):
+        from_json({"kind": "characters", "characters": characters})

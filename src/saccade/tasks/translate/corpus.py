@@ -1,15 +1,22 @@
-"""Where pairs come from: a built-in generator today, behind the small protocol that files will have too."""
+"""What a corpus is: pairs of texts in three splits."""
 
-import difflib
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
-from saccade.errors import ArgumentError
-from saccade.tasks.translate.dates import LANGUAGES, Dates, Pair
+__all__ = ["Corpus", "Pair"]
 
-__all__ = ["BUILTIN", "Corpus", "group_names", "open_corpus"]
 
-BUILTIN = {"dates": "dates as 20 languages write them, to ISO 8601 (2025-06-18); endless, made by Babel"}
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A source text, its target, and the group it is reported under (such as its language).
+
+    >>> Pair("15. März 1999", "1999-03-15", "de").target
+    '1999-03-15'
+    """
+
+    source: str
+    target: str
+    group: str
 
 
 class Corpus(Protocol):
@@ -24,25 +31,3 @@ class Corpus(Protocol):
     @property
     def fingerprint(self) -> str:
         """What the pairs are, in one string: another one means other data."""
-
-
-def open_corpus(data: str) -> Corpus:
-    """Return the corpus that --data names.
-
-    Raises:
-        ArgumentError: if there is none.
-
-    Example:
-        >>> open_corpus("dates").size("test")
-        2000
-    """
-    if data == "dates":
-        return Dates()
-    near = difflib.get_close_matches(data, BUILTIN, 1)
-    hint = f"did you mean {near[0]}?" if near else f"built in: {', '.join(BUILTIN)}"
-    raise ArgumentError(f"--data: no data set {data}; {hint}")
-
-
-def group_names(data: str) -> Mapping[str, str]:
-    """Return what the groups of a corpus are called where they have longer names than the pairs carry."""
-    return LANGUAGES if data == "dates" else {}

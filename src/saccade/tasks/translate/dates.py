@@ -19,12 +19,12 @@ Source:
 import datetime
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from saccade.errors import ArgumentError, SaccadeError
+from saccade.tasks.translate.corpus import Pair
 
-__all__ = ["LANGUAGES", "Dates", "Pair"]
+__all__ = ["LANGUAGES", "Dates"]
 
 LANGUAGES: Mapping[str, str] = {
     "ar": "Arabic",
@@ -51,19 +51,6 @@ LANGUAGES: Mapping[str, str] = {
 FORMS = ("long", "medium", "full")
 YEARS = range(1900, 2100)  # four digits in every form, and the two centuries that people mostly write of
 HELD_OUT = 2000  # examples of validation, and of test: 100 a language
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A source text, its target, and the group it is reported under (here the locale of the source's language).
-
-    >>> Pair("15. März 1999", "1999-03-15", "de").target
-    '1999-03-15'
-    """
-
-    source: str
-    target: str
-    group: str
 
 
 class Dates:

@@ -1,6 +1,7 @@
 """The alignment of a translation: for each target token, where in the source the model looked when it wrote it."""
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,5 +46,10 @@ def draw(task: "Translate", model: Any, text: str, folder: Path) -> Iterator[Pat
 
 
 def _file_name(text: str) -> str:
-    """The text as a file name: letters and digits of any script, the rest dashes, not longer than systems allow."""
-    return re.sub(r"\W+", "-", text.strip()).strip("-")[:40] or "text"
+    """The text as a file name: letters, marks and digits of any script, else dashes, not longer than systems allow."""
+    kept = (character if _names(character) else "-" for character in text[:200])
+    return re.sub("-+", "-", "".join(kept)).strip("-")[:40] or "text"
+
+
+def _names(character: str) -> bool:
+    return character.isalnum() or character == "_" or unicodedata.category(character).startswith("M")

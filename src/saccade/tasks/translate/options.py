@@ -1,5 +1,6 @@
 """What can be said about a translation run, and the defaults that suit each data set."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,8 +48,10 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
-        for name in ("batch_tokens", "beam_size"):
-            if getattr(self, name) < 1:
-                raise ArgumentError(f"--{name.replace('_', '-')}: expected a number above 0, got {getattr(self, name)}")
+        for name, most in (("batch_tokens", 10_000_000), ("beam_size", 10_000)):
+            if not 0 < (value := getattr(self, name)) <= most:
+                raise ArgumentError(f"--{name.replace('_', '-')}: expected a number from 1 to {most}, got {value}")
+        if not math.isfinite(self.length_penalty):
+            raise ArgumentError(f"--length-penalty: expected a finite number, got {self.length_penalty}")
         if not 0 <= self.label_smoothing < 1:
             raise ArgumentError(f"--label-smoothing: expected 0 <= label smoothing < 1, got {self.label_smoothing}")

@@ -16,7 +16,8 @@ from saccade.errors import ArgumentError
 from saccade.tasks import find
 from saccade.tasks.decoding import search
 from saccade.tasks.translate.batches import Batch, Encoded, Sampler, by_length, pad
-from saccade.tasks.translate.corpus import BUILTIN, Corpus, group_names, open_corpus
+from saccade.tasks.translate.corpora import BUILTIN, group_names, open_corpus
+from saccade.tasks.translate.corpus import Corpus
 from saccade.tasks.translate.metrics import exact_match
 from saccade.tasks.translate.options import RECIPES, Options
 from saccade.tasks.translate.tokenizer import BEGIN, END, PADDING, Characters, from_json
@@ -76,7 +77,10 @@ class Translate:
         """Read the tokenizers back."""
         try:
             content = read_json(folder / "tokenizer.json")
-            return cls(options, from_json(content["source"]), from_json(content["target"]), content["longest_target"])
+            longest = content["longest_target"]
+            if not isinstance(longest, int) or not 0 < longest < 2**31:
+                raise ValueError(f"longest_target {longest!r}")
+            return cls(options, from_json(content["source"]), from_json(content["target"]), longest)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             path = folder / "tokenizer.json"
             raise ArgumentError(f"{path}: expected the tokenizers of this run, got {error}") from error

@@ -72,4 +72,7 @@ def from_json(content: Mapping[str, Any]) -> Characters:
     """
     if content.get("kind") != "characters":
         raise ArgumentError(f"tokenizer.json: expected a tokenizer of characters, got kind {content.get('kind')!r}")
-    return Characters(content["characters"])
+    characters = content["characters"]
+    if not isinstance(characters, str) or len(set(characters)) != len(characters):
+        raise ArgumentError("tokenizer.json: expected characters, each of them once, as one string")
+    return Characters(characters)
