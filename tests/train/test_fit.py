@@ -61,6 +61,17 @@ def test_a_run_continued_is_the_run_that_was_not_interrupted(tmp_path, stop, cap
     assert f"going on in {tmp_path / 'parts'} at step {stop}" in capsys.readouterr().err
 
 
+def test_a_finished_model_is_not_trained_over_when_no_checkpoint_can_be_read(tmp_path):
+    train(Line, options(tmp_path / "a"))
+    for place in list_checkpoints(tmp_path / "a/checkpoints"):
+        for path in place.iterdir():
+            path.write_bytes(path.read_bytes()[:3])
+    before = (tmp_path / "a/model.safetensors").read_bytes()
+    with pytest.raises(RunError, match=r"none can be read.*--no-resume"):
+        train(Line, options(tmp_path / "a", max_steps=40))
+    assert (tmp_path / "a/model.safetensors").read_bytes() == before
+
+
 def test_a_damaged_checkpoint_costs_one_checkpoint_and_one_line(tmp_path, capsys):
     train(Line, options(tmp_path / "whole"))
     train(Line, options(tmp_path / "a", max_steps=20))
@@ -78,6 +89,8 @@ def test_with_no_checkpoint_whole_it_begins_again_and_says_so(tmp_path, capsys):
     train(Line, options(tmp_path / "a", max_steps=10))
     for place in list_checkpoints(tmp_path / "a/checkpoints"):
         (place / "checksums.json").write_text("?")
+    for name in ("results.json", "model.safetensors"):  # as a run leaves them that never came to its end
+        (tmp_path / "a" / name).unlink()
     train(Line, options(tmp_path / "a"))
     assert "using step 0" in capsys.readouterr().err
     assert equal(tmp_path / "whole", tmp_path / "a")

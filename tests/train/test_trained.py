@@ -31,4 +31,8 @@ def test_what_does_not_belong_together_is_refused(folder):
         load_trained(Line, replace(run, config={**run.config, "options": {**run.config["options"], "width": 5}}), CPU)
     with pytest.raises(RunError, match="its model is cubic, which this Saccade has not: linear"):
         load_trained(Line, replace(run, config={**run.config, "model": "cubic"}), CPU)
+    with pytest.raises(RunError, match=r"config.json: it names two models, linear and cubic"):
+        load_trained(
+            Line, replace(run, config={**run.config, "options": {**run.config["options"], "model": "cubic"}}), CPU
+        )
     assert json.loads((folder / "config.json").read_text())["model"] == "linear"

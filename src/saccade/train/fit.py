@@ -90,6 +90,9 @@ def open_run(kind: type[Task], options: Options) -> tuple[Run, Task]:
 
 def _train(task: Task, run: Run, options: Options, device: torch.device) -> Outcome:
     checkpoint = _checkpoint(run)
+    if checkpoint is None and run.results() is not None and (run.folder / "model.safetensors").exists():
+        lost = f"{run.checkpoints}: none can be read, so training would begin again over the model that is there"
+        raise RunError(f"{lost}; --no-resume begins beside it")
     model, books = _model(task, options), Books()
     if checkpoint:
         books = _restore(run, model, checkpoint)

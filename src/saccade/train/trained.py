@@ -44,6 +44,8 @@ def load_trained(kind: type[Task], run: Run, device: torch.device) -> Trained:
     if model_name not in kind.models:
         raise RunError(f"{run.folder}: its model is {model_name}, which this Saccade has not: {', '.join(kind.models)}")
     options = run.options(kind.options(model_name))
+    if options.model != model_name:
+        raise RunError(f"{run.folder / 'config.json'}: it names two models, {model_name} and {options.model}")
     task = kind.restore(options, run.folder)
     model = task.build()
     try:
