@@ -104,11 +104,13 @@ def tiles(query: Tensor, key: Tensor) -> list[tuple[slice, slice, slice]]:
     ]
 
 
-def tile_terms(kind: str, left: Tensor, right: Tensor) -> Tensor:
+def tile_terms(kind: str, left: Tensor, right: Tensor, room: Tensor) -> Tensor:
     """(n, i, j, D): r = 1 / (1 + e^{2(q + k)}) for the identity, otherwise tanh(q + k) itself."""
     left, right = left[:, :, None, :], right[:, None, :, :]
     if kind == "identity":
-        return torch.addcmul(torch.ones((), dtype=left.dtype, device=left.device), left, right).reciprocal_()
+        shape = torch.broadcast_shapes(left.shape, right.shape)
+        terms = room[: math.prod(shape)].view(shape)
+        return torch.addcmul(torch.ones((), dtype=left.dtype, device=left.device), left, right, out=terms).reciprocal_()
     if kind == "small":
         return (left + right).div_(torch.addcmul(torch.ones((), dtype=left.dtype, device=left.device), left, right))
     return (left + right).tanh_()
@@ -117,9 +119,10 @@ def tile_terms(kind: str, left: Tensor, right: Tensor) -> Tensor:
 def score_tiles(kind: str, query: Tensor, key: Tensor, v: Tensor, powers: Tensor) -> Tensor:
     """The scores, one tile of terms at a time."""
     left, right = sides(kind, query, key, powers)
+    room = query.new_empty(max(TILE, query.shape[-1]))  # one for all tiles: fresh memory costs more than the arithmetic
     scores = query.new_empty(query.shape[0], query.shape[1], key.shape[1])
     for n, i, j in tiles(query, key):
-        terms = tile_terms(kind, left[n, i], right[n, j])
+        terms = tile_terms(kind, left[n, i], right[n, j], room)
         scores[n, i, j] = (terms @ v) if v.ndim == 1 else (terms @ v[n, None, :, None])[..., 0]
     if kind == "identity":
         total = v.sum(-1) if v.ndim == 1 else v.sum(-1)[:, None, None]
@@ -132,15 +135,16 @@ def gradient_tiles(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of query, key and v from that of the scores, the terms recomputed tile by tile."""
     left, right = sides(kind, query, key, powers)
+    room, more = (query.new_empty(max(TILE, query.shape[-1])) for _ in range(2))
     grad_query, grad_key, grad_v = torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(v)
     for n, i, j in tiles(query, key):
-        terms, upstream = tile_terms(kind, left[n, i], right[n, j]), grad[n, i, j]
+        terms, upstream = tile_terms(kind, left[n, i], right[n, j], room), grad[n, i, j]
         # Σ g · term for v; then the terms become the tanh's derivative (over 4 for the identity), times g
         if v.ndim == 1:
             grad_v += upstream.reshape(1, -1).mm(terms.reshape(-1, terms.shape[-1]))[0]
         else:
             grad_v[n] += (upstream.reshape(len(terms), 1, -1) @ terms.flatten(1, 2))[:, 0]
-        slope = slopes(kind, terms).mul_(upstream[..., None])
+        slope = slopes(kind, terms, more).mul_(upstream[..., None])
         grad_query[n, i] += slope.sum(2)
         grad_key[n, j] += slope.sum(1) if slope.shape[1] > 1 else slope[:, 0]
     factor = (4 * v if kind == "identity" else v) if v.ndim == 1 else (4 * v if kind == "identity" else v)[:, None]
@@ -150,8 +154,8 @@ def gradient_tiles(
     return grad_query.mul_(factor), grad_key.mul_(factor), grad_v
 
 
-def slopes(kind: str, terms: Tensor) -> Tensor:
-    """r (1 − r), a quarter of the tanh's derivative, for the identity; 1 − tanh² otherwise. A new tensor."""
+def slopes(kind: str, terms: Tensor, room: Tensor) -> Tensor:
+    """r (1 − r), a quarter of the tanh's derivative, for the identity; 1 − tanh² otherwise. Not in place."""
     if kind == "identity":
-        return torch.addcmul(terms, terms, terms, value=-1)
+        return torch.addcmul(terms, terms, terms, value=-1, out=room[: terms.numel()].view(terms.shape))
     return 1 - terms * terms
