@@ -15,7 +15,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
 from saccade.call import Call
-from saccade.masks import Causal, shift
+from saccade.masks import Causal, Dense, shift
 from saccade.normalizers import Softmax
 from saccade.numerics import tracing, transforming, wide
 from saccade.reads import Soft
@@ -61,9 +61,8 @@ def unwise(call: Call) -> str | None:
     plain = call.mask is None and call.bias is None and call.dropout_p == 0
     if tracing() or (plain and call.query.shape[-1] == call.value.shape[-1]):
         return None
-    grid = call.grid()
     bytes_a_pair = 4 + (1 if call.mask is not None else 0)
-    layout = bytes_a_pair * math.prod(call.batch) * grid.q_len * grid.k_len
+    layout = bytes_a_pair * math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2]
     if layout <= LAYOUT_LIMIT:
         return None
     if call.dropout_p > 0 and call.query.device.type == "cpu":
@@ -176,6 +175,8 @@ def laid_out_bias(call: Call, temperature: float) -> tuple[Tensor | None, Tensor
     """
     if call.mask is None and call.bias is None:
         return None, None
+    if call.bias is None and isinstance(call.mask, Dense) and call.query.device.type == "cpu":
+        return call.mask.allowed, None
     grid = call.grid()
     allowed = reference.allowed_keys(call, grid)
     empty = None if call.query.device.type == "cpu" else ~allowed.any(-1, keepdim=True)
