@@ -171,7 +171,7 @@ def mask(draw: Draw, batch: tuple[int, ...], q_len: int, k_len: int) -> Any:
                 masks.Window(left=rng.choice((None, 2)), right=rng.choice((None, 1)), align=align),
                 masks.Documents(*ids),
                 masks.Prefix(rng.randint(0, 5)),
-                masks.Around(draw.uniform(*batch, q_len) * k_len, 2.0),
+                masks.Around((draw.uniform(*batch, q_len) * k_len).to(draw.dtype).double(), 2.0),
             )
         )
 
