@@ -7,7 +7,7 @@ import tyro
 
 from saccade.cli.arguments import choose, parse
 from saccade.cli.inputs import open_trained
-from saccade.cli.report import print_metrics
+from saccade.cli.metrics import print_metrics
 from saccade.train.files import write_json
 from saccade.train.results import measure, split_results
 

@@ -4,7 +4,7 @@ from dataclasses import fields
 from typing import Any
 
 from saccade.cli.arguments import choose, parse, peek
-from saccade.cli.report import print_metrics
+from saccade.cli.metrics import print_metrics
 from saccade.tasks import TASKS, load_task
 from saccade.train.fit import say, train
 from saccade.train.options import Options

@@ -1,4 +1,4 @@
-from saccade.cli.report import print_metrics
+from saccade.cli.metrics import print_metrics
 
 
 def test_groups_come_worst_first(capsys):
