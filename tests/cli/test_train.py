@@ -33,7 +33,7 @@ def test_results_on_standard_output_and_the_rest_on_standard_error(tmp_path, cap
 def test_a_finished_run_says_so(tmp_path, capsys):
     for _ in range(2):
         assert train(tmp_path / "a", "--max-steps", 2) == 0
-    assert "has its 2 steps already; a larger --max-steps" in capsys.readouterr().err
+    assert "is at its end, step 2, already; a larger --max-steps" in capsys.readouterr().err
 
 
 def test_another_configuration_is_refused_in_one_line(run, capsys):

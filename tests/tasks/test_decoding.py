@@ -55,6 +55,104 @@ def greedy(model, example, limit):
     return tokens
 
 
+def by_hand(model, example, limit, beam_size, alpha):
+    """The same search, one output at a time: (score, tokens) of those that ended, best first."""
+    going, ended = [(0.0, [])], []
+    for length in range(limit + 1):
+        longer = []
+        for total, tokens in going:
+            before, last = [BEGIN, BEGIN, *tokens][-2:]
+            gains = model.logits[example, before, last].float().log_softmax(-1).tolist()
+            allowed = range(WORDS) if length < limit else [END]
+            longer += [(total + gains[token], [*tokens, token]) for token in allowed]
+        longer.sort(key=lambda item: -item[0])
+        penalty = ((6 + length) / 6) ** alpha
+        ended += [(total / penalty, tokens[:-1]) for total, tokens in longer[:beam_size] if tokens[-1] == END]
+        going = [item for item in longer if item[1][-1] != END][:beam_size]
+        if len(ended) >= beam_size or not going:
+            break
+    return sorted(ended, key=lambda item: -item[0])[:beam_size]
+
+
+@given(
+    st.integers(0, 1000),
+    st.integers(1, 6),
+    st.lists(st.integers(0, 6), min_size=1, max_size=5),
+    st.sampled_from([-0.5, 0.0, 0.6, 2.0]),
+)
+@settings(deadline=None, max_examples=80)
+def test_it_is_the_search_by_hand(seed, beam_size, limits, alpha):
+    model = Table(len(limits), seed)
+    found = find(model, range(len(limits)), limits, beam_size=beam_size, length_penalty=alpha)
+    for row, limit in enumerate(limits):
+        expected = by_hand(model, row, limit, beam_size, alpha)
+        assert found.lists()[row] == [tokens for _, tokens in expected]
+        assert found.scores[row, : len(expected)].tolist() == pytest.approx([total for total, _ in expected], abs=1e-4)
+
+
+@given(st.integers(0, 1000), st.integers(2, 6), st.integers(1, 6), st.sampled_from([-0.5, 0.0, 0.6, 2.0]))
+@settings(deadline=None, max_examples=80)
+def test_the_best_few_are_the_best_of_all_though_they_are_found_sooner(seed, beam_size, count, alpha):
+    model, limits = Table(4, seed), [9, 3, 0, 9]
+    everything = find(model, range(4), limits, beam_size=beam_size, length_penalty=alpha)
+    few = find(model, range(4), limits, beam_size=beam_size, length_penalty=alpha, count=count)
+    assert few.lists() == [outputs[:count] for outputs in everything.lists()]
+    torch.testing.assert_close(few.scores, everything.scores[:, :count])
+
+
+class Counted(Table):
+    """Notes how many rows each step is asked for."""
+
+    def __init__(self, examples, seed):
+        super().__init__(examples, seed)
+        self.rows = []
+
+    def step(self, token, state):
+        self.rows.append(len(token))
+        return super().step(token, state)
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_examples_that_are_over_cost_nothing_any_more(beam_size):
+    model = Counted(4, 3)
+    model.logits[..., END] = -50.0  # none ends before its limit
+    find(model, range(4), [3, 1, 1, 4], beam_size=beam_size)
+    assert model.rows == [beam_size * left for left in (4, 4, 2, 2, 1)]
+
+
+def test_the_best_alone_is_found_sooner():
+    steps = {}
+    for count in (1, 4):
+        model = Counted(20, 3)
+        find(model, range(20), [30] * 20, beam_size=4, length_penalty=0.0, count=count)
+        steps[count] = sum(model.rows)
+    assert steps[1] < steps[4]
+
+
+class Equal(Table):
+    """Every token is as probable as every other."""
+
+    def __init__(self, examples):
+        super().__init__(examples, 0)
+        self.logits.zero_()
+
+
+@pytest.mark.parametrize("beam_size", [1, 3, 7])
+def test_ties_are_broken_alike_every_time_alone_and_among_others(beam_size):
+    model, limits = Equal(9), [4, 4, 1, 0, 4, 2, 4, 3, 4]
+    together = find(model, range(9), limits, beam_size=beam_size)
+    assert together.lists() == find(model, range(9), limits, beam_size=beam_size).lists()
+    for row, limit in enumerate(limits):
+        assert find(model, [row], [limit], beam_size=beam_size).lists()[0] == together.lists()[row]
+
+
+def test_a_model_whose_numbers_are_none_ends():
+    model = Table(2, 0)
+    model.logits.fill_(float("nan"))
+    for beam_size in (1, 3):
+        assert find(model, range(2), [3, 5], beam_size=beam_size).lists() == [[], []]
+
+
 @given(st.integers(0, 1000), st.lists(st.integers(0, 6), min_size=1, max_size=4))
 @settings(deadline=None, max_examples=40)
 def test_a_beam_of_one_is_greedy(seed, limits):

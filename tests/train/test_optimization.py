@@ -33,3 +33,13 @@ def test_the_learning_rate_rises_and_falls_and_knows_no_budget():
     assert max(rates) == rates[9] == few.learning_rate
     assert rates[:10] == sorted(rates[:10]) and rates[9:] == sorted(rates[9:], reverse=True)
     assert rates[39] == pytest.approx(few.learning_rate / 2)
+
+
+def test_weight_decay_pulls_matrices_and_leaves_vectors():
+    model = torch.nn.Linear(3, 2)
+    weight, bias = model.weight.detach().clone(), model.bias.detach().clone()
+    optimizer = make_optimizer(model, Options(weight_decay=0.5, learning_rate=0.1))
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step()
+    assert torch.allclose(model.weight, weight * (1 - 0.05)) and torch.equal(model.bias, bias)

@@ -20,6 +20,7 @@ VERBS = {
     "eval": "measure a trained model on a split of its data: saccade eval RUN [--split test]",
     "predict": "answer lines of input, one by one: saccade predict RUN [INPUT]",
     "look": "draw what a trained model attends to: saccade look RUN [INPUT] [--output DIR]",
+    "report": "try a claim from the literature, and write a page about it: saccade report NAME",
     "list": "name the tasks, their models and their built-in data",
 }
 _INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended

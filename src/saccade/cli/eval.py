@@ -9,6 +9,7 @@ from saccade.cli.arguments import choose, parse
 from saccade.cli.inputs import open_trained
 from saccade.cli.metrics import print_metrics
 from saccade.train.files import write_json
+from saccade.train.notes import say
 from saccade.train.results import measure, split_results
 
 __all__ = ["run"]
@@ -24,6 +25,12 @@ class Arguments:
     split: str = "test"
     """The split: test or validation."""
 
+    beam_size: int | None = None
+    """Outputs pursued at once in beam search; as the run has it if not given."""
+
+    length_penalty: float | None = None
+    """How much beam search favours long outputs; as the run has it if not given."""
+
     device: str = "auto"
     """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
 
@@ -32,7 +39,11 @@ def run(arguments: list[str]) -> int:
     """Print every metric, overall and by group."""
     given = parse(Arguments, arguments, "saccade eval", Arguments.__doc__ or "")
     choose("--split", given.split, ("test", "validation"))
-    trained = open_trained(given.run, given.device)
+    changes = {"beam_size": given.beam_size, "length_penalty": given.length_penalty}
+    trained = open_trained(given.run, given.device, **changes)
+    known, found = trained.run.config["data"], trained.task.fingerprint
+    if found != known:
+        say(f"the data are not those that {trained.run.folder} was trained on: {found}, where those were {known}")
     result = measure(trained.task, trained.model, given.split, trained.options.seed)
     results = split_results(trained.run, trained.options, trained.model, given.split, result)
     write_json(trained.run.folder / f"results-{given.split}.json", results)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from saccade.cli.arguments import UsageError, choose
 from saccade.tasks import TASKS, load_task
@@ -16,14 +16,23 @@ from saccade.train.trained import Trained, load_trained
 __all__ = ["open_trained", "texts"]
 
 
-def open_trained(folder: str, device: str) -> Trained:
+def open_trained(folder: str, device: str, **changes: Any) -> Trained:
     """Return a run with its model on a device.
 
+    Args:
+        folder: of the run.
+        device: as it is typed.
+        changes: options that shall have another value than the run's; None is that of the run.
+
     Raises:
-        SaccadeError: if it is no run, or has nothing trained, or there is no such device.
+        SaccadeError: if it is no run, or has nothing trained, or there is no such device, or an option means nothing.
     """
+    if not folder:
+        raise UsageError("RUN: expected the folder of a run, got an empty name")
     run = Run.open(Path(folder))
-    return load_trained(load_task(choose(str(run.folder), run.config["task"], TASKS)), run, choose_device(device))
+    kind = load_task(choose(str(run.folder), run.config["task"], TASKS))
+    wanted = {name: value for name, value in changes.items() if value is not None}
+    return load_trained(kind, run, choose_device(device), wanted)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """`saccade predict RUN [INPUT]`: answer input, line by line."""
 
+import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,8 +34,14 @@ class Arguments:
     nbest: int = 1
     """Write so many answers for each line, best first, each on a line of its own."""
 
+    alignments: bool = False
+    """Write one JSON object for each line instead: its tokens, its answers, and what each of these attended to."""
+
     beam_size: int | None = None
-    """Outputs pursued at once in beam search; as the run has it if not given."""
+    """Outputs pursued at once in beam search; as the run has it if not given, and --nbest at the least."""
+
+    length_penalty: float | None = None
+    """How much beam search favours long outputs; as the run has it if not given."""
 
     device: str = "auto"
     """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
@@ -43,18 +50,26 @@ class Arguments:
 def run(arguments: list[str]) -> int:
     """Print the answers."""
     given = parse(Arguments, arguments, "saccade predict", Arguments.__doc__ or "")
-    for option, value in (("--nbest", given.nbest), ("--beam-size", given.beam_size)):
-        if value is not None and not 0 < value <= _MOST:
-            raise UsageError(f"{option}: expected a number from 1 to {_MOST}, got {value}")
+    if not 0 < given.nbest <= _MOST:
+        raise UsageError(f"--nbest: expected a number from 1 to {_MOST}, got {given.nbest}")
     with texts(given.text, given.input) as lines:
-        for answers in _answers(open_trained(given.run, given.device), lines, given):
-            print("\n".join(answers), flush=sys.stdout.isatty())
+        for answer in _answers(_open(given), lines, given):
+            print(answer, flush=sys.stdout.isatty())
     return 0
 
 
-def _answers(trained: Trained, lines: Iterator[str], given: Arguments) -> Iterator[list[str]]:
-    """One list of answers a line. Somebody who types is answered at once; lines from elsewhere are read ahead of."""
+def _open(given: Arguments) -> Trained:
+    return open_trained(given.run, given.device, beam_size=given.beam_size, length_penalty=given.length_penalty)
+
+
+def _answers(trained: Trained, lines: Iterator[str], given: Arguments) -> Iterator[str]:
+    """What is printed for each line. Somebody who types is answered at once; lines from elsewhere are read ahead of."""
     typed = given.text is None and given.input is None and sys.stdin.isatty()
+    ahead = 1 if typed else None
     with torch.inference_mode():
-        for part in ([line] for line in lines) if typed else (lines,):
-            yield from trained.task.predict(trained.model, part, given.nbest, given.beam_size)
+        if given.alignments:
+            for found in trained.task.align(trained.model, lines, given.nbest, ahead=ahead):
+                yield json.dumps(found, ensure_ascii=False)
+        else:
+            for outputs in trained.task.predict(trained.model, lines, given.nbest, ahead=ahead):
+                yield "\n".join(outputs)

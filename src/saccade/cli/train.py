@@ -1,12 +1,14 @@
 """`saccade train TASK`: train a model, or go on training it."""
 
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
 from saccade.cli.arguments import choose, parse, peek
 from saccade.cli.metrics import print_metrics
 from saccade.tasks import TASKS, load_task
-from saccade.train.fit import say, train
+from saccade.train.fit import train
+from saccade.train.notes import say
 from saccade.train.options import Options
 from saccade.train.task import Task
 
@@ -23,15 +25,25 @@ def run(arguments: list[str]) -> int:
         return 0
     kind = load_task(choose("TASK", arguments[0], TASKS))
     outcome = train(kind, options(kind, arguments[1:]))
+    if outcome.follows:
+        return 0
     if outcome.results is None:
         say(f"interrupted at step {outcome.step}; its checkpoint is kept, and the same command goes on from there")
         return _INTERRUPTED
     if not outcome.fresh:
-        say(f"{outcome.run.folder} has its {outcome.step} steps already; a larger --max-steps or --max-minutes goes on")
+        say(f"{outcome.run.folder} is at its end, step {outcome.step}, already; {_way_on(outcome.results['final'])}")
     print_metrics("test", outcome.results["metrics"], {})
     print_metrics("validation", outcome.results["validation"], {})
     print(f"run: {outcome.run.folder}")
     return 0
+
+
+def _way_on(final: Mapping[str, Any]) -> str:
+    """What goes on with a run that is at its end."""
+    patience, stale = final["patience"], final["validations_since_best"]
+    if patience is not None and stale >= patience:
+        return f"no validation was better than that of step {final['best_step']}; a larger --patience goes on"
+    return "a larger --max-steps or --max-minutes goes on"
 
 
 def options(kind: type[Task], arguments: list[str]) -> Options:

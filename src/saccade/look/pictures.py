@@ -67,8 +67,8 @@ def alignment(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")  # `families` has said so
         figure = _figure(matrix, labels(source), labels(target), (sentence(source), sentence(target)), heading)
-        png, svg = _saved(figure, "png"), _saved(figure, "svg")
-    told = _told(svg, heading or "Attention alignment", _story(matrix, source, target))
+        png, svg = saved(figure, "png"), saved(figure, "svg")
+    told = described(svg, heading or "Attention alignment", _story(matrix, source, target))
     return write_beside(Path(path), {".png": png, ".svg": told})
 
 
@@ -194,7 +194,7 @@ def _scale(figure: "Figure", image: Any, size: tuple[float, float], style: dict[
     axes.set_yticks(axes.get_yticks(), [f"{tick:g}" for tick in axes.get_yticks()], family=style["family"])
 
 
-def _told(svg: bytes, title: str, description: str) -> bytes:
+def described(svg: bytes, title: str, description: str) -> bytes:
     """An SVG, whose text is outlines so that no reader needs our fonts, with words for those who listen or search."""
     head, body = svg.decode().split("<svg ", 1)
     tag, rest = body.split(">", 1)
@@ -202,7 +202,7 @@ def _told(svg: bytes, title: str, description: str) -> bytes:
     return f'{head}<svg role="img" {tag}>{told}{rest}'.encode()
 
 
-def _saved(figure: "Figure", form: str) -> bytes:
+def saved(figure: "Figure", form: str) -> bytes:
     """The same figure is the same bytes: no date, no random identifiers."""
     import matplotlib
 

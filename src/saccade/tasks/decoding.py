@@ -4,8 +4,8 @@ A model is searched through two things alone: its state, an explicit value that 
 takes the last token of every row and the state to the logits of the next token and the next state.
 """
 
-from dataclasses import dataclass
-from typing import Protocol, Self, TypeVar
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -59,14 +59,18 @@ def search(
     end: int,
     beam_size: int = 1,
     length_penalty: float = 0.6,
+    count: int | None = None,
 ) -> Hypotheses:
     r"""Find the most probable outputs by beam search; a beam of 1 is greedy decoding.
 
     Each example keeps its `beam_size` best unfinished outputs. One that ends while among them is finished, and the
-    search of an example is over when `beam_size` are, or at its limit, where every output is made to end. What one
-    example comes to does not depend on the others in the batch. Finished outputs are ranked by
+    search of an example is over when `beam_size` are, or at its limit, where every output is made to end; also when
+    no unfinished output can come to rank among the `count` best any more. Its rows are then dropped from the batch.
+    What one example comes to does not depend on the others. Finished outputs are ranked by
 
     .. math:: \log p(y) \Big/ \left(\frac{5 + |y|}{6}\right)^\alpha
+
+    where equal ones stay in the order in which they ended.
 
     Args:
         model: called once for each position.
@@ -74,92 +78,154 @@ def search(
         limits: `(batch,)`, the most tokens that each output may have, its end not counted.
         begin: the token before the first.
         end: the token that ends an output.
-        beam_size: how many outputs are pursued, and returned.
+        beam_size: how many outputs are pursued.
         length_penalty: \(\alpha\) above; 0 ranks by probability alone, which favours short outputs.
+        count: how many outputs are returned; None is all that are pursued.
 
     Returns:
-        The `beam_size` best outputs of each example.
+        The `count` best outputs of each example.
 
     Source:
         Wu et al. 2016, "Google's Neural Machine Translation System", Eq. 14 (without coverage).
     """
-    beams = _Beams.start(limits, begin, end, beam_size)
+    wanted = beam_size if count is None else min(count, beam_size)
+    beams = _Beams.start(limits, begin, end, beam_size, wanted, length_penalty)
     if beam_size > 1:
         state = state.select(torch.arange(len(limits), device=limits.device).repeat_interleave(beam_size))
-    for length in range(int(limits.max()) + 1):
+    for length in range(beams.longest + 1):
         logits, state = model.step(beams.last.flatten(), state)
-        parents = beams.advance(logits, length, length_penalty)
-        if bool(beams.done.all()):
+        parents = beams.advance(logits, length)
+        left = len(parents) - int(beams.done.sum())  # the one place where the host waits for the device
+        if not left:
             break
-        if beam_size > 1:
-            state = state.select(beams.rows(parents))
-    return Hypotheses(beams.ended, beams.ended_lengths, beams.ended_scores)
+        if beam_size > 1 or left < len(parents):
+            # Rows are copied as soon as any is to be dropped: that costs far less than one more step of these rows.
+            state = state.select(beams.keep(parents, left))
+    return _best(beams.moves, len(limits), wanted, end)
+
+
+class _Move(NamedTuple):
+    """What was added to the outputs at one position, `(examples, beam)`, in the examples that were searched then."""
+
+    examples: Tensor  # (examples,), which of the batch they are
+    tokens: Tensor
+    parents: Tensor  # which beam of the position before each token continues
+    ended: Tensor  # scores of the outputs that end here, else -inf
+    origins: Tensor  # which beam of the position before they end
 
 
 @dataclass
 class _Beams:
-    """The outputs under way and those that have ended; all tensors begin with (batch, beam)."""
+    """The outputs under way, `(examples, beam)`, of the examples whose search goes on."""
 
-    limits: Tensor
     end: int
+    wanted: int
+    least: int  # no limit is below it
+    longest: int  # nor any above this
+    penalties: Tensor  # by length
+    examples: Tensor  # (examples,), which of the batch they are
+    limits: Tensor
     last: Tensor  # the last token of each
-    paths: Tensor  # (batch, beam, longest), filled with the end token
     scores: Tensor
-    ended: Tensor
-    ended_lengths: Tensor
-    ended_scores: Tensor
-    count: Tensor  # (batch,), how many have ended
+    leaders: Tensor  # scores of the best that have ended
+    done: Tensor  # (examples,)
+    moves: list[_Move] = field(default_factory=list)
 
     @classmethod
-    def start(cls, limits: Tensor, begin: int, end: int, size: int) -> "_Beams":
-        shape, longest = (len(limits), size), int(limits.max())
-        impossible = torch.full(shape, float("-inf"), device=limits.device)
-        first = impossible.clone()
-        first[:, 0] = 0.0  # all beams are alike in the beginning: only one of them counts
-        paths = limits.new_full((*shape, longest), end)
-        lengths = limits.new_full(shape, -1)
-        last, count = limits.new_full(shape, begin), limits.new_zeros(len(limits))
-        return cls(limits, end, last, paths, first, paths, lengths, impossible, count)
+    def start(cls, limits: Tensor, begin: int, end: int, size: int, wanted: int, alpha: float) -> "_Beams":
+        batch, device = len(limits), limits.device
+        least, longest = (int(limit) for limit in limits.aminmax())
+        penalties = torch.tensor([((6 + length) / 6) ** alpha for length in range(longest + 1)], device=device)
+        leaders = torch.full((batch, size), float("-inf"), device=device)
+        scores = leaders.clone()
+        scores[:, 0] = 0.0  # all beams are alike in the beginning: only one of them counts
+        last, done = limits.new_full((batch, size), begin), torch.zeros(batch, dtype=torch.bool, device=device)
+        examples = torch.arange(batch, device=device)
+        return cls(end, wanted, least, longest, penalties, examples, limits, last, scores, leaders, done)
 
     @property
     def size(self) -> int:
         return self.last.shape[1]
 
-    @property
-    def done(self) -> Tensor:
-        found: Tensor = self.count >= self.size
-        return found
-
-    def rows(self, parents: Tensor) -> Tensor:
-        """The rows of the model's batch that beams `parents` of each example are at."""
-        first = torch.arange(len(parents), device=parents.device) * self.size
-        return (first[:, None] + parents).flatten()
-
-    def advance(self, logits: Tensor, length: int, length_penalty: float) -> Tensor:
+    def advance(self, logits: Tensor, length: int) -> Tensor:
         """Take one more token each; returns which beam each new one continues."""
-        size, words = self.size, logits.shape[-1]
-        gains = logits.float().log_softmax(-1).view(-1, size, words)
-        final = (self.limits <= length)[:, None, None]
-        others = torch.arange(words, device=logits.device) != self.end
-        totals = self.scores[..., None] + gains.masked_fill(final & others, float("-inf"))
-        scores, places = totals.flatten(1).topk(2 * size)  # at most one end a beam: half of them go on
-        parents, tokens = places // words, places % words
-        self._finish(scores[:, :size], parents[:, :size], tokens[:, :size], length, length_penalty)
-        self.scores, kept = scores.masked_fill(tokens == self.end, float("-inf")).topk(size)
+        totals, words = self._candidates(logits, length)
+        totals, places = totals.flatten(1).sort(descending=True, stable=True)  # equal ones stay in their order
+        totals, places = totals[:, : 2 * self.size], places[:, : 2 * self.size]  # at most one end a beam: half go on
+        parents, tokens = places // words.shape[-1], words.flatten(1).gather(1, places)
+        ends = tokens == self.end
+        ended = self._finish(totals[:, : self.size], ends[:, : self.size], length)
+        origins = parents[:, : self.size]
+        self.scores, kept = totals.masked_fill(ends, float("-inf")).sort(descending=True, stable=True)
+        self.scores, kept = self.scores[:, : self.size], kept[:, : self.size]
         self.last, parents = tokens.gather(1, kept), parents.gather(1, kept)
-        self.paths = self.paths.gather(1, parents[..., None].expand_as(self.paths)).clone()
-        if length < self.paths.shape[-1]:
-            self.paths[..., length] = self.last
+        self.moves.append(_Move(self.examples, self.last, parents, ended, origins))
+        self.done = self._over(length)
         return parents
 
-    def _finish(self, scores: Tensor, parents: Tensor, tokens: Tensor, length: int, length_penalty: float) -> None:
-        """Rank those that end here among those that have ended, in the examples whose search goes on."""
-        ends = (tokens == self.end) & ~self.done[:, None] & scores.isfinite()
-        penalty = ((6 + length) / 6) ** length_penalty  # the end counts as a token
-        ranked = (scores / penalty).masked_fill(~ends, float("-inf"))
-        paths = self.paths.gather(1, parents[..., None].expand_as(self.paths))
-        lengths = torch.where(ends, length, -1)
-        self.ended_scores, best = torch.cat([self.ended_scores, ranked], 1).topk(self.size)
-        self.ended = torch.cat([self.ended, paths], 1).gather(1, best[..., None].expand_as(self.paths))
-        self.ended_lengths = torch.cat([self.ended_lengths, lengths], 1).gather(1, best)
-        self.count = torch.where((self.limits <= length) | self.done, self.size, self.count + ends.sum(1))
+    def _candidates(self, logits: Tensor, length: int) -> tuple[Tensor, Tensor]:
+        """Total scores and tokens of the continuations `(examples, beam, n)` among which the best are."""
+        gains = logits.float().log_softmax(-1)  # torch takes twice as long for the logsumexp alone, on a CPU
+        # Of one beam at most `size` outputs go on, and one ends; where there is one beam, its best does either.
+        width = 1 if self.size == 1 else min(self.size + 1, gains.shape[-1])
+        best, words = (part.view(-1, self.size, width) for part in gains.topk(width))
+        if length >= self.least:
+            final = (self.limits <= length)[:, None, None]
+            ending = torch.full_like(best, float("-inf"))
+            ending[..., 0] = gains[:, self.end].view(-1, self.size)
+            best, words = torch.where(final, ending, best), torch.where(final, self.end, words)
+        return self.scores[..., None] + best, words
+
+    def _finish(self, scores: Tensor, ends: Tensor, length: int) -> Tensor:
+        """The scores of those that end here, in the examples whose search goes on."""
+        ends = ends & ~self.done[:, None]
+        ranked = (scores / self.penalties[length]).masked_fill(~ends, float("-inf"))  # the end counts as a token
+        self.leaders = torch.cat([self.leaders, ranked], 1).topk(self.size).values
+        return ranked
+
+    def _over(self, length: int) -> Tensor:
+        """In which examples the search is over."""
+        over = self.done | (self.leaders[:, -1] > float("-inf"))
+        if length >= self.least:
+            over = over | (self.limits <= length)
+        if self.wanted < self.size:
+            # Probabilities only fall: no unfinished output can come to a better score than with the largest penalty.
+            highest = torch.maximum(self.penalties[self.limits], self.penalties[min(length + 1, self.longest)])
+            over = over | (self.leaders[:, self.wanted - 1] >= self.scores[:, 0] / highest)
+        return over
+
+    def keep(self, parents: Tensor, left: int) -> Tensor:
+        """Drop the examples whose search is over; returns the rows of the model's batch that go on."""
+        rows = torch.arange(len(parents), device=parents.device)[:, None] * self.size + parents
+        if left < len(parents):
+            going = self.done.byte().argsort(stable=True)[:left]
+            for name in ("examples", "limits", "last", "scores", "leaders", "done"):
+                setattr(self, name, getattr(self, name)[going])
+            rows = rows[going]
+        return rows.flatten()
+
+
+def _best(moves: list[_Move], batch: int, count: int, end: int) -> Hypotheses:
+    """The `count` best outputs of each example that ended, read backwards off the moves."""
+    size, device = moves[0].tokens.shape[1], moves[0].tokens.device
+    ended, origins = _all(moves, "ended", batch, float("-inf")), _all(moves, "origins", batch, 0)
+    tokens, parents = _all(moves, "tokens", batch, end), _all(moves, "parents", batch, 0)
+    scores, ranks = ended.movedim(1, 0).flatten(1).sort(descending=True, stable=True)
+    scores, ranks = scores[:, :count], ranks[:, :count]
+    lengths = torch.where(scores.isfinite(), ranks // size, -1)
+    beams = origins.movedim(1, 0).flatten(1).gather(1, ranks)
+    outputs = torch.full((*lengths.shape, max(0, int(lengths.max()))), end, device=device)
+    for position in reversed(range(outputs.shape[-1])):
+        inside = position < lengths
+        outputs[..., position] = torch.where(inside, tokens[position].gather(1, beams), end)
+        beams = torch.where(inside, parents[position].gather(1, beams), beams)
+    return Hypotheses(outputs, lengths, scores)
+
+
+def _all(moves: list[_Move], name: str, batch: int, blank: float) -> Tensor:
+    """One part of all moves as a tensor `(position, batch, beam)`, blank where an example was not searched any more."""
+    parts = [getattr(move, name) for move in moves]
+    whole: Tensor = parts[0].new_full((len(moves), batch, parts[0].shape[1]), blank)
+    for position, (move, part) in enumerate(zip(moves, parts, strict=True)):
+        whole[position, move.examples] = part
+    return whole

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,18 @@ from torch import Tensor
 from saccade.errors import SaccadeError
 from saccade.train.files import encode, flushed
 
-__all__ = ["Checkpoint", "CorruptCheckpoint", "list_checkpoints", "load", "newest", "prune", "save", "set_aside"]
+__all__ = [
+    "Checkpoint",
+    "CorruptCheckpoint",
+    "list_checkpoints",
+    "load",
+    "newest",
+    "prune",
+    "save",
+    "set_aside",
+    "step_folder",
+    "step_of",
+]
 
 _CONTENTS = ("model.safetensors", "optimizer.safetensors", "state.json")
 _CHECKSUMS = "checksums.json"
@@ -63,7 +74,7 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
     """
     from safetensors.torch import save as serialize
 
-    place = folder / f"step-{checkpoint.step:08d}"
+    place = step_folder(folder, checkpoint.step)
     partial = folder / f".{place.name}.partial"
     partial.mkdir(parents=True, exist_ok=True)  # a killed process may have left one: its files are written anew
     contents = {
@@ -104,7 +115,17 @@ def load(place: Path) -> Checkpoint:
 def list_checkpoints(folder: Path) -> list[Path]:
     """Return the checkpoints below a run's `checkpoints` folder, oldest first, whole or not."""
     paths = folder.iterdir() if folder.is_dir() else ()
-    return sorted((path for path in paths if _NAME.fullmatch(path.name)), key=lambda path: int(path.name[5:]))
+    return sorted((path for path in paths if _NAME.fullmatch(path.name)), key=step_of)
+
+
+def step_folder(folder: Path, step: int) -> Path:
+    """Return where the checkpoint of a step lies, or would."""
+    return folder / f"step-{step:08d}"
+
+
+def step_of(place: Path) -> int:
+    """The step of a checkpoint, from its name."""
+    return int(place.name.removeprefix("step-"))
 
 
 def newest(folder: Path) -> tuple[Checkpoint | None, dict[Path, CorruptCheckpoint]]:
@@ -130,10 +151,17 @@ def set_aside(place: Path) -> Path:
     return place.rename(aside)
 
 
-def prune(folder: Path, keep: int = 2) -> None:
-    """Remove the oldest checkpoints, but never the last `keep`, nor any file that `save` did not write."""
-    whole = [place for place in list_checkpoints(folder) if (place / _CHECKSUMS).is_file()]
-    for place in whole[:-keep]:
+def prune(folder: Path, needed: Callable[[Iterable[int]], set[int]] = lambda steps: set(), keep: int = 2) -> None:
+    """Remove the oldest checkpoints.
+
+    Args:
+        folder: the run's `checkpoints` folder. No file in it that `save` did not write is touched.
+        needed: says of the steps that are there which must stay whatever their age.
+        keep: how many of the newest stay in any case.
+    """
+    whole = {step_of(place): place for place in list_checkpoints(folder) if (place / _CHECKSUMS).is_file()}
+    staying = {*list(whole)[-keep:], *needed(whole)}
+    for place in (place for step, place in whole.items() if step not in staying):
         for file in _written(place):
             file.unlink()
         if not any(place.iterdir()):

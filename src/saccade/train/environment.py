@@ -9,19 +9,21 @@ import torch
 
 from saccade.errors import ArgumentError
 
-__all__ = ["choose_device", "hardware", "versions"]
+__all__ = ["check_precision", "choose_device", "hardware", "versions"]
 
 _PACKAGES = ("saccade", "torch", "lightning", "babel", "tokenizers", "safetensors", "numpy")
 
 
-def choose_device(name: str) -> torch.device:
-    """Return the device that --device names.
+def choose_device(name: str, local: int = 0, here: int = 1) -> torch.device:
+    """Return the device that --device names, or where several processes share the machine, one's own.
 
     Args:
         name: "cpu", "cuda", "cuda:1", or "auto" for a GPU if there is one.
+        local: number of this process among those on this machine.
+        here: how many there are.
 
     Raises:
-        ArgumentError: if there is no such device.
+        ArgumentError: if there is no such device, or fewer than processes.
 
     Example:
         >>> choose_device("cpu")
@@ -34,7 +36,27 @@ def choose_device(name: str) -> torch.device:
     if not (index if colon else "0").isdecimal() or int(index or 0) >= count:
         there = ["auto", "cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
         raise ArgumentError(f"--device: expected one of {', '.join(there)}, got {name}")
+    if kind == "cuda" and here > 1:
+        if colon or here > count:
+            got = name if colon else f"{here} for {count}"
+            raise ArgumentError(f"--processes: expected, with --device cuda, a GPU for each, got {got}")
+        return torch.device("cuda", local)
     return torch.device(name)
+
+
+def check_precision(precision: str, device: torch.device) -> None:
+    """Check that a device computes in a precision.
+
+    Raises:
+        ArgumentError: if it does not.
+
+    Example:
+        >>> check_precision("bf16", torch.device("cpu"))
+    """
+    if precision == "16" and device.type == "cpu":
+        raise ArgumentError("--precision: expected 32 or bf16 on a CPU, got 16; only a GPU computes in it")
+    if precision == "bf16" and device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
+        raise ArgumentError("--precision: expected 32 or 16, got bf16, which this GPU computes only in emulation")
 
 
 def hardware(device: torch.device) -> dict[str, object]:

@@ -4,22 +4,28 @@ The order of things here is what makes a run safe: nothing is written before the
 lightning, slow to import, is asked for only when there are steps to take.
 """
 
-import sys
-from dataclasses import asdict, dataclass
+import os
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from saccade.train.checkpoint import Checkpoint, newest, set_aside
-from saccade.train.environment import choose_device, versions
+from saccade.train.checkpoint import Checkpoint, load, newest, set_aside, step_folder
+from saccade.train.company import company
+from saccade.train.environment import check_precision, choose_device, versions
 from saccade.train.files import write_json
+from saccade.train.final import assemble
+from saccade.train.notes import say
 from saccade.train.options import Options, identity
 from saccade.train.randomness import seeded
-from saccade.train.results import Books, measure, summarize
+from saccade.train.ranks import Ranks, joined, place
+from saccade.train.results import Books, complete, measure, summarize
 from saccade.train.run import Run, RunError, beside
-from saccade.train.task import Task
+from saccade.train.task import Task, values
+from saccade.train.weights import load_into
 
 __all__ = ["Outcome", "train"]
 
@@ -33,12 +39,14 @@ class Outcome:
         step: how many steps it has taken.
         results: what results.json says, None if the user stopped the run before its end.
         fresh: whether anything was done (False: the run was complete already).
+        follows: whether this process only trains beside another, which has the results.
     """
 
     run: Run
     step: int
     results: dict[str, Any] | None
     fresh: bool
+    follows: bool = False
 
 
 def train(kind: type[Task], options: Options) -> Outcome:
@@ -56,15 +64,53 @@ def train(kind: type[Task], options: Options) -> Outcome:
         SaccadeError: if the data cannot be read, or the loss is no longer a number.
         OSError: if the folder cannot be written or the disk is full; the last checkpoint is kept.
     """
-    device = choose_device(options.device)
-    if options.threads:
-        torch.set_num_threads(options.threads)
+    ranks = place(options)
+    device = choose_device(options.device, ranks.local, ranks.here)
+    check_precision(options.precision, device)
+    _share_processor(options, ranks)
+    with joined(device) if ranks.external and ranks.world > 1 else nullcontext():
+        return _lead(kind, options, device, ranks) if ranks.leads else _follow(kind, options, device, ranks)
+
+
+def _share_processor(options: Options, ranks: Ranks) -> None:
+    """Compute with as many threads as the options say; several processes that they do not speak of share the cores."""
+    if options.threads or ranks.here > 1:
+        torch.set_num_threads(options.threads or max(1, (os.cpu_count() or 1) // ranks.here))
+
+
+def _lead(kind: type[Task], options: Options, device: torch.device, ranks: Ranks) -> Outcome:
+    """What the first process does, or the only one."""
     run, task = open_run(kind, options)
     with run.locked():
         results = run.results()
-        if results is not None and run.trained and Books(results["steps"], seconds=results["seconds"]).spent(options):
+        if results is not None and run.trained and complete(results, options):
+            if ranks.external:
+                ranks.share(None)
             return Outcome(run, results["steps"], results, fresh=False)
-        return _train(task, run, options, device)
+        return _train(task, run, options, device, ranks)
+
+
+def _follow(kind: type[Task], options: Options, device: torch.device, ranks: Ranks) -> Outcome:
+    """What every other process does: train beside the first, from the checkpoint that it has chosen."""
+    from saccade.train.engine import advance
+
+    told = ranks.share(None)
+    if told is None:  # there was nothing to do
+        return Outcome(Run(Path(), {}), 0, None, fresh=False, follows=True)
+    folder, step = told
+    run = Run.open(folder)
+    task = kind.restore(options, folder)
+    model, books = _model(task, options), Books()
+    checkpoint = load(step_folder(run.checkpoints, step)) if step else None
+    if checkpoint:
+        books = _restore(run, model, checkpoint)
+    advance(task, model.to(device), run, options, device, books, checkpoint, ranks)
+    return Outcome(run, books.step, None, fresh=True, follows=True)
+
+
+def _work(kind: type[Task], options: dict[str, Any]) -> None:
+    """What a process does that `company` starts."""
+    train(kind, kind.options(options["model"])(**options))
 
 
 def open_run(kind: type[Task], options: Options) -> tuple[Run, Task]:
@@ -88,7 +134,7 @@ def open_run(kind: type[Task], options: Options) -> tuple[Run, Task]:
     return run, task
 
 
-def _train(task: Task, run: Run, options: Options, device: torch.device) -> Outcome:
+def _train(task: Task, run: Run, options: Options, device: torch.device, ranks: Ranks) -> Outcome:
     checkpoint = _checkpoint(run)
     if checkpoint is None and run.results() is not None and (run.folder / "model.safetensors").exists():
         lost = f"{run.checkpoints}: none can be read, so training would begin again over the model that is there"
@@ -96,28 +142,43 @@ def _train(task: Task, run: Run, options: Options, device: torch.device) -> Outc
     model, books = _model(task, options), Books()
     if checkpoint:
         books = _restore(run, model, checkpoint)
+        if (before := checkpoint.scalars["threads"]) != (now := torch.get_num_threads()):
+            say(f"{before} threads until now, {now} from here on: the last digits of results may differ")
     model.to(device)
     run.rewind_log(books.step)
-    if not books.spent(options):
+    if not books.ended(options):
         from saccade.train.engine import advance
 
-        say(f"{'going on' if books.step else 'training'} in {run.folder} at step {books.step}")
-        if not advance(task, model, run, options, device, books, checkpoint.optimizer if checkpoint else {}):
-            return Outcome(run, books.step, None, fresh=True)
-        model.to(device)  # Lightning takes it back to the CPU
-    run.save_weights({name: tensor.cpu() for name, tensor in model.state_dict().items()}, books.step)
-    test, validation = (measure(task, model, split, options.seed) for split in ("test", "validation"))
-    results = summarize(run, options, books, model, test, validation)
+        with company(ranks, device, _work, type(task), asdict(options)):
+            ranks.share((run.folder, books.step))
+            if not advance(task, model, run, options, device, books, checkpoint, ranks):
+                return Outcome(run, books.step, None, fresh=True)
+    elif ranks.external:
+        ranks.share(None)
+    return Outcome(run, books.step, _conclude(task, model, run, options, device, books), fresh=True)
+
+
+def _conclude(
+    task: Task, model: nn.Module, run: Run, options: Options, device: torch.device, books: Books
+) -> dict[str, Any]:
+    """Write the trained model, measure it, and write its results."""
+    weights, averaged = assemble(run, model, books, options)
+    run.save_weights(weights, books.step)
+    load_into(model, weights)
+    model.to(device)  # Lightning takes it back to the CPU
+    measured = {split: measure(task, model, split, options.seed) for split in ("test", "validation")}
+    results = summarize(run, options, books, model, measured, averaged)
+    numbers = values(measured["validation"].metrics)
     write_json(run.folder / "results.json", results)
-    run.log(step=books.step, **{f"final_validation_{name}": value for name, value in validation.metrics.items()})
-    return Outcome(run, books.step, results, fresh=True)
+    run.log(step=books.step, **{f"final_validation_{name}": number for name, number in numbers.items()})
+    return results
 
 
 def _checkpoint(run: Run) -> Checkpoint | None:
     """The newest whole checkpoint; damaged ones after it are set aside and reported."""
     checkpoint, damaged = newest(run.checkpoints)
-    for place, error in damaged.items():
-        set_aside(place)
+    for folder, error in damaged.items():
+        set_aside(folder)
         say(f"corrupt checkpoint: {error}; using step {checkpoint.step if checkpoint else 0}")
     return checkpoint
 
@@ -130,18 +191,10 @@ def _model(task: Task, options: Options) -> nn.Module:
 def _restore(run: Run, model: nn.Module, checkpoint: Checkpoint) -> Books:
     """Load a checkpoint into a model; returns how far it was."""
     try:
-        model.load_state_dict(checkpoint.model)
-        before, now = checkpoint.scalars["threads"], torch.get_num_threads()
-        names = ("tokens", "seconds", "training_seconds")
+        load_into(model, checkpoint.model)
+        names = (field.name for field in fields(Books) if field.name != "step")
         books = Books(checkpoint.step, **{name: checkpoint.scalars[name] for name in names})
     except (RuntimeError, KeyError) as error:
         what = f"{run.checkpoints}: step {checkpoint.step} is of another model or Saccade"
         raise RunError(f"{what}; move it away, and training goes on from the one before") from error
-    if before != now:
-        say(f"{before} threads until now, {now} from here on: the last digits of results may differ")
     return books
-
-
-def say(line: str) -> None:
-    """Write a note to standard error."""
-    sys.stderr.write(line + "\n")

@@ -1,41 +1,67 @@
 """Adam, its learning rate at each step, and its state as plain tensors."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from saccade.train.options import Options
+from saccade.train.schedules import SCHEDULES
 
 __all__ = ["learning_rate", "make_optimizer", "optimizer_tensors", "restore_optimizer"]
 
 
 def learning_rate(step: int, options: Options) -> float:
-    r"""Return the learning rate of a step: a straight rise, then a fall with the square root of the step.
+    r"""Return the learning rate of a step: a straight rise, then what the schedule says.
 
-    .. math:: \eta_n = \eta \min\left(\frac{n + 1}{w},\ \sqrt{\frac{w}{n + 1}}\right)
+    .. math::
+        \eta_n &= \eta\, (n + 1) / w & n + 1 \le w \\
+        \eta_n &= \eta\, \big(f + (1 - f)\, s\big) & n + 1 > w,\quad
+            t = \min\Big(1, \frac{n + 1 - w}{N - w}\Big)
 
-    It does not depend on the budget, so that a run stopped at 40 steps and continued to 50 is the run of 50.
+    with s = √(w / (n + 1)) (inverse-sqrt), 1 (constant), 1 − t (linear) or (1 + cos πt) / 2 (cosine). It does not
+    depend on the budget, so that a run stopped at 40 steps and continued to 50 is the run of 50.
 
     Args:
         step: n, from 0 on.
-        options: \(\eta\) = learning_rate, reached after w = warmup_steps.
+        options: \(\eta\) = learning_rate, reached after w = warmup_steps; N = schedule_steps, from which on it is
+            f = final_rate of \(\eta\) (linear and cosine alone; f is 0 for the others).
 
     Source:
-        Vaswani et al. 2017, "Attention Is All You Need", Eq. 3, with the height of the peak as a parameter.
+        Vaswani et al. 2017, "Attention Is All You Need", Eq. 3 (inverse-sqrt), with the height of the peak as a
+        parameter; Loshchilov, Hutter 2017, "SGDR", Eq. 5 (cosine, without restarts).
 
     Example:
         >>> options = Options(learning_rate=1.0, warmup_steps=10)
         >>> [learning_rate(step, options) for step in (0, 9, 39, 159)]
         [0.1, 1.0, 0.5, 0.25]
+        >>> options = Options(learning_rate=1.0, schedule="linear", warmup_steps=10, schedule_steps=20, final_rate=0.2)
+        >>> [round(learning_rate(step, options), 3) for step in (4, 9, 14, 19, 1000)]
+        [0.5, 1.0, 0.6, 0.2, 0.2]
     """
-    rise = (step + 1) / options.warmup_steps
-    return options.learning_rate * float(min(rise, rise**-0.5))
+    warmup, floor = options.warmup_steps, options.final_rate
+    rise = (step + 1) / warmup
+    if rise <= 1:
+        return options.learning_rate * rise
+    fall = 1.0 if options.schedule_steps is None else min(1.0, (step + 1 - warmup) / (options.schedule_steps - warmup))
+    return options.learning_rate * (floor + (1 - floor) * SCHEDULES[options.schedule](rise, fall))
 
 
 def make_optimizer(model: nn.Module, options: Options) -> torch.optim.Optimizer:
-    """Return Adam (Kingma, Ba 2015) over a model's parameters, with a short memory of squares for short runs."""
-    return torch.optim.Adam(model.parameters(), lr=options.learning_rate, betas=(0.9, 0.99), fused=True)
+    """Return Adam (Kingma, Ba 2015), or AdamW (Loshchilov, Hutter 2019) where there is a weight decay.
+
+    Vectors (biases, gains) are not decayed: pulling them to zero regularizes nothing.
+    """
+    fused = options.precision == "32"  # a fused one unscales gradients on its own, where they have to be clipped first
+    settings: dict[str, Any] = {"lr": options.learning_rate, "betas": (options.beta1, options.beta2), "fused": fused}
+    if not options.weight_decay:
+        return torch.optim.Adam(model.parameters(), **settings)
+    groups = [
+        {"params": [p for p in model.parameters() if p.ndim > 1], "weight_decay": options.weight_decay},
+        {"params": [p for p in model.parameters() if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, **settings)
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -7,12 +7,14 @@ from functools import cache
 from typing import Any, TypeVar
 
 from saccade.errors import ArgumentError
+from saccade.train.schedules import FALLING, SCHEDULES
 
 __all__ = ["Options", "check_types", "flag", "flat", "identity", "select"]
 
 T = TypeVar("T")
 
 _MOST_THREADS = 1024  # beyond any machine's use; many more crash the process that asks for them
+_PRECISIONS = ("32", "bf16", "16")
 _BUDGET: dict[str, Any] = {"budget": True}  # may differ when a run is continued: it changes no weight of any step
 
 
@@ -46,7 +48,7 @@ class Options:
     """Stop after so many minutes of training, counted from the run's beginning."""
 
     checkpoint_steps: int = field(default=500, metadata=_BUDGET)
-    """Steps between two checkpoints; the last two are kept."""
+    """Steps between two checkpoints; the last two are kept, and those that --average and --patience need."""
 
     validation_steps: int = field(default=500, metadata=_BUDGET)
     """Steps between two measurements on the validation split."""
@@ -54,28 +56,89 @@ class Options:
     device: str = field(default="auto", metadata=_BUDGET)
     """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
 
+    processes: int = 1
+    """Processes that train together, each on batches of its own: a step then takes so many batches."""
+
     threads: int | None = field(default=None, metadata=_BUDGET)
     """Processor threads; small models gain nothing from many. As torch has it if not given."""
 
     learning_rate: float = 1e-3
     """Highest learning rate of Adam."""
 
+    schedule: str = "inverse-sqrt"
+    """What the learning rate does after its warmup: inverse-sqrt, constant, linear or cosine."""
+
     warmup_steps: int = 1000
-    """Steps over which the learning rate rises from zero; after them it falls with the square root of the step."""
+    """Steps over which the learning rate rises from zero to its highest."""
+
+    schedule_steps: int | None = None
+    """Step at which a linear or cosine schedule is down; a property of the run, whatever its budget."""
+
+    final_rate: float = 0.0
+    """Share of the highest learning rate that a linear or cosine schedule ends at, and keeps."""
+
+    beta1: float = 0.9
+    """Adam's memory of gradients."""
+
+    beta2: float = 0.99
+    """Adam's memory of squared gradients; 0.999 where there are many steps."""
+
+    weight_decay: float = 0.0
+    """Share of every matrix, times the learning rate, that is taken off at each step (AdamW); vectors keep theirs."""
 
     clip: float = 1.0
     """Largest norm of the gradient; a longer one is scaled down to it."""
 
+    precision: str = "32"
+    """Number format of the products in training: 32, bf16 or (GPU) 16; weights and evaluations stay in 32 bits."""
+
+    average: int = field(default=1, metadata=_BUDGET)
+    """How many of the last checkpoints the trained model is the mean of."""
+
+    patience: int | None = field(default=None, metadata=_BUDGET)
+    """Stop after so many validations without a better one, and take the model of the best; never if not given."""
+
+    tensorboard: bool = field(default=False, metadata=_BUDGET)
+    """Log loss, learning rate and validations for TensorBoard too, in the run's folder tensorboard."""
+
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
-        positive = ("checkpoint_steps", "validation_steps", "learning_rate", "warmup_steps", "clip")
-        for name in (*positive, "max_steps", "max_minutes", "threads"):
+        positive = ("processes", "checkpoint_steps", "validation_steps", "learning_rate", "warmup_steps", "clip")
+        for name in (*positive, "max_steps", "max_minutes", "threads", "average", "patience", "schedule_steps"):
             if (value := getattr(self, name)) is not None and not 0 < value < math.inf:
                 raise ArgumentError(f"{flag(name)}: expected a number above 0, got {value}")
-        if (self.threads or 0) > _MOST_THREADS:
-            raise ArgumentError(f"--threads: expected at most {_MOST_THREADS}, got {self.threads}")
+        for name in ("threads", "processes"):
+            if (getattr(self, name) or 0) > _MOST_THREADS:
+                raise ArgumentError(f"{flag(name)}: expected at most {_MOST_THREADS}, got {getattr(self, name)}")
         if self.max_steps is None and self.max_minutes is None:
             raise ArgumentError("--max-steps: expected a number, or --max-minutes, got neither")
+        if self.precision not in _PRECISIONS:
+            raise ArgumentError(f"--precision: expected one of {', '.join(_PRECISIONS)}, got {self.precision}")
+        _check_schedule(self)
+        _check_adam(self)
+
+
+def _check_schedule(options: Options) -> None:
+    """Refuse a schedule that is none, and what only others have."""
+    name, steps, warmup = options.schedule, options.schedule_steps, options.warmup_steps
+    if name not in SCHEDULES:
+        raise ArgumentError(f"--schedule: expected one of {', '.join(SCHEDULES)}, got {name}")
+    if not 0 <= options.final_rate <= 1:
+        raise ArgumentError(f"--final-rate: expected a share between 0 and 1, got {options.final_rate}")
+    if name in FALLING and (steps is None or steps <= warmup):
+        got = "none" if steps is None else steps
+        raise ArgumentError(f"--schedule-steps: expected, for {name}, more than {warmup} (--warmup-steps), got {got}")
+    if name not in FALLING and (steps is not None or options.final_rate):
+        what = "--final-rate" if steps is None else "--schedule-steps"
+        raise ArgumentError(f"{what}: expected only with --schedule {' or '.join(FALLING)}, got --schedule {name}")
+
+
+def _check_adam(options: Options) -> None:
+    for name in ("beta1", "beta2"):
+        if not 0 <= (beta := getattr(options, name)) < 1:
+            raise ArgumentError(f"--{name}: expected 0 <= {name} < 1, got {beta}")
+    if not 0 <= options.weight_decay < math.inf:
+        raise ArgumentError(f"--weight-decay: expected a number from 0 on, got {options.weight_decay}")
 
 
 def flag(name: str) -> str:

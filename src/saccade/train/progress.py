@@ -1,10 +1,11 @@
 """One tidy line of progress on standard error, and notes above it."""
 
-import sys
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from saccade.train.notes import say
 
 __all__ = ["Bar"]
 
@@ -15,13 +16,16 @@ class Bar:
     Args:
         steps: how many steps the run shall have in all, None if something else ends it.
         done: how many it has.
+        shown: whether it is seen at all.
     """
 
-    def __init__(self, steps: int | None, done: int) -> None:
+    def __init__(self, steps: int | None, done: int, *, shown: bool = True) -> None:
         console = Console(stderr=True, soft_wrap=True, highlight=False)
         counter = TextColumn("step {task.completed:.0f}" + (" of {task.total:.0f}" if steps else ""))
         columns = (counter, BarColumn(24), TextColumn("{task.description}"), TimeElapsedColumn())
-        self._progress = Progress(*columns, console=console, disable=not console.is_terminal, auto_refresh=False)
+        self._progress = Progress(
+            *columns, console=console, disable=not (shown and console.is_terminal), auto_refresh=False
+        )
         self._task = self._progress.add_task("", total=steps, completed=done)
         self._seen = 0.0
 
@@ -45,6 +49,6 @@ class Bar:
     def note(self, line: str) -> None:
         """Write a line that stays."""
         if self._progress.disable:
-            sys.stderr.write(line + "\n")
+            say(line)
         else:
             self._progress.console.print(line, markup=False)

@@ -1,5 +1,7 @@
 """How far a run is, how well its model does, and the results.json that says so."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,7 +14,7 @@ from saccade.train.randomness import seeded
 from saccade.train.run import Run
 from saccade.train.task import Evaluation, Task
 
-__all__ = ["Books", "measure", "split_results", "summarize"]
+__all__ = ["Books", "complete", "measure", "split_results", "summarize", "undisturbed"]
 
 
 @dataclass
@@ -24,12 +26,30 @@ class Books:
         tokens: tokens trained on.
         seconds: all time since training began, over all processes that trained this run.
         training_seconds: the part of it that was spent in steps, not in measuring and saving.
+        best: the headline of the best validation so far, None before the first.
+        best_step: when that was; 0 before the first.
+        stale: validations since then.
     """
 
     step: int = 0
     tokens: int = 0
     seconds: float = 0.0
     training_seconds: float = 0.0
+    best: float | None = None
+    best_step: int = 0
+    stale: int = 0
+
+    def judge(self, headline: float) -> bool:
+        """Note a validation; returns whether it is the best so far."""
+        if self.best is not None and not headline > self.best:
+            self.stale += 1
+            return False
+        self.best, self.best_step, self.stale = headline, self.step, 0
+        return True
+
+    def ended(self, options: Options) -> bool:
+        """Whether the run is at its end: the budget is used up, or the patience is."""
+        return self.spent(options) or (options.patience is not None and self.stale >= options.patience)
 
     def spent(self, options: Options) -> bool:
         """Whether the budget is used up."""
@@ -50,19 +70,41 @@ def measure(task: Task, model: nn.Module, split: str, seed: int, limit: int | No
     Returns:
         The task's evaluation.
     """
+    with undisturbed(model, seed, split):
+        return task.evaluate(model, split, limit)
+
+
+@contextmanager
+def undisturbed(model: nn.Module, seed: int, label: str) -> Iterator[None]:
+    """Ask a model in evaluation mode, leaving no trace in it or in the generators: what is random has the label's."""
     training = model.training
     model.eval()
     try:
-        with torch.inference_mode(), seeded(seed, split):
-            return task.evaluate(model, split, limit)
+        with torch.inference_mode(), seeded(seed, label):
+            yield
     finally:
         model.train(training)
 
 
 def summarize(
-    run: Run, options: Options, books: Books, model: nn.Module, test: Evaluation, validation: Evaluation
+    run: Run,
+    options: Options,
+    books: Books,
+    model: nn.Module,
+    measured: Mapping[str, Evaluation],
+    averaged: Sequence[int],
 ) -> dict[str, Any]:
-    """Return what results.json says of a trained run: `metrics` are those of the test split."""
+    """Return what results.json says of a trained run.
+
+    Args:
+        run: the run.
+        options: it was trained with.
+        books: how far it is.
+        model: what it came to.
+        measured: the evaluations of "test", which are its `metrics`, and of "validation".
+        averaged: the steps whose weights' mean the model is.
+    """
+    test, validation = measured["test"], measured["validation"]
     speed = {"train": _rate(books.tokens, books.training_seconds), "decode": _rate(test.tokens, test.seconds)}
     return {
         **_subject(run, options, model),
@@ -71,10 +113,28 @@ def summarize(
         "validation": validation.metrics,
         "seed": options.seed,
         "steps": books.step,
+        "final": _final(options, books, averaged),
         "seconds": round(books.seconds, 3),
         "tokens_per_second": speed,
         **_circumstances(run, options, model),
     }
+
+
+def _final(options: Options, books: Books, averaged: Sequence[int]) -> dict[str, Any]:
+    """Return what results.json says of how the model was chosen: of which steps, and what was best by then."""
+    how = {"steps": list(averaged), "average": options.average, "patience": options.patience}
+    return {**how, "best": books.best, "best_step": books.best_step, "validations_since_best": books.stale}
+
+
+def complete(results: Mapping[str, Any], options: Options) -> bool:
+    """Whether results are those that the options would come to."""
+    chosen = results.get("final")
+    if not isinstance(chosen, dict):  # of an earlier version
+        return False
+    same = (chosen.get("average"), chosen.get("patience")) == (options.average, options.patience)
+    stale = chosen.get("validations_since_best")
+    books = Books(results["steps"], seconds=results["seconds"], stale=stale if isinstance(stale, int) else 0)
+    return same and books.ended(options)
 
 
 def split_results(run: Run, options: Options, model: nn.Module, split: str, result: Evaluation) -> dict[str, Any]:

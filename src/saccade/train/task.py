@@ -4,16 +4,19 @@ A task is a class. `prepare` makes one from options and data, `restore` from a r
 run moved elsewhere still predicts). Everything else is asked of the object that they return.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 from torch import Tensor, nn
 
 from saccade.train.options import Options
 
-__all__ = ["Evaluation", "Loss", "Task"]
+__all__ = ["Evaluation", "Loss", "Metric", "Task", "value", "values"]
+
+Metric: TypeAlias = float | dict[str, Any]
+"""A number, or {"score": number, "signature": text} where a signature says how the number was computed."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +44,29 @@ class Evaluation:
         seconds: how long that took.
     """
 
-    metrics: dict[str, float]
+    metrics: dict[str, Metric]
     groups: dict[str, dict[str, float]] = field(default_factory=dict)
     examples: int = 0
     tokens: int = 0
     seconds: float = 0.0
+
+
+def value(metric: Metric) -> float:
+    """Return the number of a metric, which may come with a signature.
+
+    >>> value(0.5), value({"score": 38.5, "signature": "nrefs:1|case:mixed"})
+    (0.5, 38.5)
+    """
+    return float(metric["score"] if isinstance(metric, dict) else metric)
+
+
+def values(metrics: Mapping[str, Metric]) -> dict[str, float]:
+    """Return the numbers of metrics by name.
+
+    >>> values({"exact_match": 0.5, "bleu": {"score": 38.5, "signature": "nrefs:1"}})
+    {'exact_match': 0.5, 'bleu': 38.5}
+    """
+    return {name: value(metric) for name, metric in metrics.items()}
 
 
 class Task(Protocol):
@@ -61,8 +82,6 @@ class Task(Protocol):
     """Name of each model, and where it is: "module:Class"."""
     builtin: ClassVar[dict[str, str]]
     """Name of each built-in data set, and a sentence about it."""
-    headline: ClassVar[str]
-    """The metric that progress bars show."""
 
     @classmethod
     def options(cls, model: str) -> type[Options]:
@@ -87,6 +106,10 @@ class Task(Protocol):
     def fingerprint(self) -> str:
         """What the data are, in one string; training on is refused when it has changed. Opens the data."""
 
+    @property
+    def headline(self) -> str:
+        """The metric that tells better from worse, larger being better: progress shows it, training may stop by it."""
+
     def build(self) -> nn.Module:
         """Make the model, freshly initialized."""
 
@@ -99,13 +122,21 @@ class Task(Protocol):
     def evaluate(self, model: nn.Module, split: str, limit: int | None = None) -> Evaluation:
         """Run the model free on a split ("validation", "test"), or on its first `limit` examples."""
 
+    def sample(self, model: nn.Module, step: int) -> str:
+        """Show what the model does on one example, in a line; which example may depend on the step."""
+
     def predict(
-        self, model: nn.Module, inputs: Iterable[str], count: int, beam_size: int | None
+        self, model: nn.Module, inputs: Iterable[str], count: int, *, ahead: int | None = None
     ) -> Iterator[list[str]]:
         """Answer each input with its best `count` outputs, in order, in constant memory.
 
-        A `beam_size` of None is that of the options.
+        At most `ahead` inputs are read before the first of them is answered; with None as many as suit the task.
         """
+
+    def align(
+        self, model: nn.Module, inputs: Iterable[str], count: int, *, ahead: int | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """The same with what each output attended to, as JSON has it."""
 
     def look(self, model: nn.Module, inputs: Iterable[str], folder: Path) -> Iterator[Path]:
         """Draw what the model attends to on each input; yields the files as they are written."""

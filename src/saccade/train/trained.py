@@ -1,13 +1,17 @@
 """A trained model out of a run's folder, for all that is not training."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import nn
 
+from saccade.errors import ArgumentError
+from saccade.train.options import flag
 from saccade.train.run import Run, RunError
 from saccade.train.task import Task
+from saccade.train.weights import load_into
 
 __all__ = ["Trained", "load_trained"]
 
@@ -29,15 +33,17 @@ class Trained:
     options: Any
 
 
-def load_trained(kind: type[Task], run: Run, device: torch.device) -> Trained:
+def load_trained(kind: type[Task], run: Run, device: torch.device, changes: Mapping[str, Any] | None = None) -> Trained:
     """Load the model of a run.
 
     Args:
         kind: the run's task.
         run: the folder.
         device: where the model shall be.
+        changes: options that shall have another value than the run's, of those that change no weight.
 
     Raises:
+        ArgumentError: if the task has no such option, or the value means nothing to it.
         RunError: if there is nothing trained, or the folder's files do not belong together.
     """
     model_name = run.config["model"]
@@ -46,10 +52,14 @@ def load_trained(kind: type[Task], run: Run, device: torch.device) -> Trained:
     options = run.options(kind.options(model_name))
     if options.model != model_name:
         raise RunError(f"{run.folder / 'config.json'}: it names two models, {model_name} and {options.model}")
+    for name in changes or {}:
+        if not hasattr(options, name):
+            raise ArgumentError(f"{flag(name)}: {kind.name} has no such option")
+    options = replace(options, **(changes or {}))
     task = kind.restore(options, run.folder)
     model = task.build()
     try:
-        model.load_state_dict(run.weights())
+        load_into(model, run.weights())
     except RuntimeError as error:
         raise RunError(f"{run.folder}: config.json and the trained weights are of different models") from error
     return Trained(run, task, model.to(device).eval(), options)

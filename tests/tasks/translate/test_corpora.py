@@ -14,7 +14,19 @@ def test_built_in_data_have_three_splits_and_a_fingerprint(name):
 
 
 def test_data_that_are_not_there_are_named():
-    with pytest.raises(ArgumentError, match="no data set no/such/folder; built in: dates"):
+    with pytest.raises(ArgumentError, match="no data set no/such/folder, and no folder or file; built in: dates"):
         open_corpus("no/such/folder")
     with pytest.raises(ArgumentError, match="did you mean dates?"):
         open_corpus("date")
+
+
+def test_a_folder_has_sides_and_a_file_has_none(tmp_path):
+    for split in ("train", "val", "test"):
+        for side in ("de", "en"):
+            (tmp_path / f"{split}.{side}").write_text(f"{split} {side}\n")
+    (tmp_path / "pairs").write_text("a\tx\nb\ty\nc\tz\n")
+    assert open_corpus(str(tmp_path), "en", "de").example("train", 0).target == "train de"
+    assert open_corpus(str(tmp_path / "pairs")).size("train") == 1
+    for data in (str(tmp_path / "pairs"), "dates"):
+        with pytest.raises(ArgumentError, match="--target: expected none, as .* is no folder of files by side"):
+            open_corpus(data, None, "en")

@@ -10,7 +10,8 @@ from saccade.tasks.translate.options import RECIPES, Options
 def test_recipes_name_options_that_there_are():
     known = {field.name for field in fields(Translate.options("rnnsearch"))}
     assert all(set(recipe) <= known for recipe in RECIPES.values())
-    assert set(RECIPES) <= set(Translate.builtin)
+    assert set(RECIPES) == {*Translate.builtin, "files"}
+    assert Translate.recipe("rnnsearch", "some/folder") == RECIPES["files"] != Translate.recipe("rnnsearch", "dates")
 
 
 @pytest.mark.parametrize(
@@ -19,6 +20,9 @@ def test_recipes_name_options_that_there_are():
         ("batch_tokens", 0),
         ("batch_tokens", 10**13),
         ("beam_size", 0),
+        ("vocabulary_size", 259),
+        ("max_length", 0),
+        ("tokenizer", "words"),
         ("label_smoothing", 1.0),
         ("length_penalty", float("nan")),
     ],

@@ -122,3 +122,53 @@ def test_an_evaluation_counts_by_language(trained):
     mean = sum(result.groups["exact_match"].values()) / 20
     assert mean == pytest.approx(result.metrics["exact_match"])
     assert result.tokens > 60 and result.seconds > 0
+
+
+def corpus(folder, count=60):
+    """A folder of three splits of "satz ..." and "sentence ..."."""
+    folder.mkdir()
+    for split, size in (("train", count), ("val", 4), ("test", 4)):
+        for side, word in (("de", "satz"), ("en", "sentence")):
+            (folder / f"{split}.{side}").write_text("".join(f"{word} {n}\n" for n in range(size)))
+    return folder
+
+
+SIDES = ("--source", "de", "--target", "en", "--max-steps")
+
+
+def test_a_corpus_of_ones_own_trains_and_its_run_needs_it_no_more(tmp_path, capsys):
+    data = corpus(tmp_path / "corpus")
+    assert train(tmp_path / "run", "--data", data, *SIDES, 3) == 0
+    data.rename(tmp_path / "gone")
+    loaded = load_trained(Translate, Run.open(tmp_path / "run"), torch.device("cpu"))
+    assert loaded.task.joint and loaded.task.source is loaded.task.target
+    assert loaded.task.source.decode(loaded.task.source.encode("satz 3")) == "satz 3"
+    assert len(answers(loaded, ["satz 3", ""])) == 2
+    assert train(tmp_path / "run", "--data", tmp_path / "gone", *SIDES, 4) == 0  # it is known by its contents
+    assert capsys.readouterr().err.count("training in") == 1
+
+
+def test_other_contents_and_another_direction_are_refused(tmp_path, capsys):
+    data = corpus(tmp_path / "corpus")
+    assert train(tmp_path / "run", "--data", data, *SIDES, 2) == 0
+    assert train(tmp_path / "run", "--data", data, "--source", "en", "--target", "de", "--max-steps", 2) == 2
+    (data / "train.en").write_text("other\n" * 60)
+    capsys.readouterr()
+    assert train(tmp_path / "run", "--data", data, *SIDES, 2) == 2
+    assert "this run was made with --data train 60" in capsys.readouterr().err
+
+
+def test_what_is_left_out_is_said_once(tmp_path, capsys):
+    data = corpus(tmp_path / "corpus")
+    (data / "train.de").write_text("\n" + "satz\n" * 58 + "satz " * 300 + "\n")
+    for steps in (2, 3):
+        assert train(tmp_path / "run", "--data", data, *SIDES, steps) == 0
+    err = capsys.readouterr().err
+    assert err.count("left out 1 of 60 pairs, which have a blank side; the first is line 1") == 1
+    assert err.count("1 of 59 training pairs looked at have a side of more than 200 tokens") == 1
+
+
+def test_characters_may_be_chosen_for_files(tmp_path):
+    assert train(tmp_path / "run", "--data", corpus(tmp_path / "c"), "--tokenizer", "characters", *SIDES, 2) == 0
+    task = load_trained(Translate, Run.open(tmp_path / "run"), torch.device("cpu")).task
+    assert not task.joint and task.target.pieces("sent") == list("sent")

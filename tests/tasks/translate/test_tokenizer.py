@@ -29,11 +29,22 @@ def test_unknown_characters_are_said_to_be_unknown():
 
 
 def test_a_kind_that_is_not_known_is_named():
-    with pytest.raises(ArgumentError, match="kind 'bpe'"):
-        from_json({"kind": "bpe"})
+    with pytest.raises(ArgumentError, match="kind 'words'"):
+        from_json({"kind": "words"})
 
 
 @pytest.mark.parametrize("characters", [3, ["a", "b"], "aa"])
 def test_characters_that_are_none_or_there_twice_are_refused(characters):
     with pytest.raises(ArgumentError, match="expected characters, each of them once"):
         from_json({"kind": "characters", "characters": characters})
+
+
+def test_the_most_frequent_characters_are_kept():
+    assert Characters.learn(["abcab", "a"], 6).characters == "ab"
+    assert len(Characters.learn(["abcab"], 260)) == 7
+
+
+def test_many_texts_at_once_are_each_alone():
+    tokenizer = Characters("ab")
+    assert tokenizer.encode_batch(["ab", "", "c"]) == [[4, 5], [], [UNKNOWN]]
+    assert [tokenizer.piece(number) for number in (0, UNKNOWN, 4)] == ["", "\N{REPLACEMENT CHARACTER}", "a"]

@@ -4,15 +4,19 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from saccade.tasks.translate.tokenizer import BEGIN, END, PADDING
+from saccade.errors import ArgumentError
+from saccade.tasks.translate.corpus import Pair
+from saccade.tasks.translate.tokenizer import BEGIN, END, PADDING, Tokenizer
 from saccade.train.randomness import derive, generator
 
-__all__ = ["Batch", "Encoded", "Sampler", "by_length", "pad"]
+__all__ = ["Batch", "Encoded", "Sampler", "by_length", "encode", "pad", "spread"]
 
 _POOL = 16  # batches that are sorted by length together: enough for little padding, few enough to stay random
 
@@ -27,6 +31,12 @@ class Encoded(NamedTuple):
     def size(self) -> int:
         """The tokens it takes: its longer side, the end included."""
         return 1 + max(len(self.source), len(self.target))
+
+
+def encode(pairs: Sequence[Pair], source: Tokenizer, target: Tokenizer) -> list[Encoded]:
+    """Return the token ids of pairs."""
+    sources = source.encode_batch([pair.source for pair in pairs])
+    return list(map(Encoded, sources, target.encode_batch([pair.target for pair in pairs])))
 
 
 @dataclass(frozen=True)
@@ -57,7 +67,7 @@ def pad(pairs: Sequence[Encoded]) -> Batch:
     """
     sources = [[*pair.source, END] for pair in pairs]
     targets = [[BEGIN, *pair.target, END] for pair in pairs]
-    return Batch(_rectangle(sources), torch.tensor([len(source) for source in sources]), _rectangle(targets))
+    return Batch(_rectangle(sources), torch.tensor(list(map(len, sources))), _rectangle(targets))
 
 
 def by_length(sizes: Sequence[int], batch_tokens: int) -> list[list[int]]:
@@ -75,24 +85,45 @@ def by_length(sizes: Sequence[int], batch_tokens: int) -> list[list[int]]:
     return groups
 
 
+def spread(size: int, count: int) -> range:
+    """Return at most `count` of the numbers below `size`, evenly apart: a sample of files that may be sorted.
+
+    >>> list(spread(10, 4))
+    [0, 3, 6, 9]
+    """
+    return range(0, size, max(1, -(-size // count)))
+
+
 class Sampler:
     """The training batches, in any order: batch n is the same whoever asks, and whatever was asked for before.
 
     Examples come in an endless row: of a finite corpus, one random order after another. A stretch of the row that has
-    the tokens of 16 batches is sorted by length and cut into 16, of about as many tokens each, in random order.
+    the tokens of 16 batches is sorted by length and cut into 16, of about as many tokens each, in random order. Pairs
+    that are too long are left out of their stretch.
 
     Args:
-        example: the encoded pair at an index of the training split.
+        encode: the encoded pairs at some indices of the training split.
         size: how many there are, None where they are endless.
         batch_tokens: tokens a batch, about: of each pair the longer side counts.
         seed: of the run.
+        longest: the most tokens that a side may have.
+
+    Raises:
+        ArgumentError: if all pairs that are looked at are too long.
     """
 
-    def __init__(self, example: Callable[[int], Encoded], size: int | None, batch_tokens: int, seed: int) -> None:
-        self.example, self.size, self.seed = example, size, seed
-        sample = range(1000 if size is None else min(size, 1000))
-        mean = sum(example(index).size for index in sample) / len(sample)
-        self.pool_examples = max(_POOL, round(_POOL * batch_tokens / mean))
+    def __init__(
+        self,
+        encode: Callable[[Sequence[int]], list[Encoded]],
+        size: int | None,
+        batch_tokens: int,
+        seed: int,
+        longest: int = 2**31,
+    ) -> None:
+        self.encode, self.size, self.seed, self.longest = encode, size, seed, longest
+        sample = range(1000) if size is None else spread(size, 1000)
+        tokens = sum(pair.size for pair in self._fitting(sample))
+        self.pool_examples = max(_POOL, round(_POOL * batch_tokens * len(sample) / tokens))
         self._order = lru_cache(2)(self._order)  # type: ignore[method-assign]
         self._pool = lru_cache(1)(self._pool)  # type: ignore[method-assign]
 
@@ -103,11 +134,20 @@ class Sampler:
     def _pool(self, number: int) -> list[list[Encoded]]:
         """One stretch of the row, sorted and cut into batches in random order."""
         first = number * self.pool_examples
-        pairs = [self.example(self._index(place)) for place in range(first, first + self.pool_examples)]
+        pairs = self._fitting([self._index(place) for place in range(first, first + self.pool_examples)])
+        pairs = pairs * -(-_POOL // len(pairs)) if len(pairs) < _POOL else pairs  # a pair a batch at the least
         pairs.sort(key=lambda pair: (pair.size, len(pair.source)))
         groups = _cut([pair.size for pair in pairs])
         order = torch.randperm(_POOL, generator=generator(self.seed, "pool", number)).tolist()
         return [[pairs[index] for index in groups[place]] for place in order]
+
+    def _fitting(self, indices: Sequence[int]) -> list[Encoded]:
+        """The encoded pairs at some indices but for those that are too long."""
+        pairs = [pair for pair in self.encode(indices) if pair.size <= self.longest + 1]
+        if not pairs:
+            seen = f"all of {len(indices)} training pairs have a side of more than {self.longest} tokens"
+            raise ArgumentError(f"--max-length: {seen}; a larger one, or a larger --vocabulary-size, takes them in")
+        return pairs
 
     def _index(self, place: int) -> int:
         """Which example is at a place of the endless row."""
@@ -133,5 +173,8 @@ def _cut(sizes: Sequence[int]) -> list[list[int]]:
 
 
 def _rectangle(rows: Sequence[Sequence[int]]) -> Tensor:
-    width = max(map(len, rows))
-    return torch.tensor([[*row, *[PADDING] * (width - len(row))] for row in rows])
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    inside = np.arange(lengths.max()) < lengths[:, None]
+    ids = np.full(inside.shape, PADDING, np.int64)
+    ids[inside] = np.fromiter(chain.from_iterable(rows), np.int64, lengths.sum())
+    return torch.from_numpy(ids)

@@ -8,7 +8,7 @@ __all__ = ["Corpus", "Pair"]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A source text, its target, and the group it is reported under (such as its language).
+    """A source text, its target, and the group it is reported under (such as its language; "" for none).
 
     >>> Pair("15. März 1999", "1999-03-15", "de").target
     '1999-03-15'
@@ -31,3 +31,7 @@ class Corpus(Protocol):
     @property
     def fingerprint(self) -> str:
         """What the pairs are, in one string: another one means other data."""
+
+    @property
+    def note(self) -> str:
+        """What a user should know of the data before training, "" if nothing."""

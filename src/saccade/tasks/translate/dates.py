@@ -73,6 +73,7 @@ class Dates:
     """
 
     splits = ("train", "validation", "test")
+    note = ""
 
     def example(self, split: str, index: int) -> Pair:
         """Return example number `index` of a split: always the same one.

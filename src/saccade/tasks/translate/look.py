@@ -8,41 +8,39 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from saccade import look
+from saccade.errors import SaccadeError
 from saccade.look import pictures
-from saccade.tasks.decoding import search
-from saccade.tasks.translate.batches import Encoded, pad
-from saccade.tasks.translate.tokenizer import BEGIN, END
+from saccade.tasks.translate.translation import encode_sources, tokens_of, translate
 
 if TYPE_CHECKING:
     from saccade.tasks.translate.task import Translate
 
 __all__ = ["draw"]
 
-_END_MARK = "⏎"
-_NOTHING = "·"  # a special token in the middle, as untrained models write them
-
 
 def draw(task: "Translate", model: Any, text: str, folder: Path) -> Iterator[Path]:
-    """Translate one text greedily and draw what each step attended to.
+    """Translate one text and draw what each token of its best translation attended to.
 
     Args:
         task: the task.
-        model: its model; must attend once a step.
+        model: its model.
         text: the source.
         folder: where the pictures go; made if it is not there.
 
     Returns:
         The paths of the pictures.
+
+    Raises:
+        SaccadeError: if the model has no attention.
     """
-    batch = pad([Encoded(task.encode_source(text), [])]).to(next(model.parameters()).device)
-    with torch.inference_mode(), look.record(model) as records:
-        state = model.encode(batch.source, batch.lengths)
-        found = search(model, state, task.limits(batch.lengths), begin=BEGIN, end=END)
-    target = [*(task.target.decode([number]) or _NOTHING for number in found.lists()[0][0]), _END_MARK]
-    source = [*task.source.pieces(text.strip()), _END_MARK]
-    weights = torch.cat([aux.weights[0] for _, aux in records if aux.weights is not None])
-    yield from pictures.alignment(weights, source, target, folder / _file_name(text))
+    [source] = encode_sources(task, [text])
+    with torch.inference_mode():
+        [found] = translate(task, model, [source], attended=True)
+    for best in found[:1]:
+        if best.weights is None:
+            raise SaccadeError(f"{task.settings.model}: it attends to nothing that could be drawn")
+        sources, targets = tokens_of(task, source, best)
+        yield from pictures.alignment(best.weights, sources, targets, folder / _file_name(text))
 
 
 def _file_name(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from saccade.errors import ArgumentError
 
-__all__ = ["RECIPES", "Options"]
+__all__ = ["RECIPES", "TOKENIZERS", "Options"]
 
 #: Found by training: see the comments. Options that are not here keep the defaults of their dataclass.
 RECIPES: dict[str, dict[str, Any]] = {
@@ -22,8 +22,35 @@ RECIPES: dict[str, dict[str, Any]] = {
         "threads": 1,
         "checkpoint_steps": 100,
         "validation_steps": 100,
+        "tokenizer": "characters",
+    },
+    # Rows of dates are longer by twice the length of one; the rest is as above.
+    "several-dates": {
+        "hidden_dim": 128,
+        "embedding_dim": 64,
+        "batch_tokens": 2400,
+        "learning_rate": 8e-3,
+        "warmup_steps": 100,
+        "max_steps": 500,
+        "threads": 1,
+        "checkpoint_steps": 100,
+        "validation_steps": 250,
+        "tokenizer": "characters",
+    },
+    # A corpus of one's own, folder or file.
+    "files": {
+        "hidden_dim": 256,
+        "embedding_dim": 256,
+        "batch_tokens": 4000,
     },
 }
+TOKENIZERS = ("bpe", "characters")
+_RANGES = (
+    ("batch_tokens", 1, 10_000_000),
+    ("beam_size", 1, 10_000),
+    ("vocabulary_size", 260, 1_000_000),  # 256 bytes and 4 special ids are the least that can write any text
+    ("max_length", 1, 100_000),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +60,21 @@ class Options:
     >>> Options(beam_size=5).beam_size
     5
     """
+
+    source: str | None = None
+    """The side to translate from where --data is a folder: what its files end in, as de for train.de."""
+
+    target: str | None = None
+    """The side to translate to, as en for train.en."""
+
+    tokenizer: str = "bpe"
+    """What texts are cut into: bpe (pieces of words, the same for both sides) or characters."""
+
+    vocabulary_size: int = 4000
+    """The most tokens there may be, learned from the training split; of characters on each side."""
+
+    max_length: int = 200
+    """Training pairs with a side of more tokens are left out."""
 
     batch_tokens: int = 4000
     """Tokens a batch, about, padding included; of each pair the longer side counts."""
@@ -48,9 +90,12 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
-        for name, most in (("batch_tokens", 10_000_000), ("beam_size", 10_000)):
-            if not 0 < (value := getattr(self, name)) <= most:
-                raise ArgumentError(f"--{name.replace('_', '-')}: expected a number from 1 to {most}, got {value}")
+        for name, least, most in _RANGES:
+            if not least <= (value := getattr(self, name)) <= most:
+                option = f"--{name.replace('_', '-')}"
+                raise ArgumentError(f"{option}: expected a number from {least} to {most}, got {value}")
+        if self.tokenizer not in TOKENIZERS:
+            raise ArgumentError(f"--tokenizer: expected {' or '.join(TOKENIZERS)}, got {self.tokenizer}")
         if not math.isfinite(self.length_penalty):
             raise ArgumentError(f"--length-penalty: expected a finite number, got {self.length_penalty}")
         if not 0 <= self.label_smoothing < 1:

@@ -1,15 +1,41 @@
-"""Text to token ids and back: characters now, described by JSON that says what kind it is."""
+"""Text to token ids and back, by characters or pieces of words; described by JSON that says which."""
 
 import unicodedata
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from saccade.errors import ArgumentError
 
-__all__ = ["BEGIN", "END", "PADDING", "UNKNOWN", "Characters", "from_json"]
+__all__ = ["BEGIN", "END", "PADDING", "SPECIAL", "UNKNOWN", "Characters", "Tokenizer", "from_json"]
 
 PADDING, BEGIN, END, UNKNOWN = range(4)
-_SPECIAL = 4  # ids below are no characters
+SPECIAL = 4  # ids below are no text
+
+
+class Tokenizer(Protocol):
+    """Text to token ids and back; the ids are 0 to 3 as above, and the tokens of text from 4 on."""
+
+    def __len__(self) -> int:
+        """How many ids there are."""
+
+    def encode(self, text: str) -> list[int]:
+        """Return token ids, without a begin or an end."""
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the token ids of each text."""
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of token ids."""
+
+    def piece(self, number: int) -> str:
+        """Return the text of one token, "" for a special one; where it is part of a character, U+FFFD."""
+
+    def pieces(self, text: str) -> list[str]:
+        """Return the text of each token of a text, as people read it."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `from_json` reads."""
 
 
 class Characters:
@@ -26,16 +52,18 @@ class Characters:
 
     def __init__(self, characters: str) -> None:
         self.characters = characters
-        self._ids = {character: number for number, character in enumerate(characters, _SPECIAL)}
+        self._ids = {character: number for number, character in enumerate(characters, SPECIAL)}
 
     @classmethod
-    def learn(cls, texts: Iterable[str]) -> "Characters":
-        """Know the characters of some texts."""
-        return cls("".join(sorted({character for text in texts for character in unicodedata.normalize("NFC", text)})))
+    def learn(cls, texts: Iterable[str], size: int | None = None) -> "Characters":
+        """Know the characters of some texts: the most frequent, so that there are at most `size` ids."""
+        counts = Counter(character for text in texts for character in unicodedata.normalize("NFC", text))
+        ranked = sorted(counts, key=lambda character: (-counts[character], character))
+        return cls("".join(sorted(ranked if size is None else ranked[: size - SPECIAL])))
 
     def __len__(self) -> int:
         """How many ids there are."""
-        return len(self.characters) + _SPECIAL
+        return len(self.characters) + SPECIAL
 
     def pieces(self, text: str) -> list[str]:
         """Return the text of each token."""
@@ -46,13 +74,18 @@ class Characters:
         known = self._ids
         return [known.get(character, UNKNOWN) for character in unicodedata.normalize("NFC", text)]
 
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the token ids of each text."""
+        return [self.encode(text) for text in texts]
+
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of token ids; unknown is the replacement character, and other special ids are nothing."""
-        return "".join(map(self._character, ids))
+        return "".join(map(self.piece, ids))
 
-    def _character(self, number: int) -> str:
-        if number >= _SPECIAL:
-            return self.characters[number - _SPECIAL]
+    def piece(self, number: int) -> str:
+        """Return the text of one token, as `decode` has it."""
+        if number >= SPECIAL:
+            return self.characters[number - SPECIAL]
         return "\N{REPLACEMENT CHARACTER}" if number == UNKNOWN else ""
 
     def to_json(self) -> dict[str, Any]:
@@ -60,18 +93,23 @@ class Characters:
         return {"kind": "characters", "normalization": "NFC", "characters": self.characters}
 
 
-def from_json(content: Mapping[str, Any]) -> Characters:
+def from_json(content: Mapping[str, Any]) -> Tokenizer:
     """Return the tokenizer that a part of tokenizer.json describes.
 
     Raises:
-        ArgumentError: if its kind is not known.
+        ArgumentError: if its kind is not known, or it is not whole.
 
     Example:
         >>> from_json(Characters("ab").to_json()).encode("ba")
         [5, 4]
     """
-    if content.get("kind") != "characters":
-        raise ArgumentError(f"tokenizer.json: expected a tokenizer of characters, got kind {content.get('kind')!r}")
+    from saccade.tasks.translate.bpe import BytePairs
+
+    kind = content.get("kind")
+    if kind == "bpe":
+        return BytePairs.from_json(content)
+    if kind != "characters":
+        raise ArgumentError(f"tokenizer.json: expected a tokenizer of kind bpe or characters, got kind {kind!r}")
     characters = content["characters"]
     if not isinstance(characters, str) or len(set(characters)) != len(characters):
         raise ArgumentError("tokenizer.json: expected characters, each of them once, as one string")

@@ -1,0 +1,28 @@
+"""`saccade report NAME`: try a claim from the literature, and write a page about it."""
+
+from saccade.cli.arguments import choose, parse
+from saccade.reports import REPORTS, load_report
+from saccade.train.notes import say
+
+__all__ = ["run"]
+
+_INTERRUPTED = 130
+
+
+def run(arguments: list[str]) -> int:
+    """Make the report that the arguments name, or list them all, and print what it found."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print("usage: saccade report NAME [OPTIONS]\n\nsaccade report NAME --help says which options there are.\n")
+        print("NAME:\n" + "\n".join(f"  {name:8} {load_report(name).sentence}" for name in REPORTS))
+        return 0
+    name = choose("NAME", arguments[0], REPORTS)
+    report = load_report(name)
+    made = report.make(parse(report.Options, arguments[1:], f"saccade report {name}", report.sentence))
+    if made.text is None:
+        say("interrupted; what is done is kept, and the same command goes on from there")
+        return _INTERRUPTED
+    if not made.fresh:
+        say(f"{made.folder} is complete already")
+    print(made.text)
+    print(f"report: {made.folder}")
+    return 0

@@ -1,0 +1,133 @@
+"""Lines of a measurement over a quantity, as PNG and SVG, in the style of the other pictures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from saccade.errors import ArgumentError
+from saccade.look.files import write_beside
+from saccade.look.pictures import FAINT, GRID, INK, described, saved
+from saccade.look.typefaces import families
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Curve", "draw"]
+
+#: Told apart by lightness and by marker too, so that print and every eye see them.
+_STYLES = (("#27459a", "o"), ("#d1495b", "s"), ("#2e9e83", "^"), ("#8d5fa8", "D"))
+_SIZE = (7.2, 4.2)  # inches
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line.
+
+    Args:
+        name: what the legend calls it.
+        x: where its points are.
+        y: how high they are.
+        errors: half the length of each point's bar; 0 for none.
+        hollow: which points are drawn hollow: of too few observations.
+        trend: height of a straight line at the first and the last x, dotted; None for none.
+    """
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    errors: Sequence[float]
+    hollow: Sequence[bool]
+    trend: tuple[float, float] | None = None
+
+
+def draw(
+    curves: Sequence[Curve],
+    path: str | Path,
+    *,
+    ticks: Sequence[tuple[float, str]],
+    labels: tuple[str, str],
+    title: str,
+    note: str = "",
+    bounds: tuple[float | None, float | None] = (None, None),
+) -> list[Path]:
+    r"""Draw lines with error bars over labelled places.
+
+    Args:
+        curves: at least one, each of a point or more.
+        path: where to write, without a suffix; a name that is taken by another picture gets -2, -3, ... appended.
+        ticks: places along the x axis and what stands below them; a label may have several lines.
+        labels: what the x and the y axis show.
+        title: a line above the picture.
+        note: a line below the title.
+        bounds: the lowest and the highest height that is shown; None: as the points have it.
+
+    Returns:
+        The paths of the PNG and the SVG.
+
+    Raises:
+        ArgumentError: if there is nothing to draw.
+        OSError: if the files cannot be written.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> line = Curve("a", [5, 15], [0.9, 0.8], [0.01, 0.02], [False, True])
+        >>> with TemporaryDirectory() as folder:
+        ...     paths = draw([line], f"{folder}/p", ticks=[(5, "1-10")], labels=("length", "score"), title="t")
+        >>> [path.name for path in paths]
+        ['p.png', 'p.svg']
+    """
+    if not curves or not all(curve.x for curve in curves):
+        raise ArgumentError("curves: expected one or more, each of a point or more, got none")
+    from matplotlib.figure import Figure
+
+    words = "".join([title, note, *labels, *(text for _, text in ticks), *(curve.name for curve in curves)])
+    style: dict[str, Any] = {"family": families(words), "parse_math": False, "color": INK}
+    figure = Figure(figsize=_SIZE, dpi=150)
+    axes = figure.add_axes((0.1, 0.17, 0.87, 0.68))
+    for place, curve in enumerate(curves):
+        _line(axes, curve, *_STYLES[place % len(_STYLES)])
+    axes.set_ylim(*bounds)
+    _frame(axes, ticks, labels, style)
+    figure.text(0.1, 0.945, title, fontsize=12, **style)
+    figure.text(0.1, 0.885, note, fontsize=8.5, **{**style, "color": FAINT})
+    legend = axes.legend(frameon=False, prop={"family": style["family"], "size": 9}, labelcolor=INK)
+    legend.set_zorder(0)
+    svg = described(saved(figure, "svg"), title, _story(curves, ticks))
+    return write_beside(Path(path), {".png": saved(figure, "png"), ".svg": svg})
+
+
+def _line(axes: "Axes", curve: Curve, colour: str, marker: str) -> None:
+    """Points with their bars, joined; the trend behind them."""
+    axes.plot(curve.x, curve.y, color=colour, marker=marker, markersize=5.5, linewidth=1.6, label=curve.name)
+    axes.errorbar(curve.x, curve.y, yerr=curve.errors, fmt="none", ecolor=colour, elinewidth=0.9, capsize=2.5)
+    faces = ["white" if hollow else colour for hollow in curve.hollow]
+    axes.scatter(curve.x, curve.y, s=28, marker=marker, facecolors=faces, edgecolors=colour, zorder=3)
+    if curve.trend is not None:
+        axes.plot([curve.x[0], curve.x[-1]], curve.trend, color=colour, linewidth=1, linestyle=":", zorder=1)
+
+
+def _frame(axes: "Axes", ticks: Sequence[tuple[float, str]], labels: tuple[str, str], style: dict[str, Any]) -> None:
+    axes.set_xticks([place for place, _ in ticks], [text for _, text in ticks], fontsize=8, **style)
+    axes.set_xlabel(labels[0], fontsize=9.5, **style)
+    axes.set_ylabel(labels[1], fontsize=9.5, **style)
+    axes.tick_params(axis="both", length=2, width=0.5, labelsize=8, color=FAINT, labelcolor=INK)
+    axes.grid(axis="y", color=GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set(color=FAINT, linewidth=0.5)
+
+
+def _story(curves: Sequence[Curve], ticks: Sequence[tuple[float, str]]) -> str:
+    """What the picture shows, in words: each line's heights over the ticks that are nearest."""
+    told_of = []
+    for curve in curves:
+        points = ", ".join(f"{y:.4g} at {_nearest(x, ticks)}" for x, y in zip(curve.x, curve.y, strict=True))
+        told_of.append(f"{curve.name}: {points}")
+    return "; ".join(told_of)
+
+
+def _nearest(x: float, ticks: Sequence[tuple[float, str]]) -> str:
+    """The first line of the label that stands nearest to a place."""
+    _, text = min(ticks, key=lambda tick: abs(tick[0] - x))
+    return text.partition("\n")[0]

@@ -1,0 +1,107 @@
+"""RNN encoder-decoder: a recurrent translator that has one vector for the whole source (Cho et al. 2014).
+
+"Learning Phrase Representations using RNN Encoder-Decoder for Statistical Machine Translation",
+https://arxiv.org/abs/1406.1078. It is the model of `saccade.models.rnnsearch` without its attention, so that what
+attention changes is seen by comparing the two.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from saccade.models.recurrent import Encoder, Options, Writer, embeddings
+
+__all__ = ["EncoderDecoder", "State"]
+
+
+@dataclass(frozen=True)
+class State:
+    """What the decoder carries on: its hidden state and the source's one vector, both `(batch, hidden_dim)`."""
+
+    hidden: Tensor
+    summary: Tensor
+
+    def select(self, batch_index: Tensor) -> "State":
+        """Return the state of some rows, in the order given."""
+        return State(self.hidden[batch_index], self.summary[batch_index])
+
+
+class EncoderDecoder(nn.Module):
+    r"""Bidirectional GRU encoder and conditional GRU decoder with a fixed context.
+
+    .. math::
+        c = [\overrightarrow{h}_n; \overleftarrow{h}_1] \qquad s_0 = \tanh(W_s c) \qquad c_i = c
+
+    with the state and all that follows from \(c_i\) as `saccade.models.recurrent.Writer` has it: the same context
+    enters every step. Whatever the source's length, it must fit into these `hidden_dim` numbers.
+
+    Args:
+        source_size: number of source tokens, from 0 (padding) on.
+        target_size: number of target tokens.
+        options: the sizes.
+        joint: whether both sides have one vocabulary, and so one embedding.
+
+    Example:
+        >>> model = EncoderDecoder(11, 7, Options(hidden_dim=8, embedding_dim=4))
+        >>> source, lengths = torch.randint(4, 11, (2, 5)), torch.tensor([5, 3])
+        >>> model(source, lengths, torch.randint(4, 7, (2, 6))).shape
+        torch.Size([2, 6, 7])
+
+    Source:
+        Cho et al. 2014, section 2.2; read in both directions as in Bahdanau, Cho, Bengio 2015, section 3.2.
+    """
+
+    Options: TypeAlias = Options
+
+    def __init__(
+        self,
+        source_size: int,
+        target_size: int,
+        options: Options = Options(),  # noqa: B008 (frozen)
+        joint: bool = False,
+    ) -> None:
+        super().__init__()
+        hidden, dim = options.hidden_dim, options.embedding_dim
+        self.source_embedding, target = embeddings(source_size, target_size, dim, joint=joint)
+        self.encoder = Encoder(dim, hidden)
+        self.bridge = nn.Linear(hidden, hidden)
+        self.writer = Writer(target, hidden, hidden, options.dropout)
+        self.dropout = nn.Dropout(options.dropout)
+
+    def encode(self, source: Tensor, lengths: Tensor) -> State:
+        """Read source sentences.
+
+        Args:
+            source: token ids `(batch, length)`; what lies beyond a sentence's length changes nothing.
+            lengths: `(batch,)`, at least 1.
+
+        Returns:
+            The state before the first target token.
+        """
+        annotations = self.encoder(self.dropout(self.source_embedding(source)), lengths)
+        ahead, back = annotations.chunk(2, -1)
+        rows = torch.arange(len(source), device=source.device)
+        summary = self.dropout(torch.cat([ahead[rows, lengths - 1], back[:, 0]], -1))
+        return State(torch.tanh(self.bridge(summary)), summary)
+
+    def step(self, token: Tensor, state: State) -> tuple[Tensor, State]:
+        """Return the logits `(batch, target_size)` after one more target token `(batch,)`, and the next state."""
+        logits, hidden = self.writer.step(token, state.hidden, lambda query: state.summary)
+        return logits, State(hidden, state.summary)
+
+    def forward(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
+        """Return the logits of every next token, given the true tokens before it (teacher forcing).
+
+        Args:
+            source: token ids `(batch, source_length)`.
+            lengths: `(batch,)`.
+            target: token ids `(batch, target_length)`, from the begin token on.
+
+        Returns:
+            Logits `(batch, target_length, target_size)`.
+        """
+        state = self.encode(source, lengths)
+        logits: Tensor = self.writer(target, state.hidden, lambda query: state.summary)
+        return logits

@@ -1,0 +1,236 @@
+"""What recurrent translators share: a bidirectional reader, and a writer that is told what to look at by a function.
+
+The writer is one for models with attention and without: at each step it asks `read(hidden)` for the context. Attention
+answers anew each time; a fixed vector is the same answer always.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade.errors import ArgumentError
+
+__all__ = ["Encoder", "Options", "Writer", "embeddings", "gated"]
+
+Read = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The sizes of a recurrent translator.
+
+    >>> Options(hidden_dim=64).hidden_dim
+    64
+    """
+
+    hidden_dim: int = 256
+    """Units of the decoder, and of the encoder's two directions together; even."""
+
+    embedding_dim: int = 128
+    """Size of the token embeddings."""
+
+    dropout: float = 0.0
+    """Probability of dropping an element of the embeddings, of what the encoder read and of the readout in training."""
+
+    def __post_init__(self) -> None:
+        """Refuse sizes of nothing, naming the option as it is typed."""
+        if self.hidden_dim < 2 or self.hidden_dim % 2:
+            raise ArgumentError(f"--hidden-dim: expected an even number above 0, got {self.hidden_dim}")
+        if self.embedding_dim < 1:
+            raise ArgumentError(f"--embedding-dim: expected a number above 0, got {self.embedding_dim}")
+        if not 0 <= self.dropout < 1:
+            raise ArgumentError(f"--dropout: expected 0 <= dropout < 1, got {self.dropout}")
+
+
+def embeddings(source_size: int, target_size: int, dim: int, *, joint: bool) -> tuple[nn.Embedding, nn.Embedding]:
+    """Return the embeddings of both sides: one and the same where both sides have one vocabulary.
+
+    Args:
+        source_size: number of source tokens, from 0 (padding) on.
+        target_size: number of target tokens.
+        dim: features of each.
+        joint: whether a token id means the same on both sides.
+
+    Raises:
+        ArgumentError: joint vocabularies of two sizes.
+
+    Example:
+        >>> source, target = embeddings(7, 7, 4, joint=True)
+        >>> source is target
+        True
+    """
+    target = _embedding(target_size, dim)
+    if not joint:
+        return _embedding(source_size, dim), target
+    if source_size != target_size:
+        raise ArgumentError(f"joint: expected two vocabularies of one size, got {source_size} and {target_size}")
+    return target, target
+
+
+class Encoder(nn.Module):
+    r"""A bidirectional GRU over padded sentences: \(h_j = [\overrightarrow{h}_j; \overleftarrow{h}_j]\).
+
+    Args:
+        embedding_dim: features of the input.
+        hidden_dim: features of the output, both directions together; even.
+
+    Source:
+        Bahdanau, Cho, Bengio 2015, section 3.2 (https://arxiv.org/abs/1409.0473); the unit is torch's GRU.
+
+    Example:
+        >>> encoder = Encoder(4, 6)
+        >>> encoder(torch.randn(2, 5, 4), torch.tensor([5, 3])).shape
+        torch.Size([2, 5, 6])
+    """
+
+    def __init__(self, embedding_dim: int, hidden_dim: int) -> None:
+        super().__init__()
+        self.forwards = nn.GRU(embedding_dim, hidden_dim // 2, batch_first=True)
+        self.backwards = nn.GRU(embedding_dim, hidden_dim // 2, batch_first=True)
+
+    def forward(self, embedded: Tensor, lengths: Tensor) -> Tensor:
+        """Read sentences.
+
+        Args:
+            embedded: `(batch, length, embedding_dim)`; what lies beyond a sentence's length changes nothing within it.
+            lengths: `(batch,)`, at least 1.
+
+        Returns:
+            `(batch, length, hidden_dim)`.
+        """
+        # Mirrored within their lengths, sentences have their padding behind them for the backward direction too: no
+        # state has seen any, and nothing has to be packed, which costs a third more.
+        mirror = _mirror(lengths, embedded.shape[1])
+        ahead, _ = self.forwards(embedded)
+        back, _ = self.backwards(_at(embedded, mirror))
+        return torch.cat([ahead, _at(back, mirror)], -1)
+
+
+class Writer(nn.Module):
+    r"""A conditional GRU with a deep output: it takes the last word in, looks, takes in what it saw, and predicts.
+
+    .. math::
+        s'_i &= \operatorname{GRU}_1(E y_{i-1},\ s_{i-1}) \qquad c_i = \operatorname{read}(s'_i) \\
+        s_i &= \operatorname{GRU}_2(c_i,\ s'_i) \\
+        p(y_i) &= \operatorname{softmax}\big(E \tanh(W_t [s_i; c_i; E y_{i-1}]) + b\big)
+
+    The query \(s'_i\) knows the last word, which the paper's \(s_{i-1}\) does not: what to look at next depends on it.
+    The output matrix is the embedding of the target: a third of the parameters of a small model, learned from both
+    sides (Press, Wolf 2017, https://arxiv.org/abs/1608.05859).
+
+    Args:
+        embedding: of the target tokens; its matrix is the output's too.
+        context_dim: features of what `read` returns.
+        hidden_dim: features of the state.
+        dropout: probability of dropping an element of embeddings and readout in training.
+
+    Source:
+        Bahdanau, Cho, Bengio 2015, appendix A.2 (https://arxiv.org/abs/1409.0473); the conditional GRU of Sennrich et
+        al. 2017, "Nematus", section 2 (https://arxiv.org/abs/1703.04357).
+
+    Example:
+        >>> writer = Writer(nn.Embedding(7, 4), context_dim=3, hidden_dim=6)
+        >>> context = torch.randn(2, 3)
+        >>> writer(torch.randint(7, (2, 5)), torch.zeros(2, 6), lambda hidden: context).shape
+        torch.Size([2, 5, 7])
+    """
+
+    def __init__(self, embedding: nn.Embedding, context_dim: int, hidden_dim: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        size, dim = embedding.weight.shape
+        self.embedding = embedding
+        self.word = nn.Linear(dim, 3 * hidden_dim)
+        self.before = nn.Linear(hidden_dim, 3 * hidden_dim)
+        self.context = nn.Linear(context_dim, 3 * hidden_dim)
+        self.between = nn.Linear(hidden_dim, 3 * hidden_dim)
+        self.readout = nn.Linear(hidden_dim + context_dim + dim, dim)
+        self.bias = nn.Parameter(torch.zeros(size))
+        self.dropout = nn.Dropout(dropout)
+
+    def step(self, token: Tensor, hidden: Tensor, read: Read) -> tuple[Tensor, Tensor]:
+        """Return the logits `(batch, vocabulary)` after one more token `(batch,)`, and the next state.
+
+        Args:
+            token: ids `(batch,)`.
+            hidden: `(batch, hidden_dim)`.
+            read: from a state to what it sees, `(batch, hidden_dim)` to `(batch, context_dim)`.
+        """
+        embedded = self.dropout(self.embedding(token))
+        hidden, context = self._advance(self.word(embedded), hidden, read)
+        return self._predict(hidden, context, embedded), hidden
+
+    def forward(self, target: Tensor, hidden: Tensor, read: Read) -> Tensor:
+        """Return the logits `(batch, length, vocabulary)` of every next token, given the true ones before it.
+
+        Args:
+            target: ids `(batch, length)`, from the begin token on.
+            hidden: `(batch, hidden_dim)`, before the first.
+            read: as for `step`.
+        """
+        embedded = self.dropout(self.embedding(target))
+        hiddens, contexts = [], []
+        for word in self.word(embedded).unbind(1):
+            hidden, context = self._advance(word, hidden, read)
+            hiddens.append(hidden)
+            contexts.append(context)
+        # The words before the loop and the readout after it need no step's result for the next: one product for all
+        # steps is far faster than one each.
+        return self._predict(torch.stack(hiddens, 1), torch.stack(contexts, 1), embedded)
+
+    def _advance(self, word: Tensor, hidden: Tensor, read: Read) -> tuple[Tensor, Tensor]:
+        """The next state and what was seen, from the projected word."""
+        hidden = gated(word, self.before(hidden), hidden)
+        context = read(hidden)
+        return gated(self.context(context), self.between(hidden), hidden), context
+
+    def _predict(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
+        seen = self.dropout(torch.cat([hidden, context, embedded], -1))
+        return F.linear(self.dropout(torch.tanh(self.readout(seen))), self.embedding.weight, self.bias)
+
+
+def gated(entering: Tensor, before: Tensor, hidden: Tensor) -> Tensor:
+    r"""The gated recurrent unit, its two products taken.
+
+    .. math::
+        r, z = \sigma(x_{rz} + u_{rz}) \qquad n = \tanh(x_n + r \odot u_n) \qquad h' = (1 - z) \odot n + z \odot h
+
+    Args:
+        entering: x = W input + b, `(..., 3 hidden)` in the order r, z, n.
+        before: u = U hidden + b, of that shape.
+        hidden: h, `(..., hidden)`.
+
+    Source:
+        Cho et al. 2014 (https://arxiv.org/abs/1406.1078), Eq. 5-8; the reset gate after the product, as in
+        torch.nn.GRU.
+
+    Example:
+        >>> gated(torch.zeros(6), torch.zeros(6), torch.ones(2))
+        tensor([0.5000, 0.5000])
+    """
+    size = hidden.shape[-1]
+    gates = torch.sigmoid(entering[..., : 2 * size] + before[..., : 2 * size])
+    reset, update = gates.split(size, -1)
+    new = torch.tanh(torch.addcmul(entering[..., 2 * size :], reset, before[..., 2 * size :]))
+    return torch.lerp(new, hidden, update)
+
+
+def _embedding(size: int, dim: int) -> nn.Embedding:
+    """Small enough that it serves as the output matrix too: its logits begin near zero."""
+    embedding = nn.Embedding(size, dim, padding_idx=0)
+    with torch.no_grad():
+        embedding.weight.normal_(0, dim**-0.5)[0] = 0
+    return embedding
+
+
+def _mirror(lengths: Tensor, width: int) -> Tensor:
+    """Positions `(batch, width)` that turn each sentence around and leave its padding where it is; its own inverse."""
+    steps = torch.arange(width, device=lengths.device)
+    return torch.where(steps < lengths[:, None], lengths[:, None] - 1 - steps, steps)
+
+
+def _at(values: Tensor, positions: Tensor) -> Tensor:
+    """`values` `(batch, width, features)` at `positions` `(batch, width)`."""
+    return values.gather(1, positions[..., None].expand_as(values))

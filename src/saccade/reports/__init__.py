@@ -1,0 +1,54 @@
+"""Claims from the literature, each reproduced by one command: its runs, its table, its plot and its page.
+
+Adding one is a file here with a class of the shape of `Report`, and a line in `REPORTS`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from saccade.tasks import find
+
+__all__ = ["REPORTS", "Made", "Report", "load_report"]
+
+REPORTS = {
+    "length": "saccade.reports.length:Length",
+}
+
+
+@dataclass(frozen=True)
+class Made:
+    """What making a report came to.
+
+    Args:
+        folder: the report.
+        text: its table and what follows from it, for a terminal; None if the user stopped it before its end.
+        fresh: whether anything was done (False: the report was complete already).
+    """
+
+    folder: Path
+    text: str | None
+    fresh: bool
+
+
+class Report(Protocol):
+    """A claim, and how it is tried. What is done is kept: killed at any moment, `make` goes on where it was."""
+
+    sentence: ClassVar[str]
+    """The claim in short, for the list of reports."""
+    Options: ClassVar[type]
+    """The dataclass of all that can be said about it; its docstrings are the help."""
+
+    @classmethod
+    def make(cls, options: Any) -> Made:
+        """Train what is not trained, measure what is not measured, and write the page."""
+
+
+def load_report(name: str) -> type[Report]:
+    """Return a report by its name, one of `REPORTS`.
+
+    >>> load_report("length").__name__
+    'Length'
+    """
+    report: type[Report] = find(REPORTS[name])
+    return report

@@ -1,0 +1,42 @@
+"""The command line that does what was done: every option that is not at its default."""
+
+import shlex
+from dataclasses import fields
+from typing import Any
+
+from saccade.train.options import Options, flag
+from saccade.train.task import Task
+
+__all__ = ["command", "train_command"]
+
+
+def command(program: str, options: Any, defaults: Any) -> str:
+    """Return a command line.
+
+    Args:
+        program: the words before the options.
+        options: a dataclass.
+        defaults: the same as it is when no option is given.
+
+    Example:
+        >>> command("saccade train translate", Options(seed=2, run="my run", resume=False), Options())
+        "saccade train translate --run 'my run' --no-resume --seed 2"
+    """
+    words = [program]
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if value is None or value == getattr(defaults, field.name):
+            continue
+        if isinstance(value, bool):
+            words.append(flag(field.name) if value else flag("no_" + field.name))
+        else:
+            words.append(f"{flag(field.name)} {shlex.quote(str(value))}")
+    return " ".join(words)
+
+
+def train_command(kind: type[Task], options: Options) -> str:
+    """Return the command that trains a run with these options, for those who want it without the report."""
+    flat = kind.options(options.model)
+    names = {field.name for field in fields(flat)}
+    recipe = {name: value for name, value in kind.recipe(options.model, options.data).items() if name in names}
+    return command(f"saccade train {kind.name}", options, flat(**recipe))

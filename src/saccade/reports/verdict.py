@@ -1,0 +1,53 @@
+"""Whether attention keeps a score from falling with length: decided by the numbers, whatever they are."""
+
+from dataclasses import dataclass
+
+from saccade.reports.slope import Slope
+
+__all__ = ["Verdict", "decide"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the numbers say of the claim.
+
+    Args:
+        result: "reproduced", "reproduced in part" or "not reproduced".
+        reason: why, in a sentence.
+    """
+
+    result: str
+    reason: str
+
+
+def decide(attention: Slope | None, none: Slope | None) -> Verdict:
+    """Compare how the score falls with length, with attention and without.
+
+    Reproduced: without attention it falls beyond twice the error, with attention it does not, and the two slopes differ
+    beyond twice their error. In part: with attention it falls too, but less steeply, beyond the same error.
+
+    Args:
+        attention: the line through the scores of the model with attention; None if there are too few points.
+        none: the same of the model without.
+
+    Example:
+        >>> decide(Slope(-0.01, 0.05, 30.0), Slope(-0.8, 0.05, 30.0)).result
+        'reproduced'
+        >>> decide(Slope(-0.3, 0.05, 30.0), Slope(-0.8, 0.05, 30.0)).result
+        'reproduced in part'
+        >>> decide(Slope(0.0, 0.5, 30.0), Slope(-0.8, 0.5, 30.0)).result
+        'not reproduced'
+    """
+    if attention is None or none is None:
+        return Verdict("not reproduced", "there are too few sentences of different lengths to fit a line")
+    difference, error = attention.value - none.value, (attention.error**2 + none.error**2) ** 0.5
+    if not none.falls:
+        return Verdict("not reproduced", "without attention the score does not fall with length beyond twice the error")
+    if difference <= 2 * error:
+        reason = "the score falls without attention, but with attention not less, beyond twice the error"
+        return Verdict("not reproduced", reason)
+    if attention.falls:
+        reason = "the score falls with length with attention too, though less steeply, beyond twice the error"
+        return Verdict("reproduced in part", reason)
+    reason = "the score falls with length without attention and, beyond twice the error, not with it"
+    return Verdict("reproduced", reason)

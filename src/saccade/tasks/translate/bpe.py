@@ -1,0 +1,123 @@
+"""Byte-level byte-pair encoding: pieces of words, learned from the corpus, that can write any text."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from saccade.errors import ArgumentError, SaccadeError
+from saccade.tasks.translate.tokenizer import SPECIAL
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+__all__ = ["BytePairs"]
+
+#: Within them alone bytes are merged: a word with its marks, a number, other signs, each with the space before it.
+_WORDS = r" ?[\p{L}\p{M}]+| ?\p{N}+| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+"
+#: A space cannot be in a byte-level token (there it is written Ġ), so that no text comes to be one of these.
+_NAMES = [" padding", " begin", " end", " unknown"]
+
+
+class BytePairs:
+    """One token for a frequent sequence of bytes: from a whole word down to a part of a rare character.
+
+    Texts are composed (NFC) and begin with a space of their own, so that a word is the same tokens wherever it stands.
+    Every text has tokens, and comes back from them; none is unknown.
+
+    Args:
+        tokenizer: as the library `tokenizers` has it.
+
+    Example:
+        >>> tokenizer = BytePairs.learn(["low lower low"] * 9, 280)
+        >>> tokenizer.pieces("low slow"), tokenizer.decode(tokenizer.encode("low slow"))
+        (['low', ' ', 's', 'lo', 'w'], 'low slow')
+
+    Source:
+        Sennrich, Haddow, Birch 2016, "Neural Machine Translation of Rare Words with Subword Units", algorithm 1; on
+        bytes as in Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", section 2.2.
+    """
+
+    def __init__(self, tokenizer: "Tokenizer") -> None:
+        self._tokenizer = tokenizer
+
+    @classmethod
+    def learn(cls, texts: Iterable[str], size: int) -> "BytePairs":
+        """Merge the most frequent neighbours of some texts until there are `size` ids, or none is there twice."""
+        library = _library()
+        trainer = library.trainers.BpeTrainer(
+            vocab_size=size,
+            min_frequency=2,
+            show_progress=False,
+            special_tokens=_NAMES,
+            initial_alphabet=sorted(library.pre_tokenizers.ByteLevel.alphabet()),
+        )
+        blank = _blank()
+        blank.train_from_iterator(texts, trainer)
+        content = json.loads(blank.to_str())
+        return cls(library.Tokenizer.from_str(json.dumps({**content, "added_tokens": []})))  # no text is special
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "BytePairs":
+        """Return what `to_json` described.
+
+        Raises:
+            ArgumentError: if it is no tokenizer of bytes with the special ids in their places.
+        """
+        library = _library()
+        try:
+            tokenizer = library.Tokenizer.from_str(json.dumps(content["tokenizer"]))
+        except Exception as error:  # the library raises nothing narrower
+            raise ArgumentError(f"tokenizer.json: expected a tokenizer of byte pairs, got {error}") from error
+        if [tokenizer.id_to_token(number) for number in range(SPECIAL)] != _NAMES:
+            raise ArgumentError(f"tokenizer.json: expected the ids from 0 on to be{','.join(_NAMES)}")
+        return cls(tokenizer)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `from_json` reads; its "tokenizer" is a tokenizer.json of the library `tokenizers`."""
+        return {"kind": "bpe", "tokenizer": json.loads(self._tokenizer.to_str())}
+
+    def __len__(self) -> int:
+        """How many ids there are."""
+        return self._tokenizer.get_vocab_size()
+
+    def encode(self, text: str) -> list[int]:
+        """Return token ids, without a begin or an end."""
+        return self._tokenizer.encode(text, add_special_tokens=False).ids
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the token ids of each text; many are far faster at once than one by one."""
+        return [found.ids for found in self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of token ids; special ids are nothing, bytes that are no character U+FFFD."""
+        return self._tokenizer.decode([number for number in ids if number >= SPECIAL]).removeprefix(" ")
+
+    def piece(self, number: int) -> str:
+        """Return the text of one token, its space before it; for a part of a character U+FFFD."""
+        return self._tokenizer.decode([number]) if number >= SPECIAL else ""
+
+    def pieces(self, text: str) -> list[str]:
+        """Return the text of each token; the first one without the space that every text begins with."""
+        found = [self.piece(number) for number in self.encode(text)]
+        return [found[0].removeprefix(" "), *found[1:]] if found else []
+
+
+def _library() -> Any:
+    try:
+        import tokenizers
+    except ImportError as error:
+        wanted = "--tokenizer bpe needs tokenizers, which is not installed"
+        raise SaccadeError(f"{wanted}: pip install 'saccade[train]'") from error
+    return tokenizers
+
+
+def _blank() -> "Tokenizer":
+    """A tokenizer that knows no pairs yet."""
+    library = _library()
+    tokenizer: Tokenizer = library.Tokenizer(library.models.BPE())
+    normalizers, words = library.normalizers, library.pre_tokenizers
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Prepend(" ")])
+    split = words.Split(library.Regex(_WORDS), "isolated")
+    tokenizer.pre_tokenizer = words.Sequence([split, words.ByteLevel(add_prefix_space=False, use_regex=False)])
+    tokenizer.decoder = library.decoders.ByteLevel()
+    return tokenizer

@@ -1,0 +1,163 @@
+"""The callback that keeps a run's books: after every step it counts, shows, measures, saves, and stops if it must."""
+
+import math
+import signal
+import threading
+import time
+from dataclasses import asdict
+from types import FrameType
+from typing import Any
+
+import lightning.pytorch as pl
+import torch
+from torch import Tensor, nn
+
+from saccade.errors import SaccadeError
+from saccade.train.board import Board
+from saccade.train.checkpoint import Checkpoint, prune, save
+from saccade.train.final import needed
+from saccade.train.optimization import learning_rate, optimizer_tensors
+from saccade.train.options import Options
+from saccade.train.progress import Bar
+from saccade.train.ranks import Ranks
+from saccade.train.results import Books, measure, undisturbed
+from saccade.train.run import Run
+from saccade.train.task import Task, value, values
+from saccade.train.weights import tensors
+
+__all__ = ["Keeper"]
+
+_VALIDATION_EXAMPLES = 500  # measured along the way; the whole split is measured at the end
+_LOOK_EVERY = 10  # steps between two looks at the loss: each waits for the device
+
+
+class Keeper(pl.Callback):
+    """Keeps the books of one process; only the one that leads measures, writes and speaks.
+
+    Args:
+        task: what is trained on.
+        model: what is trained.
+        run: where checkpoints and metrics go.
+        options: of the run.
+        books: how far the run is; kept up to date in place.
+        ranks: the processes that train together.
+        bar: shows progress.
+        board: TensorBoard's log.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        model: nn.Module,
+        run: Run,
+        options: Options,
+        books: Books,
+        ranks: Ranks,
+        bar: Bar,
+        board: Board,
+    ) -> None:
+        self.task, self.model, self.run, self.options, self.books = task, model, run, options, books
+        self.ranks, self.bar, self.board = ranks, bar, board
+        self.saved = self.began = books.step
+        self.tokens = 0
+        self.signalled = self.interrupted = False
+        self.loss, self.measured = math.nan, ""
+        self.mark = 0.0
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Start the clock, and listen for Ctrl-C; Lightning puts the signals' handlers back when it is done."""
+        self.mark = time.perf_counter()
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, self._stop)
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Do what is due after a step."""
+        books, options = self.books, self.options
+        books.step += 1
+        validate, save_now = (books.step % every == 0 for every in (options.validation_steps, options.checkpoint_steps))
+        write = validate or save_now or books.step % _LOOK_EVERY == 0
+        if write:
+            self._look(outputs["loss"])
+        self._tick(training=True)
+        metrics, better = self._validate() if validate and self.ranks.leads else ({}, False)
+        stop = self._agree()
+        if stop and not write:  # before every checkpoint: none shall hold what is no number
+            self._look(outputs["loss"])
+        if self.ranks.leads:
+            self._show(write, metrics)
+            if save_now or better:
+                self._save(trainer)
+        trainer.should_stop = stop
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Save the last step, wherever it fell."""
+        if self.ranks.leads and self.books.step != self.saved:
+            self._save(trainer)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        """The first Ctrl-C ends after this step, a second one at once."""
+        self.signalled = True
+        signal.signal(number, signal.default_int_handler)
+
+    def _agree(self) -> bool:
+        """Count the tokens of all processes, and decide for all whether to stop: no process may wait for another."""
+        ended = self.ranks.leads and self.books.ended(self.options)  # one clock decides
+        tokens, signals, ends = self.ranks.sums(self.tokens, self.signalled, ended)
+        self.books.tokens += int(tokens)
+        self.interrupted = signals > 0 and not ends
+        return signals > 0 or ends > 0
+
+    def _tick(self, *, training: bool) -> None:
+        """Book the time since the last call."""
+        now = time.perf_counter()
+        self.books.seconds += now - self.mark
+        self.books.training_seconds += (now - self.mark) * training
+        self.mark = now
+
+    def _look(self, loss: Tensor) -> None:
+        """See that the loss, the mean over the processes, is a number."""
+        seen = math.isnan(self.loss)
+        self.loss = self.ranks.sums(float(loss))[0] / self.ranks.world
+        if not math.isfinite(self.loss):
+            way_out = "lower --learning-rate in a new run (the last checkpoint is kept)"
+            raise SaccadeError(f"the loss is {self.loss} at step {self.books.step}; {way_out}")
+        if seen and self.ranks.leads:  # not before: a run that fails at once shall say no more than why
+            self.bar.note(f"{'going on' if self.began else 'training'} in {self.run.folder} at step {self.began}")
+
+    def _show(self, write: bool, metrics: dict[str, float]) -> None:
+        books = self.books
+        speed = books.tokens / books.training_seconds
+        self.bar.update(books.step, f"loss {self.loss:.4f}  {self.measured}  {speed:,.0f} tokens/s")
+        if write:
+            measured = {"loss": self.loss, "learning_rate": learning_rate(books.step - 1, self.options)}
+            self.run.log(step=books.step, **measured, seconds=round(books.seconds, 3), **metrics)
+            self.board.write(books.step, {**measured, **metrics})
+
+    def _validate(self) -> tuple[dict[str, float], bool]:
+        """Measure on validation; returns what metrics.jsonl shall say of it, and whether its weights are to be kept."""
+        task, books, options = self.task, self.books, self.options
+        result = measure(task, self.model, "validation", options.seed, _VALIDATION_EXAMPLES)
+        headline, name = value(result.metrics[task.headline]), task.headline.replace("_", " ")
+        self.measured = f"{name} {headline:.4f}"
+        self.bar.note(f"step {books.step}: loss {self.loss:.4f}, {self.measured} on validation")
+        with undisturbed(self.model, options.seed, "sample"):
+            self.bar.note(f"  {task.sample(self.model, books.step)}")
+        better = options.patience is not None and books.judge(headline)
+        if options.patience is not None and books.stale >= options.patience:
+            was = f"{name} {books.best:.4f} at step {books.best_step} was the best"
+            self.bar.note(f"stopping early at step {books.step}: {books.stale} validations without a better one; {was}")
+        self._tick(training=False)
+        return {f"validation_{name}": number for name, number in values(result.metrics).items()}, better
+
+    def _save(self, trainer: pl.Trainer) -> None:
+        self._tick(training=False)
+        step, optimizer = self.books.step, optimizer_tensors(trainer.optimizers[0])
+        scaler = trainer.precision_plugin.state_dict()  # of the loss, in half precision: numbers alone
+        scalars = {**asdict(self.books), "threads": torch.get_num_threads(), "scaler": scaler}
+        save(self.run.checkpoints, Checkpoint(step, tensors(self.model), optimizer, scalars))
+        prune(self.run.checkpoints, lambda steps: needed(steps, self.books, self.options))
+        self.saved = step
+        self._tick(training=False)

@@ -1,0 +1,16 @@
+"""What follows the warmup of the learning rate: how much of its peak is left, by the name of the schedule."""
+
+import math
+from collections.abc import Callable
+
+__all__ = ["FALLING", "SCHEDULES"]
+
+#: Share of the peak after the warmup, from r = n/w (the step in warmups, above 1) and t (0 at its end, 1 at the floor).
+SCHEDULES: dict[str, Callable[[float, float], float]] = {
+    "inverse-sqrt": lambda r, t: r**-0.5,
+    "constant": lambda r, t: 1.0,
+    "linear": lambda r, t: 1 - t,
+    "cosine": lambda r, t: (1 + math.cos(math.pi * t)) / 2,
+}
+#: Those that reach a floor at a step that has to be said.
+FALLING = ("linear", "cosine")

@@ -1,0 +1,85 @@
+import pytest
+import torch
+
+from models.translators import LENGTHS, SOURCE, TARGET, gru
+from saccade.errors import ArgumentError
+from saccade.models.encoder_decoder import EncoderDecoder
+from saccade.models.recurrent import Options, embeddings, gated
+from saccade.models.rnnsearch import RNNSearch
+
+
+@pytest.fixture(params=[RNNSearch, EncoderDecoder], ids=lambda kind: kind.__name__)
+def model(request):
+    torch.manual_seed(0)
+    return request.param(13, 11, Options(hidden_dim=10, embedding_dim=6)).double().eval()
+
+
+def test_padding_changes_nothing(model):
+    together = model(SOURCE, LENGTHS, TARGET)
+    for row, length in enumerate(LENGTHS):
+        alone = model(SOURCE[row : row + 1, :length], LENGTHS[row : row + 1], TARGET[row : row + 1])
+        torch.testing.assert_close(together[row], alone[0], rtol=1e-12, atol=1e-12)
+    rubbish = SOURCE.clone()
+    rubbish[SOURCE == 0] = 11
+    torch.testing.assert_close(model(rubbish, LENGTHS, TARGET), together, rtol=0, atol=0)
+
+
+def test_step_by_step_is_teacher_forcing(model):
+    state, logits = model.encode(SOURCE, LENGTHS), []
+    for token in TARGET.unbind(1):
+        output, state = model.step(token, state)
+        logits.append(output)
+    torch.testing.assert_close(torch.stack(logits, 1), model(SOURCE, LENGTHS, TARGET), rtol=1e-10, atol=1e-12)
+
+
+def test_a_state_is_reordered_and_repeated(model):
+    state = model.encode(SOURCE, LENGTHS)
+    rows = torch.tensor([2, 0, 0])
+    chosen, _ = model.step(TARGET[rows, 0], state.select(rows))
+    expected, _ = model.step(TARGET[:, 0], state)
+    torch.testing.assert_close(chosen, expected[rows], rtol=1e-12, atol=1e-12)
+
+
+def test_it_learns_through_every_parameter(model):
+    model(SOURCE, LENGTHS, TARGET).square().sum().backward()
+    assert all(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in model.parameters())
+
+
+@pytest.mark.parametrize("kind", [RNNSearch, EncoderDecoder])
+def test_one_vocabulary_has_one_embedding(kind):
+    options = Options(hidden_dim=10, embedding_dim=6)
+    joint, apart = kind(13, 13, options, joint=True), kind(13, 13, options)
+    assert joint.source_embedding is joint.writer.embedding
+    count, other = (sum(p.numel() for p in model.parameters()) for model in (joint, apart))
+    assert other - count == 13 * 6
+
+
+def test_joint_vocabularies_are_of_one_size():
+    with pytest.raises(ArgumentError, match=r"joint: .*13 and 11"):
+        embeddings(13, 11, 6, joint=True)
+
+
+def test_dropout_acts_in_training_alone():
+    torch.manual_seed(0)
+    model = RNNSearch(13, 11, Options(hidden_dim=10, embedding_dim=6, dropout=0.5))
+    once, again = model(SOURCE, LENGTHS, TARGET), model(SOURCE, LENGTHS, TARGET)
+    assert not torch.equal(once, again)
+    model.eval()
+    assert torch.equal(model(SOURCE, LENGTHS, TARGET), model(SOURCE, LENGTHS, TARGET))
+
+
+def test_the_gated_unit_is_torchs():
+    torch.manual_seed(0)
+    cell = torch.nn.GRUCell(3, 5, dtype=torch.double)
+    x, h = torch.randn(4, 3).double(), torch.randn(4, 5).double()
+    entering, before = x @ cell.weight_ih.T + cell.bias_ih, h @ cell.weight_hh.T + cell.bias_hh
+    torch.testing.assert_close(gated(entering, before, h), cell(x, h))
+    torch.testing.assert_close(gated(entering, before, h), gru(entering, before, h))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("hidden_dim", 7), ("hidden_dim", 0), ("embedding_dim", 0), ("dropout", 1.0)]
+)
+def test_sizes_of_nothing_are_refused_by_name(name, value):
+    with pytest.raises(ArgumentError, match=f"--{name.replace('_', '-')}"):
+        Options(**{name: value})

@@ -1,0 +1,40 @@
+"""What the tests of the recurrent translators share: small batches, and the gated unit written out."""
+
+import torch
+
+SOURCE = torch.tensor([[5, 6, 7, 8, 2, 0, 0], [9, 4, 2, 0, 0, 0, 0], [4, 5, 6, 7, 8, 9, 2]])
+LENGTHS = torch.tensor([5, 3, 7])
+TARGET = torch.tensor([[1, 4, 5, 6], [1, 7, 2, 0], [1, 9, 8, 2]])
+
+
+def gru(entering, before, hidden):
+    """The unit after its two products."""
+    (ar, az, an), (br, bz, bn) = entering.chunk(3, -1), before.chunk(3, -1)
+    reset, update = torch.sigmoid(ar + br), torch.sigmoid(az + bz)
+    return (1 - update) * torch.tanh(an + reset * bn) + update * hidden
+
+
+def layer(cell, word, hidden):
+    """One step of a torch.nn.GRU of one layer."""
+    entering = word @ cell.weight_ih_l0.T + cell.bias_ih_l0
+    return gru(entering, hidden @ cell.weight_hh_l0.T + cell.bias_hh_l0, hidden)
+
+
+def annotations(encoder, words):
+    """States of both directions for one sentence `(length, embedding)`, word by word."""
+    size = encoder.forwards.hidden_size
+    ahead, back = [words.new_zeros(size)], [words.new_zeros(size)]
+    for word, last in zip(words, words.flip(0), strict=True):
+        ahead.append(layer(encoder.forwards, word, ahead[-1]))
+        back.append(layer(encoder.backwards, last, back[-1]))
+    return torch.cat([torch.stack(ahead[1:]), torch.stack(back[:0:-1])], -1)
+
+
+def write(writer, token, hidden, read):
+    """One step of the writer, as its equations say: logits and next state."""
+    word = writer.embedding(token)
+    middle = gru(writer.word(word), writer.before(hidden), hidden)
+    context = read(middle)
+    following = gru(writer.context(context), writer.between(middle), middle)
+    t = torch.tanh(writer.readout(torch.cat([following, context, word])))
+    return writer.embedding.weight @ t + writer.bias, following

@@ -1,0 +1,41 @@
+from saccade.reports.buckets import by_source_length, measured
+from saccade.tasks.translate.corpus import Pair
+from saccade.train.task import value
+
+
+class Fixed:
+    """Ten sentences of a length, and one longer."""
+
+    def size(self, split):
+        return 11
+
+    def example(self, split, index):
+        return Pair("w " * (12 if index == 3 else 4), "a b c d e", "")
+
+
+class Echo:
+    """Translates everything into the same."""
+
+    headline = "bleu"
+
+    class settings:
+        data, target = "files", "en"
+
+    def predict(self, model, inputs, count, beam_size):
+        assert (count, beam_size) == (1, None)
+        for _ in inputs:
+            yield ["a b c d e"]
+
+
+def test_sentences_are_together_with_those_of_like_length():
+    short, long = by_source_length(Fixed(), "test", "words")
+    assert (short.name, short.length, len(short.pairs)) == ("1-5", 4.0, 10)
+    assert (long.name, long.length, len(long.pairs)) == ("11-15", 12.0, 1)
+    assert [bucket.name for bucket in by_source_length(Fixed(), "test", "characters")] == ["1-10", "21-30"]
+
+
+def test_a_bucket_is_a_corpus_of_its_own():
+    short, long = (measured(Echo(), None, bucket, 1) for bucket in by_source_length(Fixed(), "test", "words"))
+    assert short["score"] == value({"score": short["score"]}) > 99.9 and short["error"] == 0.0
+    assert short["signature"].startswith("nrefs:1|") and short["few"] and short["sentences"] == 10
+    assert long["error"] is None

@@ -1,0 +1,18 @@
+from conftest import made_up
+
+from saccade.reports.findings import Findings, summary
+
+
+def test_the_table_has_a_row_a_length_and_the_slopes(content):
+    found = Findings(content)
+    assert found.verdict.result == "reproduced"
+    header, first, *_, last = found.table()
+    assert header == ["words in the source", "sentences", "rnnsearch", "encoder-decoder"]
+    assert first == ["1-5", "100", "30.00 ± 1.00", "25.00 ± 1.00"]
+    assert last[0] == "change in 10 words" and last[3].startswith("-15.00 ± ")
+
+
+def test_seeds_are_averaged_but_not_their_errors(content):
+    for row in [row for row in content["rows"] if row["model"] == "rnnsearch"]:
+        content["rows"].append({**row, "seed": 2, "score": row["score"] + 2})
+    assert Findings(content).table()[1][2] == "31.00 ± 1.00"

@@ -1,0 +1,62 @@
+import json
+
+import pytest
+
+from saccade.reports.folder import Folder, ReportError
+
+ARGUMENTS = {"data": "d", "max_steps": 3}
+
+
+def opened(path, name="length", **changed):
+    return Folder.open(path, name, {**ARGUMENTS, **changed}, "saccade report length")
+
+
+def test_what_is_committed_is_there_again(tmp_path):
+    folder = opened(tmp_path / "a")
+    folder.content["rows"].append({"model": "m", "seed": 1, "score": 0.5})
+    folder.commit()
+    assert opened(tmp_path / "a").rows("m", 1) == [{"model": "m", "seed": 1, "score": 0.5}]
+    assert opened(tmp_path / "a").rows("m", 2) == []
+
+
+def test_another_report_or_other_arguments_are_refused_with_the_difference(tmp_path):
+    opened(tmp_path / "a")
+    before = (tmp_path / "a/report.json").read_bytes()
+    with pytest.raises(ReportError, match="made with --max-steps 3, not 4; give another --output, or --no-resume"):
+        opened(tmp_path / "a", max_steps=4)
+    with pytest.raises(ReportError, match="this is the report length, not other"):
+        opened(tmp_path / "a", "other")
+    assert (tmp_path / "a/report.json").read_bytes() == before
+
+
+def test_no_resume_starts_beside(tmp_path):
+    opened(tmp_path / "a")
+    folder = Folder.open(tmp_path / "a", "length", {"max_steps": 9}, "c", resume=False)
+    assert folder.path == tmp_path / "a-2" and folder.content["arguments"] == {"max_steps": 9}
+
+
+def test_what_is_no_report_is_left_alone(tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    with pytest.raises(ReportError, match="it is there already and not a report"):
+        opened(tmp_path)
+    with pytest.raises(ReportError, match="it is there already and not a report"):
+        opened(tmp_path / "mine")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", json.dumps({"report": "length", "command": "", "arguments": {}, "runs": []})])
+def test_a_damaged_report_is_one_line(tmp_path, text):
+    (tmp_path / "report.json").write_text(text)
+    with pytest.raises(ReportError, match="report.json: expected"):
+        opened(tmp_path)
+
+
+def test_one_process_at_a_time_and_the_next_sees_what_it_did(tmp_path):
+    first, second = opened(tmp_path / "a"), opened(tmp_path / "a")
+    with first.locked():
+        with pytest.raises(ReportError, match="another process is making this report"), second.locked():
+            pass
+        first.content["rows"].append({"model": "m", "seed": 1})
+        first.commit()
+    with second.locked():
+        assert second.rows("m", 1)

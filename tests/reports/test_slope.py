@@ -1,0 +1,40 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from saccade.reports.slope import Point, Slope, fit, standard_error
+
+
+@given(st.floats(-2, 2), st.floats(0, 50), st.lists(st.integers(1, 500), min_size=2, max_size=6))
+def test_points_on_a_line_give_the_line(slope, start, counts):
+    points = [Point(5.0 * place, start + slope * 5.0 * place, 1.0, count) for place, count in enumerate(counts, 1)]
+    line = fit(points)
+    assert math.isclose(line.value, slope, abs_tol=1e-9)
+    assert math.isclose(line.at(20.0), start + slope * 20.0, abs_tol=1e-7)
+
+
+def test_large_groups_weigh_more_and_unknown_errors_nothing():
+    points = [Point(0, 0.0, 1.0, 1000), Point(10, 10.0, 1.0, 1000), Point(20, 0.0, 1.0, 1)]
+    assert fit(points).value == pytest.approx(1.0, abs=0.05)
+    assert fit([*points[:2], Point(20, -1e6, None, 1000)]).value == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("points", [[], [Point(5, 1.0, 0.1, 10)], [Point(5, 1.0, 0.1, 10)] * 2, [Point(5, 1, None, 1)]])
+def test_too_few_lengths_give_no_line(points):
+    assert fit(points) is None
+
+
+def test_a_fall_within_the_error_is_none():
+    assert Slope(-1.0, 0.4, 0).falls and not Slope(-1.0, 0.5, 0).falls and not Slope(1.0, 0.1, 0).falls
+
+
+def test_the_jackknife_of_a_mean_is_its_standard_error():
+    hits = [place % 3 == 0 for place in range(300)]
+    share = sum(hits) / 300
+    error = standard_error(lambda places: sum(hits[place] for place in places) / len(places), 300)
+    assert error < 3 * math.sqrt(share * (1 - share) / 300)
+    exact = standard_error(lambda places: sum(hits[place] for place in places[:10]) / len(places), 10)
+    assert exact == pytest.approx(math.sqrt(0.4 * 0.6 / 9), rel=0.2)
+    assert standard_error(lambda places: 1.0, 1) is None

@@ -1,0 +1,85 @@
+import gzip
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from saccade.errors import ArgumentError
+from saccade.tasks.translate import lines as module
+from saccade.tasks.translate.lines import read_lines
+
+
+def texts(path):
+    lines = read_lines(path)
+    return [lines[number] for number in range(len(lines))]
+
+
+@pytest.mark.parametrize("part", [1, 3, 1 << 22])
+@given(st.lists(st.text(), max_size=6), st.booleans())
+def test_lines_end_at_newlines_alone(tmp_path_factory, part, written, packed):
+    path = tmp_path_factory.mktemp("lines") / "text"
+    content = "".join(f"{text}\n" for text in written).encode()
+    path.write_bytes(gzip.compress(content) if packed else content)
+    before, module._PART = module._PART, part
+    try:
+        found = texts(path)
+    finally:
+        module._PART = before
+    wanted = [line.removesuffix("\r") for line in content.decode().split("\n")[:-1]]
+    assert found == [line if number else line.removeprefix("\ufeff") for number, line in enumerate(wanted)]
+
+
+def test_other_separators_are_text_and_ends_of_windows_are_ends(tmp_path):
+    (tmp_path / "text").write_bytes("a\u2028b\x85c\rd\r\n\ne".encode())
+    assert texts(tmp_path / "text") == ["a\u2028b\x85c\rd", "", "e"]
+
+
+def test_an_order_mark_is_no_letter(tmp_path):
+    (tmp_path / "text").write_bytes(b"\xef\xbb\xbfa\nb")
+    assert texts(tmp_path / "text") == ["a", "b"]
+
+
+def test_blank_lines_are_those_of_white_space_alone(tmp_path):
+    written = ["a", "", "  ", " a", "\u3000", "\u3042", "\xa0\t", "\u2028", "\u1680", "ä", "\r", "e"]
+    (tmp_path / "text").write_bytes("\n".join(written).encode())
+    assert read_lines(tmp_path / "text").blank().tolist() == [not line.strip() for line in written]
+
+
+def test_no_lines_at_all(tmp_path):
+    (tmp_path / "text").write_bytes(b"")
+    assert len(read_lines(tmp_path / "text")) == 0
+
+
+@pytest.mark.parametrize("content", [b"a\nb\xff\nc", b"a\nb\xc3", b"a\nb\xc3\nc"])
+@pytest.mark.parametrize("part", [1, 4, 1 << 22])
+def test_what_is_no_utf8_is_named_with_its_line(tmp_path, monkeypatch, content, part):
+    monkeypatch.setattr(module, "_PART", part)
+    (tmp_path / "text").write_bytes(content)
+    with pytest.raises(ArgumentError, match=rf"text: line 2: expected UTF-8, got byte 0x{content[3]:02x}"):
+        read_lines(tmp_path / "text")
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-9], lambda b: b[:20] + b"xxxx" + b[24:], lambda b: b[:3]])
+def test_a_damaged_gzip_is_named(tmp_path, damage):
+    (tmp_path / "text.gz").write_bytes(damage(gzip.compress(b"".join(b"line %d\n" % n for n in range(99)))))
+    with pytest.raises(ArgumentError, match=r"text\.gz: expected a whole gzip file"):
+        read_lines(tmp_path / "text.gz")
+
+
+def test_the_hash_is_of_the_contents(tmp_path):
+    (tmp_path / "a").write_bytes(b"one\ntwo\n")
+    (tmp_path / "b.gz").write_bytes(gzip.compress(b"one\ntwo\n"))
+    (tmp_path / "c").write_bytes(b"one\ntwo")
+    digests = [read_lines(tmp_path / name).digest for name in ("a", "b.gz", "c")]
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_a_full_disk_is_named_by_its_folder(tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "text.gz").write_bytes(gzip.compress(b"a\n"))
+    monkeypatch.setattr(module.shutil, "copyfileobj", full)
+    with pytest.raises(OSError) as caught:
+        read_lines(tmp_path / "text.gz")
+    assert caught.value.filename == module.tempfile.gettempdir()

@@ -1,0 +1,167 @@
+import json
+import tracemalloc
+
+import pytest
+import torch
+
+from saccade.cli import main
+from saccade.errors import SaccadeError
+from saccade.tasks.translate import Translate
+from saccade.tasks.translate.translation import encode_sources, translate
+from saccade.train.run import Run
+from saccade.train.trained import load_trained
+from tiny import train
+
+LINES = ["mercredi 18 juin 2025", "February 15, 2019", "2019年2月15日", "", "15. März 1999", "١٥ مارس ٢٠٢٠"]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("translation") / "run"
+    assert train(folder, "--max-steps", 100, "--seed", 2) == 0
+    return load_trained(Translate, Run.open(folder), torch.device("cpu"))
+
+
+@pytest.fixture(autouse=True)
+def inference():
+    with torch.inference_mode():
+        yield
+
+
+def with_beam(trained, size, **changes):
+    device = torch.device("cpu")
+    return load_trained(Translate, trained.run, device, {"beam_size": size, **changes}).task
+
+
+def test_n_best_are_sorted_and_distinct(trained):
+    for outputs in translate(trained.task, trained.model, encode_sources(trained.task, LINES[:3]), 5):
+        assert len(outputs) == 5 == len({tuple(output.ids) for output in outputs})
+        scores = [output.score for output in outputs]
+        assert scores == sorted(scores, reverse=True) and scores[0] < 0
+
+
+def test_scores_are_those_of_the_teacher_forced_model(trained):
+    task, model = trained.task, trained.model
+    sources = encode_sources(task, LINES[:3])
+    for source, outputs in zip(sources, translate(task, model, sources, 3), strict=True):
+        for output in outputs:
+            ids, target = torch.tensor([[*source.ids, 2]]), torch.tensor([[1, *output.ids, 2]])
+            gains = model(ids, torch.tensor([ids.shape[1]]), target[:, :-1]).log_softmax(-1)
+            total = float(gains.gather(-1, target[:, 1:, None]).sum())
+            assert output.score == pytest.approx(total / ((6 + len(output.ids)) / 6) ** 0.6, rel=1e-4)
+
+
+def test_alignments_are_of_the_translations_that_predict_gives(trained):
+    task, model = with_beam(trained, 3), trained.model
+    found = list(task.align(model, LINES, 3))
+    assert [item["source"] for item in found] == LINES
+    texts = [[output["text"] for output in item["translations"]] for item in found]
+    assert texts == [outputs if any(outputs) else [] for outputs in task.predict(model, LINES, 3)]
+    for line, item in zip(LINES, found, strict=True):
+        if not line:
+            assert item == {"source": "", "source_tokens": [], "translations": []}
+            continue
+        assert item["source_tokens"] == [*line, "⏎"]
+        for output in item["translations"]:
+            weights = torch.tensor(output["weights"])
+            assert weights.shape == (len(output["tokens"]), len(item["source_tokens"]))
+            assert "".join(output["tokens"]) == output["text"] + "⏎"
+            torch.testing.assert_close(weights.sum(-1), torch.ones(len(weights)), atol=1e-4, rtol=0)
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_weights_are_those_of_each_line_alone(trained):
+    together = list(trained.task.align(trained.model, LINES, 2))
+    for line, item in zip(LINES, together, strict=True):
+        [alone] = trained.task.align(trained.model, [line], 2)
+        for one, other in zip(alone["translations"], item["translations"], strict=True):
+            assert one["tokens"] == other["tokens"]
+            torch.testing.assert_close(torch.tensor(one["weights"]), torch.tensor(other["weights"]), atol=1e-4, rtol=0)
+
+
+class Blind(torch.nn.Module):
+    """A translator without attention, which writes what it likes."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.table = torch.nn.Embedding(size, size)
+
+    def encode(self, source, lengths):
+        return Nothing()
+
+    def step(self, token, state):
+        return self.table(token), state
+
+    def forward(self, source, lengths, target):
+        return self.table(target)
+
+
+class Nothing:
+    def select(self, batch_index):
+        return self
+
+
+def test_a_model_without_attention_has_no_weights_and_no_pictures(trained, tmp_path):
+    model = Blind(len(trained.task.target))
+    [item] = trained.task.align(model, ["18 juin 2025"], 1)
+    assert item["translations"][0]["weights"] is None
+    assert len(item["translations"][0]["tokens"]) > 0
+    with pytest.raises(SaccadeError, match="rnnsearch: it attends to nothing that could be drawn"):
+        list(trained.task.look(model, ["18 juin 2025"], tmp_path))
+
+
+def test_a_line_beyond_the_limit_is_cut_and_named(trained, capsys):
+    most = trained.task.most
+    lines = ["18 juin 2025", "5" * (most + 1), "6" * most, "7" * 10**6]
+    found = list(trained.task.predict(trained.model, lines, 1))
+    notes = capsys.readouterr().err.splitlines()
+    assert [note.split(":")[0] for note in notes] == ["line 2", "line 4"]
+    assert f"longer than {most} tokens" in notes[0]
+    assert len(found) == 4 and found[1] == list(trained.task.predict(trained.model, ["5" * most], 1))[0]
+    assert capsys.readouterr().err == ""
+
+
+def test_any_number_of_lines_takes_constant_memory(trained):
+    task, size = trained.task, 100_000
+    model = Blind(len(task.target))
+    model.table.weight[:, 2] = 50.0  # it ends at once
+    read = written = widest = 0
+
+    def lines():
+        nonlocal read
+        for read in range(1, size + 1):
+            yield "18"
+
+    tracemalloc.start()
+    try:
+        for _ in task.predict(model, lines(), 1):
+            written += 1
+            widest = max(widest, read - written)
+            if written == 1000:
+                tracemalloc.reset_peak()
+                before = tracemalloc.get_traced_memory()[0]
+        assert tracemalloc.get_traced_memory()[1] - before < 1_000_000
+    finally:
+        tracemalloc.stop()
+    assert written == size and widest < 64
+
+
+def test_typed_lines_are_answered_one_by_one(trained):
+    read = []
+    stream = trained.task.predict(trained.model, (read.append(line) or line for line in LINES), 1, ahead=1)
+    for number, _ in enumerate(stream, 1):
+        assert len(read) == number
+
+
+def test_a_line_is_answered_by_a_line(trained, monkeypatch):
+    monkeypatch.setattr(type(trained.task.target), "decode", lambda self, ids: "a\nb\r\nc\rd")
+    assert list(trained.task.predict(trained.model, ["18 juin"], 1)) == [["a b c d"]]
+
+
+def test_a_longer_beam_and_another_penalty_change_the_answer_through_the_options(trained, capsys):
+    run = str(trained.run.folder)
+    assert main(["predict", run, LINES[0], "--alignments", "--nbest", "2", "--length-penalty", "0"]) == 0
+    [item] = map(json.loads, capsys.readouterr().out.splitlines())
+    task = with_beam(trained, 2, length_penalty=0.0)
+    assert [item] == list(task.align(trained.model, [LINES[0]], 2))
+    assert item["translations"][0]["score"] < list(trained.task.align(trained.model, [LINES[0]], 2))[0]["translations"][0]["score"]

@@ -1,0 +1,127 @@
+"""Several processes on a CPU, talking by gloo: they start slowly, so few runs have to show much."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from saccade.errors import ArgumentError, SaccadeError
+from saccade.train.checkpoint import list_checkpoints
+from saccade.train.fit import train
+from saccade.train.optimization import learning_rate, make_optimizer
+from saccade.train.randomness import derive
+from saccade.train.run import RunError
+from tiny import Line, LineOptions, environment
+
+
+def options(run, **changed):
+    settings = {"max_steps": 20, "checkpoint_steps": 10, "validation_steps": 10, "warmup_steps": 5, "threads": 1}
+    names = {"run": str(run), "model": "linear", "data": "points", "device": "cpu"}
+    return LineOptions(**{**names, **settings, "processes": 2, **changed})
+
+
+def weights(run):
+    return load_file(run / "model.safetensors")
+
+
+class Watched(Line):
+    """Writes the weights that each process has at step 12, and suffers what its test asks for there."""
+
+    def loss(self, model, batch):
+        rank = int(os.environ["RANK"])
+        if torch.equal(batch, self.batch(12 * 2 + rank)):
+            torch.save(model[0].weight.detach().clone(), f"{self.settings.run}.{rank}.pt")
+            if rank == 1 and (number := os.environ.get("SACCADE_TEST_SIGNAL")):
+                os.kill(os.getpid(), int(number))
+        return super().loss(model, batch)
+
+
+def by_hand(settings):
+    """What two processes have to come to: each its own batch and dropout, the mean of their gradients."""
+    with torch.random.fork_rng():
+        torch.manual_seed(derive(settings.seed, "weights"))
+        model = Line(settings).build()
+    optimizer = make_optimizer(model, settings)
+    for step in range(settings.max_steps):
+        optimizer.param_groups[0]["lr"] = learning_rate(step, settings)
+        optimizer.zero_grad()
+        for rank in range(2):
+            torch.manual_seed(derive(settings.seed, "step", step, *((rank,) if rank else ())))
+            (Line(settings).loss(model, Line(settings).batch(2 * step + rank)).total / 2).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
+        optimizer.step()
+    return model
+
+
+@pytest.mark.slow
+def test_two_processes_train_one_model_and_resume_to_the_same_bits(tmp_path, capfd):
+    whole = train(Watched, options(tmp_path / "whole"))
+    assert capfd.readouterr().err.count("training in") == 1
+    first, second = (torch.load(f"{tmp_path / 'whole'}.{rank}.pt", weights_only=True) for rank in (0, 1))
+    assert torch.equal(first, second)
+    model = by_hand(options(tmp_path / "whole"))
+    assert torch.allclose(weights(tmp_path / "whole")["0.weight"], model[0].weight, atol=1e-5)
+    train(Line, options(tmp_path / "parts", max_steps=13))
+    train(Line, options(tmp_path / "parts"))
+    one, other = weights(tmp_path / "whole"), weights(tmp_path / "parts")
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert whole.step == 20 and "RANK" not in os.environ
+    assert capfd.readouterr().err.count("going on in") == 1
+    with pytest.raises(RunError, match="made with --processes 2, not 1"):
+        train(Line, options(tmp_path / "parts", processes=1, max_steps=30))
+
+
+@pytest.mark.slow
+def test_a_signal_to_any_process_stops_all_with_a_checkpoint(tmp_path, monkeypatch):
+    monkeypatch.setenv("SACCADE_TEST_SIGNAL", str(int(signal.SIGINT)))
+    outcome = train(Watched, options(tmp_path / "a"))
+    assert outcome.results is None and outcome.step == 13
+    assert list_checkpoints(tmp_path / "a/checkpoints")[-1].name == "step-00000013"
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_ends_the_run_in_one_line(tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("SACCADE_TEST_SIGNAL", str(int(signal.SIGKILL)))
+    with pytest.raises(SaccadeError, match="process 1 of 2 ended with code -9; the last checkpoint is kept"):
+        train(Watched, options(tmp_path / "a"))
+    assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000010"]
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_loss_that_is_no_number_is_said_once(tmp_path, capfd):
+    with pytest.raises(SaccadeError, match="the loss is (nan|inf) at step 10"):
+        train(Line, options(tmp_path / "a", scale=float("inf")))
+    assert capfd.readouterr().err == ""
+
+
+def test_other_processes_than_were_started_are_refused(tmp_path, monkeypatch):
+    for name, number in {"RANK": 0, "WORLD_SIZE": 4, "LOCAL_RANK": 0, "LOCAL_WORLD_SIZE": 4}.items():
+        monkeypatch.setenv(name, str(number))
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "x")
+    with pytest.raises(ArgumentError, match="--processes: expected 4, as many as there are, got 2"):
+        train(Line, options(tmp_path / "a"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_torchrun_starts_them_as_well(tmp_path):
+    small = ["--hidden-dim", "8", "--embedding-dim", "4", "--batch-tokens", "100", "--max-steps", "3"]
+    more = ["--processes", "2", "--threads", "1", "--run", str(tmp_path / "a"), "--device", "cpu", *small]
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "saccade"]
+    for done in ("training in", "is at its end, step 3, already"):
+        finished = subprocess.run(
+            [*launch, "train", "translate", "--data", "dates", *more],
+            check=False,
+            capture_output=True,
+            text=True,
+            env=environment(),
+            timeout=300,
+        )
+        assert finished.returncode == 0, finished.stderr
+        assert finished.stdout.count("run: ") == 1 and done in finished.stderr
+    assert (tmp_path / "a/model.safetensors").exists()
