@@ -2,10 +2,12 @@
 
     python benchmarks/translate.py --joeynmt PYTHON [--data FOLDER] [--json FILE] [--page FILE]
 
-PYTHON is an interpreter that has JoeyNMT 2.3.0 (an environment of its own: pip install torch joeynmt==2.3.0); it runs as
-a child process that waits while ours is measured. Ours is what `saccade train translate --model rnnsearch` and `saccade
-predict` run. Tokens are ours on both sides: JoeyNMT is given the numbers of our byte pairs as words, so that the same
-sentence is as many tokens, and it is spared its own segmentation.
+PYTHON is an interpreter that has JoeyNMT 2.3.0, in an environment of its own (pip install torch joeynmt==2.3.0
+importlib_metadata); it runs as a child process that waits while ours is measured. Ours is what `saccade train translate
+--model rnnsearch` and `saccade predict` run; what books and saves a run is left out on both sides. Tokens are ours:
+JoeyNMT is given the numbers of our byte pairs as words, so that the same sentence is as many tokens, and it is spared
+its own segmentation. The hidden sizes are the same; ours has the larger embeddings, because its output layer is of
+their size, so that both multiply by as many numbers a token.
 """
 
 import argparse
@@ -15,8 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -74,7 +76,7 @@ class Ours:
         for _ in range(steps):
             batch = self.task.batch(self.step)
             loss = self.task.loss(self.model, batch)
-            loss.total.backward()  # type: ignore[no-untyped-call]
+            loss.total.backward()
             nn.utils.clip_grad_norm_(self.model.parameters(), self.task.settings.clip)
             self.optimizer.step()
             self.optimizer.zero_grad()
@@ -95,7 +97,11 @@ class Ours:
                 part = sources[first : first + self.sentences]
                 texts += [outputs[0] for outputs in task.predict(self.model, part, 1)]
         seconds = time.perf_counter() - began
-        return {"seconds": seconds, "texts": texts, "lengths": [1 + len(self.task.target.encode(text)) for text in texts]}
+        return {
+            "seconds": seconds,
+            "texts": texts,
+            "lengths": [1 + len(self.task.target.encode(text)) for text in texts],
+        }
 
 
 class JoeyNMT:
@@ -105,7 +111,7 @@ class JoeyNMT:
         command = [python, str(_HERE / "translate_joeynmt.py"), str(folder / "settings.json")]
         self.log = folder / "joeynmt.log"
         with self.log.open("w") as log:
-            self.process = subprocess.Popen(
+            self.process = subprocess.Popen(  # noqa: S603 (the interpreter that the user named)
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -116,7 +122,8 @@ class JoeyNMT:
 
     def ask(self, command: str, **arguments: Any) -> dict[str, Any]:
         """Send a command and wait for its answer."""
-        assert self.process.stdin and self.process.stdout
+        assert self.process.stdin
+        assert self.process.stdout
         try:
             print(json.dumps({"command": command, **arguments}), file=self.process.stdin, flush=True)
             answer = self.process.stdout.readline()
@@ -162,14 +169,23 @@ def write_data(task: Translate, folder: Path, arguments: argparse.Namespace) -> 
     for side, tokenizer in (("source", task.source), ("target", task.target)):
         words = "".join(f"{number}\n" for number in range(4, len(tokenizer)))  # below are the special ones
         (folder / f"vocabulary.{side}").write_text(words, encoding="utf-8")
-    names = ("embedding_dim", "hidden_dim", "seed", "threads", "sentences", "batch_tokens", "learning_rate", "clip")
+    names = (
+        "peer_embedding_dim",
+        "hidden_dim",
+        "seed",
+        "threads",
+        "sentences",
+        "batch_tokens",
+        "learning_rate",
+        "clip",
+    )
     settings = {name: getattr(arguments, name) for name in (*names, "label_smoothing", "length_penalty")}
     (folder / "settings.json").write_text(json.dumps({**settings, "folder": str(folder)}), encoding="utf-8")
 
 
 def open_task(arguments: argparse.Namespace) -> Translate:
     """Our task with the same settings."""
-    kind = Translate.options("rnnsearch")
+    kind: Any = Translate.options("rnnsearch")  # made of what the task, the model and every run can be told
     options = kind(
         model="rnnsearch",
         data=str(arguments.data),
@@ -203,7 +219,9 @@ def measure(sides: dict[str, Side], arguments: argparse.Namespace) -> dict[str, 
     def note(kind: str, name: str, rate: float, result: dict[str, Any]) -> None:
         found[kind].setdefault(name, []).append(result)
         found["gflops"].append(rate)
-        print(f"{kind:7}{name:9}{result['seconds']:8.2f} s, the machine {rate:6.1f} GFLOP/s", file=sys.stderr, flush=True)
+        print(
+            f"{kind:7}{name:9}{result['seconds']:8.2f} s, the machine {rate:6.1f} GFLOP/s", file=sys.stderr, flush=True
+        )
 
     for side in sides.values():
         side.train(1)  # memory and threads come with the first step
@@ -226,7 +244,8 @@ def parse() -> argparse.Namespace:
         "source": "de",
         "target": "en",
         "vocabulary_size": 8000,
-        "embedding_dim": 256,
+        "embedding_dim": 384,
+        "peer_embedding_dim": 256,
         "hidden_dim": 512,
         "batch_tokens": 2048,
         "learning_rate": 1e-3,

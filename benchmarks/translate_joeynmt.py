@@ -24,7 +24,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 def configuration(settings: dict[str, Any]) -> dict[str, Any]:
     """What JoeyNMT reads from its YAML file: a bidirectional GRU, a GRU, Bahdanau's attention, Adam at one rate."""
-    folder, embedding, hidden = Path(settings["folder"]), settings["embedding_dim"], settings["hidden_dim"]
+    folder, embedding, hidden = Path(settings["folder"]), settings["peer_embedding_dim"], settings["hidden_dim"]
     sides = {
         side: {"lang": language, "level": "word", "voc_file": str(folder / f"vocabulary.{language}")}
         for side, language in (("src", "source"), ("trg", "target"))
@@ -38,7 +38,11 @@ def configuration(settings: dict[str, Any]) -> dict[str, Any]:
         "use_cuda": False,
         "random_seed": settings["seed"],
         "data": {"dataset_type": "plain", **paths, **sides},
-        "testing": {"batch_size": settings["sentences"], "batch_type": "sentence", "beam_alpha": settings["length_penalty"]},
+        "testing": {
+            "batch_size": settings["sentences"],
+            "batch_type": "sentence",
+            "beam_alpha": settings["length_penalty"],
+        },
         "training": {
             "optimizer": "adam",
             "learning_rate": settings["learning_rate"],

@@ -95,7 +95,10 @@ def summary(
         "bleu": bleu,
         "rounds": rates,
         "ratio": {kind: ratios(both[OURS]["tokens"], both[PEER]["tokens"]) for kind, both in rates.items()}
-        | {f"{kind} seconds": ratios(rates[kind][PEER]["seconds"], rates[kind][OURS]["seconds"]) for kind in ("greedy", "beam")},
+        | {
+            f"{kind} seconds": ratios(rates[kind][PEER]["seconds"], rates[kind][OURS]["seconds"])
+            for kind in ("greedy", "beam")
+        },
         "share": {
             kind: {name: statistics.median(rate["gflops"]) / machine for name, rate in both.items()}
             for kind, both in rates.items()
@@ -106,10 +109,11 @@ def summary(
 def table(results: dict[str, Any]) -> str:
     """The results as Markdown."""
     settings, sides, rounds = results["settings"], results["sides"], results["rounds"]
+    versions, rate = results["versions"], _of(results["machine"]["gflops"], ".0f")
+    where = f"{results['machine']['processor']}, {settings['threads']} threads, torch {versions['torch']}"
     lines = [
-        f"{results['machine']['processor']}, {settings['threads']} threads, torch {results['versions']['torch']}, Python "
-        f"{results['versions']['python']}, float32, seed {settings['seed']}. A plain multiply ran at "
-        f"{_of(results['machine']['gflops'], '.0f')} GFLOP/s in the same minutes.",
+        f"{where}, Python {versions['python']}, float32, seed {settings['seed']}.",
+        f"A plain multiply ran at {rate} GFLOP/s in the same minutes. Medians of the rounds (least to most).",
         "",
         "| | Saccade | JoeyNMT 2.3.0 | ratio |",
         "|---|---|---|---|",
@@ -128,7 +132,11 @@ def table(results: dict[str, Any]) -> str:
         tokens = [_of(spread(both[side]["tokens"]), ",.0f") for side in (OURS, PEER)]
         written = [f"{both[side]['written'][-1]:,.0f}" for side in (OURS, PEER)]
         lines.append(
-            _row(f"{label}, {settings['test_sentences']:,} sentences, s", seconds, _of(results["ratio"][f"{kind} seconds"], ".2f"))
+            _row(
+                f"{label}, {settings['test_sentences']:,} sentences, s",
+                seconds,
+                _of(results["ratio"][f"{kind} seconds"], ".2f"),
+            )
         )
         lines.append(_row(f"{label}, tokens written", written))
         lines.append(_row(f"{label}, tokens/s", tokens, _of(results["ratio"][kind], ".2f")))

@@ -102,7 +102,7 @@ class Line:
         assert not model.training
         return f"sample of step {step}"
 
-    def predict(self, model, inputs, count, beam_size):
+    def predict(self, model, inputs, count, *, ahead=None):
         for text in inputs:
             yield [text] * count
 

@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import pytest
 
@@ -17,3 +18,20 @@ def test_metrics_overall_and_by_language_and_a_file(run, split, capsys):
     assert f"{results['metrics']['exact_match']:.4f}" in lines[0]
     if split == "test":
         assert results["metrics"] == json.loads((run / "results.json").read_text())["metrics"]
+
+
+def test_the_search_may_be_another_and_the_results_say_so(run, capsys):
+    assert main(["eval", str(run), "--split", "validation", "--beam-size", "2", "--length-penalty", "1"]) == 0
+    options = json.loads((run / "results-validation.json").read_text())["config"]["options"]
+    assert (options["beam_size"], options["length_penalty"]) == (2, 1.0)
+    assert json.loads((run / "config.json").read_text())["options"]["beam_size"] == 1
+    capsys.readouterr()
+
+
+def test_data_that_are_not_those_of_the_training_are_named(run, capsys, tmp_path):
+    shutil.copytree(run, tmp_path / "run")
+    config = json.loads((run / "config.json").read_text())
+    (tmp_path / "run/config.json").write_text(json.dumps({**config, "data": "dates of another CLDR"}))
+    assert main(["eval", str(tmp_path / "run"), "--split", "validation"]) == 0
+    [note] = capsys.readouterr().err.splitlines()
+    assert "the data are not those that" in note and "dates of another CLDR" in note

@@ -1,4 +1,5 @@
 import io
+import json
 
 import pytest
 
@@ -39,6 +40,47 @@ def test_n_best(run, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 3
     assert main(["predict", str(run), LINES[0], "--beam-size", "3"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_alignments_are_json_one_object_a_line(run, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", Stream("\n".join(LINES).encode(), typed=False))
+    assert main(["predict", str(run), "--alignments", "--nbest", "2"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [item["source"] for item in found] == LINES
+    for item in found:
+        assert len(item["translations"]) == (2 if item["source"] else 0)
+        for output in item["translations"]:
+            assert set(output) == {"text", "score", "tokens", "weights"}
+            assert len(output["weights"]) == len(output["tokens"])
+            assert {len(row) for row in output["weights"]} == {len(item["source_tokens"])}
+
+
+def test_another_penalty_changes_the_score(run, capsys):
+    scores = []
+    for options in ([], ["--length-penalty", "0"], ["--length-penalty", "0", "--beam-size", "4"]):
+        assert main(["predict", str(run), LINES[0], "--alignments", *options]) == 0
+        scores.append(json.loads(capsys.readouterr().out)["translations"][0]["score"])
+    assert scores[1] < scores[0] and scores[1] <= scores[2]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--beam-size", "0", "--beam-size: expected a number from 1 to 10000, got 0"),
+        ("--length-penalty", "inf", "finite"),
+    ],
+)
+def test_what_means_nothing_is_refused(run, option, value, words, capsys):
+    assert main(["predict", str(run), "x", option, value]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and words in err and err.count("\n") == 1
+
+
+def test_a_line_too_long_is_answered_and_named(run, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", Stream(b"a\n" + b"5" * 10**6 + b"\na", typed=False))
+    assert main(["predict", str(run)]) == 0
+    out, err = capsys.readouterr()
+    assert out.count("\n") == 3 and err.startswith("line 2: longer than 800 tokens") and err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def test_results_on_standard_output_and_the_rest_on_standard_error(tmp_path, cap
     assert out.splitlines()[0].startswith("exact match on test: 0.")
     assert out.splitlines()[-1] == f"run: {tmp_path / 'a'}"
     assert err.splitlines()[0] == f"training in {tmp_path / 'a'} at step 0"
-    assert err.splitlines()[1].startswith("step 2: loss ") and len(err.splitlines()) == 3
+    assert err.splitlines()[1].startswith("step 2: loss ") and len(err.splitlines()) == 5
 
 
 def test_a_finished_run_says_so(tmp_path, capsys):

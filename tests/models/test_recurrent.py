@@ -4,7 +4,7 @@ import torch
 from models.translators import LENGTHS, SOURCE, TARGET, gru
 from saccade.errors import ArgumentError
 from saccade.models.encoder_decoder import EncoderDecoder
-from saccade.models.recurrent import Options, embeddings, gated
+from saccade.models.recurrent import LockedDropout, Options, embeddings, gated
 from saccade.models.rnnsearch import RNNSearch
 
 
@@ -83,3 +83,12 @@ def test_the_gated_unit_is_torchs():
 def test_sizes_of_nothing_are_refused_by_name(name, value):
     with pytest.raises(ArgumentError, match=f"--{name.replace('_', '-')}"):
         Options(**{name: value})
+
+
+def test_locked_dropout_drops_a_feature_at_all_steps_or_none():
+    torch.manual_seed(0)
+    dropped = LockedDropout(0.25)(torch.ones(400, 3, 7))
+    assert torch.equal(dropped, dropped[:, :1].expand_as(dropped))
+    torch.testing.assert_close(dropped.unique(), torch.tensor([0, 4 / 3]))
+    assert abs(float(dropped.mean()) - 1) < 0.05
+    assert torch.equal(LockedDropout(0.25).eval()(torch.ones(2, 3, 4)), torch.ones(2, 3, 4))

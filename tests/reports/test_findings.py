@@ -1,6 +1,4 @@
-from conftest import made_up
-
-from saccade.reports.findings import Findings, summary
+from saccade.reports.findings import FEW_NOTE, Findings, summary
 
 
 def test_the_table_has_a_row_a_length_and_the_slopes(content):
@@ -16,3 +14,15 @@ def test_seeds_are_averaged_but_not_their_errors(content):
     for row in [row for row in content["rows"] if row["model"] == "rnnsearch"]:
         content["rows"].append({**row, "seed": 2, "score": row["score"] + 2})
     assert Findings(content).table()[1][2] == "31.00 ± 1.00"
+
+
+def test_few_sentences_are_marked(content):
+    assert FEW_NOTE not in summary(content)
+    content["rows"][0]["few"] = True
+    assert f"* {FEW_NOTE}" in summary(content) and "\n1-5 *" in summary(content)
+
+
+def test_the_summary_ends_with_what_the_numbers_say(content):
+    for row in content["rows"]:
+        row["score"] = 20.0
+    assert summary(content).splitlines()[-1].startswith("not reproduced: without attention the score does not fall")

@@ -44,7 +44,9 @@ def test_what_is_no_report_is_left_alone(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
-@pytest.mark.parametrize("text", ["{", "[]", json.dumps({"report": "length", "command": "", "arguments": {}, "runs": []})])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", json.dumps({"report": "length", "command": "", "arguments": {}, "runs": []})]
+)
 def test_a_damaged_report_is_one_line(tmp_path, text):
     (tmp_path / "report.json").write_text(text)
     with pytest.raises(ReportError, match="report.json: expected"):

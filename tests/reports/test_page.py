@@ -7,7 +7,16 @@ def test_the_page_says_everything_and_needs_nothing(tmp_path, content):
     write_page(tmp_path, content)
     assert {path.name for path in tmp_path.iterdir()} == {"index.md", "index.html", "length.png", "length.svg"}
     page = (tmp_path / "index.md").read_text(encoding="utf-8")
-    words = ["1409.0473", "**reproduced**", "de to en", "Seeds: 1", "`s|1`", "Machine: device cpu", "torch 2", "length.png"]
+    words = [
+        "1409.0473",
+        "**reproduced**",
+        "de to en",
+        "Seeds: 1",
+        "`s|1`",
+        "Machine: device cpu",
+        "torch 2",
+        "length.png",
+    ]
     assert all(word in page for word in [*words, "saccade train translate --model encoder-decoder", "| 1-5 | 100 |"])
     html = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "<svg" in html and "<script" not in html and " src=" not in html

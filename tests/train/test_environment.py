@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from saccade.errors import ArgumentError
-from saccade.train.environment import choose_device, hardware, versions
+from saccade.train.environment import check_precision, choose_device, hardware, versions
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:99", "cpu:1", "cuda:x", "cpu:", ""])
@@ -19,3 +19,29 @@ def test_results_say_where_and_with_what():
     found = hardware(torch.device("cpu"))
     assert found["cores"] >= 1 and found["threads"] == torch.get_num_threads() and found["processor"]
     assert versions()["torch"] == torch.__version__
+
+
+@pytest.fixture
+def two_gpus(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+
+
+def test_each_of_several_processes_has_a_gpu_of_its_own(two_gpus):
+    assert [choose_device("auto", local, 2) for local in (0, 1)] == [torch.device("cuda:0"), torch.device("cuda:1")]
+    assert choose_device("cuda:1") == torch.device("cuda:1") and choose_device("cpu", 2, 3) == torch.device("cpu")
+    with pytest.raises(ArgumentError, match="--processes: expected, with --device cuda, a GPU for each, got 3 for 2"):
+        choose_device("cuda", 0, 3)
+    with pytest.raises(ArgumentError, match="a GPU for each, got cuda:1"):
+        choose_device("cuda:1", 0, 2)
+
+
+def test_a_precision_that_a_device_has_not_is_refused(monkeypatch):
+    gpu, cpu = torch.device("cuda"), torch.device("cpu")
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
+    with pytest.raises(ArgumentError, match="--precision: expected 32 or 16, got bf16"):
+        check_precision("bf16", gpu)
+    with pytest.raises(ArgumentError, match="--precision: expected 32 or bf16 on a CPU, got 16"):
+        check_precision("16", cpu)
+    check_precision("16", gpu)
+    check_precision("bf16", cpu)

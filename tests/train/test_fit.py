@@ -383,3 +383,25 @@ def test_each_validation_shows_a_sample(tmp_path, capsys):
     train(Line, options(tmp_path / "a"))
     lines = capsys.readouterr().err.splitlines()
     assert [line for line in lines if "sample" in line] == [f"  sample of step {step}" for step in (10, 20, 30)]
+
+
+def test_the_scale_of_a_loss_in_half_precision_survives_a_resume(tmp_path, monkeypatch):
+    from lightning.pytorch.plugins.precision import MixedPrecision
+
+    from saccade.train import engine
+
+    def trainer(precision, **settings):
+        scaler = torch.amp.GradScaler(
+            "cpu", init_scale=2.0**30, growth_interval=4
+        )  # too much, until steps were skipped
+        return Trainer(plugins=[MixedPrecision("16-mixed", "cpu", scaler)], **settings)
+
+    Trainer = engine.pl.Trainer
+    monkeypatch.setattr(engine.pl, "Trainer", trainer)
+    monkeypatch.setattr("saccade.train.fit.check_precision", lambda precision, device: None)  # torch can, if slowly
+    train(Line, options(tmp_path / "whole", precision="16"))
+    train(Line, options(tmp_path / "parts", precision="16", max_steps=11))
+    state = json.loads((tmp_path / "parts/checkpoints/step-00000011/state.json").read_text())
+    assert 0 < state["scaler"]["scale"] < 2.0**30
+    train(Line, options(tmp_path / "parts", precision="16"))
+    assert equal(tmp_path / "whole", tmp_path / "parts")

@@ -7,6 +7,8 @@ aux)`. A new one is a line in `BACKENDS` and, where `auto` should consider it, a
 from dataclasses import dataclass
 from types import ModuleType
 
+import torch
+
 from saccade.backends import chunked, reference, sdpa
 from saccade.call import Call, opaque
 from saccade.errors import ArgumentError, ArgumentTypeError, UnsupportedBackend
@@ -29,6 +31,9 @@ SMALL_ADDITIVE = 1 << 20
 """The same for the terms of an additive score, each of which costs a tanh in the plain formula: a decoder's single
 steps.
 """
+
+SMALL_ADDITIVE_RECORDED = 4 << 20
+"""The same where a backward is to follow: the terms are kept for it then, and blocks would compute them a second time."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +102,15 @@ def decide(call: Call) -> str:
         return "sdpa"
     if tracing():  # sizes are symbols: the choice must not depend on them
         return "chunked" if opaque(call) and not transforming() else "reference"
-    limit = SMALL_ADDITIVE if isinstance(call.score, Additive) else SMALL
-    return "reference" if reference.peak_bytes(call) <= limit else "chunked"
+    return "reference" if reference.peak_bytes(call) <= small(call) else "chunked"
+
+
+def small(call: Call) -> int:
+    """Bytes up to which `auto` lays everything out."""
+    if not isinstance(call.score, Additive):
+        return SMALL
+    recorded = torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in call.leaves())
+    return SMALL_ADDITIVE_RECORDED if recorded else SMALL_ADDITIVE
 
 
 def plan(call: Call, backend: str = "auto") -> Plan:

@@ -16,6 +16,7 @@ from saccade.train.trained import Trained
 __all__ = ["run"]
 
 _MOST = 10_000  # outputs pursued at once: more fit into no memory
+_OF_A_FILE = 512  # lines: nobody waits for the next one, and large batches of like length are the fastest
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,9 @@ class Arguments:
 def run(arguments: list[str]) -> int:
     """Print the answers."""
     given = parse(Arguments, arguments, "saccade predict", Arguments.__doc__ or "")
-    if not 0 < given.nbest <= _MOST:
-        raise UsageError(f"--nbest: expected a number from 1 to {_MOST}, got {given.nbest}")
+    for option, value in (("--nbest", given.nbest), ("--beam-size", given.beam_size)):
+        if value is not None and not 0 < value <= _MOST:
+            raise UsageError(f"{option}: expected a number from 1 to {_MOST}, got {value}")
     with texts(given.text, given.input) as lines:
         for answer in _answers(_open(given), lines, given):
             print(answer, flush=sys.stdout.isatty())
@@ -63,9 +65,9 @@ def _open(given: Arguments) -> Trained:
 
 
 def _answers(trained: Trained, lines: Iterator[str], given: Arguments) -> Iterator[str]:
-    """What is printed for each line. Somebody who types is answered at once; lines from elsewhere are read ahead of."""
+    """What is printed for each line. Who types is answered at once; lines from elsewhere are read ahead of."""
     typed = given.text is None and given.input is None and sys.stdin.isatty()
-    ahead = 1 if typed else None
+    ahead = 1 if typed else _OF_A_FILE if given.input is not None else None
     with torch.inference_mode():
         if given.alignments:
             for found in trained.task.align(trained.model, lines, given.nbest, ahead=ahead):

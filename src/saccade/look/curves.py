@@ -91,8 +91,7 @@ def draw(
     _frame(axes, ticks, labels, style)
     figure.text(0.1, 0.945, title, fontsize=12, **style)
     figure.text(0.1, 0.885, note, fontsize=8.5, **{**style, "color": FAINT})
-    legend = axes.legend(frameon=False, prop={"family": style["family"], "size": 9}, labelcolor=INK)
-    legend.set_zorder(0)
+    axes.legend(frameon=False, prop={"family": style["family"], "size": 9}, labelcolor=INK)
     svg = described(saved(figure, "svg"), title, _story(curves, ticks))
     return write_beside(Path(path), {".png": saved(figure, "png"), ".svg": svg})
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor, nn
 
-from saccade.models.recurrent import Encoder, Options, Writer, embeddings
+from saccade.models.recurrent import Encoder, LockedDropout, Options, Writer, embeddings
 
 __all__ = ["EncoderDecoder", "State"]
 
@@ -68,7 +68,7 @@ class EncoderDecoder(nn.Module):
         self.encoder = Encoder(dim, hidden)
         self.bridge = nn.Linear(hidden, hidden)
         self.writer = Writer(target, hidden, hidden, options.dropout)
-        self.dropout = nn.Dropout(options.dropout)
+        self.dropout = LockedDropout(options.dropout)
 
     def encode(self, source: Tensor, lengths: Tensor) -> State:
         """Read source sentences.

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from saccade.errors import ArgumentError
 
-__all__ = ["Encoder", "Options", "Writer", "embeddings", "gated"]
+__all__ = ["Encoder", "LockedDropout", "Options", "Writer", "embeddings", "gated"]
 
 Read = Callable[[Tensor], Tensor]
 
@@ -68,6 +68,37 @@ def embeddings(source_size: int, target_size: int, dim: int, *, joint: bool) -> 
     if source_size != target_size:
         raise ArgumentError(f"joint: expected two vocabularies of one size, got {source_size} and {target_size}")
     return target, target
+
+
+class LockedDropout(nn.Module):
+    """Dropout with one draw a sequence: a feature is dropped at all steps of it or at none.
+
+    A recurrent network cannot average what differs from step to step, so this is the stronger regularizer; it also
+    draws a step's share of random numbers, which on a CPU are a tenth of a training step.
+
+    Args:
+        probability: of dropping a feature, in training; the others are scaled up to keep the mean.
+
+    Source:
+        Gal, Ghahramani 2016, "A Theoretically Grounded Application of Dropout in Recurrent Neural Networks",
+        https://arxiv.org/abs/1512.05287.
+
+    Example:
+        >>> kept = LockedDropout(0.5)(torch.ones(3, 7, 4))
+        >>> bool((kept == kept[:, :1]).all()), sorted({*kept.flatten().tolist()} | {0.0, 2.0})
+        (True, [0.0, 2.0])
+    """
+
+    def __init__(self, probability: float) -> None:
+        super().__init__()
+        self.probability = probability
+
+    def forward(self, sequence: Tensor) -> Tensor:
+        """Drop features of `(batch, ..., features)`."""
+        if not self.training or not self.probability:
+            return sequence
+        ones = sequence.new_ones(len(sequence), *[1] * (sequence.ndim - 2), sequence.shape[-1])
+        return sequence * F.dropout(ones, self.probability)
 
 
 class Encoder(nn.Module):
@@ -148,7 +179,7 @@ class Writer(nn.Module):
         self.between = nn.Linear(hidden_dim, 3 * hidden_dim)
         self.readout = nn.Linear(hidden_dim + context_dim + dim, dim)
         self.bias = nn.Parameter(torch.zeros(size))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = LockedDropout(dropout)
 
     def step(self, token: Tensor, hidden: Tensor, read: Read) -> tuple[Tensor, Tensor]:
         """Return the logits `(batch, vocabulary)` after one more token `(batch,)`, and the next state.

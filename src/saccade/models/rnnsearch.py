@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from saccade import masks
 from saccade.memory import Memory
-from saccade.models.recurrent import Encoder, Options, Writer, embeddings
+from saccade.models.recurrent import Encoder, LockedDropout, Options, Writer, embeddings
 from saccade.nn import Attention
 
 __all__ = ["RNNSearch", "State"]
@@ -72,7 +72,7 @@ class RNNSearch(nn.Module):
         self.bridge = nn.Linear(hidden, hidden)
         self.attention = Attention(hidden, hidden, hidden_dim=hidden, score="additive")
         self.writer = Writer(target, hidden, hidden, options.dropout)
-        self.dropout = nn.Dropout(options.dropout)
+        self.dropout = LockedDropout(options.dropout)
 
     def encode(self, source: Tensor, lengths: Tensor) -> State:
         """Read source sentences.

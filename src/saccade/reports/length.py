@@ -15,7 +15,6 @@ from saccade.reports.folder import Folder
 from saccade.reports.page import write_page
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.corpora import open_corpus
-from saccade.tasks.translate.corpus import Corpus
 from saccade.train.environment import choose_device
 from saccade.train.fit import train
 from saccade.train.notes import say
@@ -106,11 +105,14 @@ class Length:
         choose_device(options.device)
         path = Path(options.output or _default_folder(options))
         corpus = open_corpus(options.data, options.source, options.target)
+        counted = unit(options.data, options.source)
+        if not (buckets := by_source_length(corpus, "test", counted)):
+            raise ArgumentError(f"--data: expected sentences in the test split of {options.data}, got none")
         arguments = {name: value for name, value in asdict(options).items() if name not in _MAY_DIFFER}
         arguments["data"] = corpus.fingerprint  # another folder may hold the same data
         folder = Folder.open(path, "length", arguments, typed, resume=options.resume)
         with folder.locked():
-            return _make(folder, options, corpus)
+            return _make(folder, options, buckets, counted)
 
 
 def _whole(options: Options) -> Options:
@@ -125,11 +127,9 @@ def _default_folder(options: Options) -> str:
     return "-".join([f"reports/length-{Path(options.data).name}", *pair, *(["quick"] if options.quick else [])])
 
 
-def _make(folder: Folder, options: Options, corpus: Corpus) -> Made:
+def _make(folder: Folder, options: Options, buckets: Sequence[Bucket], counted: str) -> Made:
     """Do what is not done yet."""
     folder.content.setdefault("data", options.data)
-    counted = unit(options.data, options.source)
-    buckets = by_source_length(corpus, "test", counted)
     jobs = [(model, seed) for seed in range(1, options.seeds + 1) for model in MODELS]
     left = [job for job in jobs if len(folder.rows(*job)) < len(buckets)]
     for model, seed in left:

@@ -18,10 +18,10 @@ CLAIM = (
 )
 SOURCE = "Bahdanau, Cho, Bengio 2015, figure 2, https://arxiv.org/abs/1409.0473"
 _DATA = {
-    "exact_match": "A date's length is that of its language and form: 2019年2月15日 is short, четверг, 18 июня 2025 г. is "
-    "long. A longer one says nothing more, so these data can hardly show the claim.",
+    "exact_match": "A date's length is that of its language and form: 2019年2月15日 is short, четверг, 18 июня 2025 г. "
+    "is long. A longer one says nothing more, so these data can hardly show the claim.",
     "dates_in_place": "The data are rows of one to three dates, each in one of twenty languages, in training as in the "
-    "test. The score is the share of dates that are right at their place: three are not harder than one by being three.",
+    "test. The score is the share of dates that are right at their place: three are not harder for being three.",
 }
 _SAME = (
     "Both models have the same recipe: data, batches, sizes, budget and seeds. Each group of lengths is scored as a "

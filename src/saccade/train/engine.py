@@ -96,6 +96,10 @@ def advance(
 ) -> bool:
     """Train until the budget or the patience is spent or the user stops it; the last step is always in a checkpoint.
 
+    With W processes, the gradient of step n is the mean of those of batches n·W to n·W + W − 1. Each is of the mean
+    over its own batch's tokens, so that batches weigh alike, as the steps of one process do: a token in a batch of
+    fewer counts a little more than it would in one mean over all of them.
+
     Args:
         task: what to train on.
         model: trained in place.

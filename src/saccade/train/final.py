@@ -70,4 +70,6 @@ def assemble(run: Run, model: nn.Module, books: Books, options: Options) -> tupl
     if end not in used:
         say(f"no checkpoint of step {end}, so the model is that of the last step, {books.step}")
         return tensors(model), [books.step]
+    if len(used) < options.average:
+        say(f"the model is the mean of {len(used)} checkpoints: there are not {options.average} to average")
     return weights, used

@@ -119,12 +119,12 @@ class Keeper(pl.Callback):
 
     def _look(self, loss: Tensor) -> None:
         """See that the loss, the mean over the processes, is a number."""
-        seen = math.isnan(self.loss)
+        first = math.isnan(self.loss)
         self.loss = self.ranks.sums(float(loss))[0] / self.ranks.world
         if not math.isfinite(self.loss):
             way_out = "lower --learning-rate in a new run (the last checkpoint is kept)"
             raise SaccadeError(f"the loss is {self.loss} at step {self.books.step}; {way_out}")
-        if seen and self.ranks.leads:  # not before: a run that fails at once shall say no more than why
+        if first and self.ranks.leads:  # not before: a run that fails at once shall say no more than why
             self.bar.note(f"{'going on' if self.began else 'training'} in {self.run.folder} at step {self.began}")
 
     def _show(self, write: bool, metrics: dict[str, float]) -> None:

@@ -1,25 +1,37 @@
 import json
-import tracemalloc
+import sys
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
 
-from saccade.cli import main
 from saccade.errors import SaccadeError
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.translation import encode_sources, translate
-from saccade.train.run import Run
-from saccade.train.trained import load_trained
-from tiny import train
 
 LINES = ["mercredi 18 juin 2025", "February 15, 2019", "2019年2月15日", "", "15. März 1999", "١٥ مارس ٢٠٢٠"]
 
 
+@dataclass(frozen=True)
+class Trained:
+    task: Translate
+    model: torch.nn.Module
+
+
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("translation") / "run"
-    assert train(folder, "--max-steps", 100, "--seed", 2) == 0
-    return load_trained(Translate, Run.open(folder), torch.device("cpu"))
+def trained():
+    """A translator that has begun to learn, without the measuring that goes with a run."""
+    options = Translate.options("rnnsearch")
+    sizes = {"hidden_dim": 32, "embedding_dim": 16, "tokenizer": "characters"}
+    task = Translate.prepare(options(data="dates", model="rnnsearch", seed=2, batch_tokens=600, **sizes))
+    torch.manual_seed(2)
+    model = task.build()
+    optimizer = torch.optim.Adam(model.parameters(), 8e-3)
+    for step in range(100):
+        optimizer.zero_grad()
+        task.loss(model, task.batch(step)).total.backward()
+        optimizer.step()
+    return Trained(task, model.eval())
 
 
 @pytest.fixture(autouse=True)
@@ -28,9 +40,8 @@ def inference():
         yield
 
 
-def with_beam(trained, size, **changes):
-    device = torch.device("cpu")
-    return load_trained(Translate, trained.run, device, {"beam_size": size, **changes}).task
+def with_beam(trained, size):
+    return replace(trained.task, settings=replace(trained.task.settings, beam_size=size))
 
 
 def test_n_best_are_sorted_and_distinct(trained):
@@ -117,7 +128,7 @@ def test_a_line_beyond_the_limit_is_cut_and_named(trained, capsys):
     notes = capsys.readouterr().err.splitlines()
     assert [note.split(":")[0] for note in notes] == ["line 2", "line 4"]
     assert f"longer than {most} tokens" in notes[0]
-    assert len(found) == 4 and found[1] == list(trained.task.predict(trained.model, ["5" * most], 1))[0]
+    assert len(found) == 4 and found[1] == next(trained.task.predict(trained.model, ["5" * most], 1))
     assert capsys.readouterr().err == ""
 
 
@@ -125,25 +136,21 @@ def test_any_number_of_lines_takes_constant_memory(trained):
     task, size = trained.task, 100_000
     model = Blind(len(task.target))
     model.table.weight[:, 2] = 50.0  # it ends at once
-    read = written = widest = 0
+    read = written = widest = blocks = 0
 
     def lines():
         nonlocal read
-        for read in range(1, size + 1):
+        for _ in range(size):
+            read += 1
             yield "18"
 
-    tracemalloc.start()
-    try:
-        for _ in task.predict(model, lines(), 1):
-            written += 1
-            widest = max(widest, read - written)
-            if written == 1000:
-                tracemalloc.reset_peak()
-                before = tracemalloc.get_traced_memory()[0]
-        assert tracemalloc.get_traced_memory()[1] - before < 1_000_000
-    finally:
-        tracemalloc.stop()
+    for _ in task.predict(model, lines(), 1):
+        written += 1
+        widest = max(widest, read - written)
+        if written == 1000:
+            blocks = sys.getallocatedblocks()
     assert written == size and widest < 64
+    assert sys.getallocatedblocks() - blocks < 10_000  # a list that grows would hold a block a line
 
 
 def test_typed_lines_are_answered_one_by_one(trained):
@@ -156,12 +163,3 @@ def test_typed_lines_are_answered_one_by_one(trained):
 def test_a_line_is_answered_by_a_line(trained, monkeypatch):
     monkeypatch.setattr(type(trained.task.target), "decode", lambda self, ids: "a\nb\r\nc\rd")
     assert list(trained.task.predict(trained.model, ["18 juin"], 1)) == [["a b c d"]]
-
-
-def test_a_longer_beam_and_another_penalty_change_the_answer_through_the_options(trained, capsys):
-    run = str(trained.run.folder)
-    assert main(["predict", run, LINES[0], "--alignments", "--nbest", "2", "--length-penalty", "0"]) == 0
-    [item] = map(json.loads, capsys.readouterr().out.splitlines())
-    task = with_beam(trained, 2, length_penalty=0.0)
-    assert [item] == list(task.align(trained.model, [LINES[0]], 2))
-    assert item["translations"][0]["score"] < list(trained.task.align(trained.model, [LINES[0]], 2))[0]["translations"][0]["score"]

@@ -1,0 +1,38 @@
+import pytest
+
+from saccade.cli import main
+from saccade.reports import REPORTS, Made, load_report
+
+
+def test_alone_it_lists_the_reports(capsys):
+    for arguments in ([], ["--help"]):
+        assert main(["report", *arguments]) == 0
+        assert all(f"  {name}" in capsys.readouterr().out for name in REPORTS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["lenght"], "did you mean length?"),
+        (["length", "--quik"], "did you mean --quick?"),
+        (["length"], "--data: expected a corpus, got none"),
+        (["length", "--data", "no/such", "--output", "r"], "no/such"),
+        (["length", "--data", "dates", "--seeds", "many"], "--seeds: expected a whole number, got many"),
+    ],
+)
+def test_wrong_words_are_one_line(arguments, words, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert words in err and err.count("\n") == 1 and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("text", "fresh", "code"), [("table", True, 0), ("table", False, 0), (None, True, 130)])
+def test_the_table_on_standard_output_and_the_rest_on_standard_error(text, fresh, code, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(load_report("length"), "make", lambda options: Made(tmp_path, text, fresh))
+    assert main(["report", "length", "--quick"]) == code
+    out, err = capsys.readouterr()
+    assert out == (f"table\nreport: {tmp_path}\n" if text else "")
+    assert ("is complete already" in err) is not fresh and ("interrupted; what is done is kept" in err) is (
+        text is None
+    )

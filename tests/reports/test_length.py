@@ -1,0 +1,134 @@
+import json
+
+import pytest
+
+from saccade.errors import ArgumentError
+from saccade.reports import length
+from saccade.reports.folder import ReportError
+from saccade.reports.length import MODELS, Length, Options
+from saccade.tasks.translate.options import RECIPES
+
+SMALL = {"hidden_dim": 16, "embedding_dim": 8, "batch_tokens": 200, "vocabulary_size": 300, "threads": 1}
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setitem(RECIPES, "files", SMALL)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for split, count in (("train", 60), ("val", 4), ("test", 12)):
+        for side in ("de", "en"):
+            lines = (" ".join([side] * (1 + 4 * (number % 3))) + f" {number}\n" for number in range(count))
+            (folder / f"{split}.{side}").write_text("".join(lines))
+    return folder
+
+
+@pytest.fixture
+def options(tmp_path, corpus):
+    return Options(data=str(corpus), source="de", target="en", output=str(tmp_path / "report"), max_steps=2)
+
+
+def said(folder):
+    """report.json without what differs from one time to another."""
+    content = json.loads((folder / "report.json").read_text())
+    rows = [{key: row[key] for key in row.keys() - {"seconds", "command"}} for row in content["rows"]]
+    return content["arguments"], rows, [(run["model"], run["steps"]) for run in content["runs"].values()]
+
+
+def test_a_report_is_made_once_and_says_the_same_again(options, tmp_path):
+    made = Length.make(options)
+    before = {path: path.read_bytes() for path in made.folder.rglob("*") if path.is_file()}
+    _, rows, runs = said(made.folder)
+    assert runs == [(model, 2) for model in MODELS]
+    assert [row["lengths"] for row in rows] == ["1-5", "6-10"] * 2 and sum(row["sentences"] for row in rows) == 24
+    assert all(row["metric"] == "bleu" and row["signature"].startswith("nrefs:1") for row in rows)
+    again = Length.make(options)
+    assert made.fresh and not again.fresh and again.text == made.text
+    assert {path: path.read_bytes() for path in made.folder.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3])
+def test_killed_between_rows_it_goes_on_where_it_was(options, tmp_path, monkeypatch, rows):
+    whole = Length.make(Options(**{**vars(options), "output": str(tmp_path / "whole")}))
+    measured, train, calls = length.measured, length.train, {"rows": 0, "runs": []}
+
+    def counted(*arguments):
+        if calls["rows"] == rows and calls["kill"]:
+            raise KeyboardInterrupt
+        calls["rows"] += 1
+        return measured(*arguments)
+
+    def recorded(kind, settings):
+        outcome = train(kind, settings)
+        calls["runs"] += [settings.model] * outcome.fresh
+        return outcome
+
+    monkeypatch.setattr(length, "measured", counted)
+    monkeypatch.setattr(length, "train", recorded)
+    calls["kill"] = True
+    with pytest.raises(KeyboardInterrupt):
+        Length.make(options)
+    assert len(said(tmp_path / "report")[1]) == rows
+    calls["kill"] = False
+    made = Length.make(options)
+    assert calls == {"rows": 4, "runs": list(MODELS), "kill": False}
+    assert said(made.folder) == said(whole.folder) and made.text == whole.text
+
+
+def test_a_stop_in_training_is_no_result(options, monkeypatch):
+    class Stopped:
+        results = None
+
+    monkeypatch.setattr(length, "train", lambda kind, settings: Stopped())
+    assert Length.make(options).text is None
+
+
+def test_both_models_have_one_recipe(options, tmp_path):
+    first, second = (vars(length._settings(options, model, 1, tmp_path)) for model in MODELS)
+    assert {name for name in first.keys() & second.keys() if first[name] != second[name]} == {"model"}
+    assert first["hidden_dim"] == 16 and first["max_steps"] == 2
+
+
+def test_budgets_are_read_as_training_reads_them(options):
+    def budget(recipe, **said):
+        return length._budget(Options(data="d", **said), recipe)
+
+    assert budget({}) == {"max_steps": None, "max_minutes": 40.0}
+    assert budget({"max_steps": 9}) == {} and budget({"max_steps": 9}, max_steps=3) == {"max_steps": 3}
+    assert budget({"max_steps": 9}, max_minutes=2.0) == {"max_steps": None, "max_minutes": 2.0}
+
+
+def test_other_data_are_refused_and_the_same_elsewhere_are_not(options, corpus, tmp_path):
+    Length.make(options)
+    moved = corpus.rename(tmp_path / "moved")
+    assert not Length.make(Options(**{**vars(options), "data": str(moved)})).fresh
+    (moved / "test.en").write_text("x\n" * 12)
+    with pytest.raises(ReportError, match="made with --data .* not "):
+        Length.make(Options(**{**vars(options), "data": str(moved)}))
+
+
+def test_data_that_cannot_be_read_leave_nothing(tmp_path):
+    with pytest.raises(ArgumentError, match="did you mean dates"):
+        Length.make(Options(data="datse", output=str(tmp_path / "r")))
+    with pytest.raises(ArgumentError, match="--data: expected a corpus, got none"):
+        Length.make(Options(output=str(tmp_path / "r")))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"seeds": 0}, "--seeds: expected a number from 1 to 1000, got 0"),
+        ({"max_steps": 0}, "--max-steps: expected a number above 0, got 0"),
+        ({"max_minutes": float("nan")}, "--max-minutes: expected a number above 0"),
+        ({"quick": True, "data": "folder"}, "--quick: expected no other --data"),
+        ({"quick": True, "max_steps": 5}, "--quick: expected no other --data and no budget"),
+    ],
+)
+def test_options_that_mean_nothing(said, words):
+    with pytest.raises(ArgumentError, match=words):
+        Options(**said)
