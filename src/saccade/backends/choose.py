@@ -33,7 +33,7 @@ steps.
 """
 
 SMALL_ADDITIVE_RECORDED = 4 << 20
-"""The same where a backward is to follow: the terms are kept for it then, and blocks would compute them a second time."""
+"""The same where a backward is to follow: the terms are kept for it, where blocks would compute them twice."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from saccade.train.board import Board
 from saccade.train.checkpoint import Checkpoint
+from saccade.train.environment import matmul_precision
 from saccade.train.keeper import Keeper
 from saccade.train.optimization import learning_rate, make_optimizer, restore_optimizer
 from saccade.train.options import Options
@@ -120,6 +121,7 @@ def advance(
         Board(tensorboard, books.step) as board,
         warnings.catch_warnings(),
         reproducible(),
+        matmul_precision(options.matmul_precision),
     ):
         for message in _HARMLESS:
             warnings.filterwarnings("ignore", message)

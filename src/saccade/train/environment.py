@@ -1,7 +1,10 @@
 """Where a run took place: the device, the machine and the versions, for results.json."""
 
+import ctypes
 import os
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
@@ -9,8 +12,9 @@ import torch
 
 from saccade.errors import ArgumentError
 
-__all__ = ["check_precision", "choose_device", "hardware", "versions"]
+__all__ = ["check_precision", "choose_device", "hardware", "keep_freed_memory", "matmul_precision", "versions"]
 
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt, in <malloc.h>; 32 MiB is the most that the second takes
 _PACKAGES = ("saccade", "torch", "lightning", "babel", "tokenizers", "safetensors", "numpy")
 
 
@@ -57,6 +61,34 @@ def check_precision(precision: str, device: torch.device) -> None:
         raise ArgumentError("--precision: expected 32 or bf16 on a CPU, got 16; only a GPU computes in it")
     if precision == "bf16" and device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
         raise ArgumentError("--precision: expected 32 or 16, got bf16, which this GPU computes only in emulation")
+
+
+@contextmanager
+def matmul_precision(precision: str) -> Iterator[None]:
+    """Compute float32 products as torch.set_float32_matmul_precision has it, and afterwards as before.
+
+    >>> with matmul_precision("medium"):
+    ...     torch.get_float32_matmul_precision()
+    'medium'
+    """
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def keep_freed_memory() -> None:
+    """Have this process keep memory that tensors give back, where its C library is glibc; elsewhere nothing happens.
+
+    Every step asks for the same large pieces. Given back to the system in between, they come as fresh pages, filled
+    with zeros one fault at a time: a tenth of a training step of a small model.
+    """
+    if platform.libc_ver()[0] == "glibc":
+        library = ctypes.CDLL(None)
+        for parameter, value in ((_M_TRIM_THRESHOLD, 2**31 - 1), (_M_MMAP_THRESHOLD, 32 << 20)):
+            library.mallopt(parameter, value)
 
 
 def hardware(device: torch.device) -> dict[str, object]:

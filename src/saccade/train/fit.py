@@ -15,7 +15,7 @@ from torch import nn
 
 from saccade.train.checkpoint import Checkpoint, load, newest, set_aside, step_folder
 from saccade.train.company import company
-from saccade.train.environment import check_precision, choose_device, versions
+from saccade.train.environment import check_precision, choose_device, keep_freed_memory, versions
 from saccade.train.files import write_json
 from saccade.train.final import assemble
 from saccade.train.notes import say
@@ -68,6 +68,7 @@ def train(kind: type[Task], options: Options) -> Outcome:
     device = choose_device(options.device, ranks.local, ranks.here)
     check_precision(options.precision, device)
     _share_processor(options, ranks)
+    keep_freed_memory()
     with joined(device) if ranks.external and ranks.world > 1 else nullcontext():
         return _lead(kind, options, device, ranks) if ranks.leads else _follow(kind, options, device, ranks)
 

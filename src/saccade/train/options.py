@@ -15,6 +15,7 @@ T = TypeVar("T")
 
 _MOST_THREADS = 1024  # beyond any machine's use; many more crash the process that asks for them
 _PRECISIONS = ("32", "bf16", "16")
+_MATMUL_PRECISIONS = ("highest", "high", "medium")
 _BUDGET: dict[str, Any] = {"budget": True}  # may differ when a run is continued: it changes no weight of any step
 
 
@@ -92,6 +93,10 @@ class Options:
     precision: str = "32"
     """Number format of the products in training: 32, bf16 or (GPU) 16; weights and evaluations stay in 32 bits."""
 
+    matmul_precision: str = "highest"
+    """How float32 products are computed in training: highest, or high or medium where factors may be rounded to fewer
+    digits (TF32, bfloat16) if the processor then multiplies faster; sums stay in 32 bits."""
+
     average: int = field(default=1, metadata=_BUDGET)
     """How many of the last checkpoints the trained model is the mean of."""
 
@@ -114,6 +119,9 @@ class Options:
             raise ArgumentError("--max-steps: expected a number, or --max-minutes, got neither")
         if self.precision not in _PRECISIONS:
             raise ArgumentError(f"--precision: expected one of {', '.join(_PRECISIONS)}, got {self.precision}")
+        if self.matmul_precision not in _MATMUL_PRECISIONS:
+            expected = ", ".join(_MATMUL_PRECISIONS)
+            raise ArgumentError(f"--matmul-precision: expected one of {expected}, got {self.matmul_precision}")
         _check_schedule(self)
         _check_adam(self)
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from saccade.train.environment import hardware, versions
+from saccade.train.environment import hardware, matmul_precision, versions
 from saccade.train.options import Options
 from saccade.train.randomness import seeded
 from saccade.train.run import Run
@@ -76,11 +76,11 @@ def measure(task: Task, model: nn.Module, split: str, seed: int, limit: int | No
 
 @contextmanager
 def undisturbed(model: nn.Module, seed: int, label: str) -> Iterator[None]:
-    """Ask a model in evaluation mode, leaving no trace in it or in the generators: what is random has the label's."""
+    """Ask a model in evaluation mode, as exactly as `saccade eval`, leaving no trace in it or in the generators."""
     training = model.training
     model.eval()
     try:
-        with torch.inference_mode(), seeded(seed, label):
+        with torch.inference_mode(), seeded(seed, label), matmul_precision("highest"):
             yield
     finally:
         model.train(training)

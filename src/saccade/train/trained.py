@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from saccade.errors import ArgumentError
+from saccade.train.environment import keep_freed_memory
 from saccade.train.options import flag
 from saccade.train.run import Run, RunError
 from saccade.train.task import Task
@@ -46,6 +47,7 @@ def load_trained(kind: type[Task], run: Run, device: torch.device, changes: Mapp
         ArgumentError: if the task has no such option, or the value means nothing to it.
         RunError: if there is nothing trained, or the folder's files do not belong together.
     """
+    keep_freed_memory()
     model_name = run.config["model"]
     if model_name not in kind.models:
         raise RunError(f"{run.folder}: its model is {model_name}, which this Saccade has not: {', '.join(kind.models)}")

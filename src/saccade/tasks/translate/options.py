@@ -37,11 +37,23 @@ RECIPES: dict[str, dict[str, Any]] = {
         "validation_steps": 250,
         "tokenizer": "characters",
     },
-    # A corpus of one's own, folder or file.
+    # A corpus of one's own: found on the 29,000 pairs of Multi30k, which these steps pass 15 times. Batches of 2,000
+    # make enough of them; without dropping a third of all features so small a corpus is learned by heart.
     "files": {
         "hidden_dim": 256,
         "embedding_dim": 256,
-        "batch_tokens": 4000,
+        "dropout": 0.3,
+        "label_smoothing": 0.1,
+        "batch_tokens": 2000,
+        "learning_rate": 2e-3,
+        "warmup_steps": 400,
+        "schedule": "cosine",
+        "schedule_steps": 4400,
+        "final_rate": 0.02,
+        "max_steps": 4400,
+        "matmul_precision": "medium",
+        "beam_size": 5,
+        "length_penalty": 1.0,
     },
 }
 TOKENIZERS = ("bpe", "characters")
