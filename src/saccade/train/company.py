@@ -18,7 +18,6 @@ from saccade.train.ranks import Ranks, free_port, joined, placed
 
 __all__ = ["company"]
 
-_FALL = 5.0  # seconds that a process takes to end once its connections are closed
 _GRACE = 30.0  # seconds in which a process notices by itself that another is gone
 
 
@@ -52,8 +51,8 @@ def company(ranks: Ranks, device: torch.device, work: Callable[..., object], *ar
                 yield
             except BaseException as error:
                 done.set()
-                if isinstance(error, RuntimeError):  # of a connection, perhaps: whose other end is just falling
-                    connection.wait([process.sentinel for process in others], _FALL)
+                if _of_connection(error):  # whose other end may take a while to fall
+                    connection.wait([process.sentinel for process in others], _GRACE)
                 lost = _lost(others)
                 _end(others)  # while they can still be reached: they shall not complain of what happened here
                 if lost:
@@ -90,6 +89,11 @@ def _watch(others: list[SpawnProcess], done: threading.Event) -> None:
     if not done.wait(_GRACE) and (lost := _lost(others)):
         say(f"error: {lost}")
         os._exit(2)
+
+
+def _of_connection(error: BaseException) -> bool:
+    """Whether an error is that another process cannot be reached; gloo and NCCL have no common class for it."""
+    return isinstance(error, RuntimeError) and any(word in str(error) for word in ("gloo", "NCCL", " by peer"))
 
 
 def _lost(others: list[SpawnProcess]) -> str:
