@@ -38,6 +38,15 @@ def test_drawn(mask, rows):
     assert dense(mask, q=3).int().tolist() == [[int(c) for c in row] for row in rows]
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_centre_of_a_half_type_rounds_no_distance(dtype):
+    center = torch.tensor([0.9941, 4096.0]).to(dtype)
+    found = dense(masks.Around(center, 2.0), q=2, k=4200)
+    exact = (torch.arange(4200) - center.double()[:, None]).abs() <= 2
+    assert torch.equal(found, exact)
+    assert exact.sum(1).tolist() == [3, 5]
+
+
 def test_a_block_of_queries_is_those_rows():
     mask = masks.Causal("end") & masks.Window(2, 0, "end")
     assert torch.equal(dense(mask, 5, 7, start=2, rows=2), dense(mask, 5, 7)[2:4])

@@ -1,5 +1,6 @@
-"""Every command of the README, as it stands there, in an empty folder: only the budgets are smaller."""
+"""Every command of the README, as it stands there, beside a small corpus: only the budgets are smaller."""
 
+import itertools
 import os
 import re
 import subprocess
@@ -13,7 +14,24 @@ BLOCKS = re.findall(r"^```bash\n(.*?)^```", (ROOT / "README.md").read_text(encod
 COMMANDS = [line.split("   #")[0].strip() for block in BLOCKS for line in block.splitlines() if line.strip()]
 JOBS = [command for command in COMMANDS if "saccade " in command]
 SCRIPTS = [command for command in COMMANDS if command.startswith("python benchmarks/")]
-SMALLER = {"train": " --max-steps 20 --hidden-dim 16 --embedding-dim 16", "--calls 10000": "--calls 40"}
+SMALLER = {
+    " train ": " --max-steps 20 --hidden-dim 16 --embedding-dim 16",
+    " report ": " --max-steps 20",
+    "--calls 10000": "--calls 40",
+}
+GERMAN, ENGLISH = ["eins", "zwei", "drei", "vier", "fünf", "sechs"], ["one", "two", "three", "four", "five", "six"]
+
+
+def corpus(folder):
+    """Numbers of three digits, in words: a folder of aligned files, and the same as one file of pairs."""
+    triples = list(itertools.product(range(6), repeat=3))
+    (folder / "corpus").mkdir()
+    for split, part in (("train", triples[:180]), ("val", triples[180:200]), ("test", triples[200:])):
+        for side, names in (("de", GERMAN), ("en", ENGLISH)):
+            text = "".join(" ".join(names[n] for n in triple) + "\n" for triple in part)
+            (folder / "corpus" / f"{split}.{side}").write_text(text, encoding="utf-8")
+    pairs = (f"{' '.join(GERMAN[n] for n in t)}\t{' '.join(ENGLISH[n] for n in t)}\n" for t in triples)
+    (folder / "pairs.tsv").write_text("".join(pairs), encoding="utf-8")
 
 
 def run(command, folder):
@@ -21,7 +39,7 @@ def run(command, folder):
     search = f"{ROOT / 'src'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     environment = {**os.environ, "PATH": path, "PYTHONPATH": search, "PYTHONWARNINGS": "default"}
     # the installed program, or the same as a module where the package is only on the path
-    command = re.sub(r"\bsaccade (?=train|eval|predict|look|list)", f"{sys.executable} -m saccade ", command)
+    command = re.sub(r"\bsaccade (?=train|eval|predict|look|list|report)", f"{sys.executable} -m saccade ", command)
     shell = ["bash", "-o", "pipefail", "-c", command]
     return subprocess.run(shell, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
 
@@ -39,8 +57,9 @@ def test_every_command_is_known():
 
 @pytest.mark.slow
 def test_jobs_run_one_after_the_other(tmp_path):
+    corpus(tmp_path)
     for command in JOBS:
-        done = run(command + (SMALLER["train"] if " train " in command else ""), tmp_path)
+        done = run(command + "".join(less for verb, less in SMALLER.items() if verb in command), tmp_path)
         assert done.returncode == 0, f"{command}\n{done.stderr[-2000:]}"
         assert done.stdout.strip()
     assert list((tmp_path / "pictures").glob("*.png"))

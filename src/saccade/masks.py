@@ -27,6 +27,7 @@ from saccade.checks import (
     whole_dtype,
 )
 from saccade.errors import ArgumentTypeError
+from saccade.numerics import wide
 from saccade.structure import Axes, Definition, Extent, Grid, registered
 
 _OPERATORS = {
@@ -276,7 +277,8 @@ class Around(Mask):
         number("radius", self.radius, least=0)
 
     def dense(self, grid: Grid) -> Tensor:
-        return (grid.keys() - self.center[..., None]).abs() <= self.radius
+        # wide: half types cannot tell position 256 from 257
+        return (grid.keys() - wide(self.center)[..., None]).abs() <= self.radius
 
     def check(self, extent: Extent) -> None:
         per_position("center of masks.Around", self.center, extent.q_len, "Lq", extent)
