@@ -28,6 +28,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from translate_table import machine_rate, summary, table, write_into
 
 from saccade.tasks.translate.task import Translate
+from saccade.tasks.translate.translation import Translation, encode_sources, translate
+from saccade.train.environment import keep_freed_memory
 from saccade.train.optimization import make_optimizer
 
 _HERE = Path(__file__).parent
@@ -90,18 +92,15 @@ class Ours:
         self.model.eval()
         sources = [self.task.corpus.example("test", index).source for index in range(sentences)]
         task = replace(self.task, settings=replace(self.task.settings, beam_size=beam_size))
-        texts: list[str] = []
+        found: list[Translation] = []
         began = time.perf_counter()
         with torch.inference_mode():
             for first in range(0, len(sources), self.sentences):
-                part = sources[first : first + self.sentences]
-                texts += [outputs[0] for outputs in task.predict(self.model, part, 1)]
+                part = encode_sources(task, sources[first : first + self.sentences])
+                found += [outputs[0] for outputs in translate(task, self.model, part)]
         seconds = time.perf_counter() - began
-        return {
-            "seconds": seconds,
-            "texts": texts,
-            "lengths": [1 + len(self.task.target.encode(text)) for text in texts],
-        }
+        texts, lengths = [output.text for output in found], [1 + len(output.ids) for output in found]
+        return {"seconds": seconds, "texts": texts, "lengths": lengths}
 
 
 class JoeyNMT:
@@ -149,6 +148,13 @@ class JoeyNMT:
     def decode(self, beam_size: int, sentences: int) -> dict[str, Any]:
         """As `Side`."""
         return self.ask("decode", beam_size=beam_size, sentences=sentences)
+
+    def versions(self) -> dict[str, str]:
+        """Of JoeyNMT and its torch; another JoeyNMT than 2.3.0 is not what the page speaks of."""
+        found: dict[str, str] = self.ask("versions")
+        if found["joeynmt"] != "2.3.0":
+            raise SystemExit(f"--joeynmt: expected an interpreter that has JoeyNMT 2.3.0, got {found['joeynmt']}")
+        return found
 
     def close(self) -> None:
         """End the child."""
@@ -217,7 +223,7 @@ def measure(sides: dict[str, Side], arguments: argparse.Namespace) -> dict[str, 
     found: dict[str, Any] = {"train": {}, "greedy": {}, "beam": {}, "gflops": []}
 
     def note(kind: str, name: str, rate: float, result: dict[str, Any]) -> None:
-        found[kind].setdefault(name, []).append(result)
+        found[kind].setdefault(name, []).append({**result, "rate": rate})
         found["gflops"].append(rate)
         print(
             f"{kind:7}{name:9}{result['seconds']:8.2f} s, the machine {rate:6.1f} GFLOP/s", file=sys.stderr, flush=True
@@ -271,11 +277,13 @@ def main() -> int:
     arguments = parse()
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(arguments.seed)
+    keep_freed_memory()  # as every command of ours does
     task = open_task(arguments)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_data(task, folder, arguments)
         peer = JoeyNMT(arguments.joeynmt, folder, arguments.threads)
+        versions = peer.versions()
         sides: dict[str, Side] = {"Saccade": Ours(task, arguments.sentences), "JoeyNMT": peer}
         found = measure(sides, arguments)
         facts = {name: {**side.parameters(), "counts": counts(side)} for name, side in sides.items()}
@@ -285,7 +293,7 @@ def main() -> int:
     examples = [task.corpus.example("test", index) for index in range(arguments.test_sentences)]
     sources = [1 + len(task.source.encode(example.source)) for example in examples]
     scores = bleu(found, [example.target for example in examples], task)
-    results = summary(found, facts, settings, sources, scores)
+    results = summary(found, facts, settings, sources, scores, versions)
     print(table(results))
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,10 @@ class Peer:
         )
         return {"seconds": time.perf_counter() - began, "texts": texts, "lengths": [len(line) for line in pieces]}
 
+    def versions(self) -> dict[str, Any]:
+        """Of JoeyNMT and torch."""
+        return {name: metadata.version(name) for name in ("joeynmt", "torch")}
+
     def _batches(self) -> Iterator[Batch]:
         """Its own iterator, one epoch after another."""
         train, model = self.args.train, self.model
@@ -164,7 +169,7 @@ def main() -> None:
     os.dup2(2, 1)  # whatever else prints shall not be taken for an answer
     peer = Peer(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
     commands: dict[str, Callable[..., dict[str, Any]]] = {
-        name: getattr(peer, name) for name in ("parameters", "count", "train", "decode")
+        name: getattr(peer, name) for name in ("parameters", "count", "train", "decode", "versions")
     }
     for line in sys.stdin:
         request = json.loads(line)

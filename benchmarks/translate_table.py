@@ -35,13 +35,14 @@ def operations(counts: dict[str, float], source: int, target: int, beam_size: in
 
 def training_rates(rounds: Sequence[dict[str, Any]], counts: dict[str, float]) -> dict[str, list[float]]:
     """Of each round: real and padded target tokens a second, and useful GFLOP/s (forward, and twice that backward)."""
-    found: dict[str, list[float]] = {"tokens": [], "padded": [], "gflops": []}
+    found: dict[str, list[float]] = {"tokens": [], "padded": [], "gflops": [], "share": []}
     for result in rounds:
         batches, seconds = result["batches"], result["seconds"]
         pairs = [pair for sources, targets, _ in batches for pair in zip(sources, targets, strict=True)]
         found["tokens"].append(sum(target for _, target in pairs) / seconds)
         found["padded"].append(sum(padded for _, _, padded in batches) / seconds)
         found["gflops"].append(3 * sum(operations(counts, *pair) for pair in pairs) / seconds / 1e9)
+        found["share"].append(found["gflops"][-1] / result["rate"])
     return found
 
 
@@ -49,11 +50,14 @@ def decoding_rates(
     rounds: Sequence[dict[str, Any]], counts: dict[str, float], sources: Sequence[int], beam_size: int
 ) -> dict[str, list[float]]:
     """Of each round: seconds, sentences and written tokens a second, tokens written, and useful GFLOP/s."""
-    found: dict[str, list[float]] = {"seconds": [], "sentences": [], "tokens": [], "written": [], "gflops": []}
+    found: dict[str, list[float]] = {
+        name: [] for name in ("seconds", "sentences", "tokens", "written", "gflops", "share")
+    }
     for result in rounds:
         lengths, seconds = result["lengths"], result["seconds"]
         total = sum(operations(counts, *pair, beam_size) for pair in zip(sources, lengths, strict=True))
-        values = (seconds, len(lengths) / seconds, sum(lengths) / seconds, sum(lengths), total / seconds / 1e9)
+        rate = total / seconds / 1e9
+        values = (seconds, len(lengths) / seconds, sum(lengths) / seconds, sum(lengths), rate, rate / result["rate"])
         for name, value in zip(found, values, strict=True):
             found[name].append(value)
     return found
@@ -70,7 +74,12 @@ def ratios(ours: Sequence[float], peer: Sequence[float]) -> dict[str, float]:
 
 
 def summary(
-    found: dict[str, Any], facts: dict[str, Any], settings: dict[str, Any], sources: Sequence[int], bleu: dict[str, Any]
+    found: dict[str, Any],
+    facts: dict[str, Any],
+    settings: dict[str, Any],
+    sources: Sequence[int],
+    bleu: dict[str, Any],
+    peer: dict[str, str],
 ) -> dict[str, Any]:
     """What is kept of a run.
 
@@ -80,16 +89,16 @@ def summary(
         settings: of the run.
         sources: tokens of each test source, its end included.
         bleu: of each side, of its last outputs of each kind.
+        peer: versions of "joeynmt" and of its "torch".
     """
     rates: dict[str, dict[str, dict[str, list[float]]]] = {"train": {}, "greedy": {}, "beam": {}}
     for name, fact in facts.items():
         rates["train"][name] = training_rates(found["train"][name], fact["counts"])
         for kind, beam_size in (("greedy", 1), ("beam", settings["beam_size"])):
             rates[kind][name] = decoding_rates(found[kind][name], fact["counts"], sources, beam_size)
-    machine = statistics.median(found["gflops"])
     return {
         "machine": {"processor": platform.processor() or platform.machine(), "gflops": spread(found["gflops"])},
-        "versions": {"torch": torch.__version__, "python": platform.python_version(), "joeynmt": "2.3.0"},
+        "versions": {"torch": torch.__version__, "python": platform.python_version(), "peer": peer},
         "settings": settings,
         "sides": facts,
         "bleu": bleu,
@@ -100,7 +109,7 @@ def summary(
             for kind in ("greedy", "beam")
         },
         "share": {
-            kind: {name: statistics.median(rate["gflops"]) / machine for name, rate in both.items()}
+            kind: {name: statistics.median(rate["share"]) for name, rate in both.items()}
             for kind, both in rates.items()
         },
     }
@@ -111,8 +120,9 @@ def table(results: dict[str, Any]) -> str:
     settings, sides, rounds = results["settings"], results["sides"], results["rounds"]
     versions, rate = results["versions"], _of(results["machine"]["gflops"], ".0f")
     where = f"{results['machine']['processor']}, {settings['threads']} threads, torch {versions['torch']}"
+    peer = f"JoeyNMT on torch {versions['peer']['torch']}"
     lines = [
-        f"{where}, Python {versions['python']}, float32, seed {settings['seed']}.",
+        f"{where}, Python {versions['python']}, float32, seed {settings['seed']}; {peer}.",
         f"A plain multiply ran at {rate} GFLOP/s in the same minutes. Medians of the rounds (least to most).",
         "",
         "| | Saccade | JoeyNMT 2.3.0 | ratio |",

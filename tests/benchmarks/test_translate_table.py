@@ -21,30 +21,39 @@ def test_operations_of_a_sentence():
 
 
 def test_training_counts_real_tokens_and_three_times_the_forward():
-    rounds = [{"seconds": 2.0, "batches": [([2, 1], [3, 2], 6), ([4], [4], 4)]}]
+    rounds = [{"seconds": 2.0, "rate": 50.0, "batches": [([2, 1], [3, 2], 6), ([4], [4], 4)]}]
     found = made.training_rates(rounds, COUNTS)
-    useful = 3 * sum(made.operations(COUNTS, *pair) for pair in ((2, 3), (1, 2), (4, 4)))
-    assert found == {"tokens": [9 / 2], "padded": [10 / 2], "gflops": [useful / 2 / 1e9]}
+    rate = 3 * sum(made.operations(COUNTS, *pair) for pair in ((2, 3), (1, 2), (4, 4))) / 2 / 1e9
+    assert found == {
+        "tokens": [9 / 2],
+        "padded": [10 / 2],
+        "gflops": [useful / 2 / 1e9],
+        "share": [useful / 2 / 1e9 / 50],
+    }
 
 
 def test_decoding_counts_every_beam():
-    found = made.decoding_rates([{"seconds": 0.5, "lengths": [3, 1]}], COUNTS, [2, 4], 5)
+    found = made.decoding_rates([{"seconds": 0.5, "rate": 100.0, "lengths": [3, 1]}], COUNTS, [2, 4], 5)
     useful = made.operations(COUNTS, 2, 3, 5) + made.operations(COUNTS, 4, 1, 5)
     assert found["sentences"] == [4.0]
     assert found["tokens"] == [8.0]
     assert found["written"] == [4]
     assert found["gflops"] == [useful / 0.5 / 1e9]
+    assert found["share"] == pytest.approx([useful / 0.5 / 1e11])
 
 
 def results():
     """A run of two rounds in which ours trains twice as fast and decodes four times as fast."""
-    train = {name: [{"seconds": s, "batches": [([2], [3], 4)]}] * 2 for name, s in (("Saccade", 1), ("JoeyNMT", 2))}
-    decode = {name: [{"seconds": s, "lengths": [3]}] * 2 for name, s in (("Saccade", 1), ("JoeyNMT", 4))}
+    train = {
+        name: [{"seconds": s, "rate": 90.0, "batches": [([2], [3], 4)]}] * 2
+        for name, s in (("Saccade", 1), ("JoeyNMT", 2))
+    }
+    decode = {name: [{"seconds": s, "rate": 90.0, "lengths": [3]}] * 2 for name, s in (("Saccade", 1), ("JoeyNMT", 4))}
     facts = {name: {"parameters": 1e6, "counts": COUNTS} for name in ("Saccade", "JoeyNMT")}
     settings = {"beam_size": 5, "threads": 2, "seed": 1, "test_sentences": 1}
     bleu = {kind: {"Saccade": 2.0, "JoeyNMT": 1.0} for kind in ("greedy", "beam")}
     found = {"train": train, "greedy": decode, "beam": decode, "gflops": [100.0, 90.0, 110.0]}
-    return made.summary(found, facts, settings, [2], bleu)
+    return made.summary(found, facts, settings, [2], bleu, {"joeynmt": "2.3.0", "torch": "2.13.0"})
 
 
 def test_ratios_are_above_one_where_ours_is_faster():

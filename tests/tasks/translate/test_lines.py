@@ -1,7 +1,7 @@
 import gzip
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from saccade.errors import ArgumentError
@@ -15,17 +15,19 @@ def texts(path):
 
 
 @pytest.mark.parametrize("part", [1, 3, 1 << 22])
-@given(st.lists(st.text(), max_size=6), st.booleans())
-def test_lines_end_at_newlines_alone(tmp_path_factory, part, written, packed):
+@given(st.lists(st.text(), max_size=6), st.booleans(), st.booleans())
+@example(["hello"], False, True)
+def test_lines_end_at_newlines_alone(tmp_path_factory, part, written, packed, cut):
     path = tmp_path_factory.mktemp("lines") / "text"
     content = "".join(f"{text}\n" for text in written).encode()
+    content = content.removesuffix(b"\n") if cut else content
     path.write_bytes(gzip.compress(content) if packed else content)
     before, module._PART = module._PART, part
     try:
         found = texts(path)
     finally:
         module._PART = before
-    wanted = [line.removesuffix("\r") for line in content.decode().split("\n")[:-1]]
+    wanted = [line.removesuffix("\r") for line in content.decode().removesuffix("\n").split("\n")] if content else []
     assert found == [line if number else line.removeprefix("\ufeff") for number, line in enumerate(wanted)]
 
 
@@ -40,14 +42,25 @@ def test_an_order_mark_is_no_letter(tmp_path):
 
 
 def test_blank_lines_are_those_of_white_space_alone(tmp_path):
-    written = ["a", "", "  ", " a", "\u3000", "\u3042", "\xa0\t", "\u2028", "\u1680", "ä", "\r", "e"]
+    written = ["\ufeff", "a", "", "  ", " a", "\u3000", "\u3042", "\xa0\t", "\u2028", "\u1680", "ä", "\r", "e"]
     (tmp_path / "text").write_bytes("\n".join(written).encode())
-    assert read_lines(tmp_path / "text").blank().tolist() == [not line.strip() for line in written]
+    assert read_lines(tmp_path / "text").blank().tolist() == [not line.strip(" \t\r\ufeff\u3000\xa0\u2028\u1680") for line in written]
 
 
 def test_no_lines_at_all(tmp_path):
     (tmp_path / "text").write_bytes(b"")
-    assert len(read_lines(tmp_path / "text")) == 0
+    lines = read_lines(tmp_path / "text")
+    assert len(lines) == 0
+    assert lines.blank().tolist() == []
+
+
+@pytest.mark.parametrize("after", [b"one\n", b"\xff" * 8])
+def test_a_file_that_changes_in_the_meantime_is_named(tmp_path, after):
+    (tmp_path / "text").write_bytes(b"one\ntwo\n")
+    lines = read_lines(tmp_path / "text")
+    (tmp_path / "text").write_bytes(after)
+    with pytest.raises(ArgumentError, match="text: .*changed"):
+        lines[1]
 
 
 @pytest.mark.parametrize("content", [b"a\nb\xff\nc", b"a\nb\xc3", b"a\nb\xc3\nc"])

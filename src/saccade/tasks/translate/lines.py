@@ -1,9 +1,10 @@
-"""The lines of a text file by number, however many there are: the bytes stay on the disk, mapped into memory."""
+"""The lines of a text file by number, however many there are: the bytes stay on the disk."""
 
 import codecs
 import gzip
 import hashlib
 import mmap
+import os
 import shutil
 import tempfile
 import zlib
@@ -20,7 +21,17 @@ __all__ = ["Lines", "read_lines"]
 
 _PART = 1 << 22  # bytes read at once
 _GZIP = b"\x1f\x8b"
-_BLANK_STARTS = (0xC2, 0xE1, 0xE2, 0xE3)  # first bytes, in UTF-8, of the white space that is not ASCII
+_BLANK_STARTS = (0xC2, 0xE1, 0xE2, 0xE3, 0xEF)  # first bytes, in UTF-8, of white space that is not ASCII, and of a mark
+
+
+class _Open:
+    """A file that stays open, under a descriptor of its own, for as long as this is referred to."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.descriptor = os.dup(file.fileno())
+
+    def __del__(self) -> None:
+        os.close(self.descriptor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +40,13 @@ class Lines:
 
     Args:
         path: where they were read.
-        buffer: the file's bytes, UTF-8.
+        file: the file, or what it was unpacked to; UTF-8.
         starts: `(lines + 1,)`, where each line begins in them, and behind the last one where it ends.
         digest: a hash of the bytes.
     """
 
     path: Path
-    buffer: mmap.mmap | bytes
+    file: _Open
     starts: NDArray[np.int64]
     digest: str
 
@@ -44,13 +55,27 @@ class Lines:
         return len(self.starts) - 1
 
     def __getitem__(self, number: int) -> str:
-        """Return a line, counted from 0, without its end."""
-        line = self.buffer[self.starts[number] : self.starts[number + 1]].decode()
+        """Return a line, counted from 0, without its end.
+
+        Raises:
+            ArgumentError: if the file is not what it was when its lines were found.
+        """
+        start, end = int(self.starts[number]), int(self.starts[number + 1])
+        try:  # not mapped: a file that somebody cuts short in the meantime would end the process without a word
+            part = os.pread(self.file.descriptor, end - start, start)
+            line = part.decode()
+        except UnicodeDecodeError:
+            part = b""
+        if len(part) < end - start:
+            raise ArgumentError(f"{self.path}: expected what it held at first, got a changed file; start again")
         return line.removesuffix("\n").removesuffix("\r").removeprefix("" if number else "\ufeff")
 
     def blank(self) -> NDArray[np.bool_]:
         """Return which lines are empty or white space alone, `(lines,)`."""
-        first = np.frombuffer(self.buffer, np.uint8)[self.starts[:-1]]
+        if not len(self):
+            return np.zeros(0, np.bool_)
+        with mmap.mmap(self.file.descriptor, 0, access=mmap.ACCESS_READ) as mapped:
+            first = np.frombuffer(mapped, np.uint8)[self.starts[:-1]]  # a copy: the map can be closed
         blank = (first <= ord(" ")) | np.isin(first, _BLANK_STARTS)  # those that may be: only they are looked at
         places = np.flatnonzero(blank)
         blank[places] = np.fromiter((not self[number].strip() for number in map(int, places)), bool, len(places))
@@ -60,8 +85,8 @@ class Lines:
 def read_lines(path: Path) -> Lines:
     r"""Index the lines of a file of UTF-8, which end at \n alone; a \r before it belongs to the end.
 
-    The file is read once, in parts, and then mapped. What gzip has packed is unpacked into a temporary file without a
-    name, which the system removes with the process.
+    The file is read once, in parts, and then line by line. What gzip has packed is unpacked into a temporary file
+    without a name, which the system removes with the process.
 
     Args:
         path: the file, packed or not, whatever it is called.
@@ -95,19 +120,19 @@ def _indexed(file: BinaryIO, path: Path) -> Lines:
     """Find the lines of a file, and check its bytes and hash them on the way."""
     file.seek(0)
     digest, decoder = hashlib.blake2b(digest_size=16), codecs.getincrementaldecoder("utf-8")()
-    ends, size = [np.zeros(1, np.int64)], 0
+    ends, size, last = [np.zeros(1, np.int64)], 0, 0
     try:
         while part := file.read(_PART):
             decoder.decode(part)
             digest.update(part)
             ends.append(np.flatnonzero(np.frombuffer(part, np.uint8) == ord("\n")) + (size + 1))
+            last = int(ends[-1][-1]) if len(ends[-1]) else last
             size += len(part)
         decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
         number = sum(map(len, ends)) + error.object[: error.start].count(b"\n")
         wrong = f"expected UTF-8, got byte 0x{error.object[error.start]:02x}"
         raise ArgumentError(f"{path}: line {number}: {wrong}; correct it or convert the file") from error
-    if ends[-1][-1:] != size:
+    if last != size:
         ends.append(np.array([size]))  # the last line has no end of its own
-    buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-    return Lines(path, buffer, np.concatenate(ends), digest.hexdigest())
+    return Lines(path, _Open(file), np.concatenate(ends), digest.hexdigest())
