@@ -133,3 +133,17 @@ def test_groups_become_rows_and_keys_are_not_copied(monkeypatch):
     output = attend(query, key, key, backend="sdpa")
     assert seen == [((2, 3, 20, 8), (2, 3, 7, 8))]
     torch.testing.assert_close(output, attend(query, key, key, backend="reference"))
+
+
+@pytest.mark.parametrize(
+    ("limit", "recorded"), [(choose.SMALL_ADDITIVE, False), (choose.SMALL_ADDITIVE_RECORDED, True)]
+)
+def test_an_additive_call_is_laid_out_up_to_a_limit_that_a_backward_raises(limit, recorded):
+    keys = limit // (4 * 256)  # of one query, 256 features each
+    query, key = torch.empty(1, 256), torch.empty(keys + 1, 256)
+    score = scores.Additive(torch.ones(256, requires_grad=recorded))
+    assert explain(query, key[:keys], key[:keys], score=score).backend == "reference"
+    assert explain(query, key, key, score=score).backend == "chunked"
+    with torch.no_grad():  # nothing is kept for a backward that cannot come
+        backend = "chunked" if recorded else "reference"
+        assert explain(query, key[:keys], key[:keys], score=score).backend == backend

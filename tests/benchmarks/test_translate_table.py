@@ -27,8 +27,8 @@ def test_training_counts_real_tokens_and_three_times_the_forward():
     assert found == {
         "tokens": [9 / 2],
         "padded": [10 / 2],
-        "gflops": [useful / 2 / 1e9],
-        "share": [useful / 2 / 1e9 / 50],
+        "gflops": [rate],
+        "share": [rate / 50],
     }
 
 

@@ -1,3 +1,5 @@
+import errno
+import os
 import subprocess
 import sys
 
@@ -46,6 +48,7 @@ def test_every_verb_helps(verb, capsys):
         ("train translate --hidden-dim 33", "--hidden-dim: expected an even number above 0, got 33"),
         ("train translate --data no/such/folder", "no/such/folder"),
         ("train translate --data dats", "did you mean dates?"),
+        ("train translate --data=", "--data: expected a built-in data set, a folder or a file, got an empty name"),
         ("train translate --device gpu7", "--device: expected one of auto, cpu"),
         ("train translate dates", "unexpected argument dates"),
         ("predict nowhere x", "nowhere: no such run"),
@@ -135,6 +138,15 @@ def test_a_broken_pipe_is_silent(run):
         pass
     assert process.stderr.read() == b"" and process.wait(60) == 0
     process.stderr.close()
+
+
+def test_a_pipe_that_is_not_the_output_is_an_error(monkeypatch, capfd):
+    def broken(arguments):
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+    monkeypatch.setattr("saccade.cli.list.run", broken)
+    assert main(["list"]) == 2
+    assert capfd.readouterr() == ("", "error: Broken pipe\n")
 
 
 def test_the_program_and_the_module_are_one(run):

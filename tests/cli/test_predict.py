@@ -1,3 +1,4 @@
+import gzip
 import io
 import json
 
@@ -33,6 +34,22 @@ def test_argument_file_and_standard_input_are_answered_alike(run, tmp_path, caps
     for line, expected in zip(LINES, piped.splitlines(), strict=True):
         assert main(["predict", str(run), line]) == 0
         assert capsys.readouterr().out == expected + "\n"
+
+
+def test_a_packed_file_is_unpacked_and_a_damaged_one_named(run, tmp_path, capsys):
+    text = "\ufeff" + "\n".join(LINES) + "\n"
+    (tmp_path / "in.txt").write_text(text, encoding="utf-8")
+    (tmp_path / "in.gz").write_bytes(gzip.compress(text.encode()))
+    (tmp_path / "cut").write_bytes(gzip.compress(text.encode())[:-12])
+    assert main(["predict", str(run), LINES[0]]) == 0
+    first = capsys.readouterr().out
+    assert main(["predict", str(run), "--input", str(tmp_path / "in.txt")]) == 0
+    plain = capsys.readouterr().out
+    assert plain.startswith(first)  # a byte order mark is no letter
+    assert main(["predict", str(run), "--input", str(tmp_path / "in.gz")]) == 0
+    assert capsys.readouterr().out == plain
+    assert main(["predict", str(run), "--input", str(tmp_path / "cut")]) == 2
+    assert "--input: expected a whole gzip file, got a damaged one" in capsys.readouterr().err
 
 
 def test_n_best(run, capsys):

@@ -1,5 +1,8 @@
+import errno
 import json
+import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -11,6 +14,7 @@ from safetensors.torch import load_file
 
 from saccade.cli import main
 from saccade.cli.train import options
+from saccade.errors import ArgumentError
 from saccade.tasks import load_task
 from saccade.train.checkpoint import list_checkpoints
 from tiny import SMALL, command, environment, program, train
@@ -80,6 +84,63 @@ def test_data_and_model_choose_the_defaults_and_the_user_the_rest():
     assert options(kind, ["--max_minutes=2"]).max_steps is None and options(kind, []).max_steps > 0
     assert options(kind, ["--max-minutes", "2", "--max-steps", "7"]).max_steps == 7
     assert chosen.hidden_dim == kind.recipe("rnnsearch", "dates")["hidden_dim"] == 128
+
+
+def test_a_schedule_that_does_not_fall_takes_no_horizon_from_the_recipe():
+    kind = load_task("translate")
+    recipe = kind.recipe("rnnsearch", "corpus")
+    for typed in ("constant", "inverse-sqrt"):
+        chosen = options(kind, ["--data", "corpus", "--schedule", typed])
+        assert (chosen.schedule, chosen.schedule_steps, chosen.final_rate) == (typed, None, 0.0)
+    chosen = options(kind, ["--data", "corpus", "--schedule=linear"])
+    assert (chosen.schedule_steps, chosen.final_rate) == (recipe["schedule_steps"], recipe["final_rate"])
+    with pytest.raises(ArgumentError, match="--schedule-steps: expected only with --schedule linear or cosine"):
+        options(kind, ["--data", "corpus", "--schedule", "constant", "--schedule-steps", "9"])
+
+
+def test_a_finished_run_says_that_more_steps_are_at_the_last_rate(tmp_path, capsys):
+    falling = ["--schedule", "linear", "--warmup-steps", 1, "--schedule-steps", 2]
+    for _ in range(2):
+        assert train(tmp_path / "a", "--max-steps", 2, *falling) == 0
+    err = capsys.readouterr().err
+    assert "a larger --max-steps or --max-minutes goes on (from step 2 on at the last learning rate of its sched" in err
+
+
+def test_a_full_disk_is_one_line_with_the_way_out_and_the_run_goes_on(tmp_path, capsys, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full_at(tmp_path / "a/checkpoints"))
+        assert train(tmp_path / "a", "--max-steps", 20) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert re.fullmatch(
+        r"error: .*/a/checkpoints/.step-00000010.partial/model.safetensors: No space left on device; "
+        "make room, and the same command goes on from the last checkpoint",
+        last,
+    )
+    assert list((tmp_path / "a/checkpoints").iterdir()) == []
+    assert train(tmp_path / "a", "--max-steps", 10) == 0
+
+
+def full_at(folder):
+    """os.fsync of a disk that is full as soon as there is a folder."""
+    fsync = os.fsync
+
+    def fail(handle):
+        if folder.exists():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(handle)
+
+    return fail
+
+
+def test_training_goes_on_when_nobody_reads_its_notes(tmp_path):
+    arguments = ["train", "translate", "--run", str(tmp_path / "a"), *SMALL, "--max-steps", "4"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command(*arguments), **pipes, text=True, env=environment()) as process:
+        process.stderr.close()
+        process.stderr = None
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0 and out.splitlines()[-1] == f"run: {tmp_path / 'a'}"
+    assert json.loads((tmp_path / "a/results.json").read_text())["steps"] == 4
 
 
 def kill(folder, arguments, delay):

@@ -26,3 +26,12 @@ def test_the_summary_ends_with_what_the_numbers_say(content):
     for row in content["rows"]:
         row["score"] = 20.0
     assert summary(content).splitlines()[-1].startswith("not reproduced: without attention the score does not fall")
+
+
+def test_what_both_models_owe_to_the_choice_of_sentences_is_not_in_the_error_of_the_gain(content):
+    found = Findings(content)  # whose replicates go up and down together
+    assert found.gain.error < 1e-9 < found.slopes["rnnsearch"].error
+    for row in content["rows"]:
+        if row["model"] == "rnnsearch":
+            row["replicates"] = row["replicates"][::-1]
+    assert Findings(content).gain.error > 0.01

@@ -11,16 +11,48 @@ def opened(path, name="length", **changed):
     return Folder.open(path, name, {**ARGUMENTS, **changed}, "saccade report length")
 
 
+def made(path, name="length", **changed):
+    with (folder := opened(path, name, **changed)).locked():
+        return folder
+
+
 def test_what_is_committed_is_there_again(tmp_path):
-    folder = opened(tmp_path / "a")
+    folder = made(tmp_path / "a")
     folder.content["rows"].append({"model": "m", "seed": 1, "score": 0.5})
     folder.commit()
-    assert opened(tmp_path / "a").rows("m", 1) == [{"model": "m", "seed": 1, "score": 0.5}]
-    assert opened(tmp_path / "a").rows("m", 2) == []
+    assert made(tmp_path / "a").rows("m", 1) == [{"model": "m", "seed": 1, "score": 0.5}]
+    assert made(tmp_path / "a").rows("m", 2) == []
+
+
+def test_nothing_is_written_before_the_lock_is_held_and_nothing_lost(tmp_path):
+    first, second, third = opened(tmp_path / "a"), opened(tmp_path / "a"), opened(tmp_path / "a", max_steps=4)
+    assert list(tmp_path.iterdir()) == []
+    with first.locked():
+        first.content["rows"].append({"model": "m", "seed": 1})
+        first.commit()
+    with second.locked():
+        assert second.rows("m", 1)
+    with pytest.raises(ReportError, match="made with --max-steps 3, not 4"), third.locked():
+        pass
+
+
+def test_what_a_kill_leaves_of_a_report_that_is_none_yet_is_in_nobodys_way(tmp_path):
+    (tmp_path / "a").mkdir()
+    for name in (".lock", ".report.json.7.partial"):
+        (tmp_path / "a" / name).touch()
+    made(tmp_path / "a")
+    assert (tmp_path / "a/report.json").exists()
+
+
+def test_more_seeds_go_on_and_fewer_are_refused(tmp_path):
+    made(tmp_path / "a", seeds=2)
+    assert made(tmp_path / "a", seeds=3).content["arguments"]["seeds"] == 3
+    with pytest.raises(ReportError, match="made with --seeds 2, not 1"):
+        made(tmp_path / "a", seeds=1)
 
 
 def test_another_report_or_other_arguments_are_refused_with_the_difference(tmp_path):
-    opened(tmp_path / "a")
+    made(tmp_path / "a")
     before = (tmp_path / "a/report.json").read_bytes()
     with pytest.raises(ReportError, match="made with --max-steps 3, not 4; give another --output, or --no-resume"):
         opened(tmp_path / "a", max_steps=4)
@@ -30,7 +62,7 @@ def test_another_report_or_other_arguments_are_refused_with_the_difference(tmp_p
 
 
 def test_no_resume_starts_beside(tmp_path):
-    opened(tmp_path / "a")
+    made(tmp_path / "a")
     folder = Folder.open(tmp_path / "a", "length", {"max_steps": 9}, "c", resume=False)
     assert folder.path == tmp_path / "a-2" and folder.content["arguments"] == {"max_steps": 9}
 

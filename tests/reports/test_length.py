@@ -1,4 +1,6 @@
 import json
+from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
@@ -102,6 +104,28 @@ def test_budgets_are_read_as_training_reads_them(options):
     assert budget({"max_steps": 9}, max_minutes=2.0) == {"max_steps": None, "max_minutes": 2.0}
 
 
+def test_more_seeds_go_on_and_the_page_is_written_anew(options, monkeypatch):
+    Length.make(options)
+    more = replace(options, seeds=2)
+    with monkeypatch.context() as patch:
+        patch.setattr(length, "write_page", Mock(side_effect=KeyboardInterrupt))  # all rows are there, the page is old
+        with pytest.raises(KeyboardInterrupt):
+            Length.make(more)
+    made = Length.make(more)
+    assert "Seeds: 1, 2." in (made.folder / "index.md").read_text()
+    assert "--seeds 2" in (made.folder / "index.md").read_text()
+    runs = json.loads((made.folder / "report.json").read_text())["runs"]
+    assert [run["seed"] for run in runs.values()] == [1, 1, 2, 2]
+    with pytest.raises(ReportError, match="made with --seeds 2, not 1"):
+        Length.make(options)
+
+
+def test_quick_says_which_data_it_is_tried_on(capsys):
+    for data, expected in (("", "several-dates"), ("several-dates", "several-dates"), ("dates", "dates")):
+        assert length._whole(Options(quick=True, data=data)).data == expected
+        assert capsys.readouterr().err.startswith(f"trying the claim on {expected}: ")
+
+
 def test_other_data_are_refused_and_the_same_elsewhere_are_not(options, corpus, tmp_path):
     Length.make(options)
     moved = corpus.rename(tmp_path / "moved")
@@ -125,8 +149,8 @@ def test_data_that_cannot_be_read_leave_nothing(tmp_path):
         ({"seeds": 0}, "--seeds: expected a number from 1 to 1000, got 0"),
         ({"max_steps": 0}, "--max-steps: expected a number above 0, got 0"),
         ({"max_minutes": float("nan")}, "--max-minutes: expected a number above 0"),
-        ({"quick": True, "data": "folder"}, "--quick: expected no other --data"),
-        ({"quick": True, "max_steps": 5}, "--quick: expected no other --data and no budget"),
+        ({"quick": True, "data": "folder"}, "--quick: expected no --data but dates or several-dates"),
+        ({"quick": True, "max_steps": 5}, "--quick: expected no --data but .* and no budget"),
     ],
 )
 def test_options_that_mean_nothing(said, words):

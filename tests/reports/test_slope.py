@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.reports.slope import Point, Slope, fit, standard_error
+from saccade.reports.slope import Point, Slope, fit, replicates, standard_error
 
 
 @given(st.floats(-2, 2), st.floats(0, 50), st.lists(st.integers(1, 500), min_size=2, max_size=6))
@@ -33,8 +33,12 @@ def test_a_fall_within_the_error_is_none():
 def test_the_jackknife_of_a_mean_is_its_standard_error():
     hits = [place % 3 == 0 for place in range(300)]
     share = sum(hits) / 300
-    error = standard_error(lambda places: sum(hits[place] for place in places) / len(places), 300)
+
+    def share_of(places):
+        return sum(hits[place] for place in places) / len(places)
+
+    error = standard_error(replicates(share_of, 300))
     assert error < 3 * math.sqrt(share * (1 - share) / 300)
-    exact = standard_error(lambda places: sum(hits[place] for place in places[:10]) / len(places), 10)
+    exact = standard_error(replicates(share_of, 10))
     assert exact == pytest.approx(math.sqrt(0.4 * 0.6 / 9), rel=0.2)
-    assert standard_error(lambda places: 1.0, 1) is None
+    assert standard_error(replicates(lambda places: 1.0, 1)) is None

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from saccade.reports.slope import Slope
@@ -17,5 +19,14 @@ from saccade.reports.verdict import decide
     ],
 )
 def test_the_numbers_decide(attention, none, result, words):
-    verdict = decide(*(Slope(*values, 30.0) if values else None for values in (attention, none)))
+    slopes = [Slope(*values, 30.0) if values else None for values in (attention, none)]
+    known = all(slopes)  # the difference of two on sentences of their own
+    gain = Slope(slopes[0].value - slopes[1].value, math.hypot(*(s.error for s in slopes)), 0.0) if known else None
+    verdict = decide(*slopes, gain)
     assert verdict.result == result and words in verdict.reason
+
+
+def test_a_difference_on_the_same_sentences_has_an_error_of_its_own():
+    uncertain = Slope(-0.1, 0.3, 30.0), Slope(-0.8, 0.3, 30.0)
+    assert decide(*uncertain, Slope(0.7, 0.42, 0.0)).result == "not reproduced"
+    assert decide(*uncertain, Slope(0.7, 0.1, 0.0)).result == "reproduced"

@@ -1,5 +1,6 @@
 import json
 import shutil
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -72,6 +73,15 @@ def test_what_a_kill_leaves_behind_is_no_checkpoint_and_in_nobodys_way(tmp_path)
     assert [path.name for path in list_checkpoints(tmp_path)] == ["step-00000010"]
     assert load(save(tmp_path, checkpoint(20))).step == 20
     assert not partial.exists()
+
+
+def test_a_disk_that_is_full_is_left_as_it_was(tmp_path, monkeypatch):
+    save(tmp_path, checkpoint(10))
+    full = OSError(28, "No space left on device")
+    monkeypatch.setattr("os.fsync", Mock(side_effect=[None, full]))
+    with pytest.raises(OSError, match=r"No space left on device: .*optimizer.safetensors"):
+        save(tmp_path, checkpoint(20))
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000010"]
 
 
 def test_the_last_two_are_kept_and_a_users_files_too(tmp_path):

@@ -1,6 +1,29 @@
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from saccade.train.checkpoint import list_checkpoints
 from saccade.train.final import chosen, needed
+from saccade.train.fit import train
 from saccade.train.options import Options
-from saccade.train.results import Books
+from saccade.train.results import Books, measure
+from saccade.train.run import Run
+from saccade.train.trained import load_trained
+from tiny import Line, LineOptions
+
+
+def options(run, **changed):
+    settings = {"max_steps": 30, "checkpoint_steps": 10, "validation_steps": 10, "warmup_steps": 5, "device": "cpu"}
+    return LineOptions(**{"run": str(run), "model": "linear", "data": "points", **settings, **changed})
+
+
+def weights(run):
+    return load_file(run / "model.safetensors")
+
+
+def equal(first, second):
+    one, other = weights(first), weights(second)
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
 def test_the_last_regular_ones_and_the_end_make_the_model():
@@ -16,3 +39,113 @@ def test_what_the_end_may_need_stays_wherever_it_comes():
     assert needed(steps, Books(50), Options(checkpoint_steps=10)) == {50}
     books = Books(50, best=0.5, best_step=20)
     assert needed(steps, books, Options(checkpoint_steps=10, average=2, patience=5)) == {10, 20, 40, 50}
+
+
+def test_the_mean_of_checkpoints_is_the_model_and_what_is_measured(tmp_path):
+    settings = {"checkpoint_steps": 5, "average": 3}
+    outcome = train(Line, options(tmp_path / "a", **settings))
+    places = list_checkpoints(tmp_path / "a/checkpoints")
+    assert [place.name[-2:] for place in places] == ["20", "25", "30"]
+    several = [load_file(place / "model.safetensors")["0.weight"].double() for place in places]
+    assert torch.equal(weights(tmp_path / "a")["0.weight"], (sum(several) / 3).float())
+    assert outcome.results["final"]["steps"] == [20, 25, 30]
+    model = load_trained(Line, Run.open(tmp_path / "a"), torch.device("cpu")).model
+    assert measure(Line(options("")), model, "test", 1).metrics == outcome.results["metrics"]
+    last = train(Line, options(tmp_path / "b", checkpoint_steps=5))
+    assert last.results["metrics"] != outcome.results["metrics"]
+
+
+@pytest.mark.parametrize("stop", [3, 13, 25])
+def test_averages_of_a_run_continued_are_those_of_one_that_was_not(tmp_path, stop):
+    settings = {"checkpoint_steps": 5, "average": 3, "max_steps": 28}
+    train(Line, options(tmp_path / "whole", **settings))
+    train(Line, options(tmp_path / "parts", **{**settings, "max_steps": stop}))
+    train(Line, options(tmp_path / "parts", **settings))
+    assert equal(tmp_path / "whole", tmp_path / "parts")
+
+
+def test_averaging_a_finished_run_otherwise_makes_its_model_anew_without_training(tmp_path):
+    train(Line, options(tmp_path / "a", average=2))
+    train(Line, options(tmp_path / "b"))
+    outcome = train(Line, options(tmp_path / "b", average=2))
+    assert outcome.fresh and outcome.step == 30 and equal(tmp_path / "a", tmp_path / "b")
+    assert not train(Line, options(tmp_path / "b", average=2)).fresh
+
+
+def test_a_damaged_checkpoint_is_left_out_of_the_mean_and_said_so(tmp_path, capsys):
+    train(Line, options(tmp_path / "a", checkpoint_steps=5, average=3))
+    (tmp_path / "a/checkpoints/step-00000025/model.safetensors").write_bytes(b"half")
+    (tmp_path / "a/results.json").unlink()
+    outcome = train(Line, options(tmp_path / "a", checkpoint_steps=5, average=3))
+    assert outcome.results["final"]["steps"] == [20, 30]
+    assert "corrupt checkpoint" in capsys.readouterr().err
+
+
+@pytest.fixture
+def closeness(monkeypatch):
+    """Validations that rise to step 12 and fall from there, whatever the model; the test split's are measured."""
+    original = Line.evaluate
+
+    def evaluate(self, model, split, limit=None):
+        found = original(self, model, split, limit)
+        if limit is not None:
+            validations.append(split)
+            found.metrics["closeness"] = 1 - abs(len(validations) - 3) / 10
+        return found
+
+    validations = []
+    monkeypatch.setattr(Line, "evaluate", evaluate)
+    return validations
+
+
+EARLY = {"validation_steps": 4, "checkpoint_steps": 5, "patience": 3, "max_steps": 100}
+
+
+def test_patience_ends_a_run_and_its_model_is_the_best(tmp_path, closeness, capsys):
+    outcome = train(Line, options(tmp_path / "a", **EARLY))
+    assert outcome.step == 24 and outcome.results["final"]["best_step"] == 12
+    assert outcome.results["final"]["steps"] == [12]
+    text = capsys.readouterr().err
+    assert (
+        "stopping early at step 24: 3 validations without a better one; closeness 1.0000 at step 12 was the b" in text
+    )
+    places = [place.name[-2:] for place in list_checkpoints(tmp_path / "a/checkpoints")]
+    assert places == ["12", "20", "24"]
+    best = load_file(tmp_path / "a/checkpoints/step-00000012/model.safetensors")
+    assert torch.equal(weights(tmp_path / "a")["0.weight"], best["0.weight"])
+    assert not train(Line, options(tmp_path / "a", **EARLY)).fresh
+    assert not train(Line, options(tmp_path / "a", **{**EARLY, "max_steps": 200})).fresh
+
+
+def test_more_patience_goes_on_and_none_takes_the_last_step(tmp_path, closeness):
+    train(Line, options(tmp_path / "a", **EARLY))
+    outcome = train(Line, options(tmp_path / "a", **{**EARLY, "patience": 4}))
+    assert outcome.step == 28 and outcome.results["final"]["best_step"] == 12
+    outcome = train(Line, options(tmp_path / "a", **{**EARLY, "patience": None, "max_steps": 40}))
+    assert outcome.step == 40 and outcome.results["final"]["steps"] == [40]
+
+
+@pytest.mark.parametrize("stop", [11, 12, 13, 21])
+def test_patience_survives_an_interruption(tmp_path, closeness, stop):
+    settings = {**EARLY, "average": 2}
+    train(Line, options(tmp_path / "whole", **settings))
+    closeness.clear()
+    train(Line, options(tmp_path / "parts", **{**settings, "max_steps": stop}))
+    outcome = train(Line, options(tmp_path / "parts", **settings))
+    assert outcome.step == 24 and outcome.results["final"]["steps"] == [10, 12]
+    assert equal(tmp_path / "whole", tmp_path / "parts")
+
+
+@pytest.mark.parametrize("settings", [{"average": 2}, EARLY, {**EARLY, "average": 2}])
+def test_a_model_that_is_gone_is_made_anew_without_a_step(tmp_path, closeness, settings, capsys):
+    before = train(Line, options(tmp_path / "a", **settings))
+    made = (tmp_path / "a/model.safetensors").rename(tmp_path / "moved").read_bytes()
+    load_trained(Line, Run.open(tmp_path / "a"), torch.device("cpu"))
+    words = (
+        f"model.safetensors is gone; using the checkpoint of step {before.step}; the same `saccade train` command makes"
+    )
+    assert words in capsys.readouterr().err
+    outcome = train(Line, options(tmp_path / "a", **settings))
+    assert outcome.fresh and outcome.step == before.step
+    assert (tmp_path / "a/model.safetensors").read_bytes() == made
+    assert outcome.results["metrics"] == before.results["metrics"] and "going on" not in capsys.readouterr().err

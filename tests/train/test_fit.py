@@ -2,6 +2,7 @@ import json
 import os
 import re
 import signal
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,7 +11,6 @@ from safetensors.torch import load_file
 from saccade.errors import SaccadeError
 from saccade.train.checkpoint import list_checkpoints
 from saccade.train.fit import train
-from saccade.train.results import measure
 from saccade.train.run import Run, RunError
 from saccade.train.trained import load_trained
 from tiny import Line, LineOptions
@@ -226,6 +226,29 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
     assert not list_checkpoints(tmp_path / "a/checkpoints") + list_checkpoints(tmp_path / "b/checkpoints")
 
 
+def test_weights_that_are_no_numbers_are_never_saved(tmp_path, monkeypatch):
+    original = Line.loss
+
+    def spoiled(self, model, batch):
+        loss = original(self, model, batch)
+        zero = 0 * model[0].weight.sum()
+        spoils = torch.equal(batch, self.batch(19))  # the loss stays a number, its gradient is none
+        return replace(loss, total=loss.total + zero.square().sqrt()) if spoils else loss
+
+    monkeypatch.setattr(Line, "loss", spoiled)
+    with pytest.raises(SaccadeError, match=r"the weights 0.weight are no numbers after step 20; lower --learning-rate"):
+        train(Line, options(tmp_path / "a"))
+    assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000010"]
+
+
+def test_a_rate_that_is_at_its_last_before_the_end_is_said(tmp_path, capsys):
+    falling = {"schedule": "linear", "schedule_steps": 20}
+    train(Line, options(tmp_path / "a", max_steps=20, **falling))
+    assert "learning rate" not in capsys.readouterr().err
+    train(Line, options(tmp_path / "a", max_steps=30, **falling))
+    assert capsys.readouterr().err.count("the learning rate is at its last from step 20 on; a larger --schedule-s") == 1
+
+
 def test_a_disk_that_is_full_is_an_error_of_the_system_and_keeps_what_is_there(tmp_path, monkeypatch):
     train(Line, options(tmp_path / "a", max_steps=10))
 
@@ -252,101 +275,6 @@ def test_a_tied_model_trains_resumes_and_answers(tmp_path, monkeypatch):
     assert "1.weight" not in weights(tmp_path / "whole")
     model = load_trained(Line, Run.open(tmp_path / "whole"), torch.device("cpu")).model
     assert torch.equal(model[1].weight, weights(tmp_path / "whole")["0.weight"])
-
-
-def test_the_mean_of_checkpoints_is_the_model_and_what_is_measured(tmp_path):
-    settings = {"checkpoint_steps": 5, "average": 3}
-    outcome = train(Line, options(tmp_path / "a", **settings))
-    places = list_checkpoints(tmp_path / "a/checkpoints")
-    assert [place.name[-2:] for place in places] == ["20", "25", "30"]
-    several = [load_file(place / "model.safetensors")["0.weight"].double() for place in places]
-    assert torch.equal(weights(tmp_path / "a")["0.weight"], (sum(several) / 3).float())
-    assert outcome.results["final"]["steps"] == [20, 25, 30]
-    model = load_trained(Line, Run.open(tmp_path / "a"), torch.device("cpu")).model
-    assert measure(Line(options("")), model, "test", 1).metrics == outcome.results["metrics"]
-    last = train(Line, options(tmp_path / "b", checkpoint_steps=5))
-    assert last.results["metrics"] != outcome.results["metrics"]
-
-
-@pytest.mark.parametrize("stop", [3, 13, 25])
-def test_averages_of_a_run_continued_are_those_of_one_that_was_not(tmp_path, stop):
-    settings = {"checkpoint_steps": 5, "average": 3, "max_steps": 28}
-    train(Line, options(tmp_path / "whole", **settings))
-    train(Line, options(tmp_path / "parts", **{**settings, "max_steps": stop}))
-    train(Line, options(tmp_path / "parts", **settings))
-    assert equal(tmp_path / "whole", tmp_path / "parts")
-
-
-def test_averaging_a_finished_run_otherwise_makes_its_model_anew_without_training(tmp_path):
-    train(Line, options(tmp_path / "a", average=2))
-    train(Line, options(tmp_path / "b"))
-    outcome = train(Line, options(tmp_path / "b", average=2))
-    assert outcome.fresh and outcome.step == 30 and equal(tmp_path / "a", tmp_path / "b")
-    assert not train(Line, options(tmp_path / "b", average=2)).fresh
-
-
-def test_a_damaged_checkpoint_is_left_out_of_the_mean_and_said_so(tmp_path, capsys):
-    train(Line, options(tmp_path / "a", checkpoint_steps=5, average=3))
-    (tmp_path / "a/checkpoints/step-00000025/model.safetensors").write_bytes(b"half")
-    (tmp_path / "a/results.json").unlink()
-    outcome = train(Line, options(tmp_path / "a", checkpoint_steps=5, average=3))
-    assert outcome.results["final"]["steps"] == [20, 30]
-    assert "corrupt checkpoint" in capsys.readouterr().err
-
-
-@pytest.fixture
-def closeness(monkeypatch):
-    """Validations that rise to step 12 and fall from there, whatever the model; the test split's are measured."""
-    original = Line.evaluate
-
-    def evaluate(self, model, split, limit=None):
-        found = original(self, model, split, limit)
-        if limit is not None:
-            validations.append(split)
-            found.metrics["closeness"] = 1 - abs(len(validations) - 3) / 10
-        return found
-
-    validations = []
-    monkeypatch.setattr(Line, "evaluate", evaluate)
-    return validations
-
-
-EARLY = {"validation_steps": 4, "checkpoint_steps": 5, "patience": 3, "max_steps": 100}
-
-
-def test_patience_ends_a_run_and_its_model_is_the_best(tmp_path, closeness, capsys):
-    outcome = train(Line, options(tmp_path / "a", **EARLY))
-    assert outcome.step == 24 and outcome.results["final"]["best_step"] == 12
-    assert outcome.results["final"]["steps"] == [12]
-    text = capsys.readouterr().err
-    assert (
-        "stopping early at step 24: 3 validations without a better one; closeness 1.0000 at step 12 was the b" in text
-    )
-    places = [place.name[-2:] for place in list_checkpoints(tmp_path / "a/checkpoints")]
-    assert places == ["12", "20", "24"]
-    best = load_file(tmp_path / "a/checkpoints/step-00000012/model.safetensors")
-    assert torch.equal(weights(tmp_path / "a")["0.weight"], best["0.weight"])
-    assert not train(Line, options(tmp_path / "a", **EARLY)).fresh
-    assert not train(Line, options(tmp_path / "a", **{**EARLY, "max_steps": 200})).fresh
-
-
-def test_more_patience_goes_on_and_none_takes_the_last_step(tmp_path, closeness):
-    train(Line, options(tmp_path / "a", **EARLY))
-    outcome = train(Line, options(tmp_path / "a", **{**EARLY, "patience": 4}))
-    assert outcome.step == 28 and outcome.results["final"]["best_step"] == 12
-    outcome = train(Line, options(tmp_path / "a", **{**EARLY, "patience": None, "max_steps": 40}))
-    assert outcome.step == 40 and outcome.results["final"]["steps"] == [40]
-
-
-@pytest.mark.parametrize("stop", [11, 12, 13, 21])
-def test_patience_survives_an_interruption(tmp_path, closeness, stop):
-    settings = {**EARLY, "average": 2}
-    train(Line, options(tmp_path / "whole", **settings))
-    closeness.clear()
-    train(Line, options(tmp_path / "parts", **{**settings, "max_steps": stop}))
-    outcome = train(Line, options(tmp_path / "parts", **settings))
-    assert outcome.step == 24 and outcome.results["final"]["steps"] == [10, 12]
-    assert equal(tmp_path / "whole", tmp_path / "parts")
 
 
 def test_bf16_trains_on_a_cpu_keeps_float32_and_resumes(tmp_path):

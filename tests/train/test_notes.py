@@ -1,4 +1,8 @@
+import subprocess
+import sys
+
 from saccade.train.notes import say
+from tiny import environment
 
 
 def test_of_several_processes_the_first_speaks_and_one_alone_always(monkeypatch, capsys):
@@ -9,3 +13,13 @@ def test_of_several_processes_the_first_speaks_and_one_alone_always(monkeypatch,
     monkeypatch.setenv("RANK", "0")
     say("first")
     assert capsys.readouterr().err.splitlines() == ["alone", "first"]
+
+
+def test_notes_that_nobody_reads_are_no_reason_to_stop():
+    code = "from saccade.train.notes import say\nsay('first')\nwhile input():\n say('more')\nprint('done')"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code], **pipes, text=True, env=environment()) as process:
+        assert process.stderr.readline() == "first\n"
+        process.stderr.close()
+        process.stderr = None
+        assert process.communicate("x\ny\n\n", timeout=60)[0] == "done\n" and process.returncode == 0

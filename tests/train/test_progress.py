@@ -1,6 +1,8 @@
+import subprocess
 import sys
 
 from saccade.train.progress import Bar
+from tiny import environment
 
 
 def test_without_a_terminal_notes_are_lines_and_nothing_else_is_written(capsys):
@@ -26,3 +28,20 @@ def test_where_steps_are_no_limit_there_is_no_total(capsys, monkeypatch):
     with Bar(None, 0) as bar:
         bar.update(5, "loss 1.0000")
     assert "step 5 " in capsys.readouterr().err
+
+
+def test_a_bar_that_nobody_sees_any_more_is_no_reason_to_stop():
+    code = """
+from saccade.train.progress import Bar
+with Bar(10, 0) as bar:
+    while input():
+        bar.update(5, "loss 1.0")
+        bar.note("step 5")
+print("done")
+"""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    setting = {**environment(), "FORCE_COLOR": "1", "TERM": "xterm"}
+    with subprocess.Popen([sys.executable, "-c", code], **pipes, text=True, env=setting) as process:
+        process.stderr.close()
+        process.stderr = None
+        assert process.communicate("x\ny\n\n", timeout=60)[0] == "done\n" and process.returncode == 0

@@ -1,3 +1,6 @@
+from contextlib import contextmanager
+
+import pytest
 import torch
 
 from saccade.train.randomness import derive, generator, reproducible, seeded
@@ -18,6 +21,22 @@ def test_a_block_has_its_own_numbers_and_leaves_the_others_alone():
     with seeded(1, "x"):
         assert torch.equal(torch.rand(2), inside)
     assert not torch.equal(torch.rand(2, generator=generator(2, "x")), torch.rand(2, generator=generator(1, "x")))
+
+
+@pytest.mark.parametrize(("initialized", "devices"), [(False, []), (True, [0, 1])])
+def test_a_gpu_is_asked_for_its_numbers_only_if_it_is_in_use(monkeypatch, initialized, devices):
+    asked = []
+
+    @contextmanager
+    def fork(devices):
+        asked.extend(devices)
+        yield
+
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: initialized)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.random, "fork_rng", fork)
+    with seeded(1, "x"):
+        assert asked == devices
 
 
 def test_the_deterministic_mode_ends_with_its_block():

@@ -1,6 +1,8 @@
 import json
 import multiprocessing
 import os
+import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -92,8 +94,24 @@ def test_weights_are_the_final_ones_or_those_of_the_newest_checkpoint(tmp_path):
     run.save_weights({"w": torch.zeros(2)}, 5)
     assert torch.equal(run.weights()["w"], torch.zeros(2))
     (run.folder / "model.safetensors").write_bytes(b"\x00" * 20)
-    with pytest.raises(RunError, match=r"model.safetensors: damaged"):
+    with pytest.raises(
+        RunError, match=r"model.safetensors: damaged .*; move it away, and the same `saccade train` comm"
+    ):
         run.weights()
+
+
+def test_damaged_checkpoints_are_said_whoever_asks_for_weights(tmp_path, capsys):
+    run = create(tmp_path / "a")
+    places = [save(run.checkpoints, Checkpoint(step, {"w": torch.ones(2)}, {}, {})) for step in (3, 5)]
+    (places[1] / "state.json").write_text("{")
+    assert torch.equal(run.weights()["w"], torch.ones(2))
+    assert re.fullmatch(r"corrupt checkpoint: .*step-00000005.*; using step 3\n", capsys.readouterr().err)
+    (places[0] / "state.json").write_text("{")
+    with pytest.raises(
+        RunError, match=r"corrupt checkpoint: .*step-00000005.*, nor any other; the same `saccade train`"
+    ):
+        run.weights()
+    assert capsys.readouterr().err == ""
 
 
 def test_the_log_is_rewound_to_a_step_and_loses_half_lines(tmp_path):
@@ -105,6 +123,35 @@ def test_the_log_is_rewound_to_a_step_and_loses_half_lines(tmp_path):
     path.write_bytes(path.read_bytes() + b'{"step": 4')
     run.rewind_log(20)
     assert [line[:10] for line in path.read_text().splitlines()] == ['{"step": 1', '{"step": 2']
+
+
+@pytest.mark.parametrize(
+    ("torn", "kept"),
+    [
+        (b'{"st', b""),
+        (b'{"step": ', b""),
+        (b'{"step": 20, "lo', b""),
+        (b'{"step": 20, "loss": 1}', b'{"step": 20, "loss": 1}\n'),
+        (b'{"step": 30, "loss": 1}', b""),
+        (b"my notes", b"my notes\n"),
+    ],
+)
+def test_a_last_line_without_an_end_is_never_written_on(tmp_path, torn, kept):
+    run = create(tmp_path / "a")
+    run.log(step=10)
+    path = run.folder / "metrics.jsonl"
+    path.write_bytes(path.read_bytes() + torn)
+    run.rewind_log(20)
+    run.log(step=30)
+    assert path.read_bytes() == b'{"step": 10}\n' + kept + b'{"step": 30}\n'
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_log_that_cannot_be_written_is_named(tmp_path):
+    run = create(tmp_path / "a")
+    (run.folder / "metrics.jsonl").symlink_to("/dev/full")
+    with pytest.raises(OSError, match=r"No space left on device: .*metrics.jsonl"):
+        run.log(step=10)
 
 
 def test_lines_of_the_log_that_are_not_ours_stay(tmp_path):
@@ -128,9 +175,14 @@ def test_a_folder_that_cannot_be_made_whole_leaves_nothing(tmp_path):
         (place / "half").write_text("half")
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(OSError, match="No space left"):
-        Run.create(tmp_path / "a", CONFIG, full)
-    assert list(tmp_path.iterdir()) == []
+    def stopped(place):
+        (place / "half").write_text("half")
+        raise KeyboardInterrupt
+
+    for fails, error in ((full, OSError), (stopped, KeyboardInterrupt)):
+        with pytest.raises(error):
+            Run.create(tmp_path / "a", CONFIG, fails)
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_results_that_are_no_results_are_none(tmp_path):

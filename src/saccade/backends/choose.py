@@ -33,7 +33,9 @@ steps.
 """
 
 SMALL_ADDITIVE_RECORDED = 4 << 20
-"""The same where a backward is to follow: the terms are kept for it, where blocks would compute them twice."""
+"""The same where a backward is to follow: the terms are kept for it, where blocks would compute them twice. A limit for
+one call: a decoder that makes many keeps as many.
+"""
 
 
 @dataclass(frozen=True)

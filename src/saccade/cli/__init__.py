@@ -5,6 +5,7 @@ Results go to standard output, progress and notes to standard error; an error is
 
 import io
 import os
+import select
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -12,6 +13,8 @@ from pathlib import Path
 
 from saccade.cli.arguments import UsageError, one_line, suggest
 from saccade.errors import SaccadeError
+from saccade.train.files import told
+from saccade.train.notes import unheard
 
 __all__ = ["VERBS", "main"]
 
@@ -45,15 +48,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _run([*(sys.argv[1:] if arguments is None else arguments)])  # `list` is a verb here
         sys.stdout.flush()
         return code
-    except BrokenPipeError:  # whoever read the output has seen enough; nor may Python complain when it flushes at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except KeyboardInterrupt:
         return _fail("interrupted", _INTERRUPTED)
     except SaccadeError as error:
         return _fail(str(error))
     except OSError as error:
-        return _fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
+        if isinstance(error, BrokenPipeError) and _unread():  # whoever read the output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor may Python complain at exit
+            return 0
+        return _fail(told(error))
     except UnicodeEncodeError as error:
         return _fail(f"{error.object}: no name in this system's encoding, {error.encoding}; LC_ALL=C.UTF-8 allows it")
     except (MemoryError, RuntimeError) as error:
@@ -91,6 +94,14 @@ def _out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or any(part in str(error) for part in words)
 
 
+def _unread() -> bool:
+    """Whether nobody reads standard output any more; another pipe may have broken too."""
+    poll = select.poll()
+    poll.register(sys.stdout, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+
+
 def _fail(message: str, code: int = 2) -> int:
-    print(one_line(f"error: {message}" if code == 2 else message), file=sys.stderr)
+    with unheard():
+        print(one_line(f"error: {message}" if code == 2 else message), file=sys.stderr)
     return code

@@ -1,7 +1,9 @@
 """What verbs that answer input share: opening a run, and reading lines from wherever they come."""
 
+import gzip
 import os
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,7 +39,7 @@ def open_trained(folder: str, device: str, **changes: Any) -> Trained:
 
 @contextmanager
 def texts(argument: str | None, file: str | None) -> Iterator[Iterator[str]]:
-    """Give the lines of an argument, of a file, or of standard input, as they come.
+    """Give the lines of an argument, of a file (packed by gzip or not), or of standard input, as they come.
 
     Args:
         argument: the text itself; None if it was not given.
@@ -53,12 +55,17 @@ def texts(argument: str | None, file: str | None) -> Iterator[Iterator[str]]:
         yield iter(os.fsencode(argument).decode("utf-8", errors="replace").split("\n"))
     elif file is not None:
         with Path(file).open("rb") as source:
-            yield _lines(source)
+            packed = source.peek(2)[:2] == b"\x1f\x8b"
+            yield _lines(gzip.GzipFile(fileobj=source) if packed else source, file)
     else:
-        yield _lines(sys.stdin.buffer)
+        yield _lines(sys.stdin.buffer, "standard input")
 
 
-def _lines(source: BinaryIO) -> Iterator[str]:
+def _lines(source: BinaryIO | gzip.GzipFile, name: str) -> Iterator[str]:
     r"""The lines of a stream: they end at \n alone; bytes that are no UTF-8 count as strange letters."""
-    for line in source:
-        yield line.removesuffix(b"\n").decode("utf-8", errors="replace")
+    try:
+        for number, line in enumerate(source):
+            text = line.removesuffix(b"\n").decode("utf-8", errors="replace")
+            yield text if number else text.removeprefix("\ufeff")
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UsageError(f"--input: expected a whole gzip file, got a damaged one: {name} ({error})") from error

@@ -4,17 +4,19 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from saccade.cli.arguments import choose, parse, peek
+from saccade.cli.arguments import UsageError, choose, parse, peek
 from saccade.cli.metrics import print_metrics
 from saccade.tasks import TASKS, load_task
 from saccade.train.fit import train
 from saccade.train.notes import say
 from saccade.train.options import Options
+from saccade.train.schedules import FALLING, SCHEDULES
 from saccade.train.task import Task
 
 __all__ = ["run"]
 
 _INTERRUPTED = 130
+_HORIZON = ("schedule_steps", "final_rate")  # of a recipe: a schedule that does not fall has no use for them
 
 
 def run(arguments: list[str]) -> int:
@@ -31,31 +33,39 @@ def run(arguments: list[str]) -> int:
         say(f"interrupted at step {outcome.step}; its checkpoint is kept, and the same command goes on from there")
         return _INTERRUPTED
     if not outcome.fresh:
-        say(f"{outcome.run.folder} is at its end, step {outcome.step}, already; {_way_on(outcome.results['final'])}")
+        way_on = _way_on(outcome.results["final"], outcome.run.config["options"])
+        say(f"{outcome.run.folder} is at its end, step {outcome.step}, already; {way_on}")
     print_metrics("test", outcome.results["metrics"], {})
     print_metrics("validation", outcome.results["validation"], {})
     print(f"run: {outcome.run.folder}")
     return 0
 
 
-def _way_on(final: Mapping[str, Any]) -> str:
+def _way_on(final: Mapping[str, Any], options: Mapping[str, Any]) -> str:
     """What goes on with a run that is at its end."""
     patience, stale = final["patience"], final["validations_since_best"]
     if patience is not None and stale >= patience:
         return f"no validation was better than that of step {final['best_step']}; a larger --patience goes on"
-    return "a larger --max-steps or --max-minutes goes on"
+    way_on = "a larger --max-steps or --max-minutes goes on"
+    if options["schedule"] in FALLING:
+        way_on += f" (from step {options['schedule_steps']} on at the last learning rate of its schedule)"
+    return way_on
 
 
 def options(kind: type[Task], arguments: list[str]) -> Options:
     """Return the options of a task; which there are and what they default to depends on --model and --data."""
     named = peek(arguments, "--model")
     model = choose("--model", next(iter(kind.models)) if named is None else named, kind.models)
-    data = peek(arguments, "--data") or next(iter(kind.builtin))
+    if (data := peek(arguments, "--data")) == "":
+        raise UsageError("--data: expected a built-in data set, a folder or a file, got an empty name")
+    data = next(iter(kind.builtin)) if data is None else data
     flat = kind.options(model)
     recipe = kind.recipe(model, data)
     defaults: dict[str, Any] = {field.name: recipe[field.name] for field in fields(flat) if field.name in recipe}
     if peek(arguments, "--max-minutes") and not peek(arguments, "--max-steps"):
         defaults |= {"max_steps": None, "max_minutes": 1.0}  # the minutes are those that follow on the command line
+    if (schedule := peek(arguments, "--schedule")) in SCHEDULES and schedule not in FALLING:
+        defaults = {name: value for name, value in defaults.items() if name not in _HORIZON} | {"schedule": schedule}
     program = f"saccade train {kind.name}"
     description = f"Train {kind.name}. Models: {', '.join(kind.models)}. Built-in data: {', '.join(kind.builtin)}."
     return parse(flat, arguments, program, description, flat(model=model, data=data, **defaults))

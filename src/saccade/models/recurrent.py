@@ -33,7 +33,7 @@ class Options:
     """Size of the token embeddings."""
 
     dropout: float = 0.0
-    """Probability of dropping an element of the embeddings, of what the encoder read and of the readout in training."""
+    """Probability of dropping a feature, for a whole sentence, of embeddings, annotations and readout in training."""
 
     def __post_init__(self) -> None:
         """Refuse sizes of nothing, naming the option as it is typed."""
@@ -74,7 +74,7 @@ class LockedDropout(nn.Module):
     """Dropout with one draw a sequence: a feature is dropped at all steps of it or at none.
 
     A recurrent network cannot average what differs from step to step, so this is the stronger regularizer; it also
-    draws a step's share of random numbers, which on a CPU are a tenth of a training step.
+    draws fewer random numbers, which on a CPU are a fifteenth of a training step.
 
     Args:
         probability: of dropping a feature, in training; the others are scaled up to keep the mean.
@@ -156,7 +156,7 @@ class Writer(nn.Module):
         embedding: of the target tokens; its matrix is the output's too.
         context_dim: features of what `read` returns.
         hidden_dim: features of the state.
-        dropout: probability of dropping an element of embeddings and readout in training.
+        dropout: probability of dropping a feature of embeddings, of what the readout sees and of what it makes.
 
     Source:
         Bahdanau, Cho, Bengio 2015, appendix A.2 (https://arxiv.org/abs/1409.0473); the conditional GRU of Sennrich et

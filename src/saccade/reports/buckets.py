@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from saccade.reports.slope import standard_error
+from saccade.reports.slope import replicates, standard_error
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.corpora import BUILTIN
 from saccade.tasks.translate.corpus import Corpus, Pair
@@ -71,7 +71,7 @@ def measured(task: Translate, model: nn.Module, bucket: Bucket, seed: int) -> di
 
     Returns:
         What a row of the report says of the bucket: "score" is that of all its sentences as one corpus, "error" its
-        standard error, "seconds" the time that it took to translate them.
+        standard error, "replicates" what the error is from, "seconds" the time that it took to translate them.
     """
     began = time.perf_counter()
     with torch.inference_mode(), seeded(seed, "test"):
@@ -85,7 +85,7 @@ def measured(task: Translate, model: nn.Module, bucket: Bucket, seed: int) -> di
         return in_place(*texts) if several else score(task, *texts)
 
     metric = scored(range(len(outputs)))
-
+    partial = replicates(lambda places: value(scored(places)), len(outputs))
     return {
         "lengths": bucket.name,
         "length": round(bucket.length, 3),
@@ -94,7 +94,8 @@ def measured(task: Translate, model: nn.Module, bucket: Bucket, seed: int) -> di
         "metric": "dates_in_place" if several else task.headline,
         "score": value(metric),
         "signature": metric["signature"] if isinstance(metric, dict) else None,
-        "error": standard_error(lambda places: value(scored(places)), len(outputs)),
+        "error": standard_error(partial),
+        "replicates": [round(one, 6) for one in partial],
         "seconds": round(seconds, 3),
     }
 

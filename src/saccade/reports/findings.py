@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from saccade.reports.buckets import FEW
-from saccade.reports.slope import Point, fit
+from saccade.reports.slope import Point, Slope, fit, standard_error
 from saccade.reports.verdict import decide
 
 __all__ = ["FEW_NOTE", "Findings", "summary"]
@@ -29,7 +29,8 @@ class Findings:
         self.unit, self.metric = str(self.rows[0]["unit"]), str(self.rows[0]["metric"])
         self.points = {model: [self._point(model, group) for group in self.groups] for model in self.models}
         self.slopes = {model: fit(points) for model, points in self.points.items()}
-        self.verdict = decide(*(self.slopes[model] for model in self.models[:2]))
+        self.gain = fit([self._gain(*self.models[:2], group) for group in self.groups])
+        self.verdict = decide(*(self.slopes[model] for model in self.models[:2]), self.gain)
 
     @property
     def name(self) -> str:
@@ -63,9 +64,21 @@ class Findings:
         error = None if None in errors else statistics.fmean(errors)
         return Point(rows[0]["length"], statistics.fmean(row["score"] for row in rows), error, rows[0]["sentences"])
 
-    def slope(self, model: str) -> str:
-        """The fitted change over ten units of length, with twice its error."""
-        if (line := self.slopes[model]) is None:
+    def _gain(self, attention: str, none: str, group: str) -> Point:
+        """By how much the first model's score is above the second's, replicate by replicate on the same sentences."""
+        with_it, without = self._point(attention, group), self._point(none, group)
+        pairs = zip(self._replicates(attention, group), self._replicates(none, group), strict=True)
+        error = standard_error([one - other for one, other in pairs])
+        return Point(with_it.length, with_it.score - without.score, error, with_it.count)
+
+    def _replicates(self, model: str, group: str) -> list[float]:
+        """Their means over seeds."""
+        rows = [row["replicates"] for row in self.rows if (row["model"], row["lengths"]) == (model, group)]
+        return [statistics.fmean(scores) for scores in zip(*rows, strict=True)]
+
+    def change(self, line: Slope | None) -> str:
+        """A line's change over ten units of length, with twice its error."""
+        if line is None:
             return "-"
         change = round(10 * line.value, self.digits) + 0.0  # not -0.0
         return f"{change:+.{self.digits}f} ± {20 * line.error:.{self.digits}f}"
@@ -77,7 +90,7 @@ class Findings:
             row = self.first(group)
             scores = [_scored(self.points[model][place], self.digits) for model in self.models]
             body.append([f"{group}{' *' if row['few'] else ''}", str(row["sentences"]), *scores])
-        slopes = [f"change in 10 {self.unit}", "", *(self.slope(model) for model in self.models)]
+        slopes = [f"change in 10 {self.unit}", "", *(self.change(self.slopes[model]) for model in self.models)]
         return [[f"{self.unit} in the source", "sentences", *self.models], *body, slopes]
 
 
@@ -97,4 +110,5 @@ def summary(content: Mapping[str, Any]) -> str:
         lines.append("  ".join(cells).rstrip())
     if any(row["few"] for row in found.rows):
         lines.append(f"* {FEW_NOTE}")
+    lines.append(f"gain by attention, change in 10 {found.unit}: {found.change(found.gain)}")
     return "\n".join([*lines, f"{found.verdict.result}: {found.verdict.reason}"])

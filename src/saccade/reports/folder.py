@@ -18,6 +18,8 @@ from saccade.train.run import beside
 __all__ = ["Folder", "ReportError"]
 
 _FILE = "report.json"
+_OWN = (".lock", f".{_FILE}.")  # how files begin that a process leaves if it is killed before there is a report
+_GROWS = ("seeds",)  # arguments that may be larger than before: what is done stays as it is
 
 
 class ReportError(SaccadeError):
@@ -41,12 +43,12 @@ class Folder:
     def open(
         cls, path: Path, name: str, arguments: Mapping[str, Any], command: str, *, resume: bool = True
     ) -> "Folder":
-        """Open the report that is there, or make it.
+        """Return the report that is there, or one to be made; it is read or written when it is `locked`.
 
         Args:
             path: the folder.
             name: of the report.
-            arguments: all that decides what its rows say; another value of one is refused.
+            arguments: all that decides what its rows say; another value of one is refused, but more seeds are not.
             command: what was typed, for the page.
             resume: go on with what is there; if False, a new report is started beside it.
 
@@ -55,15 +57,11 @@ class Folder:
         """
         if not resume and path.exists():
             path = beside(path)
-        if (path / _FILE).exists():
-            folder = cls(path, _read(path))
-            folder._refuse_difference(name, arguments)
-            return folder
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise ReportError(f"{path}: it is there already and not a report; give another --output")
-        path.mkdir(parents=True, exist_ok=True)
         folder = cls(path, {"report": name, "command": command, "arguments": dict(arguments), "runs": {}, "rows": []})
-        folder.commit()
+        if (path / _FILE).exists():
+            folder._refuse_difference(_read(path))
+        elif path.exists() and (not path.is_dir() or any(not file.name.startswith(_OWN) for file in path.iterdir())):
+            raise ReportError(f"{path}: it is there already and not a report; give another --output")
         return folder
 
     def rows(self, model: str, seed: int) -> list[dict[str, Any]]:
@@ -76,28 +74,35 @@ class Folder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the report for this process, and read what the one before it has done meanwhile.
+        """Hold the report for this process, and read what the one before it has done, or else make it.
 
         The system lets go of it however the process ends.
 
         Raises:
-            ReportError: if another process makes it.
+            ReportError: if another process makes it, or has just made it with other arguments.
         """
+        self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / ".lock").open("a") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise ReportError(f"{self.path}: another process is making this report") from error
-            self.content.update(_read(self.path))
+            if (self.path / _FILE).exists():
+                found = _read(self.path)
+                self._refuse_difference(found)
+                self.content.update({**found, **{key: self.content[key] for key in ("command", "arguments")}})
+            else:
+                self.commit()
             yield
 
-    def _refuse_difference(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Name the first argument that is not the one that the report was begun with."""
-        way_out = "give another --output, or --no-resume to start beside it"
-        if self.content["report"] != name:
-            raise ReportError(f"{self.path}: this is the report {self.content['report']}, not {name}; {way_out}")
-        for key, new in arguments.items():
-            if (old := self.content["arguments"].get(key)) != new:
+    def _refuse_difference(self, found: Mapping[str, Any]) -> None:
+        """Name the first argument that is not the one that the report which is there was begun with."""
+        way_out, name = "give another --output, or --no-resume to start beside it", self.content["report"]
+        if found["report"] != name:
+            raise ReportError(f"{self.path}: this is the report {found['report']}, not {name}; {way_out}")
+        for key, new in self.content["arguments"].items():
+            old = found["arguments"].get(key)
+            if old != new and not (key in _GROWS and isinstance(old, int) and old < new):
                 raise ReportError(f"{self.path}: this report was made with {flag(key)} {old}, not {new}; {way_out}")
 
 

@@ -14,7 +14,7 @@ from saccade.reports.findings import summary
 from saccade.reports.folder import Folder
 from saccade.reports.page import write_page
 from saccade.tasks.translate import Translate
-from saccade.tasks.translate.corpora import open_corpus
+from saccade.tasks.translate.corpora import BUILTIN, open_corpus
 from saccade.train.environment import choose_device
 from saccade.train.fit import train
 from saccade.train.notes import say
@@ -51,7 +51,7 @@ class Options:
     """Folder of the report: made when it is not there, continued when it is. Default: reports/length-DATA."""
 
     seeds: int = 1
-    """Train each model so often, with the seeds 1, 2, 3, ..."""
+    """Train each model so often, with the seeds 1, 2, 3, ...; a larger number goes on with a report."""
 
     max_steps: int | None = None
     """Train each model for so many steps. Without a budget: as the recipe for the data has it, else 40 minutes."""
@@ -60,7 +60,7 @@ class Options:
     """Train each model for so many minutes."""
 
     quick: bool = False
-    """Try the claim in a few minutes on built-in data: rows of one to three dates, and the share of dates right."""
+    """Try the claim in a few minutes on built-in data: rows of one to three dates, or single ones with --data dates."""
 
     resume: bool = True
     """Continue the report if it exists; with --no-resume start a new one beside it."""
@@ -75,8 +75,9 @@ class Options:
         for name in ("max_steps", "max_minutes"):
             if (value := getattr(self, name)) is not None and not 0 < value < math.inf:
                 raise ArgumentError(f"{flag(name)}: expected a number above 0, got {value}")
-        if self.quick and (self.data not in ("", _QUICK) or self.max_steps or self.max_minutes):
-            raise ArgumentError("--quick: expected no other --data and no budget beside it, got some; leave one out")
+        if self.quick and (self.data not in ("", *BUILTIN) or self.max_steps or self.max_minutes):
+            beside = f"no --data but {' or '.join(BUILTIN)} and no budget beside it"
+            raise ArgumentError(f"--quick: expected {beside}, got some; leave one out")
 
 
 class Length:
@@ -119,7 +120,11 @@ def _whole(options: Options) -> Options:
     """The options with what --quick means said."""
     if not options.quick and not options.data:
         raise ArgumentError("--data: expected a corpus, got none; --quick tries the claim on built-in data")
-    return replace(options, data=_QUICK) if options.quick else options
+    if not options.quick:
+        return options
+    data = options.data or _QUICK
+    say(f"trying the claim on {data}: {BUILTIN[data]}")
+    return replace(options, data=data)
 
 
 def _default_folder(options: Options) -> str:
@@ -136,8 +141,10 @@ def _make(folder: Folder, options: Options, buckets: Sequence[Bucket], counted: 
         say(f"{model}, seed {seed}: run {jobs.index((model, seed)) + 1} of {len(jobs)}")
         if not _one(folder, options, model, seed, buckets, counted):
             return Made(folder.path, None, fresh=True)
-    if not (folder.path / "index.html").exists():
+    if folder.content.get("page") != len(folder.content["rows"]) or not (folder.path / "index.html").exists():
         write_page(folder.path, folder.content)
+        folder.content["page"] = len(folder.content["rows"])  # that it is of; more seeds add some
+        folder.commit()
     return Made(folder.path, summary(folder.content), fresh=bool(left))
 
 

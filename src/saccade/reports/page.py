@@ -29,7 +29,8 @@ _SAME = (
 )
 _ERRORS = (
     "Standard errors are those of the choice of sentences, by a delete-a-group jackknife of ten groups; how training "
-    "differs from seed to seed is not in them. The line is fitted by least squares, each group weighed by its size."
+    "differs from seed to seed is not in them. Both models translate the same sentences, so the error of what attention "
+    "gains is that of their difference, group by group. The line is fitted by least squares, each group weighed by its size."
 )
 
 
@@ -92,6 +93,7 @@ def _scores(found: Findings) -> list[Part]:
     """The table, and what its marks mean."""
     header, *rows = found.table()
     notes = [f"± is twice the standard error. The change is a fitted line's, for ten {found.unit} more."]
+    notes.append(f"What attention gains changes, in ten {found.unit} more, by {found.change(found.gain)}.")
     if any(row["few"] for row in found.rows):
         notes.append(f"\\* {FEW_NOTE}.")
     return [Heading("Scores"), Table(header, rows), *map(Text, notes)]

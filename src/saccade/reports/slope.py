@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Point", "Slope", "fit", "standard_error"]
+__all__ = ["Point", "Slope", "fit", "replicates", "standard_error"]
 
 _FOLDS = 10
 
@@ -85,32 +85,47 @@ def fit(points: Sequence[Point]) -> Slope | None:
     return Slope(value, math.sqrt(variance), mean - value * middle)
 
 
-def standard_error(score: Callable[[Sequence[int]], float], count: int) -> float | None:
-    r"""Return the standard error of a score of `count` sentences, by the delete-a-group jackknife.
+def replicates(score: Callable[[Sequence[int]], float], count: int) -> list[float]:
+    """Return the scores of `count` sentences without one group of them after the other.
 
-    .. math:: \sigma^2 = \frac{g - 1}{g} \sum_k (\theta_k - \bar\theta)^2
-
-    where \(\theta_k\) is the score without the k-th of g = 10 groups (of as many as there are sentences if fewer). It
-    needs nothing of the score but that it can be computed, so it serves corpus BLEU and fractions alike.
+    It needs nothing of the score but that it can be computed, so it serves corpus BLEU and fractions alike. The groups
+    follow from the count alone: those of two models on the same sentences can be compared one by one.
 
     Args:
         score: from the places of some of the sentences, each below `count`, to their score.
         count: how many sentences there are.
 
     Returns:
-        The error, None if there are fewer than two sentences.
+        As many scores as there are groups: 10, or as there are sentences if fewer; none of a single sentence.
+    """
+    groups = min(_FOLDS, count)
+    if groups < 2:
+        return []
+    return [score([place for place in range(count) if place % groups != left_out]) for left_out in range(groups)]
+
+
+def standard_error(scores: Sequence[float]) -> float | None:
+    r"""Return the standard error of a score, by the delete-a-group jackknife.
+
+    .. math:: \sigma^2 = \frac{g - 1}{g} \sum_k (\theta_k - \bar\theta)^2
+
+    Args:
+        scores: what `replicates` returned: \(\theta_k\), the score without the k-th of g groups; or differences of
+            two models' replicates, for the error of their difference.
+
+    Returns:
+        The error, None if there are no replicates.
 
     Source:
         Kott 2001, "The Delete-a-Group Jackknife", Journal of Official Statistics 17, after Tukey 1958.
 
     Example:
         >>> hits = [1, 0, 1, 1]
-        >>> round(standard_error(lambda places: sum(hits[i] for i in places) / len(places), 4), 4)
+        >>> round(standard_error(replicates(lambda places: sum(hits[i] for i in places) / len(places), 4)), 4)
         0.25
     """
-    groups = min(_FOLDS, count)
-    if groups < 2:
+    groups = len(scores)
+    if not groups:
         return None
-    scores = [score([place for place in range(count) if place % groups != left_out]) for left_out in range(groups)]
     mean = sum(scores) / groups
     return math.sqrt((groups - 1) / groups * sum((one - mean) ** 2 for one in scores))

@@ -20,30 +20,32 @@ class Verdict:
     reason: str
 
 
-def decide(attention: Slope | None, none: Slope | None) -> Verdict:
+def decide(attention: Slope | None, none: Slope | None, difference: Slope | None) -> Verdict:
     """Compare how the score falls with length, with attention and without.
 
-    Reproduced: without attention it falls beyond twice the error, with attention it does not, and the two slopes differ
-    beyond twice their error. In part: with attention it falls too, but less steeply, beyond the same error.
+    Reproduced: without attention it falls beyond twice the error, with attention it does not, and the difference of the
+    two changes with length beyond twice its own error. In part: with attention it falls too, but less steeply, beyond
+    the same error.
 
     Args:
         attention: the line through the scores of the model with attention; None if there are too few points.
         none: the same of the model without.
+        difference: the line through what attention gains. It has an error of its own: the sentences are the same, so
+            much of what the two scores owe to their choice is not in their difference.
 
     Example:
-        >>> decide(Slope(-0.01, 0.05, 30.0), Slope(-0.8, 0.05, 30.0)).result
+        >>> decide(Slope(-0.01, 0.05, 30.0), Slope(-0.8, 0.05, 30.0), Slope(0.79, 0.05, 0.0)).result
         'reproduced'
-        >>> decide(Slope(-0.3, 0.05, 30.0), Slope(-0.8, 0.05, 30.0)).result
+        >>> decide(Slope(-0.3, 0.05, 30.0), Slope(-0.8, 0.05, 30.0), Slope(0.5, 0.05, 0.0)).result
         'reproduced in part'
-        >>> decide(Slope(0.0, 0.5, 30.0), Slope(-0.8, 0.5, 30.0)).result
+        >>> decide(Slope(0.0, 0.5, 30.0), Slope(-1.2, 0.5, 30.0), Slope(1.2, 0.7, 0.0)).result
         'not reproduced'
     """
-    if attention is None or none is None:
+    if attention is None or none is None or difference is None:
         return Verdict("not reproduced", "there are too few sentences of different lengths to fit a line")
-    difference, error = attention.value - none.value, (attention.error**2 + none.error**2) ** 0.5
     if not none.falls:
         return Verdict("not reproduced", "without attention the score does not fall with length beyond twice the error")
-    if difference <= 2 * error:
+    if difference.value <= 2 * difference.error:
         reason = "the score falls without attention, but with attention not less, beyond twice the error"
         return Verdict("not reproduced", reason)
     if attention.falls:

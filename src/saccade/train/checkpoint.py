@@ -76,16 +76,20 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
 
     place = step_folder(folder, checkpoint.step)
     partial = folder / f".{place.name}.partial"
-    partial.mkdir(parents=True, exist_ok=True)  # a killed process may have left one: its files are written anew
     contents = {
         "model.safetensors": serialize(checkpoint.model),
         "optimizer.safetensors": serialize(checkpoint.optimizer),
         "state.json": encode({**checkpoint.scalars, "step": checkpoint.step}),
     }
     contents[_CHECKSUMS] = encode({name: hashlib.sha256(content).hexdigest() for name, content in contents.items()})
-    for name, content in contents.items():
-        flushed(partial / name, content)
-    partial.rename(place)
+    partial.mkdir(parents=True, exist_ok=True)  # a killed process may have left one: its files are written anew
+    try:
+        for name, content in contents.items():
+            flushed(partial / name, content)
+        partial.rename(place)
+    except OSError:
+        _remove(partial)  # a disk that is full has no room for half a checkpoint
+        raise
     _flush_folder(folder)
     return place
 
@@ -162,10 +166,15 @@ def prune(folder: Path, needed: Callable[[Iterable[int]], set[int]] = lambda ste
     whole = {step_of(place): place for place in list_checkpoints(folder) if (place / _CHECKSUMS).is_file()}
     staying = {*list(whole)[-keep:], *needed(whole)}
     for place in (place for step, place in whole.items() if step not in staying):
-        for file in _written(place):
-            file.unlink()
-        if not any(place.iterdir()):
-            place.rmdir()
+        _remove(place)
+
+
+def _remove(place: Path) -> None:
+    """Remove what `save` wrote, and the folder unless there is something else in it."""
+    for file in _written(place):
+        file.unlink()
+    if not any(place.iterdir()):
+        place.rmdir()
 
 
 def _written(place: Path) -> Iterator[Path]:

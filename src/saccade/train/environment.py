@@ -40,6 +40,8 @@ def choose_device(name: str, local: int = 0, here: int = 1) -> torch.device:
     if not (index if colon else "0").isdecimal() or int(index or 0) >= count:
         there = ["auto", "cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
         raise ArgumentError(f"--device: expected one of {', '.join(there)}, got {name}")
+    if kind == "cuda":  # cuBLAS reads it once, when it first multiplies, and without it refuses deterministic work
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     if kind == "cuda" and here > 1:
         if colon or here > count:
             got = name if colon else f"{here} for {count}"

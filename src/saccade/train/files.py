@@ -1,11 +1,16 @@
 """Writing files so that a reader never sees half of one, whatever is killed when."""
 
+import errno
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["read_json", "write", "write_json"]
+__all__ = ["naming", "read_json", "told", "write", "write_json"]
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def write(path: Path, content: bytes) -> None:
@@ -33,14 +38,36 @@ def flushed(path: Path, content: bytes) -> None:
         OSError: naming the file, which the system does not where it is the disk that is full.
     """
     try:
-        with path.open("wb") as file:
+        with naming(path), path.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-    except OSError as error:
+    except OSError:
         path.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Have the system's errors name a file, which they do not where it is the disk that is full."""
+    try:
+        yield
+    except OSError as error:
         error.filename = error.filename or str(path)
         raise
+
+
+def told(error: OSError) -> str:
+    """Return what to say of an error of the system: the file, what is wrong, and of a full disk the way out.
+
+    >>> told(FileNotFoundError(2, "No such file or directory", "a.txt"))
+    'a.txt: No such file or directory'
+    >>> told(OSError(28, "No space left on device", "a.txt"))
+    'a.txt: No space left on device; make room, and the same command goes on from the last checkpoint'
+    """
+    what = f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
+    way_out = "; make room, and the same command goes on from the last checkpoint"
+    return what + way_out if error.errno in _FULL else what
 
 
 def write_json(path: Path, content: Any) -> None:

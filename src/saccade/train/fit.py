@@ -137,7 +137,7 @@ def open_run(kind: type[Task], options: Options) -> tuple[Run, Task]:
 
 def _train(task: Task, run: Run, options: Options, device: torch.device, ranks: Ranks) -> Outcome:
     checkpoint = _checkpoint(run)
-    if checkpoint is None and run.results() is not None and (run.folder / "model.safetensors").exists():
+    if checkpoint is None and run.results() is not None and run.trained:
         lost = f"{run.checkpoints}: none can be read, so training would begin again over the model that is there"
         raise RunError(f"{lost}; --no-resume begins beside it")
     model, books = _model(task, options), Books()

@@ -16,7 +16,7 @@ from saccade.errors import SaccadeError
 from saccade.train.board import Board
 from saccade.train.checkpoint import Checkpoint, prune, save
 from saccade.train.final import needed
-from saccade.train.optimization import learning_rate, optimizer_tensors
+from saccade.train.optimization import flat_from, learning_rate, optimizer_tensors
 from saccade.train.options import Options
 from saccade.train.progress import Bar
 from saccade.train.ranks import Ranks
@@ -28,6 +28,7 @@ from saccade.train.weights import tensors
 __all__ = ["Keeper"]
 
 _VALIDATION_EXAMPLES = 500  # measured along the way; the whole split is measured at the end
+_LOWER = "lower --learning-rate in a new run (the last checkpoint is kept)"
 _LOOK_EVERY = 10  # steps between two looks at the loss: each waits for the device
 
 
@@ -122,10 +123,11 @@ class Keeper(pl.Callback):
         first = math.isnan(self.loss)
         self.loss = self.ranks.sums(float(loss))[0] / self.ranks.world
         if not math.isfinite(self.loss):
-            way_out = "lower --learning-rate in a new run (the last checkpoint is kept)"
-            raise SaccadeError(f"the loss is {self.loss} at step {self.books.step}; {way_out}")
+            raise SaccadeError(f"the loss is {self.loss} at step {self.books.step}; {_LOWER}")
         if first and self.ranks.leads:  # not before: a run that fails at once shall say no more than why
             self.bar.note(f"{'going on' if self.began else 'training'} in {self.run.folder} at step {self.began}")
+            if note := flat_from(self.options):
+                self.bar.note(note)
 
     def _show(self, write: bool, metrics: dict[str, float]) -> None:
         books = self.books
@@ -152,12 +154,20 @@ class Keeper(pl.Callback):
         self._tick(training=False)
         return {f"validation_{name}": number for name, number in values(result.metrics).items()}, better
 
+    def _check(self, weights: dict[str, Tensor]) -> None:
+        """See that all weights are numbers: the loss was computed before the step that may have spoiled them."""
+        for name, tensor in weights.items():
+            if not tensor.isfinite().all():
+                raise SaccadeError(f"the weights {name} are no numbers after step {self.books.step}; {_LOWER}")
+
     def _save(self, trainer: pl.Trainer) -> None:
         self._tick(training=False)
+        weights = tensors(self.model)
+        self._check(weights)
         step, optimizer = self.books.step, optimizer_tensors(trainer.optimizers[0])
         scaler = trainer.precision_plugin.state_dict()  # of the loss, in half precision: numbers alone
         scalars = {**asdict(self.books), "threads": torch.get_num_threads(), "scaler": scaler}
-        save(self.run.checkpoints, Checkpoint(step, tensors(self.model), optimizer, scalars))
+        save(self.run.checkpoints, Checkpoint(step, weights, optimizer, scalars))
         prune(self.run.checkpoints, lambda steps: needed(steps, self.books, self.options))
         self.saved = step
         self._tick(training=False)

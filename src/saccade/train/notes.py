@@ -2,11 +2,25 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-__all__ = ["say"]
+__all__ = ["say", "unheard"]
 
 
 def say(line: str) -> None:
     """Write a note to standard error; where several processes train together, the first speaks for all."""
     if "TORCHELASTIC_RUN_ID" not in os.environ or os.environ.get("RANK", "0") == "0":
-        sys.stderr.write(line + "\n")
+        with unheard():
+            sys.stderr.write(line + "\n")
+
+
+@contextmanager
+def unheard() -> Iterator[None]:
+    """Go on when nobody reads standard error any more: what is written there from now on is thrown away."""
+    try:
+        yield
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stderr.fileno())  # else what is still in its buffer would fail again, at exit too
+        os.close(nowhere)

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from saccade.train.options import Options
-from saccade.train.schedules import SCHEDULES
+from saccade.train.schedules import FALLING, SCHEDULES
 
-__all__ = ["learning_rate", "make_optimizer", "optimizer_tensors", "restore_optimizer"]
+__all__ = ["flat_from", "learning_rate", "make_optimizer", "optimizer_tensors", "restore_optimizer"]
 
 
 def learning_rate(step: int, options: Options) -> float:
@@ -46,6 +46,20 @@ def learning_rate(step: int, options: Options) -> float:
         return options.learning_rate * rise
     fall = 1.0 if options.schedule_steps is None else min(1.0, (step + 1 - warmup) / (options.schedule_steps - warmup))
     return options.learning_rate * (floor + (1 - floor) * SCHEDULES[options.schedule](rise, fall))
+
+
+def flat_from(options: Options) -> str | None:
+    """Return what to say if the learning rate is at its last before the budget is spent; None if it is not.
+
+    >>> flat_from(Options(schedule="linear", warmup_steps=10, schedule_steps=20, max_steps=20))
+    >>> flat_from(Options(schedule="linear", warmup_steps=10, schedule_steps=20, max_steps=30))
+    'the learning rate is at its last from step 20 on; a larger --schedule-steps, in a new run, spreads it out'
+    """
+    end, budget = options.schedule_steps, options.max_steps
+    if options.schedule not in FALLING or end is None or (budget is not None and budget <= end):
+        return None
+    way_out = "a larger --schedule-steps, in a new run, spreads it out"
+    return f"the learning rate is at its last from step {end} on; {way_out}"
 
 
 def make_optimizer(model: nn.Module, options: Options) -> torch.optim.Optimizer:

@@ -1,7 +1,6 @@
 """Everything random at step n is a function of (seed, n), so that a resumed run is the uninterrupted one."""
 
 import hashlib
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -45,7 +44,8 @@ def seeded(seed: int, *labels: object) -> Iterator[None]:
     ...     print(bool(first == torch.rand(1)))
     True
     """
-    with torch.random.fork_rng():
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()  # asking would initialize it
+    with torch.random.fork_rng(devices):
         torch.manual_seed(derive(seed, *labels))
         yield
 
@@ -58,7 +58,6 @@ def reproducible() -> Iterator[None]:
     """
     before = torch.are_deterministic_algorithms_enabled()
     filling = deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS refuses deterministic work
     torch.use_deterministic_algorithms(True)
     deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined] # a debugging aid that takes time
     try:

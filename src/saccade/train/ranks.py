@@ -14,12 +14,20 @@ from typing import Any
 import torch
 from torch import distributed
 
-from saccade.errors import ArgumentError
+from saccade.errors import ArgumentError, SaccadeError
 from saccade.train.options import Options
 
-__all__ = ["Ranks", "free_port", "joined", "place", "placed"]
+__all__ = ["GOES_ON", "Ranks", "Unreachable", "free_port", "joined", "of_connection", "place", "placed"]
 
+GOES_ON = "the last checkpoint is kept, and the same command goes on from there"
 _PATIENCE = timedelta(days=1)  # what one process measures may take long, and the others wait for it
+
+
+class Unreachable(SaccadeError):
+    """Another process cannot be reached: it is at an end, or the net between is."""
+
+    def __init__(self) -> None:
+        super().__init__(f"another process cannot be reached; {GOES_ON}")
 
 
 @dataclass(frozen=True)
@@ -100,13 +108,31 @@ def placed(rank: int, world: int, port: int) -> Iterator[None]:
 
 @contextmanager
 def joined(device: torch.device) -> Iterator[None]:
-    """Meet the other processes: tensors on a CPU travel by gloo, those on a GPU by NCCL."""
+    """Meet the other processes: tensors on a CPU travel by gloo, those on a GPU by NCCL.
+
+    Raises:
+        Unreachable: if one of them is gone while the block runs.
+    """
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     distributed.init_process_group(backend, timeout=_PATIENCE)
     try:
         yield
+    except RuntimeError as error:
+        if not of_connection(error):
+            raise
+        raise Unreachable from error
     finally:
         distributed.destroy_process_group()
+
+
+def of_connection(error: BaseException) -> bool:
+    """Whether an error is that another process cannot be reached; gloo and NCCL have no common class for it.
+
+    >>> of_connection(RuntimeError("Connection closed by peer")), of_connection(RuntimeError("shapes"))
+    (True, False)
+    """
+    told = isinstance(error, RuntimeError) and any(word in str(error) for word in ("gloo", "NCCL", " by peer"))
+    return told or isinstance(error, distributed.DistError)
 
 
 def free_port() -> int:

@@ -17,8 +17,9 @@ from typing import Any, NoReturn, TypeVar
 from torch import Tensor
 
 from saccade.errors import SaccadeError
-from saccade.train.checkpoint import list_checkpoints, newest
-from saccade.train.files import read_json, write, write_json
+from saccade.train.checkpoint import newest
+from saccade.train.files import naming, read_json, write, write_json
+from saccade.train.notes import say
 from saccade.train.options import check_types, flag
 
 __all__ = ["Run", "RunError", "beside"]
@@ -26,6 +27,8 @@ __all__ = ["Run", "RunError", "beside"]
 T = TypeVar("T")
 _CONFIG = {"task": str, "model": str, "data": str, "options": dict, "saccade": str}
 _RESULTS = {"steps": (int,), "seconds": (int, float), "metrics": (dict,), "validation": (dict,)}
+
+_LINE = b'{"step": '  # how a line of metrics.jsonl begins
 
 
 class RunError(SaccadeError):
@@ -84,7 +87,7 @@ class Run:
             save(partial)
             write_json(partial / "config.json", dict(config))
             partial.rename(place)
-        except OSError:
+        except BaseException:  # Ctrl-C too
             shutil.rmtree(partial, ignore_errors=True)
             raise
         return cls(folder, config)
@@ -128,27 +131,39 @@ class Run:
 
     @property
     def trained(self) -> bool:
-        """Whether there is something for `weights` to read."""
-        return (self.folder / "model.safetensors").exists() or bool(list_checkpoints(self.checkpoints))
+        """Whether the model that training came to is there."""
+        return (self.folder / "model.safetensors").exists()
 
     def weights(self) -> dict[str, Tensor]:
         """Return the trained model's tensors, from model.safetensors or else from the newest checkpoint.
 
         Raises:
-            RunError: if there is neither, or the file is damaged.
+            RunError: if there is neither, or all that is there is damaged.
         """
         from safetensors import SafetensorError
         from safetensors.torch import load
 
         try:
-            return load((self.folder / "model.safetensors").read_bytes())
+            return load((path := self.folder / "model.safetensors").read_bytes())
         except FileNotFoundError:
-            checkpoint, _ = newest(self.checkpoints)
+            return self._newest_weights()
         except SafetensorError as error:
-            path = self.folder / "model.safetensors"
-            raise RunError(f"{path}: damaged ({error}); move it away, and the newest checkpoint is used") from error
+            way_out = "move it away, and the same `saccade train` command makes it anew, without training"
+            raise RunError(f"{path}: damaged ({error}); {way_out}") from error
+
+    def _newest_weights(self) -> dict[str, Tensor]:
+        """Those of the newest checkpoint that is whole, with a word where they are not what one may expect."""
+        checkpoint, damaged = newest(self.checkpoints)
+        if checkpoint is None and damaged:
+            why = next(iter(damaged.values()))
+            raise RunError(f"corrupt checkpoint: {why}, nor any other; the same `saccade train` command begins again")
         if checkpoint is None:
             raise RunError(f"{self.folder}: nothing is trained yet; the same `saccade train` command goes on")
+        for error in damaged.values():
+            say(f"corrupt checkpoint: {error}; using step {checkpoint.step}")
+        if self.results() is not None:
+            way_out = "the same `saccade train` command makes it anew, without training"
+            say(f"{self.folder}: model.safetensors is gone; using the checkpoint of step {checkpoint.step}; {way_out}")
         return checkpoint.model
 
     def save_weights(self, tensors: dict[str, Tensor], step: int) -> None:
@@ -168,17 +183,20 @@ class Run:
 
     def log(self, **measured: Any) -> None:
         """Append one line to metrics.jsonl."""
-        with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
+        path = self.folder / "metrics.jsonl"
+        with naming(path), path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(measured) + "\n")
 
     def rewind_log(self, step: int) -> None:
         """Take back the lines of metrics.jsonl after a step: going on from there, the same will be measured again.
 
-        A line that is cut short is taken back too; one that is not ours stays.
+        A line that is cut short is taken back too; one that is not ours stays. Whatever is last gets its line's end.
         """
         path = self.folder / "metrics.jsonl"
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
         kept = [line for line in lines if not _after(line, step)]
+        if kept and not kept[-1].endswith(b"\n"):  # a kill came between a line and its end
+            kept[-1] += b"\n"
         if kept != lines:
             write(path, b"".join(kept))
 
@@ -208,7 +226,7 @@ def _after(line: bytes, step: int) -> bool:
     try:
         measured = json.loads(line)
     except (ValueError, RecursionError):
-        return line.startswith(b'{"step"') and not line.endswith(b"\n")
+        return not line.endswith(b"\n") and (line.startswith(_LINE) or _LINE.startswith(line))
     at = measured.get("step") if isinstance(measured, dict) else None
     return isinstance(at, int) and at > step
 

@@ -20,13 +20,13 @@ def test_data_that_are_not_there_are_named():
         open_corpus("date")
 
 
-def test_a_folder_has_sides_and_a_file_has_none(tmp_path):
+def test_a_folder_has_sides_and_a_file_may_have_languages(tmp_path):
     for split in ("train", "val", "test"):
         for side in ("de", "en"):
             (tmp_path / f"{split}.{side}").write_text(f"{split} {side}\n")
     (tmp_path / "pairs").write_text("a\tx\nb\ty\nc\tz\n")
     assert open_corpus(str(tmp_path), "en", "de").example("train", 0).target == "train de"
     assert open_corpus(str(tmp_path / "pairs")).size("train") == 1
-    for data in (str(tmp_path / "pairs"), "dates"):
-        with pytest.raises(ArgumentError, match="--target: expected none, as .* is no folder of files by side"):
-            open_corpus(data, None, "en")
+    assert open_corpus(str(tmp_path / "pairs"), "ja", "en").size("train") == 1
+    with pytest.raises(ArgumentError, match="--target: expected none, as dates says what its sides are"):
+        open_corpus("dates", None, "en")

@@ -44,7 +44,9 @@ def test_an_order_mark_is_no_letter(tmp_path):
 def test_blank_lines_are_those_of_white_space_alone(tmp_path):
     written = ["\ufeff", "a", "", "  ", " a", "\u3000", "\u3042", "\xa0\t", "\u2028", "\u1680", "ä", "\r", "e"]
     (tmp_path / "text").write_bytes("\n".join(written).encode())
-    assert read_lines(tmp_path / "text").blank().tolist() == [not line.strip(" \t\r\ufeff\u3000\xa0\u2028\u1680") for line in written]
+    assert read_lines(tmp_path / "text").blank().tolist() == [
+        not line.strip(" \t\r\ufeff\u3000\xa0\u2028\u1680") for line in written
+    ]
 
 
 def test_no_lines_at_all(tmp_path):

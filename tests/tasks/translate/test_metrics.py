@@ -48,3 +48,9 @@ def test_length_groups():
     assert length_groups(["", "a", "a " * 10, "a " * 11, "a " * 95]) == ["1-10", "1-10", "1-10", "11-20", "91-100"]
     assert length_groups(["日" * 6, "日" * 5], "characters", 5) == ["6-10", "1-5"]
     assert [length_unit(code) for code in ("ja", "ZH_cn", "de", None)] == ["characters"] * 2 + ["words"] * 2
+
+
+@pytest.mark.parametrize("language", ["zh", "zh_CN", "zho", "cmn_Hans", "lc.tok.zh"])
+def test_a_language_is_known_by_any_of_its_codes(language):
+    assert length_unit(language) == "characters"
+    assert "tok:zh" in bleu(["我 爱 你们"], ["我 爱 你们"], language)["signature"]

@@ -24,7 +24,8 @@ def open_corpus(data: str, source: str | None = None, target: str | None = None)
 
     Args:
         data: a key of `BUILTIN`, or the path of a folder or file.
-        source: the side to translate from, where the data have sides by name.
+        source: the side to translate from: in a folder what its files end in; of a file of pairs, the first column, its
+            language, which decides nothing here.
         target: the side to translate to.
 
     Raises:
@@ -38,8 +39,8 @@ def open_corpus(data: str, source: str | None = None, target: str | None = None)
     if data not in BUILTIN and path.is_dir():
         return open_folder(path, source, target)
     for option, side in (("--source", source), ("--target", target)):
-        if side is not None and (data in BUILTIN or path.is_file()):
-            raise ArgumentError(f"{option}: expected none, as {data} is no folder of files by side; leave {side} out")
+        if side is not None and data in BUILTIN:
+            raise ArgumentError(f"{option}: expected none, as {data} says what its sides are; leave {side} out")
     if data == "dates":
         return Dates()
     if data == "several-dates":

@@ -9,6 +9,8 @@ Score = Callable[[Sequence[str], Sequence[str]], float]
 _WIDTH = 10
 #: Languages that set no space between words, and how sacreBLEU cuts them; it needs no package for these ways.
 _UNSPACED = {"zh": "zh", "ja": "char", "km": "char", "lo": "char", "my": "char", "th": "char"}
+#: The same by their codes of three letters (ISO 639-3), which corpora of many languages use.
+_THREE = {"cmn": "zh", "zho": "zh", "yue": "zh", "jpn": "ja", "khm": "km", "lao": "lo", "mya": "my", "tha": "th"}
 
 
 def exact_match(outputs: Sequence[str], references: Sequence[str]) -> float:
@@ -141,8 +143,8 @@ def length_groups(sources: Sequence[str], unit: str = "words", width: int = _WID
 def length_unit(language: str | None) -> str:
     """Return what lengths of texts are counted in: characters where a language sets no space between words.
 
-    >>> length_unit("de"), length_unit("zh_CN"), length_unit(None)
-    ('words', 'characters', 'words')
+    >>> length_unit("de"), length_unit("zh_CN"), length_unit("tok.jpn_Jpan"), length_unit(None)
+    ('words', 'characters', 'characters', 'words')
     """
     return "characters" if _code(language) in _UNSPACED else "words"
 
@@ -153,8 +155,9 @@ def _scored(metric: Any, outputs: Sequence[str], references: Sequence[str]) -> d
 
 
 def _code(language: str | None) -> str:
-    """The language of a code that may name a country or a script behind it."""
-    return (language or "").lower().replace("_", "-").partition("-")[0]
+    """The language of a code that may have a country or a script behind it, and in front what was done to the text."""
+    code = (language or "").lower().rpartition(".")[2].replace("_", "-").partition("-")[0]
+    return _THREE.get(code, code)
 
 
 def _order(group: str) -> tuple[int, str]:

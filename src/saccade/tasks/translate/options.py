@@ -74,7 +74,7 @@ class Options:
     """
 
     source: str | None = None
-    """The side to translate from where --data is a folder: what its files end in, as de for train.de."""
+    """The side to translate from: what its files end in, as de for train.de; of a file of pairs its language."""
 
     target: str | None = None
     """The side to translate to, as en for train.en."""

@@ -1,6 +1,7 @@
 """One file of pairs, a pair a line with a tab between, as Tatoeba and many exports come."""
 
 import hashlib
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,7 +62,9 @@ def _sources(rows: _Columns) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
         except ValueError as error:
             line = f"{rows.lines.path}: line {number + 1}"
             raise ArgumentError(f"{line}: expected a source, a tab and a target, got no tab") from error
-        hashes[number] = int.from_bytes(hashlib.blake2b(source.encode(), digest_size=8).digest(), "big")
+        hashes[number] = int.from_bytes(
+            hashlib.blake2b(unicodedata.normalize("NFC", source).encode(), digest_size=8).digest(), "big"
+        )
         blank[number] = not (source and target)
     return hashes, blank
 

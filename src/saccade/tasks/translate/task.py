@@ -161,7 +161,7 @@ class Translate:
         return translation.alignments(self, model, inputs, count, ahead)
 
     def look(self, model: nn.Module, inputs: Iterable[str], folder: Path) -> Iterator[Path]:
-        """Draw the alignment of each text that is not blank with its greedy translation."""
+        """Draw the alignment of each text that is not blank with its best translation."""
         from saccade.tasks.translate.look import draw
 
         for text in inputs:

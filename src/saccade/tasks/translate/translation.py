@@ -72,7 +72,7 @@ def encode_sources(task: "Translate", texts: Sequence[str]) -> list[Source]:
 def translate(
     task: "Translate", model: Any, sources: Sequence[Source], count: int = 1, *, attended: bool = False
 ) -> list[list[Translation]]:
-    """Return the best translations of each source, decoded in batches of like length.
+    """Return the best translations of each source, decoded in batches of like length; of a blank one there is none.
 
     Args:
         task: the task.
@@ -83,7 +83,10 @@ def translate(
     """
     size = max(count, task.settings.beam_size)
     results: list[list[Translation]] = [[] for _ in sources]
-    for group in by_length([1 + len(source.ids) for source in sources], max(1, _DECODE_TOKENS // size)):
+    written = [index for index, source in enumerate(sources) if source.text.strip()]
+    sizes = [1 + len(sources[index].ids) for index in written]
+    for places in by_length(sizes, max(1, _DECODE_TOKENS // size)):
+        group = [written[place] for place in places]
         chosen = [sources[index].ids for index in group]
         found = _decode(task, model, chosen, size, count)
         for index, outputs in zip(group, _aligned(model, chosen, found) if attended else found, strict=True):
@@ -135,9 +138,7 @@ def _answers(
         sources = encode_sources(task, texts)
         for number, source in zip(islice(line, len(texts)), sources, strict=True):
             mention(task, f"line {number}", source)
-        found = iter(translate(task, model, [s for s in sources if s.text.strip()], count, attended=attended))
-        for source in sources:
-            yield source, next(found) if source.text.strip() else []
+        yield from zip(sources, translate(task, model, sources, count, attended=attended), strict=True)
 
 
 def mention(task: "Translate", name: str, source: Source) -> None:

@@ -1,0 +1,40 @@
+"""Every figure of docs/results.md is that of its file."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+ROWS = [
+    (header, row)
+    for header, body in re.findall(r"^(\|[^\n]*\| file \|[^\n]*)\n\|[-|]+\n((?:\|[^\n]*\n)+)", PAGE, flags=re.M)
+    for row in body.splitlines()
+]
+
+
+def cells(line):
+    return [cell.strip().strip("`") for cell in line.strip("|").split("|")]
+
+
+@pytest.mark.parametrize(("header", "row"), ROWS, ids=[cells(row)[1] for _, row in ROWS])
+def test_a_row_is_its_file(header, row):
+    told = dict(zip(cells(header), cells(row), strict=True))
+    results = json.loads((ROOT / "results" / told["file"]).read_text(encoding="utf-8"))
+    metrics = results["metrics"]
+    assert (results["model"], str(results["seed"])) == (told["model"], told["seed"])
+    assert told["BLEU"] == f"{metrics['bleu']['score']:.2f}"
+    assert told["lower-cased"] == f"{metrics['bleu_lowercase']['score']:.2f}"
+    assert told["chrF"] == f"{metrics['chrf']['score']:.2f}"
+    assert told["validation BLEU"] == f"{results['validation']['bleu']['score']:.2f}"
+    assert told["parameters"] == f"{results['parameters']:,}"
+    assert told["seconds"] == f"{results['seconds']:.0f}"
+    assert metrics["bleu"]["signature"] in PAGE
+
+
+def test_every_file_of_a_run_is_in_a_row():
+    files = {str(path.relative_to(ROOT / "results")) for path in (ROOT / "results").glob("multi30k-*/*.json")}
+    assert files == {cells(row)[1] for _, row in ROWS}
+    assert len(files) >= 2
