@@ -33,6 +33,7 @@ from saccade.train.environment import keep_freed_memory
 from saccade.train.optimization import make_optimizer
 
 _HERE = Path(__file__).parent
+_AHEAD = 512  # lines that our `predict --input` reads ahead, to have those of like length in one batch
 
 
 class Side(Protocol):
@@ -88,18 +89,23 @@ class Ours:
         return {"seconds": time.perf_counter() - began, "loss": loss.total.item(), "batches": sizes}
 
     def decode(self, beam_size: int, sentences: int) -> dict[str, Any]:
-        """Translate the first sentences of the test split, so many at a time."""
+        """Translate the first sentences of the test split, so many at a time, as `saccade predict --input` does."""
         self.model.eval()
         sources = [self.task.corpus.example("test", index).source for index in range(sentences)]
         task = replace(self.task, settings=replace(self.task.settings, beam_size=beam_size))
-        found: list[Translation] = []
+        found: dict[int, Translation] = {}
         began = time.perf_counter()
         with torch.inference_mode():
-            for first in range(0, len(sources), self.sentences):
-                part = encode_sources(task, sources[first : first + self.sentences])
-                found += [outputs[0] for outputs in translate(task, self.model, part)]
+            for first in range(0, len(sources), _AHEAD):
+                part = encode_sources(task, sources[first : first + _AHEAD])
+                places = sorted(range(len(part)), key=lambda place: len(part[place].ids))
+                for at in range(0, len(places), self.sentences):
+                    chosen = places[at : at + self.sentences]
+                    outputs = translate(task, self.model, [part[place] for place in chosen])
+                    found |= {first + place: best[0] for place, best in zip(chosen, outputs, strict=True)}
         seconds = time.perf_counter() - began
-        texts, lengths = [output.text for output in found], [1 + len(output.ids) for output in found]
+        best = [found[place] for place in range(len(sources))]
+        texts, lengths = [output.text for output in best], [1 + len(output.ids) for output in best]
         return {"seconds": seconds, "texts": texts, "lengths": lengths}
 
 

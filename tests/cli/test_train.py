@@ -13,8 +13,8 @@ import torch
 from safetensors.torch import load_file
 
 from saccade.cli import main
+from saccade.cli.arguments import UsageError
 from saccade.cli.train import options
-from saccade.errors import ArgumentError
 from saccade.tasks import load_task
 from saccade.train.checkpoint import list_checkpoints
 from tiny import SMALL, command, environment, program, train
@@ -94,7 +94,7 @@ def test_a_schedule_that_does_not_fall_takes_no_horizon_from_the_recipe():
         assert (chosen.schedule, chosen.schedule_steps, chosen.final_rate) == (typed, None, 0.0)
     chosen = options(kind, ["--data", "corpus", "--schedule=linear"])
     assert (chosen.schedule_steps, chosen.final_rate) == (recipe["schedule_steps"], recipe["final_rate"])
-    with pytest.raises(ArgumentError, match="--schedule-steps: expected only with --schedule linear or cosine"):
+    with pytest.raises(UsageError, match="--schedule-steps: expected only with --schedule linear or cosine"):
         options(kind, ["--data", "corpus", "--schedule", "constant", "--schedule-steps", "9"])
 
 

@@ -35,8 +35,9 @@ class Memory:
     def __init__(self, example, before):
         self.example, self.before = example, before
 
-    def select(self, rows):
-        return Memory(self.example[rows], self.before[rows])
+    def select(self, rows, examples):
+        chosen = rows.flatten()
+        return Memory(self.example[chosen], self.before[chosen])
 
 
 def find(model, examples, limits, **options):

@@ -1,5 +1,6 @@
 """Several processes on a CPU, talking by gloo: they start slowly, so few runs have to show much."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from saccade.errors import ArgumentError, SaccadeError
+from saccade.train import company
 from saccade.train.checkpoint import list_checkpoints
 from saccade.train.fit import train
 from saccade.train.optimization import learning_rate, make_optimizer
@@ -37,6 +39,8 @@ class Watched(Line):
             torch.save(model[0].weight.detach().clone(), f"{self.settings.run}.{rank}.pt")
             if rank == 1 and (number := os.environ.get("SACCADE_TEST_SIGNAL")):
                 os.kill(os.getpid(), int(number))
+            if rank == 1 and (error := os.environ.get("SACCADE_TEST_ERROR")):
+                raise {"OSError": OSError(2, "No such file", "a.txt"), "KeyboardInterrupt": KeyboardInterrupt()}[error]
         return super().loss(model, batch)
 
 
@@ -73,6 +77,76 @@ def test_two_processes_train_one_model_and_resume_to_the_same_bits(tmp_path, cap
     assert capfd.readouterr().err.count("going on in") == 1
     with pytest.raises(RunError, match="made with --processes 2, not 1"):
         train(Line, options(tmp_path / "parts", processes=1, max_steps=30))
+
+
+@pytest.mark.slow
+def test_three_processes_resume_to_the_same_bits(tmp_path):
+    for name, steps in (("whole", 20), ("parts", 13), ("parts", 20)):
+        train(Line, options(tmp_path / name, max_steps=steps, processes=3))
+    one, other = weights(tmp_path / "whole"), weights(tmp_path / "parts")
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+class Ending:
+    """A process that has just ended: nobody knows its code before it was joined."""
+
+    def __init__(self, code):
+        read, write = os.pipe()
+        os.close(write)
+        self.sentinel, self.exitcode, self.code = read, None, code
+
+    def join(self, seconds):
+        self.exitcode = self.code
+
+
+def ending(code, words=None):
+    ear, mouth = multiprocessing.Pipe(duplex=False)
+    if words:
+        mouth.send(words)
+    mouth.close()
+    return company._Other(Ending(code), ear)
+
+
+@pytest.mark.parametrize(
+    ("codes", "words"),
+    [
+        (
+            [-9],
+            "process 1 of 2 ended with code -9; the last checkpoint is kept, and the same command goes on from there",
+        ),
+        ([3, 1], "process 2 of 3 ended with code 1; the last"),
+        (
+            [3],
+            "another process cannot be reached; the last checkpoint is kept, and the same command goes on from there",
+        ),
+        ([0], "another process cannot be reached; the last"),
+    ],
+)
+def test_the_one_to_blame_is_waited_for_and_named(codes, words):
+    blame = company._blame([ending(code) for code in codes], 1)
+    assert isinstance(blame, SaccadeError) and str(blame).startswith(words)
+
+
+def test_last_words_are_passed_on_and_an_interruption_is_one():
+    blame = company._blame([ending(1, "a.txt: No such file or directory")], 1)
+    assert str(blame) == "process 1 of 2 ended (a.txt: No such file or directory)"
+    assert isinstance(company._blame([ending(1, "x"), ending(130)], 1), KeyboardInterrupt)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("what", "error", "words"),
+    [
+        ("OSError", SaccadeError, r"^process 1 of 2 ended \(a.txt: No such file\)$"),
+        ("KeyboardInterrupt", KeyboardInterrupt, "^$"),
+    ],
+)
+def test_what_goes_wrong_in_another_process_is_said_by_the_first(tmp_path, monkeypatch, capfd, what, error, words):
+    monkeypatch.setenv("SACCADE_TEST_ERROR", what)
+    with pytest.raises(error, match=words):
+        train(Watched, options(tmp_path / "a"))
+    assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000010"]
+    assert len(capfd.readouterr().err.splitlines()) == 3  # that it began, a validation and a sample
 
 
 @pytest.mark.slow

@@ -1,3 +1,5 @@
+import os
+
 import pytest
 import torch
 
@@ -25,6 +27,8 @@ def test_results_say_where_and_with_what():
 def two_gpus(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")  # so that it is afterwards as it was before
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
 
 
 def test_each_of_several_processes_has_a_gpu_of_its_own(two_gpus):
@@ -34,6 +38,16 @@ def test_each_of_several_processes_has_a_gpu_of_its_own(two_gpus):
         choose_device("cuda", 0, 3)
     with pytest.raises(ArgumentError, match="a GPU for each, got cuda:1"):
         choose_device("cuda:1", 0, 2)
+
+
+def test_choosing_a_gpu_has_it_multiply_deterministically_from_the_first_product_on(two_gpus, monkeypatch):
+    choose_device("cpu")
+    assert "CUBLAS_WORKSPACE_CONFIG" not in os.environ
+    choose_device("cuda:1")
+    assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
+    choose_device("auto")
+    assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":16:8"
 
 
 def test_a_precision_that_a_device_has_not_is_refused(monkeypatch):

@@ -18,14 +18,15 @@ __all__ = ["EncoderDecoder", "State"]
 
 @dataclass(frozen=True)
 class State:
-    """What the decoder carries on: its hidden state and the source's one vector, both `(batch, hidden_dim)`."""
+    """What the decoder carries on: its hidden state and the source's one vector, both `(rows, hidden_dim)`."""
 
     hidden: Tensor
     summary: Tensor
 
-    def select(self, batch_index: Tensor) -> "State":
-        """Return the state of some rows, in the order given."""
-        return State(self.hidden[batch_index], self.summary[batch_index])
+    def select(self, rows: Tensor, examples: Tensor | None) -> "State":
+        """Return the state of rows `(examples, beam)`."""
+        chosen = rows.flatten()
+        return State(self.hidden[chosen], self.summary[chosen])
 
 
 class EncoderDecoder(nn.Module):

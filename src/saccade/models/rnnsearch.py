@@ -19,14 +19,20 @@ __all__ = ["RNNSearch", "State"]
 
 @dataclass(frozen=True)
 class State:
-    """What the decoder carries on: its hidden state `(batch, hidden_dim)` and the source's prepared keys."""
+    """What the decoder carries on.
+
+    Args:
+        hidden: `(examples, beam, hidden_dim)`, of every output under way.
+        memory: the prepared keys of each example, one for all its outputs.
+    """
 
     hidden: Tensor
     memory: Memory
 
-    def select(self, batch_index: Tensor) -> "State":
-        """Return the state of some rows, in the order given."""
-        return State(self.hidden[batch_index], self.memory.select(batch_index))
+    def select(self, rows: Tensor, examples: Tensor | None) -> "State":
+        """Return the state of rows `(examples, beam)`, of these examples; None for all of them in their order."""
+        memory = self.memory if examples is None else self.memory.select(examples)
+        return State(self.hidden.flatten(0, 1)[rows], memory)
 
 
 class RNNSearch(nn.Module):
@@ -88,12 +94,15 @@ class RNNSearch(nn.Module):
         within = torch.arange(source.shape[1], device=source.device) < lengths[:, None]
         mean = (annotations * within[..., None]).sum(1) / lengths[:, None]
         memory = self.attention.remember(annotations, mask=masks.Lengths(lengths))
-        return State(torch.tanh(self.bridge(mean)), memory)
+        return State(torch.tanh(self.bridge(mean))[:, None], memory)
 
     def step(self, token: Tensor, state: State) -> tuple[Tensor, State]:
-        """Return the logits `(batch, target_size)` after one more target token `(batch,)`, and the next state."""
-        logits, hidden = self.writer.step(token, state.hidden, lambda query: self._context(query, state.memory))
-        return logits, State(hidden, state.memory)
+        """Return the logits `(rows, target_size)` after one more target token `(rows,)`, and the next state."""
+        shape, hidden = state.hidden.shape, state.hidden.flatten(0, 1)
+        logits, hidden = self.writer.step(
+            token, hidden, lambda query: self._context(query.view(shape), state.memory).flatten(0, 1)
+        )
+        return logits, State(hidden.view(shape), state.memory)
 
     def forward(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
         """Return the logits of every next token, given the true tokens before it (teacher forcing).
@@ -107,10 +116,12 @@ class RNNSearch(nn.Module):
             Logits `(batch, target_length, target_size)`.
         """
         state = self.encode(source, lengths)
-        logits: Tensor = self.writer(target, state.hidden, lambda query: self._context(query, state.memory))
+        logits: Tensor = self.writer(
+            target, state.hidden[:, 0], lambda query: self._context(query[:, None], state.memory)[:, 0]
+        )
         return logits
 
     def _context(self, query: Tensor, memory: Memory) -> Tensor:
-        """What the decoder attends to: c_i, Eq. 5 and 6."""
-        context: Tensor = self.attention(query[:, None], memory=memory)
-        return context[:, 0]
+        """What the decoder attends to: c_i `(examples, beam, hidden_dim)`, Eq. 5 and 6."""
+        context: Tensor = self.attention(query, memory=memory)
+        return context

@@ -29,8 +29,9 @@ class Findings:
         self.unit, self.metric = str(self.rows[0]["unit"]), str(self.rows[0]["metric"])
         self.points = {model: [self._point(model, group) for group in self.groups] for model in self.models}
         self.slopes = {model: fit(points) for model, points in self.points.items()}
-        self.gain = fit([self._gain(*self.models[:2], group) for group in self.groups])
-        self.verdict = decide(*(self.slopes[model] for model in self.models[:2]), self.gain)
+        attention, none = self.models[:2]
+        self.gain = fit([self._gain(attention, none, group) for group in self.groups])
+        self.verdict = decide(self.slopes[attention], self.slopes[none], self.gain)
 
     @property
     def name(self) -> str:

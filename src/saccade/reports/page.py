@@ -29,8 +29,9 @@ _SAME = (
 )
 _ERRORS = (
     "Standard errors are those of the choice of sentences, by a delete-a-group jackknife of ten groups; how training "
-    "differs from seed to seed is not in them. Both models translate the same sentences, so the error of what attention "
-    "gains is that of their difference, group by group. The line is fitted by least squares, each group weighed by its size."
+    "differs from seed to seed is not in them. Both models translate the same sentences, so the error of what "
+    "attention gains is that of their difference, group by group. The line is fitted by least squares, each group "
+    "weighed by its size."
 )
 
 

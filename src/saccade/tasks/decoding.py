@@ -16,8 +16,16 @@ __all__ = ["Autoregressive", "Hypotheses", "State", "search"]
 class State(Protocol):
     """What a model carries from one token to the next, for a batch of rows."""
 
-    def select(self, batch_index: Tensor) -> Self:
-        """Return the state of the rows `batch_index` `(rows,)`, in that order; a row may come several times."""
+    def select(self, rows: Tensor, examples: Tensor | None) -> Self:
+        """Return the state of some rows.
+
+        What is the same for all outputs of an example, as the keys of its source, need not be there for each of them.
+
+        Args:
+            rows: `(examples, beam)`, numbers of the rows as they are; those in one line are of one example. A row may
+                come several times.
+            examples: `(examples,)`, which examples the lines are of; None if they are all, in their order.
+        """
 
 
 S = TypeVar("S", bound=State)
@@ -91,7 +99,7 @@ def search(
     wanted = beam_size if count is None else min(count, beam_size)
     beams = _Beams.start(limits, begin, end, beam_size, wanted, length_penalty)
     if beam_size > 1:
-        state = state.select(torch.arange(len(limits), device=limits.device).repeat_interleave(beam_size))
+        state = state.select(beams.examples[:, None].expand(-1, beam_size), None)
     for length in range(beams.longest + 1):
         logits, state = model.step(beams.last.flatten(), state)
         parents = beams.advance(logits, length)
@@ -100,7 +108,7 @@ def search(
             break
         if beam_size > 1 or left < len(parents):
             # Rows are copied as soon as any is to be dropped: that costs far less than one more step of these rows.
-            state = state.select(beams.keep(parents, left))
+            state = state.select(*beams.keep(parents, left))
     return _best(beams.moves, len(limits), wanted, end)
 
 
@@ -194,15 +202,15 @@ class _Beams:
             over = over | (self.leaders[:, self.wanted - 1] >= self.scores[:, 0] / highest)
         return over
 
-    def keep(self, parents: Tensor, left: int) -> Tensor:
-        """Drop the examples whose search is over; returns the rows of the model's batch that go on."""
+    def keep(self, parents: Tensor, left: int) -> tuple[Tensor, Tensor | None]:
+        """Drop the examples whose search is over; returns what `State.select` is told of those that go on."""
         rows = torch.arange(len(parents), device=parents.device)[:, None] * self.size + parents
-        if left < len(parents):
-            going = self.done.byte().argsort(stable=True)[:left]
-            for name in ("examples", "limits", "last", "scores", "leaders", "done"):
-                setattr(self, name, getattr(self, name)[going])
-            rows = rows[going]
-        return rows.flatten()
+        if left == len(parents):
+            return rows, None
+        going = self.done.byte().argsort(stable=True)[:left]
+        for name in ("examples", "limits", "last", "scores", "leaders", "done"):
+            setattr(self, name, getattr(self, name)[going])
+        return rows[going], going
 
 
 def _best(moves: list[_Move], batch: int, count: int, end: int) -> Hypotheses:

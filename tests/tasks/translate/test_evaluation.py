@@ -52,8 +52,8 @@ class Place:
     def __init__(self, targets, place):
         self.targets, self.place = targets, place
 
-    def select(self, batch_index):
-        return Place([self.targets[index] for index in batch_index.tolist()], self.place)
+    def select(self, rows, examples):
+        return Place([self.targets[index] for index in rows.flatten().tolist()], self.place)
 
 
 def test_files_are_measured_by_scores_with_signatures_and_by_length(trained):
