@@ -79,14 +79,6 @@ def test_two_processes_train_one_model_and_resume_to_the_same_bits(tmp_path, cap
         train(Line, options(tmp_path / "parts", processes=1, max_steps=30))
 
 
-@pytest.mark.slow
-def test_three_processes_resume_to_the_same_bits(tmp_path):
-    for name, steps in (("whole", 20), ("parts", 13), ("parts", 20)):
-        train(Line, options(tmp_path / name, max_steps=steps, processes=3))
-    one, other = weights(tmp_path / "whole"), weights(tmp_path / "parts")
-    assert all(torch.equal(one[name], other[name]) for name in one)
-
-
 class Ending:
     """A process that has just ended: nobody knows its code before it was joined."""
 
