@@ -81,7 +81,8 @@ def test_the_gated_unit_is_torchs():
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("hidden_dim", 7), ("hidden_dim", 0), ("embedding_dim", 0), ("dropout", 1.0)]
+    ("name", "value"),
+    [("hidden_dim", 7), ("hidden_dim", 0), ("embedding_dim", 0), ("embedding_dim", 10**20), ("dropout", 1.0)],
 )
 def test_sizes_of_nothing_are_refused_by_name(name, value):
     with pytest.raises(ArgumentError, match=f"--{name.replace('_', '-')}"):

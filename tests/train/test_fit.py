@@ -94,17 +94,18 @@ def test_with_no_checkpoint_whole_it_begins_again_and_says_so(tmp_path, capsys):
     for name in ("results.json", "model.safetensors"):  # as a run leaves them that never came to its end
         (tmp_path / "a" / name).unlink()
     train(Line, options(tmp_path / "a"))
-    assert "using step 0" in capsys.readouterr().err
+    assert "set aside; there is none before it" in capsys.readouterr().err
     assert equal(tmp_path / "whole", tmp_path / "a")
 
 
-def test_a_checkpoint_of_another_model_is_refused_in_one_line(tmp_path):
+@pytest.mark.parametrize("other", [{"width": 7}, {"seed": 2}])
+def test_a_checkpoint_of_another_run_is_refused_in_one_line(tmp_path, other):
     train(Line, options(tmp_path / "a", max_steps=10))
-    train(Line, options(tmp_path / "b", max_steps=10, width=7))
+    train(Line, options(tmp_path / "b", max_steps=10, **other))
     (tmp_path / "b/checkpoints").rename(tmp_path / "b/elsewhere")
     (tmp_path / "a/checkpoints").rename(tmp_path / "b/checkpoints")
-    with pytest.raises(RunError, match="checkpoints: step 10 is of another model or Saccade; move it away"):
-        train(Line, options(tmp_path / "b", width=7))
+    with pytest.raises(RunError, match="expected checkpoints of this run, got step 10 of another one"):
+        train(Line, options(tmp_path / "b", **other))
 
 
 def test_results_without_what_was_trained_are_no_end(tmp_path):

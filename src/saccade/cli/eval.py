@@ -46,6 +46,6 @@ def run(arguments: list[str]) -> int:
         say(f"the data are not those that {trained.run.folder} was trained on: {found}, where those were {known}")
     result = measure(trained.task, trained.model, given.split, trained.options.seed)
     results = split_results(trained.run, trained.options, trained.model, given.split, result)
+    print_metrics(given.split, result.metrics, result.groups)  # first: the folder may be one that cannot be written
     write_json(trained.run.folder / f"results-{given.split}.json", results)
-    print_metrics(given.split, result.metrics, result.groups)
     return 0

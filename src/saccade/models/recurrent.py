@@ -15,6 +15,7 @@ from saccade.errors import ArgumentError
 
 __all__ = ["Encoder", "LockedDropout", "Options", "Writer", "embeddings", "gated"]
 
+_WIDEST = 1_000_000  # beyond any memory; torch fails in other words at far larger sizes
 Read = Callable[[Tensor], Tensor]
 
 
@@ -37,10 +38,10 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse sizes of nothing, naming the option as it is typed."""
-        if self.hidden_dim < 2 or self.hidden_dim % 2:
-            raise ArgumentError(f"--hidden-dim: expected an even number above 0, got {self.hidden_dim}")
-        if self.embedding_dim < 1:
-            raise ArgumentError(f"--embedding-dim: expected a number above 0, got {self.embedding_dim}")
+        if not 2 <= self.hidden_dim <= _WIDEST or self.hidden_dim % 2:
+            raise ArgumentError(f"--hidden-dim: expected an even number from 2 to {_WIDEST}, got {self.hidden_dim}")
+        if not 1 <= self.embedding_dim <= _WIDEST:
+            raise ArgumentError(f"--embedding-dim: expected a number from 1 to {_WIDEST}, got {self.embedding_dim}")
         if not 0 <= self.dropout < 1:
             raise ArgumentError(f"--dropout: expected 0 <= dropout < 1, got {self.dropout}")
 

@@ -19,7 +19,7 @@ from saccade.train.environment import check_precision, choose_device, keep_freed
 from saccade.train.files import write_json
 from saccade.train.final import assemble
 from saccade.train.notes import say
-from saccade.train.options import Options, identity
+from saccade.train.options import Options, identity, origin
 from saccade.train.randomness import seeded
 from saccade.train.ranks import Ranks, joined, place
 from saccade.train.results import Books, complete, measure, summarize
@@ -104,7 +104,7 @@ def _follow(kind: type[Task], options: Options, device: torch.device, ranks: Ran
     model, books = _model(task, options), Books()
     checkpoint = load(step_folder(run.checkpoints, step)) if step else None
     if checkpoint:
-        books = _restore(run, model, checkpoint)
+        books = _restore(run, options, model, checkpoint)
     advance(task, model.to(device), run, options, device, books, checkpoint, ranks)
     return Outcome(run, books.step, None, fresh=True, follows=True)
 
@@ -142,7 +142,7 @@ def _train(task: Task, run: Run, options: Options, device: torch.device, ranks: 
         raise RunError(f"{lost}; --no-resume begins beside it")
     model, books = _model(task, options), Books()
     if checkpoint:
-        books = _restore(run, model, checkpoint)
+        books = _restore(run, options, model, checkpoint)
         if (before := checkpoint.scalars["threads"]) != (now := torch.get_num_threads()):
             say(f"{before} threads until now, {now} from here on: the last digits of results may differ")
     model.to(device)
@@ -180,7 +180,8 @@ def _checkpoint(run: Run) -> Checkpoint | None:
     checkpoint, damaged = newest(run.checkpoints)
     for folder, error in damaged.items():
         set_aside(folder)
-        say(f"corrupt checkpoint: {error}; using step {checkpoint.step if checkpoint else 0}")
+        use = f"using step {checkpoint.step}" if checkpoint else "there is none before it"
+        say(f"corrupt checkpoint: {error}, set aside; {use}")
     return checkpoint
 
 
@@ -189,13 +190,17 @@ def _model(task: Task, options: Options) -> nn.Module:
         return task.build()
 
 
-def _restore(run: Run, model: nn.Module, checkpoint: Checkpoint) -> Books:
+def _restore(run: Run, options: Options, model: nn.Module, checkpoint: Checkpoint) -> Books:
     """Load a checkpoint into a model; returns how far it was."""
+    own = origin(run.config["data"], options)
+    if checkpoint.scalars.get("origin", own) != own:
+        what = f"{run.checkpoints}: expected checkpoints of this run, got step {checkpoint.step} of another one"
+        raise RunError(f"{what} (other data, seed or options); move it away")
     try:
         load_into(model, checkpoint.model)
         names = (field.name for field in fields(Books) if field.name != "step")
         books = Books(checkpoint.step, **{name: checkpoint.scalars[name] for name in names})
     except (RuntimeError, KeyError) as error:
-        what = f"{run.checkpoints}: step {checkpoint.step} is of another model or Saccade"
-        raise RunError(f"{what}; move it away, and training goes on from the one before") from error
+        what = f"{run.folder}: config.json, tokenizer.json and checkpoint {checkpoint.step} do not belong together"
+        raise RunError(f"{what}; put back the one that was changed, or move the checkpoint away") from error
     return books

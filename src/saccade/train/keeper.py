@@ -17,7 +17,7 @@ from saccade.train.board import Board
 from saccade.train.checkpoint import Checkpoint, prune, save
 from saccade.train.final import needed
 from saccade.train.optimization import flat_from, learning_rate, optimizer_tensors
-from saccade.train.options import Options
+from saccade.train.options import Options, origin
 from saccade.train.progress import Bar
 from saccade.train.ranks import Ranks
 from saccade.train.results import Books, measure, undisturbed
@@ -167,6 +167,7 @@ class Keeper(pl.Callback):
         step, optimizer = self.books.step, optimizer_tensors(trainer.optimizers[0])
         scaler = trainer.precision_plugin.state_dict()  # of the loss, in half precision: numbers alone
         scalars = {**asdict(self.books), "threads": torch.get_num_threads(), "scaler": scaler}
+        scalars["origin"] = origin(self.run.config["data"], self.options)
         save(self.run.checkpoints, Checkpoint(step, weights, optimizer, scalars))
         prune(self.run.checkpoints, lambda steps: needed(steps, self.books, self.options))
         self.saved = step

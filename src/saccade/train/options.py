@@ -1,5 +1,7 @@
 """What can be said about any run, whatever its task."""
 
+import hashlib
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, make_dataclass
@@ -9,7 +11,7 @@ from typing import Any, TypeVar
 from saccade.errors import ArgumentError
 from saccade.train.schedules import FALLING, SCHEDULES
 
-__all__ = ["Options", "check_types", "flag", "flat", "identity", "select"]
+__all__ = ["Options", "check_types", "flag", "flat", "identity", "origin", "select"]
 
 T = TypeVar("T")
 
@@ -205,6 +207,16 @@ def _fits(value: object, kind: Any) -> bool:
     if isinstance(value, bool):  # which is an int to Python
         return kind is bool
     return isinstance(value, kind) or (isinstance(value, int) and isinstance(0.0, kind))
+
+
+def origin(data: str, options: Options) -> str:
+    """Return what a checkpoint was made from, in one word: the data and all options that decide what is learned.
+
+    >>> origin("dates", Options()) == origin("dates", Options(max_steps=5)) != origin("dates", Options(seed=2))
+    True
+    """
+    content = json.dumps([data, identity(options)], sort_keys=True, default=str)
+    return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
 
 
 def identity(options: Options) -> dict[str, Any]:
