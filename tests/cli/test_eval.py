@@ -22,7 +22,8 @@ def test_metrics_overall_and_by_language_and_a_file(run, split, capsys):
 
 def test_the_search_may_be_another_and_the_results_say_so(run, capsys):
     assert main(["eval", str(run), "--split", "validation", "--beam-size", "2", "--length-penalty", "1"]) == 0
-    options = json.loads((run / "results-validation.json").read_text())["config"]["options"]
+    name = "results-validation-beam-size-2-length-penalty-1.0.json"
+    options = json.loads((run / name).read_text())["config"]["options"]
     assert (options["beam_size"], options["length_penalty"]) == (2, 1.0)
     assert json.loads((run / "config.json").read_text())["options"]["beam_size"] == 1
     capsys.readouterr()

@@ -17,7 +17,10 @@ __all__ = ["run"]
 
 @dataclass(frozen=True)
 class Arguments:
-    """Measure a trained model on a split of its data, and write results-SPLIT.json into the run."""
+    """Measure a trained model on a split of its data, and write results-SPLIT.json into the run.
+
+    With another beam or length penalty than the run's, the file's name says so.
+    """
 
     run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """Folder of the run."""
@@ -47,5 +50,6 @@ def run(arguments: list[str]) -> int:
     result = measure(trained.task, trained.model, given.split, trained.options.seed)
     results = split_results(trained.run, trained.options, trained.model, given.split, result)
     print_metrics(given.split, result.metrics, result.groups)  # first: the folder may be one that cannot be written
-    write_json(trained.run.folder / f"results-{given.split}.json", results)
+    other = "".join(f"-{name.replace('_', '-')}-{value}" for name, value in changes.items() if value is not None)
+    write_json(trained.run.folder / f"results-{given.split}{other}.json", results)
     return 0
