@@ -1,6 +1,7 @@
 """The numbers that stand in the table: from counts and times to rates, and into a page."""
 
 import importlib.util
+import json
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,9 @@ def test_a_page_without_marks_is_left_alone(tmp_path):
     with pytest.raises(SystemExit, match="expected the lines"):
         made.write_into(page, "table")
     assert page.read_text(encoding="utf-8") == "text\n"
+
+
+def test_the_page_has_the_table_of_the_kept_run():
+    root = PATH.parents[1]
+    kept = json.loads((root / "benchmarks" / "results" / "translate.json").read_text(encoding="utf-8"))
+    assert made.table(kept) in (root / "docs" / "benchmarks-translate.md").read_text(encoding="utf-8")
