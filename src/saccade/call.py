@@ -19,7 +19,7 @@ from saccade.structure import Axes, Definition, Grid, aligned, encodable, regist
 @dataclass(frozen=True)
 class Call(Definition):
     """query, key, value and every definition that acts on them; `noise` decides dropout, `aux` what else is returned,
-    `cache` is what the score prepared from the keys.
+    `cache` is what the score prepared from the keys, `steps` what all reads of a memory share.
     """
 
     axes: ClassVar[dict[str, Axes]] = {
@@ -42,6 +42,7 @@ class Call(Definition):
     noise: Tensor | None
     aux: AuxRequest
     cache: Tensor | None = None
+    steps: Any = None
 
     @property
     def batch(self) -> tuple[int, ...]:

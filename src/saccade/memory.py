@@ -10,6 +10,7 @@ from torch import Tensor
 from saccade import normalizers, reads, scores
 from saccade.attention import autocast, autocasting, run
 from saccade.auxiliary import AuxOutput, AuxRequest
+from saccade.backends.cpu.additive import Steps
 from saccade.biases import Factor
 from saccade.checks import ensure, whole, whole_dtype
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
@@ -55,6 +56,7 @@ class Memory:
     mask: Tensor | None = None
     prepare: Any = field(default=None, repr=False)
     _buffer: _Buffer | None = field(default=None, repr=False)
+    _steps: Steps = field(default_factory=Steps, repr=False, compare=False)
 
     def __len__(self) -> int:
         return self.key.shape[-2]
@@ -90,7 +92,8 @@ class Memory:
         if autocasting(query):
             query, key, value, score = autocast(query, key, value, score)
         call = checked_call(query, key, value, score, both, bias, gate, normalizer, read, dropout_p, aux)
-        output, found = run(replace(call, cache=self.cache), backend)
+        steps = None if tracing() or transforming() else self._steps
+        output, found = run(replace(call, cache=self.cache, steps=steps), backend)
         return output if aux is None else (output, found)
 
     def append(self, key: Tensor, value: Tensor, mask: Mask | Tensor | None = None) -> "Memory":
@@ -122,7 +125,7 @@ class Memory:
         joined, buffer = _extended(self._parts(masked), new._parts(masked), self._buffer)
         mask = joined.pop().mT if masked else None
         cache = joined.pop() if self.cache is not None else None
-        return replace(self, key=joined[0], value=joined[1], cache=cache, mask=mask, _buffer=buffer)
+        return replace(self, key=joined[0], value=joined[1], cache=cache, mask=mask, _buffer=buffer, _steps=Steps())
 
     def _parts(self, masked: bool) -> list[Tensor]:
         """All that grows with the keys, with their number at dimension −2."""
@@ -179,7 +182,7 @@ class Memory:
             raise ArgumentError(f"n: expected an int from 0 to {len(self)}, the keys there are, got {n}")
         cache = None if self.cache is None else self.cache[..., :n, :]
         mask = None if self.mask is None else self.mask[..., :n]
-        return replace(self, key=self.key[..., :n, :], value=self.value[..., :n, :], cache=cache, mask=mask)
+        return replace(self, key=self.key[..., :n, :], value=self.value[..., :n, :], cache=cache, mask=mask, _steps=Steps())
 
 
 def _but_length(tensor: Tensor) -> str:

@@ -9,16 +9,15 @@ from types import ModuleType
 
 import torch
 
-from saccade.backends import chunked, reference, sdpa
+from saccade.backends import chunked, cpu, reference, sdpa
 from saccade.call import Call, opaque
 from saccade.errors import ArgumentError, ArgumentTypeError, UnsupportedBackend
 from saccade.numerics import tracing, transforming
 from saccade.scores import Additive
 
-BACKENDS: dict[str, ModuleType] = {"sdpa": sdpa, "chunked": chunked, "reference": reference}
+BACKENDS: dict[str, ModuleType] = {"sdpa": sdpa, "cpu": cpu, "chunked": chunked, "reference": reference}
 
 ABSENT = {
-    "cpu": "this version of Saccade has no Numba kernels",
     "flex": "this version of Saccade does not call torch's flex_attention, which needs CUDA",
     "triton": "this version of Saccade has no Triton kernels, which need CUDA",
 }
@@ -102,6 +101,8 @@ def decide(call: Call) -> str:
     """The name that "auto" means: torch's kernels, else the plain formula where it is small, else blocks."""
     if sdpa.unsupported(call) is None and sdpa.unwise(call) is None:
         return "sdpa"
+    if cpu.unsupported(call) is None and cpu.unwise(call) is None:
+        return "cpu"
     if tracing():  # sizes are symbols: the choice must not depend on them
         return "chunked" if opaque(call) and not transforming() else "reference"
     return "reference" if reference.peak_bytes(call) <= small(call) else "chunked"

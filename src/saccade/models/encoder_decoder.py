@@ -92,17 +92,27 @@ class EncoderDecoder(nn.Module):
         logits, hidden = self.writer.step(token, state.hidden, lambda query: state.summary)
         return logits, State(hidden, state.summary)
 
-    def forward(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
-        """Return the logits of every next token, given the true tokens before it (teacher forcing).
+    def forward(
+        self,
+        source: Tensor,
+        lengths: Tensor,
+        target: Tensor,
+        wanted: Tensor | None = None,
+        label_smoothing: float = 0.0,
+    ) -> Tensor:
+        """Return the logits of every next token, given the true tokens before it (teacher forcing), or what they cost.
 
         Args:
             source: token ids `(batch, source_length)`.
             lengths: `(batch,)`.
             target: token ids `(batch, target_length)`, from the begin token on.
+            wanted: the true next tokens `(batch, target_length)`, 0 where there is none.
+            label_smoothing: share of the wanted probability that is spread over all tokens.
 
         Returns:
-            Logits `(batch, target_length, target_size)`.
+            Logits `(batch, target_length, target_size)`; with `wanted` its mean cross-entropy, a number.
         """
         state = self.encode(source, lengths)
-        logits: Tensor = self.writer(target, state.hidden, lambda query: state.summary)
-        return logits
+        read = lambda query: state.summary
+        found: Tensor = self.writer(target, state.hidden, read, wanted, label_smoothing)
+        return found

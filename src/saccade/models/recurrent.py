@@ -12,8 +12,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.errors import ArgumentError
+from saccade.kernels.cross_entropy import linear_cross_entropy
+from saccade.kernels.gates import gated
+from saccade.models.unrolled import unrolled
 
-__all__ = ["Encoder", "LockedDropout", "Options", "Writer", "embeddings", "gated"]
+__all__ = ["Encoder", "LockedDropout", "Options", "Writer", "embeddings"]
 
 _WIDEST = 1_000_000  # beyond any memory; torch fails in other words at far larger sizes
 Read = Callable[[Tensor], Tensor]
@@ -136,8 +139,8 @@ class Encoder(nn.Module):
         # Mirrored within their lengths, sentences have their padding behind them for the backward direction too: no
         # state has seen any, and nothing has to be packed, which costs a third more.
         mirror = _mirror(lengths, embedded.shape[1])
-        ahead, _ = self.forwards(embedded)
-        back, _ = self.backwards(_at(embedded, mirror))
+        ahead = _recurrent(self.forwards, embedded)
+        back = _recurrent(self.backwards, _at(embedded, mirror))
         return torch.cat([ahead, _at(back, mirror)], -1)
 
 
@@ -191,62 +194,73 @@ class Writer(nn.Module):
             read: from a state to what it sees, `(batch, hidden_dim)` to `(batch, context_dim)`.
         """
         embedded = self.dropout(self.embedding(token))
-        hidden, context = self._advance(self.word(embedded), hidden, read)
-        return self._predict(hidden, context, embedded), hidden
+        maps = self.before, self.context, self.between
+        hidden, context = self._advance(self.word(embedded), hidden, read, maps)
+        return self._logits(self._features(hidden, context, embedded)), hidden
 
-    def forward(self, target: Tensor, hidden: Tensor, read: Read) -> Tensor:
-        """Return the logits `(batch, length, vocabulary)` of every next token, given the true ones before it.
+    def forward(
+        self, target: Tensor, hidden: Tensor, read: Read, wanted: Tensor | None = None, label_smoothing: float = 0.0
+    ) -> Tensor:
+        """Return the logits of every next token, given the true ones before it, or what they cost.
 
         Args:
             target: ids `(batch, length)`, from the begin token on.
             hidden: `(batch, hidden_dim)`, before the first.
             read: as for `step`.
+            wanted: the true next tokens `(batch, length)`, 0 where there is none; their mean cross-entropy is what is
+                returned then, and the logits are never all in memory.
+            label_smoothing: as in `torch.nn.functional.cross_entropy`.
+
+        Returns:
+            `(batch, length, vocabulary)`, or a number.
         """
         embedded = self.dropout(self.embedding(target))
         hiddens, contexts = [], []
+        maps = tuple(unrolled(linear) for linear in (self.before, self.context, self.between))
         for word in self.word(embedded).unbind(1):
-            hidden, context = self._advance(word, hidden, read)
+            hidden, context = self._advance(word, hidden, read, maps)
             hiddens.append(hidden)
             contexts.append(context)
         # The words before the loop and the readout after it need no step's result for the next: one product for all
         # steps is far faster than one each.
-        return self._predict(torch.stack(hiddens, 1), torch.stack(contexts, 1), embedded)
+        features = self._features(torch.stack(hiddens, 1), torch.stack(contexts, 1), embedded)
+        if wanted is None:
+            return self._logits(features)
+        real = wanted != 0
+        return linear_cross_entropy(features[real], self.embedding.weight, self.bias, wanted[real], label_smoothing)
 
-    def _advance(self, word: Tensor, hidden: Tensor, read: Read) -> tuple[Tensor, Tensor]:
+    def _advance(self, word: Tensor, hidden: Tensor, read: Read, maps) -> tuple[Tensor, Tensor]:
         """The next state and what was seen, from the projected word."""
-        hidden = gated(word, self.before(hidden), hidden)
+        before, entering, between = maps
+        hidden = gated(word, before(hidden), hidden)
         context = read(hidden)
-        return gated(self.context(context), self.between(hidden), hidden), context
+        return gated(entering(context), between(hidden), hidden), context
 
-    def _predict(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
+    def _features(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
         seen = self.dropout(torch.cat([hidden, context, embedded], -1))
-        return F.linear(self.dropout(torch.tanh(self.readout(seen))), self.embedding.weight, self.bias)
+        return self.dropout(torch.tanh(self.readout(seen)))
+
+    def _logits(self, features: Tensor) -> Tensor:
+        return F.linear(features, self.embedding.weight, self.bias)
 
 
-def gated(entering: Tensor, before: Tensor, hidden: Tensor) -> Tensor:
-    r"""The gated recurrent unit, its two products taken.
+def _recurrent(unit: nn.GRU, sequence: Tensor) -> Tensor:
+    """What a GRU of one layer makes of `(batch, length, features)`."""
+    if sequence.device.type != "cpu" or torch.is_autocast_enabled("cpu"):
+        states: Tensor = unit(sequence)[0]
+        return states
+    before = unrolled(_Linear(unit.weight_hh_l0, unit.bias_hh_l0))
+    entering = F.linear(sequence, unit.weight_ih_l0, unit.bias_ih_l0)
+    hidden, states = sequence.new_zeros(len(sequence), unit.hidden_size), []
+    for step in entering.unbind(1):
+        hidden = gated(step, before(hidden), hidden)
+        states.append(hidden)
+    return torch.stack(states, 1)
 
-    .. math::
-        r, z = \sigma(x_{rz} + u_{rz}) \qquad n = \tanh(x_n + r \odot u_n) \qquad h' = (1 - z) \odot n + z \odot h
 
-    Args:
-        entering: x = W input + b, `(..., 3 hidden)` in the order r, z, n.
-        before: u = U hidden + b, of that shape.
-        hidden: h, `(..., hidden)`.
-
-    Source:
-        Cho et al. 2014 (https://arxiv.org/abs/1406.1078), Eq. 5-8; the reset gate after the product, as in
-        torch.nn.GRU.
-
-    Example:
-        >>> gated(torch.zeros(6), torch.zeros(6), torch.ones(2))
-        tensor([0.5000, 0.5000])
-    """
-    size = hidden.shape[-1]
-    gates = torch.sigmoid(entering[..., : 2 * size] + before[..., : 2 * size])
-    reset, update = gates.split(size, -1)
-    new = torch.tanh(torch.addcmul(entering[..., 2 * size :], reset, before[..., 2 * size :]))
-    return torch.lerp(new, hidden, update)
+class _Linear:
+    def __init__(self, weight, bias): self.weight, self.bias = weight, bias
+    def __call__(self, x): return F.linear(x, self.weight, self.bias)
 
 
 def _embedding(size: int, dim: int) -> nn.Embedding:

@@ -104,22 +104,30 @@ class RNNSearch(nn.Module):
         )
         return logits, State(hidden.view(shape), state.memory)
 
-    def forward(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
-        """Return the logits of every next token, given the true tokens before it (teacher forcing).
+    def forward(
+        self,
+        source: Tensor,
+        lengths: Tensor,
+        target: Tensor,
+        wanted: Tensor | None = None,
+        label_smoothing: float = 0.0,
+    ) -> Tensor:
+        """Return the logits of every next token, given the true tokens before it (teacher forcing), or what they cost.
 
         Args:
             source: token ids `(batch, source_length)`.
             lengths: `(batch,)`.
             target: token ids `(batch, target_length)`, from the begin token on.
+            wanted: the true next tokens `(batch, target_length)`, 0 where there is none.
+            label_smoothing: share of the wanted probability that is spread over all tokens.
 
         Returns:
-            Logits `(batch, target_length, target_size)`.
+            Logits `(batch, target_length, target_size)`; with `wanted` its mean cross-entropy, a number.
         """
         state = self.encode(source, lengths)
-        logits: Tensor = self.writer(
-            target, state.hidden[:, 0], lambda query: self._context(query[:, None], state.memory)[:, 0]
-        )
-        return logits
+        read = lambda query: self._context(query[:, None], state.memory)[:, 0]
+        found: Tensor = self.writer(target, state.hidden[:, 0], read, wanted, label_smoothing)
+        return found
 
     def _context(self, query: Tensor, memory: Memory) -> Tensor:
         """What the decoder attends to: c_i `(examples, beam, hidden_dim)`, Eq. 5 and 6."""

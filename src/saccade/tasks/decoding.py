@@ -10,6 +10,8 @@ from typing import NamedTuple, Protocol, Self, TypeVar
 import torch
 from torch import Tensor
 
+from saccade.kernels.likeliest import likeliest
+
 __all__ = ["Autoregressive", "Hypotheses", "State", "search"]
 
 
@@ -173,14 +175,14 @@ class _Beams:
 
     def _candidates(self, logits: Tensor, length: int) -> tuple[Tensor, Tensor]:
         """Total scores and tokens of the continuations `(examples, beam, n)` among which the best are."""
-        gains = logits.float().log_softmax(-1)  # torch takes twice as long for the logsumexp alone, on a CPU
         # Of one beam at most `size` outputs go on, and one ends; where there is one beam, its best does either.
-        width = 1 if self.size == 1 else min(self.size + 1, gains.shape[-1])
-        best, words = (part.view(-1, self.size, width) for part in gains.topk(width))
+        width = 1 if self.size == 1 else min(self.size + 1, logits.shape[-1])
+        *found, ends = likeliest(logits, width, self.end)
+        best, words = (part.view(-1, self.size, width) for part in found)
         if length >= self.least:
             final = (self.limits <= length)[:, None, None]
             ending = torch.full_like(best, float("-inf"))
-            ending[..., 0] = gains[:, self.end].view(-1, self.size)
+            ending[..., 0] = ends.view(-1, self.size)
             best, words = torch.where(final, ending, best), torch.where(final, self.end, words)
         return self.scores[..., None] + best, words
 

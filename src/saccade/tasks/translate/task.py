@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import torch
 from torch import nn
-from torch.nn.functional import cross_entropy
 
 from saccade.errors import ArgumentError
 from saccade.tasks import find
@@ -133,10 +132,8 @@ class Translate:
 
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
         """Return the cross-entropy of the true next tokens, the end among them."""
-        logits = model(batch.source, batch.lengths, batch.target[:, :-1])
-        wanted = batch.target[:, 1:]
-        smoothing = self.settings.label_smoothing
-        total = cross_entropy(logits.flatten(0, 1), wanted.flatten(), ignore_index=PADDING, label_smoothing=smoothing)
+        before, wanted = batch.target[:, :-1], batch.target[:, 1:]
+        total = model(batch.source, batch.lengths, before, wanted, self.settings.label_smoothing)
         return Loss(total, int((wanted != PADDING).sum()))
 
     def evaluate(self, model: nn.Module, split: str, limit: int | None = None) -> Evaluation:

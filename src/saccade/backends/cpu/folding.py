@@ -1,0 +1,70 @@
+"""Any batch dimensions as one: what kernels walk over."""
+
+import math
+from typing import NamedTuple
+
+from torch import Tensor
+
+from saccade.structure import aligned
+
+__all__ = ["Folded", "folded"]
+
+
+class Folded(NamedTuple):
+    """The tensors of a call with one batch dimension.
+
+    Args:
+        query: `(N, Lq, D)`; rows that share their keys (groups of queries) are rows of one entry.
+        key: `(N, Lk, D)`.
+        value: `(N, Lk, Dv)`.
+        v: `(D,)`, or `(N, D)`.
+        powers: as key.
+        mask: `(N or 1, Lq or 1, Lk)`, or None.
+    """
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    v: Tensor
+    powers: Tensor
+    mask: Tensor | None
+
+
+def folded(
+    batch: tuple[int, ...],
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    v: Tensor,
+    powers: Tensor,
+    mask: Tensor | None,
+) -> Folded:
+    """Fold tensors whose batch dimensions broadcast: where only the query has one, without a copy.
+
+    Args:
+        batch: the batch dimensions of the result.
+        query, key, value, v, powers: `(..., Lq, D)`, `(..., Lk, D)`, `(..., Lk, Dv)`, `(..., D)`, `(..., Lk, D)`.
+        mask: `(..., Lq or 1, Lk or 1)`.
+    """
+    rank, matrix = len(batch), ("rows", "columns")
+    key, value, powers = (aligned(part, matrix, rank) for part in (key, value, powers))
+    v = aligned(v, ("d",), rank)
+    if mask is not None:
+        mask = aligned(mask, matrix, rank)
+        mask = mask.expand(*mask.shape[:-1], key.shape[-2])
+    query = query.expand(*batch, *query.shape[-2:])
+    while batch and all(part.shape[len(batch) - 1] == 1 for part in (key, value, v, powers)):
+        if mask is not None and (mask.shape[len(batch) - 1] != 1 or mask.shape[-2] != 1):
+            break
+        query = query.flatten(-3, -2)
+        key, value, powers = (part.squeeze(-3) for part in (key, value, powers))
+        v, mask, batch = v.squeeze(-2), mask if mask is None else mask.squeeze(-3), batch[:-1]
+    count = math.prod(batch)
+    key, value, powers = (
+        part.expand(*batch, *part.shape[-2:]).reshape(count, *part.shape[-2:]) for part in (key, value, powers)
+    )
+    v = v.reshape(-1) if v.numel() == v.shape[-1] else v.expand(*batch, -1).reshape(count, -1)
+    if mask is not None and math.prod(mask.shape[:-2]) != 1:
+        mask = mask.expand(*batch, *mask.shape[-2:])
+    mask = None if mask is None else mask.reshape(-1, *mask.shape[-2:])
+    return Folded(query.reshape(count, *query.shape[-2:]), key, value, v, powers, mask)

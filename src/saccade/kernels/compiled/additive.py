@@ -1,0 +1,271 @@
+"""Additive scores, softmax and read of one row of queries after another, forward and backward.
+
+The terms are tanh(q + k) = 1 - 2 r with r = 1 / (1 + e^2q e^2k), four of which share a division:
+
+    v1/x1 + v2/x2 + v3/x3 + v4/x4 = ((v1 x2 + v2 x1) x3 x4 + (v3 x4 + v4 x3) x1 x2) / (x1 x2 x3 x4)
+
+An x above 2^31 is taken for 2^31, so that their product stays in range: its r differs from the true one by less than
+5e-10, a hundredth of what a float32 sum next to 1 can hold.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from saccade.kernels.compiled import F, exp, flags, floats, inline, kernel, loops, take, tanh
+
+SMALL = F(0.25)
+"""Where |q| and |k| are all below this, 1 - 2 r would cancel: the polynomial of tanh is taken alone."""
+
+LIMIT = F(43.0)
+"""Beyond this |x|, e^2x leaves the normal numbers; keys beyond it have NaN for it."""
+
+IDENTITY, DIRECT, NEAR = 0, 1, 2
+
+
+@inline
+def _bounded(x: float, most: float) -> float:
+    return most if x > most else x  # written so that NaN stays NaN
+
+
+@inline
+def _near(x: float) -> float:
+    """tanh for |x| < 0.625."""
+    square = x * x
+    y = F(-5.70498872745e-3)
+    y = y * square + F(2.06390887954e-2)
+    y = y * square + F(-5.37397155531e-2)
+    y = y * square + F(1.33314422036e-1)
+    y = y * square + F(-3.33332819422e-1)
+    return y * square * x + x
+
+
+@loops
+def _reciprocals(left: Any, right: Any, v: Any) -> float:
+    """The sum of v r."""
+    h, most, total = left.size // 4, F(2147483648.0), F(0.0)
+    a0, a1, a2, a3 = left[:h], left[h : 2 * h], left[2 * h : 3 * h], left[3 * h : 4 * h]
+    b0, b1, b2, b3 = right[:h], right[h : 2 * h], right[2 * h : 3 * h], right[3 * h : 4 * h]
+    v0, v1, v2, v3 = v[:h], v[h : 2 * h], v[2 * h : 3 * h], v[3 * h : 4 * h]
+    for i in range(h):
+        x0, x1 = _bounded(F(1.0) + a0[i] * b0[i], most), _bounded(F(1.0) + a1[i] * b1[i], most)
+        x2, x3 = _bounded(F(1.0) + a2[i] * b2[i], most), _bounded(F(1.0) + a3[i] * b3[i], most)
+        first, second = x0 * x1, x2 * x3
+        total += ((v0[i] * x1 + v1[i] * x0) * second + (v2[i] * x3 + v3[i] * x2) * first) / (first * second)
+    for i in range(4 * h, left.size):
+        total += v[i] / _bounded(F(1.0) + left[i] * right[i], most)
+    return total
+
+
+@loops
+def _tangents(query: Any, key: Any, v: Any) -> float:
+    total = F(0.0)
+    for i in range(query.size):
+        total += v[i] * tanh(query[i] + key[i])
+    return total
+
+
+@loops
+def _tangents_near(query: Any, key: Any, v: Any) -> float:
+    total = F(0.0)
+    for i in range(query.size):
+        total += v[i] * _near(query[i] + key[i])
+    return total
+
+
+@loops
+def _within(numbers: Any, bound: float) -> bool:
+    """Whether all of them are within a bound; NaN is not."""
+    count = 0
+    for i in range(numbers.size):
+        count += abs(numbers[i]) <= bound
+    return count == numbers.size
+
+
+@loops
+def _all_within(keys: Any, allowed: Any, size: int, bound: float) -> bool:
+    for j in range(allowed.size):
+        if allowed[j] and not _within(keys[j * size : (j + 1) * size], bound):
+            return False
+    return True
+
+
+@loops
+def _total(numbers: Any) -> float:
+    total = F(0.0)
+    for i in range(numbers.size):
+        total += numbers[i]
+    return total
+
+
+@loops
+def _powers(query: Any, powers: Any) -> None:
+    for i in range(query.size):
+        powers[i] = exp(F(2.0) * query[i])
+
+
+@loops
+def _scores(query: Any, keys: Any, powers: Any, v: Any, allowed: Any, room: Any, scores: Any) -> int:
+    """The scores of a query, and which way they were computed."""
+    size = query.size
+    if _within(query, SMALL) and _all_within(keys, allowed, size, SMALL):
+        for j in range(allowed.size):
+            if allowed[j]:
+                scores[j] = _tangents_near(query, keys[j * size : (j + 1) * size], v)
+        return NEAR
+    if _within(query, LIMIT):
+        whole, total, check = _total(v), F(0.0), F(0.0)
+        _powers(query, room)
+        for j in range(allowed.size):
+            if allowed[j]:
+                total = whole - F(2.0) * _reciprocals(room, powers[j * size : (j + 1) * size], v)
+                scores[j] = total
+                check += total
+        if check - check == F(0.0):
+            return IDENTITY
+    for j in range(allowed.size):
+        if allowed[j]:
+            scores[j] = _tangents(query, keys[j * size : (j + 1) * size], v)
+    return DIRECT
+
+
+@loops
+def _add(target: Any, numbers: Any, factor: float) -> None:
+    for i in range(target.size):
+        target[i] += factor * numbers[i]
+
+
+@loops
+def _dot(first: Any, second: Any) -> float:
+    total = F(0.0)
+    for i in range(first.size):
+        total += first[i] * second[i]
+    return total
+
+
+@loops
+def _soft(scores: Any, allowed: Any, temperature: float) -> None:
+    """Scores become weights; zeros where nothing is allowed."""
+    largest, total = F(-np.inf), F(0.0)
+    for j in range(scores.size):
+        if allowed[j]:
+            scores[j] = scores[j] / temperature
+            largest = max(largest, scores[j])
+    for j in range(scores.size):
+        scores[j] = exp(scores[j] - largest) if allowed[j] else F(0.0)
+        total += scores[j]
+    if total > F(0.0) or total != total:
+        for j in range(scores.size):
+            scores[j] = scores[j] / total if allowed[j] else F(0.0)
+
+
+@kernel
+def forward(table: Any) -> None:
+    """[taken, batch, query, key, powers, value, v, v's step, mask, its step a batch entry, its step a query, output,
+    weights, kinds, room, queries, keys, features, value's features, numbers (temperature)].
+    """
+    length, width, size, out = table[15], table[16], table[17], table[18]
+    temperature = floats(table[19], 1)[0]
+    while True:
+        n = take(table)
+        if n >= table[1]:
+            return
+        keys = floats(table[3] + 4 * n * width * size, width * size)
+        powers = floats(table[4] + 4 * n * width * size, width * size)
+        values = floats(table[5] + 4 * n * width * out, width * out)
+        v, room = floats(table[6] + 4 * n * table[7], size), floats(table[14] + 4 * n * size, size)
+        for i in range(length):
+            row = n * length + i
+            allowed = flags(table[8] + n * table[9] + i * table[10], width)
+            weights, output = floats(table[12] + 4 * row * width, width), floats(table[11] + 4 * row * out, out)
+            kind = _scores(floats(table[2] + 4 * row * size, size), keys, powers, v, allowed, room, weights)
+            flags(table[13] + row, 1)[0] = kind
+            _soft(weights, allowed, temperature)
+            output[:] = F(0.0)
+            for j in range(width):
+                if allowed[j]:
+                    _add(output, values[j * out : (j + 1) * out], weights[j])
+
+
+@loops
+def _terms(kind: int, query: Any, key: Any, left: Any, right: Any, terms: Any) -> None:
+    """r for the identity, the tangent otherwise."""
+    if kind == IDENTITY:
+        h, most = left.size // 2, F(1.152921504606847e18)
+        for i in range(h):
+            first = _bounded(F(1.0) + left[i] * right[i], most)
+            second = _bounded(F(1.0) + left[h + i] * right[h + i], most)
+            shared = F(1.0) / (first * second)
+            terms[i], terms[h + i] = second * shared, first * shared
+        for i in range(2 * h, left.size):
+            terms[i] = F(1.0) / _bounded(F(1.0) + left[i] * right[i], most)
+    elif kind == DIRECT:
+        for i in range(query.size):
+            terms[i] = tanh(query[i] + key[i])
+    else:
+        for i in range(query.size):
+            terms[i] = _near(query[i] + key[i])
+
+
+@loops
+def _slopes(kind: int, terms: Any, v: Any, factor: float) -> None:
+    """Terms become factor times v times the tangent's derivative."""
+    if kind == IDENTITY:
+        for i in range(terms.size):
+            terms[i] = F(4.0) * factor * v[i] * (terms[i] - terms[i] * terms[i])
+    else:
+        for i in range(terms.size):
+            terms[i] = factor * v[i] * (F(1.0) - terms[i] * terms[i])
+
+
+@loops
+def _shares(grad: Any, values: Any, weights: Any, allowed: Any, temperature: float, shares: Any) -> None:
+    """The gradient of the scores, from that of the output."""
+    out, mean = grad.size, F(0.0)
+    for j in range(weights.size):
+        if allowed[j]:
+            shares[j] = _dot(grad, values[j * out : (j + 1) * out])
+            mean += weights[j] * shares[j]
+    for j in range(weights.size):
+        shares[j] = weights[j] * (shares[j] - mean) / temperature if allowed[j] else F(0.0)
+
+
+@kernel
+def backward(table: Any) -> None:
+    """As `forward` up to 19, but 11 is the output's gradient, and the room has two rows of features and one of keys;
+    then the gradients of [query, key, v], one v a batch entry, those of key and v to be added to.
+    """
+    length, width, size, out = table[15], table[16], table[17], table[18]
+    temperature = floats(table[19], 1)[0]
+    while True:
+        n = take(table)
+        if n >= table[1]:
+            return
+        keys = floats(table[3] + 4 * n * width * size, width * size)
+        powers = floats(table[4] + 4 * n * width * size, width * size)
+        values = floats(table[5] + 4 * n * width * out, width * out)
+        v = floats(table[6] + 4 * n * table[7], size)
+        room = floats(table[14] + 4 * n * (2 * size + width), 2 * size + width)
+        left, terms, shares = room[:size], room[size : 2 * size], room[2 * size :]
+        keys_grad = floats(table[21] + 4 * n * width * size, width * size)
+        v_grad = floats(table[22] + 4 * n * size, size)
+        for i in range(length):
+            row = n * length + i
+            allowed = flags(table[8] + n * table[9] + i * table[10], width)
+            query, query_grad = floats(table[2] + 4 * row * size, size), floats(table[20] + 4 * row * size, size)
+            grad, weights = floats(table[11] + 4 * row * out, out), floats(table[12] + 4 * row * width, width)
+            kind = flags(table[13] + row, 1)[0]
+            _shares(grad, values, weights, allowed, temperature, shares)
+            if kind == IDENTITY:
+                _powers(query, left)
+            query_grad[:] = F(0.0)
+            for j in range(width):
+                if not allowed[j]:
+                    continue
+                at = slice(j * size, (j + 1) * size)
+                _terms(kind, query, keys[at], left, powers[at], terms)
+                # tanh = 1 - 2 r, and the ones add nothing: the gradients of a row's scores sum to zero
+                _add(v_grad, terms, F(-2.0) * shares[j] if kind == IDENTITY else shares[j])
+                _slopes(kind, terms, v, shares[j])
+                _add(query_grad, terms, F(1.0))
+                _add(keys_grad[at], terms, F(1.0))

@@ -1,0 +1,133 @@
+"""The threads that kernels run on: those of PyTorch's own operations.
+
+After each parallel operation PyTorch's threads stay awake for a while, waiting for the next. Threads of our own would
+have to share the cores with them and gain nothing (measured: a product followed by a kernel, 1.0x with two threads of
+our own, 2.0x with PyTorch's). So a kernel enters the same OpenMP team, by the entry that compilers use for a parallel
+region. Where PyTorch has no such library, as on macOS, threads of our own do the work.
+
+Blocks are not dealt out beforehand: each thread takes the next that nobody has, so that a thread that is held up holds
+up no other. What a block computes does not depend on who computes it, so results are the same for any number of threads.
+"""
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import torch
+
+__all__ = ["Kernel", "reason", "serves"]
+
+_Entry = Callable[[int, int, int, int], None]
+
+
+class Kernel:
+    """A compiled function `void(int64 *)` of a table of numbers, run by all threads at once.
+
+    The first number of the table counts the blocks that were taken, the second says how many there are; the rest is
+    the kernel's own: addresses of tensors, sizes, strides.
+
+    Args:
+        name: of the function in `saccade.kernels.compiled`, as "module:function"; it is imported, and compiled, when it
+            is first run.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._address: int | None = None
+        self._call: Callable[[int], None] | None = None
+
+    def __call__(self, blocks: int, *table: "int | torch.Tensor") -> None:
+        """Do `blocks` blocks of work on a table of tensors (their addresses) and integers."""
+        if self._address is None:
+            module, _, function = self.name.partition(":")
+            compiled = getattr(import_module(f"saccade.kernels.compiled.{module}"), function)
+            self._call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(compiled.address)
+            self._address = compiled.address
+        numbers = [entry.data_ptr() if isinstance(entry, torch.Tensor) else entry for entry in table]
+        whole = np.array([0, blocks, *numbers], np.int64)
+        threads = min(blocks, torch.get_num_threads())
+        if threads < 2 or _forked():
+            self._call(whole.ctypes.data)  # type: ignore[misc]
+        elif (enter := _openmp()) is not None:
+            enter(self._address, whole.ctypes.data, threads, 0)
+        else:
+            _own(threads - 1, self._call, whole.ctypes.data)  # type: ignore[arg-type]
+
+
+def serves(*tensors: torch.Tensor) -> bool:
+    """Whether kernels take these tensors here."""
+    return reason(*tensors) is None
+
+
+def reason(*tensors: torch.Tensor) -> str | None:
+    """Why kernels do not take these tensors here, or None."""
+    for tensor in tensors:
+        if tensor.dtype != torch.float32 or tensor.device.type != "cpu":
+            return f"its kernels take float32 on a CPU, and this is {tensor.dtype} on {tensor.device.type}"
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+        return "its kernels run eagerly, not under torch.compile, torch.export or torch.func"
+    if torch.is_autocast_enabled("cpu"):
+        return "its kernels take float32, and autocast is on"
+    return _numba()
+
+
+_found: dict[str, object] = {}
+_lock = threading.Lock()
+
+
+def _numba() -> str | None:
+    """Why Numba cannot be had, or None."""
+    if "numba" not in _found:
+        try:
+            import numba  # noqa: F401
+        except ImportError as error:
+            _found["numba"] = f"Numba cannot be imported: {error}"
+        else:
+            _found["numba"] = None
+    return _found["numba"]  # type: ignore[return-value]
+
+
+def _openmp() -> "_Entry | None":
+    """GNU's entry to a parallel region, in the library that PyTorch has loaded; None where it has another."""
+    if "openmp" not in _found:
+        _found["openmp"] = _entry()
+    return _found["openmp"]  # type: ignore[return-value]
+
+
+def _entry() -> "_Entry | None":
+    noload = getattr(os, "RTLD_NOLOAD", None)
+    if noload is None or not torch.backends.openmp.is_available():
+        return None
+    home = Path(torch.__file__).parent
+    for path in sorted([*home.glob("lib/libgomp*"), *home.parent.glob("torch.libs/libgomp*")]):
+        try:
+            library = ctypes.CDLL(str(path), mode=noload | os.RTLD_NOW)
+        except OSError:
+            continue  # it lies there, but PyTorch has not loaded it
+        entry = library.GOMP_parallel
+        entry.restype, entry.argtypes = None, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
+        return entry  # type: ignore[no-any-return]
+    return None
+
+
+_process = os.getpid()
+
+
+def _forked() -> bool:
+    """Whether this is a child that was forked: it has no threads but the one that forked, and OpenMP does not know."""
+    return os.getpid() != _process
+
+
+def _own(helpers: int, call: Callable[[int], None], table: int) -> None:
+    """The work by this thread and so many of our own."""
+    with _lock:
+        pool = _found.setdefault("pool", ThreadPoolExecutor(max(os.cpu_count() or 1, helpers)))
+    futures = [pool.submit(call, table) for _ in range(helpers)]  # type: ignore[attr-defined]
+    call(table)
+    for future in futures:
+        future.result()
