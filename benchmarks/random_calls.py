@@ -25,7 +25,7 @@ from saccade.normalizers import Normalizer
 from saccade.structure import Definition, Grid
 
 DTYPES = (torch.float64, torch.float64, torch.float32, torch.float32, torch.bfloat16, torch.float16)
-BACKENDS = ("auto", "auto", "chunked", "chunked", "reference", "sdpa", "memory")
+BACKENDS = ("auto", "auto", "chunked", "chunked", "reference", "sdpa", "cpu", "memory")
 LIMIT = 3_000_000  # query-key-feature terms of one call: the reference lays them out
 
 

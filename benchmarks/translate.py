@@ -31,6 +31,7 @@ from saccade.tasks.translate.task import Translate
 from saccade.tasks.translate.translation import Translation, encode_sources, translate
 from saccade.train.environment import keep_freed_memory
 from saccade.train.optimization import make_optimizer
+from saccade.train.weights import by_columns
 
 _HERE = Path(__file__).parent
 _AHEAD = 512  # lines that our `predict --input` reads ahead, to have those of like length in one batch
@@ -91,6 +92,7 @@ class Ours:
     def decode(self, beam_size: int, sentences: int) -> dict[str, Any]:
         """Translate the first sentences of the test split, so many at a time, as `saccade predict --input` does."""
         self.model.eval()
+        by_columns(self.model)  # as every command does that loads a model to read with
         sources = [self.task.corpus.example("test", index).source for index in range(sentences)]
         task = replace(self.task, settings=replace(self.task.settings, beam_size=beam_size))
         found: dict[int, Translation] = {}

@@ -1,4 +1,4 @@
-"""Imports go one way: definitions ← backends ← attention ← nn ← models ← tasks ← reports ← cli. Train knows no task."""
+"""Imports go one way: definitions, kernels ← backends ← attention ← nn ← models ← tasks ← reports ← cli. Train knows no task."""
 
 import ast
 from pathlib import Path
@@ -24,13 +24,14 @@ DEFINITIONS = {
 ATTENTION = {"attention", "memory", "validate"}
 MAY_IMPORT = {
     **dict.fromkeys(DEFINITIONS, DEFINITIONS),
-    "backends": DEFINITIONS | {"backends"},
+    "kernels": {"errors", "kernels"},
+    "backends": DEFINITIONS | {"kernels", "backends"},
     **dict.fromkeys(ATTENTION, DEFINITIONS | {"backends"} | ATTENTION),
     "nn": DEFINITIONS | ATTENTION | {"nn"},
     "train": DEFINITIONS | ATTENTION | {"nn", "train"},
-    "models": DEFINITIONS | ATTENTION | {"nn", "models"},
+    "models": DEFINITIONS | ATTENTION | {"kernels", "nn", "models"},
     "look": DEFINITIONS | ATTENTION | {"nn", "look"},
-    "tasks": DEFINITIONS | ATTENTION | {"nn", "models", "train", "look", "tasks"},
+    "tasks": DEFINITIONS | ATTENTION | {"kernels", "nn", "models", "train", "look", "tasks"},
     "reports": {"errors", "train", "tasks", "look", "reports"},
     "cli": {"errors", "train", "tasks", "look", "reports", "cli"},
     "__main__": {"cli"},

@@ -182,7 +182,8 @@ class Memory:
             raise ArgumentError(f"n: expected an int from 0 to {len(self)}, the keys there are, got {n}")
         cache = None if self.cache is None else self.cache[..., :n, :]
         mask = None if self.mask is None else self.mask[..., :n]
-        return replace(self, key=self.key[..., :n, :], value=self.value[..., :n, :], cache=cache, mask=mask, _steps=Steps())
+        key, value = self.key[..., :n, :], self.value[..., :n, :]
+        return replace(self, key=key, value=value, cache=cache, mask=mask, _steps=Steps())
 
 
 def _but_length(tensor: Tensor) -> str:

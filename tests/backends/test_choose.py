@@ -3,6 +3,7 @@ import torch
 
 from saccade import AuxRequest, attend, biases, errors, explain, masks, normalizers, reads, scores
 from saccade.backends import choose, sdpa
+from saccade.kernels import team
 
 X = torch.randn(2, 3, 5, 8)
 LONG = torch.empty(1, 8, 4096, 64)
@@ -138,7 +139,8 @@ def test_groups_become_rows_and_keys_are_not_copied(monkeypatch):
 @pytest.mark.parametrize(
     ("limit", "recorded"), [(choose.SMALL_ADDITIVE, False), (choose.SMALL_ADDITIVE_RECORDED, True)]
 )
-def test_an_additive_call_is_laid_out_up_to_a_limit_that_a_backward_raises(limit, recorded):
+def test_an_additive_call_is_laid_out_up_to_a_limit_that_a_backward_raises(limit, recorded, monkeypatch):
+    monkeypatch.setitem(team._found, "numba", "there is none here")
     keys = limit // (4 * 256)  # of one query, 256 features each
     query, key = torch.empty(1, 256), torch.empty(keys + 1, 256)
     score = scores.Additive(torch.ones(256, requires_grad=recorded))

@@ -1,10 +1,13 @@
 import pytest
 import torch
+from torch.nn.functional import cross_entropy
 
 from models.translators import LENGTHS, SOURCE, TARGET, gru
 from saccade.errors import ArgumentError
+from saccade.kernels import team
+from saccade.kernels.gates import gated
 from saccade.models.encoder_decoder import EncoderDecoder
-from saccade.models.recurrent import LockedDropout, Options, embeddings, gated
+from saccade.models.recurrent import LockedDropout, Options, embeddings
 from saccade.models.rnnsearch import RNNSearch
 
 
@@ -46,6 +49,30 @@ def test_a_state_is_reordered_and_repeated(model):
 def test_it_learns_through_every_parameter(model):
     model(SOURCE, LENGTHS, TARGET).square().sum().backward()
     assert all(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in model.parameters())
+
+
+@pytest.mark.parametrize("kind", [RNNSearch, EncoderDecoder])
+def test_in_float32_it_computes_the_same_with_kernels_and_without(kind, monkeypatch):
+    torch.manual_seed(0)
+    model = kind(13, 11, Options(hidden_dim=32, embedding_dim=24))
+    wanted = TARGET.roll(-1, 1)
+
+    def found(model):
+        loss = model(SOURCE, LENGTHS, TARGET, wanted, 0.1)
+        return [model(SOURCE, LENGTHS, TARGET), loss, *torch.autograd.grad(loss, list(model.parameters()))]
+
+    ours = found(model)
+    monkeypatch.setitem(team._found, "numba", "there is none here")
+    for one, plain, exact in zip(ours, found(model), found(model.double()), strict=True):
+        torch.testing.assert_close(one, plain, rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(one.double(), exact, rtol=1e-4, atol=1e-6)
+
+
+def test_what_the_wanted_tokens_cost_is_the_cross_entropy_of_the_logits(model):
+    wanted = TARGET.roll(-1, 1)
+    logits = model(SOURCE, LENGTHS, TARGET).flatten(0, 1)
+    expected = cross_entropy(logits, wanted.flatten(), ignore_index=0, label_smoothing=0.1)
+    torch.testing.assert_close(model(SOURCE, LENGTHS, TARGET, wanted, 0.1), expected)
 
 
 @pytest.mark.parametrize("kind", [RNNSearch, EncoderDecoder])

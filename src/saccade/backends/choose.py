@@ -27,8 +27,8 @@ SMALL = 8 << 20
 """Bytes up to which `auto` lays the weights out: below it the plain formula is faster than blocks."""
 
 SMALL_ADDITIVE = 1 << 20
-"""The same for the terms of an additive score, each of which costs a tanh in the plain formula: a decoder's single
-steps.
+"""The same for the terms of an additive score that our kernels do not serve, each of which costs a tanh in the plain
+formula: a decoder's single steps.
 """
 
 SMALL_ADDITIVE_RECORDED = 4 << 20
@@ -98,7 +98,7 @@ def choose(call: Call, backend: str = "auto") -> ModuleType:
 
 
 def decide(call: Call) -> str:
-    """The name that "auto" means: torch's kernels, else the plain formula where it is small, else blocks."""
+    """The name that "auto" means: torch's kernels or ours, else the plain formula where it is small, else blocks."""
     if sdpa.unsupported(call) is None and sdpa.unwise(call) is None:
         return "sdpa"
     if cpu.unsupported(call) is None and cpu.unwise(call) is None:
@@ -130,7 +130,8 @@ def plan(call: Call, backend: str = "auto") -> Plan:
 
 def reason(call: Call, other: str, chosen: str) -> str:
     """Why `other` was passed over for `chosen`."""
-    refusal = BACKENDS[other].unsupported(call) or (sdpa.unwise(call) if other == "sdpa" else None)
+    module = BACKENDS[other]
+    refusal = module.unsupported(call) or (module.unwise(call) if module in (sdpa, cpu) else None)
     if refusal is not None:
         return str(refusal)
     if other == "reference":
@@ -138,7 +139,7 @@ def reason(call: Call, other: str, chosen: str) -> str:
     if other == "chunked":
         return (
             f"{chosen} is faster here"
-            if chosen == "sdpa"
+            if chosen in ("sdpa", "cpu")
             else f"for a call this small ({reference.peak_bytes(call):,} bytes) the plain formula is faster"
         )
     return "another backend was asked for by name"

@@ -1,4 +1,4 @@
-"""`gated`, the gated recurrent unit's gates: one pass over what its two products made, forward and backward."""
+"""`gated`, the gates of a gated recurrent unit: one pass over what its two products made, forward and backward."""
 
 from typing import Any
 
@@ -8,17 +8,35 @@ from torch.autograd.function import once_differentiable
 
 from saccade.kernels.team import Kernel, serves
 
-__all__ = ["gated"]
+__all__ = ["gated", "gates_backward", "gates_forward"]
 
-_ROWS = 8
+_ROWS = 8  # in a block, as compiled.gates has it
 _forward, _backward = Kernel("gates:forward"), Kernel("gates:backward")
 
 
 def gated(entering: Tensor, before: Tensor, hidden: Tensor) -> Tensor:
-    if serves(entering, before, hidden) and hidden.ndim == 2:
+    r"""The gated recurrent unit, its two products taken.
+
+    .. math::
+        r, z = \sigma(x_{rz} + u_{rz}) \qquad n = \tanh(x_n + r \odot u_n) \qquad h' = (1 - z) \odot n + z \odot h
+
+    Args:
+        entering: x = W input + b, `(..., 3 hidden)` in the order r, z, n.
+        before: u = U hidden + b, of that shape.
+        hidden: h, `(..., hidden)`.
+
+    Source:
+        Cho et al. 2014 (https://arxiv.org/abs/1406.1078), Eq. 5-8; the reset gate after the product, as in
+        torch.nn.GRU.
+
+    Example:
+        >>> gated(torch.zeros(6), torch.zeros(6), torch.ones(2))
+        tensor([0.5000, 0.5000])
+    """
+    if hidden.ndim == 2 and entering.shape == before.shape and serves(entering, before, hidden):
         if torch.is_grad_enabled() and (entering.requires_grad or before.requires_grad or hidden.requires_grad):
-            return _Gated.apply(entering, before, hidden)
-        return _run(entering, before, hidden)[0]
+            return _Gated.apply(entering, before, hidden)  # type: ignore[no-any-return]
+        return gates_forward(entering, before, hidden)[0]
     size = hidden.shape[-1]
     gates = torch.sigmoid(entering[..., : 2 * size] + before[..., : 2 * size])
     reset, update = gates.split(size, -1)
@@ -26,31 +44,48 @@ def gated(entering: Tensor, before: Tensor, hidden: Tensor) -> Tensor:
     return torch.lerp(new, hidden, update)
 
 
-def rows_of(tensor: Tensor) -> Tensor:
-    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+def gates_forward(entering: Tensor, before: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
+    """The next state, and r, z and n for the backward, of float32 rows.
 
-
-def _run(entering, before, hidden):
+    Args:
+        entering, before, hidden: as for `gated`, `(rows, 3 hidden)` and `(rows, hidden)`.
+    """
     rows, size = hidden.shape
-    entering, before, hidden = rows_of(entering), before.contiguous(), rows_of(hidden)
-    new, gates = torch.empty_like(hidden, memory_format=torch.contiguous_format), torch.empty_like(before)
+    entering, before, hidden = _rows(entering), before.contiguous(), _rows(hidden)
+    new, gates = before.new_empty(rows, size), torch.empty_like(before)
     _forward(-(-rows // _ROWS), entering, entering.stride(0), before, hidden, hidden.stride(0), new, gates, rows, size)
     return new, gates
+
+
+def gates_backward(grad: Tensor, gates: Tensor, before: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of entering, before and hidden, from that of the next state.
+
+    Args:
+        grad: `(rows, hidden)`.
+        gates: as `gates_forward` returned them.
+        before, hidden: as it was given them.
+    """
+    rows, size = hidden.shape
+    grad, before, hidden = _rows(grad), before.contiguous(), _rows(hidden)
+    found = torch.empty_like(gates), torch.empty_like(gates), gates.new_empty(rows, size)
+    sides = grad, grad.stride(0), gates, before, hidden, hidden.stride(0)
+    _backward(-(-rows // _ROWS), *sides, *found, rows, size)
+    return found
 
 
 class _Gated(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, entering: Tensor, before: Tensor, hidden: Tensor) -> Tensor:
-        new, gates = _run(entering, before, hidden)
+        new, gates = gates_forward(entering, before, hidden)
         ctx.save_for_backward(gates, before, hidden)
         return new
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor):
-        gates, before, hidden = ctx.saved_tensors
-        rows, size = hidden.shape
-        grad, before, hidden = rows_of(grad), before.contiguous(), rows_of(hidden)
-        e, b, h = torch.empty_like(gates), torch.empty_like(gates), torch.empty(rows, size)
-        _backward(-(-rows // _ROWS), grad, grad.stride(0), gates, before, hidden, hidden.stride(0), e, b, h, rows, size)
-        return e, b, h
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return gates_backward(grad, *ctx.saved_tensors)
+
+
+def _rows(tensor: Tensor) -> Tensor:
+    """With the features of a row side by side, as kernels take rows; these may be apart."""
+    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()

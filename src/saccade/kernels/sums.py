@@ -1,7 +1,7 @@
-"""Gradients of what a loop uses at every step, summed where they arise instead of made anew at each step and then added.
+"""Gradients of what a loop uses at every step, summed where they arise.
 
-Autograd makes the whole gradient of a weight or of a memory at every step of a recurrent network, and adds it to the last
-one. Here the steps add to one sum; a gate, on which they all hang, hands it over when the last of them has.
+Autograd makes the whole gradient of a weight or of a memory at every step of a recurrent network, and adds it to the
+last one. Here the steps add to one sum; a gate, on which they all hang, hands it over when the last of them has.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ T = TypeVar("T")
 class Sums(Generic[T]):
     """What the steps' backwards add up to, for tensors that all of them use.
 
-    Make the gate with `gate(*tensors)` before the first step, and have it and the tensors among the inputs of the step's
-    autograd function. Its backward changes `current()` and returns zero for the gate, None for the tensors.
+    Make the gate with `gate(*tensors)` before the first step, and have it and the tensors among the inputs of the steps'
+    autograd function. Its backward changes `current()` and returns zero for the gate and None for the tensors.
 
     Sums are kept by backward pass: one that was broken off leaves nothing in the next.
     """

@@ -5,8 +5,9 @@ have to share the cores with them and gain nothing (measured: a product followed
 our own, 2.0x with PyTorch's). So a kernel enters the same OpenMP team, by the entry that compilers use for a parallel
 region. Where PyTorch has no such library, as on macOS, threads of our own do the work.
 
-Blocks are not dealt out beforehand: each thread takes the next that nobody has, so that a thread that is held up holds
-up no other. What a block computes does not depend on who computes it, so results are the same for any number of threads.
+Blocks are not dealt out beforehand: each thread takes the next that nobody has, so that a thread that is held up
+holds up no other. What a block computes does not depend on who computes it: results are the same for any number of
+threads.
 """
 
 import ctypes

@@ -113,6 +113,5 @@ class EncoderDecoder(nn.Module):
             Logits `(batch, target_length, target_size)`; with `wanted` its mean cross-entropy, a number.
         """
         state = self.encode(source, lengths)
-        read = lambda query: state.summary
-        found: Tensor = self.writer(target, state.hidden, read, wanted, label_smoothing)
+        found: Tensor = self.writer(target, state.hidden, lambda query: state.summary, wanted, label_smoothing)
         return found

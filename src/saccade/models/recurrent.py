@@ -6,6 +6,7 @@ answers anew each time; a fixed vector is the same answer always.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,8 +14,8 @@ from torch.nn import functional as F
 
 from saccade.errors import ArgumentError
 from saccade.kernels.cross_entropy import linear_cross_entropy
-from saccade.kernels.gates import gated
-from saccade.models.unrolled import unrolled
+from saccade.kernels.team import serves
+from saccade.models.unrolled import unrolled, unrolled_gru
 
 __all__ = ["Encoder", "LockedDropout", "Options", "Writer", "embeddings"]
 
@@ -123,8 +124,8 @@ class Encoder(nn.Module):
 
     def __init__(self, embedding_dim: int, hidden_dim: int) -> None:
         super().__init__()
-        self.forwards = nn.GRU(embedding_dim, hidden_dim // 2, batch_first=True)
-        self.backwards = nn.GRU(embedding_dim, hidden_dim // 2, batch_first=True)
+        self.forwards = _Direction(embedding_dim, hidden_dim // 2)
+        self.backwards = _Direction(embedding_dim, hidden_dim // 2)
 
     def forward(self, embedded: Tensor, lengths: Tensor) -> Tensor:
         """Read sentences.
@@ -139,8 +140,7 @@ class Encoder(nn.Module):
         # Mirrored within their lengths, sentences have their padding behind them for the backward direction too: no
         # state has seen any, and nothing has to be packed, which costs a third more.
         mirror = _mirror(lengths, embedded.shape[1])
-        ahead = _recurrent(self.forwards, embedded)
-        back = _recurrent(self.backwards, _at(embedded, mirror))
+        ahead, back = self.forwards(embedded), self.backwards(_at(embedded, mirror))
         return torch.cat([ahead, _at(back, mirror)], -1)
 
 
@@ -194,8 +194,7 @@ class Writer(nn.Module):
             read: from a state to what it sees, `(batch, hidden_dim)` to `(batch, context_dim)`.
         """
         embedded = self.dropout(self.embedding(token))
-        maps = self.before, self.context, self.between
-        hidden, context = self._advance(self.word(embedded), hidden, read, maps)
+        hidden, context = _advance(self.word(embedded), hidden, read, self._maps())
         return self._logits(self._features(hidden, context, embedded)), hidden
 
     def forward(
@@ -216,9 +215,9 @@ class Writer(nn.Module):
         """
         embedded = self.dropout(self.embedding(target))
         hiddens, contexts = [], []
-        maps = tuple(unrolled(linear) for linear in (self.before, self.context, self.between))
+        maps = self._maps()
         for word in self.word(embedded).unbind(1):
-            hidden, context = self._advance(word, hidden, read, maps)
+            hidden, context = _advance(word, hidden, read, maps)
             hiddens.append(hidden)
             contexts.append(context)
         # The words before the loop and the readout after it need no step's result for the next: one product for all
@@ -226,15 +225,16 @@ class Writer(nn.Module):
         features = self._features(torch.stack(hiddens, 1), torch.stack(contexts, 1), embedded)
         if wanted is None:
             return self._logits(features)
-        real = wanted != 0
-        return linear_cross_entropy(features[real], self.embedding.weight, self.bias, wanted[real], label_smoothing)
+        places = (wanted != 0).flatten().nonzero()[:, 0]
+        rows, tokens = features.flatten(0, 1).index_select(0, places), wanted.flatten()[places]
+        return linear_cross_entropy(rows, self.embedding.weight, self.bias, tokens, label_smoothing)
 
-    def _advance(self, word: Tensor, hidden: Tensor, read: Read, maps) -> tuple[Tensor, Tensor]:
-        """The next state and what was seen, from the projected word."""
-        before, entering, between = maps
-        hidden = gated(word, before(hidden), hidden)
-        context = read(hidden)
-        return gated(entering(context), between(hidden), hidden), context
+    def _maps(self) -> "_Maps":
+        return _Maps(
+            unrolled_gru(self.before.weight, self.before.bias),
+            unrolled(self.context),
+            unrolled_gru(self.between.weight, self.between.bias),
+        )
 
     def _features(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
         seen = self.dropout(torch.cat([hidden, context, embedded], -1))
@@ -244,23 +244,39 @@ class Writer(nn.Module):
         return F.linear(features, self.embedding.weight, self.bias)
 
 
-def _recurrent(unit: nn.GRU, sequence: Tensor) -> Tensor:
-    """What a GRU of one layer makes of `(batch, length, features)`."""
-    if sequence.device.type != "cpu" or torch.is_autocast_enabled("cpu"):
-        states: Tensor = unit(sequence)[0]
-        return states
-    before = unrolled(_Linear(unit.weight_hh_l0, unit.bias_hh_l0))
-    entering = F.linear(sequence, unit.weight_ih_l0, unit.bias_ih_l0)
-    hidden, states = sequence.new_zeros(len(sequence), unit.hidden_size), []
-    for step in entering.unbind(1):
-        hidden = gated(step, before(hidden), hidden)
-        states.append(hidden)
-    return torch.stack(states, 1)
+class _Maps(NamedTuple):
+    """What a writer does at every step: the unit that takes the word in, and the one that takes in what was seen."""
+
+    first: Callable[[Tensor, Tensor], Tensor]
+    context: Callable[[Tensor], Tensor]
+    second: Callable[[Tensor, Tensor], Tensor]
 
 
-class _Linear:
-    def __init__(self, weight, bias): self.weight, self.bias = weight, bias
-    def __call__(self, x): return F.linear(x, self.weight, self.bias)
+def _advance(word: Tensor, hidden: Tensor, read: Read, maps: _Maps) -> tuple[Tensor, Tensor]:
+    """The next state and what was seen, from the projected word."""
+    hidden = maps.first(word, hidden)
+    context = read(hidden)
+    return maps.second(maps.context(context), hidden), context
+
+
+class _Direction(nn.GRU):
+    """One direction of an encoder: on a CPU, a loop of our own over `saccade.models.unrolled`."""
+
+    def __init__(self, input_dim: int, hidden_dim: int) -> None:
+        super().__init__(input_dim, hidden_dim, batch_first=True)
+
+    def forward(self, sequence: Tensor) -> Tensor:  # type: ignore[override]
+        """The states `(batch, length, hidden_dim)` after each of `(batch, length, input_dim)`."""
+        if not serves(sequence):
+            states: Tensor = super().forward(sequence)[0]
+            return states
+        parts: dict[str, Tensor] = dict(self.named_parameters())
+        step = unrolled_gru(parts["weight_hh_l0"], parts["bias_hh_l0"])
+        hidden, steps = sequence.new_zeros(len(sequence), self.hidden_size), []
+        for entering in F.linear(sequence, parts["weight_ih_l0"], parts["bias_ih_l0"]).unbind(1):
+            hidden = step(entering, hidden)
+            steps.append(hidden)
+        return torch.stack(steps, 1)
 
 
 def _embedding(size: int, dim: int) -> nn.Embedding:

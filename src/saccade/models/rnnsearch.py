@@ -125,7 +125,10 @@ class RNNSearch(nn.Module):
             Logits `(batch, target_length, target_size)`; with `wanted` its mean cross-entropy, a number.
         """
         state = self.encode(source, lengths)
-        read = lambda query: self._context(query[:, None], state.memory)[:, 0]
+
+        def read(query: Tensor) -> Tensor:
+            return self._context(query[:, None], state.memory)[:, 0]
+
         found: Tensor = self.writer(target, state.hidden[:, 0], read, wanted, label_smoothing)
         return found
 

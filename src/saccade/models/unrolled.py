@@ -6,10 +6,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
 
+from saccade.kernels.gates import gated, gates_backward, gates_forward
 from saccade.kernels.sums import Sums
+from saccade.kernels.team import serves
 
-__all__ = ["unrolled"]
+__all__ = ["unrolled", "unrolled_gru"]
 
 
 def unrolled(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
@@ -34,7 +37,60 @@ def unrolled(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
     sums = _Sums()
     gate = sums.gate(weight, bias)
     transposed = weight.detach().T.contiguous()
-    return lambda rows: _Step.apply(sums, gate, rows, weight, transposed, bias)  # type: ignore[no-any-return]
+    return lambda rows: _Step.apply(sums, gate, rows, weight, transposed, bias)
+
+
+def unrolled_gru(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
+    r"""The gated recurrent unit whose product with the state is \(U h + b\), to be called once a step of a loop.
+
+    Args:
+        weight: U, `(3 hidden, hidden)`, in the order of reset, update and candidate.
+        bias: b, `(3 hidden,)`.
+
+    Returns:
+        A function of what enters, `(rows, 3 hidden)`, and the state, `(rows, hidden)`, that returns the next state; see
+        `saccade.kernels.gates.gated`.
+
+    Example:
+        >>> step = unrolled_gru(torch.randn(6, 2), torch.zeros(6))
+        >>> step(torch.zeros(4, 6), torch.ones(4, 2)).shape
+        torch.Size([4, 2])
+    """
+    if not torch.is_grad_enabled() or not weight.requires_grad or not serves(weight, bias):
+        return lambda entering, hidden: gated(entering, F.linear(hidden, weight, bias), hidden)
+    sums = _Sums()
+    gate = sums.gate(weight, bias)
+    transposed = weight.detach().T.contiguous()
+    return lambda entering, hidden: _Gru.apply(sums, gate, entering, hidden, weight, transposed, bias)
+
+
+class _Gru(torch.autograd.Function):
+    """Product and gates in one, so that their gradients of the state are one sum."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        sums: "_Sums",
+        gate: Tensor,
+        entering: Tensor,
+        hidden: Tensor,
+        weight: Tensor,
+        transposed: Tensor,
+        bias: Tensor,
+    ) -> Tensor:
+        before = torch.addmm(bias, hidden, transposed)
+        new, gates = gates_forward(entering, before, hidden)
+        ctx.sums = sums
+        ctx.save_for_backward(gates, before, hidden, weight)
+        return new
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+        gates, before, hidden, weight = ctx.saved_tensors
+        entering_grad, before_grad, hidden_grad = gates_backward(grad, gates, before, hidden)
+        ctx.sums.add(before_grad, hidden)
+        return None, grad.new_zeros(()), entering_grad, hidden_grad.addmm_(before_grad, weight), None, None, None
 
 
 class _Sums(Sums[list[Tensor]]):

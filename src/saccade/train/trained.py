@@ -12,7 +12,7 @@ from saccade.train.environment import keep_freed_memory
 from saccade.train.options import flag
 from saccade.train.run import Run, RunError
 from saccade.train.task import Task
-from saccade.train.weights import load_into
+from saccade.train.weights import by_columns, load_into
 
 __all__ = ["Trained", "load_trained"]
 
@@ -64,4 +64,6 @@ def load_trained(kind: type[Task], run: Run, device: torch.device, changes: Mapp
         load_into(model, run.weights())
     except RuntimeError as error:
         raise RunError(f"{run.folder}: config.json and the trained weights are of different models") from error
+    if device.type == "cpu":
+        by_columns(model)
     return Trained(run, task, model.to(device).eval(), options)

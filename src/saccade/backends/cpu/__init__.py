@@ -2,7 +2,6 @@
 
 import math
 
-import torch
 from torch import Tensor
 
 from saccade.auxiliary import AuxOutput
@@ -21,7 +20,9 @@ def unsupported(call: Call) -> str | None:
     """Why this backend cannot serve the call, or None."""
     if not isinstance(call.score, Additive):
         return f"it computes additive scores, and this is {type(call.score).__name__}"
-    if not isinstance(call.normalizer, Softmax) or isinstance(call.normalizer.temperature, Tensor) or call.normalizer.sink is not None:
+    normalizer = call.normalizer
+    plain = isinstance(normalizer, Softmax) and normalizer.sink is None
+    if not plain or isinstance(normalizer.temperature, Tensor):
         return "it computes a softmax of one temperature, without a sink"
     for name, given in (("bias", call.bias), ("gate", call.gate)):
         if given is not None:

@@ -118,7 +118,7 @@ def _table(
     query: Tensor, key: Tensor, value: Tensor, v: Tensor, powers: Tensor, mask: Tensor | None
 ) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """The beginning of the kernels' table, and the sizes."""
-    batch, length, features = query.shape
+    length, features = query.shape[1:]
     width, out = value.shape[-2:]
     query, key, value, v, powers = (part.contiguous() for part in (query, key, value, v, powers))
     mask = torch.ones(1, 1, width, dtype=torch.bool) if mask is None else mask.contiguous()

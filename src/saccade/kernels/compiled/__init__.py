@@ -1,40 +1,78 @@
 """What kernels are written with: memory from addresses, the next block to do, elementary functions that vectorize."""
 
+import hashlib
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, cfunc, njit, types
+from numba import carray, cfunc, config, njit, types
 from numba.extending import intrinsic
 
-__all__ = ["FAST", "STRIDE", "above", "exp", "flags", "floats", "inline", "integers", "kernel", "largest", "loops", "sigmoid", "take", "tanh"]
+__all__ = [
+    "FAST",
+    "STRIDE",
+    "F",
+    "above",
+    "exp",
+    "flags",
+    "floats",
+    "inline",
+    "integers",
+    "kernel",
+    "largest",
+    "loops",
+    "sigmoid",
+    "take",
+    "tanh",
+    "tanh_near",
+]
 
 FAST = {"contract", "reassoc", "nsz"}
 """Liberties with float arithmetic. Not "nnan" or "ninf": with them what asks for NaN and infinity is compiled away."""
 
 F = np.float32
+"""A literal without it is a float64, and so is what it meets."""
 
 inline = njit(inline="always", fastmath=FAST, error_model="numpy")
 """Decorator of elementary functions: they become part of the loop that uses them, which then vectorizes."""
 
 loops = njit(fastmath=FAST, error_model="numpy")
-"""Decorator of functions of arrays. Compiled on their own and called: within a kernel that makes the arrays of addresses,
-LLVM cannot tell that they do not overlap, and the same loops took four times as long.
+"""Decorator of functions of arrays. Compiled on their own and called: within a kernel, which makes its arrays of
+addresses, LLVM cannot tell that they do not overlap, and the same loops took four times as long.
 """
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Decorator: the function of a table, compiled as C calls it, and kept on disk for the next process."""
-    signature = types.void(types.CPointer(types.int64))
+    options = {"fastmath": FAST, "error_model": "numpy"}
+    signature, before = types.void(types.CPointer(types.int64)), config.CACHE_DIR
     try:
-        return cfunc(signature, fastmath=FAST, error_model="numpy", cache=True)(function)
-    except RuntimeError:  # nowhere to keep it: a home that cannot be written to
-        return cfunc(signature, fastmath=FAST, error_model="numpy")(function)
+        config.CACHE_DIR = _place()
+        return cfunc(signature, cache=True, **options)(function)
+    except (OSError, RuntimeError):  # nowhere to keep it: no home, or one that cannot be written to
+        return cfunc(signature, **options)(function)
+    finally:
+        config.CACHE_DIR = before
+
+
+def _place() -> str:
+    """The folder of what is compiled from these sources.
+
+    Numba looks at the file of the kernel alone: a function of another file that it calls may change unseen. So the name
+    of the folder has a digest of them all.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    home = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return str(Path(home).expanduser() / "saccade" / f"kernels-{digest.hexdigest()[:16]}")
 
 
 @intrinsic
-def take(context: Any, table: Any) -> Any:  # noqa: ARG001
+def take(context: Any, table: Any) -> Any:
     """Take the next block: the number of blocks taken before, added to by no two threads at once."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -45,7 +83,7 @@ def take(context: Any, table: Any) -> Any:  # noqa: ARG001
 
 def _pointer(kind: Any) -> Any:
     @intrinsic
-    def pointer(context: Any, address: Any) -> Any:  # noqa: ARG001
+    def pointer(context: Any, address: Any) -> Any:
         target = types.CPointer(kind)
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -100,20 +138,26 @@ def sigmoid(x: float) -> float:
 
 
 @inline
-def tanh(x: float) -> float:
-    """The hyperbolic tangent; near 0, where 1 - 2 / (1 + e^2x) cancels, a polynomial."""
+def tanh_near(x: float) -> float:
+    """The hyperbolic tangent for |x| < 0.625, by a polynomial: 1 - 2 / (1 + e^2x) cancels there."""
     square = x * x
     y = F(-5.70498872745e-3)
     y = y * square + F(2.06390887954e-2)
     y = y * square + F(-5.37397155531e-2)
     y = y * square + F(1.33314422036e-1)
     y = y * square + F(-3.33332819422e-1)
-    near = y * square * x + x
+    return y * square * x + x
+
+
+@inline
+def tanh(x: float) -> float:
+    """The hyperbolic tangent."""
     far = F(1.0) - F(2.0) / (F(1.0) + exp(F(2.0) * x))
-    return near if abs(x) < F(0.625) else far
+    return tanh_near(x) if abs(x) < F(0.625) else far
 
 
 STRIDE = 128
+"""Numbers that are looked at together: only where one of them counts is each looked at."""
 
 
 @loops

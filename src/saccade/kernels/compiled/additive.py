@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import F, exp, flags, floats, inline, kernel, loops, take, tanh
+from saccade.kernels.compiled import F, exp, flags, floats, inline, kernel, loops, take, tanh, tanh_near
 
 SMALL = F(0.25)
 """Where |q| and |k| are all below this, 1 - 2 r would cancel: the polynomial of tanh is taken alone."""
@@ -26,18 +26,6 @@ IDENTITY, DIRECT, NEAR = 0, 1, 2
 @inline
 def _bounded(x: float, most: float) -> float:
     return most if x > most else x  # written so that NaN stays NaN
-
-
-@inline
-def _near(x: float) -> float:
-    """tanh for |x| < 0.625."""
-    square = x * x
-    y = F(-5.70498872745e-3)
-    y = y * square + F(2.06390887954e-2)
-    y = y * square + F(-5.37397155531e-2)
-    y = y * square + F(1.33314422036e-1)
-    y = y * square + F(-3.33332819422e-1)
-    return y * square * x + x
 
 
 @loops
@@ -69,7 +57,7 @@ def _tangents(query: Any, key: Any, v: Any) -> float:
 def _tangents_near(query: Any, key: Any, v: Any) -> float:
     total = F(0.0)
     for i in range(query.size):
-        total += v[i] * _near(query[i] + key[i])
+        total += v[i] * tanh_near(query[i] + key[i])
     return total
 
 
@@ -84,7 +72,7 @@ def _within(numbers: Any, bound: float) -> bool:
 
 @loops
 def _all_within(keys: Any, allowed: Any, size: int, bound: float) -> bool:
-    for j in range(allowed.size):
+    for j in range(allowed.size):  # noqa: SIM110 (Numba compiles no generator expressions)
         if allowed[j] and not _within(keys[j * size : (j + 1) * size], bound):
             return False
     return True
@@ -204,7 +192,7 @@ def _terms(kind: int, query: Any, key: Any, left: Any, right: Any, terms: Any) -
             terms[i] = tanh(query[i] + key[i])
     else:
         for i in range(query.size):
-            terms[i] = _near(query[i] + key[i])
+            terms[i] = tanh_near(query[i] + key[i])
 
 
 @loops

@@ -11,12 +11,14 @@ ROWS = 4
 
 
 @loops
-def _row(logits: Any, target: int, smoothing: float, scale: float) -> float:
-    """The loss of a row; logits become scale times its gradient."""
+def _row(logits: Any, bias: Any, target: int, smoothing: float, scale: float) -> float:
+    """The loss of a row; the products become logits, and these scale times its gradient."""
     size = logits.size
-    total, top = F(0.0), largest(logits)
+    total = F(0.0)
     for i in range(size):
+        logits[i] += bias[i]
         total += logits[i]
+    top = largest(logits)
     wanted, normalizer = logits[target], F(0.0)
     for i in range(size):
         logits[i] = exp(logits[i] - top)
@@ -31,12 +33,13 @@ def _row(logits: Any, target: int, smoothing: float, scale: float) -> float:
 
 @kernel
 def forward(table: Any) -> None:
-    """[taken, blocks, logits, targets, losses, numbers (smoothing, scale), rows, size]."""
+    """[taken, blocks, logits, targets, losses, numbers (smoothing, scale), rows, size, bias]."""
     rows, size = table[6], table[7]
     targets, losses, numbers = integers(table[3], rows), floats(table[4], rows), floats(table[5], 2)
+    bias = floats(table[8], size)
     while True:
         block = take(table)
         if block >= table[1]:
             return
         for n in range(block * ROWS, min(rows, (block + 1) * ROWS)):
-            losses[n] = _row(floats(table[2] + 4 * n * size, size), targets[n], numbers[0], numbers[1])
+            losses[n] = _row(floats(table[2] + 4 * n * size, size), bias, targets[n], numbers[0], numbers[1])

@@ -1,0 +1,227 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from saccade import AuxRequest, attend, errors, explain, masks, normalizers, reads, remember, scores
+
+
+def draw(*shape, scale=1.0, seed=0):
+    return (scale * torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)).float()
+
+
+def run(backend, query, key, value, v, mask=None, temperature=1.0, dtype=torch.float32):
+    """Output and gradients of all four."""
+    leaves = [tensor.detach().to(dtype).requires_grad_() for tensor in (query, key, value, v)]
+    options = {"score": scores.Additive(leaves[3]), "normalizer": normalizers.Softmax(temperature), "mask": mask}
+    output = attend(*leaves[:3], backend=backend, **options)
+    ramp = torch.linspace(-1, 2, output.numel(), dtype=dtype).reshape(output.shape)
+    return [output, *torch.autograd.grad((output * ramp).sum(), leaves)]
+
+
+def agrees(found, plain, exact):
+    """At most three times as far from the truth as the plain formula, and rounding of the largest."""
+    for ours, theirs, truth in zip(found, plain, exact, strict=True):
+        if truth.numel():
+            allowed = 3 * (theirs.double() - truth).abs().max() + 2e-6 * truth.abs().max() + 1e-6
+            assert (ours.double() - truth).abs().max() <= allowed
+
+
+def compare(*inputs, **options):
+    found, plain = run("cpu", *inputs, **options), run("reference", *inputs, **options)
+    agrees(found, plain, run("reference", *inputs, **options, dtype=torch.float64))
+    return found
+
+
+SHAPES = [
+    ((5, 3), (7, 3), (7, 2), (3,)),
+    ((2, 5, 17), (2, 7, 17), (2, 7, 4), (17,)),
+    ((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 4), (3, 4)),
+    ((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 4), (2, 3, 4)),
+    ((2, 3, 4, 5, 2), (2, 3, 1, 7, 2), (2, 3, 1, 7, 2), (2,)),
+    ((2, 3, 4, 5, 2), (2, 3, 1, 7, 2), (2, 3, 1, 7, 2), (3, 1, 2)),
+    ((1, 5, 2), (3, 7, 2), (1, 7, 2), (2,)),
+    ((3, 5, 2), (1, 7, 2), (3, 7, 2), (2,)),
+    ((5, 2), (3, 7, 2), (7, 6), (2,)),
+    ((2, 0, 3), (2, 7, 3), (2, 7, 2), (3,)),
+    ((2, 5, 3), (2, 0, 3), (2, 0, 2), (3,)),
+    ((0, 5, 3), (0, 7, 3), (0, 7, 2), (3,)),
+    ((2, 5, 3), (2, 7, 3), (2, 7, 0), (3,)),
+]
+
+
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+def test_it_is_the_definition_with_its_gradients(shapes):
+    compare(*(draw(*shape, seed=seed) for seed, shape in enumerate(shapes)))
+
+
+MASKS = {
+    "dense": torch.rand(2, 5, 7, generator=torch.Generator().manual_seed(0)) < 0.5,
+    "keys": torch.tensor([True, False, True, True, False, False, True]),
+    "of one key": torch.tensor([[True], [False]])[:, None],
+    "queries": torch.rand(5, 1, generator=torch.Generator().manual_seed(1)) < 0.5,
+    "causal": masks.Causal(align=2),
+    "window": masks.Window(1, 1, align=0),
+    "lengths": masks.Lengths(torch.tensor([0, 4])),
+    "composed": masks.Lengths(torch.tensor([7, 3])) & ~masks.Causal(align=0),
+    "nothing": torch.zeros(7, dtype=torch.bool),
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_masks(name):
+    found = compare(draw(2, 5, 6), draw(2, 7, 6, seed=1), draw(2, 7, 3, seed=2), draw(6, seed=3), mask=MASKS[name])
+    if name == "nothing":
+        assert all((tensor == 0).all() for tensor in found)
+
+
+def test_groups_share_a_mask_or_have_their_own():
+    shapes = (2, 3, 4, 5, 2), (2, 3, 1, 7, 2), (2, 3, 1, 7, 2), (2,)
+    inputs = [draw(*shape, seed=seed) for seed, shape in enumerate(shapes)]
+    for shape in ((2, 3, 1, 1, 7), (2, 3, 4, 1, 7), (2, 1, 1, 5, 7), (2, 3, 4, 5, 7), (4, 5, 7)):
+        compare(*inputs, mask=torch.rand(shape, generator=torch.Generator().manual_seed(5)) < 0.6)
+
+
+@given(
+    st.integers(1, 4), st.integers(1, 6), st.integers(1, 40), st.integers(1, 70), st.integers(1, 20), st.integers(0, 99)
+)
+@settings(deadline=None, max_examples=60)
+def test_any_sizes(batch, queries, keys, features, out, seed):
+    inputs = draw(batch, queries, features, seed=seed), draw(batch, keys, features, seed=seed + 1)
+    mask = torch.rand(batch, queries, keys, generator=torch.Generator().manual_seed(seed)) < 0.7
+    compare(*inputs, draw(batch, keys, out, seed=seed + 2), draw(features, seed=seed + 3), mask=mask, temperature=0.7)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 0.05, 0.2, 0.3, 1.0, 5.0, 12.0, 20.0, 40.0, 60.0, 100.0, 300.0, 1e4])
+def test_every_range_keeps_its_digits(scale):
+    inputs = [draw(2, 5, 33, scale=scale), draw(2, 7, 33, scale=scale, seed=1), draw(2, 7, 3, seed=2), draw(33, seed=3)]
+    compare(*inputs)
+    inputs[0][:, :2] /= scale  # small queries and large keys, row by row
+    compare(*inputs)
+
+
+@pytest.mark.parametrize(("query", "key"), [(43.5, -51.0), (42.9, -42.9), (-44.0, 44.0), (30.0, -30.0), (60.0, -59.0)])
+def test_large_numbers_that_cancel(query, key):
+    inputs = [draw(1, 2, 9), draw(1, 6, 9, seed=1), draw(1, 6, 3, seed=2), draw(9, seed=3)]
+    compare(inputs[0] + query, inputs[1] + key, *inputs[2:])
+
+
+def test_what_nobody_may_attend_to_influences_nothing():
+    inputs = [draw(2, 5, 6), draw(2, 7, 6, seed=1), draw(2, 7, 3, seed=2), draw(6, seed=3)]
+    mask = torch.ones(7, dtype=torch.bool)
+    mask[[2, 6]] = False
+    clean = run("cpu", *inputs, mask=mask)
+    inputs[1][:, 2], inputs[2][:, 2], inputs[1][:, 6], inputs[2][:, 6] = math.nan, math.inf, math.inf, math.nan
+    dirty = run("cpu", *inputs, mask=mask)
+    assert all(map(torch.equal, dirty, clean))
+    assert (dirty[2][:, [2, 6]] == 0).all() and (dirty[3][:, [2, 6]] == 0).all()
+
+
+def test_what_is_not_a_number_shows_where_it_is_seen_alone():
+    inputs = [draw(2, 5, 6), draw(2, 7, 6, seed=1), draw(2, 7, 3, seed=2), draw(6, seed=3)]
+    inputs[0][0, 1, 4] = math.nan
+    output = run("cpu", *inputs)[0]
+    assert output[0, 1].isnan().all() and output[0, [0, 2, 3, 4]].isfinite().all() and output[1].isfinite().all()
+
+
+def test_strides_are_honoured():
+    query, key, value, v = draw(2, 5, 6), draw(2, 7, 6, seed=1), draw(2, 7, 3, seed=2), draw(6, seed=3)
+    expected = run("cpu", query, key, value, v)
+    twisted = [t.mT.contiguous().mT for t in (query, key, value)] + [torch.stack([v, v], 1)[:, 0]]
+    assert all(map(torch.equal, run("cpu", *twisted), expected))
+
+
+def test_second_derivatives_are_the_definitions():
+    found = []
+    for backend in ("cpu", "reference"):
+        leaves = [draw(2, 3, 4), draw(2, 5, 4, seed=1), draw(2, 5, 2, seed=2), draw(4, seed=3)]
+        leaves = [tensor.requires_grad_() for tensor in leaves]
+        mask = masks.Lengths(torch.tensor([3, 5]))
+        output = attend(*leaves[:3], score=scores.Additive(leaves[3]), mask=mask, backend=backend)
+        first = torch.autograd.grad(output.square().sum(), leaves, create_graph=True)
+        found.append(torch.autograd.grad(sum(grad.square().sum() for grad in first), leaves))
+    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)
+
+
+def decoded(backend, *, again=False, second=False):
+    """The gradients of a loop of reads of one memory, each query from the read before."""
+    leaves = [draw(5, 2, 12), draw(5, 7, 12, seed=1), draw(5, 7, 12, seed=2), draw(12, seed=3)]
+    query, key, value, v = leaves = [tensor.requires_grad_() for tensor in leaves]
+    lengths = masks.Lengths(torch.tensor([1, 3, 7, 0, 5]))
+    memory, total = remember(2 * key, value + key, score=scores.Additive(v), mask=lengths), torch.zeros(())
+    for _ in range(4):
+        output = memory.read(query, backend=backend)
+        query, total = query + 0.3 * output, total + output.square().sum()
+    if second:
+        first = torch.autograd.grad(total, leaves, create_graph=True)
+        return torch.autograd.grad(sum(grad.square().sum() for grad in first), leaves)
+    if again:
+        torch.autograd.grad(total, leaves, retain_graph=True)
+        torch.autograd.grad(total, leaves[:1], retain_graph=True)
+    return torch.autograd.grad(total, leaves)
+
+
+@pytest.mark.parametrize("options", [{}, {"again": True}, {"second": True}], ids=str)
+def test_a_loop_over_a_memory_sums_its_gradients(options):
+    torch.testing.assert_close(decoded("cpu", **options), decoded("reference", **options), rtol=2e-4, atol=2e-5)
+
+
+def test_a_memory_that_grew_or_was_cut_has_sums_of_its_own():
+    def total(backend):
+        key, v = draw(2, 7, 4).requires_grad_(), draw(4, seed=1)
+        memory = remember(key, key, score=scores.Additive(v))
+        reads = [memory, memory.append(key[:, :2], key[:, :2]), memory.truncate(3), memory.select(torch.tensor([1, 1]))]
+        found = sum(part.read(key[:, :2] * 2, backend=backend).square().sum() for part in (*reads, memory))
+        return torch.autograd.grad(found, key)
+
+    torch.testing.assert_close(total("cpu"), total("reference"), rtol=1e-4, atol=1e-5)
+
+
+def test_queries_of_another_batch_may_read_the_same_memory():
+    def total(backend):
+        key, v = draw(1, 7, 4).requires_grad_(), draw(4, seed=1)
+        memory = remember(key, key, score=scores.Additive(v))
+        queries = draw(1, 2, 4, seed=2), draw(3, 2, 4, seed=3), draw(1, 5, 4, seed=4)
+        return torch.autograd.grad(sum(memory.read(q, backend=backend).square().sum() for q in queries), key)
+
+    torch.testing.assert_close(total("cpu"), total("reference"), rtol=1e-4, atol=1e-5)
+
+
+REFUSED = [
+    ({"score": scores.Dot()}, "additive"),
+    ({"normalizer": normalizers.Sparsemax()}, "softmax"),
+    ({"normalizer": normalizers.Softmax(sink=0.0)}, "sink"),
+    ({"normalizer": normalizers.Softmax(torch.ones(1))}, "one temperature"),
+    ({"bias": torch.ones(5, 5)}, "bias"),
+    ({"gate": torch.ones(5, 5)}, "gate"),
+    ({"read": reads.TopK(2)}, "expected value"),
+    ({"dropout_p": 0.5}, "dropout"),
+    ({"aux": AuxRequest(lse=True)}, "statistics"),
+]
+
+
+@pytest.mark.parametrize(("options", "reason"), REFUSED, ids=str)
+def test_what_it_does_not_serve_it_refuses_with_the_reason(options, reason):
+    x, options = draw(2, 5, 6), {"score": scores.Additive(torch.ones(6)), **options}
+    with pytest.raises(errors.UnsupportedBackend, match=reason):
+        attend(x, x, x, backend="cpu", **options)
+    assert reason in explain(x, x, x, **options).why["cpu"]
+
+
+def test_other_types_and_transforms_go_elsewhere():
+    x, score = draw(2, 5, 6).double(), scores.Additive(torch.ones(6).double())
+    with pytest.raises(errors.UnsupportedBackend, match=r"float32 on a CPU, and this is torch\.float64"):
+        attend(x, x, x, score=score, backend="cpu")
+    single, score = x.float(), scores.Additive(torch.ones(6))
+    mapped = torch.func.vmap(lambda row: attend(row, row, row, score=score))(single)
+    torch.testing.assert_close(mapped, attend(single, single, single, score=score))
+
+
+def test_auto_takes_it_until_the_weights_are_too_many():
+    score = scores.Additive(torch.ones(4))
+    small, large = torch.empty(1, 64, 4), torch.empty(1, 4096, 4)
+    assert explain(small, small, small, score=score).backend == "cpu"
+    found = explain(large, large, large, score=score)
+    assert found.backend == "chunked" and "67,108,864 bytes" in found.why["cpu"]

@@ -1,0 +1,73 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+from saccade.errors import ShapeError
+from saccade.kernels import cross_entropy
+from saccade.kernels.cross_entropy import linear_cross_entropy
+
+
+def draw(rows, dim, size, seed, scale=1.0, dtype=torch.float32):
+    numbers = torch.Generator().manual_seed(seed)
+    made = [torch.randn(shape, generator=numbers, dtype=torch.float64) * scale for shape in ((rows, dim), (size, dim), (size,))]
+    return [tensor.to(dtype).requires_grad_() for tensor in made], torch.randint(size, (rows,), generator=numbers)
+
+
+def plain(features, weight, bias, target, smoothing):
+    return F.cross_entropy(features @ weight.T + bias, target, label_smoothing=smoothing)
+
+
+@given(
+    st.integers(1, 40),
+    st.integers(1, 9),
+    st.integers(1, 300),
+    st.integers(0, 99),
+    st.sampled_from([0.0, 0.1, 1.0]),
+    st.sampled_from([1e-2, 1.0, 8.0]),
+    st.sampled_from([1, 7, 512]),
+)
+@settings(deadline=None, max_examples=60)
+def test_it_is_the_cross_entropy_with_its_gradients(rows, dim, size, seed, smoothing, scale, chunk):
+    inputs, target = draw(rows, dim, size, seed, scale)
+    exact = [tensor.detach().double().requires_grad_() for tensor in inputs]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cross_entropy, "_CHUNK", chunk)
+        loss = linear_cross_entropy(*inputs, target, smoothing)
+    expected = plain(*exact, target, smoothing)
+    torch.testing.assert_close(loss.double(), expected, rtol=2e-5, atol=2e-5)
+    ours, theirs = torch.autograd.grad(3 * loss, inputs), torch.autograd.grad(3 * expected, exact)
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one.double(), other, rtol=2e-4, atol=2e-5)
+    with torch.no_grad():
+        assert torch.equal(linear_cross_entropy(*inputs, target, smoothing), loss) or chunk < 512
+
+
+def test_a_second_backward_of_the_same_loss_gives_the_same():
+    inputs, target = draw(5, 3, 7, 0)
+    loss = linear_cross_entropy(*inputs, target, 0.1)
+    once, again = (torch.autograd.grad(2 * loss, inputs, retain_graph=True) for _ in range(2))
+    assert all(map(torch.equal, once, again))
+
+
+def test_other_types_take_torchs_way():
+    inputs, target = draw(5, 3, 7, 0, dtype=torch.float64)
+    assert torch.autograd.gradcheck(lambda *tensors: linear_cross_entropy(*tensors, target, 0.1), inputs)
+    torch.testing.assert_close(linear_cross_entropy(*inputs, target, 0.1), plain(*inputs, target, 0.1))
+
+
+def test_targets_that_fit_nothing_are_refused():
+    (features, weight, bias), target = draw(5, 3, 7, 0)
+    with pytest.raises(ShapeError, match=r"target: .*5, got 4"):
+        linear_cross_entropy(features, weight, bias, target[:4])
+    for wrong in (-1, 7):
+        with pytest.raises(IndexError, match="from 0 to 6"):
+            linear_cross_entropy(features, weight, bias, torch.full((5,), wrong))
+
+
+def test_what_is_not_a_number_shows():
+    (features, weight, bias), target = draw(5, 3, 7, 0)
+    with torch.no_grad():
+        features[2, 0] = float("nan")
+    assert linear_cross_entropy(features, weight, bias, target).isnan()

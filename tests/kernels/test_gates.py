@@ -1,0 +1,54 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.translators import gru
+from saccade.kernels.gates import gated
+
+
+def draw(rows, size, seed, scale=1.0, dtype=torch.float32):
+    numbers = torch.Generator().manual_seed(seed)
+    made = (torch.randn(rows, width, generator=numbers, dtype=torch.float64) * scale for width in (3 * size, 3 * size, size))
+    return [tensor.to(dtype).requires_grad_() for tensor in made]
+
+
+def with_gradients(function, inputs):
+    output = function(*inputs)
+    ramp = torch.linspace(-1, 2, output.numel(), dtype=output.dtype).reshape(output.shape)
+    return [output, *torch.autograd.grad((output * ramp).sum(), inputs)]
+
+
+@given(st.integers(0, 40), st.integers(1, 70), st.integers(0, 99), st.sampled_from([1e-3, 1.0, 10.0, 60.0]))
+@settings(deadline=None, max_examples=60)
+def test_it_is_the_unit_with_its_gradients(rows, size, seed, scale):
+    inputs = draw(rows, size, seed, scale)
+    exact = with_gradients(gru, [tensor.detach().double().requires_grad_() for tensor in inputs])
+    for ours, theirs in zip(with_gradients(gated, inputs), exact, strict=True):
+        torch.testing.assert_close(ours.double(), theirs, rtol=2e-5, atol=2e-6)
+    with torch.no_grad():
+        torch.testing.assert_close(gated(*inputs), exact[0].float(), rtol=2e-5, atol=2e-6)
+
+
+def test_in_float64_it_is_the_unit_exactly_and_differentiable_again():
+    inputs = draw(3, 4, 0, dtype=torch.float64)
+    assert torch.autograd.gradcheck(gated, inputs) and torch.autograd.gradgradcheck(gated, inputs)
+
+
+def test_rows_may_lie_apart():
+    entering, before, hidden = (tensor.detach() for tensor in draw(6, 5, 1))
+    apart = torch.stack([entering, entering.flip(0)], 1)[:, 0]
+    columns = hidden.T.contiguous().T
+    assert apart.stride() == (30, 1) and columns.stride() == (1, 6)
+    assert torch.equal(gated(apart, before, columns), gated(entering, before, hidden))
+    wide = torch.cat([before, before], 1)[:, :15]
+    assert torch.equal(gated(entering, wide, hidden), gated(entering, before, hidden))
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_what_is_not_a_number_stays_in_its_row(place):
+    inputs = [tensor.detach() for tensor in draw(5, 4, 2)]
+    clean = gated(*inputs)
+    inputs[place][3] = float("nan")
+    found = gated(*inputs)
+    assert found[3].isnan().all() and torch.equal(found[[0, 1, 2, 4]], clean[[0, 1, 2, 4]])
