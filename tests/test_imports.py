@@ -1,4 +1,7 @@
-"""Imports go one way: definitions, kernels ← backends ← attention ← nn ← models ← tasks ← reports ← cli. Train knows no task."""
+"""Imports go one way: definitions, kernels ← backends ← attention ← nn ← models ← tasks ← reports ← cli.
+
+Train knows no task.
+"""
 
 import ast
 from pathlib import Path

@@ -11,7 +11,8 @@ from saccade.kernels.cross_entropy import linear_cross_entropy
 
 def draw(rows, dim, size, seed, scale=1.0, dtype=torch.float32):
     numbers = torch.Generator().manual_seed(seed)
-    made = [torch.randn(shape, generator=numbers, dtype=torch.float64) * scale for shape in ((rows, dim), (size, dim), (size,))]
+    shapes = (rows, dim), (size, dim), (size,)
+    made = [torch.randn(shape, generator=numbers, dtype=torch.float64) * scale for shape in shapes]
     return [tensor.to(dtype).requires_grad_() for tensor in made], torch.randint(size, (rows,), generator=numbers)
 
 

@@ -26,8 +26,8 @@ def linear_cross_entropy(
         \frac{1}{N} \sum_n \Big( \operatorname{lse}(x_n) - (1 - \varepsilon)\, x_{n y_n}
             - \frac{\varepsilon}{V} \sum_c x_{nc} \Big)
 
-    as `torch.nn.functional.cross_entropy` has it. Float32 on a CPU is computed some rows at a time, and the gradient of a
-    row takes the place of its logits while they are in the cache: two thirds of the time, and no tensor of `(N, V)`.
+    as `torch.nn.functional.cross_entropy` has it. Float32 on a CPU is computed some rows at a time, and a row's logits
+    become its gradient while they are in the cache: two thirds of the time, and no tensor of `(N, V)`.
 
     Args:
         features: f, `(N, D)`.

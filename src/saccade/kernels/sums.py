@@ -19,8 +19,8 @@ T = TypeVar("T")
 class Sums(Generic[T]):
     """What the steps' backwards add up to, for tensors that all of them use.
 
-    Make the gate with `gate(*tensors)` before the first step, and have it and the tensors among the inputs of the steps'
-    autograd function. Its backward changes `current()` and returns zero for the gate and None for the tensors.
+    Make the gate with `gate(*tensors)` before the first step, and have it and the tensors among the inputs of each
+    step's autograd function. Its backward changes `current()` and returns zero for the gate and None for the tensors.
 
     Sums are kept by backward pass: one that was broken off leaves nothing in the next.
     """

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -52,9 +53,11 @@ class Kernel:
         numbers = [entry.data_ptr() if isinstance(entry, torch.Tensor) else entry for entry in table]
         whole = np.array([0, blocks, *numbers], np.int64)
         threads = min(blocks, torch.get_num_threads())
-        if threads < 2 or _forked():
+        if threads < 2:
             self._call(whole.ctypes.data)  # type: ignore[misc]
-        elif (enter := _openmp()) is not None:
+            return
+        _found["parallel"] = True
+        if (enter := _openmp()) is not None:
             enter(self._address, whole.ctypes.data, threads, 0)
         else:
             _own(threads - 1, self._call, whole.ctypes.data)  # type: ignore[arg-type]
@@ -112,23 +115,31 @@ def _entry() -> "_Entry | None":
             continue  # it lies there, but PyTorch has not loaded it
         entry = library.GOMP_parallel
         entry.restype, entry.argtypes = None, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
-        return entry  # type: ignore[no-any-return]
+        return entry
     return None
 
 
-_process = os.getpid()
+def _in_forked_child() -> None:
+    """OpenMP's threads are not in a forked child, and it would wait for them: one thread, as a DataLoader's workers do.
+
+    torch's own operations would wait as well, in a child of a process that has used two threads, whoever used them.
+    """
+    if _found.pop("parallel", None):
+        torch.set_num_threads(1)
+    _found.pop("pool", None)
 
 
-def _forked() -> bool:
-    """Whether this is a child that was forked: it has no threads but the one that forked, and OpenMP does not know."""
-    return os.getpid() != _process
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_forked_child)
 
 
 def _own(helpers: int, call: Callable[[int], None], table: int) -> None:
     """The work by this thread and so many of our own."""
     with _lock:
-        pool = _found.setdefault("pool", ThreadPoolExecutor(max(os.cpu_count() or 1, helpers)))
-    futures = [pool.submit(call, table) for _ in range(helpers)]  # type: ignore[attr-defined]
+        if "pool" not in _found:
+            _found["pool"] = ThreadPoolExecutor(max(os.cpu_count() or 1, helpers))
+        pool: Any = _found["pool"]
+    futures = [pool.submit(call, table) for _ in range(helpers)]
     call(table)
     for future in futures:
         future.result()

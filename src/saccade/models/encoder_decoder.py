@@ -11,6 +11,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor, nn
 
+from saccade.kernels.likeliest import Logits
 from saccade.models.recurrent import Encoder, LockedDropout, Options, Writer, embeddings
 
 __all__ = ["EncoderDecoder", "State"]
@@ -87,7 +88,7 @@ class EncoderDecoder(nn.Module):
         summary = self.dropout(torch.cat([ahead[rows, lengths - 1], back[:, 0]], -1))
         return State(torch.tanh(self.bridge(summary)), summary)
 
-    def step(self, token: Tensor, state: State) -> tuple[Tensor, State]:
+    def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
         """Return the logits `(batch, target_size)` after one more target token `(batch,)`, and the next state."""
         logits, hidden = self.writer.step(token, state.hidden, lambda query: state.summary)
         return logits, State(hidden, state.summary)

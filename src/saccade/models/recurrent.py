@@ -14,8 +14,10 @@ from torch.nn import functional as F
 
 from saccade.errors import ArgumentError
 from saccade.kernels.cross_entropy import linear_cross_entropy
+from saccade.kernels.likeliest import Logits
 from saccade.kernels.team import serves
 from saccade.models.unrolled import unrolled, unrolled_gru
+from saccade.models.words import projected
 
 __all__ = ["Encoder", "LockedDropout", "Options", "Writer", "embeddings"]
 
@@ -185,8 +187,8 @@ class Writer(nn.Module):
         self.bias = nn.Parameter(torch.zeros(size))
         self.dropout = LockedDropout(dropout)
 
-    def step(self, token: Tensor, hidden: Tensor, read: Read) -> tuple[Tensor, Tensor]:
-        """Return the logits `(batch, vocabulary)` after one more token `(batch,)`, and the next state.
+    def step(self, token: Tensor, hidden: Tensor, read: Read) -> tuple[Logits, Tensor]:
+        """Return the logits of `(batch, vocabulary)` after one more token `(batch,)`, and the next state.
 
         Args:
             token: ids `(batch,)`.
@@ -194,7 +196,8 @@ class Writer(nn.Module):
             read: from a state to what it sees, `(batch, hidden_dim)` to `(batch, context_dim)`.
         """
         embedded = self.dropout(self.embedding(token))
-        hidden, context = _advance(self.word(embedded), hidden, read, self._maps())
+        word = projected(self.embedding, self.word, token, embedded)
+        hidden, context = _advance(word, hidden, read, self._maps())
         return self._logits(self._features(hidden, context, embedded)), hidden
 
     def forward(
@@ -224,7 +227,7 @@ class Writer(nn.Module):
         # steps is far faster than one each.
         features = self._features(torch.stack(hiddens, 1), torch.stack(contexts, 1), embedded)
         if wanted is None:
-            return self._logits(features)
+            return self._logits(features).dense()
         places = (wanted != 0).flatten().nonzero()[:, 0]
         rows, tokens = features.flatten(0, 1).index_select(0, places), wanted.flatten()[places]
         return linear_cross_entropy(rows, self.embedding.weight, self.bias, tokens, label_smoothing)
@@ -238,10 +241,11 @@ class Writer(nn.Module):
 
     def _features(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
         seen = self.dropout(torch.cat([hidden, context, embedded], -1))
-        return self.dropout(torch.tanh(self.readout(seen)))
+        features: Tensor = self.dropout(torch.tanh(self.readout(seen)))
+        return features
 
-    def _logits(self, features: Tensor) -> Tensor:
-        return F.linear(features, self.embedding.weight, self.bias)
+    def _logits(self, features: Tensor) -> Logits:
+        return Logits(features, self.embedding.weight, self.bias)
 
 
 class _Maps(NamedTuple):

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade import masks
+from saccade.kernels.likeliest import Logits
 from saccade.memory import Memory
 from saccade.models.recurrent import Encoder, LockedDropout, Options, Writer, embeddings
 from saccade.nn import Attention
@@ -96,7 +97,7 @@ class RNNSearch(nn.Module):
         memory = self.attention.remember(annotations, mask=masks.Lengths(lengths))
         return State(torch.tanh(self.bridge(mean))[:, None], memory)
 
-    def step(self, token: Tensor, state: State) -> tuple[Tensor, State]:
+    def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
         """Return the logits `(rows, target_size)` after one more target token `(rows,)`, and the next state."""
         shape, hidden = state.hidden.shape, state.hidden.flatten(0, 1)
         logits, hidden = self.writer.step(

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, Self, TypeVar
 import torch
 from torch import Tensor
 
-from saccade.kernels.likeliest import likeliest
+from saccade.kernels.likeliest import Logits, likeliest
 
 __all__ = ["Autoregressive", "Hypotheses", "State", "search"]
 
@@ -36,7 +36,7 @@ S = TypeVar("S", bound=State)
 class Autoregressive(Protocol[S]):
     """A model that writes one token after another."""
 
-    def step(self, token: Tensor, state: S) -> tuple[Tensor, S]:
+    def step(self, token: Tensor, state: S) -> tuple[Logits | Tensor, S]:
         """Return the logits of the next token `(rows, vocabulary)` and the next state, after the tokens `(rows,)`."""
 
 
@@ -157,7 +157,7 @@ class _Beams:
     def size(self) -> int:
         return self.last.shape[1]
 
-    def advance(self, logits: Tensor, length: int) -> Tensor:
+    def advance(self, logits: Logits | Tensor, length: int) -> Tensor:
         """Take one more token each; returns which beam each new one continues."""
         totals, words = self._candidates(logits, length)
         totals, places = totals.flatten(1).sort(descending=True, stable=True)  # equal ones stay in their order
@@ -173,10 +173,10 @@ class _Beams:
         self.done = self._over(length)
         return parents
 
-    def _candidates(self, logits: Tensor, length: int) -> tuple[Tensor, Tensor]:
+    def _candidates(self, logits: Logits | Tensor, length: int) -> tuple[Tensor, Tensor]:
         """Total scores and tokens of the continuations `(examples, beam, n)` among which the best are."""
         # Of one beam at most `size` outputs go on, and one ends; where there is one beam, its best does either.
-        width = 1 if self.size == 1 else min(self.size + 1, logits.shape[-1])
+        width = 1 if self.size == 1 else min(self.size + 1, _vocabulary(logits))
         *found, ends = likeliest(logits, width, self.end)
         best, words = (part.view(-1, self.size, width) for part in found)
         if length >= self.least:
@@ -213,6 +213,10 @@ class _Beams:
         for name in ("examples", "limits", "last", "scores", "leaders", "done"):
             setattr(self, name, getattr(self, name)[going])
         return rows[going], going
+
+
+def _vocabulary(logits: Logits | Tensor) -> int:
+    return len(logits.weight) if isinstance(logits, Logits) else logits.shape[-1]
 
 
 def _best(moves: list[_Move], batch: int, count: int, end: int) -> Hypotheses:

@@ -50,7 +50,8 @@ def test_greedy_is_a_beam_of_one_and_the_argmax_of_every_step(trained):
             state = model.encode(ids, torch.tensor([ids.shape[1]]))
             token, tokens = torch.tensor([1]), []
             for _ in range(int(task.limits(torch.tensor(ids.shape[1])))):
-                logits, state = model.step(token, state)
+                output, state = model.step(token, state)
+                logits = output.dense()
                 token = logits.argmax(-1)
                 if int(token) == 2:
                     break

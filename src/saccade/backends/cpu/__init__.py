@@ -21,8 +21,7 @@ def unsupported(call: Call) -> str | None:
     if not isinstance(call.score, Additive):
         return f"it computes additive scores, and this is {type(call.score).__name__}"
     normalizer = call.normalizer
-    plain = isinstance(normalizer, Softmax) and normalizer.sink is None
-    if not plain or isinstance(normalizer.temperature, Tensor):
+    if not isinstance(normalizer, Softmax) or normalizer.sink is not None or isinstance(normalizer.temperature, Tensor):
         return "it computes a softmax of one temperature, without a sink"
     for name, given in (("bias", call.bias), ("gate", call.gate)):
         if given is not None:

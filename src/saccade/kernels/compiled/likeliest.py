@@ -4,14 +4,27 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import STRIDE, F, above, exp, floats, integers, kernel, loops, take
+from saccade.kernels.compiled import F, above, exp, floats, integers, kernel, loops, take
+
+PART = 512
+"""Logits that go through the cache together."""
+
+FEW = 64
+"""Logits that are looked at one by one where there is one among them that counts."""
+
 
 @loops
-def _log_sum(logits: Any, largest: float) -> float:
+def _add(logits: Any, bias: Any) -> None:
+    for i in range(logits.size):
+        logits[i] += bias[i]
+
+
+@loops
+def _exponentials(logits: Any, largest: float) -> float:
     total = F(0.0)
     for i in range(logits.size):
         total += exp(logits[i] - largest)
-    return largest + F(np.log(total))
+    return total
 
 
 @loops
@@ -25,19 +38,33 @@ def _insert(value: float, place: int, values: Any, places: Any) -> None:
 
 
 @loops
-def _row(logits: Any, wanted: int, values: Any, places: Any) -> float:
+def _search(part: Any, first: int, values: Any, places: Any) -> None:
+    """Put those of a part in that are among the largest."""
+    for start in range(0, part.size, FEW):
+        some = part[start : min(part.size, start + FEW)]
+        if above(some, values[-1]):
+            for i in range(some.size):
+                if some[i] > values[-1]:
+                    _insert(some[i], first + start + i, values, places)
+
+
+@loops
+def _row(logits: Any, bias: Any, wanted: int, values: Any, places: Any) -> float:
     """Fill in the largest and where they are, equal ones in their order; returns the log-probability of `wanted`."""
-    size = logits.size
+    size, largest, total = logits.size, F(-np.inf), F(0.0)
     values[:] = F(-np.inf)
     for i in range(places.size):
         places[i] = i
-    for first in range(0, size, STRIDE):
-        part = logits[first : min(size, first + STRIDE)]
+    for first in range(0, size, PART):
+        part = logits[first : min(size, first + PART)]
+        _add(part, bias[first : min(size, first + PART)])
         if above(part, values[-1]):
-            for i in range(part.size):
-                if part[i] > values[-1]:
-                    _insert(part[i], first + i, values, places)
-    log_sum = _log_sum(logits, values[0])
+            _search(part, first, values, places)
+        if values[0] > largest:  # the sum so far was of exponentials over the largest until then
+            total *= exp(largest - values[0])
+            largest = values[0]
+        total += _exponentials(part, largest)
+    log_sum = largest + F(np.log(total))
     for i in range(values.size):
         values[i] -= log_sum
     return logits[wanted] - log_sum
@@ -45,12 +72,15 @@ def _row(logits: Any, wanted: int, values: Any, places: Any) -> float:
 
 @kernel
 def forward(table: Any) -> None:
-    """[taken, rows, logits, their stride, size, values, places, count, wanted token, its log-probabilities]."""
-    size, count = table[4], table[7]
+    """[taken, rows, products, size, bias, values, places, count, wanted token, its log-probabilities]; the products
+    become logits.
+    """
+    size, count = table[3], table[7]
+    bias = floats(table[4], size)
     while True:
         n = take(table)
         if n >= table[1]:
             return
         values, places = floats(table[5] + 4 * n * count, count), integers(table[6] + 8 * n * count, count)
         chosen = floats(table[9] + 4 * n, 1)
-        chosen[0] = _row(floats(table[2] + 4 * n * table[3], size), table[8], values, places)
+        chosen[0] = _row(floats(table[2] + 4 * n * size, size), bias, table[8], values, places)

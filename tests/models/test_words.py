@@ -1,0 +1,82 @@
+import torch
+from torch import nn
+
+from saccade.models import words
+from saccade.models.words import projected
+
+
+def made():
+    torch.manual_seed(0)
+    embedding, linear = nn.Embedding(7, 4), nn.Linear(4, 6)
+    return embedding, linear.eval(), torch.tensor([3, 0, 6, 3])
+
+
+def ask(embedding, linear, token):
+    with torch.no_grad():
+        return projected(embedding, linear, token, embedding(token))
+
+
+def table(linear):
+    found = words._known.get(linear)
+    return None if found is None else found.table
+
+
+def test_a_table_is_made_once_it_pays_and_gives_the_same():
+    embedding, linear, token = made()
+    for times in range(1, 5):
+        torch.testing.assert_close(ask(embedding, linear, token), linear(embedding(token)))
+        assert (table(linear) is not None) == (times > 2)  # 4 words each time, of 7
+
+
+def test_numbers_that_change_are_not_remembered():
+    embedding, linear, token = made()
+    for change in (
+        lambda: linear.load_state_dict(nn.Linear(4, 6).state_dict()),
+        lambda: torch.optim.SGD([embedding.weight], 1.0).step(),
+        lambda: embedding.weight.detach().mul_(2),
+        lambda: setattr(linear.weight, "data", torch.randn(6, 4)),
+        lambda: setattr(linear, "bias", nn.Parameter(torch.randn(6))),
+    ):
+        for _ in range(3):
+            ask(embedding, linear, token)
+        assert table(linear) is not None
+        embedding.weight.grad = torch.randn(7, 4)
+        change()
+        torch.testing.assert_close(ask(embedding, linear, token), linear(embedding(token)))
+
+
+def test_where_something_learns_there_is_no_table():
+    embedding, linear, token = made()
+    for _ in range(5):
+        assert projected(embedding, linear, token, embedding(token)).requires_grad
+        with torch.no_grad():
+            projected(embedding, linear.train(), token, embedding(token))
+        linear.eval()
+    assert table(linear) is None
+
+
+def test_a_table_that_would_be_large_is_not_made(monkeypatch):
+    monkeypatch.setattr(words, "_LARGEST", 4 * 7 * 6 - 1)
+    embedding, linear, token = made()
+    for _ in range(5):
+        ask(embedding, linear, token)
+    assert table(linear) is None
+
+
+def test_under_inference_mode_too():
+    embedding, linear, token = made()
+    for _ in range(4):
+        with torch.inference_mode():
+            found = projected(embedding, linear, token, embedding(token))
+    assert table(linear) is not None
+    torch.testing.assert_close(found.clone(), linear(embedding(token)))
+    torch.testing.assert_close(ask(embedding, linear, token), linear(embedding(token)))
+
+
+def test_a_table_goes_with_its_map():
+    embedding, linear, token = made()
+    for _ in range(3):
+        ask(embedding, linear, token)
+    before = len(words._known)
+    del linear
+    assert len(words._known) == before - 1
