@@ -56,7 +56,7 @@ class Memory:
     mask: Tensor | None = None
     prepare: Any = field(default=None, repr=False)
     _buffer: _Buffer | None = field(default=None, repr=False)
-    _steps: Steps = field(default_factory=Steps, repr=False, compare=False)
+    _steps: Steps = field(default_factory=Steps, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return self.key.shape[-2]
@@ -125,7 +125,7 @@ class Memory:
         joined, buffer = _extended(self._parts(masked), new._parts(masked), self._buffer)
         mask = joined.pop().mT if masked else None
         cache = joined.pop() if self.cache is not None else None
-        return replace(self, key=joined[0], value=joined[1], cache=cache, mask=mask, _buffer=buffer, _steps=Steps())
+        return replace(self, key=joined[0], value=joined[1], cache=cache, mask=mask, _buffer=buffer)
 
     def _parts(self, masked: bool) -> list[Tensor]:
         """All that grows with the keys, with their number at dimension −2."""
@@ -183,7 +183,7 @@ class Memory:
         cache = None if self.cache is None else self.cache[..., :n, :]
         mask = None if self.mask is None else self.mask[..., :n]
         key, value = self.key[..., :n, :], self.value[..., :n, :]
-        return replace(self, key=key, value=value, cache=cache, mask=mask, _steps=Steps())
+        return replace(self, key=key, value=value, cache=cache, mask=mask)
 
 
 def _but_length(tensor: Tensor) -> str:

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from saccade.errors import ShapeError
+from saccade.errors import ArgumentError, ShapeError
 from saccade.kernels import cross_entropy
 from saccade.kernels.cross_entropy import linear_cross_entropy
 
@@ -58,13 +58,35 @@ def test_other_types_take_torchs_way():
     torch.testing.assert_close(linear_cross_entropy(*inputs, target, 0.1), plain(*inputs, target, 0.1))
 
 
-def test_targets_that_fit_nothing_are_refused():
+def test_what_fits_nothing_is_refused():
     (features, weight, bias), target = draw(5, 3, 7, 0)
-    with pytest.raises(ShapeError, match=r"target: .*5, got 4"):
+    with pytest.raises(ShapeError, match=r"target: .*\(5,\), got shape \(4,\)"):
         linear_cross_entropy(features, weight, bias, target[:4])
-    for wrong in (-1, 7):
-        with pytest.raises(IndexError, match="from 0 to 6"):
+    with pytest.raises(ShapeError, match=r"\(5, 3\), \(7, 3\), \(1,\)"):
+        linear_cross_entropy(features, weight, bias[:1], target)
+    for wrong in (-1, -100, 7):
+        with pytest.raises(ArgumentError, match="from 0 to 6"):
             linear_cross_entropy(features, weight, bias, torch.full((5,), wrong))
+
+
+def test_second_derivatives():
+    (features, weight, bias), target = draw(5, 3, 7, 0)
+
+    def second(function):
+        loss = function(features, weight, bias, target, 0.1)
+        first = torch.autograd.grad(loss, (features, weight), create_graph=True)
+        return torch.autograd.grad(sum(part.square().sum() for part in first), (features, weight, bias))
+
+    torch.testing.assert_close(second(linear_cross_entropy), second(plain), rtol=1e-4, atol=1e-6)
+
+
+def test_a_logit_of_minus_infinity_is_a_token_that_cannot_come():
+    (features, weight, bias), target = draw(5, 3, 7, 0)
+    target[:] = 2
+    bias = torch.where(torch.arange(7) == 4, float("-inf"), bias.detach())
+    torch.testing.assert_close(
+        linear_cross_entropy(features, weight, bias, target), plain(features, weight, bias, target, 0.0)
+    )
 
 
 def test_what_is_not_a_number_shows():

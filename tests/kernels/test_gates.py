@@ -53,3 +53,22 @@ def test_what_is_not_a_number_stays_in_its_row(place):
     inputs[place][3] = float("nan")
     found = gated(*inputs)
     assert found[3].isnan().all() and torch.equal(found[[0, 1, 2, 4]], clean[[0, 1, 2, 4]])
+
+
+def test_second_derivatives_and_many_at_once():
+    def second(function, inputs):
+        first = torch.autograd.grad(function(*inputs).square().sum(), inputs, create_graph=True)
+        return torch.autograd.grad(sum(part.square().sum() for part in first), inputs)
+
+    inputs = draw(3, 4, 0)
+    torch.testing.assert_close(second(gated, inputs), second(gru, inputs), rtol=1e-4, atol=1e-5)
+    output, ways = gated(*inputs), torch.eye(12).view(12, 3, 4)
+    many = torch.autograd.grad(output, inputs, ways, is_grads_batched=True, retain_graph=True)
+    each = [torch.autograd.grad(output, inputs, way, retain_graph=True) for way in ways]
+    for place, part in enumerate(many):
+        torch.testing.assert_close(part, torch.stack([grads[place] for grads in each]))
+
+
+def test_a_state_that_broadcasts_is_torchs():
+    entering, before, hidden = (tensor.detach() for tensor in draw(4, 2, 0))
+    torch.testing.assert_close(gated(entering, before, hidden[:1]), gru(entering, before, hidden[:1]))

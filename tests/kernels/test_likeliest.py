@@ -3,6 +3,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from saccade.errors import ArgumentError
 from saccade.kernels import likeliest as module
 from saccade.kernels import team
 from saccade.kernels.likeliest import Logits, likeliest
@@ -61,3 +62,16 @@ def test_without_numba_and_in_other_types_it_is_torchs(monkeypatch):
 def test_where_nothing_is_a_number_there_are_tokens_still(value):
     values, tokens, _ = likeliest(equal([value] * 9), 3, 0)
     assert values.isnan().all() and tokens.tolist() == [[0, 1, 2]] * 2
+
+
+def test_tokens_that_cannot_come_are_last_and_none_comes_twice():
+    some = [float("-inf")] * 600 + [1.0] + [float("-inf")] * 20
+    values, tokens, _ = likeliest(equal(some), 3, 0)
+    assert tokens.tolist() == [[600, 0, 1]] * 2 and values.tolist() == [[0.0, float("-inf"), float("-inf")]] * 2
+
+
+@pytest.mark.parametrize(("count", "token"), [(0, 0), (10, 0), (1, 9), (1, -1), (1, 10**7)])
+def test_what_there_is_not_is_refused(count, token):
+    for logits in (equal([0.0] * 9), equal([0.0] * 9).dense()):
+        with pytest.raises(ArgumentError, match="9 tokens"):
+            likeliest(logits, count, token)

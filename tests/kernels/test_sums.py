@@ -1,6 +1,7 @@
 import torch
 from torch import nn
 
+from saccade.kernels.sums import Sums
 from saccade.models.unrolled import unrolled, unrolled_gru
 
 
@@ -61,6 +62,42 @@ def test_a_pass_that_breaks_off_leaves_nothing_in_the_next():
     except KeyboardInterrupt:
         handle.remove()
     assert all(map(torch.equal, expected, torch.autograd.grad(loss, wanted(*parts))))
+
+
+def test_second_derivatives_go_through():
+    def second(*, plain):
+        first = torch.autograd.grad(loop(*parts, 2, plain=plain), wanted(*parts), create_graph=True)
+        return torch.autograd.grad(sum(part.square().sum() for part in first), wanted(*parts))
+
+    parts = made()
+    torch.testing.assert_close(second(plain=False), second(plain=True), rtol=1e-3, atol=1e-4)
+
+
+def test_nothing_is_kept_of_a_pass_that_did_not_come_to_the_gate():
+    sums = Sums()
+    sums.start = list
+
+    class Step(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, gate, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            sums.current().append(grad)
+            return grad.new_zeros(()), grad
+
+    x, weight = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    output = Step.apply(sums.gate(weight), x)
+    for _ in range(3):
+        torch.autograd.grad(output.sum(), x, retain_graph=True)
+    assert not sums._passes
+
+
+def test_what_is_done_to_a_map_is_done_in_the_loop_too():
+    linear, rows = nn.Linear(3, 3), torch.ones(2, 3)
+    linear.register_forward_hook(lambda module, inputs, output: 2 * output)
+    assert torch.equal(unrolled(linear)(rows), linear(rows))
 
 
 def test_gradients_arrive_in_the_parameters_and_add_up_there():

@@ -243,7 +243,7 @@ def test_explain_refuses_what_attend_refuses():
         explain(Q, K[..., :5], V)
 
 
-@pytest.mark.parametrize("name", ["cpu", "flex", "triton"])
+@pytest.mark.parametrize("name", ["flex", "triton"])
 def test_a_reserved_backend_says_why_it_serves_nothing(name):
     with pytest.raises(errors.UnsupportedBackend, match=f"{name}.*Saccade"):
         attend(Q, K, V, backend=name)

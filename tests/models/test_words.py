@@ -35,6 +35,7 @@ def test_numbers_that_change_are_not_remembered():
         lambda: torch.optim.SGD([embedding.weight], 1.0).step(),
         lambda: embedding.weight.detach().mul_(2),
         lambda: setattr(linear.weight, "data", torch.randn(6, 4)),
+        lambda: linear.weight.data.mul_(2),
         lambda: setattr(linear, "bias", nn.Parameter(torch.randn(6))),
     ):
         for _ in range(3):
@@ -45,13 +46,15 @@ def test_numbers_that_change_are_not_remembered():
         torch.testing.assert_close(ask(embedding, linear, token), linear(embedding(token)))
 
 
-def test_where_something_learns_there_is_no_table():
+def test_where_something_learns_or_is_hooked_there_is_no_table():
     embedding, linear, token = made()
     for _ in range(5):
         assert projected(embedding, linear, token, embedding(token)).requires_grad
-        with torch.no_grad():
-            projected(embedding, linear.train(), token, embedding(token))
-        linear.eval()
+    assert table(linear) is None
+    handle = linear.register_forward_hook(lambda module, inputs, output: 2 * output)
+    for _ in range(5):
+        torch.testing.assert_close(ask(embedding, linear, token), linear(embedding(token)))
+    handle.remove()
     assert table(linear) is None
 
 

@@ -1,13 +1,14 @@
 """`linear_cross_entropy`: what the tokens that follow cost, without all logits in memory at once."""
 
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from saccade.errors import ShapeError
+from saccade.errors import ArgumentError, ShapeError
+from saccade.kernels.sums import by_definition
 from saccade.kernels.team import Kernel, serves
 
 __all__ = ["linear_cross_entropy"]
@@ -37,7 +38,8 @@ def linear_cross_entropy(
         label_smoothing: \(\varepsilon\).
 
     Raises:
-        ShapeError: another number of targets than of rows.
+        ShapeError: shapes that do not fit.
+        ArgumentError: a target that is no row of W.
 
     Source:
         Szegedy et al. 2016, "Rethinking the Inception Architecture", section 7; that the gradient is made in the
@@ -48,11 +50,21 @@ def linear_cross_entropy(
         >>> f"{linear_cross_entropy(torch.ones(2, 2), weight, torch.zeros(4), target):.4f}"
         '1.3863'
     """
-    if len(features) != len(target):
-        raise ShapeError(f"target: expected one a row of features, {len(features)}, got {len(target)}")
-    if serves(features, weight, bias) and target.dtype == torch.int64 and len(target):
+    rows, dim, size = len(features), features.shape[-1], len(weight)
+    if target.shape != (rows,):
+        raise ShapeError(f"target: expected one a row of features, ({rows},), got shape {tuple(target.shape)}")
+    if features.ndim != 2 or weight.shape != (size, dim) or bias.shape != (size,):
+        shapes = ", ".join(str(tuple(part.shape)) for part in (features, weight, bias))
+        raise ShapeError(f"features, weight, bias: expected (N, D), (V, D) and (V,), got {shapes}")
+    if rows and (int(target.min()) < 0 or int(target.max()) >= size):
+        raise ArgumentError(f"target: expected tokens from 0 to {size - 1}, got some outside; leave padding out")
+    if rows and target.dtype == torch.int64 and serves(features, weight, bias):
         found: Tensor = _LinearCrossEntropy.apply(features, weight, bias, target, label_smoothing)
         return found
+    return _plain(features, weight, bias, target, label_smoothing)
+
+
+def _plain(features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, label_smoothing: float) -> Tensor:
     return F.cross_entropy(F.linear(features, weight, bias), target, label_smoothing=label_smoothing)
 
 
@@ -61,8 +73,6 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def forward(
         ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, label_smoothing: float
     ) -> Tensor:
-        if target.min() < 0 or target.max() >= len(weight):  # a kernel would write to where they point
-            raise IndexError(f"target: expected tokens from 0 to {len(weight) - 1}, got some outside")
         count, wanted = len(features), any(ctx.needs_input_grad)
         losses, numbers = features.new_empty(count), torch.tensor([label_smoothing, 1 / count])
         room = features.new_empty(min(count, _CHUNK), len(weight))
@@ -79,11 +89,14 @@ class _LinearCrossEntropy(torch.autograd.Function):
                 torch.mm(logits, weight, out=grads[0][part])
                 grads[1].addmm_(logits.T, features[part], beta=float(first > 0))
                 grads[2].add_(logits.sum(0))
-        ctx.save_for_backward(*grads)
+        ctx.save_for_backward(features, weight, bias, target, *grads)
+        ctx.label_smoothing = label_smoothing
         return losses.mean()
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        features, weight, bias = (part * grad for part in ctx.saved_tensors)
-        return features, weight, bias, None, None
+        features, weight, bias, target, *grads = ctx.saved_tensors
+        if torch.is_grad_enabled() or not serves(grad):
+            definition = partial(_plain, target=target, label_smoothing=ctx.label_smoothing)
+            return *by_definition(definition, (features, weight, bias), ctx.needs_input_grad[:3], grad), None, None
+        return *(part * grad for part in grads), None, None

@@ -4,11 +4,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from saccade.kernels.sums import by_definition
 from saccade.kernels.team import Kernel, serves
 
-__all__ = ["gated", "gates_backward", "gates_forward"]
+__all__ = ["gated", "gates_backward", "gates_forward", "gates_plain"]
 
 _ROWS = 8  # in a block, as compiled.gates has it
 _forward, _backward = Kernel("gates:forward"), Kernel("gates:backward")
@@ -33,10 +33,16 @@ def gated(entering: Tensor, before: Tensor, hidden: Tensor) -> Tensor:
         >>> gated(torch.zeros(6), torch.zeros(6), torch.ones(2))
         tensor([0.5000, 0.5000])
     """
-    if hidden.ndim == 2 and entering.shape == before.shape and serves(entering, before, hidden):
+    shape = (*hidden.shape[:-1], 3 * hidden.shape[-1])
+    if hidden.ndim == 2 and entering.shape == before.shape == shape and serves(entering, before, hidden):
         if torch.is_grad_enabled() and (entering.requires_grad or before.requires_grad or hidden.requires_grad):
             return _Gated.apply(entering, before, hidden)  # type: ignore[no-any-return]
         return gates_forward(entering, before, hidden)[0]
+    return gates_plain(entering, before, hidden)
+
+
+def gates_plain(entering: Tensor, before: Tensor, hidden: Tensor) -> Tensor:
+    """`gated` by torch's operations, in any type and to any derivative."""
     size = hidden.shape[-1]
     gates = torch.sigmoid(entering[..., : 2 * size] + before[..., : 2 * size])
     reset, update = gates.split(size, -1)
@@ -77,13 +83,15 @@ class _Gated(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, entering: Tensor, before: Tensor, hidden: Tensor) -> Tensor:
         new, gates = gates_forward(entering, before, hidden)
-        ctx.save_for_backward(gates, before, hidden)
+        ctx.save_for_backward(entering, gates, before, hidden)
         return new
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return gates_backward(grad, *ctx.saved_tensors)
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        entering, gates, before, hidden = ctx.saved_tensors
+        if torch.is_grad_enabled() or not serves(grad):
+            return tuple(by_definition(gates_plain, (entering, before, hidden), ctx.needs_input_grad, grad))
+        return gates_backward(grad, gates, before, hidden)
 
 
 def _rows(tensor: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from saccade.errors import ArgumentError
 from saccade.kernels.team import Kernel, serves
 
 __all__ = ["Logits", "likeliest"]
@@ -50,15 +51,23 @@ def likeliest(logits: Logits | Tensor, count: int, token: int) -> tuple[Tensor, 
     Returns:
         `(rows, count)`, largest first, int64 `(rows, count)`, and `(rows,)`.
 
+    Raises:
+        ArgumentError: more than there are, or a token that is none.
+
     Example:
         >>> likeliest(torch.tensor([[0.0, 3.0, 2.0]]), 2, token=0)[1]
         tensor([[1, 2]])
     """
+    size = logits.bias.numel() if isinstance(logits, Logits) else logits.shape[-1]
+    if not 0 <= token < size or not 1 <= count <= size:
+        raise ArgumentError(f"count, token: expected 1 to {size} and one of {size} tokens, got {count}, {token}")
     if isinstance(logits, Logits):
-        learns = torch.is_grad_enabled() and logits.features.requires_grad
-        if serves(logits.features, logits.weight, logits.bias) and len(logits.features) and not learns:
-            parts = [_found(part, logits, count, token) for part in logits.features.split(_ROWS)]
-            values, places, of_token = parts[0] if len(parts) == 1 else map(torch.cat, zip(*parts, strict=True))
+        parts = logits.features, logits.weight, logits.bias
+        learns = torch.is_grad_enabled() and any(part.requires_grad for part in parts)
+        fits = logits.weight.shape == (size, logits.features.shape[-1]) and logits.bias.ndim == 1
+        if len(logits.features) and fits and not learns and serves(*parts):
+            found = [_found(rows, logits, count, token) for rows in logits.features.split(_ROWS)]
+            values, places, of_token = found[0] if len(found) == 1 else map(torch.cat, zip(*found, strict=True))
             return values, places, of_token
         logits = logits.dense()
     gains = logits.float().log_softmax(-1)  # torch takes twice as long for the logsumexp alone, on a CPU

@@ -4,14 +4,15 @@ Autograd makes the whole gradient of a weight or of a memory at every step of a 
 last one. Here the steps add to one sum; a gate, on which they all hang, hands it over when the last of them has.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-__all__ = ["Sums"]
+__all__ = ["Sums", "by_definition"]
 
 T = TypeVar("T")
 
@@ -21,8 +22,9 @@ class Sums(Generic[T]):
 
     Make the gate with `gate(*tensors)` before the first step, and have it and the tensors among the inputs of each
     step's autograd function. Its backward changes `current()` and returns zero for the gate and None for the tensors.
+    Where it returns the tensors' gradients itself, it returns None for the gate.
 
-    Sums are kept by backward pass: one that was broken off leaves nothing in the next.
+    Sums are kept by backward pass, and go with it.
     """
 
     def __init__(self) -> None:
@@ -41,7 +43,12 @@ class Sums(Generic[T]):
         number = torch._C._current_graph_task_id()
         if number not in self._passes:
             self._passes[number] = self.start()
+            # a pass may end without coming to the gate
+            torch.autograd.Variable._execution_engine.queue_callback(partial(self._forget, number))
         return self._passes[number]
+
+    def _forget(self, number: int) -> None:
+        self._passes.pop(number, None)
 
     def gate(self, *tensors: Tensor) -> Tensor:
         """A zero that depends on tensors: their gradient is what was summed when its own has come from every step."""
@@ -63,3 +70,26 @@ class _Gate(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         return (None, *ctx.sums._taken(ctx.count))
+
+
+def by_definition(
+    function: Callable[..., Tensor], inputs: Sequence[Tensor], wanted: Sequence[bool], grad: Tensor
+) -> list[Tensor | None]:
+    """The gradients of what a kernel computes, through torch's own operations: differentiable again if need be.
+
+    Args:
+        function: the definition, of the inputs.
+        inputs: all of them.
+        wanted: of which gradients are wanted.
+        grad: of the output.
+    """
+    again = torch.is_grad_enabled()
+    with torch.enable_grad():
+        # Views: what one input owes to another is not this function's derivative.
+        moving = [
+            tensor.view_as(tensor) if again else tensor.detach().requires_grad_(want)
+            for tensor, want in zip(inputs, wanted, strict=True)
+        ]
+        chosen = [tensor for tensor, want in zip(moving, wanted, strict=True) if want]
+        found = iter(torch.autograd.grad(function(*moving), chosen, grad, create_graph=again, allow_unused=True))
+    return [next(found) if want else None for want in wanted]

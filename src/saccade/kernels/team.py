@@ -14,13 +14,14 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch.autograd import forward_ad
 
 __all__ = ["Kernel", "reason", "serves"]
 
@@ -69,17 +70,35 @@ def serves(*tensors: torch.Tensor) -> bool:
 
 
 def reason(*tensors: torch.Tensor) -> str | None:
-    """Why kernels do not take these tensors here, or None."""
+    """Why kernels do not take these tensors here, or None.
+
+    A kernel reads memory at addresses: the tensors must be plain ones with numbers of their own, and nobody may be
+    watching operations go by.
+    """
     for tensor in tensors:
         if tensor.dtype != torch.float32 or tensor.device.type != "cpu":
             return f"its kernels take float32 on a CPU, and this is {tensor.dtype} on {tensor.device.type}"
-    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
-        return "its kernels run eagerly, not under torch.compile, torch.export or torch.func"
+        if type(tensor) not in _PLAIN or tensor.layout != torch.strided or tensor.is_neg() or not _addressed(tensor):
+            return f"its kernels take plain dense tensors, and this is a {type(tensor).__name__} that is none"
+    if torch.compiler.is_compiling() or torch._C._is_tracing() or torch._C._len_torch_dispatch_stack():
+        return "its kernels run eagerly, and operations are being traced"
+    if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
+        return "its kernels run eagerly, not under torch.func or forward-mode derivatives"
     if torch.is_autocast_enabled("cpu"):
         return "its kernels take float32, and autocast is on"
     return _numba()
 
 
+def _addressed(tensor: torch.Tensor) -> bool:
+    """Whether a tensor has memory of its own; one of several that are mapped over at once has none."""
+    try:
+        tensor.data_ptr()
+    except RuntimeError:
+        return False
+    return True
+
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _found: dict[str, object] = {}
 _lock = threading.Lock()
 
@@ -127,6 +146,7 @@ def _in_forked_child() -> None:
     if _found.pop("parallel", None):
         torch.set_num_threads(1)
     _found.pop("pool", None)
+    globals()["_lock"] = threading.Lock()  # whoever held it is not in the child
 
 
 if hasattr(os, "register_at_fork"):
@@ -139,7 +159,9 @@ def _own(helpers: int, call: Callable[[int], None], table: int) -> None:
         if "pool" not in _found:
             _found["pool"] = ThreadPoolExecutor(max(os.cpu_count() or 1, helpers))
         pool: Any = _found["pool"]
-    futures = [pool.submit(call, table) for _ in range(helpers)]
-    call(table)
-    for future in futures:
-        future.result()
+    futures: list[Future[None]] = []
+    try:
+        futures.extend(pool.submit(call, table) for _ in range(helpers))
+        call(table)
+    finally:  # not even Ctrl-C may leave while others write to what the caller would free
+        wait(futures)

@@ -89,7 +89,7 @@ class EncoderDecoder(nn.Module):
         return State(torch.tanh(self.bridge(summary)), summary)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
-        """Return the logits `(batch, target_size)` after one more target token `(batch,)`, and the next state."""
+        """Return the `Logits` `(batch, target_size)` after one more target token `(batch,)`, and the next state."""
         logits, hidden = self.writer.step(token, state.hidden, lambda query: state.summary)
         return logits, State(hidden, state.summary)
 

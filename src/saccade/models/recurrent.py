@@ -6,7 +6,7 @@ answers anew each time; a fixed vector is the same answer always.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -14,9 +14,10 @@ from torch.nn import functional as F
 
 from saccade.errors import ArgumentError
 from saccade.kernels.cross_entropy import linear_cross_entropy
+from saccade.kernels.gates import gated
 from saccade.kernels.likeliest import Logits
 from saccade.kernels.team import serves
-from saccade.models.unrolled import unrolled, unrolled_gru
+from saccade.models.unrolled import plain, unrolled, unrolled_gru
 from saccade.models.words import projected
 
 __all__ = ["Encoder", "LockedDropout", "Options", "Writer", "embeddings"]
@@ -188,7 +189,7 @@ class Writer(nn.Module):
         self.dropout = LockedDropout(dropout)
 
     def step(self, token: Tensor, hidden: Tensor, read: Read) -> tuple[Logits, Tensor]:
-        """Return the logits of `(batch, vocabulary)` after one more token `(batch,)`, and the next state.
+        """Return the `Logits` `(batch, vocabulary)` after one more token `(batch,)`, and the next state.
 
         Args:
             token: ids `(batch,)`.
@@ -196,7 +197,8 @@ class Writer(nn.Module):
             read: from a state to what it sees, `(batch, hidden_dim)` to `(batch, context_dim)`.
         """
         embedded = self.dropout(self.embedding(token))
-        word = projected(self.embedding, self.word, token, embedded)
+        dropped = self.dropout.training and self.dropout.probability
+        word = self.word(embedded) if dropped else projected(self.embedding, self.word, token, embedded)
         hidden, context = _advance(word, hidden, read, self._maps())
         return self._logits(self._features(hidden, context, embedded)), hidden
 
@@ -233,11 +235,7 @@ class Writer(nn.Module):
         return linear_cross_entropy(rows, self.embedding.weight, self.bias, tokens, label_smoothing)
 
     def _maps(self) -> "_Maps":
-        return _Maps(
-            unrolled_gru(self.before.weight, self.before.bias),
-            unrolled(self.context),
-            unrolled_gru(self.between.weight, self.between.bias),
-        )
+        return _Maps(_unit(self.before), unrolled(self.context), _unit(self.between))
 
     def _features(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
         seen = self.dropout(torch.cat([hidden, context, embedded], -1))
@@ -263,6 +261,13 @@ def _advance(word: Tensor, hidden: Tensor, read: Read, maps: _Maps) -> tuple[Ten
     return maps.second(maps.context(context), hidden), context
 
 
+def _unit(linear: nn.Linear) -> Callable[[Tensor, Tensor], Tensor]:
+    """The gated unit whose product with the state is a module, whatever is done to that."""
+    if plain(linear):
+        return unrolled_gru(linear.weight, linear.bias)
+    return lambda entering, hidden: gated(entering, linear(hidden), hidden)
+
+
 class _Direction(nn.GRU):
     """One direction of an encoder: on a CPU, a loop of our own over `saccade.models.unrolled`."""
 
@@ -274,10 +279,10 @@ class _Direction(nn.GRU):
         if not serves(sequence):
             states: Tensor = super().forward(sequence)[0]
             return states
-        parts: dict[str, Tensor] = dict(self.named_parameters())
-        step = unrolled_gru(parts["weight_hh_l0"], parts["bias_hh_l0"])
+        parts: Any = self  # of whose tensors torch says no type
+        step = unrolled_gru(parts.weight_hh_l0, parts.bias_hh_l0)
         hidden, steps = sequence.new_zeros(len(sequence), self.hidden_size), []
-        for entering in F.linear(sequence, parts["weight_ih_l0"], parts["bias_ih_l0"]).unbind(1):
+        for entering in F.linear(sequence, parts.weight_ih_l0, parts.bias_ih_l0).unbind(1):
             hidden = step(entering, hidden)
             steps.append(hidden)
         return torch.stack(steps, 1)

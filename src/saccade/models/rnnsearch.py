@@ -98,7 +98,7 @@ class RNNSearch(nn.Module):
         return State(torch.tanh(self.bridge(mean))[:, None], memory)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
-        """Return the logits `(rows, target_size)` after one more target token `(rows,)`, and the next state."""
+        """Return the `Logits` `(rows, target_size)` after one more target token `(rows,)`, and the next state."""
         shape, hidden = state.hidden.shape, state.hidden.flatten(0, 1)
         logits, hidden = self.writer.step(
             token, hidden, lambda query: self._context(query.view(shape), state.memory).flatten(0, 1)

@@ -5,14 +5,13 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from saccade.kernels.gates import gated, gates_backward, gates_forward
-from saccade.kernels.sums import Sums
+from saccade.kernels.gates import gated, gates_backward, gates_forward, gates_plain
+from saccade.kernels.sums import Sums, by_definition
 from saccade.kernels.team import serves
 
-__all__ = ["unrolled", "unrolled_gru"]
+__all__ = ["plain", "unrolled", "unrolled_gru"]
 
 
 def unrolled(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
@@ -32,12 +31,17 @@ def unrolled(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
         True
     """
     weight, bias = linear.weight, linear.bias
-    if not torch.is_grad_enabled() or not weight.requires_grad or torch.is_autocast_enabled(weight.device.type):
+    if not torch.is_grad_enabled() or not weight.requires_grad or not plain(linear) or not serves(weight, bias):
         return linear
     sums = _Sums()
     gate = sums.gate(weight, bias)
     transposed = weight.detach().T.contiguous()
     return lambda rows: _Step.apply(sums, gate, rows, weight, transposed, bias)
+
+
+def plain(linear: nn.Module) -> bool:
+    """Whether a map is torch's own and nothing else happens when it is called."""
+    return type(linear) is nn.Linear and not (linear._forward_hooks or linear._forward_pre_hooks)
 
 
 def unrolled_gru(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
@@ -81,16 +85,24 @@ class _Gru(torch.autograd.Function):
         before = torch.addmm(bias, hidden, transposed)
         new, gates = gates_forward(entering, before, hidden)
         ctx.sums = sums
-        ctx.save_for_backward(gates, before, hidden, weight)
+        ctx.save_for_backward(entering, gates, before, hidden, weight, bias)
         return new
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        gates, before, hidden, weight = ctx.saved_tensors
+        entering, gates, before, hidden, weight, bias = ctx.saved_tensors
+        if torch.is_grad_enabled() or not serves(grad):
+            wanted = [ctx.needs_input_grad[place] for place in (2, 3, 4, 6)]
+            found = by_definition(_gru, (entering, hidden, weight, bias), wanted, grad)
+            return None, None, found[0], found[1], found[2], None, found[3]
         entering_grad, before_grad, hidden_grad = gates_backward(grad, gates, before, hidden)
-        ctx.sums.add(before_grad, hidden)
+        if ctx.needs_input_grad[1]:
+            ctx.sums.add(before_grad, hidden)
         return None, grad.new_zeros(()), entering_grad, hidden_grad.addmm_(before_grad, weight), None, None, None
+
+
+def _gru(entering: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    return gates_plain(entering, F.linear(hidden, weight, bias), hidden)
 
 
 class _Sums(Sums[list[Tensor]]):
@@ -120,12 +132,16 @@ class _Step(torch.autograd.Function):
         ctx: Any, sums: _Sums, gate: Tensor, rows: Tensor, weight: Tensor, transposed: Tensor, bias: Tensor
     ) -> Tensor:
         ctx.sums = sums
-        ctx.save_for_backward(rows, weight)
+        ctx.save_for_backward(rows, weight, bias)
         return torch.addmm(bias, rows, transposed)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        rows, weight = ctx.saved_tensors
-        ctx.sums.add(grad, rows)
+        rows, weight, bias = ctx.saved_tensors
+        if torch.is_grad_enabled() or not serves(grad):
+            wanted = [ctx.needs_input_grad[place] for place in (2, 3, 5)]
+            found = by_definition(F.linear, (rows, weight, bias), wanted, grad)
+            return None, None, found[0], found[1], None, found[2]
+        if ctx.needs_input_grad[1]:
+            ctx.sums.add(grad, rows)
         return None, grad.new_zeros(()), (grad @ weight if ctx.needs_input_grad[2] else None), None, None, None

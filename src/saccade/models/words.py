@@ -6,6 +6,9 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
+from saccade.kernels.team import serves
+from saccade.models.unrolled import plain
+
 __all__ = ["projected"]
 
 _LARGEST = 64 << 20  # bytes of a table
@@ -27,13 +30,14 @@ def projected(embedding: nn.Embedding, linear: nn.Linear, token: Tensor, embedde
     """Return `linear(embedded)`, by a table of all words where nothing is learned and many were asked for already.
 
     The table takes one product for each word of the vocabulary, so it is made when as many have been asked for; a
-    twelfth of what a decoder multiplies is then looked up. It is made anew when either's numbers change.
+    twelfth of what a decoder multiplies is then looked up. It is given up when the numbers change: PyTorch counts most
+    changes, and for those that it does not (through `.data`) one word of each call is projected and compared.
 
     Args:
         embedding: of the words.
         linear: what projects them.
         token: ids `(rows,)`.
-        embedded: their embeddings, `(rows, embedding_dim)`; with dropout they are not the table's.
+        embedded: their embeddings, `(rows, embedding_dim)`, as the embedding has them.
 
     Example:
         >>> embedding, linear, token = nn.Embedding(5, 3), nn.Linear(3, 2), torch.tensor([4, 0])
@@ -43,16 +47,21 @@ def projected(embedding: nn.Embedding, linear: nn.Linear, token: Tensor, embedde
         True
     """
     size = 4 * embedding.num_embeddings * linear.out_features
-    if torch.is_grad_enabled() or linear.training or size > _LARGEST or torch.is_autocast_enabled(token.device.type):
+    parts = embedding.weight, linear.weight, linear.bias
+    if torch.is_grad_enabled() or size > _LARGEST or not len(token) or not plain(linear) or not serves(*parts):
         found: Tensor = linear(embedded)
         return found
-    parts = embedding.weight, linear.weight, linear.bias
-    numbers = tuple((part.data_ptr(), part._version) for part in parts if not part.is_inference())
+    if any(part.is_inference() for part in parts):  # whose changes nobody counts
+        return linear(embedded)  # type: ignore[no-any-return]
+    numbers = tuple((part.data_ptr(), part._version) for part in parts)
     words = _known.get(linear)
+    if words is not None and words.table is not None:
+        same = torch.allclose(words.table[token[0]], linear(embedded[0]), rtol=1e-4, atol=1e-5)
+        words = words if same else None
     if words is None or words.numbers != numbers:
         words = _known[linear] = _Words(numbers)
     if words.table is None:
-        if words.asked < embedding.num_embeddings or len(numbers) < len(parts):
+        if words.asked < embedding.num_embeddings:
             words.asked += len(token)
             return linear(embedded)  # type: ignore[no-any-return]
         words.table = linear(embedding.weight)

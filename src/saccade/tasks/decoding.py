@@ -37,7 +37,10 @@ class Autoregressive(Protocol[S]):
     """A model that writes one token after another."""
 
     def step(self, token: Tensor, state: S) -> tuple[Logits | Tensor, S]:
-        """Return the logits of the next token `(rows, vocabulary)` and the next state, after the tokens `(rows,)`."""
+        """Return the logits of the next token `(rows, vocabulary)` and the next state, after the tokens `(rows,)`.
+
+        Logits may be a tensor, or what they are computed from: then they need not all be laid out.
+        """
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ class Trained:
     Args:
         run: the folder.
         task: made again from it.
-        model: on its device, in evaluation mode.
+        model: on its device, in evaluation mode; on a CPU its matrices lie by columns
+            (`saccade.train.weights.by_columns`).
         options: of the run.
     """
 

@@ -12,8 +12,10 @@ from saccade.kernels.team import reason
 from saccade.normalizers import Softmax
 from saccade.scores import Additive, exponentials
 
-WEIGHTS = 32 << 20
-"""Bytes of weights, which are kept for the backward, up to which `auto` takes this backend."""
+PAIRS = 1 << 16
+"""Pairs of a query and a key up to which `auto` takes this backend: it keeps their weights for the backward. Of one
+batch entry, so that it is the same for a batch as for each of it alone.
+"""
 
 
 def unsupported(call: Call) -> str | None:
@@ -33,8 +35,11 @@ def unsupported(call: Call) -> str | None:
 
 def unwise(call: Call) -> str | None:
     """Why `auto` passes it over although it could serve the call, or None."""
-    size = peak_bytes(call)
-    return f"it keeps the weights, {size:,} bytes" if size > WEIGHTS else None
+    shared = math.prod(call.batch) > min(math.prod(part.shape[:-2]) for part in (call.key, call.value))
+    if shared and call.mask is not None:
+        return "it would copy keys that several queries share under masks of their own"
+    pairs = call.query.shape[-2] * call.key.shape[-2]
+    return f"it keeps the weights, and {pairs:,} a sequence are too many" if pairs > PAIRS else None
 
 
 def peak_bytes(call: Call) -> int:
@@ -50,5 +55,8 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
     assert isinstance(call.score, Additive)
     assert isinstance(call.normalizer, Softmax)
     inputs = folded(call.batch, call.query, call.key, call.value, call.score.v, powers, mask)
-    output: Tensor = attention(*inputs, float(call.normalizer.temperature), call.steps)
+    # Reads share their sums where the tensors are the memory's own, not folded or expanded for this query.
+    own = call.key.ndim == call.value.ndim == 3 and inputs.key.shape == call.key.shape
+    steps = call.steps if own and inputs.value.shape == call.value.shape else None
+    output: Tensor = attention(*inputs, float(call.normalizer.temperature), steps)
     return output.reshape(shape), AuxOutput()

@@ -1,12 +1,13 @@
 """Additive attention by the compiled kernels, as a differentiable function of its tensors."""
 
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from saccade.kernels.sums import Sums
-from saccade.kernels.team import Kernel
+from saccade.kernels.sums import Sums, by_definition
+from saccade.kernels.team import Kernel, serves
 from saccade.normalizers import Softmax
 from saccade.scores import Additive
 
@@ -43,28 +44,42 @@ def attention(
     tensors = query, key, value, v
     if not torch.is_grad_enabled() or not any(tensor.requires_grad for tensor in tensors):
         return _run(*tensors, powers, mask, temperature)[0]
-    gate = None if steps is None else steps.gate_of(key, value)
-    found: Tensor = _Attention.apply(*tensors, gate, steps if gate is not None else None, powers, mask, temperature)
+    gate, sums = (None, None) if steps is None else steps.of(key, value)
+    found: Tensor = _Attention.apply(*tensors, gate, sums, powers, mask, temperature)
     return found
 
 
-class Steps(Sums[dict[str, Any]]):
-    """The gradients of a memory's key and value, over all reads of it."""
+class Steps:
+    """What the reads of one memory share: where their gradients of its key and value are summed.
+
+    It belongs to these very tensors: a copy of it begins anew.
+    """
 
     def __init__(self) -> None:
-        super().__init__()
-        self._gates: dict[tuple[int, ...], Tensor] = {}
+        self._made: tuple[Tensor, _Sums] | None = None
 
-    def gate_of(self, key: Tensor, value: Tensor) -> Tensor | None:
-        """The gate of these tensors; None where neither learns.
+    def of(self, key: Tensor, value: Tensor) -> "tuple[Tensor | None, _Sums | None]":
+        """The gate of key and value, always the same, and its sums; None where neither learns.
 
-        The tensors are the memory's as folded for a query's batch: of one shape they are always the same.
+        Args:
+            key, value: the memory's, `(N, Lk, D)` and `(N, Lk, Dv)`, not folded into another shape.
         """
         if not (key.requires_grad or value.requires_grad):
-            return None
-        if key.shape not in self._gates:
-            self._gates[key.shape] = self.gate(key, value)
-        return self._gates[key.shape]
+            return None, None
+        if self._made is None:
+            sums = _Sums()
+            self._made = sums.gate(key, value), sums
+        return self._made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Steps":
+        return Steps()
+
+    def __reduce__(self) -> tuple[type["Steps"], tuple[()]]:
+        return Steps, ()
+
+
+class _Sums(Sums[dict[str, Any]]):
+    """The gradients of a memory's key and value, over all reads of it."""
 
     def start(self) -> dict[str, Any]:
         return {"key": None, "weights": [], "grads": []}
@@ -82,22 +97,24 @@ class _Attention(torch.autograd.Function):
         value: Tensor,
         v: Tensor,
         gate: Tensor | None,
-        steps: Steps | None,
+        sums: _Sums | None,
         powers: Tensor,
         mask: Tensor | None,
         temperature: float,
     ) -> Tensor:
         output, weights, kinds = _run(query, key, value, v, powers, mask, temperature)
-        ctx.temperature, ctx.steps = temperature, steps
+        ctx.temperature, ctx.sums = temperature, sums
         ctx.save_for_backward(query, key, value, v, powers, mask, weights, kinds)
         return output
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         query, key, value, v, powers, mask, weights, kinds = ctx.saved_tensors
-        if torch.is_grad_enabled():  # a second derivative is to follow: through the definition
-            return (*_definition_gradients(ctx, (query, key, value, v), mask, grad), *[None] * 5)
-        total = None if ctx.steps is None else ctx.steps.current()
+        if torch.is_grad_enabled() or not serves(grad):  # a second derivative is to follow, or many at once
+            definition = partial(_definition, mask=mask, temperature=ctx.temperature)
+            return (*by_definition(definition, (query, key, value, v), ctx.needs_input_grad[:4], grad), *[None] * 5)
+        summing = ctx.sums is not None and ctx.needs_input_grad[4]
+        total = ctx.sums.current() if summing else None
         parts, sizes = _table(query, key, value, v, powers, mask)
         grad, features, width = grad.contiguous(), query.shape[-1], key.shape[-2]
         query_grad = query.new_empty(query.shape)
@@ -107,7 +124,8 @@ class _Attention(torch.autograd.Function):
         _backward(len(query), *parts, grad, weights, kinds, room, *sizes, numbers, query_grad, key_grad, v_grad)
         v_grad = v_grad.sum(0) if v.ndim == 1 else v_grad
         if total is None:
-            return query_grad, key_grad, weights.mT @ grad, v_grad, *[None] * 5
+            value_grad = weights.mT @ grad if ctx.needs_input_grad[2] else None
+            return query_grad, key_grad, value_grad, v_grad, *[None] * 5
         total["key"] = key_grad
         total["weights"].append(weights)
         total["grads"].append(grad)
@@ -140,15 +158,13 @@ def _run(
     return output, weights, kinds
 
 
-def _definition_gradients(
-    ctx: Any, tensors: tuple[Tensor, ...], mask: Tensor | None, grad: Tensor
-) -> tuple[Tensor | None, ...]:
-    """The gradients by the definition, which autograd can differentiate again."""
-    query, key, value, v = tensors
-    v = v if v.ndim == 1 else v[:, None]
-    scores = Additive(v[..., 0, :] if v.ndim > 1 else v)(query, key)
-    allowed = None if mask is None else mask.expand(scores.shape)
-    output = Softmax(ctx.temperature)(scores, allowed) @ value
-    wanted = [tensor for tensor, needed in zip(tensors, ctx.needs_input_grad, strict=False) if needed]
-    found = iter(torch.autograd.grad(output, wanted, grad, create_graph=True, allow_unused=True))
-    return tuple(next(found) if needed else None for needed in ctx.needs_input_grad[:4])
+def _definition(
+    query: Tensor, key: Tensor, value: Tensor, v: Tensor, *, mask: Tensor | None, temperature: float
+) -> Tensor:
+    """The same by the formula; what no query of an entry may attend to is taken for zeros, whatever it holds."""
+    allowed = None
+    if mask is not None:
+        allowed = mask.expand(*query.shape[:2], key.shape[1])
+        hidden = ~allowed.any(1)[..., None]
+        key, value = key.masked_fill(hidden, 0.0), value.masked_fill(hidden, 0.0)
+    return Softmax(temperature)(Additive(v)(query, key), allowed) @ value

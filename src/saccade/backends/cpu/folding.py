@@ -63,8 +63,10 @@ def folded(
     key, value, powers = (
         part.expand(*batch, *part.shape[-2:]).reshape(count, *part.shape[-2:]) for part in (key, value, powers)
     )
-    v = v.reshape(-1) if v.numel() == v.shape[-1] else v.expand(*batch, -1).reshape(count, -1)
-    if mask is not None and math.prod(mask.shape[:-2]) != 1:
-        mask = mask.expand(*batch, *mask.shape[-2:])
-    mask = None if mask is None else mask.reshape(-1, *mask.shape[-2:])
+    single = math.prod(v.shape[:-1]) == 1
+    v = v.reshape(v.shape[-1]) if single else v.expand(*batch, v.shape[-1]).reshape(count, v.shape[-1])
+    if mask is not None:
+        alike = math.prod(mask.shape[:-2]) == 1
+        mask = mask if alike else mask.expand(*batch, *mask.shape[-2:])
+        mask = mask.reshape(1 if alike else count, *mask.shape[-2:])
     return Folded(query.reshape(count, *query.shape[-2:]), key, value, v, powers, mask)

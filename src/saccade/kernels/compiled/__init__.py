@@ -117,8 +117,9 @@ def flags(address: int, size: int) -> Any:
 
 @inline
 def exp(x: float) -> float:
-    """e^x to two units in the last place, for x from -87 to 88; the values at these ends beyond them, NaN of NaN."""
-    x = F(-87.0) if x < F(-87.0) else (F(88.0) if x > F(88.0) else x)
+    """e^x to two units in the last place; 0 below -87, the value at 88 above it, NaN of NaN."""
+    tiny = x < F(-87.0)
+    x = F(-87.0) if tiny else (F(88.0) if x > F(88.0) else x)
     whole = np.floor(x * F(1.44269504) + F(0.5))
     rest = x - whole * F(0.693359375) + whole * F(2.12194440e-4)  # ln 2 in two parts, the first one exact
     y = F(1.9875691500e-4)
@@ -128,7 +129,7 @@ def exp(x: float) -> float:
     y = y * rest + F(1.6666665459e-1)
     y = y * rest + F(5.0000001201e-1)
     y = y * rest * rest + rest + F(1.0)
-    return y * np.int32((np.int32(whole) + 127) << 23).view(np.float32)
+    return F(0.0) if tiny else y * np.int32((np.int32(whole) + 127) << 23).view(np.float32)
 
 
 @inline

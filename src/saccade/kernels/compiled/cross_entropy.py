@@ -28,7 +28,8 @@ def _row(logits: Any, bias: Any, target: int, smoothing: float, scale: float) ->
         logits[i] = logits[i] * factor - least
     logits[target] -= scale * (F(1.0) - smoothing)
     log_sum = F(np.log(normalizer)) + top
-    return log_sum - (F(1.0) - smoothing) * wanted - smoothing * total / F(size)
+    spread = smoothing * total / F(size) if smoothing != F(0.0) else F(0.0)  # 0 times a logit of -inf would be NaN
+    return log_sum - (F(1.0) - smoothing) * wanted - spread
 
 
 @kernel

@@ -49,12 +49,33 @@ def _search(part: Any, first: int, values: Any, places: Any) -> None:
 
 
 @loops
+def _unordered(logits: Any) -> bool:
+    """Whether one is NaN."""
+    count = 0
+    for i in range(logits.size):
+        count += logits[i] != logits[i]
+    return count > 0
+
+
+@loops
+def _fill(places: Any) -> None:
+    """Where fewer tokens than wanted have any probability, those of none follow in their order."""
+    token = 0
+    for i in range(places.size):
+        while places[i] < 0:
+            taken = False
+            for other in range(places.size):
+                taken = taken or places[other] == token
+            if not taken:
+                places[i] = token
+            token += 1
+
+
+@loops
 def _row(logits: Any, bias: Any, wanted: int, values: Any, places: Any) -> float:
     """Fill in the largest and where they are, equal ones in their order; returns the log-probability of `wanted`."""
     size, largest, total = logits.size, F(-np.inf), F(0.0)
-    values[:] = F(-np.inf)
-    for i in range(places.size):
-        places[i] = i
+    values[:], places[:] = F(-np.inf), -1
     for first in range(0, size, PART):
         part = logits[first : min(size, first + PART)]
         _add(part, bias[first : min(size, first + PART)])
@@ -63,7 +84,11 @@ def _row(logits: Any, bias: Any, wanted: int, values: Any, places: Any) -> float
         if values[0] > largest:  # the sum so far was of exponentials over the largest until then
             total *= exp(largest - values[0])
             largest = values[0]
-        total += _exponentials(part, largest)
+        if largest > F(-np.inf):
+            total += _exponentials(part, largest)
+        elif _unordered(part):
+            total = F(np.nan)
+    _fill(places)
     log_sum = largest + F(np.log(total))
     for i in range(values.size):
         values[i] -= log_sum
