@@ -28,6 +28,13 @@ def test_the_summary_ends_with_what_the_numbers_say(content):
     assert summary(content).splitlines()[-1].startswith("not reproduced: without attention the score does not fall")
 
 
+def test_models_that_learned_nothing_decide_nothing(content):
+    for row in content["rows"]:
+        row["score"] = 0.0
+    found = summary(content).splitlines()[-1]
+    assert found == "nothing can be concluded: no model got anything right; train them longer"
+
+
 def test_what_both_models_owe_to_the_choice_of_sentences_is_not_in_the_error_of_the_gain(content):
     found = Findings(content)  # whose replicates go up and down together
     assert found.gain.error < 1e-9 < found.slopes["rnnsearch"].error

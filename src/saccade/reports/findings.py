@@ -6,7 +6,7 @@ from typing import Any
 
 from saccade.reports.buckets import FEW
 from saccade.reports.slope import Point, Slope, fit, standard_error
-from saccade.reports.verdict import decide
+from saccade.reports.verdict import Verdict, decide
 
 __all__ = ["FEW_NOTE", "Findings", "summary"]
 
@@ -31,7 +31,10 @@ class Findings:
         self.slopes = {model: fit(points) for model, points in self.points.items()}
         attention, none = self.models[:2]
         self.gain = fit([self._gain(attention, none, group) for group in self.groups])
-        self.verdict = decide(self.slopes[attention], self.slopes[none], self.gain)
+        if any(point.score for points in self.points.values() for point in points):
+            self.verdict = decide(self.slopes[attention], self.slopes[none], self.gain)
+        else:
+            self.verdict = Verdict("nothing can be concluded", "no model got anything right; train them longer")
 
     @property
     def name(self) -> str:
