@@ -12,8 +12,8 @@ class Verdict:
     """What the numbers say of the claim.
 
     Args:
-        result: "reproduced", "reproduced in part", "not reproduced" or, where no model has learned anything, "nothing can
-            be concluded".
+        result: "reproduced", "reproduced in part", "not reproduced" or, where no model has learned anything, "nothing
+            can be concluded".
         reason: why, in a sentence.
     """
 
