@@ -75,15 +75,15 @@ def reason(*tensors: torch.Tensor) -> str | None:
     A kernel reads memory at addresses: the tensors must be plain ones with numbers of their own, and nobody may be
     watching operations go by.
     """
+    if torch.compiler.is_compiling() or torch._C._is_tracing() or torch._C._len_torch_dispatch_stack():
+        return "its kernels run eagerly, and operations are being traced"
+    if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
+        return "its kernels run eagerly, not under torch.func or forward-mode derivatives"
     for tensor in tensors:
         if tensor.dtype != torch.float32 or tensor.device.type != "cpu":
             return f"its kernels take float32 on a CPU, and this is {tensor.dtype} on {tensor.device.type}"
         if type(tensor) not in _PLAIN or tensor.layout != torch.strided or tensor.is_neg() or not _addressed(tensor):
             return f"its kernels take plain dense tensors, and this is a {type(tensor).__name__} that is none"
-    if torch.compiler.is_compiling() or torch._C._is_tracing() or torch._C._len_torch_dispatch_stack():
-        return "its kernels run eagerly, and operations are being traced"
-    if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
-        return "its kernels run eagerly, not under torch.func or forward-mode derivatives"
     if torch.is_autocast_enabled("cpu"):
         return "its kernels take float32, and autocast is on"
     return _numba()
