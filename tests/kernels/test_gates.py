@@ -4,7 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.translators import gru
-from saccade.kernels.gates import gated
+from saccade.errors import ShapeError
+from saccade.kernels.gates import gated, gates_forward
+from saccade.models.unrolled import unrolled_gru
 
 
 def draw(rows, size, seed, scale=1.0, dtype=torch.float32):
@@ -72,3 +74,16 @@ def test_second_derivatives_and_many_at_once():
 def test_a_state_that_broadcasts_is_torchs():
     entering, before, hidden = (tensor.detach() for tensor in draw(4, 2, 0))
     torch.testing.assert_close(gated(entering, before, hidden[:1]), gru(entering, before, hidden[:1]))
+
+
+def test_what_a_kernel_would_not_notice_is_refused():
+    entering, before, hidden = (tensor.detach() for tensor in draw(4, 2, 0))
+    with pytest.raises(ShapeError, match=r"entering: expected \(4, 6\) .*got \(4, 5\)"):
+        gates_forward(entering[:, :5], before, hidden)
+    with pytest.raises(ShapeError, match=r"before: .*got \(3, 6\)"):
+        gates_forward(entering, before[:3], hidden)
+    with pytest.raises(ShapeError, match="entering: .*float64"):
+        gates_forward(entering.double(), before, hidden)
+    step = unrolled_gru(torch.randn(6, 2, requires_grad=True), torch.zeros(6))
+    with pytest.raises(ShapeError, match="entering"):
+        step(entering[:, :5], hidden)

@@ -74,8 +74,14 @@ def test_second_derivatives_go_through():
 
 
 def test_nothing_is_kept_of_a_pass_that_did_not_come_to_the_gate():
-    sums = Sums()
-    sums.start = list
+    class Lists(Sums):
+        def start(self):
+            return []
+
+        def finish(self, total):
+            return total
+
+    sums = Lists()
 
     class Step(torch.autograd.Function):
         @staticmethod

@@ -2,6 +2,7 @@ import torch
 from torch import nn
 
 from saccade.models import words
+from saccade.models.unrolled import unrolled
 from saccade.models.words import projected
 
 
@@ -56,6 +57,14 @@ def test_where_something_learns_or_is_hooked_there_is_no_table():
         torch.testing.assert_close(ask(embedding, linear, token), linear(embedding(token)))
     handle.remove()
     assert table(linear) is None
+
+
+def test_a_map_without_a_bias_is_called_as_it_is():
+    embedding, _, token = made()
+    linear = nn.Linear(4, 6, bias=False)
+    for _ in range(5):
+        assert torch.equal(ask(embedding, linear, token), linear(embedding(token)))
+    assert torch.equal(unrolled(linear)(embedding(token)), linear(embedding(token)))
 
 
 def test_a_table_that_would_be_large_is_not_made(monkeypatch):

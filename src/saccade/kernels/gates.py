@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from saccade.errors import ShapeError
 from saccade.kernels.sums import by_definition
 from saccade.kernels.team import Kernel, serves
 
@@ -55,8 +56,15 @@ def gates_forward(entering: Tensor, before: Tensor, hidden: Tensor) -> tuple[Ten
 
     Args:
         entering, before, hidden: as for `gated`, `(rows, 3 hidden)` and `(rows, hidden)`.
+
+    Raises:
+        ShapeError: shapes or types that do not fit, which a kernel would not notice.
     """
     rows, size = hidden.shape
+    for name, part in (("entering", entering), ("before", before)):
+        if part.shape != (rows, 3 * size) or part.dtype != hidden.dtype:
+            expected = f"{(rows, 3 * size)} of {hidden.dtype}, for a state of {size}"
+            raise ShapeError(f"{name}: expected {expected}, got {tuple(part.shape)} of {part.dtype}")
     entering, before, hidden = _rows(entering), before.contiguous(), _rows(hidden)
     new, gates = before.new_empty(rows, size), torch.empty_like(before)
     _forward(-(-rows // _ROWS), entering, entering.stride(0), before, hidden, hidden.stride(0), new, gates, rows, size)

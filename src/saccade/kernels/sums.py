@@ -4,6 +4,7 @@ Autograd makes the whole gradient of a weight or of a memory at every step of a 
 last one. Here the steps add to one sum; a gate, on which they all hang, hands it over when the last of them has.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -17,7 +18,7 @@ __all__ = ["Sums", "by_definition"]
 T = TypeVar("T")
 
 
-class Sums(Generic[T]):
+class Sums(ABC, Generic[T]):
     """What the steps' backwards add up to, for tensors that all of them use.
 
     Make the gate with `gate(*tensors)` before the first step, and have it and the tensors among the inputs of each
@@ -30,13 +31,13 @@ class Sums(Generic[T]):
     def __init__(self) -> None:
         self._passes: dict[int, T] = {}
 
+    @abstractmethod
     def start(self) -> T:
         """What a pass begins with."""
-        raise NotImplementedError
 
+    @abstractmethod
     def finish(self, total: T) -> Sequence[Tensor | None]:
         """The gradients of the gate's tensors."""
-        raise NotImplementedError
 
     def current(self) -> T:
         """The sums of this backward pass."""

@@ -22,7 +22,7 @@ def unrolled(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
     for the forward products, instead of in each of them.
 
     Args:
-        linear: with a bias.
+        linear: one without a bias, or that something else is done to, is called as it is.
 
     Example:
         >>> linear, rows = nn.Linear(3, 2), torch.ones(4, 3)
@@ -40,8 +40,9 @@ def unrolled(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
 
 
 def plain(linear: nn.Module) -> bool:
-    """Whether a map is torch's own and nothing else happens when it is called."""
-    return type(linear) is nn.Linear and not (linear._forward_hooks or linear._forward_pre_hooks)
+    """Whether a map is torch's own, with a bias, and nothing else happens when it is called."""
+    hooked = linear._forward_hooks or linear._forward_pre_hooks
+    return type(linear) is nn.Linear and linear.bias is not None and not hooked
 
 
 def unrolled_gru(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor], Tensor]:

@@ -25,7 +25,7 @@ def run(backend, query, key, value, v, mask=None, temperature=1.0, dtype=torch.f
     return [output, *torch.autograd.grad((output * ramp).sum(), leaves)]
 
 
-def agrees(found, plain, exact):
+def assert_agrees(found, plain, exact):
     """At most three times as far from the truth as the plain formula, and rounding of the largest."""
     for ours, theirs, truth in zip(found, plain, exact, strict=True):
         if truth.numel():
@@ -33,9 +33,9 @@ def agrees(found, plain, exact):
             assert (ours.double() - truth).abs().max() <= allowed
 
 
-def compare(*inputs, **options):
+def assert_as_defined(*inputs, **options):
     found, plain = run("cpu", *inputs, **options), run("reference", *inputs, **options)
-    agrees(found, plain, run("reference", *inputs, **options, dtype=torch.float64))
+    assert_agrees(found, plain, run("reference", *inputs, **options, dtype=torch.float64))
     return found
 
 
@@ -59,7 +59,7 @@ SHAPES = [
 
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
 def test_it_is_the_definition_with_its_gradients(shapes):
-    compare(*(draw(*shape, seed=seed) for seed, shape in enumerate(shapes)))
+    assert_as_defined(*(draw(*shape, seed=seed) for seed, shape in enumerate(shapes)))
 
 
 MASKS = {
@@ -78,12 +78,14 @@ MASKS = {
 @pytest.mark.parametrize(("queries", "keys", "mask"), [(5, 0, (2, 1, 0)), (0, 5, (2, 0, 5)), (0, 5, (2, 1, 5))])
 def test_masks_of_nothing(queries, keys, mask):
     inputs = draw(2, queries, 4), draw(2, keys, 4, seed=1), draw(2, keys, 3, seed=2), draw(4, seed=3)
-    compare(*inputs, mask=torch.ones(mask, dtype=torch.bool))
+    assert_as_defined(*inputs, mask=torch.ones(mask, dtype=torch.bool))
 
 
 @pytest.mark.parametrize("name", MASKS)
 def test_masks(name):
-    found = compare(draw(2, 5, 6), draw(2, 7, 6, seed=1), draw(2, 7, 3, seed=2), draw(6, seed=3), mask=MASKS[name])
+    found = assert_as_defined(
+        draw(2, 5, 6), draw(2, 7, 6, seed=1), draw(2, 7, 3, seed=2), draw(6, seed=3), mask=MASKS[name]
+    )
     if name == "nothing":
         assert all((tensor == 0).all() for tensor in found)
 
@@ -92,7 +94,7 @@ def test_groups_share_a_mask_or_have_their_own():
     shapes = (2, 3, 4, 5, 2), (2, 3, 1, 7, 2), (2, 3, 1, 7, 2), (2,)
     inputs = [draw(*shape, seed=seed) for seed, shape in enumerate(shapes)]
     for shape in ((2, 3, 1, 1, 7), (2, 3, 4, 1, 7), (2, 1, 1, 5, 7), (2, 3, 4, 5, 7), (4, 5, 7)):
-        compare(*inputs, mask=torch.rand(shape, generator=torch.Generator().manual_seed(5)) < 0.6)
+        assert_as_defined(*inputs, mask=torch.rand(shape, generator=torch.Generator().manual_seed(5)) < 0.6)
 
 
 @given(
@@ -102,21 +104,23 @@ def test_groups_share_a_mask_or_have_their_own():
 def test_any_sizes(batch, queries, keys, features, out, seed):
     inputs = draw(batch, queries, features, seed=seed), draw(batch, keys, features, seed=seed + 1)
     mask = torch.rand(batch, queries, keys, generator=torch.Generator().manual_seed(seed)) < 0.7
-    compare(*inputs, draw(batch, keys, out, seed=seed + 2), draw(features, seed=seed + 3), mask=mask, temperature=0.7)
+    assert_as_defined(
+        *inputs, draw(batch, keys, out, seed=seed + 2), draw(features, seed=seed + 3), mask=mask, temperature=0.7
+    )
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-3, 0.05, 0.2, 0.3, 1.0, 5.0, 12.0, 20.0, 40.0, 60.0, 100.0, 300.0, 1e4])
 def test_every_range_keeps_its_digits(scale):
     inputs = [draw(2, 5, 33, scale=scale), draw(2, 7, 33, scale=scale, seed=1), draw(2, 7, 3, seed=2), draw(33, seed=3)]
-    compare(*inputs)
+    assert_as_defined(*inputs)
     inputs[0][:, :2] /= scale  # small queries and large keys, row by row
-    compare(*inputs)
+    assert_as_defined(*inputs)
 
 
 @pytest.mark.parametrize(("query", "key"), [(43.5, -51.0), (42.9, -42.9), (-44.0, 44.0), (30.0, -30.0), (60.0, -59.0)])
 def test_large_numbers_that_cancel(query, key):
     inputs = [draw(1, 2, 9), draw(1, 6, 9, seed=1), draw(1, 6, 3, seed=2), draw(9, seed=3)]
-    compare(inputs[0] + query, inputs[1] + key, *inputs[2:])
+    assert_as_defined(inputs[0] + query, inputs[1] + key, *inputs[2:])
 
 
 def test_what_nobody_may_attend_to_influences_nothing():
