@@ -3,15 +3,18 @@
 import pytest
 
 from saccade.backends import reference
-from saccade.backends.chunked import additive, blocks, callables
+from saccade.backends.blockwise.engine import ENGINES
+from saccade.backends.chunked import additive
 
 
 @pytest.fixture(autouse=True, scope="module")
 def small_blocks():
+    before = {engine: engine.pairs for engine in ENGINES.values()}
     with pytest.MonkeyPatch.context() as patch:
-        for module in (blocks, callables):
-            patch.setattr(module, "BLOCK", 37)
-        patch.setattr(blocks.blocks, "__defaults__", (37,))
+        for engine in before:
+            object.__setattr__(engine, "pairs", 37)
         patch.setattr(reference.participants, "__defaults__", (37,))
         patch.setattr(additive, "TILE", 64)
         yield
+    for engine, pairs in before.items():
+        object.__setattr__(engine, "pairs", pairs)

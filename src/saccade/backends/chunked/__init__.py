@@ -1,77 +1,34 @@
-"""Attention in linear memory without a compiler: blocks of queries, computed forward and again in the backward.
-
-Built-in definitions run as one `torch.autograd.Function` whose tensors are the leaves of the call's tree; under a
-compiler its forward and backward are opaque operators, so that another length is not another graph. The second
-derivative recomputes through the reference. Any other callable runs as one checkpoint a block.
+"""Attention in linear memory without a compiler: the reference's formulas by blocks, additive scores without a tanh a
+term.
 """
 
-import math
-from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
-import torch
-from torch import Tensor
-
-from saccade.auxiliary import AuxOutput, AuxRequest
-from saccade.backends import reference
-from saccade.backends.chunked.blocks import BLOCK, forward, result_names
-from saccade.backends.chunked.callables import checkpointed
-from saccade.backends.chunked.function import Chunked, forward_op
-from saccade.call import Call, opaque
-from saccade.numerics import tracing, transforming
-from saccade.structure import encode
+from saccade.backends import blockwise, reference
+from saccade.backends.blockwise.engine import Weighed
+from saccade.backends.chunked.additive import FusedAdditive
+from saccade.call import Call
+from saccade.scores import Additive, exponentials
+from saccade.structure import Grid
 
 
-def unsupported(call: Call) -> str | None:
-    """Why this backend cannot serve the call, or None."""
-    if tracing() and not opaque(call):
-        return "a callable cannot cross into an opaque operator; torch.compile fuses the reference instead"
-    return None
+def prepare(call: Call) -> Call:
+    """e^{2k} of additive keys."""
+    if isinstance(call.score, Additive) and call.cache is None:
+        return replace(call, cache=exponentials(call.key))
+    return call
 
 
-def peak_bytes(call: Call) -> int:
-    """What it allocates beside inputs and output: one block's scores and what is computed from them, and float32
-    copies.
-    """
-    size = 8 if call.query.dtype == torch.float64 else 4
-    grid = call.grid()
-    pairs = math.prod(call.batch) * grid.q_len * grid.k_len
-    block = min(pairs, max(BLOCK, grid.k_len))
-    return size * (block * 6 + call.key.numel() + call.value.numel() + call.query.numel())
+def weigh(call: Call, grid: Grid) -> Weighed:
+    """The reference's weights; additive scores by the identity."""
+    if call.cache is not None and isinstance(call.score, Additive):
+        call = replace(call, score=FusedAdditive(call.score.v, call.cache))
+    return reference.weigh(call, grid)
 
 
-def run(call: Call) -> tuple[Tensor, AuxOutput]:
-    """Output and statistics, block by block."""
-    if not call.built_in:
-        return checkpointed(call)
-    call = call.aligned()
-    if not call.aux.weights:
-        return unpacked(call, apply(call))
-    weighing = replace(call, aux=AuxRequest(weights=True, lse=call.aux.lse))
-    found = dict(zip(result_names(weighing), apply(weighing), strict=True))
-    grid = call.grid()
-    allowed = reference.allowed_keys(call, grid) if call.mask is not None or call.bias is not None else None
-    allowed = allowed.expand(found["weights"].shape) if allowed is not None else None
-    call = reference.cleaned(call) if reference.untrusted(call) else call
-    return reference.read(call, found["weights"], allowed, found.get("lse"))
+ENGINE = blockwise.Engine("chunked", prepare, weigh, reference.read, 1 << 19)
+"""A block's scores and what is computed from them stay in the cache."""
 
-
-def apply(call: Call) -> Sequence[Tensor]:
-    """The results, as differentiable outputs of one Function (or straight, where nothing asks for a gradient)."""
-    leaves = [leaf.tensor for leaf in call.leaves()]
-    moving = transforming() or (torch.is_grad_enabled() and any(leaf.requires_grad for leaf in leaves))
-    if not tracing():
-        return Chunked.apply(call, *leaves) if moving else forward(call)
-    numbers: list[float] = []
-    skeleton = encode(call, numbers)
-    tensors = [*leaves, torch.tensor(numbers, dtype=torch.float64)]
-    # self-attention passes a tensor twice, and a compiler wants every input of a Function once
-    tensors = [t.view_as(t) if any(t is other for other in tensors[:i]) else t for i, t in enumerate(tensors)]
-    return Chunked.apply(skeleton, *tensors) if moving else forward_op(tensors, skeleton)  # type: ignore[no-any-return]
-
-
-def unpacked(call: Call, results: Sequence[Tensor]) -> tuple[Tensor, AuxOutput]:
-    """Output and `AuxOutput` from the flat results."""
-    found = dict(zip(result_names(call), results, strict=True))
-    top = (found.pop("top_values"), found.pop("top_indices")) if call.aux.top else None
-    return found.pop("output"), AuxOutput(top=top, **found)
+unsupported = blockwise.unsupported
+peak_bytes, run = partial(blockwise.peak_bytes, ENGINE), partial(blockwise.run, ENGINE)

@@ -2,21 +2,16 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from saccade.backends import reference
-from saccade.backends.chunked.additive import FusedAdditive
+from saccade.backends.blockwise.engine import Engine
 from saccade.call import Call
 from saccade.numerics import wide
-from saccade.scores import Additive, exponentials
 from saccade.structure import Axes
-
-BLOCK = 1 << 19
-"""Pairs of a query and a key in one block: its scores and what is computed from them stay in the cache."""
 
 RESULTS: dict[str, Axes] = {
     "output": ("q", "e"),
@@ -63,7 +58,7 @@ class Block(NamedTuple):
         return tensor
 
 
-def blocks(batch: tuple[int, ...], q_len: int, k_len: int, budget: int = BLOCK) -> Iterator[Block]:
+def blocks(batch: tuple[int, ...], q_len: int, k_len: int, budget: int) -> Iterator[Block]:
     """Blocks of at most `budget` pairs where that can be: whole batch entries first, then rows of one."""
     if not q_len or 0 in batch:
         return
@@ -77,30 +72,24 @@ def blocks(batch: tuple[int, ...], q_len: int, k_len: int, budget: int = BLOCK) 
             yield Block(dim, first, min(heads, size - first), start, min(count, q_len - start))
 
 
-def evaluate(call: Call, block: Block, q_len: int) -> list[Tensor]:
+def evaluate(engine: Engine, call: Call, block: Block, q_len: int) -> list[Tensor]:
     """The results of one block, from a call whose tensors are already narrowed to it."""
-    grid = call.grid()._replace(q_len=q_len, start=block.start)
-    if call.cache is not None and isinstance(call.score, Additive):
-        call = replace(call, score=FusedAdditive(call.score.v, call.cache))
+    weights, allowed, lse = engine.weigh(call, call.grid()._replace(q_len=q_len, start=block.start))
     if call.aux.weights:
-        weights, _, lse = reference.weigh(call, grid)
         return [weights] if lse is None else [weights, lse]
-    output, aux = reference.attention(call, grid)
+    output, aux = engine.read(call, weights, allowed, lse)
     values, indices = aux.top or (None, None)
     found = {**vars(aux), "output": output, "top_values": values, "top_indices": indices}
     return [found[name] for name in result_names(call)]
 
 
-def prepared(call: Call) -> Call:
-    """What every block shares, done once: keys nobody may see cleaned where need be, half types widened, e^{2k} of
-    additive keys.
+def prepared(engine: Engine, call: Call) -> Call:
+    """What every block shares, done once: keys nobody may see cleaned where need be, half types widened, and what the
+    engine prepares.
     """
     if reference.untrusted(call):
         call = reference.cleaned(call)
-    call = call.map(lambda tensor, axes: wide(tensor))
-    if isinstance(call.score, Additive) and call.cache is None:
-        call = replace(call, cache=exponentials(call.key))
-    return call
+    return engine.prepare(call.map(lambda tensor, axes: wide(tensor)))
 
 
 def empty_results(call: Call) -> list[Tensor]:
@@ -115,12 +104,12 @@ def empty_results(call: Call) -> list[Tensor]:
     return found
 
 
-def forward(call: Call) -> list[Tensor]:
+def forward(engine: Engine, call: Call) -> list[Tensor]:
     """All results of an aligned call, block after block."""
     results, names = empty_results(call), result_names(call)
-    shared, q_len = prepared(call), call.query.shape[-2]
-    for block in blocks(call.batch, q_len, call.key.shape[-2]):
-        part = evaluate(shared.map(block.narrow), block, q_len)
+    shared, q_len = prepared(engine, call), call.query.shape[-2]
+    for block in blocks(call.batch, q_len, call.key.shape[-2], engine.pairs):
+        part = evaluate(engine, shared.map(block.narrow), block, q_len)
         for name, whole, piece in zip(names, results, part, strict=True):
             target = block.narrow(whole, RESULTS[name])
             if "q" in RESULTS[name]:
@@ -130,20 +119,20 @@ def forward(call: Call) -> list[Tensor]:
     return results
 
 
-def backward(call: Call, grads: Sequence[Tensor], wanted: Sequence[bool]) -> list[Tensor]:
+def backward(engine: Engine, call: Call, grads: Sequence[Tensor], wanted: Sequence[bool]) -> list[Tensor]:
     """Gradients of the wanted leaves from those of the floating results: each block computed again and
     differentiated.
     """
-    shared, q_len = prepared(call), call.query.shape[-2]
+    shared, q_len = prepared(engine, call), call.query.shape[-2]
     leaves, names = shared.leaves(), floating_results(call)
     positions = [position for position, want in enumerate(wanted) if want]
     totals = [torch.zeros_like(leaves[position].tensor) for position in positions]
-    for block in blocks(call.batch, q_len, call.key.shape[-2]):
+    for block in blocks(call.batch, q_len, call.key.shape[-2], engine.pairs):
         tensors = [block.narrow(tensor, axes).detach() for tensor, axes in leaves]
         for position in positions:
             tensors[position].requires_grad_()
         with torch.enable_grad():
-            part = evaluate(shared.with_leaves(iter(tensors)), block, q_len)
+            part = evaluate(engine, shared.with_leaves(iter(tensors)), block, q_len)
         floating = [tensor for tensor in part if tensor.is_floating_point()]
         pairs = [
             (tensor, block.narrow(grad, RESULTS[name]).to(tensor.dtype))

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from saccade.backends import reference
-from saccade.backends.chunked.blocks import Block, backward, empty_results, evaluate, forward
+from saccade.backends.blockwise.blocks import Block, backward, empty_results, evaluate, forward
+from saccade.backends.blockwise.engine import DEFINITION, ENGINES
 from saccade.call import Call
 from saccade.structure import decode
 
@@ -31,18 +32,18 @@ def outlined(skeleton: str, tensors: Sequence[Tensor]) -> Call:
     return restored(skeleton, tensors, [0.0] * tensors[-1].numel())
 
 
-class Chunked(torch.autograd.Function):
+class Blockwise(torch.autograd.Function):
     """Results of an aligned call as a function of its leaves."""
 
     @staticmethod
-    def forward(skeleton: "Call | str", *leaves: Tensor) -> tuple[Tensor, ...]:
+    def forward(engine: str, skeleton: "Call | str", *leaves: Tensor) -> tuple[Tensor, ...]:
         if isinstance(skeleton, str):
-            return tuple(forward_op(list(leaves), skeleton))
-        return tuple(forward(restored(skeleton, leaves)))
+            return tuple(forward_op(list(leaves), skeleton, engine))
+        return tuple(forward(ENGINES[engine], restored(skeleton, leaves)))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        ctx.skeleton, *leaves = inputs
+        ctx.engine, ctx.skeleton, *leaves = inputs
         ctx.save_for_backward(*leaves)
         ctx.floating = tuple(tensor.is_floating_point() for tensor in output)
         ctx.mark_non_differentiable(*(tensor for tensor in output if not tensor.is_floating_point()))
@@ -51,35 +52,38 @@ class Chunked(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         leaves = ctx.saved_tensors
         upstream = [grad for grad, floating in zip(grads, ctx.floating, strict=True) if floating]
-        wanted = list(ctx.needs_input_grad[1:])
+        wanted = list(ctx.needs_input_grad[2:])
         if isinstance(ctx.skeleton, str):
-            found = iter(backward_op(upstream, list(leaves), ctx.skeleton, wanted))
+            found = iter(backward_op(upstream, list(leaves), ctx.skeleton, ctx.engine, wanted))
         else:
-            found = iter(ChunkedBackward.apply(ctx.skeleton, tuple(wanted), len(upstream), *upstream, *leaves))
-        return (None, *(next(found) if want else None for want in wanted))
+            upstream = BlockwiseBackward.apply(ctx.engine, ctx.skeleton, tuple(wanted), len(upstream), *upstream, *leaves)
+            found = iter(upstream)
+        return (None, None, *(next(found) if want else None for want in wanted))
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[Any, ...], skeleton: Any, *leaves: Tensor) -> tuple[Any, Any]:
-        results = Chunked.apply(skeleton, *batched_first(info, in_dims[1:], leaves))
+    def vmap(info: Any, in_dims: tuple[Any, ...], engine: str, skeleton: Any, *leaves: Tensor) -> tuple[Any, Any]:
+        results = Blockwise.apply(engine, skeleton, *batched_first(info, in_dims[2:], leaves))
         return results, (0,) * len(results)
 
 
-class ChunkedBackward(torch.autograd.Function):
+class BlockwiseBackward(torch.autograd.Function):
     """The gradients, as a function of upstream gradients and leaves; its own derivative goes through the reference."""
 
     @staticmethod
-    def forward(skeleton: Call, wanted: tuple[bool, ...], count: int, *tensors: Tensor) -> tuple[Tensor, ...]:
-        return tuple(backward(restored(skeleton, tensors[count:]), tensors[:count], wanted))
+    def forward(
+        engine: str, skeleton: Call, wanted: tuple[bool, ...], count: int, *tensors: Tensor
+    ) -> tuple[Tensor, ...]:
+        return tuple(backward(ENGINES[engine], restored(skeleton, tensors[count:]), tensors[:count], wanted))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        ctx.skeleton, ctx.wanted, ctx.count, *tensors = inputs
+        _, ctx.skeleton, ctx.wanted, ctx.count, *tensors = inputs
         ctx.save_for_backward(*tensors)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         tensors = list(ctx.saved_tensors)
-        moving = [position for position, tensor in enumerate(tensors) if ctx.needs_input_grad[3 + position]]
+        moving = [position for position, tensor in enumerate(tensors) if ctx.needs_input_grad[4 + position]]
 
         def first_derivative(*moved: Tensor) -> tuple[Tensor, ...]:
             current = list(tensors)
@@ -89,13 +93,13 @@ class ChunkedBackward(torch.autograd.Function):
 
         pull = torch.func.vjp(first_derivative, *(tensors[position] for position in moving))[1]
         found = dict(zip(moving, pull(grads), strict=True))
-        return (None, None, None, *(found.get(position) for position in range(len(tensors))))
+        return (*[None] * 4, *(found.get(position) for position in range(len(tensors))))
 
     @staticmethod
     def vmap(
-        info: Any, in_dims: tuple[Any, ...], skeleton: Any, wanted: Any, count: int, *tensors: Tensor
+        info: Any, in_dims: tuple[Any, ...], engine: str, skeleton: Any, wanted: Any, count: int, *tensors: Tensor
     ) -> tuple[Any, Any]:
-        results = ChunkedBackward.apply(skeleton, wanted, count, *batched_first(info, in_dims[3:], tensors))
+        results = BlockwiseBackward.apply(engine, skeleton, wanted, count, *batched_first(info, in_dims[4:], tensors))
         return results, (0,) * len(results)
 
 
@@ -121,7 +125,8 @@ def reference_gradients(
             current[position] = tensor
         call = restored(skeleton, current)
         call = reference.cleaned(call) if reference.untrusted(call) else call
-        part = evaluate(replace(call, cache=None), Block(None, 0, 0, 0, call.query.shape[-2]), call.query.shape[-2])
+        whole, length = replace(call, cache=None), call.query.shape[-2]
+        part = evaluate(DEFINITION, whole, Block(None, 0, 0, 0, length), length)
         return tuple(tensor for tensor in part if tensor.is_floating_point())
 
     outputs, pull = torch.func.vjp(results, *(leaves[position] for position in positions))[:2]
@@ -129,14 +134,14 @@ def reference_gradients(
     return found
 
 
-@torch.library.custom_op("saccade::chunked_forward", mutates_args=())
-def forward_op(leaves: list[Tensor], skeleton: str) -> list[Tensor]:
+@torch.library.custom_op("saccade::blockwise_forward", mutates_args=())
+def forward_op(leaves: list[Tensor], skeleton: str, engine: str) -> list[Tensor]:
     """`forward`, as an opaque operator."""
-    return forward(restored(skeleton, leaves))
+    return forward(ENGINES[engine], restored(skeleton, leaves))
 
 
 @forward_op.register_fake
-def _(leaves: list[Tensor], skeleton: str) -> list[Tensor]:
+def _(leaves: list[Tensor], skeleton: str, engine: str) -> list[Tensor]:
     return empty_results(outlined(skeleton, leaves))
 
 
@@ -148,13 +153,17 @@ def _autograd_inside_operators() -> Any:
     return torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded)
 
 
-@torch.library.custom_op("saccade::chunked_backward", mutates_args=())
-def backward_op(grads: list[Tensor], leaves: list[Tensor], skeleton: str, wanted: list[bool]) -> list[Tensor]:
+@torch.library.custom_op("saccade::blockwise_backward", mutates_args=())
+def backward_op(
+    grads: list[Tensor], leaves: list[Tensor], skeleton: str, engine: str, wanted: list[bool]
+) -> list[Tensor]:
     """`backward`, as an opaque operator."""
     with _autograd_inside_operators():
-        return backward(restored(skeleton, leaves), grads, wanted)
+        return backward(ENGINES[engine], restored(skeleton, leaves), grads, wanted)
 
 
 @backward_op.register_fake
-def _(grads: list[Tensor], leaves: list[Tensor], skeleton: str, wanted: list[bool]) -> list[Tensor]:
+def _(
+    grads: list[Tensor], leaves: list[Tensor], skeleton: str, engine: str, wanted: list[bool]
+) -> list[Tensor]:
     return [torch.empty_like(leaf) for leaf, want in zip(leaves, wanted, strict=True) if want]

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.backends.chunked.blocks import Block, blocks
+from saccade.backends.blockwise.blocks import Block, blocks
 
 
 @given(st.lists(st.integers(0, 5), max_size=3).map(tuple), st.integers(0, 9), st.integers(0, 9), st.integers(1, 60))

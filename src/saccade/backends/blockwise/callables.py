@@ -10,7 +10,7 @@ from torch.utils.checkpoint import checkpoint
 
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
-from saccade.backends.chunked.blocks import BLOCK
+from saccade.backends.blockwise.engine import DEFINITION
 from saccade.call import Call, rows
 from saccade.numerics import transforming
 
@@ -23,7 +23,7 @@ def checkpointed(call: Call) -> tuple[Tensor, AuxOutput]:
         return reference.run(call)
     call = reference.cleaned(call) if reference.untrusted(call) else call
     grid, pairs = call.grid(), max(1, math.prod(call.batch) * call.key.shape[-2])
-    count = max(1, BLOCK // pairs)
+    count = max(1, DEFINITION.pairs // pairs)
     if count >= grid.q_len:
         return reference.attention(call, grid)
     parts = []

@@ -1,0 +1,44 @@
+"""What a backend puts into the blocks: how a block's weights are computed, and what is read with them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from saccade.auxiliary import AuxOutput
+from saccade.backends import reference
+from saccade.call import Call
+from saccade.structure import Grid
+
+Weighed = tuple[Tensor, Tensor | None, Tensor | None]
+"""Weights `(..., rows, Lk)`, which keys are allowed (broadcastable to them, or None), and lse where it is asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Engine:
+    """How the blocks of a backend are computed; `blockwise` does the rest: slicing, memory, derivatives, operators.
+
+    Args:
+        name: of the backend.
+        prepare: done once for all blocks: what the score keeps of the keys goes to the call's `cache`. The call's other
+            tensors may change, their number and order may not.
+        weigh: the weights of one block of queries; differentiable by autograd.
+        read: output and statistics from the weights; differentiable by autograd.
+        pairs: of a query and a key in one block, at most.
+    """
+
+    name: str
+    prepare: Callable[[Call], Call]
+    weigh: Callable[[Call, Grid], Weighed]
+    read: Callable[[Call, Tensor, Tensor | None, Tensor | None], tuple[Tensor, AuxOutput]]
+    pairs: int
+
+    def __post_init__(self) -> None:
+        ENGINES[self.name] = self
+
+
+ENGINES: dict[str, Engine] = {}
+"""By name: all that an opaque operator can be told."""
+
+DEFINITION = Engine("reference", lambda call: call, reference.weigh, reference.read, 1 << 19)
+"""The reference's own formulas, block by block: what second derivatives go through."""

@@ -1,0 +1,75 @@
+"""A call through the blocks of an engine."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from saccade.auxiliary import AuxOutput, AuxRequest
+from saccade.backends import reference
+from saccade.backends.blockwise.blocks import forward, result_names
+from saccade.backends.blockwise.callables import checkpointed
+from saccade.backends.blockwise.engine import Engine
+from saccade.backends.blockwise.function import Blockwise, forward_op
+from saccade.call import Call, opaque
+from saccade.numerics import tracing, transforming
+from saccade.structure import encode
+
+
+def unsupported(call: Call) -> str | None:
+    """Why no blocks can serve the call, or None."""
+    if tracing() and not opaque(call):
+        return "a callable cannot cross into an opaque operator; torch.compile fuses the reference instead"
+    return None
+
+
+def peak_bytes(engine: Engine, call: Call) -> int:
+    """What is allocated beside inputs and output: one block's scores and what is computed from them, and float32
+    copies.
+    """
+    size = 8 if call.query.dtype == torch.float64 else 4
+    grid = call.grid()
+    pairs = math.prod(call.batch) * grid.q_len * grid.k_len
+    block = min(pairs, max(engine.pairs, grid.k_len))
+    return size * (block * 6 + call.key.numel() + call.value.numel() + call.query.numel())
+
+
+def run(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
+    """Output and statistics, block by block."""
+    if not call.built_in:
+        return checkpointed(call)
+    call = call.aligned()
+    if not call.aux.weights:
+        return unpacked(call, apply(engine, call))
+    weighing = replace(call, aux=AuxRequest(weights=True, lse=call.aux.lse))
+    found = dict(zip(result_names(weighing), apply(engine, weighing), strict=True))
+    grid = call.grid()
+    allowed = reference.allowed_keys(call, grid) if call.mask is not None or call.bias is not None else None
+    allowed = allowed.expand(found["weights"].shape) if allowed is not None else None
+    call = reference.cleaned(call) if reference.untrusted(call) else call
+    return reference.read(call, found["weights"], allowed, found.get("lse"))
+
+
+def apply(engine: Engine, call: Call) -> Sequence[Tensor]:
+    """The results, as differentiable outputs of one Function (or straight, where nothing asks for a gradient)."""
+    leaves = [leaf.tensor for leaf in call.leaves()]
+    moving = transforming() or (torch.is_grad_enabled() and any(leaf.requires_grad for leaf in leaves))
+    if not tracing():
+        return Blockwise.apply(engine.name, call, *leaves) if moving else forward(engine, call)
+    numbers: list[float] = []
+    skeleton = encode(call, numbers)
+    tensors = [*leaves, torch.tensor(numbers, dtype=torch.float64)]
+    # self-attention passes a tensor twice, and a compiler wants every input of a Function once
+    tensors = [t.view_as(t) if any(t is other for other in tensors[:i]) else t for i, t in enumerate(tensors)]
+    if moving:
+        return Blockwise.apply(engine.name, skeleton, *tensors)  # type: ignore[no-any-return]
+    return forward_op(tensors, skeleton, engine.name)
+
+
+def unpacked(call: Call, results: Sequence[Tensor]) -> tuple[Tensor, AuxOutput]:
+    """Output and `AuxOutput` from the flat results."""
+    found = dict(zip(result_names(call), results, strict=True))
+    top = (found.pop("top_values"), found.pop("top_indices")) if call.aux.top else None
+    return found.pop("output"), AuxOutput(top=top, **found)
