@@ -84,6 +84,27 @@ class AuxOutput:
     received: Tensor | None = None
 
 
+def log_probability(weights: Tensor, index: Tensor) -> Tensor:
+    """log (w_index / Σ w), and 0 for an empty row."""
+    if not weights.shape[-1]:
+        return weights.new_zeros(index.shape)
+    empty = index < 0
+    picked = weights.gather(-1, index.clamp(min=0)[..., None])[..., 0]
+    total = weights.sum(-1).masked_fill(empty, 1.0)
+    return (picked.masked_fill(empty, 1.0).log() - total.log()).masked_fill(empty, 0.0)
+
+
+def entropy(weights: Tensor) -> Tensor:
+    """−Σ w log w in nats, 0 log 0 = 0 with derivative 0."""
+    zero = weights <= 0
+    return -(weights * weights.masked_fill(zero, 1.0).log()).sum(-1)
+
+
+def top(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
+    """The largest weights and their indices, −1 where the weight is 0."""
+    return values, indices.masked_fill(values.detach() == 0, -1)
+
+
 def _flatten(aux: AuxOutput) -> tuple[list[Any], tuple[str, ...]]:
     names = tuple(name for name in AUX_FIELDS if getattr(aux, name) is not None)
     return [getattr(aux, name) for name in names], names

@@ -10,7 +10,7 @@ from torch import Tensor
 from saccade import normalizers, reads, scores
 from saccade.attention import autocast, autocasting, run
 from saccade.auxiliary import AuxOutput, AuxRequest
-from saccade.backends.cpu.additive import Steps
+from saccade.backends.cpu.steps import Steps
 from saccade.biases import Factor
 from saccade.checks import ensure, whole, whole_dtype
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError

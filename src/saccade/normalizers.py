@@ -137,11 +137,17 @@ class _EntmaxWeights(torch.autograd.Function):
         grad_scores = slope * (grad - (share * grad).sum(-1, keepdim=True))
         if not ctx.needs_input_grad[1]:
             return grad_scores, None
-        log = safe.log()
-        change = -safe * log.square() * _second_order(excess * log)
-        change = change.masked_fill(~support, 0.0)
-        grad_alpha = grad * (change - share * change.sum(-1, keepdim=True))
-        return grad_scores, grad_alpha.sum_to_size(alpha.shape)
+        return grad_scores, gradient_of_alpha(grad, weights, share, alpha)
+
+
+def gradient_of_alpha(grad: Tensor, weights: Tensor, share: Tensor, alpha: Tensor) -> Tensor:
+    """That of entmax's α, from the gradient of its weights `(..., Lk)` and p^{2−α} / Σ p^{2−α}, their share."""
+    support = weights > 0
+    safe = weights.masked_fill(~support, 1.0)
+    log = safe.log()
+    change = -safe * log.square() * _second_order((alpha - 1) * log)
+    change = change.masked_fill(~support, 0.0)
+    return (grad * (change - share * change.sum(-1, keepdim=True))).sum_to_size(alpha.shape)
 
 
 def _second_order(y: Tensor) -> Tensor:

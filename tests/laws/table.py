@@ -328,7 +328,7 @@ READS = {
     "top_k": Member(lambda: reads.TopK(3), lambda w, a: oracle.top_k(w, a, 3), "weights"),
 }
 
-BACKENDS = ("reference", "chunked", "auto")
+BACKENDS = ("reference", "chunked", "cpu", "auto")
 """What serves everything; torch's kernels are asked about what they serve."""
 
 TABLES = {"score": SCORES, "normalizer": NORMALIZERS, "mask": MASKS, "bias": BIASES, "gate": GATES, "read": READS}

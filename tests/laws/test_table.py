@@ -61,7 +61,7 @@ def test_every_kernel_is_in_its_table():
 
 
 def test_every_backend_is_held():
-    assert {"reference", "chunked", "sdpa", "cpu"} == set(SERVING) and set(BACKENDS) == {"reference", "chunked", "auto"}
+    assert set(SERVING) - {"sdpa"} == set(BACKENDS) - {"auto"}
 
 
 def test_pairs_are_covered():

@@ -5,18 +5,20 @@ It serves everything, on any device, to any derivative, and lays the weights out
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from saccade.auxiliary import AuxOutput
+from saccade.auxiliary import AuxOutput, entropy, log_probability, top
 from saccade.biases import unread
 from saccade.call import Call, rows
 from saccade.errors import ShapeError
 from saccade.normalizers import Normalizer, Softmax
 from saccade.numerics import tracing, transforming, wide
-from saccade.reads import largest
+from saccade.reads import Read, largest
 from saccade.scores import Additive, Score
 from saccade.structure import Grid
 
@@ -41,44 +43,67 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
     return attention(call, call.grid())
 
 
+class Parts(NamedTuple):
+    """What a backend may compute otherwise, each with the meaning that it has here.
+
+    Args:
+        compare: scores `(..., rows, Lk)` of a call's block; what they are at forbidden keys plays no part.
+        normalize: weights from scores and the keys that are allowed, and lse where it is asked for.
+        index: the key that a hard read takes.
+        entropy: of rows of weights.
+        largest: the k largest allowed weights of each row, and their indices.
+    """
+
+    compare: Callable[[Call, Grid, Tensor | None], Tensor]
+    normalize: Callable[[Call, Tensor, Tensor | None], tuple[Tensor, Tensor | None]]
+    index: Callable[[Read, Tensor, Tensor | None], Tensor]
+    entropy: Callable[[Tensor], Tensor]
+    largest: Callable[[Tensor, int, Tensor | None], tuple[Tensor, Tensor]]
+
+
 def attention(call: Call, grid: Grid) -> tuple[Tensor, AuxOutput]:
     """The definition over one block of queries."""
     weights, allowed, lse = weigh(call, grid)
     return read(call, weights, allowed, lse)
 
 
-def weigh(call: Call, grid: Grid) -> tuple[Tensor, Tensor | None, Tensor | None]:
+def weigh(call: Call, grid: Grid, parts: Parts | None = None) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """Weights `(..., rows, Lk)` after the gate, which keys are allowed, and lse where it is asked for."""
-    scores = compared(call, grid)
-    allowed = call.mask.dense(grid) if call.mask is not None else None
+    parts = parts or PLAIN
+    allowed, bias = call.mask.dense(grid) if call.mask is not None else None, None
     if call.bias is not None:
-        scores, allowed = biased(scores, call.bias.values(grid, scores.dtype), allowed)
+        bias = call.bias.values(grid, wide(call.query).dtype)
+        allowed = both(allowed, bias.detach() != -torch.inf)
+    scores = parts.compare(call, grid, allowed)
+    if bias is not None:
+        scores = scores + unread(bias, allowed)
     if not isinstance(call.score, Score):
         allowed = both(allowed, scores.detach() != -torch.inf)
-    shape = (*call.batch, grid.rows, grid.k_len)
-    scores = scores.expand(shape)
-    allowed = allowed.expand(shape) if allowed is not None else None
-    weights = call.normalizer(scores, allowed)
-    if not isinstance(call.normalizer, Normalizer):
-        weights = checked(weights, shape, "normalizer").to(scores.dtype)
-        weights = weights if allowed is None else weights.masked_fill(~allowed, 0.0)
-    lse = (
-        call.normalizer.log_partition(scores, allowed)
-        if call.aux.lse and isinstance(call.normalizer, Softmax)
-        else None
-    )
+    scores = scores.expand(*call.batch, grid.rows, grid.k_len)
+    weights, lse = parts.normalize(call, scores, allowed)
     if call.gate is not None:
         weights = weights * call.gate.factor(grid, weights.dtype, allowed)
     return weights, allowed, lse
 
 
-def compared(call: Call, grid: Grid) -> Tensor:
+def compared(call: Call, grid: Grid, allowed: Tensor | None = None) -> Tensor:
     """The scores; half types are compared in float32."""
     query, key = call.query, call.key
     if isinstance(call.score, Score):
         return call.score(wide(query), wide(key))
     batch = tuple(torch.broadcast_shapes(query.shape[:-2], key.shape[:-2]))
     return checked(call.score(query, key), (*batch, grid.rows, grid.k_len), "score").to(wide(query).dtype)
+
+
+def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Weights, and lse where it is asked for."""
+    allowed = allowed.expand(scores.shape) if allowed is not None else None
+    weights = call.normalizer(scores, allowed)
+    if not isinstance(call.normalizer, Normalizer):
+        weights = checked(weights, tuple(scores.shape), "normalizer").to(scores.dtype)
+        weights = weights if allowed is None else weights.masked_fill(~allowed, 0.0)
+    asked = call.aux.lse and isinstance(call.normalizer, Softmax)
+    return weights, call.normalizer.log_partition(scores, allowed) if asked else None  # type: ignore[union-attr]
 
 
 def checked(result: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
@@ -96,21 +121,18 @@ def checked(result: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
         raise ShapeError(message) from None
 
 
-def biased(scores: Tensor, bias: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """scores + bias; where the bias is −inf nothing is allowed any more, and forbidden entries are not even read."""
-    allowed = both(allowed, bias.detach() != -torch.inf)
-    return scores + unread(bias, allowed), allowed
-
-
 def both(first: Tensor | None, second: Tensor) -> Tensor:
     """first & second, None being all True."""
     return second if first is None else first & second
 
 
-def read(call: Call, weights: Tensor, allowed: Tensor | None, lse: Tensor | None) -> tuple[Tensor, AuxOutput]:
+def read(
+    call: Call, weights: Tensor, allowed: Tensor | None, lse: Tensor | None, parts: Parts | None = None
+) -> tuple[Tensor, AuxOutput]:
     """Output and statistics from the weights."""
-    request, dropped = call.aux, dropout(call, weights)
-    index = call.read.index(dropped, allowed) if call.read.chooses else None
+    request, dropped, parts = call.aux, dropout(call, weights), parts or PLAIN
+    allowed = allowed.expand(weights.shape) if allowed is not None else None
+    index = parts.index(call.read, dropped, allowed) if call.read.chooses else None
     value = wide(call.value)
     output = call.read(dropped, value, allowed, index).to(call.value.dtype)
     return output, AuxOutput(
@@ -118,33 +140,19 @@ def read(call: Call, weights: Tensor, allowed: Tensor | None, lse: Tensor | None
         lse=lse if request.lse else None,
         index=index if request.index else None,
         log_prob=log_probability(dropped, index) if request.log_prob and index is not None else None,
-        entropy=entropy(weights) if request.entropy else None,
-        top=top(weights, request.top, allowed) if request.top else None,
+        entropy=parts.entropy(weights) if request.entropy else None,
+        top=top(*parts.largest(weights, request.top, allowed)) if request.top else None,
         received=weights.sum(-2) if request.received else None,
     )
 
 
-def log_probability(weights: Tensor, index: Tensor) -> Tensor:
-    """log (w_index / Σ w), and 0 for an empty row."""
-    if not weights.shape[-1]:
-        return weights.new_zeros(index.shape)
-    empty = index < 0
-    picked = weights.gather(-1, index.clamp(min=0)[..., None])[..., 0]
-    return (picked.masked_fill(empty, 1.0).log() - weights.sum(-1).masked_fill(empty, 1.0).log()).masked_fill(
-        empty, 0.0
-    )
+def chosen(read: Read, weights: Tensor, allowed: Tensor | None) -> Tensor:
+    """The key that a hard read takes."""
+    return read.index(weights, allowed)
 
 
-def entropy(weights: Tensor) -> Tensor:
-    """−Σ w log w in nats, 0 log 0 = 0 with derivative 0."""
-    zero = weights <= 0
-    return -(weights * weights.masked_fill(zero, 1.0).log()).sum(-1)
-
-
-def top(weights: Tensor, count: int, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The largest weights and their indices; −1 where the weight is 0."""
-    values, indices = largest(weights, count, allowed)
-    return values, indices.masked_fill(values.detach() == 0, -1)
+PLAIN = Parts(compared, normalized, chosen, entropy, largest)
+"""The definitions."""
 
 
 def dropout(call: Call, weights: Tensor) -> Tensor:

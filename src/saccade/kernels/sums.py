@@ -74,7 +74,10 @@ class _Gate(torch.autograd.Function):
 
 
 def by_definition(
-    function: Callable[..., Tensor], inputs: Sequence[Tensor], wanted: Sequence[bool], grad: Tensor
+    function: Callable[..., Tensor | Sequence[Tensor]],
+    inputs: Sequence[Tensor],
+    wanted: Sequence[bool],
+    grad: Tensor | Sequence[Tensor],
 ) -> list[Tensor | None]:
     """The gradients of what a kernel computes, through torch's own operations: differentiable again if need be.
 
@@ -82,7 +85,7 @@ def by_definition(
         function: the definition, of the inputs.
         inputs: all of them.
         wanted: of which gradients are wanted.
-        grad: of the output.
+        grad: of the output, or of each of several.
     """
     again = torch.is_grad_enabled()
     with torch.enable_grad():

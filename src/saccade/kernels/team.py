@@ -13,7 +13,7 @@ threads.
 import ctypes
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from importlib import import_module
 from pathlib import Path
@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
-__all__ = ["Kernel", "reason", "serves"]
+__all__ = ["Kernel", "numba_missing", "reason", "serves"]
 
 _Entry = Callable[[int, int, int, int], None]
 
@@ -64,12 +64,12 @@ class Kernel:
             _own(threads - 1, self._call, whole.ctypes.data)  # type: ignore[arg-type]
 
 
-def serves(*tensors: torch.Tensor) -> bool:
-    """Whether kernels take these tensors here."""
-    return reason(*tensors) is None
+def serves(*tensors: torch.Tensor, dtypes: Collection[torch.dtype] = (torch.float32,)) -> bool:
+    """Whether kernels of these types take these tensors here."""
+    return reason(*tensors, dtypes=dtypes) is None
 
 
-def reason(*tensors: torch.Tensor) -> str | None:
+def reason(*tensors: torch.Tensor, dtypes: Collection[torch.dtype] = (torch.float32,)) -> str | None:
     """Why kernels do not take these tensors here, or None.
 
     A kernel reads memory at addresses: the tensors must be plain ones with numbers of their own, and nobody may be
@@ -80,13 +80,14 @@ def reason(*tensors: torch.Tensor) -> str | None:
     if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
         return "its kernels run eagerly, not under torch.func or forward-mode derivatives"
     for tensor in tensors:
-        if tensor.dtype != torch.float32 or tensor.device.type != "cpu":
-            return f"its kernels take float32 on a CPU, and this is {tensor.dtype} on {tensor.device.type}"
+        if tensor.dtype not in dtypes or tensor.device.type != "cpu":
+            known = " and ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
+            return f"its kernels take {known} on a CPU, and this is {tensor.dtype} on {tensor.device.type}"
         if type(tensor) not in _PLAIN or tensor.layout != torch.strided or tensor.is_neg() or not _addressed(tensor):
             return f"its kernels take plain dense tensors, and this is a {type(tensor).__name__} that is none"
     if torch.is_autocast_enabled("cpu"):
-        return "its kernels take float32, and autocast is on"
-    return _numba()
+        return "its kernels take the tensors as they are, and autocast is on"
+    return numba_missing()
 
 
 def _addressed(tensor: torch.Tensor) -> bool:
@@ -103,7 +104,7 @@ _found: dict[str, object] = {}
 _lock = threading.Lock()
 
 
-def _numba() -> str | None:
+def numba_missing() -> str | None:
     """Why Numba cannot be had, or None."""
     if "numba" not in _found:
         try:

@@ -10,29 +10,36 @@ from torch.utils.checkpoint import checkpoint
 
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
-from saccade.backends.blockwise.engine import DEFINITION
+from saccade.backends.blockwise.engine import Engine
 from saccade.call import Call, rows
 from saccade.numerics import transforming
+from saccade.structure import Grid
 
 
-def checkpointed(call: Call) -> tuple[Tensor, AuxOutput]:
+def checkpointed(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
     """One non-reentrant checkpoint a block of rows: what the callable closes over gets its gradient from autograd
     itself.
     """
     if transforming():
         return reference.run(call)
     call = reference.cleaned(call) if reference.untrusted(call) else call
+    call = engine.prepare(call)
     grid, pairs = call.grid(), max(1, math.prod(call.batch) * call.key.shape[-2])
-    count = max(1, DEFINITION.pairs // pairs)
+    count = max(1, engine.pairs // pairs)
     if count >= grid.q_len:
-        return reference.attention(call, grid)
+        return evaluated(engine, call, grid)
     parts = []
     for start in range(0, grid.q_len, count):
         size = min(count, grid.q_len - start)
         block = rows(call, start, size), grid._replace(start=start, rows=size)
-        parts.append(checkpoint(reference.attention, *block, use_reentrant=False))
+        parts.append(checkpoint(evaluated, engine, *block, use_reentrant=False))
     outputs, aux = zip(*parts, strict=True)
     return torch.cat(outputs, -2), joined(aux)
+
+
+def evaluated(engine: Engine, call: Call, grid: Grid) -> tuple[Tensor, AuxOutput]:
+    """Output and statistics of one block."""
+    return engine.read(call, *engine.weigh(call, grid))
 
 
 def joined(parts: Sequence[AuxOutput]) -> AuxOutput:

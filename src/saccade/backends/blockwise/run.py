@@ -39,7 +39,7 @@ def peak_bytes(engine: Engine, call: Call) -> int:
 def run(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
     """Output and statistics, block by block."""
     if not call.built_in:
-        return checkpointed(call)
+        return checkpointed(engine, call)
     call = call.aligned()
     if not call.aux.weights:
         return unpacked(call, apply(engine, call))
@@ -49,7 +49,7 @@ def run(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
     allowed = reference.allowed_keys(call, grid) if call.mask is not None or call.bias is not None else None
     allowed = allowed.expand(found["weights"].shape) if allowed is not None else None
     call = reference.cleaned(call) if reference.untrusted(call) else call
-    return reference.read(call, found["weights"], allowed, found.get("lse"))
+    return engine.read(call, found["weights"], allowed, found.get("lse"))
 
 
 def apply(engine: Engine, call: Call) -> Sequence[Tensor]:

@@ -9,6 +9,7 @@ from saccade.backends import blockwise, reference
 from saccade.backends.blockwise.engine import Weighed
 from saccade.backends.chunked.additive import FusedAdditive
 from saccade.call import Call
+from saccade.numerics import wide
 from saccade.scores import Additive, exponentials
 from saccade.structure import Grid
 
@@ -16,7 +17,7 @@ from saccade.structure import Grid
 def prepare(call: Call) -> Call:
     """e^{2k} of additive keys."""
     if isinstance(call.score, Additive) and call.cache is None:
-        return replace(call, cache=exponentials(call.key))
+        return replace(call, cache=exponentials(wide(call.key.detach())))
     return call
 
 

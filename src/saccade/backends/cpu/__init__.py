@@ -1,62 +1,86 @@
-"""Additive attention on the CPU in one pass over the keys, compiled by Numba: scores, softmax and read together."""
+"""Attention on the CPU with kernels compiled by Numba: additive scores without a tanh a term, softmax, sparsemax and entmax,
+statistics and draws.
+
+A call of a few queries is one kernel (`steps`). Any other goes by blocks of queries (`blockwise`), in which what is
+compiled takes the place of the reference's formulas (`engine`), and everything else is the reference's.
+"""
 
 import math
+from collections.abc import Sequence
+from functools import partial
 
+import torch
 from torch import Tensor
 
 from saccade.auxiliary import AuxOutput
-from saccade.backends.cpu.additive import attention
-from saccade.backends.cpu.folding import folded
+from saccade.backends import blockwise
+from saccade.backends.blockwise.blocks import prepared
+from saccade.backends.cpu import steps
+from saccade.backends.cpu.engine import ENGINE
 from saccade.call import Call
-from saccade.kernels.team import reason
-from saccade.normalizers import Softmax
-from saccade.scores import Additive, exponentials
+from saccade.kernels.team import numba_missing, reason
+from saccade.normalizers import Entmax, Softmax, Sparsemax
+from saccade.numerics import tracing, transforming
+from saccade.reads import Sample
+from saccade.scores import Additive
 
-PAIRS = 1 << 16
-"""Pairs of a query and a key up to which `auto` takes this backend: it keeps their weights for the backward. Of one
-batch entry, so that it is the same for a batch as for each of it alone.
-"""
+DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+
+LITTLE = 1 << 12
+"""Pairs of a query and a key below which `auto` leaves scores that are not additive to the plain formula."""
 
 
 def unsupported(call: Call) -> str | None:
     """Why this backend cannot serve the call, or None."""
-    if not isinstance(call.score, Additive):
-        return f"it computes additive scores, and this is {type(call.score).__name__}"
-    normalizer = call.normalizer
-    if not isinstance(normalizer, Softmax) or normalizer.sink is not None or isinstance(normalizer.temperature, Tensor):
-        return "it computes a softmax of one temperature, without a sink"
-    for name, given in (("bias", call.bias), ("gate", call.gate)):
-        if given is not None:
-            return f"it takes no {name}"
-    if not call.soft() or call.dropout_p or call.asks():
-        return "it returns the expected value alone: no draws, dropout or statistics"
-    return reason(call.query, call.key, call.value, call.score.v)
+    tensors = [leaf.tensor for leaf in call.leaves() if leaf.tensor.is_floating_point()]
+    if tracing() or transforming():  # inside the blocks' operators and rules the tensors are plain ones
+        away = next((tensor for tensor in tensors if tensor.device.type != "cpu"), None)
+        return numba_missing() or blockwise.unsupported(call) or (away is not None and _elsewhere(away)) or None
+    return reason(*tensors, dtypes=DTYPES)
 
 
 def unwise(call: Call) -> str | None:
     """Why `auto` passes it over although it could serve the call, or None."""
-    shared = math.prod(call.batch) > min(math.prod(part.shape[:-2]) for part in (call.key, call.value))
-    if shared and call.mask is not None:
-        return "it would copy keys that several queries share under masks of their own"
-    pairs = call.query.shape[-2] * call.key.shape[-2]
-    return f"it keeps the weights, and {pairs:,} a sequence are too many" if pairs > PAIRS else None
+    if isinstance(call.score, Additive):
+        return None
+    normalizer, request = call.normalizer, call.aux
+    soft = isinstance(normalizer, Softmax) and normalizer.sink is None
+    compiled = soft or isinstance(normalizer, Sparsemax | Entmax) or isinstance(call.read, Sample)
+    if not compiled and not request.entropy and not request.top:
+        return "nothing of this call is compiled"
+    if not tracing() and math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2] < LITTLE:
+        return "for a call this small the plain formula is faster"
+    return None
 
 
-def peak_bytes(call: Call) -> int:
-    """What it allocates beside inputs and output: the weights."""
-    return 4 * math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2]
+def _elsewhere(tensor: Tensor) -> str:
+    return f"its kernels run on a CPU, and this is on {tensor.device.type}"
+
+
+peak_bytes = partial(blockwise.peak_bytes, ENGINE)
 
 
 def run(call: Call) -> tuple[Tensor, AuxOutput]:
-    """The output."""
-    shape = (*call.batch, call.query.shape[-2], call.value.shape[-1])
-    powers = exponentials(call.key.detach()) if call.cache is None else call.cache
-    mask = None if call.mask is None else call.mask.dense(call.grid())
-    assert isinstance(call.score, Additive)
-    assert isinstance(call.normalizer, Softmax)
-    inputs = folded(call.batch, call.query, call.key, call.value, call.score.v, powers, mask)
-    # Reads share their sums where the tensors are the memory's own, not folded or expanded for this query.
-    own = call.key.ndim == call.value.ndim == 3 and inputs.key.shape == call.key.shape
-    steps = call.steps if own and inputs.value.shape == call.value.shape else None
-    output: Tensor = attention(*inputs, float(call.normalizer.temperature), steps)
-    return output.reshape(shape), AuxOutput()
+    """Output and statistics."""
+    if steps.serves_step(call):
+        return steps.run(call), AuxOutput()
+    leaves = [leaf.tensor for leaf in call.leaves()]
+    return _kept(call) if keeps(call, leaves) else blockwise.run(ENGINE, call)
+
+
+def keeps(call: Call, leaves: Sequence[Tensor]) -> bool:
+    """Whether all of the call is one block and a backward is to follow: then what the backward needs of it is kept, and
+    computed once.
+    """
+    if not call.built_in or tracing() or transforming():
+        return False
+    if not torch.is_grad_enabled() or not any(leaf.requires_grad for leaf in leaves):
+        return False
+    return math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2] <= ENGINE.pairs
+
+
+def _kept(call: Call) -> tuple[Tensor, AuxOutput]:
+    """The one block, recorded by autograd."""
+    wide = prepared(ENGINE, call.aligned())
+    output, found = ENGINE.read(wide, *ENGINE.weigh(wide, wide.grid()))
+    return output.to(call.value.dtype), found

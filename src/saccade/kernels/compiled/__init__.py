@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import carray, cfunc, config, njit, types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 __all__ = [
     "FAST",
     "STRIDE",
     "F",
     "above",
+    "elementary",
     "exp",
     "flags",
     "floats",
@@ -23,7 +24,9 @@ __all__ = [
     "integers",
     "kernel",
     "largest",
+    "log",
     "loops",
+    "numbers",
     "sigmoid",
     "take",
     "tanh",
@@ -43,6 +46,32 @@ loops = njit(fastmath=FAST, error_model="numpy")
 """Decorator of functions of arrays. Compiled on their own and called: within a kernel, which makes its arrays of
 addresses, LLVM cannot tell that they do not overlap, and the same loops took four times as long.
 """
+
+
+def elementary(double: Any) -> Callable[[Callable[[Any], Any]], Any]:
+    """Decorator of a function of one float32, written so that loops with it vectorize; of a float64 it is `double`, a
+    function of a float64, which numpy or the C library compute one by one.
+    """
+
+    def decorate(single: Callable[[Any], Any]) -> Any:
+        def function(x: Any) -> Any:
+            return single(x)
+
+        # written out: Numba compiles a function of the type it is called with, not a choice within one
+        def of_float64(x: Any) -> Any:
+            return double(x)
+
+        def chosen(x: Any) -> Any:
+            return of_float64 if x == types.float64 else single
+
+        for one in (single, of_float64, chosen):
+            one.__annotations__ = {}  # Numba wants those of all three to be the same
+        overload(function, jit_options={"fastmath": FAST, "error_model": "numpy"})(chosen)
+
+        function.__name__, function.__doc__ = single.__name__, single.__doc__
+        return function
+
+    return decorate
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -109,13 +138,32 @@ def integers(address: int, size: int) -> Any:
     return carray(_integer_pointer(address), (size,))
 
 
+@intrinsic
+def _numbers_pointer(context: Any, address: Any, start: Any, kind: Any) -> Any:
+    target = types.CPointer(kind)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        first = builder.inttoptr(arguments[0], context.get_value_type(target))
+        return builder.gep(first, [arguments[1]])
+
+    return target(types.int64, types.int64, kind), generate
+
+
+@njit(inline="always")
+def numbers(address: int, start: int, size: int, kind: Any) -> Any:
+    """So many numbers from the `start`th at an address, of the type that `kind` has: one source for float32 and
+    float64.
+    """
+    return carray(_numbers_pointer(address, start, kind), (size,))
+
+
 @njit(inline="always")
 def flags(address: int, size: int) -> Any:
     """The booleans at an address, as bytes."""
     return carray(_byte_pointer(address), (size,))
 
 
-@inline
+@elementary(np.exp)
 def exp(x: float) -> float:
     """e^x to two units in the last place; 0 below -87, the value at 88 above it, NaN of NaN."""
     tiny = x < F(-87.0)
@@ -132,13 +180,36 @@ def exp(x: float) -> float:
     return F(0.0) if tiny else y * np.int32((np.int32(whole) + 127) << 23).view(np.float32)
 
 
+@elementary(np.log)
+def log(x: float) -> float:
+    """The natural logarithm to two units in the last place, of normal numbers: -87.3 of smaller ones, NaN of NaN."""
+    x = F(1.17549435e-38) if x < F(1.17549435e-38) else x
+    bits = np.float32(x).view(np.int32)
+    # a fraction in [sqrt(1/2), sqrt(2)) and a power of two
+    power = (bits - np.int32(0x3F3504F3)) >> np.int32(23)
+    rest = np.int32(bits - (power << np.int32(23))).view(np.float32) - F(1.0)
+    square = rest * rest
+    y = F(7.0376836292e-2)
+    y = y * rest + F(-1.1514610310e-1)
+    y = y * rest + F(1.1676998740e-1)
+    y = y * rest + F(-1.2420140846e-1)
+    y = y * rest + F(1.4249322787e-1)
+    y = y * rest + F(-1.6668057665e-1)
+    y = y * rest + F(2.0000714765e-1)
+    y = y * rest + F(-2.4999993993e-1)
+    y = y * rest + F(3.3333331174e-1)
+    whole = F(power)
+    y = y * rest * square + whole * F(-2.12194440e-4) - F(0.5) * square
+    return y + rest + whole * F(0.693359375)
+
+
 @inline
 def sigmoid(x: float) -> float:
     """1 / (1 + e^-x)."""
     return F(1.0) / (F(1.0) + exp(-x))
 
 
-@inline
+@elementary(np.tanh)
 def tanh_near(x: float) -> float:
     """The hyperbolic tangent for |x| < 0.625, by a polynomial: 1 - 2 / (1 + e^2x) cancels there."""
     square = x * x
@@ -150,7 +221,7 @@ def tanh_near(x: float) -> float:
     return y * square * x + x
 
 
-@inline
+@elementary(np.tanh)
 def tanh(x: float) -> float:
     """The hyperbolic tangent."""
     far = F(1.0) - F(2.0) / (F(1.0) + exp(F(2.0) * x))
@@ -173,7 +244,7 @@ def above(numbers: Any, bound: float) -> int:
 @loops
 def largest(numbers: Any) -> float:
     """The largest number; one that is NaN, no comparison finds. -inf of none."""
-    found = F(-np.inf)
+    found = numbers.dtype.type(-np.inf)
     for first in range(0, numbers.size, STRIDE):
         part = numbers[first : min(numbers.size, first + STRIDE)]
         if above(part, found):

@@ -1,19 +1,55 @@
-"""Additive attention by the compiled kernels, as a differentiable function of its tensors."""
+"""A few queries at a time: additive scores, softmax and read in one kernel, as a decoder's steps need them.
 
+What a step costs is what it starts; here that is one kernel forward and one backward, and the reads of one memory add their
+gradients to one sum. The weights are kept for the backward.
+"""
+
+import math
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from saccade.backends.cpu.folding import folded
+from saccade.call import Call
 from saccade.kernels.sums import Sums, by_definition
 from saccade.kernels.team import Kernel, serves
 from saccade.normalizers import Softmax
-from saccade.scores import Additive
+from saccade.scores import Additive, exponentials
 
-__all__ = ["Steps", "attention"]
+__all__ = ["Steps", "attention", "run", "serves_step"]
+
+FEW = 8
+"""Queries up to which a call is a step: with more, packing the keys pays."""
 
 _forward, _backward = Kernel("additive:forward"), Kernel("additive:backward")
+
+
+def serves_step(call: Call) -> bool:
+    """Whether a call is a step."""
+    normalizer = call.normalizer
+    if not isinstance(call.score, Additive) or not isinstance(normalizer, Softmax) or call.query.shape[-2] > FEW:
+        return False
+    plain = normalizer.sink is None and not isinstance(normalizer.temperature, Tensor)
+    more = call.bias is not None or call.gate is not None or not call.soft() or call.dropout_p or call.asks()
+    shared = math.prod(call.batch) > min(math.prod(part.shape[:-2]) for part in (call.key, call.value))
+    copied = shared and call.mask is not None  # keys that several queries share under masks of their own
+    return plain and not more and not copied and serves(call.query, call.key, call.value, call.score.v)
+
+
+def run(call: Call) -> Tensor:
+    """The output of a step."""
+    shape = (*call.batch, call.query.shape[-2], call.value.shape[-1])
+    powers = exponentials(call.key.detach()) if call.cache is None else call.cache
+    mask = None if call.mask is None else call.mask.dense(call.grid())
+    assert isinstance(call.score, Additive)
+    assert isinstance(call.normalizer, Softmax)
+    inputs = folded(call.batch, call.query, call.key, call.value, call.score.v, powers, mask)
+    # Reads share their sums where the tensors are the memory's own, not folded or expanded for this query.
+    own = call.key.ndim == call.value.ndim == 3 and inputs.key.shape == call.key.shape
+    steps = call.steps if own and inputs.value.shape == call.value.shape else None
+    return attention(*inputs, float(call.normalizer.temperature), steps).reshape(shape)
 
 
 def attention(

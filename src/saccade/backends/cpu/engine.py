@@ -1,0 +1,62 @@
+"""What is compiled of a block: additive scores, softmax, sparsemax, entmax, entropy, the largest weights, draws."""
+
+from dataclasses import replace
+from functools import partial
+
+from torch import Tensor
+
+from saccade.backends import reference
+from saccade.backends.blockwise import Engine
+from saccade.call import Call
+from saccade.kernels import additive, statistics, weights
+from saccade.normalizers import Entmax, Softmax, Sparsemax
+from saccade.numerics import wide
+from saccade.reads import Read, Sample
+from saccade.scores import Additive
+from saccade.structure import Grid
+
+
+def prepare(call: Call) -> Call:
+    """Additive keys packed: e^{2k} with the features in rows."""
+    if not isinstance(call.score, Additive):
+        return call
+    return replace(call, cache=additive.packed(wide(call.key.detach()), powers=call.cache).mT)
+
+
+def compared(call: Call, grid: Grid, allowed: Tensor | None) -> Tensor:
+    """The scores, additive ones by their kernel."""
+    if not isinstance(call.score, Additive) or call.cache is None:
+        return reference.compared(call, grid)
+    query, key = wide(call.query), wide(call.key)
+    return additive.scores(query, key, call.score.v.to(query.dtype), call.cache.mT, allowed)
+
+
+def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Weights, and lse where it is asked for."""
+    normalizer = call.normalizer
+    if isinstance(normalizer, Softmax) and normalizer.sink is None:
+        if isinstance(normalizer.temperature, Tensor):
+            found, lse = weights.softmax(normalizer.scaled(scores), allowed)
+        else:
+            found, lse = weights.softmax(scores, allowed, normalizer.temperature)
+        return found, lse if call.aux.lse else None
+    if isinstance(normalizer, Sparsemax):
+        return weights.sparsemax(scores, allowed), None
+    if isinstance(normalizer, Entmax):
+        return weights.entmax(scores, normalizer.alpha, allowed), None
+    return reference.normalized(call, scores, allowed)
+
+
+def chosen(read: Read, found: Tensor, allowed: Tensor | None) -> Tensor:
+    """The key that a hard read takes, a draw by its kernel."""
+    if isinstance(read, Sample) and read.uniform is not None:
+        return statistics.draw(found, read.uniform)
+    return read.index(found, allowed)
+
+
+PARTS = reference.Parts(compared, normalized, chosen, statistics.entropy, statistics.largest)
+
+ENGINE = Engine(
+    "cpu", prepare, partial(reference.weigh, parts=PARTS), partial(reference.read, parts=PARTS), pairs=1 << 19
+)
+"""Blocks whose scores and weights stay in the cache."""

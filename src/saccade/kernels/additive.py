@@ -1,0 +1,183 @@
+"""Additive scores of many queries at once, as a differentiable function of query, key and v."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade.kernels.rows import Rows, mask_rows
+from saccade.kernels.sums import by_definition
+from saccade.kernels.team import Kernel, serves
+from saccade.scores import EXPONENT_LIMIT, Additive
+
+__all__ = ["packed", "scores"]
+
+_KERNELS = {
+    dtype: tuple(Kernel(f"lanes:{name}{suffix}") for name in ("scores", "ways", "gradients"))
+    for dtype, suffix in ((torch.float32, ""), (torch.float64, "_double"))
+}
+_MOST = {torch.float32: 2.0**31, torch.float64: 2.0**255}
+"""What 1 + e^{2(q + k)} is held to, so that the product of four is in range."""
+
+_NEAR, _TILE = 0.5, 512
+"""As in the kernels."""
+
+_STRIP = 16
+"""Queries a block, at most."""
+
+
+def packed(projected: Tensor, powers: Tensor | None = None) -> Tensor:
+    """e^{2x} with the features in rows, then the largest |x| of each column: what the kernels read.
+
+    Args:
+        projected: x, `(..., L, D)`, float32 or float64.
+        powers: e^{2x}, `(..., L, D)`, where it is known; anything where x is out of the exponential's range.
+
+    Returns:
+        `(..., D', L)`, D' = D rounded up to a multiple of four, and one.
+    """
+    *batch, length, features = projected.shape
+    found = projected.new_zeros(*batch, -(-features // 4) * 4 + 1, length)
+    if powers is None:
+        torch.exp(2 * projected.mT, out=found[..., :features, :])
+    else:
+        found[..., :features, :] = powers.mT
+    if features:
+        torch.amax(projected.abs(), -1, out=found[..., -1, :])
+    return found
+
+
+def scores(query: Tensor, key: Tensor, v: Tensor, keys: Tensor, allowed: Tensor | None) -> Tensor:
+    r"""\(v^\top \tanh(q_i + k_j)\) where allowed; what stands elsewhere is unspecified, but finite.
+
+    Args:
+        query: `(..., Lq, D)`, float32 or float64.
+        key: `(..., Lk, D)`, likewise.
+        v: `(..., D)`.
+        keys: `packed` key; no gradient passes through it.
+        allowed: boolean, broadcastable to `(..., Lq, Lk)`, or None.
+
+    Returns:
+        `(..., Lq, Lk)`.
+    """
+    batch = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], v.shape[:-1])
+    shape = (*batch, query.shape[-2], key.shape[-2])
+    *inputs, keys = _folded(batch, query, key, v, keys)
+    mask = mask_rows(allowed, shape)
+    found: Tensor
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs):
+        found = _Scores.apply(*inputs, keys, mask)
+    else:
+        found = _forward(*inputs, keys, mask)[0]
+    return found.reshape(shape)
+
+
+def _folded(batch: tuple[int, ...], query: Tensor, key: Tensor, v: Tensor, keys: Tensor) -> list[Tensor]:
+    """One batch dimension, none for a v that all share; queries that share their keys (groups) become more rows of one
+    entry, without a copy.
+    """
+    rank = len(batch)
+    key, keys = (part[(None,) * (rank + 2 - part.ndim)] for part in (key, keys))
+    v = v[(None,) * (rank + 1 - v.ndim)]
+    query = query.expand(*batch, *query.shape[-2:])
+    while batch and all(part.shape[len(batch) - 1] == 1 for part in (key, v, keys)):
+        query, key, keys, v, batch = query.flatten(-3, -2), key.squeeze(-3), keys.squeeze(-3), v.squeeze(-2), batch[:-1]
+    count = math.prod(batch)
+    query, key, keys = (
+        part.expand(*batch, *part.shape[-2:]).reshape(count, *part.shape[-2:]) for part in (query, key, keys)
+    )
+    shared = math.prod(v.shape[:-1]) == 1
+    v = v.reshape(v.shape[-1:]) if shared else v.expand(*batch, v.shape[-1]).reshape(count, v.shape[-1])
+    return [query, key, v, keys]
+
+
+class _Scores(torch.autograd.Function):
+    """Scores `(N, Lq, Lk)` of query `(N, Lq, D)`, key `(N, Lk, D)` and v, `(D,)` or `(N, D)`."""
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, v: Tensor, keys: Tensor, mask: Rows) -> Tensor:
+        found, left, raw = _forward(query, key, v, keys, mask)
+        ctx.raw = raw
+        ctx.save_for_backward(query, key, v, left, keys)
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, v, left, keys = ctx.saved_tensors
+        if torch.is_grad_enabled() or not serves(grad, dtypes=_KERNELS):  # a second derivative is to follow, or many at once
+            return (*by_definition(_definition, (query, key, v), ctx.needs_input_grad[:3], grad), None, None)
+        return (*_backward(grad.contiguous(), query, key, v, left, keys, ctx.raw), None, None)
+
+
+def _definition(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
+    return Additive(v)(query, key)
+
+
+def _forward(query: Tensor, key: Tensor, v: Tensor, keys: Tensor, mask: Rows) -> tuple[Tensor, Tensor, bool]:
+    """Scores, the packed queries, and whether any tile needs the numbers themselves."""
+    (count, length, _), width = query.shape, key.shape[1]
+    left, keys = packed(query), keys.contiguous()
+    raw = _leaves_range(left[:, -1], keys[:, -1])
+    v = _padded(v, left.shape[1] - 1)
+    found = query.new_empty(count, length, width)
+    strip = max(1, min(_STRIP, -(-count * length // (4 * torch.get_num_threads()))))  # no thread waits for long
+    _KERNELS[query.dtype][0](
+        count * -(-length // strip),
+        *(left, keys, *_transposed(raw, query, key, v)),
+        *(v, 0 if v.ndim == 1 else v.stride(0), mask.flags, mask.offsets, found, _bounds(query.dtype)),
+        *(length, width, v.shape[-1], strip, int(raw), mask.offsets.numel()),
+    )
+    return found, left, raw
+
+
+def _backward(
+    grad: Tensor, query: Tensor, key: Tensor, v: Tensor, left: Tensor, keys: Tensor, raw: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of query, key and v."""
+    (count, length, features), width, dtype = query.shape, key.shape[1], query.dtype
+    keys, bounds, whole = keys.contiguous(), _bounds(dtype), left.shape[1] - 1
+    tiles = count, -(-length // 2), -(-width // _TILE)
+    ways, sums = torch.empty(tiles, dtype=torch.uint8), grad.new_empty(tiles)
+    _KERNELS[dtype][1](count, grad, left, keys, ways, sums, bounds, length, width, whole)
+    nothing, room = grad.new_zeros(_TILE), grad.new_empty(count * whole // 2, 8)
+    query_grad, key_grad = grad.new_empty(count, whole, length), grad.new_empty(count, whole, width)
+    v_grad = grad.new_empty(count, whole, 2)
+    _KERNELS[dtype][2](
+        count * whole // 2,
+        *(grad, left, keys, *_transposed(raw, query, key, _padded(v, whole)), ways, bounds, nothing, room),
+        *(query_grad, key_grad, v_grad, length, width, whole, int(raw)),
+    )
+    factor = 4 * v if v.ndim == 1 else 4 * v[:, None]
+    v_grad = sums.sum((1, 2))[:, None] - 2 * v_grad[:, :features, 0] + v_grad[:, :features, 1]
+    v_grad = v_grad.sum(0) if v.ndim == 1 else v_grad
+    return query_grad[:, :features].mT * factor, key_grad[:, :features].mT * factor, v_grad
+
+
+def _leaves_range(query: Tensor, key: Tensor) -> bool:
+    """Whether any tile may be computed by the tangent, from the largest |q| and |k| of each row."""
+    if not query.numel() or not key.numel():
+        return False
+    bounds = [torch.aminmax(reach) for reach in (query, key)]
+    inside = all(float(bound.max) <= EXPONENT_LIMIT[query.dtype] for bound in bounds)
+    return not (inside and sum(float(bound.min) for bound in bounds) >= _NEAR)
+
+
+def _transposed(raw: bool, query: Tensor, key: Tensor, v: Tensor) -> Sequence[Tensor]:
+    """query and key with their features in rows, as many as v has; anything, where no tile needs them."""
+    if not raw:
+        return query, key
+    found = [tensor.new_zeros(len(tensor), v.shape[-1], tensor.shape[1]) for tensor in (query, key)]
+    for rows, columns in zip((query, key), found, strict=True):
+        columns[:, : rows.shape[-1]] = rows.mT
+    return found
+
+
+def _padded(v: Tensor, size: int) -> Tensor:
+    """v with zeros for the features that fill up the last four."""
+    return v.contiguous() if v.shape[-1] == size else torch.nn.functional.pad(v, (0, size - v.shape[-1]))
+
+
+def _bounds(dtype: torch.dtype) -> Tensor:
+    return torch.tensor([EXPONENT_LIMIT[dtype], _MOST[dtype]], dtype=dtype)

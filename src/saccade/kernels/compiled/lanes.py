@@ -1,0 +1,353 @@
+"""Additive scores of many queries: the keys side by side in the lanes of a vector, one feature after another.
+
+The terms are tanh(q + k) = 1 - 2 r with r = 1 / (1 + e^2q e^2k), four of which share a division. With features in rows and
+keys in columns the scores of a tile of keys add up lane by lane, without a sum across lanes; in the backward a work
+item is two features, for which nothing that another one writes is needed:
+
+    dv = sum g (1 - 2 r)      dq = 4 v sum_j g r (1 - r)      dk = 4 v sum_i g r (1 - r)
+
+An x = 1 + E above `most` is taken for it, so that the product of four stays in range; its r differs from the true one by
+less than 5e-10 in float32, a hundredth of what a sum next to 1 can hold. Outside the exponential's range a tile is
+computed by the tangent itself, and by its polynomial where all of it is small and 1 - 2 r would cancel.
+
+Packed arrays are `(N, D + 1, length)`: D features, a multiple of four (what is missing has e^2x = 0 and v = 0), then the
+largest |x| of each column over its features.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from saccade.kernels.compiled import flags, inline, integers, kernel, loops, numbers, take, tanh, tanh_near
+
+TILE = 512
+"""Keys that are looked at together: their scores and their part of a few features stay in the nearest cache."""
+
+NEAR = 0.5
+"""Where the largest |q| and |k| of a tile add up to less, 1 - 2 r would cancel."""
+
+SKIP, IDENTITY, DIRECT, SMALL = 0, 1, 2, 3
+
+
+@inline
+def _bounded(x: float, most: float) -> float:
+    return most if x > most else x  # written so that NaN stays NaN
+
+
+@inline
+def _matrix(address: int, n: int, rows: int, columns: int, kind: Any) -> Any:
+    """The nth of the matrices at an address."""
+    return numbers(address, n * rows * columns, rows * columns, kind).reshape(rows, columns)
+
+
+@loops
+def _reach(numbers: Any) -> float:
+    """The largest of some numbers that are not negative, NaN if one is."""
+    found = numbers.dtype.type(0)
+    for i in range(numbers.size):
+        found = found if numbers[i] <= found else numbers[i]
+        if found != found:
+            return found
+    return found
+
+
+@loops
+def _way(query: float, key: float, limit: float) -> int:
+    """How a tile is computed, by the largest |q| and |k| in it; `limit` is the exponential's range."""
+    if query + key < NEAR:
+        return SMALL
+    return IDENTITY if query <= limit and key <= limit else DIRECT
+
+
+@loops
+def _any(allowed: Any) -> bool:
+    for j in range(allowed.size):  # noqa: SIM110 (Numba compiles no generator expressions)
+        if allowed[j]:
+            return True
+    return False
+
+
+@loops
+def _reciprocals(
+    scores: Any, b0: Any, b1: Any, b2: Any, b3: Any, a: tuple[float, ...], v: tuple[float, ...], most: float
+) -> None:
+    """Four features' sums of v r added to the scores of a tile."""
+    one = type(most)(1)
+    a0, a1, a2, a3 = a
+    v0, v1, v2, v3 = v
+    for j in range(scores.size):
+        x0, x1 = _bounded(one + a0 * b0[j], most), _bounded(one + a1 * b1[j], most)
+        x2, x3 = _bounded(one + a2 * b2[j], most), _bounded(one + a3 * b3[j], most)
+        first, second = x0 * x1, x2 * x3
+        scores[j] += ((v0 * x1 + v1 * x0) * second + (v2 * x3 + v3 * x2) * first) / (first * second)
+
+
+@loops
+def _tangents(scores: Any, key: Any, q: float, v: float) -> None:
+    for j in range(scores.size):
+        scores[j] += v * tanh(q + key[j])
+
+
+@loops
+def _tangents_near(scores: Any, key: Any, q: float, v: float) -> None:
+    for j in range(scores.size):
+        scores[j] += v * tanh_near(q + key[j])
+
+
+@loops
+def _identity_row(scores: Any, left: Any, i: int, right: Any, tile: slice, v: Any, total: float, most: float) -> None:
+    for d in range(0, v.size, 4):
+        a, w = (left[d, i], left[d + 1, i], left[d + 2, i], left[d + 3, i]), (v[d], v[d + 1], v[d + 2], v[d + 3])
+        b0, b1, b2, b3 = right[d, tile], right[d + 1, tile], right[d + 2, tile], right[d + 3, tile]
+        _reciprocals(scores, b0, b1, b2, b3, a, w, most)
+    two = type(most)(2)
+    for j in range(scores.size):
+        scores[j] = total - two * scores[j]
+
+
+@loops
+def _tangent_row(way: int, scores: Any, query: Any, i: int, key: Any, tile: slice, v: Any) -> None:
+    for d in range(v.size):
+        if way == SMALL:
+            _tangents_near(scores, key[d, tile], query[d, i], v[d])
+        else:
+            _tangents(scores, key[d, tile], query[d, i], v[d])
+
+
+@loops
+def _strip(
+    rows: range, left: Any, right: Any, query: Any, key: Any, v: Any, masked: Any, offsets: Any, scores: Any, bounds: Any
+) -> None:
+    """The scores of some queries; zeros where a tile of keys is forbidden to a query."""
+    size, width = v.size, scores.shape[1]
+    limit, most, total = bounds[0], bounds[1], bounds.dtype.type(0)
+    for d in range(size):
+        total += v[d]
+    for first in range(0, width, TILE):
+        tile = slice(first, min(width, first + TILE))
+        reach = _reach(right[size, tile])
+        for i in rows:
+            found = scores[i, tile]
+            found[:] = 0
+            if offsets.size and not _any(flags(masked + offsets[i] + first, found.size)):
+                continue
+            way = _way(left[size, i], reach, limit)
+            if way == IDENTITY:
+                _identity_row(found, left, i, right, tile, v, total, most)
+            else:
+                _tangent_row(way, found, query, i, key, tile, v)
+
+
+@loops
+def _scores(table: Any, kind: Any) -> None:
+    """2 left, 3 right, 4 query, 5 key (both packed; raw, or one number where no tile needs them), 6 v, 7 its stride, 8
+    mask, 9 where each query's row of it begins (empty: none), 10 scores, 11 bounds (the exponential's range, the most
+    an x is held to); [12 queries, 13 keys, 14 features, 15 queries a block, 16 whether 4 and 5 are there, 17 how many
+    of 9 there are].
+    """
+    length, width, size, strip = table[12], table[13], table[14], table[15]
+    blocks = (length + strip - 1) // strip
+    bounds = numbers(table[11], 0, 2, kind)
+    while True:
+        block = take(table)
+        if block >= table[1]:
+            return
+        n, first = block // blocks, block % blocks * strip
+        left, right = _matrix(table[2], n, size + 1, length, kind), _matrix(table[3], n, size + 1, width, kind)
+        query, key = left, right
+        if table[16]:
+            query, key = _matrix(table[4], n, size, length, kind), _matrix(table[5], n, size, width, kind)
+        scores = _matrix(table[10], n, length, width, kind)
+        offsets = integers(table[9] + 8 * n * length, length if table[17] else 0)
+        v = numbers(table[6], n * table[7], size, kind)
+        _strip(range(first, min(length, first + strip)), left, right, query, key, v, table[8], offsets, scores, bounds)
+
+
+@kernel
+def scores(table: Any) -> None:
+    """Additive scores of float32 numbers: see `_scores`."""
+    _scores(table, np.float32(0))
+
+
+@kernel
+def scores_double(table: Any) -> None:
+    """The same of float64."""
+    _scores(table, np.float64(0))
+
+
+@loops
+def _ways(grads: Any, left: Any, right: Any, limit: float, ways: Any, sums: Any) -> None:
+    """How each tile of two queries is computed (not at all where its gradients are zero), and the sums of the gradients
+    where by the identity.
+    """
+    length, width = grads.shape
+    last, zero = left.shape[0] - 1, grads.dtype.type(0)
+    for t in range(ways.shape[1]):
+        tile = slice(t * TILE, min(width, (t + 1) * TILE))
+        reach = _reach(right[last, tile])
+        for i in range(0, length, 2):
+            busy, total = 0, zero
+            for row in range(i, min(length, i + 2)):
+                part = grads[row, tile]
+                for j in range(part.size):
+                    busy += part[j] != zero
+                    total += part[j]
+            way = SKIP
+            if busy:
+                way = _way(_reach(left[last, i : i + 2]), reach, limit)
+            ways[i // 2, t] = way
+            sums[i // 2, t] = total if way == IDENTITY else zero
+
+
+@loops
+def _pair(g0: Any, g1: Any, b0: Any, b1: Any, k0: Any, k1: Any, a: tuple[float, ...], most: float, out: Any) -> None:
+    """Two queries and two features of a tile: g r (1 - r) added to the keys' gradients and, summed over keys, to `out`, with
+    g r behind it.
+    """
+    one, zero = type(most)(1), type(most)(0)
+    a00, a01, a10, a11 = a
+    q00, q01, q10, q11, v0, v1 = zero, zero, zero, zero, zero, zero
+    for j in range(b0.size):
+        x0, x1 = _bounded(one + a00 * b0[j], most), _bounded(one + a10 * b0[j], most)
+        x2, x3 = _bounded(one + a01 * b1[j], most), _bounded(one + a11 * b1[j], most)
+        first, second = x0 * x1, x2 * x3
+        shared = one / (first * second)
+        first, second = first * shared, second * shared
+        r0, r1, r2, r3 = x1 * second, x0 * second, x3 * first, x2 * first
+        u0, u1, u2, u3 = g0[j] * r0, g1[j] * r1, g0[j] * r2, g1[j] * r3
+        v0 += u0 + u1
+        v1 += u2 + u3
+        u0, u1, u2, u3 = u0 - u0 * r0, u1 - u1 * r1, u2 - u2 * r2, u3 - u3 * r3
+        q00, q10, q01, q11 = q00 + u0, q10 + u1, q01 + u2, q11 + u3
+        k0[j] += u0 + u1
+        k1[j] += u2 + u3
+    out[0], out[1], out[2], out[3], out[4], out[5] = q00, q01, q10, q11, v0, v1
+
+
+@loops
+def _slopes(way: int, g: Any, key: Any, q: float, key_grad: Any, out: Any) -> None:
+    """One query and one feature of a tile: g (1 - tanh^2) / 4, a quarter as with the identity, and g tanh."""
+    quarter, one, total, value = key.dtype.type(0.25), key.dtype.type(1), key.dtype.type(0), key.dtype.type(0)
+    for j in range(g.size):
+        t = tanh_near(q + key[j]) if way == SMALL else tanh(q + key[j])
+        u = g[j] * (one - t * t) * quarter
+        key_grad[j] += u
+        total += u
+        value += g[j] * t
+    out[0], out[1] = total, value
+
+
+@loops
+def _features(
+    d: int,
+    grads: Any,
+    nothing: Any,
+    left: Any,
+    right: Any,
+    query: Any,
+    key: Any,
+    ways: Any,
+    grad_query: Any,
+    grad_key: Any,
+    grad_v: Any,
+    most: float,
+    out: Any,
+) -> None:
+    """The gradients of two features, not yet times 4 v: of queries and keys; [sum g r, sum g tanh] for v, by how a tile was
+    computed.
+    """
+    length, width = grads.shape
+    zero = type(most)(0)
+    for e in range(d, d + 2):
+        grad_query[e], grad_key[e], grad_v[e] = zero, zero, zero
+    for t in range(ways.shape[1]):
+        tile = slice(t * TILE, min(width, (t + 1) * TILE))
+        k0, k1 = grad_key[d, tile], grad_key[d + 1, tile]
+        for i in range(0, length, 2):
+            way, odd = ways[i // 2, t], i + 1 == length
+            if way == IDENTITY:
+                g1 = nothing[: k0.size] if odd else grads[i + 1, tile]
+                other = i if odd else i + 1
+                a = left[d, i], left[d + 1, i], left[d, other], left[d + 1, other]
+                _pair(grads[i, tile], g1, right[d, tile], right[d + 1, tile], k0, k1, a, most, out)
+                grad_query[d, i] += out[0]
+                grad_query[d + 1, i] += out[1]
+                if not odd:
+                    grad_query[d, other] += out[2]
+                    grad_query[d + 1, other] += out[3]
+                grad_v[d, 0] += out[4]
+                grad_v[d + 1, 0] += out[5]
+            elif way != SKIP:
+                for e in range(d, d + 2):
+                    for row in range(i, min(length, i + 2)):
+                        _slopes(way, grads[row, tile], key[e, tile], query[e, row], grad_key[e, tile], out)
+                        grad_query[e, row] += out[0]
+                        grad_v[e, 1] += out[1]
+
+
+@loops
+def _find_ways(table: Any, kind: Any) -> None:
+    """2 gradients of the scores, 3 left, 4 right, 5 ways, 6 sums, 7 bounds; [8 queries, 9 keys, 10 features]. A block is a
+    batch entry.
+    """
+    length, width, size = table[8], table[9], table[10]
+    pairs, tiles = (length + 1) // 2, (width + TILE - 1) // TILE
+    bounds = numbers(table[7], 0, 2, kind)
+    while True:
+        n = take(table)
+        if n >= table[1]:
+            return
+        left, right = _matrix(table[3], n, size + 1, length, kind), _matrix(table[4], n, size + 1, width, kind)
+        ways = flags(table[5] + n * pairs * tiles, pairs * tiles).reshape(pairs, tiles)
+        sums = _matrix(table[6], n, pairs, tiles, kind)
+        _ways(_matrix(table[2], n, length, width, kind), left, right, bounds[0], ways, sums)
+
+
+@kernel
+def ways(table: Any) -> None:
+    """How tiles of float32 numbers are computed backward: see `_find_ways`."""
+    _find_ways(table, np.float32(0))
+
+
+@kernel
+def ways_double(table: Any) -> None:
+    """The same of float64."""
+    _find_ways(table, np.float64(0))
+
+
+@loops
+def _gradients(table: Any, kind: Any) -> None:
+    """2 gradients of the scores, 3 left, 4 right, 5 query, 6 key (as for `_scores`), 7 ways, 8 bounds, 9 nothing: zeros, a
+    tile of them, 10 room: 8 numbers a block; then the gradients [11 queries, 12 keys, both (N, D, length), 13 v, (N, D,
+    2)]; [14 queries, 15 keys, 16 features, 17 whether 5 and 6 are there]. A block is two features of a batch entry.
+    """
+    length, width, size = table[14], table[15], table[16]
+    pairs, tiles = (length + 1) // 2, (width + TILE - 1) // TILE
+    bounds, nothing = numbers(table[8], 0, 2, kind), numbers(table[9], 0, TILE, kind)
+    while True:
+        block = take(table)
+        if block >= table[1]:
+            return
+        n, d = block // (size // 2), block % (size // 2) * 2
+        grads = _matrix(table[2], n, length, width, kind)
+        left, right = _matrix(table[3], n, size + 1, length, kind), _matrix(table[4], n, size + 1, width, kind)
+        query, key = left, right
+        if table[17]:
+            query, key = _matrix(table[5], n, size, length, kind), _matrix(table[6], n, size, width, kind)
+        ways = flags(table[7] + n * pairs * tiles, pairs * tiles).reshape(pairs, tiles)
+        room = numbers(table[10], 8 * block, 8, kind)
+        grad_query, grad_key = _matrix(table[11], n, size, length, kind), _matrix(table[12], n, size, width, kind)
+        grad_v = _matrix(table[13], n, size, 2, kind)
+        _features(d, grads, nothing, left, right, query, key, ways, grad_query, grad_key, grad_v, bounds[1], room)
+
+
+@kernel
+def gradients(table: Any) -> None:
+    """Gradients of additive scores of float32 numbers: see `_gradients`."""
+    _gradients(table, np.float32(0))
+
+
+@kernel
+def gradients_double(table: Any) -> None:
+    """The same of float64."""
+    _gradients(table, np.float64(0))

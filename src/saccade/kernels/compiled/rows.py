@@ -1,0 +1,339 @@
+"""Rows of scores: their weights, gradients, statistics and draws.
+
+A table begins, after the two numbers that every kernel's has, with [2 numbers a row, 3 rows, 4 rows a block, 5 mask, 6 where
+each row of the mask begins, 7 how many of 6 there are (0: no mask)]; the rest is the kernel's own.
+
+The members of the entmax family are p = [1 + a (x - t)]^(1/a), cut off at 0, with x = s - max s, a = alpha - 1, and t such
+that they sum to one: a = 0 is softmax, 1 is sparsemax. The sum falls with t. At t = 0 the largest weight alone is 1, so t
+is not negative, and no score that is 1/a below the largest has any weight: only the others are looked at again. For
+a <= 1 the sum is convex and Newton's steps from t = 0 come from one side; for a > 1 the interval is halved, in float64,
+since the weights of small p are steep there. For a = 1/2 and 1 the threshold is t - 1/a, so that p^a = a (x - threshold)
+keeps the digits that 1 + a (x - t) would lose.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from saccade.kernels.compiled import STRIDE, above, exp, flags, inline, integers, kernel, largest, log, loops, numbers, take
+
+STEPS = 80
+"""Newton's steps, or halvings, at most: both end before, when t no longer moves."""
+
+
+@inline
+def allowed_in(table: Any, i: int) -> Any:
+    """The mask of a row, empty where all is allowed."""
+    masked = table[7] > 0
+    start = integers(table[6], table[7])[i] if masked else 0
+    return flags(table[5] + start, table[2] if masked else 0)
+
+
+@loops
+def _masked(scores: Any, allowed: Any, factor: float, found: Any) -> None:
+    """The scores times a factor, and -inf where forbidden."""
+    nothing = found.dtype.type(-np.inf)
+    if allowed.size:
+        for j in range(scores.size):
+            found[j] = scores[j] * factor if allowed[j] else nothing
+    else:
+        for j in range(scores.size):
+            found[j] = scores[j] * factor
+
+
+@loops
+def _sum(row: Any) -> float:
+    total = row.dtype.type(0)
+    for j in range(row.size):
+        total += row[j]
+    return total
+
+
+@loops
+def _scale(row: Any, factor: float) -> None:
+    for j in range(row.size):
+        row[j] *= factor
+
+
+@loops
+def _exponentials(row: Any, most: float) -> None:
+    for j in range(row.size):
+        row[j] = exp(row[j] - most)
+
+
+@loops
+def _nothing(row: Any, most: float) -> bool:
+    """Whether all of a row is -inf; its largest number is, of NaN too."""
+    return most == -np.inf and not np.isnan(_sum(row))
+
+
+@loops
+def _softmax(scores: Any, allowed: Any, factor: float, weights: Any) -> float:
+    """Weights, and the logarithm of the sum of exponentials; zeros and -inf where nothing is allowed."""
+    _masked(scores, allowed, factor, weights)
+    most = largest(weights)
+    if _nothing(weights, most):
+        weights[:] = 0
+        return most
+    _exponentials(weights, most)
+    total = _sum(weights)
+    _scale(weights, type(total)(1) / total)
+    return most + log(total)
+
+
+@loops
+def _candidates(row: Any, most: float, reach: float) -> int:
+    """The numbers within `reach` of the largest, minus it, to the beginning of the row: how many."""
+    count = 0
+    for first in range(0, row.size, STRIDE):
+        part = row[first : min(row.size, first + STRIDE)]
+        if above(part, most - reach):
+            for j in range(part.size):
+                if part[j] > most - reach:
+                    row[count] = part[j] - most
+                    count += 1
+    return count
+
+
+@inline
+def _weight(x: float, a: float) -> float:
+    """[1 + a x]^(1/a) cut off at 0, with every digit where a x is small."""
+    y = a * x
+    u = type(a)(1) + y
+    small = type(a)(1.1754943508222875e-38)
+    inside = u > small
+    safe = u if inside else type(a)(1)
+    # log(1 + y) is log(u) y / (u - 1), with what rounding made of u
+    near = safe - type(a)(1)
+    same = near == type(a)(0)
+    power = (y if same else log(safe) * (y / (type(a)(1) if same else near))) / a
+    return exp(power) if inside else type(a)(0)
+
+
+@loops
+def _linear(x: Any, threshold: float) -> float:
+    """The next threshold of sparsemax: what makes the weights of those above this one sum to one."""
+    zero, total, count = np.float64(0), np.float64(0), np.float64(0)
+    for j in range(x.size):
+        total += np.float64(x[j]) if x[j] > threshold else zero
+        count += 1.0 if x[j] > threshold else zero
+    return type(threshold)((total - 1.0) / count)
+
+
+@loops
+def _squares(x: Any, threshold: float) -> float:
+    """Newton's next threshold of alpha = 1.5, whose weights are squares of half the distance."""
+    zero, half, total, slope = type(threshold)(0), type(threshold)(0.5), type(threshold)(0), type(threshold)(0)
+    for j in range(x.size):
+        u = half * (x[j] - threshold)
+        u = u if u > zero else zero
+        total += u * u
+        slope += u
+    return threshold + (total - type(threshold)(1)) / slope
+
+
+@loops
+def _powers(x: Any, t: float, a: float) -> tuple[float, float]:
+    """The same of any alpha: the derivative of p by -t is p^(1-a), p over 1 + a (x - t)."""
+    zero, one, total, slope = type(t)(0), type(t)(1), type(t)(0), type(t)(0)
+    for j in range(x.size):
+        p = _weight(x[j] - t, a)
+        total += p
+        slope += p / (one + a * (x[j] - t)) if p > zero else zero
+    return total, slope
+
+
+@loops
+def _risen(x: Any, a: float) -> float:
+    """The threshold for a of 1/2 and 1, t for what is less than 1, by steps that only rise."""
+    one = type(a)(1)
+    found = type(a)(0)
+    if a == 0.5 or a == 1:  # noqa: PLR1714 (Numba compiles no mixed tuple)
+        found = -one / a
+    for _ in range(STEPS):
+        if a == 1:
+            following = _linear(x, found)
+        elif a == 0.5:
+            following = _squares(x, found)
+        else:
+            total, slope = _powers(x, found, a)
+            following = found + (total - one) / slope
+        if not following > found:
+            return found
+        found = following
+    return found
+
+
+@loops
+def _halved(x: Any, a: float) -> float:
+    """t for a > 1, between 0 and where even equal weights are no more than 1/n each."""
+    low, high = 0.0, (1.0 - np.exp(-a * np.log(x.size))) / a
+    for _ in range(STEPS):
+        middle = (low + high) / 2.0
+        if not low < middle < high:
+            return low
+        total = 0.0
+        for j in range(x.size):
+            total += _weight(np.float64(x[j]) - middle, a)
+        low, high = (middle, high) if total >= 1.0 else (low, middle)
+    return low
+
+
+@loops
+def _fill(weights: Any, most: float, found: float, a: float) -> None:
+    """The scores become weights, by what `_risen` found."""
+    zero, half = type(a)(0), type(a)(0.5)
+    if a == 1:
+        for j in range(weights.size):
+            u = (weights[j] - most) - found
+            weights[j] = u if u > zero else zero
+    elif a == 0.5:
+        for j in range(weights.size):
+            u = half * ((weights[j] - most) - found)
+            weights[j] = u * u if u > zero else zero
+    else:
+        for j in range(weights.size):
+            weights[j] = _weight((weights[j] - most) - found, a)
+
+
+@loops
+def _fill_exactly(weights: Any, most: float, t: float, a: float) -> None:
+    """The same by what `_halved` found."""
+    for j in range(weights.size):
+        weights[j] = _weight(np.float64(weights[j] - most) - t, a)
+
+
+@loops
+def _sparse(scores: Any, allowed: Any, a: float, weights: Any) -> None:
+    one = type(a)(1)
+    _masked(scores, allowed, one, weights)
+    most = largest(weights)
+    if _nothing(weights, most):
+        weights[:] = 0
+        return
+    count = _candidates(weights, most, one / a)
+    if not count:  # NaN or infinite
+        weights[:] = np.nan
+        return
+    candidates, risen, t = weights[:count], one, 0.0
+    if a > 1:
+        t = _halved(candidates, np.float64(a))
+    else:
+        risen = _risen(candidates, a)
+    _masked(scores, allowed, one, weights)
+    if np.isnan(_finite(weights)):
+        weights[:] = np.nan
+        return
+    if a > 1:
+        _fill_exactly(weights, most, t, np.float64(a))
+    else:
+        _fill(weights, most, risen, a)
+    if a != 1:
+        _scale(weights, one / _sum(weights))
+
+
+@loops
+def _finite(row: Any) -> float:
+    """NaN if a number is NaN, infinities aside."""
+    zero = row.dtype.type(0)
+    total = zero
+    for j in range(row.size):
+        total += zero if row[j] == row[j] else row[j]
+    return total
+
+
+@loops
+def _weigh(table: Any, kind: Any) -> None:
+    """8 scores, 9 weights, 10 lse (for softmax), 11 [a row: a], 12 [1 / temperature]."""
+    width, factor = table[2], numbers(table[12], 0, 1, kind)[0]
+    while True:
+        block = take(table)
+        if block >= table[1]:
+            return
+        for i in range(block * table[4], min(table[3], (block + 1) * table[4])):
+            scores, weights = numbers(table[8], i * width, width, kind), numbers(table[9], i * width, width, kind)
+            lse, a = numbers(table[10], i, 1, kind), numbers(table[11], i, 1, kind)[0]
+            if a == 0:
+                lse[0] = _softmax(scores, allowed_in(table, i), factor, weights)
+            else:
+                _sparse(scores, allowed_in(table, i), a, weights)
+
+
+@kernel
+def weigh(table: Any) -> None:
+    """Weights of rows of float32 scores: see `_weigh`."""
+    _weigh(table, np.float32(0))
+
+
+@kernel
+def weigh_double(table: Any) -> None:
+    """The same of float64."""
+    _weigh(table, np.float64(0))
+
+
+@loops
+def _slope(weights: Any, a: float, slopes: Any) -> None:
+    """p^(1-a) where p > 0: the derivative of a weight by its own score, the threshold held."""
+    zero, one = type(a)(0), type(a)(1)
+    if a == 0:
+        for j in range(weights.size):
+            slopes[j] = weights[j]
+    elif a == 1:
+        for j in range(weights.size):
+            slopes[j] = one if weights[j] > zero else zero
+    elif a == 0.5:
+        for j in range(weights.size):
+            slopes[j] = np.sqrt(weights[j])
+    else:
+        for j in range(weights.size):
+            p = weights[j]
+            slopes[j] = exp((one - a) * log(p if p > zero else one)) if p > zero else zero
+
+
+@loops
+def _dot(first: Any, second: Any) -> float:
+    total = first.dtype.type(0)
+    for j in range(first.size):
+        total += first[j] * second[j]
+    return total
+
+
+@loops
+def _centered(grads: Any, mean: float, factor: float, slopes: Any) -> None:
+    """Slopes become gradients."""
+    for j in range(slopes.size):
+        slopes[j] = slopes[j] * (grads[j] - mean) * factor if slopes[j] != 0 else slopes[j]
+
+
+@loops
+def _differentiate(table: Any, kind: Any) -> None:
+    """8 weights, 9 gradients of the weights, 10 gradients of the scores, 11 [a row: a], 12 [1 / temperature], 13 [a row:
+    the gradient of lse].
+    """
+    width, factor, zero = table[2], numbers(table[12], 0, 1, kind)[0], type(kind)(0)
+    while True:
+        block = take(table)
+        if block >= table[1]:
+            return
+        for i in range(block * table[4], min(table[3], (block + 1) * table[4])):
+            weights, grads = numbers(table[8], i * width, width, kind), numbers(table[9], i * width, width, kind)
+            slopes, a = numbers(table[10], i * width, width, kind), numbers(table[11], i, 1, kind)[0]
+            _slope(weights, a, slopes)
+            total = _sum(slopes)
+            if total == zero:
+                continue
+            mean = _dot(slopes, grads)
+            mean = mean if a == 0 else mean / total
+            _centered(grads, mean - numbers(table[13], i, 1, kind)[0], factor, slopes)
+
+
+@kernel
+def differentiate(table: Any) -> None:
+    """Gradients of rows of float32 scores: see `_differentiate`."""
+    _differentiate(table, np.float32(0))
+
+
+@kernel
+def differentiate_double(table: Any) -> None:
+    """The same of float64."""
+    _differentiate(table, np.float64(0))

@@ -1,0 +1,134 @@
+"""Weights from scores, row by row: softmax, sparsemax and entmax, as differentiable functions."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade.kernels.rows import TYPES, by_rows, mask_rows, of_type
+from saccade.kernels.sums import by_definition
+from saccade.kernels.team import serves
+from saccade.normalizers import Entmax, Normalizer, Softmax, Sparsemax, gradient_of_alpha
+
+__all__ = ["entmax", "softmax", "sparsemax"]
+
+_weigh, _differentiate = of_type("rows:weigh"), of_type("rows:differentiate")
+
+
+def softmax(scores: Tensor, allowed: Tensor | None = None, temperature: float = 1.0) -> tuple[Tensor, Tensor]:
+    r"""\(w_j = e^{s_j / T} / \sum e^{s / T}\) over allowed keys, and the logarithm of that sum.
+
+    Args:
+        scores: `(..., Lk)`, float32 or float64, at least two dimensions.
+        allowed: boolean, broadcastable to scores, or None.
+        temperature: T > 0.
+
+    Returns:
+        Weights, of the shape of scores, and lse, without the last dimension.
+    """
+    return _weights(scores, None, allowed, Softmax(temperature))
+
+
+def sparsemax(scores: Tensor, allowed: Tensor | None = None) -> Tensor:
+    r"""\([s_j - \tau]_+\), the point of the simplex nearest to the scores (Martins, Astudillo 2016, equation 2).
+
+    Args: as for `softmax`.
+    """
+    return _weights(scores, None, allowed, Sparsemax())[0]
+
+
+def entmax(scores: Tensor, alpha: float | Tensor = 1.5, allowed: Tensor | None = None) -> Tensor:
+    r"""\([(\alpha - 1) s_j - \tau]_+^{1 / (\alpha - 1)}\) (Peters, Niculae, Martins 2019, equation 10).
+
+    Args:
+        scores, allowed: as for `softmax`.
+        alpha: at least 1; a tensor that broadcasts against `(..., 1)` learns.
+    """
+    tensor = torch.as_tensor(alpha, dtype=scores.dtype)
+    return _weights(scores, tensor, allowed, Entmax(alpha))[0]
+
+
+def _weights(
+    scores: Tensor, alpha: Tensor | None, allowed: Tensor | None, normalizer: Normalizer
+) -> tuple[Tensor, Tensor]:
+    found: tuple[Tensor, Tensor]
+    if torch.is_grad_enabled() and (scores.requires_grad or (alpha is not None and alpha.requires_grad)):
+        found = _Weights.apply(scores, alpha, allowed, normalizer)
+    else:
+        found = _forward(scores, alpha, allowed, normalizer)[:2]
+    return found
+
+
+def _forward(
+    scores: Tensor, alpha: Tensor | None, allowed: Tensor | None, normalizer: Normalizer
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Weights, lse, and α - 1 of each row."""
+    scores, rows = scores.contiguous(), scores.shape[:-1]
+    if alpha is not None:
+        excess = (alpha.detach() - 1).expand(*rows, 1).contiguous()
+    else:
+        excess = scores.new_full(rows, 0.0 if isinstance(normalizer, Softmax) else 1.0)
+    weights, lse = torch.empty_like(scores), scores.new_full(rows, -torch.inf)
+    by_rows(_weigh, scores, mask_rows(allowed, tuple(scores.shape)), weights, lse, excess, _factor(normalizer, scores))
+    return weights, lse, excess
+
+
+def _factor(normalizer: Normalizer, scores: Tensor) -> Tensor:
+    temperature = normalizer.temperature if isinstance(normalizer, Softmax) else 1.0
+    return torch.tensor([1.0 / temperature], dtype=scores.dtype)
+
+
+class _Weights(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, scores: Tensor, alpha: Tensor | None, allowed: Tensor | None, normalizer: Normalizer
+    ) -> tuple[Tensor, Tensor]:
+        weights, lse, excess = _forward(scores, alpha, allowed, normalizer)
+        ctx.set_materialize_grads(False)
+        ctx.normalizer = normalizer
+        ctx.save_for_backward(scores, alpha, allowed, weights, excess)
+        return weights, lse
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor | None, grad_lse: Tensor | None) -> tuple[Tensor | None, ...]:
+        scores, alpha, allowed, weights, excess = ctx.saved_tensors
+        given = [part for part in (grad, grad_lse) if part is not None]
+        if not given:
+            return None, None, None, None
+        if torch.is_grad_enabled() or not serves(*given, dtypes=TYPES):
+            return (*_again(ctx, scores, alpha, allowed, grad, grad_lse), None, None)
+        grad = torch.zeros_like(weights) if grad is None else grad.contiguous()
+        grad_lse = weights.new_zeros(weights.shape[:-1]) if grad_lse is None else grad_lse.contiguous()
+        found, parts = torch.empty_like(weights), (excess, _factor(ctx.normalizer, weights), grad_lse)
+        by_rows(_differentiate, weights, mask_rows(None, weights.shape), grad, found, *parts)
+        grad_alpha = None
+        if ctx.needs_input_grad[1]:
+            slope = weights.pow(1 - excess.reshape(*weights.shape[:-1], 1)).masked_fill(weights <= 0, 0.0)
+            total = slope.sum(-1, keepdim=True)
+            share = slope / total.masked_fill(total == 0, 1.0)
+            grad_alpha = gradient_of_alpha(grad, weights, share, alpha)
+        return found, grad_alpha, None, None
+
+
+def _again(
+    ctx: Any,
+    scores: Tensor,
+    alpha: Tensor | None,
+    allowed: Tensor | None,
+    grad: Tensor | None,
+    grad_lse: Tensor | None,
+) -> list[Tensor | None]:
+    """The gradients by the definition, whose operations can be differentiated again."""
+    mask = None if allowed is None else allowed.expand(scores.shape)
+
+    def definition(scores: Tensor, *alphas: Tensor) -> list[Tensor]:
+        normalizer = Entmax(alphas[0]) if alphas else ctx.normalizer
+        found = [] if grad is None else [normalizer(scores, mask)]
+        return found if grad_lse is None else [*found, normalizer.log_partition(scores, mask)]
+
+    inputs = (scores,) if alpha is None else (scores, alpha)
+    upstream = [part for part in (grad, grad_lse) if part is not None]
+    found = by_definition(definition, inputs, ctx.needs_input_grad[: len(inputs)], upstream)
+    return [*found, *[None] * (2 - len(found))]
+
+
