@@ -52,4 +52,5 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet
 
 bench: $(READY)
-	for script in attend random_calls; do python "benchmarks/$$script.py" || exit 1; done
+	saccade bench
+	python benchmarks/random_calls.py

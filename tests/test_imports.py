@@ -23,11 +23,12 @@ DEFINITIONS = {
     "reads",
     "auxiliary",
     "call",
+    "dots",
 }
 ATTENTION = {"attention", "memory", "validate"}
 MAY_IMPORT = {
     **dict.fromkeys(DEFINITIONS, DEFINITIONS),
-    "kernels": {"errors", "kernels"},
+    "kernels": DEFINITIONS | {"kernels"},
     "backends": DEFINITIONS | {"kernels", "backends"},
     **dict.fromkeys(ATTENTION, DEFINITIONS | {"backends"} | ATTENTION),
     "nn": DEFINITIONS | ATTENTION | {"nn"},
@@ -35,8 +36,9 @@ MAY_IMPORT = {
     "models": DEFINITIONS | ATTENTION | {"kernels", "nn", "models"},
     "look": DEFINITIONS | ATTENTION | {"nn", "look"},
     "tasks": DEFINITIONS | ATTENTION | {"kernels", "nn", "models", "train", "look", "tasks"},
+    "bench": DEFINITIONS | ATTENTION | {"backends", "kernels", "train", "look", "bench"},
     "reports": {"errors", "train", "tasks", "look", "reports"},
-    "cli": {"errors", "train", "tasks", "look", "reports", "cli"},
+    "cli": {"errors", "train", "tasks", "look", "reports", "bench", "cli"},
     "__main__": {"cli"},
     "__init__": DEFINITIONS | ATTENTION | {"nn"},
 }
@@ -76,7 +78,8 @@ def test_imports_point_one_way(path):
             "__version__",
             "saccade",
         }
-        assert target in allowed or (public and layer(path) in {"models", "tasks", "look", "cli", "train"}), name
+        users = {"models", "tasks", "look", "bench", "cli", "train"}
+        assert target in allowed or (public and layer(path) in users), name
 
 
 @pytest.mark.parametrize(

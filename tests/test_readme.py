@@ -17,6 +17,7 @@ SCRIPTS = [command for command in COMMANDS if command.startswith("python benchma
 SMALLER = {
     " train ": " --max-steps 20 --hidden-dim 16 --embedding-dim 16",
     " report ": " --max-steps 20",
+    " bench ": " --rows 'dot forward 2x4x16x16' --seconds 0.01",
     "--calls 10000": "--calls 40",
 }
 GERMAN, ENGLISH = ["eins", "zwei", "drei", "vier", "fünf", "sechs"], ["one", "two", "three", "four", "five", "six"]
@@ -39,7 +40,8 @@ def run(command, folder):
     search = f"{ROOT / 'src'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     environment = {**os.environ, "PATH": path, "PYTHONPATH": search, "PYTHONWARNINGS": "default"}
     # the installed program, or the same as a module where the package is only on the path
-    command = re.sub(r"\bsaccade (?=train|eval|predict|look|list|report)", f"{sys.executable} -m saccade ", command)
+    verbs = "train|eval|predict|look|list|report|bench"
+    command = re.sub(rf"\bsaccade (?={verbs})", f"{sys.executable} -m saccade ", command)
     shell = ["bash", "-o", "pipefail", "-c", command]
     return subprocess.run(shell, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
 
@@ -52,7 +54,7 @@ def test_every_command_is_known():
         known = ("source .venv/bin/activate", "pip install -e .", "pip install -e '.[train]'")
         assert made or command in known, command
     assert len(JOBS) >= 6
-    assert len(SCRIPTS) == 2
+    assert len(SCRIPTS) == 1
 
 
 @pytest.mark.slow
@@ -69,7 +71,7 @@ def test_jobs_run_one_after_the_other(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("command", SCRIPTS)
 def test_scripts_run(command, tmp_path):
-    short = command.replace("--calls 10000", SMALLER["--calls 10000"]).replace("attend.py", "attend.py --seconds 0.001")
+    short = command.replace("--calls 10000", SMALLER["--calls 10000"])
     done = run(short.replace("benchmarks/", f"{ROOT}/benchmarks/"), tmp_path)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert len(done.stdout.splitlines()) >= 1

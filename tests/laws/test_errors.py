@@ -243,12 +243,6 @@ def test_explain_refuses_what_attend_refuses():
         explain(Q, K[..., :5], V)
 
 
-@pytest.mark.parametrize("name", ["flex", "triton"])
-def test_a_reserved_backend_says_why_it_serves_nothing(name):
-    with pytest.raises(errors.UnsupportedBackend, match=f"{name}.*Saccade"):
-        attend(Q, K, V, backend=name)
-
-
 def test_values_are_not_looked_at_under_vmap_and_compile():
     lengths = torch.tensor([[3], [99]])
     bad = {"mask": masks.Lengths(lengths)}

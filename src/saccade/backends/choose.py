@@ -9,19 +9,20 @@ from types import ModuleType
 
 import torch
 
-from saccade.backends import chunked, cpu, reference, sdpa
+from saccade.backends import chunked, cpu, flex, reference, sdpa, triton
 from saccade.call import Call, opaque
 from saccade.errors import ArgumentError, ArgumentTypeError, UnsupportedBackend
 from saccade.numerics import tracing, transforming
 from saccade.scores import Additive
 
-BACKENDS: dict[str, ModuleType] = {"sdpa": sdpa, "cpu": cpu, "chunked": chunked, "reference": reference}
-
-ABSENT = {
-    "flex": "this version of Saccade does not call torch's flex_attention, which needs CUDA",
-    "triton": "this version of Saccade has no Triton kernels, which need CUDA",
+BACKENDS: dict[str, ModuleType] = {
+    "sdpa": sdpa,
+    "flex": flex,
+    "triton": triton,
+    "cpu": cpu,
+    "chunked": chunked,
+    "reference": reference,
 }
-"""Names that the design reserves, and why they serve nothing yet."""
 
 SMALL = 8 << 20
 """Bytes up to which `auto` lays the weights out: below it the plain formula is faster than blocks."""
@@ -68,15 +69,12 @@ def named(backend: str) -> ModuleType:
     """The backend of that name.
 
     Raises:
-        UnsupportedBackend: the name is reserved, but nothing serves it here.
         ArgumentError: nobody knows the name.
     """
     if not isinstance(backend, str):
         raise ArgumentTypeError(f"backend: expected a name, such as 'auto', got {type(backend).__name__}")
     if backend in BACKENDS:
         return BACKENDS[backend]
-    if backend in ABSENT:
-        raise UnsupportedBackend(f"backend={backend!r}: {ABSENT[backend]}; take 'auto' or one of {', '.join(BACKENDS)}")
     known = ", ".join(repr(name) for name in ("auto", *BACKENDS))
     raise ArgumentError(f"backend: expected one of {known}, got {backend!r}")
 
@@ -99,13 +97,25 @@ def choose(call: Call, backend: str = "auto") -> ModuleType:
 
 def decide(call: Call) -> str:
     """The name that "auto" means: torch's kernels or ours, else the plain formula where it is small, else blocks."""
+    if flex.unsupported(call) is None and without_flex(call) is None:
+        return "flex"
     if sdpa.unsupported(call) is None and sdpa.unwise(call) is None:
         return "sdpa"
+    if triton.unsupported(call) is None and triton.unwise(call) is None:
+        return "triton"
     if cpu.unsupported(call) is None and cpu.unwise(call) is None:
         return "cpu"
     if tracing():  # sizes are symbols: the choice must not depend on them
         return "chunked" if opaque(call) and not transforming() else "reference"
     return "reference" if reference.peak_bytes(call) <= small(call) else "chunked"
+
+
+def without_flex(call: Call) -> str | None:
+    """Why `auto` passes flex over where it could serve: skipping blocks would not pay."""
+    reason: str | None = flex.unwise(call)
+    if reason is None and sdpa.unsupported(call) is None and sdpa.unwise(call) is None:
+        reason = flex.spares_little(call, sdpa.causal(call))
+    return reason
 
 
 def small(call: Call) -> int:
@@ -125,21 +135,24 @@ def plan(call: Call, backend: str = "auto") -> Plan:
     terms = call.query.shape[-2] * call.key.shape[-2] * features
     for size in call.batch:
         terms *= size
-    return Plan(name, {**why, **ABSENT}, chosen.peak_bytes(call), terms)
+    return Plan(name, why, chosen.peak_bytes(call), terms)
 
 
 def reason(call: Call, other: str, chosen: str) -> str:
     """Why `other` was passed over for `chosen`."""
     module = BACKENDS[other]
-    refusal = module.unsupported(call) or (module.unwise(call) if module in (sdpa, cpu) else None)
+    refusal = module.unsupported(call) or (module.unwise(call) if module in (sdpa, triton, cpu) else None)
+    refusal = without_flex(call) if module is flex and refusal is None else refusal
     if refusal is not None:
         return str(refusal)
+    if other == "sdpa" and chosen == "flex" and without_flex(call) is None:
+        return "it would lay the mask out and look at every pair, where flex skips whole blocks of forbidden ones"
     if other == "reference":
         return f"it lays the weights out, about {reference.peak_bytes(call):,} bytes, and is slower"
     if other == "chunked":
         return (
             f"{chosen} is faster here"
-            if chosen in ("sdpa", "cpu")
+            if chosen in ("sdpa", "flex", "triton", "cpu")
             else f"for a call this small ({reference.peak_bytes(call):,} bytes) the plain formula is faster"
         )
     return "another backend was asked for by name"

@@ -1,8 +1,7 @@
 """Dot-product scores with softmax through torch's own kernels (`torch.nn.functional.scaled_dot_product_attention`).
 
 Every score that is a dot product of something serves: general projects the query, cosine takes unit vectors. Queries
-    that
-share keys (groups) become more rows of one head, not copies of the keys.
+that share keys (groups) become more rows of one head, not copies of the keys.
 """
 
 import math
@@ -15,11 +14,10 @@ from torch.nn.functional import scaled_dot_product_attention
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
 from saccade.call import Call
+from saccade.dots import product, refusal, sharing
 from saccade.masks import Causal, Dense, shift
 from saccade.normalizers import Softmax
 from saccade.numerics import tracing, transforming, wide
-from saccade.reads import Soft
-from saccade.scores import Score
 
 NOTHING = AuxOutput()
 LAYOUT_LIMIT = 64 << 20
@@ -28,32 +26,17 @@ LAYOUT_LIMIT = 64 << 20
 
 def unsupported(call: Call) -> str | None:
     """Why this backend cannot serve the call, or None."""
-    if not (isinstance(call.score, Score) and is_dot(call.score)):
-        return f"its kernels know dot-product scores alone, not the score {name_of(call.score)}"
-    normalizer = call.normalizer
-    if not isinstance(normalizer, Softmax):
-        return f"its kernels know the softmax alone, not the normalizer {name_of(normalizer)}"
-    if normalizer.sink is not None or isinstance(normalizer.temperature, Tensor):
+    reason = refusal(call)
+    if reason is not None:
+        return reason
+    assert isinstance(call.normalizer, Softmax)
+    if call.normalizer.sink is not None or isinstance(call.normalizer.temperature, Tensor):
         return "its kernels know no sink and no temperature tensor"
-    if not isinstance(call.read, Soft):
-        return f"its kernels know the soft read alone, not {name_of(call.read)}"
-    if call.gate is not None:
-        return "its kernels know no gate"
     if call.asks():
         return "its kernels return the output alone, not what aux asks for: " + ", ".join(call.aux.names())
     if transforming():
         return "torch's kernels have no second derivative and no rule for every torch.func transform"
     return None
-
-
-def is_dot(score: Score) -> bool:
-    """Whether the score is a dot product (a softcap makes it none)."""
-    return type(score).as_dot is not Score.as_dot and getattr(score, "softcap", None) is None
-
-
-def name_of(thing: Any) -> str:
-    """How a definition or a callable is called in messages."""
-    return str(getattr(thing, "__name__", type(thing).__name__))
 
 
 def unwise(call: Call) -> str | None:
@@ -143,11 +126,8 @@ def suspicious(call: Call, output: Tensor) -> bool:
 
 def attention(call: Call) -> Tensor:
     """The call as one scaled_dot_product_attention of four dimensions, and back."""
-    assert isinstance(call.score, Score)
     assert isinstance(call.normalizer, Softmax)
-    dot = call.score.as_dot(call.query, call.key)
-    assert dot is not None
-    query, key, scale = dot
+    query, key, scale, _ = product(call.score, call.query, call.key)
     value, batch = call.value, call.batch
     temperature = float(call.normalizer.temperature)
     scale = scale / temperature
@@ -196,9 +176,7 @@ def four_dimensional(
     rank = len(batch)
     query, key, value = (t.expand(*(1,) * (rank + 2 - t.ndim), *t.shape) for t in (query, key, value))
     bias = bias.expand(*(1,) * (rank + 2 - bias.ndim), *bias.shape) if bias is not None else None
-    groups = 0
-    while groups < rank and not is_causal and key.shape[rank - 1 - groups] == value.shape[rank - 1 - groups] == 1:
-        groups += 1
+    groups = 0 if is_causal else sharing(rank, key, value)
     outer, inner = batch[: rank - groups], batch[rank - groups :]
     if groups:
         rows = math.prod(inner) * query.shape[-2]

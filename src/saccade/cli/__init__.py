@@ -24,6 +24,7 @@ VERBS = {
     "predict": "answer lines of input, one by one: saccade predict RUN [INPUT]",
     "look": "draw what a trained model attends to: saccade look RUN [INPUT] [--output DIR]",
     "report": "try a claim from the literature, and write a page about it: saccade report NAME",
+    "bench": "measure attention beside other ways to compute it: saccade bench [--quick] [--rows PATTERN]",
     "list": "name the tasks, their models and their built-in data",
 }
 _INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended

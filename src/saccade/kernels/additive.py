@@ -7,21 +7,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.kernels.rows import Rows, mask_rows
+from saccade.kernels.rows import TYPES, Rows, mask_rows, of_type
+from saccade.kernels.scratch import scratch
 from saccade.kernels.sums import by_definition
-from saccade.kernels.team import Kernel, serves
+from saccade.kernels.team import serves
 from saccade.scores import EXPONENT_LIMIT, Additive
 
 __all__ = ["packed", "scores"]
 
-_KERNELS = {
-    dtype: tuple(Kernel(f"lanes:{name}{suffix}") for name in ("scores", "ways", "gradients"))
-    for dtype, suffix in ((torch.float32, ""), (torch.float64, "_double"))
-}
+_pack, _unpack = of_type("packing:pack"), of_type("packing:unpack")
+_score, _ways, _differentiate = of_type("lanes:scores"), of_type("lanes:ways"), of_type("lanes:gradients")
+
 _MOST = {torch.float32: 2.0**31, torch.float64: 2.0**255}
 """What 1 + e^{2(q + k)} is held to, so that the product of four is in range."""
 
-_NEAR, _TILE = 0.5, 512
+_NEAR, _TILE, _COLUMNS, _ROOM = 0.5, 512, 64, 64
 """As in the kernels."""
 
 _STRIP = 16
@@ -39,13 +39,22 @@ def packed(projected: Tensor, powers: Tensor | None = None) -> Tensor:
         `(..., D', L)`, D' = D rounded up to a multiple of four, and one.
     """
     *batch, length, features = projected.shape
-    found = projected.new_zeros(*batch, -(-features // 4) * 4 + 1, length)
-    if powers is None:
-        torch.exp(2 * projected.mT, out=found[..., :features, :])
-    else:
-        found[..., :features, :] = powers.mT
-    if features:
-        torch.amax(projected.abs(), -1, out=found[..., -1, :])
+    whole, count = -(-features // 4) * 4, math.prod(batch)
+    found = projected.new_empty(*batch, whole + 1, length)
+    projected = projected.contiguous()
+    known = projected if powers is None else powers.contiguous()
+    strips = -(-length // _COLUMNS)
+    _pack[projected.dtype](count * strips, projected, known, found, length, features, whole, int(powers is not None))
+    return found
+
+
+def _unpacked(columns: Tensor, factors: Tensor, features: int) -> Tensor:
+    """`(N, whole, L)` as `(N, L, features)`, each feature times its factor, `(features,)` or `(N, features)`."""
+    count, whole, length = columns.shape
+    found = columns.new_empty(count, length, features)
+    step = 0 if factors.ndim == 1 else features
+    strips = -(-length // _COLUMNS)
+    _unpack[columns.dtype](count * strips, columns, factors.contiguous(), found, length, features, whole, step)
     return found
 
 
@@ -106,7 +115,7 @@ class _Scores(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         query, key, v, left, keys = ctx.saved_tensors
-        if torch.is_grad_enabled() or not serves(grad, dtypes=_KERNELS):  # a second derivative is to follow, or many at once
+        if torch.is_grad_enabled() or not serves(grad, dtypes=TYPES):  # a second derivative is to follow, or many at once
             return (*by_definition(_definition, (query, key, v), ctx.needs_input_grad[:3], grad), None, None)
         return (*_backward(grad.contiguous(), query, key, v, left, keys, ctx.raw), None, None)
 
@@ -123,7 +132,7 @@ def _forward(query: Tensor, key: Tensor, v: Tensor, keys: Tensor, mask: Rows) ->
     v = _padded(v, left.shape[1] - 1)
     found = query.new_empty(count, length, width)
     strip = max(1, min(_STRIP, -(-count * length // (4 * torch.get_num_threads()))))  # no thread waits for long
-    _KERNELS[query.dtype][0](
+    _score[query.dtype](
         count * -(-length // strip),
         *(left, keys, *_transposed(raw, query, key, v)),
         *(v, 0 if v.ndim == 1 else v.stride(0), mask.flags, mask.offsets, found, _bounds(query.dtype)),
@@ -140,19 +149,20 @@ def _backward(
     keys, bounds, whole = keys.contiguous(), _bounds(dtype), left.shape[1] - 1
     tiles = count, -(-length // 2), -(-width // _TILE)
     ways, sums = torch.empty(tiles, dtype=torch.uint8), grad.new_empty(tiles)
-    _KERNELS[dtype][1](count, grad, left, keys, ways, sums, bounds, length, width, whole)
-    nothing, room = grad.new_zeros(_TILE), grad.new_empty(count * whole // 2, 8)
-    query_grad, key_grad = grad.new_empty(count, whole, length), grad.new_empty(count, whole, width)
+    _ways[dtype](count, grad, left, keys, ways, sums, bounds, length, width, whole)
+    nothing, room = grad.new_zeros(_TILE), scratch("room", (count * whole // 2, _ROOM), dtype)
+    query_grad, key_grad = (
+        scratch(name, (count, whole, size), dtype) for name, size in (("query_grad", length), ("key_grad", width))
+    )
     v_grad = grad.new_empty(count, whole, 2)
-    _KERNELS[dtype][2](
+    _differentiate[dtype](
         count * whole // 2,
         *(grad, left, keys, *_transposed(raw, query, key, _padded(v, whole)), ways, bounds, nothing, room),
         *(query_grad, key_grad, v_grad, length, width, whole, int(raw)),
     )
-    factor = 4 * v if v.ndim == 1 else 4 * v[:, None]
     v_grad = sums.sum((1, 2))[:, None] - 2 * v_grad[:, :features, 0] + v_grad[:, :features, 1]
     v_grad = v_grad.sum(0) if v.ndim == 1 else v_grad
-    return query_grad[:, :features].mT * factor, key_grad[:, :features].mT * factor, v_grad
+    return _unpacked(query_grad, 4 * v, features), _unpacked(key_grad, 4 * v, features), v_grad
 
 
 def _leaves_range(query: Tensor, key: Tensor) -> bool:

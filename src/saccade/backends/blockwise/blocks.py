@@ -92,23 +92,32 @@ def prepared(engine: Engine, call: Call) -> Call:
     return engine.prepare(call.map(lambda tensor, axes: wide(tensor)))
 
 
-def empty_results(call: Call) -> list[Tensor]:
-    """Where the blocks write: every result at its full size, sums at zero."""
+def result_kinds(call: Call) -> list[tuple[tuple[int, ...], torch.dtype]]:
+    """Shape and type of every result."""
     batch, grid = call.batch, call.grid()
     sizes = {"q": grid.q_len, "k": grid.k_len, "e": call.value.shape[-1], "t": min(call.aux.top, grid.k_len)}
     found = []
     for name in result_names(call):
-        shape = (*batch, *(sizes[axis] for axis in RESULTS[name]))
         dtype = torch.int64 if name in INTEGERS else (call.value.dtype if name == "output" else wide(call.query).dtype)
-        found.append(call.query.new_zeros(shape, dtype=dtype))
+        found.append(((*batch, *(sizes[axis] for axis in RESULTS[name])), dtype))
     return found
+
+
+def empty_results(call: Call) -> list[Tensor]:
+    """Where the blocks write: every result at its full size, sums at zero."""
+    return [call.query.new_zeros(shape, dtype=dtype) for shape, dtype in result_kinds(call)]
 
 
 def forward(engine: Engine, call: Call) -> list[Tensor]:
     """All results of an aligned call, block after block."""
-    results, names = empty_results(call), result_names(call)
     shared, q_len = prepared(engine, call), call.query.shape[-2]
-    for block in blocks(call.batch, q_len, call.key.shape[-2], engine.pairs):
+    parts = list(blocks(call.batch, q_len, call.key.shape[-2], engine.pairs))
+    if len(parts) == 1:
+        found = evaluate(engine, shared, parts[0], q_len)
+        kinds = result_kinds(call)
+        return [part.to(dtype).expand(shape).contiguous() for part, (shape, dtype) in zip(found, kinds, strict=True)]
+    results, names = empty_results(call), result_names(call)
+    for block in parts:
         part = evaluate(engine, shared.map(block.narrow), block, q_len)
         for name, whole, piece in zip(names, results, part, strict=True):
             target = block.narrow(whole, RESULTS[name])

@@ -16,6 +16,7 @@ from saccade.call import Call
 from saccade.kernels.sums import Sums, by_definition
 from saccade.kernels.team import Kernel, serves
 from saccade.normalizers import Softmax
+from saccade.numerics import tracing, transforming
 from saccade.scores import Additive, exponentials
 
 __all__ = ["Steps", "attention", "run", "serves_step"]
@@ -29,6 +30,8 @@ _forward, _backward = Kernel("additive:forward"), Kernel("additive:backward")
 def serves_step(call: Call) -> bool:
     """Whether a call is a step."""
     normalizer = call.normalizer
+    if tracing() or transforming():  # sizes may be symbols, which nothing may depend on
+        return False
     if not isinstance(call.score, Additive) or not isinstance(normalizer, Softmax) or call.query.shape[-2] > FEW:
         return False
     plain = normalizer.sink is None and not isinstance(normalizer.temperature, Tensor)

@@ -28,6 +28,9 @@ NEAR = 0.5
 
 SKIP, IDENTITY, DIRECT, SMALL = 0, 1, 2, 3
 
+ROOM = 64
+"""Numbers of a work item's own that are written all the time: no two items' lie in one line of the cache."""
+
 
 @inline
 def _bounded(x: float, most: float) -> float:
@@ -249,17 +252,15 @@ def _features(
     ways: Any,
     grad_query: Any,
     grad_key: Any,
-    grad_v: Any,
     most: float,
-    out: Any,
+    room: Any,
 ) -> None:
-    """The gradients of two features, not yet times 4 v: of queries and keys; [sum g r, sum g tanh] for v, by how a tile was
-    computed.
+    """The gradients of two features, not yet times 4 v: of queries and keys; into the room, from 8 on, [sum g r, sum g tanh]
+    of both for v, by how a tile was computed.
     """
     length, width = grads.shape
-    zero = type(most)(0)
-    for e in range(d, d + 2):
-        grad_query[e], grad_key[e], grad_v[e] = zero, zero, zero
+    zero, out, grad_v = type(most)(0), room[:8], room[8:12].reshape(2, 2)
+    grad_query[d : d + 2], grad_key[d : d + 2], grad_v[:] = zero, zero, zero
     for t in range(ways.shape[1]):
         tile = slice(t * TILE, min(width, (t + 1) * TILE))
         k0, k1 = grad_key[d, tile], grad_key[d + 1, tile]
@@ -275,14 +276,14 @@ def _features(
                 if not odd:
                     grad_query[d, other] += out[2]
                     grad_query[d + 1, other] += out[3]
-                grad_v[d, 0] += out[4]
-                grad_v[d + 1, 0] += out[5]
+                grad_v[0, 0] += out[4]
+                grad_v[1, 0] += out[5]
             elif way != SKIP:
                 for e in range(d, d + 2):
                     for row in range(i, min(length, i + 2)):
                         _slopes(way, grads[row, tile], key[e, tile], query[e, row], grad_key[e, tile], out)
                         grad_query[e, row] += out[0]
-                        grad_v[e, 1] += out[1]
+                        grad_v[e - d, 1] += out[1]
 
 
 @loops
@@ -318,7 +319,7 @@ def ways_double(table: Any) -> None:
 @loops
 def _gradients(table: Any, kind: Any) -> None:
     """2 gradients of the scores, 3 left, 4 right, 5 query, 6 key (as for `_scores`), 7 ways, 8 bounds, 9 nothing: zeros, a
-    tile of them, 10 room: 8 numbers a block; then the gradients [11 queries, 12 keys, both (N, D, length), 13 v, (N, D,
+    tile of them, 10 room: `ROOM` numbers a block; then the gradients [11 queries, 12 keys, both (N, D, length), 13 v, (N, D,
     2)]; [14 queries, 15 keys, 16 features, 17 whether 5 and 6 are there]. A block is two features of a batch entry.
     """
     length, width, size = table[14], table[15], table[16]
@@ -335,10 +336,10 @@ def _gradients(table: Any, kind: Any) -> None:
         if table[17]:
             query, key = _matrix(table[5], n, size, length, kind), _matrix(table[6], n, size, width, kind)
         ways = flags(table[7] + n * pairs * tiles, pairs * tiles).reshape(pairs, tiles)
-        room = numbers(table[10], 8 * block, 8, kind)
+        room = numbers(table[10], ROOM * block, ROOM, kind)
         grad_query, grad_key = _matrix(table[11], n, size, length, kind), _matrix(table[12], n, size, width, kind)
-        grad_v = _matrix(table[13], n, size, 2, kind)
-        _features(d, grads, nothing, left, right, query, key, ways, grad_query, grad_key, grad_v, bounds[1], room)
+        _features(d, grads, nothing, left, right, query, key, ways, grad_query, grad_key, bounds[1], room)
+        numbers(table[13], 2 * (n * size + d), 4, kind)[:] = room[8:12]
 
 
 @kernel

@@ -1,0 +1,165 @@
+"""Dot-product scores with softmax and structured masks by torch's `flex_attention` (Dong et al. 2024), on CUDA.
+
+A mask becomes a function of one query and one key (`points`) and a map of which blocks of 128 × 128 hold no allowed
+pair, some or nothing else (`blocks`); the kernel skips the first kind. Biases and a softcap act on each score.
+"""
+
+import importlib.util
+import math
+
+import torch
+from torch import Tensor
+
+from saccade import masks
+from saccade.auxiliary import AuxOutput
+from saccade.backends import reference
+from saccade.backends.flex import function, points
+from saccade.backends.flex.blocks import BLOCK
+from saccade.call import Call
+from saccade.dots import refusal
+from saccade.masks import Mask
+from saccade.normalizers import Softmax
+from saccade.numerics import tracing, transforming
+from saccade.structure import Grid
+
+CPU = torch.device("cpu")
+
+TRITON = importlib.util.find_spec("triton") is not None
+"""Whether Triton is there, which torch writes the kernels in; it is not imported to find out."""
+
+LEAST_FEATURES = 16
+"""Features that keys and values must have: the smallest product of Triton's."""
+
+PAIRS = 1 << 20
+"""Pairs of queries and keys a head from which `auto` considers it: below, a map of blocks costs more than it spares.
+Not yet measured on a GPU.
+"""
+
+SPARSE = 0.75
+"""Share of pairs that may be allowed at most for `auto` to take it where torch's other kernels could serve as well. Not
+yet measured on a GPU.
+"""
+
+PACKED = 0.5
+"""Share of pairs taken for allowed where documents are packed: what their ids hold is not looked at."""
+
+
+def unsupported(call: Call) -> str | None:
+    """Why this backend cannot serve the call, or None."""
+    if call.query.device.type != "cuda":
+        return f"its kernels run on CUDA alone, and the tensors are on {call.query.device.type}"
+    if not TRITON:
+        return "torch writes its kernels in Triton, which is not installed"
+    if call.query.dtype == torch.float64:
+        return "its kernels sum in float32, which loses the digits of float64"
+    if min(call.key.shape[-1], call.value.shape[-1]) < LEAST_FEATURES:
+        return f"its kernels take {LEAST_FEATURES} features or more a key and value"
+    return unserved(call)
+
+
+def unserved(call: Call) -> str | None:
+    """What of the call its kernels do not know on any device, or None."""
+    reason = refusal(call, capped=True)
+    if reason is not None:
+        return reason
+    assert isinstance(call.normalizer, Softmax)
+    if isinstance(call.normalizer.temperature, Tensor):
+        return "its kernels know no temperature tensor"
+    if call.dropout_p > 0:
+        return "its kernels know no dropout"
+    asked = [name for name in call.aux.names() if name != "lse"]
+    if asked:
+        return "its kernels return the output and lse, not what else aux asks for: " + ", ".join(asked)
+    if transforming():
+        return "torch's kernels have no second derivative and no rule for every torch.func transform"
+    return points.unknown(call)
+
+
+def unwise(call: Call) -> str | None:
+    """Why `auto` should pass this backend over although it could serve: where it would not pay."""
+    if tracing():
+        return "under a compiler sizes are symbols, and whether skipping blocks pays depends on them"
+    pairs = call.query.shape[-2] * call.key.shape[-2]
+    if pairs < PAIRS:
+        return f"{pairs:,} pairs a head are too few to make a map of blocks for, fewer than {PAIRS:,}"
+    return None
+
+
+def spares_little(call: Call, native: bool) -> str | None:
+    """Why torch's other kernels are at least as fast where they could serve: too little of the mask can be skipped.
+
+    Args:
+        call: what is to be computed.
+        native: whether they know the mask themselves, without laying it out.
+    """
+    if call.mask is None:
+        return "without a mask no block can be skipped"
+    if native:
+        return "torch's other kernels know this mask themselves, skip the same blocks and compile nothing"
+    share = allowed(call.mask, call.query.shape[-2], call.key.shape[-2])
+    if share > SPARSE:
+        return f"about {share:.0%} of the pairs may be allowed, too many for skipping blocks to pay"
+    return None
+
+
+def allowed(mask: Mask, q_len: int, k_len: int) -> float:
+    """About which share of the pairs a mask allows at most, told by its structure: no tensor is looked at, since that
+    would wait for the device.
+
+    >>> round(allowed(masks.Causal(), 4096, 4096), 2), round(allowed(masks.Window(40, 41), 4096, 4096), 2)
+    (0.5, 0.02)
+    """
+    if isinstance(mask, masks.Both):
+        return min(allowed(mask.first, q_len, k_len), allowed(mask.second, q_len, k_len))
+    if isinstance(mask, masks.Either):
+        return min(allowed(mask.first, q_len, k_len) + allowed(mask.second, q_len, k_len), 1.0)
+    if isinstance(mask, masks.Causal | masks.Window) and not isinstance(mask.align, Tensor):
+        left, right = (None, 0) if isinstance(mask, masks.Causal) else (mask.left, mask.right)
+        return banded(left, right, masks.shift(mask.align, Grid(q_len, k_len, 0, q_len, CPU)), q_len, k_len)
+    if isinstance(mask, masks.Prefix) and not isinstance(mask.length, Tensor):
+        return min(mask.length / k_len, 1.0)
+    if isinstance(mask, masks.Around):
+        return min((2 * mask.radius + 1) / k_len, 1.0)
+    return PACKED if isinstance(mask, masks.Documents) else 1.0
+
+
+def banded(
+    left: int | None, right: int | None, shift: int | Tensor, q_len: int, k_len: int, samples: int = 64
+) -> float:
+    """Which share of the pairs lies from `left` before to `right` after the diagonal, by some of the rows."""
+    seen = 0.0
+    for sample in range(samples):
+        position = (2 * sample + 1) * q_len // (2 * samples) + int(shift)
+        first = 0 if left is None else max(position - left, 0)
+        last = k_len - 1 if right is None else min(position + right, k_len - 1)
+        seen += max(last - first + 1, 0)
+    return seen / (samples * k_len)
+
+
+def peak_bytes(call: Call) -> int:
+    """What it allocates beside inputs and output: clean copies of the inputs, a statistic a row, the map of blocks."""
+    copied = sum(t.numel() * t.element_size() for t in (call.query, call.key, call.value))
+    rows = math.prod(call.batch) * call.query.shape[-2]
+    if call.mask is None:
+        return 4 * rows
+    q_blocks, k_blocks = (-(-length // BLOCK) for length in (call.query.shape[-2], call.key.shape[-2]))
+    return copied + 4 * rows + 16 * math.prod(call.batch) * q_blocks * k_blocks
+
+
+def run(call: Call) -> tuple[Tensor, AuxOutput]:
+    """The output, and lse where it is asked for."""
+    if not (call.query.shape[-2] and call.key.shape[-2] and math.prod(call.batch)):
+        return reference.run(call)  # no pair: nothing to compute, but what has no rows or no keys still has a shape
+    assert isinstance(call.normalizer, Softmax)
+    sink = call.normalizer.sink
+    output, lse = function.attention(call, lse=call.aux.lse or sink is not None)
+    if sink is not None:
+        output = output * shared_with(lse, sink).to(output.dtype)
+    return output, AuxOutput(lse=lse if call.aux.lse else None)
+
+
+def shared_with(lse: Tensor, sink: Tensor | float) -> Tensor:
+    """What a sink leaves to the keys `(..., Lq, 1)`: e^lse / (e^lse + e^sink) = σ(lse − sink), 0 for an empty row."""
+    lse = lse[..., None]
+    empty = lse.detach() == -torch.inf
+    return torch.sigmoid(lse.masked_fill(empty, 0.0) - sink).masked_fill(empty, 0.0)

@@ -1,0 +1,53 @@
+"""Attention by Triton kernels on CUDA, block by block: additive scores, sparse normalizers, draws and statistics.
+
+The kernels stand in the place of the reference's formulas for one block of queries (`blockwise`): additive scores and
+their gradients without a tensor of queries by keys by features; softmax with its lse, sparsemax and entmax with their
+thresholds; draws by inverse CDF with their log-probability, entropy and the largest weights. Other scores are torch's
+matrix products, and other normalizers torch's own operations, within the same blocks.
+"""
+
+import importlib.util
+import os
+from functools import partial
+
+from saccade.backends import blockwise
+from saccade.backends.triton.blocks import prepare, read, weigh
+from saccade.call import Call
+from saccade.normalizers import Entmax, Sparsemax
+from saccade.reads import Sample
+from saccade.scores import Additive
+
+ENGINE = blockwise.Engine("triton", prepare, weigh, read, 1 << 23)
+"""A block of 2²³ pairs is 32 MiB of float32 scores, and four thousand tiles of them: enough to fill any GPU."""
+
+MISSING = importlib.util.find_spec("triton") is None
+
+peak_bytes, run = partial(blockwise.peak_bytes, ENGINE), partial(blockwise.run, ENGINE)
+
+
+def unsupported(call: Call) -> str | None:
+    """Why this backend cannot serve the call, or None."""
+    device = call.query.device.type
+    if device != "cuda" and not (device == "cpu" and interpreted()):
+        return f"its kernels run on CUDA, and the tensors are on {device} (Triton's interpreter takes a CPU's: set "\
+            "TRITON_INTERPRET=1 before Triton is imported)"
+    if MISSING:
+        return "Triton is not installed: pip install triton"
+    if not call.built_in:
+        return "it computes built-in scores and normalizers, and one of them is a callable"
+    return blockwise.unsupported(call)
+
+
+def interpreted() -> bool:
+    """Whether Triton runs kernels in its interpreter, on the CPU: how they are tested without a GPU."""
+    return os.environ.get("TRITON_INTERPRET", "0").lower() in ("1", "true", "on", "yes", "y")
+
+
+def unwise(call: Call) -> str | None:
+    """Why `auto` passes it over although it could serve the call, or None."""
+    if call.query.device.type == "cpu":
+        return "Triton's interpreter is for tests"
+    sparse = isinstance(call.normalizer, Sparsemax | Entmax)
+    if isinstance(call.score, Additive) or sparse or isinstance(call.read, Sample) or call.asks():
+        return None
+    return "no kernel of it takes part in this call"

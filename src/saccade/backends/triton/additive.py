@@ -1,0 +1,148 @@
+"""Additive scores by the kernels, as a differentiable function of query, key and v.
+
+No tensor of queries by keys by features exists, forward or backward: the terms are computed again. Nothing is added
+atomically, so the same call gives the same bits: queries own their gradients, then keys theirs, and v's is summed from
+parts.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from saccade.backends.triton.launch import flags, launch, stacked
+from saccade.scores import EXPONENT_LIMIT, exponentials
+
+__all__ = ["additive_scores", "by_key"]
+
+SMALL = 0.25
+"""Where |q| and |k| of a tile are all below this, 1 − 2 r would cancel and a quotient of polynomials is taken."""
+
+CAP = {torch.float32: 2.0**31, torch.float64: 2.0**255}
+"""The largest 1 + e^{2(q + k)}: four of them can be multiplied. A larger one moves its term by less than 2 / CAP."""
+
+FREE = {torch.float32: 10.7, torch.float64: 88.0}
+"""The largest |q| + |k| for which 1 + e^{2(q + k)} is at most CAP by itself."""
+
+# Sizes of tiles, for the 132 multiprocessors of an H200; not tuned: measured on no GPU yet. A tile of scores is 16 a
+# thread of four warps, which with four x in flight leaves two or three such programs a multiprocessor; a gradient's
+# tile is 8 a thread, with twice as many sums. One query, as a decoder has, would leave 31 of 32 rows idle.
+ROWS, KEYS = 32, 64
+ONE_ROW, ITS_KEYS = 1, 128
+GRADIENT_ROWS, FEATURES, CHUNK = 16, 64, 32
+
+
+def by_key(powers: Tensor) -> Tensor:
+    """The same numbers `(..., S, D)`, neighbouring keys beside each other in memory, as the scores' lanes read them."""
+    return powers.mT.contiguous().mT
+
+
+def additive_scores(query: Tensor, key: Tensor, v: Tensor, powers: Tensor, allowed: Tensor | None) -> Tensor:
+    r"""Scores \(v^\top \tanh(q_i + k_j)\), `(..., L, S)`; 0 in tiles in which nothing is allowed.
+
+    Args:
+        query: `(..., L, D)`, float32 or float64; leading dimensions broadcast.
+        key: `(..., S, D)`.
+        v: `(..., D)`.
+        powers: `saccade.scores.exponentials` of the key; no gradient passes through them.
+        allowed: boolean, broadcastable to the scores, or None.
+    """
+    batch = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], v.shape[:-1])
+    shape = torch.Size((*batch, query.shape[-2], key.shape[-2]))
+    rank = len(batch)
+    query, key, powers = (part[(None,) * (rank + 2 - part.ndim)] for part in (query, key, powers))
+    v = v[(None,) * (rank + 1 - v.ndim)] if v.ndim > 1 else v
+    query, lead = query.expand(*batch, *query.shape[-2:]), batch
+    mask = None if allowed is None else allowed.expand(shape)
+    while lead and key.shape[len(lead) - 1] == 1 and (v.ndim == 1 or v.shape[len(lead) - 1] == 1):
+        # queries that share their keys (groups of heads) are more rows, not copies of the keys
+        query, key, powers = query.flatten(-3, -2), key.squeeze(-3), powers.squeeze(-3)
+        v, lead = v if v.ndim == 1 else v.squeeze(-2), lead[:-1]
+        mask = None if mask is None else mask.flatten(-3, -2)
+    query, key, powers = (stacked(part, lead) for part in (query, key, powers))
+    if v.ndim > 1:
+        v = v.expand(*lead, v.shape[-1]).reshape(len(query), v.shape[-1])
+    found: Tensor = _Scores.apply(query, key, v, powers, mask)
+    return found.reshape(shape)
+
+
+def sizes(tensor: Tensor) -> Tensor:
+    """max |x| of each row `(N, L)`; infinite where there is a NaN, so that its tile takes the tangent itself."""
+    if not tensor.shape[-1]:
+        return tensor.new_zeros(tensor.shape[:-1])
+    return tensor.abs().amax(-1).nan_to_num(nan=torch.inf, posinf=torch.inf)
+
+
+class _Scores(torch.autograd.Function):
+    """scores (N, L, S) of query (N, L, D) and key (N, S, D), with v (D) or (N, D)."""
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, v: Tensor, powers: Tensor, allowed: Tensor | None) -> Tensor:
+        from saccade.backends.triton.kernels import additive
+
+        v = v.to(query.dtype).contiguous()
+        ctx.save_for_backward(query, key, v)
+        (batch, length, features), width = query.shape, key.shape[-2]
+        found = query.new_empty(batch, length, width)
+        mask, strides, masked = flags(allowed, found.shape, query)
+        rows, keys = (ONE_ROW, ITS_KEYS) if length == 1 else (ROWS, KEYS)
+        query_powers, key_powers = exponentials(query).contiguous(), powers.mT.contiguous()
+        launch(
+            additive.scores,
+            batch * -(-length // rows) * -(-width // keys),
+            *(query, key, query_powers, key_powers, v, sizes(query), sizes(key), mask, found),
+            *(length, width, features, *query.stride(), *key.stride(), v.stride(0) if v.ndim > 1 else 0, *strides),
+            **_constants(query),
+            FREE=FREE[query.dtype],
+            MASKED=masked,
+            ROWS=rows,
+            KEYS=keys,
+        )
+        return found
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, v = ctx.saved_tensors
+        of_query, of_key, of_v, *_ = ctx.needs_input_grad
+        sides = [(part, exponentials(part).contiguous(), sizes(part)) for part in (query, key)]
+        query_grad, parts = _gradients(*sides, v, grad, of_v) if of_query or of_v else (None, grad)
+        key_grad = _gradients(*reversed(sides), v, grad.mT, False)[0] if of_key else None
+        v_grad = None
+        if of_v:
+            v_grad = parts.sum(1) if v.ndim > 1 else parts.sum((0, 1))
+        return query_grad, key_grad, v_grad, None, None
+
+
+Side = tuple[Tensor, Tensor, Tensor]
+"""Queries or keys `(N, I, D)`, their exponentials, and their `sizes`."""
+
+
+def _gradients(mine: Side, other: Side, v: Tensor, grad: Tensor, with_v: bool) -> tuple[Tensor, Tensor]:
+    """The gradient of the first side, and that of v in parts `(N, tiles, D)`, from grad `(N, I, J)` of any strides."""
+    from saccade.backends.triton.kernels import additive
+
+    x, powers, size = mine
+    others, other_powers, other_size = other
+    batch, length, features = x.shape
+    tiles = -(-length // GRADIENT_ROWS)
+    found, parts = x.new_empty(x.shape), x.new_empty((batch, tiles, features) if with_v else 0)
+    launch(
+        additive.gradients,
+        batch * tiles * -(-features // FEATURES),
+        *(x, others, powers, other_powers, v, size, other_size, grad, found, parts),
+        *(length, others.shape[-2], features, *x.stride(), *others.stride()),
+        *(v.stride(0) if v.ndim > 1 else 0, *grad.stride()),
+        **_constants(x),
+        WITH_V=with_v,
+        ROWS=GRADIENT_ROWS,
+        FEATURES=FEATURES,
+        CHUNK=CHUNK,
+    )
+    return found, parts
+
+
+def _constants(tensor: Tensor) -> dict[str, float]:
+    """What depends on the dtype: it is part of what a kernel is compiled for."""
+    return {"SMALL": SMALL, "LIMIT": EXPONENT_LIMIT[tensor.dtype], "CAP": CAP[tensor.dtype]}

@@ -1,0 +1,271 @@
+"""Additive scores and their gradients, a tile of queries against a tile of keys at a time.
+
+The terms are tanh(q + k) = 1 - 2 r with r = 1 / (1 + e^2q e^2k), four of which share a division:
+
+    v1/x1 + v2/x2 + v3/x3 + v4/x4 = ((v1 x2 + v2 x1) x3 x4 + (v3 x4 + v4 x3) x1 x2) / (x1 x2 x3 x4)
+
+An x above CAP is taken for CAP, so that the product of four stays in range; where |q| + |k| is at most FREE in all of a
+tile there is none. Where an exponential would leave its range
+the tile is computed by the tangent itself, and where all of |q| and |k| are small, so that 1 - 2 r would cancel, by a
+quotient of polynomials.
+"""
+
+import triton
+import triton.language as tl
+
+from saccade.backends.triton.kernels import kernel
+
+
+@triton.jit
+def _denominator(left, right, CAP: tl.constexpr):
+    """1 + e^2q e^2k, CAP at most where that is asked (0: it is known to be less); NaN stays NaN."""
+    x = 1.0 + left * right
+    if CAP > 0:
+        x = tl.where(x > CAP, CAP, x)
+    return x
+
+
+@triton.jit
+def tanh_near(x):
+    """tanh x where |x| ≤ 1/2, by the seventh convergent of its continued fraction: exact in float64."""
+    y = x * x
+    over = 1.0 + y * (17325 / 135135 + y * (378 / 135135 + y * (1 / 135135)))
+    under = 1.0 + y * (62370 / 135135 + y * (3150 / 135135 + y * (28 / 135135)))
+    return x * over / under
+
+
+@triton.jit
+def tanh(x):
+    """tanh x for any x: (1 - e) / (1 + e) with e = e^-2|x| where that does not cancel."""
+    size = tl.abs(x)
+    e = tl.exp(-2.0 * size)
+    far = (1.0 - e) / (1.0 + e)
+    near = tanh_near(tl.where(size < 0.5, size, 0.0))
+    found = tl.where(size < 0.5, near, far)
+    return tl.where(x < 0, -found, found)
+
+
+@triton.jit
+def _sum_of_reciprocals(queries, keys, key_d, v, D, total, CAP: tl.constexpr):
+    """The sum of v (1 - 2 r) over the features, from the exponentials."""
+    everything = tl.sum(total) * 0.0
+    fours = D // 4 * 4
+    for d in range(0, fours, 4):
+        v0, v1, v2, v3 = tl.load(v + d), tl.load(v + d + 1), tl.load(v + d + 2), tl.load(v + d + 3)
+        x0 = _denominator(tl.load(queries + d)[:, None], tl.load(keys)[None], CAP)
+        x1 = _denominator(tl.load(queries + d + 1)[:, None], tl.load(keys + key_d)[None], CAP)
+        x2 = _denominator(tl.load(queries + d + 2)[:, None], tl.load(keys + 2 * key_d)[None], CAP)
+        x3 = _denominator(tl.load(queries + d + 3)[:, None], tl.load(keys + 3 * key_d)[None], CAP)
+        first, second = x0 * x1, x2 * x3
+        total += ((v0 * x1 + v1 * x0) * second + (v2 * x3 + v3 * x2) * first) / (first * second)
+        everything += v0 + v1 + v2 + v3
+        keys += 4 * key_d
+    for d in range(fours, D):
+        one = tl.load(v + d)
+        total += one / _denominator(tl.load(queries + d)[:, None], tl.load(keys)[None], CAP)
+        everything += one
+        keys += key_d
+    return everything - 2.0 * total
+
+
+@triton.jit
+def _sum_of_tangents(queries, query_d, keys, key_d, v, D, total, NEAR: tl.constexpr):
+    """The sum of v tanh(q + k) over the features, from queries and keys themselves."""
+    for d in range(D):
+        x = tl.load(queries + d * query_d)[:, None] + tl.load(keys + d * key_d)[None]
+        total += tl.load(v + d) * (tanh_near(x) if NEAR else tanh(x))
+    return total
+
+
+@kernel
+def scores(
+    query,
+    key,
+    query_powers,
+    key_powers,
+    v,
+    query_sizes,
+    key_sizes,
+    allowed,
+    found,
+    L,
+    S,
+    D,
+    query_n,
+    query_i,
+    query_d,
+    key_n,
+    key_j,
+    key_d,
+    v_n,
+    allowed_n,
+    allowed_i,
+    allowed_j,
+    SMALL: tl.constexpr,
+    FREE: tl.constexpr,
+    LIMIT: tl.constexpr,
+    CAP: tl.constexpr,
+    MASKED: tl.constexpr,
+    ROWS: tl.constexpr,
+    KEYS: tl.constexpr,
+):
+    """found[n, i, j] = v[n] · tanh(query[n, i] + key[n, j]), 0 in a tile in which nothing is allowed.
+
+    Args:
+        query_powers: e^2q, `(N, L, D)`, contiguous.
+        key_powers: e^2k, `(N, D, S)`, contiguous, so that neighbouring lanes read neighbouring keys.
+        query_sizes, key_sizes: max |q| of each query `(N, L)` and max |k| of each key `(N, S)`, contiguous.
+        found: `(N, L, S)`, contiguous.
+    """
+    across = tl.cdiv(S, KEYS)
+    tiles = tl.cdiv(L, ROWS) * across
+    n = (tl.program_id(0) // tiles).to(tl.int64)
+    tile = tl.program_id(0) % tiles
+    i = ((tile // across) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
+    j = ((tile % across) * KEYS + tl.arange(0, KEYS)).to(tl.int64)
+    both = (i < L)[:, None] & (j < S)[None]
+    # beyond the last query and key the last again: the loops need no masks
+    i, j = tl.minimum(i, L - 1), tl.minimum(j, S - 1)
+    # a step along a loop may leave 32 bits
+    query_d, key_d = query_d.to(tl.int64), key_d.to(tl.int64)
+    v += n * v_n
+    total = tl.zeros([ROWS, KEYS], found.dtype.element_ty)
+    wanted = 1
+    if MASKED:
+        flags = tl.load(allowed + n * allowed_n + i[:, None] * allowed_i + j[None] * allowed_j)
+        wanted = tl.max(flags.to(tl.int32))
+    if wanted > 0:
+        query_size, key_size = tl.max(tl.load(query_sizes + n * L + i)), tl.max(tl.load(key_sizes + n * S + j))
+        queries, keys = query + n * query_n + i * query_i, key + n * key_n + j * key_j
+        query_e, key_e = query_powers + (n * L + i) * D, key_powers + n * D * S + j
+        if (query_size < SMALL) & (key_size < SMALL):
+            total = _sum_of_tangents(queries, query_d, keys, key_d, v, D, total, True)
+        elif query_size + key_size <= FREE:
+            total = _sum_of_reciprocals(query_e, key_e, S.to(tl.int64), v, D, total, 0)
+        elif (query_size <= LIMIT) & (key_size <= LIMIT):
+            total = _sum_of_reciprocals(query_e, key_e, S.to(tl.int64), v, D, total, CAP)
+        else:
+            total = _sum_of_tangents(queries, query_d, keys, key_d, v, D, total, False)
+    tl.store(found + (n * L + i[:, None]) * S + j[None], total, mask=both)
+
+
+@triton.jit
+def _upstream(grad, step, j, rows):
+    """One column of a tile's gradients, 0 outside."""
+    return tl.load(grad + j * step, mask=rows, other=0.0)
+
+
+@triton.jit
+def _slopes_of_reciprocals(mine, others, step, grad, grad_j, start, stop, J, rows, CAP: tl.constexpr):
+    """Sums over j of g r (1 - r) and of g r; two r share a division."""
+    slope = tl.zeros_like(mine)
+    term = tl.zeros_like(mine)
+    for j in range(start, stop, 2):
+        after = tl.minimum(j + 1, J - 1)
+        g0, k0 = _upstream(grad, grad_j, j, rows), tl.load(others + j * step)
+        g1, k1 = _upstream(grad, grad_j, after, rows), tl.load(others + after * step)
+        g1 = tl.where(j + 1 < J, g1, 0.0)
+        x0, x1 = _denominator(mine, k0[None], CAP), _denominator(mine, k1[None], CAP)
+        inverse = 1.0 / (x0 * x1)
+        r0, r1 = x1 * inverse, x0 * inverse
+        slope += g0[:, None] * (r0 - r0 * r0) + g1[:, None] * (r1 - r1 * r1)
+        term += g0[:, None] * r0 + g1[:, None] * r1
+    return slope, term
+
+
+@triton.jit
+def _slopes_of_tangents(mine, others, step, grad, grad_j, start, stop, rows, NEAR: tl.constexpr):
+    """Sums over j of g (1 - t²) and of g t."""
+    slope = tl.zeros_like(mine)
+    term = tl.zeros_like(mine)
+    for j in range(start, stop):
+        g = _upstream(grad, grad_j, j, rows)[:, None]
+        x = mine + tl.load(others + j * step)[None]
+        t = tanh_near(x) if NEAR else tanh(x)
+        slope += g * (1.0 - t * t)
+        term += g * t
+    return slope, term
+
+
+@kernel
+def gradients(
+    mine,
+    other,
+    mine_powers,
+    other_powers,
+    v,
+    mine_sizes,
+    other_sizes,
+    grad,
+    found,
+    parts,
+    I,
+    J,
+    D,
+    mine_n,
+    mine_i,
+    mine_d,
+    other_n,
+    other_j,
+    other_d,
+    v_n,
+    grad_n,
+    grad_i,
+    grad_j,
+    SMALL: tl.constexpr,
+    LIMIT: tl.constexpr,
+    CAP: tl.constexpr,
+    WITH_V: tl.constexpr,
+    ROWS: tl.constexpr,
+    FEATURES: tl.constexpr,
+    CHUNK: tl.constexpr,
+):
+    """found[n, i] = v[n] Σ_j grad[n, i, j] (1 - tanh²(mine[n, i] + other[n, j])): queries own their tiles, or keys do.
+
+    Args:
+        mine_powers, other_powers: e^2x, contiguous.
+        mine_sizes, other_sizes: max |x| of each row `(N, I)` and `(N, J)`, contiguous.
+        found: `(N, I, D)`, contiguous.
+        parts: `(N, tiles of rows, D)`, contiguous: of the gradient of v, one part a tile of rows.
+    """
+    down, across = tl.cdiv(I, ROWS), tl.cdiv(D, FEATURES)
+    n = (tl.program_id(0) // (down * across)).to(tl.int64)
+    tile = tl.program_id(0) % (down * across)
+    i = ((tile // across) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
+    d = ((tile % across) * FEATURES + tl.arange(0, FEATURES)).to(tl.int64)
+    rows, features = i < I, d < D
+    both = rows[:, None] & features[None]
+    # beyond the last row and feature the last again, with no upstream gradient
+    i, d = tl.minimum(i, I - 1), tl.minimum(d, D - 1)
+    # a step along a loop may leave 32 bits
+    other_j, grad_j = other_j.to(tl.int64), grad_j.to(tl.int64)
+    x = tl.load(mine + n * mine_n + i[:, None] * mine_i + d[None] * mine_d)
+    e = tl.load(mine_powers + (n * I + i[:, None]) * D + d[None])
+    size = tl.max(tl.load(mine_sizes + n * I + i))
+    others = other + n * other_n + d * other_d
+    powers = other_powers + n * J * D + d
+    upstream = grad + n * grad_n + i * grad_i
+    slopes = tl.zeros([ROWS, FEATURES], found.dtype.element_ty)
+    terms = tl.zeros([ROWS, FEATURES], found.dtype.element_ty)
+    for start in range(0, J, CHUNK):
+        j = (start + tl.arange(0, CHUNK)).to(tl.int64)
+        columns = j < J
+        g = tl.load(upstream[:, None] + j[None] * grad_j, mask=rows[:, None] & columns[None], other=0.0)
+        if tl.max((g != 0).to(tl.int32)) > 0:  # whatever was masked has no gradient
+            most = tl.max(tl.load(other_sizes + n * J + j, mask=columns, other=0.0))
+            stop = tl.minimum(start + CHUNK, J)
+            if (size < SMALL) & (most < SMALL):
+                slope, term = _slopes_of_tangents(x, others, other_j, upstream, grad_j, start, stop, rows, True)
+            elif (size <= LIMIT) & (most <= LIMIT):
+                slope, term = _slopes_of_reciprocals(
+                    e, powers, D.to(tl.int64), upstream, grad_j, start, stop, J, rows, CAP
+                )
+                slope, term = 4.0 * slope, tl.sum(g, 1)[:, None] - 2.0 * term
+            else:
+                slope, term = _slopes_of_tangents(x, others, other_j, upstream, grad_j, start, stop, rows, False)
+            slopes += slope
+            terms += term
+    weight = tl.load(v + n * v_n + d)
+    tl.store(found + (n * I + i[:, None]) * D + d[None], weight[None] * slopes, mask=both)
+    if WITH_V:
+        tl.store(parts + (n * down + tile // across) * D + d, tl.sum(terms, 0), mask=features)

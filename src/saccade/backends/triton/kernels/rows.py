@@ -1,0 +1,51 @@
+"""What the kernels of rows share: a program has ROWS rows, a warp each on a GPU, and BLOCK of their keys at once.
+
+A row is read in pieces of BLOCK keys, whatever its length: what is needed more than once comes from the cache.
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def own_rows(R, ROWS: tl.constexpr):
+    """The rows of this program, and which of them there are."""
+    r = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    return r, r < R
+
+
+@triton.jit
+def piece(start, S, there, BLOCK: tl.constexpr):
+    """Keys start .. start + BLOCK - 1, and where they lie inside their rows."""
+    j = start + tl.arange(0, BLOCK)
+    return j, there[:, None] & (j < S)[None]
+
+
+@triton.jit
+def load(tensor, r, S, j, wanted, other):
+    """A piece of rows of a contiguous `(R, S)` tensor."""
+    return tl.load(tensor + r[:, None] * S + j[None], mask=wanted, other=other)
+
+
+@triton.jit
+def store(tensor, r, S, j, inside, found):
+    """Write a piece of rows of a contiguous `(R, S)` tensor."""
+    tl.store(tensor + r[:, None] * S + j[None], found, mask=inside)
+
+
+@triton.jit
+def permitted(
+    allowed, r, L, j, allowed_n, allowed_i, allowed_j, inside, MASKED: tl.constexpr
+):
+    """Where a piece lies inside and is allowed by a mask `(N, L, S)` of any strides, row r being n L + i."""
+    if MASKED:
+        begin = allowed + (r // L) * allowed_n + (r % L) * allowed_i
+        flags = tl.load(begin[:, None] + j[None].to(tl.int64) * allowed_j, mask=inside, other=0)
+        inside = inside & (flags != 0)
+    return inside
+
+
+@triton.jit
+def zeros(like, ROWS: tl.constexpr):
+    """A zero a row, of the dtype of a tensor."""
+    return tl.zeros([ROWS], like.dtype.element_ty)

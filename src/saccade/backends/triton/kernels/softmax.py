@@ -1,0 +1,75 @@
+"""Softmax of rows and their lse, in two passes over each row, and its gradient."""
+
+import triton
+import triton.language as tl
+
+from saccade.backends.triton.kernels import kernel
+from saccade.backends.triton.kernels.rows import load, own_rows, permitted, piece, store, zeros
+
+
+@triton.jit
+def _finite(x):
+    """x, and 0 for the maximum of nothing."""
+    return tl.where(x == -float("inf"), 0.0, x)
+
+
+@kernel
+def softmax(
+    scores,
+    allowed,
+    weights,
+    lse,
+    R,
+    L,
+    S,
+    allowed_n,
+    allowed_i,
+    allowed_j,
+    MASKED: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """weights[r, j] = e^(s_j - lse), lse[r] = log Σ e^s over allowed keys; 0 and -inf where there is none.
+
+    Args:
+        scores, weights: `(R, S)`, contiguous, R = N L.
+        allowed: bytes `(N, L, S)`.
+        lse: `(R,)`, contiguous.
+    """
+    r, there = own_rows(R, ROWS)
+    total = zeros(lse, ROWS)
+    top = total - float("inf")
+    for start in range(0, S, BLOCK):
+        j, inside = piece(start, S, there, BLOCK)
+        wanted = permitted(allowed, r, L, j, allowed_n, allowed_i, allowed_j, inside, MASKED)
+        s = load(scores, r, S, j, wanted, -float("inf"))
+        higher = tl.maximum(top, tl.max(s, 1))
+        shift = _finite(higher)
+        total = total * tl.exp(top - shift) + tl.sum(tl.exp(s - shift[:, None]), 1)
+        top = higher
+    shift = _finite(top)
+    safe = tl.where(total == 0, 1.0, total)
+    for start in range(0, S, BLOCK):
+        j, inside = piece(start, S, there, BLOCK)
+        wanted = permitted(allowed, r, L, j, allowed_n, allowed_i, allowed_j, inside, MASKED)
+        s = load(scores, r, S, j, wanted, -float("inf"))
+        store(weights, r, S, j, inside, tl.exp(s - shift[:, None]) / safe[:, None])
+    tl.store(lse + r, tl.where(total == 0, -float("inf"), shift + tl.log(safe)), mask=there)
+
+
+@kernel
+def softmax_gradient(weights, grad, lse_grad, found, R, S, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """found_j = w_j (g_j - Σ w g + g_lse); what acts on a weight of 0 is not read."""
+    r, there = own_rows(R, ROWS)
+    shift = tl.load(lse_grad + r, mask=there, other=0.0)
+    total = zeros(found, ROWS)
+    for start in range(0, S, BLOCK):
+        j, inside = piece(start, S, there, BLOCK)
+        w = load(weights, r, S, j, inside, 0.0)
+        total += tl.sum(w * load(grad, r, S, j, w != 0, 0.0), 1)
+    shift -= total
+    for start in range(0, S, BLOCK):
+        j, inside = piece(start, S, there, BLOCK)
+        w = load(weights, r, S, j, inside, 0.0)
+        g = load(grad, r, S, j, w != 0, 0.0)
+        store(found, r, S, j, inside, tl.where(w != 0, w * (g + shift[:, None]), 0.0))

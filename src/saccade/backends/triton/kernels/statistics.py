@@ -1,0 +1,103 @@
+"""What is read off rows of weights: their entropy, their largest entries, a draw."""
+
+import triton
+import triton.language as tl
+
+from saccade.backends.triton.kernels import kernel
+from saccade.backends.triton.kernels.rows import load, own_rows, permitted, piece, store, zeros
+
+
+@triton.jit
+def _log_of_positive(w):
+    return tl.log(tl.where(w > 0, w, 1.0))
+
+
+@kernel
+def entropy(weights, found, R, S, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """found = -Σ w log w, 0 log 0 = 0."""
+    r, there = own_rows(R, ROWS)
+    total = zeros(found, ROWS)
+    for start in range(0, S, BLOCK):
+        j, inside = piece(start, S, there, BLOCK)
+        w = load(weights, r, S, j, inside, 0.0)
+        total += tl.sum(w * _log_of_positive(w), 1)
+    tl.store(found + r, -total, mask=there)
+
+
+@kernel
+def entropy_gradient(weights, grad, found, R, S, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """found_j = -g (1 + log w_j), 0 where w_j is."""
+    r, there = own_rows(R, ROWS)
+    g = tl.load(grad + r, mask=there, other=0.0)[:, None]
+    for start in range(0, S, BLOCK):
+        j, inside = piece(start, S, there, BLOCK)
+        w = load(weights, r, S, j, inside, 0.0)
+        store(found, r, S, j, inside, tl.where(w > 0, -g * (1.0 + _log_of_positive(w)), 0.0))
+
+
+@kernel
+def largest(
+    weights,
+    allowed,
+    indices,
+    R,
+    L,
+    S,
+    K,
+    allowed_n,
+    allowed_i,
+    allowed_j,
+    MASKED: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """The indices `(R, K)` of the K largest allowed weights, falling, the lower index of equals first, then -1.
+
+    One pass over the row for each: what comes next is the largest of what comes after the last one in that order.
+    """
+    r, there = own_rows(R, ROWS)
+    zero, none = zeros(weights, ROWS), tl.full([ROWS], -1, tl.int32)
+    last, at = zero + float("inf"), none
+    for k in range(K):
+        best, index = zero - float("inf"), none
+        for start in range(0, S, BLOCK):
+            j, inside = piece(start, S, there, BLOCK)
+            wanted = permitted(allowed, r, L, j, allowed_n, allowed_i, allowed_j, inside, MASKED)
+            w = load(weights, r, S, j, wanted, -float("inf"))
+            after = (w < last[:, None]) | ((w == last[:, None]) & (j[None] > at[:, None]))
+            w = tl.where(after, w, -float("inf"))
+            most = tl.max(w, 1)
+            where = tl.min(tl.where((w == most[:, None]) & (w > -float("inf")), j[None], S), 1)
+            index = tl.where(most > best, where, index)
+            best = tl.maximum(most, best)
+        tl.store(indices + r * K + k, index.to(tl.int64), mask=there)
+        last, at = best, index
+
+
+@kernel
+def draw(weights, uniform, index, log_prob, R, S, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """index = the first j whose cumulative weight exceeds u Σ w, -1 where Σ w is not positive; log_prob = log (w_index
+    / Σ w), 0 for an empty row. No weight of 0 is drawn, however the sums are rounded.
+    """
+    r, there = own_rows(R, ROWS)
+    zero, none = zeros(weights, ROWS), tl.full([ROWS], -1, tl.int32)
+    total = zero
+    for start in range(0, S, BLOCK):
+        j, inside = piece(start, S, there, BLOCK)
+        total += tl.sum(load(weights, r, S, j, inside, 0.0), 1)
+    threshold = tl.load(uniform + r, mask=there, other=0.0) * total
+    before, found = zero, none + 1 + S
+    last = none  # the last of positive weight, for where u Σ w rounds up to Σ w
+    for start in range(0, S, BLOCK):
+        j, inside = piece(start, S, there, BLOCK)
+        w = load(weights, r, S, j, inside, 0.0)
+        exceeds = (before[:, None] + tl.cumsum(w, 1) > threshold[:, None]) & (w > 0)
+        found = tl.minimum(found, tl.min(tl.where(exceeds, j[None], S), 1))
+        last = tl.maximum(last, tl.max(tl.where(w > 0, j[None], -1), 1))
+        before += tl.sum(w, 1)
+    found = tl.where(found == S, last, found)
+    found = tl.where(total > 0, found, -1)
+    picked = tl.load(weights + r * S + found, mask=there & (found >= 0), other=1.0)
+    chance = tl.log(picked) - tl.log(tl.where(total > 0, total, 1.0))
+    tl.store(index + r, found.to(tl.int64), mask=there)
+    tl.store(log_prob + r, tl.where(found >= 0, chance, 0.0), mask=there)

@@ -1,0 +1,44 @@
+"""How a kernel is started, and how tensors of any batch dimensions become what it walks over."""
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+ROWS, BLOCK = 4, 256
+"""Rows of a program of four warps, so that no sum crosses warps, and keys that it holds of each at once, eight a thread.
+Not tuned: measured on no GPU yet.
+"""
+
+
+def launch(kernel: Any, programs: int, *arguments: Any, **constants: Any) -> None:
+    """Run the kernel for programs 0 .. programs - 1, all along the first axis of the grid, which alone is long enough;
+    on the device of the first argument.
+    """
+    if not programs:
+        return
+    # in the interpreter numpy computes, and would warn of an overflow that a GPU passes over
+    with torch.cuda.device_of(arguments[0]), np.errstate(all="ignore"):
+        kernel[(programs,)](*arguments, **constants, enable_fp_fusion=True)
+
+
+def launch_rows(kernel: Any, rows: int, *arguments: Any, **constants: Any) -> None:
+    """`launch` for a kernel of rows."""
+    launch(kernel, -(-rows // ROWS), *arguments, **constants, ROWS=ROWS, BLOCK=BLOCK)
+
+
+def stacked(tensor: Tensor, batch: tuple[int, ...]) -> Tensor:
+    """`(..., A, B)` as `(N, A, B)`, N entries of the batch: a view where its strides allow."""
+    return tensor.expand(*batch, *tensor.shape[-2:]).reshape(math.prod(batch), *tensor.shape[-2:])
+
+
+def flags(allowed: Tensor | None, shape: torch.Size, stand_in: Tensor) -> tuple[Tensor, tuple[int, ...], bool]:
+    """Which keys are allowed, as bytes `(N, L, S)` with their strides, and whether that is asked at all: without a
+    mask `stand_in` is passed and not read.
+    """
+    if allowed is None:
+        return stand_in, (0, 0, 0), False
+    found = stacked(allowed.expand(shape), tuple(shape[:-2])).view(torch.uint8)
+    return found, found.stride(), True

@@ -1,0 +1,192 @@
+"""Rows of scores and of weights by the kernels, as differentiable functions; their derivatives are kernels too.
+
+They differentiate once: the blocks take what is differentiated again through the reference.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from saccade.backends.triton.launch import flags, launch_rows
+
+__all__ = ["draw", "entmax", "entropy", "largest", "softmax"]
+
+
+def softmax(scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
+    r"""Weights \(e^{s_j - \mathrm{lse}}\) and \(\mathrm{lse} = \log \sum_j e^{s_j}\) over allowed keys; 0 and −inf in
+    a row without any.
+
+    Args:
+        scores: `(..., L, S)`.
+        allowed: boolean, broadcastable to the scores, or None.
+
+    Returns:
+        weights `(..., L, S)`, lse `(..., L)`.
+    """
+    found: tuple[Tensor, Tensor] = _Softmax.apply(scores, allowed)
+    return found
+
+
+def entmax(scores: Tensor, allowed: Tensor | None, alpha: float | Tensor) -> Tensor:
+    r"""Weights \([(\alpha - 1) s_j - \tau]_+^{1 / (\alpha - 1)}\) over allowed keys (Peters, Niculae, Martins 2019,
+    equation 10); 2 is sparsemax, 1 softmax.
+
+    Args:
+        scores: `(..., L, S)`.
+        allowed: boolean, broadcastable to the scores, or None.
+        alpha: a number, or a tensor that broadcasts against `(..., L, 1)`, for which there is a gradient.
+    """
+    each = alpha if isinstance(alpha, Tensor) else scores.new_tensor(float(alpha))
+    each = each.to(scores.dtype).expand(*scores.shape[:-1], 1)[..., 0]
+    kind = {2.0: 1, 1.5: 2}.get(alpha, 0) if not isinstance(alpha, Tensor) else 0
+    found: Tensor = _Entmax.apply(scores, allowed, each, kind)
+    return found
+
+
+def entropy(weights: Tensor) -> Tensor:
+    """−Σ w log w of each row, `(..., L)` of weights `(..., L, S)`; 0 log 0 = 0 with derivative 0."""
+    found: Tensor = _Entropy.apply(weights)
+    return found
+
+
+def largest(weights: Tensor, count: int, allowed: Tensor | None) -> Tensor:
+    """The indices `(..., L, min(count, S))` of each row's largest allowed weights, falling; equals by index, then
+    −1.
+    """
+    from saccade.backends.triton.kernels import statistics
+
+    length, width = weights.shape[-2:]
+    count = min(count, width)
+    weights = weights.detach().contiguous()
+    indices = torch.empty((*weights.shape[:-1], count), dtype=torch.int64, device=weights.device)
+    mask, strides, masked = flags(allowed, weights.shape, weights)
+    rows = indices.numel() // count if count else 0
+    arguments = weights, mask, indices, rows, length, width, count, *strides
+    launch_rows(statistics.largest, rows, *arguments, MASKED=masked)
+    return indices
+
+
+def draw(weights: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
+    """The first key of each row whose cumulative weight exceeds u · Σ w, and its log-probability.
+
+    Args:
+        weights: `(..., L, S)`, not negative.
+        uniform: u, broadcastable to `(..., L)`, in [0, 1).
+
+    Returns:
+        index `(..., L)`, −1 where the row sums to 0, and log (w_index / Σ w) `(..., L)`, 0 there.
+    """
+    found: tuple[Tensor, Tensor] = _Draw.apply(weights, uniform)
+    return found
+
+
+class _Softmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
+        from saccade.backends.triton.kernels import softmax as kernels
+
+        scores = scores.contiguous()
+        length, width = scores.shape[-2:]
+        weights, lse = torch.empty_like(scores), scores.new_empty(scores.shape[:-1])
+        mask, strides, masked = flags(allowed, scores.shape, scores)
+        arguments = scores, mask, weights, lse, lse.numel(), length, width, *strides
+        launch_rows(kernels.softmax, lse.numel(), *arguments, MASKED=masked)
+        ctx.save_for_backward(weights)
+        return weights, lse
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor, lse_grad: Tensor) -> tuple[Tensor, None]:
+        from saccade.backends.triton.kernels import softmax as kernels
+
+        (weights,) = ctx.saved_tensors
+        found = torch.empty_like(weights)
+        rows = lse_grad.numel()
+        arguments = weights, grad.contiguous(), lse_grad.contiguous(), found, rows, weights.shape[-1]
+        launch_rows(kernels.softmax_gradient, rows, *arguments)
+        return found, None
+
+
+class _Entmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, allowed: Tensor | None, alpha: Tensor, kind: int) -> Tensor:
+        from saccade.backends.triton.kernels import entmax as kernels
+
+        scores, alpha = scores.contiguous(), alpha.contiguous()
+        length, width = scores.shape[-2:]
+        weights = torch.empty_like(scores)
+        mask, strides, masked = flags(allowed, scores.shape, scores)
+        rows, tolerance = alpha.numel(), 2 * torch.finfo(scores.dtype).eps
+        arguments = scores, mask, alpha, weights, rows, length, width, *strides, tolerance
+        launch_rows(kernels.entmax, rows, *arguments, MASKED=masked, KIND=kind)
+        ctx.kind = kind
+        ctx.save_for_backward(weights, alpha)
+        return weights
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        from saccade.backends.triton.kernels import entmax as kernels
+
+        weights, alpha = ctx.saved_tensors
+        learns = ctx.needs_input_grad[2]
+        found, alpha_found = torch.empty_like(weights), torch.empty_like(alpha)
+        rows, kind = alpha.numel(), 0 if learns else ctx.kind
+        arguments = weights, alpha, grad.contiguous(), found, alpha_found, rows, weights.shape[-1]
+        launch_rows(kernels.entmax_gradient, rows, *arguments, KIND=kind, LEARNS=learns)
+        return found, None, alpha_found if learns else None, None
+
+
+class _Entropy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weights: Tensor) -> Tensor:
+        from saccade.backends.triton.kernels import statistics
+
+        weights = weights.contiguous()
+        found = weights.new_empty(weights.shape[:-1])
+        launch_rows(statistics.entropy, found.numel(), weights, found, found.numel(), weights.shape[-1])
+        ctx.save_for_backward(weights)
+        return found
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        from saccade.backends.triton.kernels import statistics
+
+        (weights,) = ctx.saved_tensors
+        found = torch.empty_like(weights)
+        arguments = weights, grad.contiguous(), found, grad.numel(), weights.shape[-1]
+        launch_rows(statistics.entropy_gradient, grad.numel(), *arguments)
+        return found
+
+
+class _Draw(torch.autograd.Function):
+    """d log_prob / d w_j = [j = index] / w_j − 1 / Σ w."""
+
+    @staticmethod
+    def forward(ctx: Any, weights: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
+        from saccade.backends.triton.kernels import statistics
+
+        weights = weights.contiguous()
+        uniform = uniform.to(weights.dtype).expand(weights.shape[:-1]).contiguous()
+        index = torch.empty(uniform.shape, dtype=torch.int64, device=weights.device)
+        log_prob = torch.empty_like(uniform)
+        arguments = weights, uniform, index, log_prob, index.numel(), weights.shape[-1]
+        launch_rows(statistics.draw, index.numel(), *arguments)
+        ctx.save_for_backward(weights, index)
+        ctx.mark_non_differentiable(index)
+        return index, log_prob
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, index_grad: Tensor | None, grad: Tensor) -> tuple[Tensor, None]:
+        weights, index = ctx.saved_tensors
+        if not weights.shape[-1]:
+            return weights, None
+        grad, at = grad.masked_fill(index < 0, 0.0), index.clamp(min=0)[..., None]
+        picked = weights.gather(-1, at).masked_fill(index[..., None] < 0, 1.0)
+        total = weights.sum(-1, keepdim=True).masked_fill(index[..., None] < 0, 1.0)
+        found = (-grad[..., None] / total).expand(weights.shape).clone()
+        return found.scatter_add_(-1, at, grad[..., None] / picked), None

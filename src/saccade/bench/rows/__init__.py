@@ -1,0 +1,40 @@
+"""What is measured: one file a subject, each a function from a place to its rows."""
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from saccade.bench.row import Place, Row
+from saccade.bench.rows import additive, dot, sparse, statistics
+from saccade.errors import ArgumentError
+
+__all__ = ["rows", "select"]
+
+
+def rows(place: Place) -> list[Row]:
+    """Return all rows, in the order in which they are measured."""
+    return [row for subject in (additive, sparse, dot, statistics) for row in subject.rows(place)]
+
+
+def select(found: Sequence[Row], pattern: str = "*", *, quick: bool = False) -> list[Row]:
+    """Return the rows that a pattern means.
+
+    Args:
+        found: the rows there are.
+        pattern: of a row's family, shape and peer, any part of it; * and ? stand for whatever is there.
+        quick: only those of the short list.
+
+    Raises:
+        ArgumentError: there is none, with the families there are.
+
+    Example:
+        >>> import torch
+        >>> [row.shape for row in select(rows(Place(torch.device("cpu"))), "additive forward *256 eager", quick=True)]
+        ['8x256x256']
+    """
+    offered = [row for row in found if row.quick] if quick else list(found)
+    wanted = [row for row in offered if fnmatchcase(row.name.lower(), f"*{pattern.lower()}*")]
+    if not wanted:
+        families = ", ".join(dict.fromkeys(row.family for row in offered))
+        short = " of the short list" if quick else ""
+        raise ArgumentError(f"--rows: expected a part of a row's name, got {pattern}; rows{short}: {families}")
+    return wanted

@@ -1,0 +1,37 @@
+"""Memory that kernels write to and nobody keeps, used again by the next call.
+
+PyTorch gives memory on a CPU back at once, and fresh memory is handed out by the page: of additive attention, forward
+and backward at 8 x 256 x 256 x 256 on two cores, that was 5 of 36 ms.
+"""
+
+import math
+import threading
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+__all__ = ["scratch"]
+
+_KEPT = 1 << 25
+"""Bytes of one piece that are kept, at most."""
+
+_local = threading.local()
+
+
+def scratch(name: str, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+    """A tensor that holds anything; it is the same memory for each call by that name in this thread.
+
+    Args:
+        name: who uses it: two that are needed at once have two names.
+        shape: of the tensor.
+        dtype: likewise.
+    """
+    size = math.prod(shape) * dtype.itemsize
+    if size > _KEPT:
+        return torch.empty(*shape, dtype=dtype)
+    pieces = _local.__dict__.setdefault("pieces", {})
+    if name not in pieces or pieces[name].numel() < size:
+        pieces[name] = torch.empty(size, dtype=torch.uint8)
+    piece: Tensor = pieces[name]
+    return piece[:size].view(dtype).view(*shape)

@@ -1,0 +1,152 @@
+"""The rows: those that the targets name are there, and both sides of each compute the same."""
+
+import importlib.util
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from bench.fake import PLACE
+from saccade.bench.row import Place
+from saccade.bench.rows import rows, select
+from saccade.bench.run import measure
+from saccade.errors import ArgumentError
+from saccade.normalizers import Entmax, Sparsemax
+
+ROWS = rows(PLACE)
+TARGETS = {
+    "additive forward 8x256x256 eager": ["≥ 30x", "≥ 5 G terms/s a thread"],
+    "additive forward 8x256x256 torch.compile": ["≥ 10x", "≥ 5 G terms/s a thread"],
+    "additive forward+backward 8x256x256 eager": ["≥ 25x"],
+    "additive decoder step 64x32x512 eager": ["≥ 25x"],
+    "additive memory of training 16384x16384x32 eager": ["< 400 MiB"],
+    **{
+        f"{name} {step} 64x1024 entmax.{peer}": ["≥ 10x"]
+        for name, peer in (("sparsemax", "sparsemax"), ("entmax 1.5", "entmax15"), ("entmax 1.5", "entmax_bisect"))
+        for step in ("forward", "forward+backward")
+    },
+    **{
+        f"{name}, {score} without": ["≤ 1.5x the time"]
+        for name in ("lse", "entropy", "top 4", "received")
+        for score in ("additive 8x256x256", "cosine 1x4x1024x64", "dot 1x4x1024x64")
+    },
+    **{
+        f"sample, {score} soft": ["≤ 1.3x the time"]
+        for score in ("additive 8x256x256", "cosine 1x4x1024x64", "dot 1x4x1024x64")
+    },
+}
+
+
+def needing(package):
+    absent = importlib.util.find_spec(package) is None
+    return pytest.mark.skipif(absent, reason=f"{package} is not installed: pip install -e '.[bench]'")
+
+
+def test_names_are_unique():
+    assert len({row.name for row in ROWS}) == len(ROWS)
+
+
+def test_every_target_has_its_row():
+    found = {row.name: [target.text for target in row.targets] for row in ROWS if row.targets}
+    assert TARGETS.items() <= found.items()
+    others = {name: texts for name, texts in found.items() if name not in TARGETS}
+    assert all(name.startswith("dot ") and texts == ["≤ 5% or 25 µs behind"] for name, texts in others.items())
+
+
+def test_on_a_gpu_the_targets_are_a_gpus():
+    found = {row.name: [target.text for target in row.targets] for row in rows(Place(torch.device("cuda"), "auto", 2))}
+    assert found["additive forward 8x256x256 eager"] == ["≥ 15x", "≥ 5000 G terms/s a thread"]
+    assert found["lse, dot 1x4x1024x64 without"] == ["≤ 1.3x the time"]
+    assert found["received, dot 1x4x1024x64 without"] == ["≤ 2.2x the time"]
+
+
+def test_additive_sizes_go_from_32_to_4096():
+    for family in ("additive forward", "additive forward+backward", "additive decoder step"):
+        sizes = [row.size for row in ROWS if row.family == family]
+        assert (min(sizes), max(sizes)) == (32, 4096)
+
+
+def test_the_short_list_is_a_part_of_the_whole_and_has_every_subject():
+    quick = select(ROWS, quick=True)
+    assert len(quick) < len(ROWS) / 3
+    assert {row.subject for row in quick} == {row.subject for row in ROWS}
+    assert max(row.size for row in quick if row.subject == "additive" and not row.memory) == 256
+
+
+def test_a_pattern_is_a_part_of_a_name_in_any_case():
+    assert {row.family for row in select(ROWS, "CAUSAL")} == {"dot causal"}
+    assert {row.peer for row in select(ROWS, "additive forward*eager")} == {"eager"}
+    with pytest.raises(ArgumentError, match="got nothing; rows: additive forward, .*, sample, dot$"):
+        select(ROWS, "nothing")
+    with pytest.raises(ArgumentError, match="got cosine; rows of the short list: "):
+        select(ROWS, "cosine", quick=True)
+
+
+SMALL = [
+    row
+    for row in ROWS
+    if (row.subject == "dot" and row.size == 4)
+    or (row.family.startswith("additive") and row.size == 32 and row.peer != "torch.compile")
+]
+
+
+@pytest.mark.parametrize("row", SMALL, ids=lambda row: row.name)
+def test_both_sides_compute_the_same(row):
+    found = measure(row, PLACE, seconds=0.0, least=1)
+    assert found.absent is None
+    assert found.difference < 1e-4
+    assert found.ratio > 0
+
+
+@pytest.mark.parametrize("pattern", ["lse, dot", "sample, dot"])
+def test_statistics_and_draws_stand_beside_the_plain_call(pattern):
+    (row,) = select(ROWS, pattern)
+    found = measure(row, PLACE, seconds=0.0, least=1)
+    assert found.absent is None
+    assert (found.difference is None) is (row.peer == "soft")
+
+
+@needing("x_transformers")
+@pytest.mark.parametrize("row", select(ROWS, "dot * 2x4x128x32 x-transformers"), ids=lambda row: row.name)
+def test_x_transformers_computes_the_same(row):
+    found = measure(row, PLACE, seconds=0.0, least=1)
+    assert found.absent is None
+
+
+@pytest.mark.parametrize("row", select(ROWS, " 64x32 entmax."), ids=lambda row: row.name)
+def test_a_normalizer_of_scores_alone_is_the_kernel_beside_the_package(row, monkeypatch):
+    ours = SimpleNamespace(
+        sparsemax=lambda scores: Sparsemax()(scores, None), entmax=lambda scores, alpha: Entmax(alpha)(scores, None)
+    )
+    theirs = SimpleNamespace(
+        sparsemax=ours.sparsemax, entmax15=lambda scores: ours.entmax(scores, 1.5), entmax_bisect=ours.entmax
+    )
+    monkeypatch.setitem(sys.modules, "saccade.kernels.sparse", ours)
+    monkeypatch.setitem(sys.modules, "entmax", theirs)
+    found = measure(row, PLACE, seconds=0.0, least=1)
+    assert found.absent is None
+    assert found.ratio > 0
+
+
+@needing("entmax")
+@pytest.mark.parametrize("row", select(ROWS, "attention*entmax."), ids=lambda row: row.name)
+def test_the_entmax_package_computes_the_same(row):
+    found = measure(row, PLACE, seconds=0.0, least=1)
+    assert found.absent is None
+
+
+@pytest.mark.parametrize("row", select(ROWS, "attention forward*entmax."), ids=lambda row: row.name)
+def test_without_the_entmax_package_it_is_named_as_absent(row, monkeypatch):
+    monkeypatch.setitem(sys.modules, "entmax", None)
+    found = measure(row, PLACE, seconds=0.0, least=1)
+    assert found.absent.startswith(f"{row.peer}: import of entmax halted")
+    assert found.ours > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pattern", ["additive forward 8x32x256 torch.compile", "dot causal 2x4x128x32 flex"])
+def test_compiled_peers_compute_the_same_or_say_why_not(pattern):
+    (row,) = select(ROWS, pattern)
+    found = measure(row, PLACE, seconds=0.0, least=1)
+    assert found.absent is None or found.absent.startswith(f"{row.peer}: ")

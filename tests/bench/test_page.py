@@ -1,0 +1,21 @@
+from bench.fake import MACHINE, row
+from saccade.bench.page import page
+from saccade.bench.row import Result
+
+
+def test_a_page_has_a_table_for_each_subject_and_names_what_is_absent():
+    results = [
+        Result(row(subject="additive"), 1e-3, 3e-3, 3.0),
+        Result(row(), 1e-3, absent="other: a|b"),
+        Result(row(subject="additive", peer="third"), 1e-3, 1e-3, 1.0),
+    ]
+    text = page(results, MACHINE, "saccade bench --page page.md", "plots/p.png")
+    assert text.startswith("# What was measured\n\n```bash\nsaccade bench --page page.md\n```\n")
+    assert "x86, 1 thread, torch 2; a plain multiply reaches 100 GFLOP/s, a copy 10 GB/s." in text
+    assert "![Ratios over sizes](plots/p.png)" in text
+    assert text.index("## Additive attention") < text.index("third") < text.index("## Dot scores")
+    assert r"absent: other: a\|b" in text
+    rules = [line for line in text.splitlines() if line.startswith("|---")]
+    assert rules == ["|---|---|---:|---:|---:|---:|---:|---|"] * 2
+    assert "targets: 1 met, 1 missed, 1 not measured." in text
+    assert "![" not in page(results, MACHINE, "saccade bench")

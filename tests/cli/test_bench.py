@@ -1,0 +1,155 @@
+"""The verb: the table on standard output, the files, and what ends it early."""
+
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.fake import MACHINE, PROBES, row
+from saccade.bench.row import Absent
+from saccade.cli import bench, main
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
+COMMANDS = re.findall(r"^(saccade bench.*)$", DOCS.read_text(encoding="utf-8"), flags=re.M)
+TINY = ["--rows", "dot forward 2x4x16x16 torch", "--seconds", "0.001", "--threads", "1", "--device", "cpu"]
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch, tmp_path):
+    monkeypatch.setattr(bench, "probes", lambda device: PROBES)
+    monkeypatch.setattr(bench, "look_at", lambda device, known: MACHINE)
+    monkeypatch.chdir(tmp_path)
+
+
+def offered(monkeypatch, *rows):
+    monkeypatch.setattr(bench, "rows", lambda place: list(rows))
+
+
+def absent(*inputs):
+    raise Absent("No module named 'other'")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_commands_of_the_documentation_run(command, tmp_path, capsys):
+    words = shlex.split(command)[1:]
+    assert main([*words, *TINY]) == 0
+    out = capsys.readouterr().out
+    assert "dot forward 2x4x16x16  torch" in out
+    assert all((tmp_path / word).exists() for word in words if word.endswith((".json", ".md", ".png")))
+
+
+def test_the_documentation_says_more_than_one_command():
+    assert len(COMMANDS) >= 3
+
+
+def test_all_that_was_measured_is_written(monkeypatch, capsys, tmp_path):
+    offered(monkeypatch, row(family="known"), row(family="unknown", theirs=absent))
+    words = ["--json", "found.json", "--page", "page.md", "--plot", "plot.svg"]
+    assert main(["bench", "--seconds", "0.001", *words]) == 0
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert lines[0].startswith("x86, 1 thread, torch 2; a plain multiply reaches")
+    assert lines[1].split() == ["row", "peer", "ours", "peer's", "ratio", "speed", "of", "limit", "target"]
+    assert lines[2].startswith("known 3")
+    assert lines[3].startswith("unknown 3")
+    assert lines[3].endswith("absent: other: No module named 'other'")
+    assert lines[5:] == ["plot: plot.png plot.svg", "JSON: found.json", "page: page.md"]
+    assert err == "rows: 2; the machine's limits first\n"
+    found = json.loads(Path("found.json").read_text(encoding="utf-8"))
+    assert found["command"] == f"saccade bench --seconds 0.001 {' '.join(words)}"
+    assert (found["seconds"], found["interrupted"], found["backend"]) == (0.001, False, "auto")
+    assert [one["absent"] for one in found["rows"]] == [None, "other: No module named 'other'"]
+    assert found["rows"][0]["rounds"] >= 5
+    page = Path("page.md").read_text(encoding="utf-8")
+    assert "(plot.png)" in page
+    assert "absent: other: No module named 'other'" in page
+    assert {path.name for path in tmp_path.iterdir()} == {"found.json", "page.md", "plot.png", "plot.svg"}
+
+
+def test_ctrl_c_keeps_what_was_measured(monkeypatch, capsys):
+    def interrupted(*inputs):
+        raise KeyboardInterrupt
+
+    offered(monkeypatch, row(family="done"), row(family="under way", ours=interrupted), row(family="left"))
+    assert main(["bench", "--seconds", "0.001", "--json", "found.json"]) == 130
+    out, err = capsys.readouterr()
+    assert "done 3" in out
+    assert "left 3" not in out
+    assert err.endswith("interrupted after 1 of 3 rows\n")
+    found = json.loads(Path("found.json").read_text(encoding="utf-8"))
+    assert found["interrupted"] is True
+    assert [one["family"] for one in found["rows"]] == ["done"]
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "there"),
+    [
+        ("--json", "found.json", "found.json"),
+        ("--page", "page.md", "page.md"),
+        ("--plot", "plot", "plot.svg"),
+        ("--plot", "plot.svg", "plot.png"),
+    ],
+)
+def test_a_file_that_is_there_is_refused_before_anything_is_measured(option, name, there, monkeypatch, capsys):
+    def measuring(*inputs):
+        raise AssertionError("measured")
+
+    offered(monkeypatch, row(ours=measuring))
+    Path(there).write_text("mine", encoding="utf-8")
+    assert main(["bench", option, name]) == 2
+    assert capsys.readouterr() == (
+        "",
+        f"error: {option}: expected the name of a new file, got {there}, which is there already\n",
+    )
+    assert Path(there).read_text(encoding="utf-8") == "mine"
+
+
+def test_a_backend_that_cannot_serve_a_row_is_named_there(capsys):
+    assert main(["bench", "--rows", "additive forward 8x32x256 eager", "--backend", "sdpa", "--seconds", "0.001"]) == 0
+    assert "absent: ours: backend='sdpa': " in capsys.readouterr().out
+
+
+def test_a_plot_of_nothing_is_said_to_be_none(monkeypatch, capsys, tmp_path):
+    offered(monkeypatch, row(theirs=absent))
+    assert main(["bench", "--seconds", "0.001", "--plot", "plot"]) == 0
+    assert "--plot: nothing to draw, no row has both sides" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_quick_measures_the_rows_of_the_short_list_for_a_shorter_time(monkeypatch, capsys):
+    seen = {}
+
+    def measured(rows, place, **settings):
+        seen.update(settings, names=[one.family for one in rows])
+        return iter(())
+
+    monkeypatch.setattr(bench, "measured", measured)
+    offered(monkeypatch, row(family="long"), row(family="short", quick=True))
+    assert main(["bench", "--quick"]) == 0
+    both = {"probes": PROBES}
+    assert seen == {**both, "seconds": 0.3, "least": 3, "most": 8.0, "whole": 85.0, "names": ["short"]}
+    seen.clear()
+    assert main(["bench"]) == 0
+    assert seen == {**both, "seconds": 2.0, "least": 5, "names": ["long", "short"]}
+
+
+def test_threads_and_device_reach_the_rows(monkeypatch):
+    places, set_to = [], []
+    monkeypatch.setattr(bench.torch, "set_num_threads", set_to.append)
+    monkeypatch.setattr(bench, "rows", lambda place: places.append(place) or [row()])
+    assert main(["bench", "--threads", "1", "--device", "cpu", "--backend", "chunked", "--seconds", "0.001"]) == 0
+    assert set_to == [1]
+    assert (str(places[0].device), places[0].backend) == ("cpu", "chunked")
+
+
+def test_a_terminal_shows_which_row_is_under_way(monkeypatch, capsys):
+    offered(monkeypatch, row(family="first"), row(family="second"))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert main(["bench", "--seconds", "0.001"]) == 0
+    err = capsys.readouterr().err
+    assert "\r\x1b[K1 of 2: first 3 other" in err
+    assert "\r\x1b[K2 of 2: second 3 other" in err
+    assert err.endswith("\r\x1b[K")
