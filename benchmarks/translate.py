@@ -247,10 +247,9 @@ def measure(sides: dict[str, Side], arguments: argparse.Namespace) -> dict[str, 
     return found
 
 
-def parse() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--joeynmt", required=True, help="an interpreter that has JoeyNMT 2.3.0")
+def parser_of(description: str) -> argparse.ArgumentParser:
+    """The options of every measurement of a translator."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--data", type=Path, default=_HERE / "../../shared/data/multi30k/raw", help="aligned files")
     parser.add_argument("--json", type=Path, help="write all that was measured there")
     parser.add_argument("--page", type=Path, help="put the table into this page")
@@ -277,6 +276,13 @@ def parse() -> argparse.Namespace:
     }
     for name, value in defaults.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
+    return parser
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = parser_of(__doc__.splitlines()[0])
+    parser.add_argument("--joeynmt", required=True, help="an interpreter that has JoeyNMT 2.3.0")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""Triton's kernels on a CPU: a mark for tests that need its interpreter, and tiles small enough to see several."""
+"""Triton's kernels on a CPU: a mark for tests that need its interpreter, and how large their tiles are."""
 
 import importlib.util
 
@@ -17,11 +17,12 @@ REASON = (
 interpreted = pytest.mark.skipif(REASON is not None, reason=str(REASON))
 
 
-def small_tiles(patch: pytest.MonkeyPatch, rows: int = 4, block: int = 4) -> None:
-    """Tiles of which a handful of queries and keys fill several, with remainders."""
-    for module, sizes in (
-        (launch, {"ROWS": rows, "BLOCK": block}),
-        (additive, {"ROWS": 4, "KEYS": 4, "ITS_KEYS": 4, "GRADIENT_ROWS": 4, "FEATURES": 4, "CHUNK": 4}),
-    ):
+def tiles(patch: pytest.MonkeyPatch, rows: int, block: int, tile: int) -> None:
+    """Tiles of so many rows by pieces of so many keys, and of so many queries by keys (or rows by features) by keys:
+    small ones, so that a handful of queries and keys fills several with remainders, or large ones, since the
+    interpreter takes its time for each.
+    """
+    names = ("ROWS", "KEYS", "ITS_KEYS", "GRADIENT_ROWS", "FEATURES", "CHUNK")
+    for module, sizes in ((launch, {"ROWS": rows, "BLOCK": block}), (additive, dict.fromkeys(names, tile))):
         for name, size in sizes.items():
             patch.setattr(module, name, size)

@@ -31,7 +31,7 @@ def masks(draw):
 
 
 @given(masks())
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_rows_of_any_mask_begin_where_they_say(given_mask):
     shape, mask = given_mask
     found = mask_rows(mask, shape)

@@ -5,7 +5,7 @@ interpreter is slow.
 import pytest
 import torch
 
-from interpreter import interpreted, small_tiles
+from interpreter import interpreted, tiles
 from laws import checks, smooth
 from laws.case import Case
 from laws.table import BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, Sizes, each
@@ -23,10 +23,18 @@ KERNELS = ["softmax", "sparsemax", "entmax_tensor"]
 def several_blocks_and_tiles(small_blocks):
     before = ENGINE.pairs
     with pytest.MonkeyPatch.context() as patch:
-        small_tiles(patch, rows=8, block=8)
+        tiles(patch, 8, 8, 4)
         object.__setattr__(ENGINE, "pairs", 100)
         yield
     object.__setattr__(ENGINE, "pairs", before)
+
+
+@pytest.fixture
+def large_tiles(several_blocks_and_tiles, monkeypatch):
+    tiles(monkeypatch, 32, 1024, 64)
+    object.__setattr__(ENGINE, "pairs", 1 << 20)
+    yield
+    object.__setattr__(ENGINE, "pairs", 100)
 
 
 def members(masks=("none", "tensor"), reads=tuple(READS), seed=0):
@@ -69,7 +77,7 @@ def test_padding_and_causality(score):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
-def test_accuracy_and_accumulation(dtype):
+def test_accuracy_and_accumulation(dtype, large_tiles):
     sizes = Sizes(q=61, k=97)
     for score in ("additive", "cosine"):
         times = 3.0 if dtype == torch.float32 else 2.0
@@ -89,11 +97,11 @@ def test_draws_and_ties(normalizer):
     smooth.law_ties(Case(normalizer=normalizer, backend="triton"))
 
 
-def test_dropout_of_the_same_noise():
+def test_dropout_of_the_same_noise(large_tiles):
     smooth.law_same_noise(Case("additive", "entmax", backend="triton"))
 
 
-def test_functional_transforms():
+def test_functional_transforms(large_tiles):
     smooth.law_functional(Case("additive", "entmax", mask="tensor", read="sample", backend="triton"))
 
 

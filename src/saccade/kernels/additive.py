@@ -21,7 +21,7 @@ _score, _ways, _differentiate = of_type("lanes:scores"), of_type("lanes:ways"), 
 _MOST = {torch.float32: 2.0**31, torch.float64: 2.0**255}
 """What 1 + e^{2(q + k)} is held to, so that the product of four is in range."""
 
-_NEAR, _TILE, _COLUMNS, _ROOM = 0.5, 512, 64, 64
+_NEAR, _TILE, _COLUMNS, _QUERIES, _ROOM = 0.5, 512, 64, 4, 64
 """As in the kernels."""
 
 _STRIP = 16
@@ -74,6 +74,8 @@ def scores(query: Tensor, key: Tensor, v: Tensor, keys: Tensor, allowed: Tensor 
     batch = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], v.shape[:-1])
     shape = (*batch, query.shape[-2], key.shape[-2])
     *inputs, keys = _folded(batch, query, key, v, keys)
+    if allowed is not None and torch.broadcast_shapes(allowed.shape, shape) != shape:
+        allowed = None  # several values share these scores under masks of their own
     mask = mask_rows(allowed, shape)
     found: Tensor
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs):
@@ -147,7 +149,7 @@ def _backward(
     """The gradients of query, key and v."""
     (count, length, features), width, dtype = query.shape, key.shape[1], query.dtype
     keys, bounds, whole = keys.contiguous(), _bounds(dtype), left.shape[1] - 1
-    tiles = count, -(-length // 2), -(-width // _TILE)
+    tiles = count, -(-length // _QUERIES), -(-width // _TILE)
     ways, sums = torch.empty(tiles, dtype=torch.uint8), grad.new_empty(tiles)
     _ways[dtype](count, grad, left, keys, ways, sums, bounds, length, width, whole)
     nothing, room = grad.new_zeros(_TILE), scratch("room", (count * whole // 2, _ROOM), dtype)

@@ -13,8 +13,9 @@ threads.
 import ctypes
 import os
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
-__all__ = ["Kernel", "numba_missing", "reason", "serves"]
+__all__ = ["Kernel", "numba_missing", "reason", "serves", "without_kernels"]
 
 _Entry = Callable[[int, int, int, int], None]
 
@@ -114,6 +115,21 @@ def numba_missing() -> str | None:
         else:
             _found["numba"] = None
     return _found["numba"]  # type: ignore[return-value]
+
+
+@contextmanager
+def without_kernels(reason: str) -> Iterator[None]:
+    """Do without kernels within, in all threads: to measure what they bring, and to test what stands in for them.
+
+    Args:
+        reason: why, as `explain` is to say it.
+    """
+    before = numba_missing()
+    _found["numba"] = reason
+    try:
+        yield
+    finally:
+        _found["numba"] = before
 
 
 def _openmp() -> "_Entry | None":

@@ -122,7 +122,7 @@ def test_a_normalizer_of_scores_alone_is_the_kernel_beside_the_package(row, monk
     theirs = SimpleNamespace(
         sparsemax=ours.sparsemax, entmax15=lambda scores: ours.entmax(scores, 1.5), entmax_bisect=ours.entmax
     )
-    monkeypatch.setitem(sys.modules, "saccade.kernels.sparse", ours)
+    monkeypatch.setitem(sys.modules, "saccade.kernels.weights", ours)
     monkeypatch.setitem(sys.modules, "entmax", theirs)
     found = measure(row, PLACE, seconds=0.0, least=1)
     assert found.absent is None

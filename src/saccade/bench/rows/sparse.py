@@ -47,7 +47,7 @@ def _scores(kernel: str, peer: str, options: dict[str, float], size: int, backwa
     prepare = training if backward else forward
 
     def ours(scores: Tensor) -> Any:
-        function = getattr(package("saccade.kernels.sparse"), kernel)
+        function = getattr(package("saccade.kernels.weights"), kernel)
         return prepare(partial(function, alpha=1.5) if kernel == "entmax" else function)(scores)
 
     return Row(

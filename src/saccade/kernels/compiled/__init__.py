@@ -31,6 +31,7 @@ __all__ = [
     "take",
     "tanh",
     "tanh_near",
+    "whole_vectors",
 ]
 
 FAST = {"contract", "reassoc", "nsz"}
@@ -108,6 +109,20 @@ def take(context: Any, table: Any) -> Any:
         return builder.atomic_rmw("add", arguments[0], ir.Constant(ir.IntType(64), 1), "monotonic")
 
     return types.int64(types.CPointer(types.int64)), generate
+
+
+@intrinsic
+def whole_vectors(context: Any) -> Any:
+    """In a function: its loops may use the processor's widest vectors, where LLVM prefers halves of them on some.
+
+    Measured on a Xeon with AVX-512: the gradients of additive scores 1.15 to 1.27 times as fast, their sums slower.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        set.add(builder.function.attributes, '"prefer-vector-width"="512"')  # llvmlite knows attributes without values
+        return context.get_dummy_value()
+
+    return types.none(), generate
 
 
 def _pointer(kind: Any) -> Any:

@@ -18,7 +18,18 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import flags, inline, integers, kernel, loops, numbers, take, tanh, tanh_near
+from saccade.kernels.compiled import (
+    flags,
+    inline,
+    integers,
+    kernel,
+    loops,
+    numbers,
+    take,
+    tanh,
+    tanh_near,
+    whole_vectors,
+)
 
 TILE = 512
 """Keys that are looked at together: their scores and their part of a few features stay in the nearest cache."""
@@ -27,6 +38,9 @@ NEAR = 0.5
 """Where the largest |q| and |k| of a tile add up to less, 1 - 2 r would cancel."""
 
 SKIP, IDENTITY, DIRECT, SMALL = 0, 1, 2, 3
+
+QUERIES = 4
+"""Queries that share a division in the backward."""
 
 ROOM = 64
 """Numbers of a work item's own that are written all the time: no two items' lie in one line of the cache."""
@@ -119,7 +133,16 @@ def _tangent_row(way: int, scores: Any, query: Any, i: int, key: Any, tile: slic
 
 @loops
 def _strip(
-    rows: range, left: Any, right: Any, query: Any, key: Any, v: Any, masked: Any, offsets: Any, scores: Any, bounds: Any
+    rows: range,
+    left: Any,
+    right: Any,
+    query: Any,
+    key: Any,
+    v: Any,
+    masked: Any,
+    offsets: Any,
+    scores: Any,
+    bounds: Any,
 ) -> None:
     """The scores of some queries; zeros where a tile of keys is forbidden to a query."""
     size, width = v.size, scores.shape[1]
@@ -180,7 +203,7 @@ def scores_double(table: Any) -> None:
 
 @loops
 def _ways(grads: Any, left: Any, right: Any, limit: float, ways: Any, sums: Any) -> None:
-    """How each tile of two queries is computed (not at all where its gradients are zero), and the sums of the gradients
+    """How each tile of a few queries is computed (not at all where its gradients are zero), and the sums of the gradients
     where by the identity.
     """
     length, width = grads.shape
@@ -188,43 +211,60 @@ def _ways(grads: Any, left: Any, right: Any, limit: float, ways: Any, sums: Any)
     for t in range(ways.shape[1]):
         tile = slice(t * TILE, min(width, (t + 1) * TILE))
         reach = _reach(right[last, tile])
-        for i in range(0, length, 2):
+        for i in range(0, length, QUERIES):
             busy, total = 0, zero
-            for row in range(i, min(length, i + 2)):
+            for row in range(i, min(length, i + QUERIES)):
                 part = grads[row, tile]
                 for j in range(part.size):
                     busy += part[j] != zero
                     total += part[j]
             way = SKIP
             if busy:
-                way = _way(_reach(left[last, i : i + 2]), reach, limit)
-            ways[i // 2, t] = way
-            sums[i // 2, t] = total if way == IDENTITY else zero
+                way = _way(_reach(left[last, i : i + QUERIES]), reach, limit)
+            ways[i // QUERIES, t] = way
+            sums[i // QUERIES, t] = total if way == IDENTITY else zero
+
+
+@inline
+def _four(b: float, left: tuple[float, ...], most: float) -> tuple[float, ...]:
+    """r of four queries and a key, with one division."""
+    a0, a1, a2, a3 = left
+    one = type(most)(1)
+    x0, x1 = _bounded(one + a0 * b, most), _bounded(one + a1 * b, most)
+    x2, x3 = _bounded(one + a2 * b, most), _bounded(one + a3 * b, most)
+    first, second = x0 * x1, x2 * x3
+    shared = one / (first * second)
+    first, second = first * shared, second * shared
+    return x1 * second, x0 * second, x3 * first, x2 * first
 
 
 @loops
-def _pair(g0: Any, g1: Any, b0: Any, b1: Any, k0: Any, k1: Any, a: tuple[float, ...], most: float, out: Any) -> None:
-    """Two queries and two features of a tile: g r (1 - r) added to the keys' gradients and, summed over keys, to `out`, with
-    g r behind it.
+def _pair(
+    grads: tuple[Any, ...], b0: Any, b1: Any, k0: Any, k1: Any, left: tuple[Any, Any], most: float, out: Any
+) -> None:
+    """Two features of four queries and a tile of keys: g r (1 - r) added to the keys' gradients and, summed over keys, to
+    `out`, with g r behind it.
     """
-    one, zero = type(most)(1), type(most)(0)
-    a00, a01, a10, a11 = a
-    q00, q01, q10, q11, v0, v1 = zero, zero, zero, zero, zero, zero
+    whole_vectors()
+    g0, g1, g2, g3 = grads
+    a, b = left
+    zero = type(most)(0)
+    p0, p1, p2, p3, q0, q1, q2, q3, v0, v1 = zero, zero, zero, zero, zero, zero, zero, zero, zero, zero
     for j in range(b0.size):
-        x0, x1 = _bounded(one + a00 * b0[j], most), _bounded(one + a10 * b0[j], most)
-        x2, x3 = _bounded(one + a01 * b1[j], most), _bounded(one + a11 * b1[j], most)
-        first, second = x0 * x1, x2 * x3
-        shared = one / (first * second)
-        first, second = first * shared, second * shared
-        r0, r1, r2, r3 = x1 * second, x0 * second, x3 * first, x2 * first
-        u0, u1, u2, u3 = g0[j] * r0, g1[j] * r1, g0[j] * r2, g1[j] * r3
-        v0 += u0 + u1
-        v1 += u2 + u3
+        r0, r1, r2, r3 = _four(b0[j], a, most)
+        u0, u1, u2, u3 = g0[j] * r0, g1[j] * r1, g2[j] * r2, g3[j] * r3
+        v0 += (u0 + u1) + (u2 + u3)
         u0, u1, u2, u3 = u0 - u0 * r0, u1 - u1 * r1, u2 - u2 * r2, u3 - u3 * r3
-        q00, q10, q01, q11 = q00 + u0, q10 + u1, q01 + u2, q11 + u3
-        k0[j] += u0 + u1
-        k1[j] += u2 + u3
-    out[0], out[1], out[2], out[3], out[4], out[5] = q00, q01, q10, q11, v0, v1
+        p0, p1, p2, p3 = p0 + u0, p1 + u1, p2 + u2, p3 + u3
+        k0[j] += (u0 + u1) + (u2 + u3)
+        r0, r1, r2, r3 = _four(b1[j], b, most)
+        u0, u1, u2, u3 = g0[j] * r0, g1[j] * r1, g2[j] * r2, g3[j] * r3
+        v1 += (u0 + u1) + (u2 + u3)
+        u0, u1, u2, u3 = u0 - u0 * r0, u1 - u1 * r1, u2 - u2 * r2, u3 - u3 * r3
+        q0, q1, q2, q3 = q0 + u0, q1 + u1, q2 + u2, q3 + u3
+        k1[j] += (u0 + u1) + (u2 + u3)
+    out[0], out[1], out[2], out[3], out[4], out[5], out[6], out[7] = p0, p1, p2, p3, q0, q1, q2, q3
+    out[8], out[9] = v0, v1
 
 
 @loops
@@ -255,32 +295,35 @@ def _features(
     most: float,
     room: Any,
 ) -> None:
-    """The gradients of two features, not yet times 4 v: of queries and keys; into the room, from 8 on, [sum g r, sum g tanh]
+    """The gradients of two features, not yet times 4 v: of queries and keys; into the room, from 10 on, [sum g r, sum g tanh]
     of both for v, by how a tile was computed.
     """
     length, width = grads.shape
-    zero, out, grad_v = type(most)(0), room[:8], room[8:12].reshape(2, 2)
+    zero, out, grad_v = type(most)(0), room[:10], room[10:14].reshape(2, 2)
     grad_query[d : d + 2], grad_key[d : d + 2], grad_v[:] = zero, zero, zero
     for t in range(ways.shape[1]):
         tile = slice(t * TILE, min(width, (t + 1) * TILE))
-        k0, k1 = grad_key[d, tile], grad_key[d + 1, tile]
-        for i in range(0, length, 2):
-            way, odd = ways[i // 2, t], i + 1 == length
+        for i in range(0, length, QUERIES):
+            way, count = ways[i // QUERIES, t], min(QUERIES, length - i)
             if way == IDENTITY:
-                g1 = nothing[: k0.size] if odd else grads[i + 1, tile]
-                other = i if odd else i + 1
-                a = left[d, i], left[d + 1, i], left[d, other], left[d + 1, other]
-                _pair(grads[i, tile], g1, right[d, tile], right[d + 1, tile], k0, k1, a, most, out)
-                grad_query[d, i] += out[0]
-                grad_query[d + 1, i] += out[1]
-                if not odd:
-                    grad_query[d, other] += out[2]
-                    grad_query[d + 1, other] += out[3]
-                grad_v[0, 0] += out[4]
-                grad_v[1, 0] += out[5]
+                # where there are less than four left, the last one stands for the others, with gradients of zero
+                j1, j2, j3 = i + min(1, count - 1), i + min(2, count - 1), i + min(3, count - 1)
+                g0, none = grads[i, tile], nothing[: grads[i, tile].size]
+                g1, g2 = grads[j1, tile] if count > 1 else none, grads[j2, tile] if count > 2 else none
+                g3 = grads[j3, tile] if count > 3 else none
+                a = left[d, i], left[d, j1], left[d, j2], left[d, j3]
+                b = left[d + 1, i], left[d + 1, j1], left[d + 1, j2], left[d + 1, j3]
+                rows = g0, g1, g2, g3
+                keys = grad_key[d, tile], grad_key[d + 1, tile]
+                _pair(rows, right[d, tile], right[d + 1, tile], keys[0], keys[1], (a, b), most, out)
+                for row in range(count):
+                    grad_query[d, i + row] += out[row]
+                    grad_query[d + 1, i + row] += out[4 + row]
+                grad_v[0, 0] += out[8]
+                grad_v[1, 0] += out[9]
             elif way != SKIP:
                 for e in range(d, d + 2):
-                    for row in range(i, min(length, i + 2)):
+                    for row in range(i, i + count):
                         _slopes(way, grads[row, tile], key[e, tile], query[e, row], grad_key[e, tile], out)
                         grad_query[e, row] += out[0]
                         grad_v[e - d, 1] += out[1]
@@ -292,15 +335,15 @@ def _find_ways(table: Any, kind: Any) -> None:
     batch entry.
     """
     length, width, size = table[8], table[9], table[10]
-    pairs, tiles = (length + 1) // 2, (width + TILE - 1) // TILE
+    strips, tiles = (length + QUERIES - 1) // QUERIES, (width + TILE - 1) // TILE
     bounds = numbers(table[7], 0, 2, kind)
     while True:
         n = take(table)
         if n >= table[1]:
             return
         left, right = _matrix(table[3], n, size + 1, length, kind), _matrix(table[4], n, size + 1, width, kind)
-        ways = flags(table[5] + n * pairs * tiles, pairs * tiles).reshape(pairs, tiles)
-        sums = _matrix(table[6], n, pairs, tiles, kind)
+        ways = flags(table[5] + n * strips * tiles, strips * tiles).reshape(strips, tiles)
+        sums = _matrix(table[6], n, strips, tiles, kind)
         _ways(_matrix(table[2], n, length, width, kind), left, right, bounds[0], ways, sums)
 
 
@@ -323,7 +366,7 @@ def _gradients(table: Any, kind: Any) -> None:
     2)]; [14 queries, 15 keys, 16 features, 17 whether 5 and 6 are there]. A block is two features of a batch entry.
     """
     length, width, size = table[14], table[15], table[16]
-    pairs, tiles = (length + 1) // 2, (width + TILE - 1) // TILE
+    strips, tiles = (length + QUERIES - 1) // QUERIES, (width + TILE - 1) // TILE
     bounds, nothing = numbers(table[8], 0, 2, kind), numbers(table[9], 0, TILE, kind)
     while True:
         block = take(table)
@@ -335,11 +378,11 @@ def _gradients(table: Any, kind: Any) -> None:
         query, key = left, right
         if table[17]:
             query, key = _matrix(table[5], n, size, length, kind), _matrix(table[6], n, size, width, kind)
-        ways = flags(table[7] + n * pairs * tiles, pairs * tiles).reshape(pairs, tiles)
+        ways = flags(table[7] + n * strips * tiles, strips * tiles).reshape(strips, tiles)
         room = numbers(table[10], ROOM * block, ROOM, kind)
         grad_query, grad_key = _matrix(table[11], n, size, length, kind), _matrix(table[12], n, size, width, kind)
         _features(d, grads, nothing, left, right, query, key, ways, grad_query, grad_key, bounds[1], room)
-        numbers(table[13], 2 * (n * size + d), 4, kind)[:] = room[8:12]
+        numbers(table[13], 2 * (n * size + d), 4, kind)[:] = room[10:14]
 
 
 @kernel

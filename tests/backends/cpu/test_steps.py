@@ -9,70 +9,27 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade import AuxRequest, attend, errors, explain, masks, normalizers, reads, remember, scores
+from backends.cpu.cases import SCALES, allowed, assert_as_defined, draw, flags, run, shapes
+from saccade import AuxRequest, attend, explain, masks, normalizers, reads, remember, scores
+from saccade.backends import cpu
+from saccade.backends.cpu import steps
 
 
-def draw(*shape, scale=1.0, seed=0):
-    return (scale * torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)).float()
+@pytest.fixture(autouse=True)
+def any_number_is_few(monkeypatch):
+    monkeypatch.setattr(steps, "FEW", 1 << 30)
 
 
-def run(backend, query, key, value, v, mask=None, temperature=1.0, dtype=torch.float32):
-    """Output and gradients of all four."""
-    leaves = [tensor.detach().to(dtype).requires_grad_() for tensor in (query, key, value, v)]
-    options = {"score": scores.Additive(leaves[3]), "normalizer": normalizers.Softmax(temperature), "mask": mask}
-    output = attend(*leaves[:3], backend=backend, **options)
-    ramp = torch.linspace(-1, 2, output.numel(), dtype=dtype).reshape(output.shape)
-    return [output, *torch.autograd.grad((output * ramp).sum(), leaves)]
+@pytest.fixture
+def steps_alone(monkeypatch):
+    """What is no step fails."""
+    monkeypatch.setattr(cpu, "keeps", None)
 
 
-def assert_agrees(found, plain, exact):
-    """At most three times as far from the truth as the plain formula, and rounding of the largest."""
-    for ours, theirs, truth in zip(found, plain, exact, strict=True):
-        if truth.numel():
-            allowed = 3 * (theirs.double() - truth).abs().max() + 2e-6 * truth.abs().max() + 1e-6
-            assert (ours.double() - truth).abs().max() <= allowed
-
-
-def assert_as_defined(*inputs, **options):
-    found, plain = run("cpu", *inputs, **options), run("reference", *inputs, **options)
-    assert_agrees(found, plain, run("reference", *inputs, **options, dtype=torch.float64))
-    return found
-
-
-SHAPES = [
-    ((5, 3), (7, 3), (7, 2), (3,)),
-    ((2, 5, 17), (2, 7, 17), (2, 7, 4), (17,)),
-    ((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 4), (3, 4)),
-    ((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 4), (2, 3, 4)),
-    ((2, 3, 4, 5, 2), (2, 3, 1, 7, 2), (2, 3, 1, 7, 2), (2,)),
-    ((2, 3, 4, 5, 2), (2, 3, 1, 7, 2), (2, 3, 1, 7, 2), (3, 1, 2)),
-    ((1, 5, 2), (3, 7, 2), (1, 7, 2), (2,)),
-    ((3, 5, 2), (1, 7, 2), (3, 7, 2), (2,)),
-    ((5, 2), (3, 7, 2), (7, 6), (2,)),
-    ((2, 0, 3), (2, 7, 3), (2, 7, 2), (3,)),
-    ((2, 5, 3), (2, 0, 3), (2, 0, 2), (3,)),
-    ((0, 5, 3), (0, 7, 3), (0, 7, 2), (3,)),
-    ((2, 5, 3), (2, 7, 3), (2, 7, 0), (3,)),
-    ((0, 5, 3), (0, 7, 3), (0, 7, 2), (0, 3)),
-]
-
-
-@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+@pytest.mark.usefixtures("steps_alone")
+@pytest.mark.parametrize("shapes", [*shapes(5), *shapes(23)], ids=str)
 def test_it_is_the_definition_with_its_gradients(shapes):
     assert_as_defined(*(draw(*shape, seed=seed) for seed, shape in enumerate(shapes)))
-
-
-MASKS = {
-    "dense": torch.rand(2, 5, 7, generator=torch.Generator().manual_seed(0)) < 0.5,
-    "keys": torch.tensor([True, False, True, True, False, False, True]),
-    "of one key": torch.tensor([[True], [False]])[:, None],
-    "queries": torch.rand(5, 1, generator=torch.Generator().manual_seed(1)) < 0.5,
-    "causal": masks.Causal(align=2),
-    "window": masks.Window(1, 1, align=0),
-    "lengths": masks.Lengths(torch.tensor([0, 4])),
-    "composed": masks.Lengths(torch.tensor([7, 3])) & ~masks.Causal(align=0),
-    "nothing": torch.zeros(7, dtype=torch.bool),
-}
 
 
 @pytest.mark.parametrize(("queries", "keys", "mask"), [(5, 0, (2, 1, 0)), (0, 5, (2, 0, 5)), (0, 5, (2, 1, 5))])
@@ -81,11 +38,12 @@ def test_masks_of_nothing(queries, keys, mask):
     assert_as_defined(*inputs, mask=torch.ones(mask, dtype=torch.bool))
 
 
-@pytest.mark.parametrize("name", MASKS)
-def test_masks(name):
-    found = assert_as_defined(
-        draw(2, 5, 6), draw(2, 7, 6, seed=1), draw(2, 7, 3, seed=2), draw(6, seed=3), mask=MASKS[name]
-    )
+@pytest.mark.usefixtures("steps_alone")
+@pytest.mark.parametrize("queries", [1, 5, 23])
+@pytest.mark.parametrize("name", allowed(1))
+def test_masks(name, queries):
+    inputs = draw(2, queries, 6), draw(2, 7, 6, seed=1), draw(2, 7, 3, seed=2), draw(6, seed=3)
+    found = assert_as_defined(*inputs, mask=allowed(queries)[name])
     if name == "nothing":
         assert all((tensor == 0).all() for tensor in found)
 
@@ -94,7 +52,7 @@ def test_groups_share_a_mask_or_have_their_own():
     shapes = (2, 3, 4, 5, 2), (2, 3, 1, 7, 2), (2, 3, 1, 7, 2), (2,)
     inputs = [draw(*shape, seed=seed) for seed, shape in enumerate(shapes)]
     for shape in ((2, 3, 1, 1, 7), (2, 3, 4, 1, 7), (2, 1, 1, 5, 7), (2, 3, 4, 5, 7), (4, 5, 7)):
-        assert_as_defined(*inputs, mask=torch.rand(shape, generator=torch.Generator().manual_seed(5)) < 0.6)
+        assert_as_defined(*inputs, mask=flags(*shape, density=0.6, seed=5))
 
 
 @given(
@@ -103,13 +61,14 @@ def test_groups_share_a_mask_or_have_their_own():
 @settings(deadline=None, max_examples=60)
 def test_any_sizes(batch, queries, keys, features, out, seed):
     inputs = draw(batch, queries, features, seed=seed), draw(batch, keys, features, seed=seed + 1)
-    mask = torch.rand(batch, queries, keys, generator=torch.Generator().manual_seed(seed)) < 0.7
+    mask = flags(batch, queries, keys, density=0.7, seed=seed)
     assert_as_defined(
         *inputs, draw(batch, keys, out, seed=seed + 2), draw(features, seed=seed + 3), mask=mask, temperature=0.7
     )
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1e-3, 0.05, 0.2, 0.3, 1.0, 5.0, 12.0, 20.0, 40.0, 60.0, 100.0, 300.0, 1e4])
+@pytest.mark.usefixtures("steps_alone")
+@pytest.mark.parametrize("scale", SCALES)
 def test_every_range_keeps_its_digits(scale):
     inputs = [draw(2, 5, 33, scale=scale), draw(2, 7, 33, scale=scale, seed=1), draw(2, 7, 3, seed=2), draw(33, seed=3)]
     assert_as_defined(*inputs)
@@ -241,7 +200,7 @@ def test_a_memory_that_grew_or_was_cut_has_sums_of_its_own():
 @pytest.mark.parametrize("order", [(0, 1, 0), (1, 0, 1), (0, 1, 1, 0)])
 def test_reads_of_other_batches_may_come_in_any_order(order):
     queries = draw(2, 4, seed=2), draw(3, 2, 4, seed=3)
-    seen = None, torch.rand(3, 2, 5, generator=torch.Generator().manual_seed(0)) < 0.7
+    seen = None, flags(3, 2, 5, density=0.7)
 
     def total(backend):
         leaves = [tensor.requires_grad_() for tensor in (draw(5, 4), draw(5, 3, seed=1), draw(4, seed=4))]
@@ -297,40 +256,47 @@ def test_queries_of_another_batch_may_read_the_same_memory():
     torch.testing.assert_close(total("cpu"), total("reference"), rtol=1e-4, atol=1e-5)
 
 
-REFUSED = [
-    ({"score": scores.Dot()}, "additive"),
-    ({"normalizer": normalizers.Sparsemax()}, "softmax"),
-    ({"normalizer": normalizers.Softmax(sink=0.0)}, "sink"),
-    ({"normalizer": normalizers.Softmax(torch.ones(1))}, "one temperature"),
-    ({"bias": torch.ones(5, 5)}, "bias"),
-    ({"gate": torch.ones(5, 5)}, "gate"),
-    ({"read": reads.TopK(2)}, "expected value"),
-    ({"dropout_p": 0.5}, "dropout"),
-    ({"aux": AuxRequest(lse=True)}, "statistics"),
+OTHER = [
+    {"score": scores.Dot()},
+    {"normalizer": normalizers.Sparsemax()},
+    {"normalizer": normalizers.Softmax(sink=0.0)},
+    {"normalizer": normalizers.Softmax(torch.ones(1))},
+    {"bias": torch.ones(5, 5)},
+    {"gate": torch.ones(5, 5)},
+    {"read": reads.TopK(2)},
+    {"dropout_p": 0.5},
+    {"aux": AuxRequest(lse=True)},
 ]
 
 
-@pytest.mark.parametrize(("options", "reason"), REFUSED, ids=str)
-def test_what_it_does_not_serve_it_refuses_with_the_reason(options, reason):
-    x, options = draw(2, 5, 6), {"score": scores.Additive(torch.ones(6)), **options}
-    with pytest.raises(errors.UnsupportedBackend, match=reason):
-        attend(x, x, x, backend="cpu", **options)
-    assert reason in explain(x, x, x, **options).why["cpu"]
+@pytest.mark.parametrize("options", [{}, *OTHER], ids=str)
+def test_what_a_step_cannot_do_blocks_do(options, monkeypatch):
+    x, ran = draw(2, 5, 6), []
+    monkeypatch.setattr(steps, "run", lambda call, run=steps.run: ran.append(call) or run(call))
+    attend(x, x, x, backend="cpu", **{"score": scores.Additive(torch.ones(6)), **options})
+    assert len(ran) == (not options)
 
 
-def test_other_types_and_transforms_go_elsewhere():
-    x, score = draw(2, 5, 6).double(), scores.Additive(torch.ones(6).double())
-    with pytest.raises(errors.UnsupportedBackend, match=r"float32 on a CPU, and this is torch\.float64"):
-        attend(x, x, x, score=score, backend="cpu")
-    single, score = x.float(), scores.Additive(torch.ones(6))
-    mapped = torch.func.vmap(lambda row: attend(row, row, row, score=score))(single)
-    torch.testing.assert_close(mapped, attend(single, single, single, score=score))
+@pytest.mark.parametrize(("queries", "step"), [(1, True), (8, True), (9, False)])
+def test_few_queries_are_a_step(queries, step, monkeypatch):
+    monkeypatch.undo()
+    ran = []
+    monkeypatch.setattr(steps, "run", lambda call, run=steps.run: ran.append(call) or run(call))
+    query, key = draw(2, queries, 6), draw(2, 7, 6)
+    assert_close = torch.testing.assert_close
+    found = [attend(query, key, key, score=scores.Additive(torch.ones(6)), backend=name) for name in ("cpu", "reference")]
+    assert_close(*found)
+    assert bool(ran) == step
+    attend(query.double(), key.double(), key.double(), score=scores.Additive(torch.ones(6).double()), backend="cpu")
+    assert len(ran) == step  # float64 goes by blocks
 
 
-def test_auto_takes_it_until_the_weights_are_too_many_whatever_the_batch():
-    score = scores.Additive(torch.ones(4))
-    for batch in (1, 100):
-        small, large = torch.empty(batch, 256, 4), torch.empty(batch, 257, 4)
-        assert explain(small, small, small, score=score).backend == "cpu"
-        found = explain(large, large, large, score=score)
-        assert found.backend == "chunked" and "66,049" in found.why["cpu"]
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_a_key_that_is_not_finite_shows_where_it_is_seen(value):
+    inputs = [draw(2, 5, 6), draw(2, 7, 6, seed=1), draw(2, 7, 3, seed=2), draw(6, seed=3)]
+    inputs[1][1, 3, 2] = value
+    seen = torch.ones(2, 5, 7, dtype=torch.bool)
+    seen[1, [0, 4], 3] = False
+    found, expected = (run(name, *inputs, mask=seen)[0] for name in ("cpu", "reference"))
+    torch.testing.assert_close(found, expected, equal_nan=True)
+    assert found[0].isfinite().all() and found[1, [0, 4]].isfinite().all()
