@@ -25,6 +25,7 @@ def plan(x=X, **options):
         ({"normalizer": normalizers.Sparsemax()}, "reference"),
         ({"read": reads.Argmax()}, "reference"),
         ({"aux": AuxRequest(entropy=True)}, "reference"),
+        ({"score": scores.Additive(torch.ones(8))}, "cpu"),
     ],
 )
 def test_auto_for_a_small_call(options, backend):
@@ -42,16 +43,23 @@ def test_auto_for_a_small_call(options, backend):
         {"mask": masks.Lengths(torch.tensor([[5]]))},
     ],
 )
-def test_auto_for_a_long_call_lays_nothing_out(options):
+@pytest.mark.parametrize("compiled", [True, False])
+def test_auto_for_a_long_call_lays_nothing_out(compiled, options, monkeypatch):
+    if not compiled:
+        monkeypatch.setitem(team._found, "numba", "there is none here")
     found = plan(LONG, **options)
-    assert found.backend == ("sdpa" if "mask" in options else "chunked")
+    assert found.backend == ("sdpa" if "mask" in options else "cpu" if compiled else "chunked")
     assert found.peak_bytes < 600 << 20
+
+
+def test_auto_for_a_long_call_of_which_nothing_is_compiled():
+    assert plan(LONG, normalizer=normalizers.Sigmoid()).backend == "chunked"
 
 
 def test_a_bias_that_learns_is_not_laid_out_by_torchs_math_path():
     slopes = torch.rand(8, requires_grad=True)
     found = plan(LONG, bias=biases.Alibi(slopes))
-    assert found.backend == "chunked" and "gradients" in found.why["sdpa"]
+    assert found.backend == "cpu" and "gradients" in found.why["sdpa"]
     with torch.no_grad():
         assert "laid out" in plan(LONG, bias=biases.Alibi(slopes)).why["sdpa"]
 
@@ -77,7 +85,7 @@ def test_the_reason_is_the_same_in_the_plan_and_in_the_error(options, reason):
     assert told in str(caught.value) and "auto" in str(caught.value)
 
 
-@pytest.mark.parametrize("backend", ["reference", "chunked", "sdpa"])
+@pytest.mark.parametrize("backend", ["reference", "chunked", "cpu", "sdpa"])
 def test_a_named_backend_is_the_one_that_runs(backend, monkeypatch):
     ran = []
     real = choose.BACKENDS[backend].run
@@ -91,7 +99,7 @@ def test_explain_runs_nothing(monkeypatch):
         monkeypatch.setattr(module, "run", None)
     assert (
         plan().backend == "sdpa"
-        and plan(LONG, score=scores.Cosine(), normalizer=normalizers.Entmax()).backend == "chunked"
+        and plan(LONG, score=scores.Cosine(), normalizer=normalizers.Entmax()).backend == "cpu"
     )
 
 
@@ -115,11 +123,11 @@ def test_a_plan_prints_readably():
 
 def test_peak_bytes_tell_the_plain_formula_from_blocks():
     long = torch.empty(1, 16384, 32)
-    whole, parts = (
+    whole, *parts = (
         plan(long, score=scores.Cosine(), aux=AuxRequest(lse=True), backend=name).peak_bytes
-        for name in ("reference", "chunked")
+        for name in ("reference", "chunked", "cpu")
     )
-    assert whole >= 16384**2 * 4 and parts < whole / 10
+    assert whole >= 16384**2 * 4 and max(parts) < whole / 10
 
 
 def test_groups_become_rows_and_keys_are_not_copied(monkeypatch):

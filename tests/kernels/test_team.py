@@ -5,8 +5,8 @@ import threading
 import pytest
 import torch
 
-from saccade import attend, scores
-from saccade.kernels import team
+from saccade import AuxRequest, attend, normalizers, reads, scores
+from saccade.kernels import rows, team
 
 
 @pytest.fixture
@@ -14,6 +14,34 @@ def call():
     torch.manual_seed(0)
     query, key, v = torch.randn(9, 4, 8), torch.randn(9, 7, 8), torch.randn(8)
     return lambda: attend(query, key, key, score=scores.Additive(v), backend="cpu")
+
+
+@pytest.fixture(params=["softmax", "sparsemax", "entmax"])
+def everything(request):
+    """A call that runs every kernel of the blocks, forward and backward."""
+    torch.manual_seed(0)
+    leaves = [torch.randn(3, 24, 8), torch.randn(3, 70, 8), torch.randn(3, 70, 4), torch.randn(8)]
+    alpha = torch.linspace(1.1, 2.5, 24)[:, None]
+    normalizer = {"softmax": normalizers.Softmax(), "sparsemax": normalizers.Sparsemax()}.get(request.param)
+    options = {
+        "normalizer": normalizer or normalizers.Entmax(alpha),
+        "mask": torch.rand(3, 24, 70) < 0.7,
+        "read": reads.Sample("straight_through", uniform=torch.rand(3, 24)),
+        "aux": AuxRequest(entropy=True, top=3, index=True, received=True),
+        "backend": "cpu",
+    }
+
+    def run():
+        *inputs, v = (leaf.detach().requires_grad_() for leaf in leaves)
+        output, aux = attend(*inputs, score=scores.Additive(v), **options)
+        total = output.sin().sum() + aux.entropy.sum() + aux.received.square().sum() + aux.top[0].sum()
+        return [output.detach(), *torch.utils._pytree.tree_leaves(aux), *torch.autograd.grad(total, (*inputs, v))]
+
+    return run
+
+
+def same(found, expected):
+    return all(map(torch.equal, found, expected))
 
 
 def test_results_are_the_same_for_any_number_of_threads(call):
@@ -59,6 +87,74 @@ def test_many_threads_may_call_at_once(call):
     assert wrong == [False] * 320
 
 
+def test_many_threads_may_call_every_kernel_at_once(everything):
+    expected, found = everything(), []
+    threads = [threading.Thread(target=lambda: found.extend(everything() for _ in range(10))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 80 and all(same(one, expected) for one in found)
+
+
+def test_calls_of_other_sizes_at_once_do_not_meet(everything):
+    """What a thread keeps between calls is its own, and is never too small."""
+
+    def sized(length):
+        numbers = torch.Generator().manual_seed(length)
+        query, key = (torch.randn(2, size, 5, generator=numbers) for size in (length, 2 * length))
+        query.requires_grad_()
+        output = attend(query, key, key, score=scores.Additive(torch.ones(5)), backend="cpu")
+        return [output.detach(), *torch.autograd.grad(output.square().sum(), query)]
+
+    lengths = [9, 300, 17, 64, 700, 10]
+    expected, found = {length: sized(length) for length in lengths}, []
+
+    def work(start):
+        found.extend((length, sized(length)) for length in lengths[start:] + lengths[:start])
+
+    threads = [threading.Thread(target=work, args=(start,)) for start in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 36 and all(same(one, expected[length]) for length, one in found)
+
+
+def test_torchs_number_of_threads_is_respected(monkeypatch):
+    if team._openmp() is None:
+        pytest.skip("PyTorch has another OpenMP here")
+    used, before, enter = [], torch.get_num_threads(), team._openmp()
+
+    def entered(function, table, threads, more):
+        used.append(threads)
+        enter(function, table, threads, more)
+
+    monkeypatch.setitem(team._found, "openmp", entered)
+    query, key = torch.randn(3, 64, 8), torch.randn(3, 700, 8)
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            used.clear()
+            attend(query, key, key, score=scores.Additive(torch.ones(8)), normalizer=normalizers.Entmax(), backend="cpu")
+            assert set(used) == (set() if threads == 1 else {threads})
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_the_types_that_are_served_are_told():
+    for dtype in (torch.float32, torch.float64):
+        assert team.reason(torch.ones(1, dtype=dtype), dtypes=rows.TYPES) is None
+    assert team.reason(torch.ones(1).double()) == (
+        "its kernels take float32 on a CPU, and this is torch.float64 on cpu"
+    )
+    assert team.reason(torch.ones(1), torch.ones(1).half(), dtypes=rows.TYPES) == (
+        "its kernels take float32 and float64 on a CPU, and this is torch.float16 on cpu"
+    )
+    assert "on meta" in team.reason(torch.empty(1, device="meta"), dtypes=rows.TYPES)
+    assert team.serves(torch.ones(1).double(), dtypes=rows.TYPES) and not team.serves(torch.ones(1).double())
+
+
 FORKED = """
 import multiprocessing, torch
 from saccade import attend, scores
@@ -74,10 +170,22 @@ if __name__ == "__main__":
     assert found == [expected] * 4 and call() == expected
 """
 
+FORKED_BLOCKS = FORKED.replace("attend, scores", "AuxRequest, attend, normalizers, reads, scores").replace(
+    """    return attend(query, query, query, score=scores.Additive(v), backend="cpu").sum().item()
+""",
+    """    leaf = query.repeat(1, 5, 1).requires_grad_()
+    options = {"normalizer": normalizers.Entmax(1.3), "aux": AuxRequest(entropy=True, top=2)}
+    output, aux = attend(leaf, leaf, leaf, score=scores.Additive(v), backend="cpu", **options)
+    (output.square().sum() + aux.entropy.sum() + aux.top[0].sum()).backward()
+    return leaf.grad.numpy().tobytes().hex()
+""",
+)
+
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks by default")
-def test_it_works_in_forked_children_after_use():
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], capture_output=True, text=True, timeout=120)
+@pytest.mark.parametrize("program", [FORKED, FORKED_BLOCKS], ids=["step", "blocks"])
+def test_it_works_in_forked_children_after_use(program):
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
 
 

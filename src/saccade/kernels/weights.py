@@ -62,20 +62,28 @@ def _weights(
 def _forward(
     scores: Tensor, alpha: Tensor | None, allowed: Tensor | None, normalizer: Normalizer
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Weights, lse, and α - 1 of each row."""
+    """Weights, lse, and 1 / temperature with α - 1 of all rows, or of each."""
     scores, rows = scores.contiguous(), scores.shape[:-1]
-    if alpha is not None:
-        excess = (alpha.detach() - 1).expand(*rows, 1).contiguous()
+    if alpha is None or alpha.numel() == 1:
+        numbers = _numbers(normalizer, scores.dtype, None if alpha is None else float(alpha.detach()))
     else:
-        excess = scores.new_full(rows, 0.0 if isinstance(normalizer, Softmax) else 1.0)
+        excess = (alpha.detach() - 1).expand(*rows, 1).reshape(-1)
+        numbers = torch.cat([excess.new_ones(1), excess])
     weights, lse = torch.empty_like(scores), scores.new_full(rows, -torch.inf)
-    by_rows(_weigh, scores, mask_rows(allowed, tuple(scores.shape)), weights, lse, excess, _factor(normalizer, scores))
-    return weights, lse, excess
+    each = int(numbers.numel() > _ALIKE)
+    by_rows(_weigh, scores, mask_rows(allowed, tuple(scores.shape)), weights, lse, numbers, each)
+    return weights, lse, numbers
 
 
-def _factor(normalizer: Normalizer, scores: Tensor) -> Tensor:
-    temperature = normalizer.temperature if isinstance(normalizer, Softmax) else 1.0
-    return torch.tensor([1.0 / temperature], dtype=scores.dtype)
+_ALIKE = 2
+"""How many numbers there are where α is the same for all rows."""
+
+
+def _numbers(normalizer: Normalizer, dtype: torch.dtype, alpha: float | None) -> Tensor:
+    """1 / temperature and α - 1."""
+    if isinstance(normalizer, Softmax):
+        return torch.tensor([1.0 / float(normalizer.temperature), 0.0], dtype=dtype)
+    return torch.tensor([1.0, 1.0 if alpha is None else alpha - 1], dtype=dtype)
 
 
 class _Weights(torch.autograd.Function):
@@ -83,27 +91,28 @@ class _Weights(torch.autograd.Function):
     def forward(
         ctx: Any, scores: Tensor, alpha: Tensor | None, allowed: Tensor | None, normalizer: Normalizer
     ) -> tuple[Tensor, Tensor]:
-        weights, lse, excess = _forward(scores, alpha, allowed, normalizer)
+        weights, lse, numbers = _forward(scores, alpha, allowed, normalizer)
         ctx.set_materialize_grads(False)
         ctx.normalizer = normalizer
-        ctx.save_for_backward(scores, alpha, allowed, weights, excess)
+        ctx.save_for_backward(scores, alpha, allowed, weights, numbers)
         return weights, lse
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor | None, grad_lse: Tensor | None) -> tuple[Tensor | None, ...]:
-        scores, alpha, allowed, weights, excess = ctx.saved_tensors
+        scores, alpha, allowed, weights, numbers = ctx.saved_tensors
         given = [part for part in (grad, grad_lse) if part is not None]
         if not given:
             return None, None, None, None
         if torch.is_grad_enabled() or not serves(*given, dtypes=TYPES):
             return (*_again(ctx, scores, alpha, allowed, grad, grad_lse), None, None)
         grad = torch.zeros_like(weights) if grad is None else grad.contiguous()
-        grad_lse = weights.new_zeros(weights.shape[:-1]) if grad_lse is None else grad_lse.contiguous()
-        found, parts = torch.empty_like(weights), (excess, _factor(ctx.normalizer, weights), grad_lse)
-        by_rows(_differentiate, weights, mask_rows(None, weights.shape), grad, found, *parts)
+        lse = 0 if grad_lse is None else grad_lse.contiguous()
+        found, each = torch.empty_like(weights), int(numbers.numel() > _ALIKE)
+        parts = grad, found, numbers, each, lse, int(grad_lse is not None)
+        by_rows(_differentiate, weights, mask_rows(None, weights.shape), *parts)
         grad_alpha = None
         if ctx.needs_input_grad[1]:
-            slope = weights.pow(1 - excess.reshape(*weights.shape[:-1], 1)).masked_fill(weights <= 0, 0.0)
+            slope = weights.pow(2 - alpha.detach()).masked_fill(weights <= 0, 0.0)
             total = slope.sum(-1, keepdim=True)
             share = slope / total.masked_fill(total == 0, 1.0)
             grad_alpha = gradient_of_alpha(grad, weights, share, alpha)

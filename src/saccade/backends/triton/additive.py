@@ -61,6 +61,7 @@ def additive_scores(query: Tensor, key: Tensor, v: Tensor, powers: Tensor, allow
         v, lead = v if v.ndim == 1 else v.squeeze(-2), lead[:-1]
         mask = None if mask is None else mask.flatten(-3, -2)
     query, key, powers = (stacked(part, lead) for part in (query, key, powers))
+    mask = None if mask is None else stacked(mask, lead)
     if v.ndim > 1:
         v = v.expand(*lead, v.shape[-1]).reshape(len(query), v.shape[-1])
     found: Tensor = _Scores.apply(query, key, v, powers, mask)

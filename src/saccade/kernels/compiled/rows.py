@@ -244,15 +244,15 @@ def _finite(row: Any) -> float:
 
 @loops
 def _weigh(table: Any, kind: Any) -> None:
-    """8 scores, 9 weights, 10 lse (for softmax), 11 [a row: a], 12 [1 / temperature]."""
-    width, factor = table[2], numbers(table[12], 0, 1, kind)[0]
+    """8 scores, 9 weights, 10 lse (for softmax), 11 [1 / temperature, a], a of each row if 12 is 1, not 0."""
+    width, factor = table[2], numbers(table[11], 0, 1, kind)[0]
     while True:
         block = take(table)
         if block >= table[1]:
             return
         for i in range(block * table[4], min(table[3], (block + 1) * table[4])):
             scores, weights = numbers(table[8], i * width, width, kind), numbers(table[9], i * width, width, kind)
-            lse, a = numbers(table[10], i, 1, kind), numbers(table[11], i, 1, kind)[0]
+            lse, a = numbers(table[10], i, 1, kind), numbers(table[11], 1 + i * table[12], 1, kind)[0]
             if a == 0:
                 lse[0] = _softmax(scores, allowed_in(table, i), factor, weights)
             else:
@@ -307,24 +307,26 @@ def _centered(grads: Any, mean: float, factor: float, slopes: Any) -> None:
 
 @loops
 def _differentiate(table: Any, kind: Any) -> None:
-    """8 weights, 9 gradients of the weights, 10 gradients of the scores, 11 [a row: a], 12 [1 / temperature], 13 [a row:
-    the gradient of lse].
+    """8 weights, 9 gradients of the weights, 10 gradients of the scores, 11 and 12 as for `_weigh`, 13 gradients of lse, if
+    14 is 1.
     """
-    width, factor, zero = table[2], numbers(table[12], 0, 1, kind)[0], type(kind)(0)
+    width, factor, zero = table[2], numbers(table[11], 0, 1, kind)[0], type(kind)(0)
     while True:
         block = take(table)
         if block >= table[1]:
             return
         for i in range(block * table[4], min(table[3], (block + 1) * table[4])):
             weights, grads = numbers(table[8], i * width, width, kind), numbers(table[9], i * width, width, kind)
-            slopes, a = numbers(table[10], i * width, width, kind), numbers(table[11], i, 1, kind)[0]
+            slopes, a = numbers(table[10], i * width, width, kind), numbers(table[11], 1 + i * table[12], 1, kind)[0]
             _slope(weights, a, slopes)
             total = _sum(slopes)
             if total == zero:
                 continue
             mean = _dot(slopes, grads)
             mean = mean if a == 0 else mean / total
-            _centered(grads, mean - numbers(table[13], i, 1, kind)[0], factor, slopes)
+            if table[14]:
+                mean -= numbers(table[13], i, 1, kind)[0]
+            _centered(grads, mean, factor, slopes)
 
 
 @kernel

@@ -1,0 +1,144 @@
+"""What it refuses, what it leaves to others, and what `explain` says."""
+
+import pytest
+import torch
+
+from backends.cpu.cases import draw
+from saccade import AuxRequest, attend, errors, explain, masks, normalizers, reads, scores
+from saccade.backends import choose, cpu
+from saccade.kernels import team
+
+ADDITIVE = {"score": scores.Additive(torch.ones(6))}
+CALLABLE = {"score": lambda query, key: query @ key.mT}
+
+SERVED = [
+    {"score": scores.Dot()},
+    {"score": scores.Cosine(), "normalizer": normalizers.Sparsemax()},
+    {**ADDITIVE, "normalizer": normalizers.Softmax(sink=0.0)},
+    {**ADDITIVE, "normalizer": normalizers.Softmax(torch.ones(1))},
+    {**ADDITIVE, "bias": torch.ones(5, 5)},
+    {**ADDITIVE, "gate": torch.ones(5, 5)},
+    {**ADDITIVE, "read": reads.TopK(2)},
+    {**ADDITIVE, "dropout_p": 0.0},
+    {**ADDITIVE, "aux": AuxRequest(lse=True)},
+    {**ADDITIVE, "normalizer": lambda found, mask: found.softmax(-1)},
+    CALLABLE,
+]
+
+
+@pytest.mark.parametrize("options", SERVED, ids=str)
+@pytest.mark.parametrize("dtype", cpu.DTYPES, ids=str)
+def test_every_call_on_a_cpu_is_served(options, dtype):
+    x = draw(2, 5, 6).to(dtype)
+    if isinstance(options.get("score"), scores.Additive):
+        options = {**options, "score": scores.Additive(torch.ones(6, dtype=dtype))}
+    assert "cpu" not in explain(x, x, x, **options, backend="cpu").why
+    found, expected = (attend(x, x, x, **options, backend=backend) for backend in ("cpu", "reference"))
+    close = 1e-5 if x.dtype in (torch.float32, torch.float64) else 2e-2
+    leaf = lambda part: part[0] if isinstance(part, tuple) else part
+    torch.testing.assert_close(leaf(found), leaf(expected), rtol=close, atol=close)
+
+
+def test_where_there_is_no_numba_it_says_so(monkeypatch):
+    monkeypatch.setitem(team._found, "numba", "Numba cannot be imported: none here")
+    x = draw(2, 5, 6)
+    with pytest.raises(errors.UnsupportedBackend, match="backend='cpu': Numba cannot be imported: none here"):
+        attend(x, x, x, backend="cpu")
+    assert explain(x, x, x, **ADDITIVE).why["cpu"] == "Numba cannot be imported: none here"
+    long = torch.empty(1, 4096, 6)
+    assert explain(long, long, long, **ADDITIVE).backend == "chunked"
+    assert attend(x, x, x, **ADDITIVE).shape == (2, 5, 6)
+
+
+def test_another_device_is_told():
+    x = torch.empty(2, 5, 6, device="meta")
+    with pytest.raises(errors.UnsupportedBackend, match="on a CPU, and this is torch.float32 on meta"):
+        attend(x, x, x, score=scores.Additive(torch.ones(6, device="meta")), backend="cpu")
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # of torch's own, at the first dual tensor
+def test_tensors_that_are_not_plain_are_told():
+    x, dual = draw(2, 5, 6), torch.autograd.forward_ad
+    with pytest.raises(errors.UnsupportedBackend, match="plain dense tensors"):
+        attend(torch._neg_view(x), x, x, backend="cpu")
+    with dual.dual_level(), pytest.raises(errors.UnsupportedBackend, match="forward-mode"):
+        moved = dual.make_dual(x, torch.ones_like(x))
+        attend(moved, x, x, backend="cpu")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_a_callable_is_not_traced():
+    torch._dynamo.reset()
+    x = draw(2, 5, 6)
+
+    def reason(x):
+        return explain(x, x, x, **CALLABLE).why["cpu"]
+
+    assert "callable" in torch.compile(reason, backend="eager", fullgraph=True)(x)
+    named = torch.compile(lambda x: attend(x, x, x, **CALLABLE, backend="cpu"), backend="eager")
+    with pytest.raises(Exception, match="callable cannot cross"):
+        named(x)
+
+
+def test_a_callable_under_transforms_is_the_reference():
+    x = draw(3, 5, 6)
+    mapped = torch.func.vmap(lambda row: attend(row, row, row, **CALLABLE, backend="cpu"))(x)
+    torch.testing.assert_close(mapped, attend(x, x, x, **CALLABLE, backend="reference"))
+
+
+def test_transforms_are_served():
+    x = draw(3, 5, 6)
+    for dtype in cpu.DTYPES[:2]:
+        part, score = x.to(dtype), scores.Additive(torch.ones(6, dtype=dtype))
+        mapped = torch.func.vmap(lambda row, score=score: attend(row, row, row, score=score, backend="cpu"))(part)
+        torch.testing.assert_close(mapped, attend(part, part, part, score=score, backend="reference"))
+
+
+WISE = [
+    (ADDITIVE, None),
+    ({"score": scores.Additive(torch.ones(6)), "normalizer": normalizers.Sigmoid()}, None),
+    ({"normalizer": normalizers.Sparsemax()}, "small"),
+    ({"aux": AuxRequest(entropy=True)}, "small"),
+    ({"normalizer": normalizers.Sigmoid()}, "nothing"),
+    ({"normalizer": normalizers.Softmax(sink=0.0)}, "nothing"),
+    (CALLABLE, "small"),
+    ({**CALLABLE, "normalizer": lambda found, mask: found.softmax(-1)}, "nothing"),
+]
+
+
+@pytest.mark.parametrize(("options", "reason"), WISE, ids=str)
+def test_auto_takes_it_where_it_pays(options, reason):
+    small = draw(2, 5, 6)
+    found = explain(small, small, small, **options)
+    assert (found.backend == "cpu") == (reason is None)
+    assert reason is None or (reason in found.why["cpu"] and found.backend in ("reference", "chunked"))
+    long = torch.empty(1, 300, 6)
+    plan = explain(long, long, long, **options)
+    assert (plan.backend == "cpu") == (reason != "nothing")
+    assert plan.backend == "cpu" or "nothing of this call" in plan.why["cpu"]
+
+
+def test_torchs_kernels_come_first():
+    long = torch.empty(1, 300, 6)
+    assert explain(long, long, long).backend == "sdpa"
+    assert explain(long, long, long, mask=masks.Causal()).backend == "sdpa"
+
+
+@pytest.mark.parametrize("batch", [1, 100])
+@pytest.mark.parametrize("length", [1, 256, 257, 16384])
+def test_auto_takes_additive_scores_at_any_length(length, batch):
+    x = torch.empty(batch, length, 4)
+    found = explain(x, x, x, score=scores.Additive(torch.ones(4)))
+    assert found.backend == "cpu"
+    assert found.peak_bytes < (64 << 20) + 64 * x.numel()
+
+
+def test_autocast_casts_before_it_is_asked():
+    x = draw(2, 5, 6)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert attend(x, x, x, **ADDITIVE, backend="cpu").dtype == torch.bfloat16
+
+
+def test_it_is_one_of_the_backends():
+    assert choose.BACKENDS["cpu"] is cpu

@@ -1,0 +1,164 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from interpreter import interpreted, tiles
+from saccade import normalizers, reads
+from saccade.backends import reference
+from saccade.backends.triton import rows
+
+pytestmark = interpreted
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small():
+    with pytest.MonkeyPatch.context() as patch:
+        tiles(patch, 4, 8, 8)
+        yield
+
+
+def draw(*shape, scale=1.0, seed=0):
+    return scale * torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def masked(*shape, seed=0):
+    """A mask with an empty row."""
+    allowed = torch.rand(shape, generator=torch.Generator().manual_seed(seed)) < 0.6
+    allowed[..., 0, :] = False
+    return allowed
+
+
+def assert_same_with_gradients(ours, theirs, *leaves, tolerance=1e-9):
+    leaves = [leaf.detach().requires_grad_() for leaf in leaves]
+    found = []
+    for function in (ours, theirs):
+        output = function(*leaves)
+        ramp = torch.linspace(-1, 2, output.numel(), dtype=output.dtype).reshape(output.shape)
+        found.append((output, *torch.autograd.grad((output.masked_fill(output.isinf(), 0) * ramp).sum(), leaves)))
+    torch.testing.assert_close(*found, rtol=tolerance, atol=tolerance)
+
+
+NORMALIZERS = {
+    "softmax": (lambda s, a: rows.softmax(s, a)[0], normalizers.Softmax()),
+    "lse": (lambda s, a: rows.softmax(s, a)[1], normalizers.Softmax().log_partition),
+    "sparsemax": (lambda s, a: rows.entmax(s, a, 2.0), normalizers.Sparsemax()),
+    **{
+        f"entmax {alpha}": (lambda s, a, alpha=alpha: rows.entmax(s, a, alpha), normalizers.Entmax(alpha))
+        for alpha in (1.0, 1.001, 1.3, 1.5, 1.9, 3.0)
+    },
+}
+
+
+@pytest.mark.parametrize("name", NORMALIZERS)
+def test_normalizers_of_long_masked_rows(name):
+    ours, theirs = NORMALIZERS[name]
+    for scores, allowed in (
+        (draw(2, 5, 19, scale=2), masked(2, 5, 19)),
+        (draw(3, 11, scale=30, seed=1), None),
+        (draw(2, 3, 5, 7, seed=2), masked(5, 7)),
+    ):
+        assert_same_with_gradients(lambda s, a=allowed: ours(s, a), lambda s, a=allowed: theirs(s, a), scores)
+
+
+@settings(max_examples=12)
+@given(st.integers(1, 6), st.integers(1, 21), st.sampled_from(sorted(NORMALIZERS)), st.integers(0, 99))
+def test_normalizers_of_any_sizes(length, width, name, seed):
+    ours, theirs = NORMALIZERS[name]
+    allowed = masked(length, width, seed=seed)
+    scores = draw(length, width, seed=seed)
+    assert_same_with_gradients(lambda s: ours(s, allowed), lambda s: theirs(s, allowed), scores)
+
+
+def test_alpha_learns():
+    scores, allowed, alpha = draw(2, 3, 5, 9), masked(3, 5, 9), 1.0 + torch.rand(3, 1, 1, dtype=torch.float64)
+    alpha[0] = 1.0
+    assert_same_with_gradients(
+        lambda s, a: rows.entmax(s, allowed, a),
+        lambda s, a: normalizers.Entmax(a)(s, allowed.expand(2, 3, 5, 9)),
+        scores,
+        alpha,
+        tolerance=1e-7,
+    )
+
+
+@pytest.mark.parametrize("name", ["softmax", "sparsemax", "entmax 1.5", "entmax 1.3"])
+def test_float32_is_as_good_as_the_definition(name):
+    ours, theirs = NORMALIZERS[name]
+    scores = draw(7, 67, scale=3)
+    exact, plain, found = theirs(scores, None), theirs(scores.float(), None), ours(scores.float(), None)
+    assert (found - exact).abs().max() <= 3 * (plain - exact).abs().max() + 2e-7
+    assert torch.equal(found > 0, exact > 0) or (exact[(found > 0) != (exact > 0)] < 1e-6).all()
+
+
+@pytest.mark.parametrize("name", NORMALIZERS)
+@pytest.mark.parametrize("filler", [torch.nan, torch.inf, -torch.inf])
+def test_what_is_forbidden_may_hold_anything(name, filler):
+    ours, _ = NORMALIZERS[name]
+    scores, allowed = draw(3, 11), masked(3, 11)
+    dirty = scores.masked_fill(~allowed, filler)
+    assert torch.equal(ours(dirty, allowed), ours(scores, allowed))
+
+
+def test_masks_are_read_with_their_strides():
+    scores, allowed = draw(2, 5, 9), masked(9, 5).mT
+    torch.testing.assert_close(rows.softmax(scores.mT.contiguous().mT, allowed)[0], normalizers.Softmax()(scores, allowed))
+
+
+def test_entropy_with_its_gradient():
+    weights = normalizers.Sparsemax()(draw(5, 19, scale=2), masked(5, 19))
+    assert (weights == 0).any()
+    assert_same_with_gradients(rows.entropy, reference.entropy, weights)
+
+
+@pytest.mark.parametrize("count", [1, 3, 30])
+def test_the_largest_with_ties(count):
+    weights = (draw(2, 6, 19) * 2).round().abs()
+    for allowed in (None, masked(6, 19)):
+        found = rows.largest(weights, count, allowed)
+        full = None if allowed is None else allowed.expand(weights.shape)
+        assert torch.equal(found, reads.largest(weights, count, full)[1])
+
+
+def drawn(weights, uniform):
+    read = reads.Sample(uniform=uniform)
+    index = read.index(weights, None)
+    return index, reference.log_probability(weights, index)
+
+
+@settings(max_examples=12)
+@given(st.integers(1, 6), st.integers(1, 21), st.integers(0, 99))
+def test_draws_with_their_log_probability(length, width, seed):
+    generator = torch.Generator().manual_seed(seed)
+    weights = torch.rand(length, width, generator=generator, dtype=torch.float64)
+    weights = weights.masked_fill(torch.rand(length, width, generator=generator) < 0.5, 0.0)
+    uniform = torch.rand(length, generator=generator, dtype=torch.float64)
+    assert torch.equal(rows.draw(weights, uniform)[0], drawn(weights, uniform)[0])
+    assert_same_with_gradients(lambda w: rows.draw(w, uniform)[1], lambda w: drawn(w, uniform)[1], weights)
+
+
+def test_draws_at_both_ends():
+    weights = torch.tensor([[0.0, 0.3, 0.0, 0.7, 0.0], [0.0] * 5, [0.1] * 5])
+    almost = 1 - torch.finfo(torch.float32).eps / 2
+    assert rows.draw(weights, torch.zeros(3))[0].tolist() == [1, -1, 0]
+    assert rows.draw(weights, torch.full((3,), almost))[0].tolist() == [3, -1, 4]
+    assert rows.draw(weights, torch.full((3,), 0.3))[0].tolist() == drawn(weights, torch.full((3,), 0.3))[0].tolist()
+
+
+def test_draws_have_the_weights_as_their_frequencies():
+    weights = torch.tensor([0.1, 0.0, 0.2, 0.3, 0.0, 0.4], dtype=torch.float64)
+    uniform = (torch.arange(1000, dtype=torch.float64) + 0.5) / 1000
+    index, _ = rows.draw(weights.expand(1000, 6), uniform)
+    counts = torch.bincount(index, minlength=6)
+    assert counts.tolist() == [100, 0, 200, 300, 0, 400]
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (3, 0), (2, 0, 4)])
+def test_nothing_to_compute(shape):
+    scores = torch.zeros(shape)
+    weights, lse = rows.softmax(scores, None)
+    assert weights.shape == shape and (lse == -torch.inf).all()
+    assert rows.entmax(scores, None, 1.5).shape == rows.entmax(scores, None, torch.tensor(1.7)).shape == shape
+    assert rows.largest(scores, 2, None).shape == (*shape[:-1], min(2, shape[-1]))
+    index, log_prob = rows.draw(scores, torch.zeros(shape[:-1]))
+    assert (index == -1).all() and (log_prob == 0).all() and (rows.entropy(scores) == 0).all()
