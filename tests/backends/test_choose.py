@@ -98,8 +98,7 @@ def test_explain_runs_nothing(monkeypatch):
     for module in choose.BACKENDS.values():
         monkeypatch.setattr(module, "run", None)
     assert (
-        plan().backend == "sdpa"
-        and plan(LONG, score=scores.Cosine(), normalizer=normalizers.Entmax()).backend == "cpu"
+        plan().backend == "sdpa" and plan(LONG, score=scores.Cosine(), normalizer=normalizers.Entmax()).backend == "cpu"
     )
 
 

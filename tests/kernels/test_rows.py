@@ -18,7 +18,7 @@ def laid_out(rows: Rows, shape):
 @st.composite
 def masks(draw):
     """A shape, and a mask that broadcasts to it, of any strides."""
-    shape = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)) + [draw(st.integers(1, 9))]
+    shape = [*draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)), draw(st.integers(1, 9))]
     own = [size if draw(st.booleans()) else 1 for size in shape][draw(st.integers(0, len(shape))) :]
     order = draw(st.permutations(range(len(own))))
     steps = [draw(st.integers(1, 2)) for _ in own]

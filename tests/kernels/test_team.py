@@ -136,7 +136,9 @@ def test_torchs_number_of_threads_is_respected(monkeypatch):
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
             used.clear()
-            attend(query, key, key, score=scores.Additive(torch.ones(8)), normalizer=normalizers.Entmax(), backend="cpu")
+            attend(
+                query, key, key, score=scores.Additive(torch.ones(8)), normalizer=normalizers.Entmax(), backend="cpu"
+            )
             assert set(used) == (set() if threads == 1 else {threads})
     finally:
         torch.set_num_threads(before)

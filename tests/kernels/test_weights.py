@@ -13,6 +13,7 @@ from saccade.normalizers import Entmax, Softmax, Sparsemax
 TYPES = [torch.float32, torch.float64]
 ALPHAS = [1.0, 1 + 1e-6, 1.2, 1.5, 1.9, 2.0, 3.0, 10.0]
 
+
 def draw(*shape, scale=1.0, shift=0.0, seed=0, dtype=torch.float64):
     made = torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     return (scale * made + shift).to(dtype)
@@ -59,11 +60,11 @@ def oracle(scores, alpha, allowed=None):
         row = scores[place][seen[place]].tolist()
         if not row:
             continue
-        if alpha == 1:
-            made = exponential(row)
-        else:
-            made = projected(row) if alpha == 2 else bisected(row, alpha)
-        found[place] = found[place].masked_scatter(seen[place], torch.tensor([float(part) for part in made], dtype=torch.float64))
+        function = {1: exponential, 2: projected}.get(alpha)
+        made = bisected(row, alpha) if function is None else function(row)
+        found[place] = found[place].masked_scatter(
+            seen[place], torch.tensor([float(part) for part in made], dtype=torch.float64)
+        )
     return found
 
 
@@ -137,7 +138,9 @@ def test_scores_far_from_zero_lose_nothing(shift, alpha, dtype):
 def test_any_shape_and_mask(dtype, alpha, rows, width, whole, density, seed):
     shape = *rows, width
     own = [size if full else 1 for size, full in zip(shape, whole, strict=False)]
-    assert_weights(draw(*shape, seed=seed, dtype=dtype), alpha, None if density is None else flags(*own, density=density))
+    assert_weights(
+        draw(*shape, seed=seed, dtype=dtype), alpha, None if density is None else flags(*own, density=density)
+    )
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
@@ -152,7 +155,10 @@ def test_they_are_the_definitions_with_lse_and_gradients(masked, alpha, dtype):
     found, expected = weigh(scores, alpha, allowed), normalizer(wide, whole)
     close = {"rtol": 2e-5, "atol": 1e-5} if dtype == torch.float32 else {"rtol": 1e-8, "atol": 1e-9}
     torch.testing.assert_close(found.double(), expected, **close)
-    (ours,), (theirs,) = torch.autograd.grad(found, scores, upstream), torch.autograd.grad(expected, wide, upstream.double())
+    (ours,), (theirs,) = (
+        torch.autograd.grad(found, scores, upstream),
+        torch.autograd.grad(expected, wide, upstream.double()),
+    )
     if alpha <= 3:  # beyond, a last digit of a small weight is the first of its slope
         torch.testing.assert_close(ours.double(), theirs, **close)
     if masked:

@@ -58,7 +58,7 @@ def test_gradients(combination):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("score", "normalizer"), [("additive_heads", "softmax"), ("cosine", "entmax_tensor")])
+@pytest.mark.parametrize(("score", "normalizer"), [("additive_heads", "softmax"), ("cosine", "sparsemax")])
 def test_empty_rows_and_hidden_keys(score, normalizer):
     case = Case(score, normalizer, read="sample", backend="triton")
     checks.law_empty_rows(case)
@@ -67,7 +67,7 @@ def test_empty_rows_and_hidden_keys(score, normalizer):
     checks.law_forbidden_weights(case)
 
 
-@pytest.mark.parametrize("normalizer", ["softmax", "entmax"])
+@pytest.mark.parametrize("normalizer", ["softmax", "sparsemax"])
 def test_batch_order_and_repetition(normalizer):
     case = Case("additive", normalizer, mask="tensor", backend="triton")
     checks.law_batch(case)
@@ -117,7 +117,8 @@ def test_functional_transforms(large_tiles):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_one_graph_for_every_length(large_tiles):
     torch._dynamo.reset()
-    first, counter = Case("additive", "entmax", mask="lengths", backend="triton"), CompileCounterWithBackend("aot_eager")
+    counter = CompileCounterWithBackend("aot_eager")
+    first = Case("additive", "entmax", mask="lengths", backend="triton")
     compiled = torch.compile(first.run, fullgraph=True, dynamic=True, backend=counter)
     for q, k in ((5, 7), (11, 13)):
         case = replace(first, sizes=Sizes((2, 3), q, k))

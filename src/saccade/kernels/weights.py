@@ -15,18 +15,22 @@ __all__ = ["entmax", "softmax", "sparsemax"]
 _weigh, _differentiate = of_type("rows:weigh"), of_type("rows:differentiate")
 
 
-def softmax(scores: Tensor, allowed: Tensor | None = None, temperature: float = 1.0) -> tuple[Tensor, Tensor]:
+def softmax(
+    scores: Tensor, allowed: Tensor | None = None, temperature: float = 1.0, *, overwrite: bool = False
+) -> tuple[Tensor, Tensor]:
     r"""\(w_j = e^{s_j / T} / \sum e^{s / T}\) over allowed keys, and the logarithm of that sum.
 
     Args:
         scores: `(..., Lk)`, float32 or float64, at least two dimensions.
         allowed: boolean, broadcastable to scores, or None.
         temperature: T > 0.
+        overwrite: whether the scores may be lost: where they are contiguous and nothing is recorded, the weights take
+            their place.
 
     Returns:
         Weights, of the shape of scores, and lse, without the last dimension.
     """
-    return _weights(scores, None, allowed, Softmax(temperature))
+    return _weights(scores, None, allowed, Softmax(temperature), overwrite=overwrite)
 
 
 def sparsemax(scores: Tensor, allowed: Tensor | None = None) -> Tensor:
@@ -49,18 +53,18 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, allowed: Tensor | None =
 
 
 def _weights(
-    scores: Tensor, alpha: Tensor | None, allowed: Tensor | None, normalizer: Normalizer
+    scores: Tensor, alpha: Tensor | None, allowed: Tensor | None, normalizer: Normalizer, *, overwrite: bool = False
 ) -> tuple[Tensor, Tensor]:
     found: tuple[Tensor, Tensor]
     if torch.is_grad_enabled() and (scores.requires_grad or (alpha is not None and alpha.requires_grad)):
         found = _Weights.apply(scores, alpha, allowed, normalizer)
     else:
-        found = _forward(scores, alpha, allowed, normalizer)[:2]
+        found = _forward(scores, alpha, allowed, normalizer, overwrite=overwrite)[:2]
     return found
 
 
 def _forward(
-    scores: Tensor, alpha: Tensor | None, allowed: Tensor | None, normalizer: Normalizer
+    scores: Tensor, alpha: Tensor | None, allowed: Tensor | None, normalizer: Normalizer, *, overwrite: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Weights, lse, and 1 / temperature with α - 1 of all rows, or of each."""
     scores, rows = scores.contiguous(), scores.shape[:-1]
@@ -69,9 +73,9 @@ def _forward(
     else:
         excess = (alpha.detach() - 1).expand(*rows, 1).reshape(-1)
         numbers = torch.cat([excess.new_ones(1), excess])
-    weights, lse = torch.empty_like(scores), scores.new_full(rows, -torch.inf)
+    weights, lse = scores if overwrite else torch.empty_like(scores), scores.new_full(rows, -torch.inf)
     each = int(numbers.numel() > _ALIKE)
-    by_rows(_weigh, scores, mask_rows(allowed, tuple(scores.shape)), weights, lse, numbers, each)
+    by_rows(_weigh, scores, mask_rows(allowed, tuple(scores.shape)), weights, lse, torch.empty_like(lse), numbers, each)
     return weights, lse, numbers
 
 

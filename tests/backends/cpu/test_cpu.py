@@ -11,25 +11,24 @@ from saccade.kernels import team
 ADDITIVE = {"score": scores.Additive(torch.ones(6))}
 CALLABLE = {"score": lambda query, key: query @ key.mT}
 
-SERVED = [
-    {"score": scores.Dot()},
-    {"score": scores.Cosine(), "normalizer": normalizers.Sparsemax()},
-    {**ADDITIVE, "normalizer": normalizers.Softmax(sink=0.0)},
-    {**ADDITIVE, "normalizer": normalizers.Softmax(torch.ones(1))},
-    {**ADDITIVE, "bias": torch.ones(5, 5)},
-    {**ADDITIVE, "gate": torch.ones(5, 5)},
-    {**ADDITIVE, "read": reads.TopK(2)},
-    {**ADDITIVE, "dropout_p": 0.0},
-    {**ADDITIVE, "aux": AuxRequest(lse=True)},
-    {**ADDITIVE, "normalizer": lambda found, mask: found.softmax(-1)},
-    CALLABLE,
-]
+SERVED = {
+    "dot": {"score": scores.Dot()},
+    "sparse": {"score": scores.Cosine(), "normalizer": normalizers.Sparsemax()},
+    "sink": {**ADDITIVE, "normalizer": normalizers.Softmax(sink=0.0)},
+    "temperatures": {**ADDITIVE, "normalizer": normalizers.Softmax(torch.ones(1))},
+    "bias": {**ADDITIVE, "bias": torch.ones(5, 5)},
+    "gate": {**ADDITIVE, "gate": torch.ones(5, 5)},
+    "top": {**ADDITIVE, "read": reads.TopK(2)},
+    "statistics": {**ADDITIVE, "aux": AuxRequest(lse=True)},
+    "normalizer": {**ADDITIVE, "normalizer": lambda found, mask: found.softmax(-1)},
+    "callable": CALLABLE,
+}
 
 
-@pytest.mark.parametrize("options", SERVED, ids=str)
+@pytest.mark.parametrize("name", SERVED)
 @pytest.mark.parametrize("dtype", cpu.DTYPES, ids=str)
-def test_every_call_on_a_cpu_is_served(options, dtype):
-    x = draw(2, 5, 6).to(dtype)
+def test_every_call_on_a_cpu_is_served(name, dtype):
+    x, options = draw(2, 5, 6).to(dtype), SERVED[name]
     if isinstance(options.get("score"), scores.Additive):
         options = {**options, "score": scores.Additive(torch.ones(6, dtype=dtype))}
     assert "cpu" not in explain(x, x, x, **options, backend="cpu").why
@@ -95,21 +94,21 @@ def test_transforms_are_served():
         torch.testing.assert_close(mapped, attend(part, part, part, score=score, backend="reference"))
 
 
-WISE = [
-    (ADDITIVE, None),
-    ({"score": scores.Additive(torch.ones(6)), "normalizer": normalizers.Sigmoid()}, None),
-    ({"normalizer": normalizers.Sparsemax()}, "small"),
-    ({"aux": AuxRequest(entropy=True)}, "small"),
-    ({"normalizer": normalizers.Sigmoid()}, "nothing"),
-    ({"normalizer": normalizers.Softmax(sink=0.0)}, "nothing"),
-    (CALLABLE, "small"),
-    ({**CALLABLE, "normalizer": lambda found, mask: found.softmax(-1)}, "nothing"),
-]
+WISE = {
+    "additive": (ADDITIVE, None),
+    "additive, sigmoid": ({**ADDITIVE, "normalizer": normalizers.Sigmoid()}, None),
+    "sparsemax": ({"normalizer": normalizers.Sparsemax()}, "small"),
+    "entropy": ({"aux": AuxRequest(entropy=True)}, "small"),
+    "sigmoid": ({"normalizer": normalizers.Sigmoid()}, "nothing"),
+    "sink": ({"normalizer": normalizers.Softmax(sink=0.0)}, "nothing"),
+    "callable": (CALLABLE, "small"),
+    "callables": ({**CALLABLE, "normalizer": lambda found, mask: found.softmax(-1)}, "nothing"),
+}
 
 
-@pytest.mark.parametrize(("options", "reason"), WISE, ids=str)
-def test_auto_takes_it_where_it_pays(options, reason):
-    small = draw(2, 5, 6)
+@pytest.mark.parametrize("name", WISE)
+def test_auto_takes_it_where_it_pays(name):
+    small, (options, reason) = draw(2, 5, 6), WISE[name]
     found = explain(small, small, small, **options)
     assert (found.backend == "cpu") == (reason is None)
     assert reason is None or (reason in found.why["cpu"] and found.backend in ("reference", "chunked"))
@@ -134,10 +133,14 @@ def test_auto_takes_additive_scores_at_any_length(length, batch):
     assert found.peak_bytes < (64 << 20) + 64 * x.numel()
 
 
-def test_autocast_casts_before_it_is_asked():
+def test_under_autocast_additive_scores_are_of_its_type():
     x = draw(2, 5, 6)
     with torch.autocast("cpu", torch.bfloat16):
-        assert attend(x, x, x, **ADDITIVE, backend="cpu").dtype == torch.bfloat16
+        found = attend(x, x, x, **ADDITIVE)
+    half = x.bfloat16()
+    expected = attend(half, half, half, score=scores.Additive(torch.ones(6).bfloat16()), backend="reference")
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found, expected)
 
 
 def test_it_is_one_of_the_backends():

@@ -37,7 +37,9 @@ def test_masks(name, way):
         assert all((tensor == 0).all() for tensor in found)
 
 
-@pytest.mark.parametrize("shape", [(2, 3, 1, 1, 7), (2, 3, 4, 1, 7), (2, 1, 1, 11, 7), (2, 3, 4, 11, 7), (4, 11, 7)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(2, 3, 1, 1, 7), (2, 3, 4, 1, 7), (2, 1, 1, 11, 7), (2, 3, 4, 11, 7), (4, 11, 7)], ids=str
+)
 def test_groups_share_a_mask_or_have_their_own(shape, way):
     parts = (2, 3, 4, 11, 2), (2, 3, 1, 7, 2), (2, 3, 1, 7, 2), (2,)
     inputs = [draw(*part, seed=seed) for seed, part in enumerate(parts)]
@@ -45,7 +47,12 @@ def test_groups_share_a_mask_or_have_their_own(shape, way):
 
 
 @given(
-    st.integers(1, 3), st.integers(9, 20), st.integers(1, 70), st.integers(1, 20), st.sampled_from([40, 1 << 19]), st.integers(0, 99)
+    st.integers(1, 3),
+    st.integers(9, 20),
+    st.integers(1, 70),
+    st.integers(1, 20),
+    st.sampled_from([40, 1 << 19]),
+    st.integers(0, 99),
 )
 @settings(max_examples=40)
 def test_any_sizes(batch, queries, keys, features, pairs, seed):
@@ -62,7 +69,12 @@ def test_any_sizes(batch, queries, keys, features, pairs, seed):
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_range_keeps_its_digits(scale):
-    inputs = [draw(2, 11, 33, scale=scale), draw(2, 7, 33, scale=scale, seed=1), draw(2, 7, 3, seed=2), draw(33, seed=3)]
+    inputs = [
+        draw(2, 11, 33, scale=scale),
+        draw(2, 7, 33, scale=scale, seed=1),
+        draw(2, 7, 3, seed=2),
+        draw(33, seed=3),
+    ]
     assert_as_defined(*inputs)
     inputs[0][:, :2] /= scale  # small queries and large keys, row by row
     assert_as_defined(*inputs)
@@ -149,7 +161,9 @@ def evaluated(backend, names, dtype, weights=False, score="additive"):
         **options,
     )
     floats = [output, *(part for part in torch.utils._pytree.tree_leaves(aux) if part.is_floating_point())]
-    total = sum((part.masked_fill(part == -math.inf, 0.0).double().sin() * (1 + n)).sum() for n, part in enumerate(floats))
+    total = sum(
+        (part.masked_fill(part == -math.inf, 0.0).double().sin() * (1 + n)).sum() for n, part in enumerate(floats)
+    )
     found = torch.autograd.grad(total, leaves if score == "additive" else leaves[:3])
     return output, tuple(torch.utils._pytree.tree_leaves(aux)), found
 
@@ -175,7 +189,9 @@ def test_every_normalizer_read_and_statistic(names, way):
 @pytest.mark.parametrize("names", [names for names in COMBINATIONS if names[2] == "mask"], ids="-".join)
 @pytest.mark.parametrize("score", ["additive", "dot"])
 def test_weights_that_are_returned_are_those_that_are_read(names, way, score):
-    found, expected = (evaluated(name, names, torch.float32, weights=True, score=score) for name in ("cpu", "reference"))
+    found, expected = (
+        evaluated(name, names, torch.float32, weights=True, score=score) for name in ("cpu", "reference")
+    )
     torch.testing.assert_close(found, expected, rtol=2e-4, atol=2e-4)
 
 
@@ -191,7 +207,9 @@ def test_half_types_are_computed_in_single(names, dtype, way):
         torch.testing.assert_close((output, grads), (found[0], found[2]), rtol=2e-2, atol=2e-2)
 
 
-@pytest.mark.parametrize("names", [("softmax", "soft", "bias"), ("alphas", "sample", "mask"), ("sparsemax", "top", "gate")], ids="-".join)
+@pytest.mark.parametrize(
+    "names", [("softmax", "soft", "bias"), ("alphas", "sample", "mask"), ("sparsemax", "top", "gate")], ids="-".join
+)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_the_recorded_block_and_the_recomputed_agree(names, dtype):
     before, found, kept = ENGINE.pairs, [], []
@@ -249,7 +267,9 @@ def test_second_derivatives_past_forbidden_keys_that_are_no_numbers(way):
     leaves = [draw(2, 11, 4), draw(2, 5, 4, seed=1), draw(2, 5, 2, seed=2), draw(4, seed=3)]
     leaves[1][:, 4], leaves[2][:, 4] = math.nan, math.inf
     leaves = [tensor.requires_grad_() for tensor in leaves]
-    output = attend(*leaves[:3], score=scores.Additive(leaves[3]), mask=torch.tensor([True] * 4 + [False]), backend="cpu")
+    output = attend(
+        *leaves[:3], score=scores.Additive(leaves[3]), mask=torch.tensor([True] * 4 + [False]), backend="cpu"
+    )
     first = torch.autograd.grad(output.square().sum(), leaves, create_graph=True)
     second = torch.autograd.grad(sum(grad.square().sum() for grad in first), leaves)
     assert all(tensor.isfinite().all() for tensor in (*first, *second))
@@ -259,7 +279,10 @@ def test_second_derivatives_past_forbidden_keys_that_are_no_numbers(way):
 def test_many_gradients_at_once(normalizer, way):
     leaves = [tensor.requires_grad_() for tensor in (draw(1, 9, 3), draw(1, 5, 3, seed=1), draw(3, seed=3))]
     query, key, v = leaves
-    output, ways = attend(query, key, key, score=scores.Additive(v), normalizer=NORMALIZERS[normalizer], backend="cpu"), torch.eye(27)
+    output, ways = (
+        attend(query, key, key, score=scores.Additive(v), normalizer=NORMALIZERS[normalizer], backend="cpu"),
+        torch.eye(27),
+    )
     many = torch.autograd.grad(output, leaves, ways.view(27, 1, 9, 3), is_grads_batched=True, retain_graph=True)
     each = [torch.autograd.grad(output, leaves, row.view(1, 9, 3), retain_graph=True) for row in ways]
     for place, part in enumerate(many):
@@ -277,10 +300,17 @@ def test_transforms_are_the_definitions():
     inputs = draw(3, 11, 4), draw(3, 7, 4, seed=1), draw(3, 7, 2, seed=2), draw(4, seed=3)
 
     def total(query, key, value, v, backend="cpu"):
-        return attend(query, key, value, score=scores.Additive(v), normalizer=normalizers.Entmax(), backend=backend).sin().sum()
+        return (
+            attend(query, key, value, score=scores.Additive(v), normalizer=normalizers.Entmax(), backend=backend)
+            .sin()
+            .sum()
+        )
 
     for transform in (torch.func.grad, lambda f, **o: torch.func.vmap(torch.func.grad(f, **o), (0, 0, 0, None))):
-        found = [transform(lambda *x, name=name: total(*x, backend=name), argnums=(0, 1, 2, 3))(*inputs) for name in ("cpu", "reference")]
+        found = [
+            transform(lambda *x, name=name: total(*x, backend=name), argnums=(0, 1, 2, 3))(*inputs)
+            for name in ("cpu", "reference")
+        ]
         torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)
 
 
@@ -303,7 +333,9 @@ assert grown < 140, f"{{grown:.0f}} MiB"  # the weights alone would take 144 MiB
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", ["score=scores.Additive(w)", "normalizer=normalizers.Entmax(torch.full((n, 1), 1.3))"])
+@pytest.mark.parametrize(
+    "options", ["score=scores.Additive(w)", "normalizer=normalizers.Entmax(torch.full((n, 1), 1.3))"]
+)
 def test_memory_is_linear_forward_and_backward(options):
     # every large tensor its own mapping: what is alive is measured, not what the allocator's heap keeps for later
     environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "1000000"}

@@ -284,7 +284,9 @@ def test_few_queries_are_a_step(queries, step, monkeypatch):
     monkeypatch.setattr(steps, "run", lambda call, run=steps.run: ran.append(call) or run(call))
     query, key = draw(2, queries, 6), draw(2, 7, 6)
     assert_close = torch.testing.assert_close
-    found = [attend(query, key, key, score=scores.Additive(torch.ones(6)), backend=name) for name in ("cpu", "reference")]
+    found = [
+        attend(query, key, key, score=scores.Additive(torch.ones(6)), backend=name) for name in ("cpu", "reference")
+    ]
     assert_close(*found)
     assert bool(ran) == step
     attend(query.double(), key.double(), key.double(), score=scores.Additive(torch.ones(6).double()), backend="cpu")

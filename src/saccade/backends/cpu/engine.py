@@ -12,7 +12,7 @@ from saccade.kernels import additive, statistics, weights
 from saccade.normalizers import Entmax, Softmax, Sparsemax
 from saccade.numerics import wide
 from saccade.reads import Read, Sample
-from saccade.scores import Additive
+from saccade.scores import Additive, Score
 from saccade.structure import Grid
 
 
@@ -35,10 +35,11 @@ def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tens
     """Weights, and lse where it is asked for."""
     normalizer = call.normalizer
     if isinstance(normalizer, Softmax) and normalizer.sink is None:
+        own = isinstance(call.score, Score)  # made for this block, where a callable may hand over what it keeps
         if isinstance(normalizer.temperature, Tensor):
-            found, lse = weights.softmax(normalizer.scaled(scores), allowed)
+            found, lse = weights.softmax(normalizer.scaled(scores), allowed, overwrite=own)
         else:
-            found, lse = weights.softmax(scores, allowed, normalizer.temperature)
+            found, lse = weights.softmax(scores, allowed, normalizer.temperature, overwrite=own)
         return found, lse if call.aux.lse else None
     if isinstance(normalizer, Sparsemax):
         return weights.sparsemax(scores, allowed), None

@@ -2,8 +2,8 @@
 
 The kernels stand in the place of the reference's formulas for one block of queries (`blockwise`): additive scores and
 their gradients without a tensor of queries by keys by features; softmax with its lse, sparsemax and entmax with their
-thresholds; draws by inverse CDF with their log-probability, entropy and the largest weights. Other scores are torch's
-matrix products, and other normalizers torch's own operations, within the same blocks.
+thresholds; draws by inverse CDF, entropy and the largest weights. Other scores are torch's matrix products, other
+normalizers, sums over queries and the log-probability of a draw torch's own operations, within the same blocks.
 """
 
 import importlib.util
@@ -14,6 +14,7 @@ from saccade.backends import blockwise
 from saccade.backends.triton.blocks import prepare, read, weigh
 from saccade.call import Call
 from saccade.normalizers import Entmax, Sparsemax
+from saccade.numerics import tracing, transforming
 from saccade.reads import Sample
 from saccade.scores import Additive
 
@@ -29,8 +30,10 @@ def unsupported(call: Call) -> str | None:
     """Why this backend cannot serve the call, or None."""
     device = call.query.device.type
     if device != "cuda" and not (device == "cpu" and interpreted()):
-        return f"its kernels run on CUDA, and the tensors are on {device} (Triton's interpreter takes a CPU's: set "\
-            "TRITON_INTERPRET=1 before Triton is imported)"
+        return (
+            f"its kernels run on CUDA, and the tensors are on {device}; with TRITON_INTERPRET=1, set before Triton is "
+            "imported, its interpreter runs them on a CPU"
+        )
     if MISSING:
         return "Triton is not installed: pip install triton"
     if not call.built_in:
@@ -47,6 +50,8 @@ def unwise(call: Call) -> str | None:
     """Why `auto` passes it over although it could serve the call, or None."""
     if call.query.device.type == "cpu":
         return "Triton's interpreter is for tests"
+    if tracing() and transforming():
+        return "a transform of torch.func inside a compiler looks into no operator"
     sparse = isinstance(call.normalizer, Sparsemax | Entmax)
     if isinstance(call.score, Additive) or sparse or isinstance(call.read, Sample) or call.asks():
         return None

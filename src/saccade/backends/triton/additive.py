@@ -107,9 +107,9 @@ class _Scores(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         query, key, v = ctx.saved_tensors
         of_query, of_key, of_v, *_ = ctx.needs_input_grad
-        sides = [(part, exponentials(part).contiguous(), sizes(part)) for part in (query, key)]
-        query_grad, parts = _gradients(*sides, v, grad, of_v) if of_query or of_v else (None, grad)
-        key_grad = _gradients(*reversed(sides), v, grad.mT, False)[0] if of_key else None
+        queries, keys = _side(query), _side(key)
+        query_grad, parts = _gradients(queries, keys, v, grad, of_v) if of_query or of_v else (None, grad)
+        key_grad = _gradients(keys, queries, v, grad.mT, False)[0] if of_key else None
         v_grad = None
         if of_v:
             v_grad = parts.sum(1) if v.ndim > 1 else parts.sum((0, 1))
@@ -118,6 +118,10 @@ class _Scores(torch.autograd.Function):
 
 Side = tuple[Tensor, Tensor, Tensor]
 """Queries or keys `(N, I, D)`, their exponentials, and their `sizes`."""
+
+
+def _side(tensor: Tensor) -> Side:
+    return tensor, exponentials(tensor).contiguous(), sizes(tensor)
 
 
 def _gradients(mine: Side, other: Side, v: Tensor, grad: Tensor, with_v: bool) -> tuple[Tensor, Tensor]:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 ROWS, BLOCK = 4, 256
-"""Rows of a program of four warps, so that no sum crosses warps, and keys that it holds of each at once, eight a thread.
-Not tuned: measured on no GPU yet.
+"""Rows of a program of four warps, so that no sum crosses warps, and keys that it holds of each at once, eight a
+thread. Not tuned: measured on no GPU yet.
 """
 
 

@@ -1,6 +1,6 @@
 """Rows of scores and of weights by the kernels, as differentiable functions; their derivatives are kernels too.
 
-They differentiate once: the blocks take what is differentiated again through the reference.
+Weights differentiate once: the blocks take what is differentiated again through the reference.
 """
 
 from typing import Any
@@ -9,9 +9,15 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from saccade.auxiliary import entropy as plain_entropy
 from saccade.backends.triton.launch import flags, launch_rows
+from saccade.kernels.sums import by_definition
+from saccade.reads import largest as definition
 
 __all__ = ["draw", "entmax", "entropy", "largest", "softmax"]
+
+ROUNDS = 16
+"""How many of a row's largest weights the kernel finds, one pass over the row for each; beyond that torch sorts."""
 
 
 def softmax(scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -51,15 +57,21 @@ def entropy(weights: Tensor) -> Tensor:
     return found
 
 
-def largest(weights: Tensor, count: int, allowed: Tensor | None) -> Tensor:
-    """The indices `(..., L, min(count, S))` of each row's largest allowed weights, falling; equals by index, then
-    −1.
+def largest(weights: Tensor, count: int, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
+    """The largest weights of each row among allowed keys, falling, equals by index, and their indices, each `(..., L,
+    min(count, S))`; beyond the allowed keys 0 and −1.
     """
+    count = min(count, weights.shape[-1])
+    if count > ROUNDS:
+        return definition(weights, count, None if allowed is None else allowed.expand(weights.shape))
+    indices = _indices(weights.detach().contiguous(), count, allowed)
+    return weights.gather(-1, indices.clamp(min=0)).masked_fill(indices < 0, 0.0), indices
+
+
+def _indices(weights: Tensor, count: int, allowed: Tensor | None) -> Tensor:
     from saccade.backends.triton.kernels import statistics
 
     length, width = weights.shape[-2:]
-    count = min(count, width)
-    weights = weights.detach().contiguous()
     indices = torch.empty((*weights.shape[:-1], count), dtype=torch.int64, device=weights.device)
     mask, strides, masked = flags(allowed, weights.shape, weights)
     rows = indices.numel() // count if count else 0
@@ -68,18 +80,20 @@ def largest(weights: Tensor, count: int, allowed: Tensor | None) -> Tensor:
     return indices
 
 
-def draw(weights: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
-    """The first key of each row whose cumulative weight exceeds u · Σ w, and its log-probability.
+def draw(weights: Tensor, uniform: Tensor) -> Tensor:
+    """The first key of each row whose cumulative weight exceeds u · Σ w, `(..., L)`; −1 where the row sums to 0.
 
     Args:
         weights: `(..., L, S)`, not negative.
         uniform: u, broadcastable to `(..., L)`, in [0, 1).
-
-    Returns:
-        index `(..., L)`, −1 where the row sums to 0, and log (w_index / Σ w) `(..., L)`, 0 there.
     """
-    found: tuple[Tensor, Tensor] = _Draw.apply(weights, uniform)
-    return found
+    from saccade.backends.triton.kernels import statistics
+
+    weights = weights.detach().contiguous()
+    uniform = uniform.to(weights.dtype).expand(weights.shape[:-1]).contiguous()
+    index = torch.empty(uniform.shape, dtype=torch.int64, device=weights.device)
+    launch_rows(statistics.draw, index.numel(), weights, uniform, index, index.numel(), weights.shape[-1])
+    return index
 
 
 class _Softmax(torch.autograd.Function):
@@ -144,49 +158,20 @@ class _Entropy(torch.autograd.Function):
     def forward(ctx: Any, weights: Tensor) -> Tensor:
         from saccade.backends.triton.kernels import statistics
 
-        weights = weights.contiguous()
-        found = weights.new_empty(weights.shape[:-1])
-        launch_rows(statistics.entropy, found.numel(), weights, found, found.numel(), weights.shape[-1])
         ctx.save_for_backward(weights)
+        found = weights.new_empty(weights.shape[:-1])
+        arguments = weights.contiguous(), found, found.numel(), weights.shape[-1]
+        launch_rows(statistics.entropy, found.numel(), *arguments)
         return found
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
+    def backward(ctx: Any, grad: Tensor) -> Tensor | None:
         from saccade.backends.triton.kernels import statistics
 
         (weights,) = ctx.saved_tensors
-        found = torch.empty_like(weights)
-        arguments = weights, grad.contiguous(), found, grad.numel(), weights.shape[-1]
+        if torch.is_grad_enabled():  # weights that are returned are read outside the blocks
+            return by_definition(plain_entropy, (weights,), (True,), grad)[0]
+        found = torch.empty(weights.shape, dtype=weights.dtype, device=weights.device)
+        arguments = weights.contiguous(), grad.contiguous(), found, grad.numel(), weights.shape[-1]
         launch_rows(statistics.entropy_gradient, grad.numel(), *arguments)
         return found
-
-
-class _Draw(torch.autograd.Function):
-    """d log_prob / d w_j = [j = index] / w_j − 1 / Σ w."""
-
-    @staticmethod
-    def forward(ctx: Any, weights: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
-        from saccade.backends.triton.kernels import statistics
-
-        weights = weights.contiguous()
-        uniform = uniform.to(weights.dtype).expand(weights.shape[:-1]).contiguous()
-        index = torch.empty(uniform.shape, dtype=torch.int64, device=weights.device)
-        log_prob = torch.empty_like(uniform)
-        arguments = weights, uniform, index, log_prob, index.numel(), weights.shape[-1]
-        launch_rows(statistics.draw, index.numel(), *arguments)
-        ctx.save_for_backward(weights, index)
-        ctx.mark_non_differentiable(index)
-        return index, log_prob
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, index_grad: Tensor | None, grad: Tensor) -> tuple[Tensor, None]:
-        weights, index = ctx.saved_tensors
-        if not weights.shape[-1]:
-            return weights, None
-        grad, at = grad.masked_fill(index < 0, 0.0), index.clamp(min=0)[..., None]
-        picked = weights.gather(-1, at).masked_fill(index[..., None] < 0, 1.0)
-        total = weights.sum(-1, keepdim=True).masked_fill(index[..., None] < 0, 1.0)
-        found = (-grad[..., None] / total).expand(weights.shape).clone()
-        return found.scatter_add_(-1, at, grad[..., None] / picked), None

@@ -249,11 +249,13 @@ STRIDE = 128
 
 @loops
 def above(numbers: Any, bound: float) -> int:
-    """How many are larger than a bound: a sum, which LLVM vectorizes, as it does no maximum of floats."""
-    count = 0
+    """How many are larger than a bound: a sum, which LLVM vectorizes, as it does no maximum of floats. It is of their own
+    type, so that as many fit a vector.
+    """
+    one, count = numbers.dtype.type(1), numbers.dtype.type(0)
     for i in range(numbers.size):
-        count += numbers[i] > bound
-    return count
+        count += one if numbers[i] > bound else numbers.dtype.type(0)
+    return int(count)
 
 
 @loops

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import STRIDE, above, exp, flags, inline, integers, kernel, largest, log, loops, numbers, take
+from saccade.kernels.compiled import STRIDE, above, exp, flags, inline, integers, kernel, log, loops, numbers, take, whole_vectors
 
 STEPS = 80
 """Newton's steps, or halvings, at most: both end before, when t no longer moves."""
@@ -30,15 +30,16 @@ def allowed_in(table: Any, i: int) -> Any:
 
 
 @loops
-def _masked(scores: Any, allowed: Any, factor: float, found: Any) -> None:
-    """The scores times a factor, and -inf where forbidden."""
-    nothing = found.dtype.type(-np.inf)
-    if allowed.size:
-        for j in range(scores.size):
-            found[j] = scores[j] * factor if allowed[j] else nothing
-    else:
-        for j in range(scores.size):
-            found[j] = scores[j] * factor
+def _copy(scores: Any, row: Any) -> None:
+    for j in range(row.size):
+        row[j] = scores[j]
+
+
+@loops
+def _forbid(row: Any, allowed: Any) -> None:
+    """-inf where forbidden."""
+    for j in range(allowed.size):
+        row[j] = row[j] if allowed[j] else row.dtype.type(-np.inf)
 
 
 @loops
@@ -56,29 +57,64 @@ def _scale(row: Any, factor: float) -> None:
 
 
 @loops
-def _exponentials(row: Any, most: float) -> None:
+def larger(first: Any, second: Any) -> None:
+    """The second becomes the larger of both, one by one."""
+    for j in range(second.size):
+        second[j] = first[j] if first[j] > second[j] else second[j]
+
+
+LANES = 128
+"""Numbers of room that a maximum takes: no comparison waits for the one before."""
+
+
+@loops
+def _largest(row: Any, room: Any) -> float:
+    """The largest number of a row, whatever it is where one is NaN; -inf of none."""
+    room[:] = -np.inf
+    whole = row.size // LANES * LANES
+    for first in range(0, whole, LANES):
+        larger(row[first : first + LANES], room)
+    larger(row[whole:], room[: row.size - whole])
+    for half in (64, 32, 16):
+        larger(room[half : 2 * half], room[:half])
+    found = room[0]
+    for j in range(1, 16):
+        found = room[j] if room[j] > found else found
+    return found
+
+
+@loops
+def _exponentials(row: Any, most: float, factor: float) -> tuple[float, float]:
+    """Numbers become e^x, x being a number times a factor, minus the most; their sum, and that of x e^x."""
+    whole_vectors()
+    total, mean = row.dtype.type(0), row.dtype.type(0)
     for j in range(row.size):
-        row[j] = exp(row[j] - most)
+        x = row[j] * factor - most
+        w = exp(x)
+        row[j] = w
+        total += w
+        mean += w * (x if w > row.dtype.type(0) else w)
+    return total, mean
 
 
 @loops
 def _nothing(row: Any, most: float) -> bool:
-    """Whether all of a row is -inf; its largest number is, of NaN too."""
+    """Whether all of a row is -inf, the largest of it."""
     return most == -np.inf and not np.isnan(_sum(row))
 
 
 @loops
-def _softmax(scores: Any, allowed: Any, factor: float, weights: Any) -> float:
-    """Weights, and the logarithm of the sum of exponentials; zeros and -inf where nothing is allowed."""
-    _masked(scores, allowed, factor, weights)
-    most = largest(weights)
-    if _nothing(weights, most):
-        weights[:] = 0
-        return most
-    _exponentials(weights, most)
-    total = _sum(weights)
-    _scale(weights, type(total)(1) / total)
-    return most + log(total)
+def _softmax(row: Any, factor: float, room: Any) -> tuple[float, float]:
+    """Scores become weights; the logarithm of the sum of exponentials, and the entropy. Zeros, -inf and 0 where nothing is
+    allowed.
+    """
+    most = _largest(row, room) * factor
+    if _nothing(row, most):
+        row[:] = 0
+        return most, type(factor)(0)
+    total, mean = _exponentials(row, most, factor)
+    _scale(row, type(factor)(1) / total)
+    return most + log(total), log(total) - mean / total
 
 
 @loops
@@ -204,10 +240,10 @@ def _fill_exactly(weights: Any, most: float, t: float, a: float) -> None:
 
 
 @loops
-def _sparse(scores: Any, allowed: Any, a: float, weights: Any) -> None:
+def _sparse(scores: Any, allowed: Any, a: float, weights: Any, room: Any) -> None:
+    """Weights of the scores that they are a copy of, -inf where forbidden."""
     one = type(a)(1)
-    _masked(scores, allowed, one, weights)
-    most = largest(weights)
+    most = _largest(weights, room)
     if _nothing(weights, most):
         weights[:] = 0
         return
@@ -220,7 +256,8 @@ def _sparse(scores: Any, allowed: Any, a: float, weights: Any) -> None:
         t = _halved(candidates, np.float64(a))
     else:
         risen = _risen(candidates, a)
-    _masked(scores, allowed, one, weights)
+    _copy(scores, weights)
+    _forbid(weights, allowed)
     if np.isnan(_finite(weights)):
         weights[:] = np.nan
         return
@@ -244,19 +281,26 @@ def _finite(row: Any) -> float:
 
 @loops
 def _weigh(table: Any, kind: Any) -> None:
-    """8 scores, 9 weights, 10 lse (for softmax), 11 [1 / temperature, a], a of each row if 12 is 1, not 0."""
-    width, factor = table[2], numbers(table[11], 0, 1, kind)[0]
+    """8 scores, 9 weights (softmax may write them over the scores), 10 lse and 11 entropy (both of softmax alone), 12 [1 /
+    temperature, a], a of each row if 13 is 1, not 0.
+    """
+    width, factor = table[2], numbers(table[12], 0, 1, kind)[0]
+    room = np.empty(LANES, numbers(table[12], 0, 1, kind).dtype)
     while True:
         block = take(table)
         if block >= table[1]:
             return
         for i in range(block * table[4], min(table[3], (block + 1) * table[4])):
             scores, weights = numbers(table[8], i * width, width, kind), numbers(table[9], i * width, width, kind)
-            lse, a = numbers(table[10], i, 1, kind), numbers(table[11], 1 + i * table[12], 1, kind)[0]
+            a, allowed = numbers(table[12], 1 + i * table[13], 1, kind)[0], allowed_in(table, i)
+            if table[8] != table[9]:
+                _copy(scores, weights)
+            _forbid(weights, allowed)
             if a == 0:
-                lse[0] = _softmax(scores, allowed_in(table, i), factor, weights)
+                lse, entropy = _softmax(weights, factor, room)
+                numbers(table[10], i, 1, kind)[0], numbers(table[11], i, 1, kind)[0] = lse, entropy
             else:
-                _sparse(scores, allowed_in(table, i), a, weights)
+                _sparse(scores, allowed, a, weights, room)
 
 
 @kernel

@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import STRIDE, above, integers, kernel, log, loops, numbers, take
-from saccade.kernels.compiled.rows import allowed_in
+from saccade.kernels.compiled import STRIDE, integers, kernel, log, loops, numbers, take, whole_vectors
+from saccade.kernels.compiled.rows import LANES, allowed_in, larger
 
 
 @loops
 def _entropy_of(weights: Any) -> float:
     """-sum w log w over weights above 0."""
+    whole_vectors()
     zero, one, total = weights.dtype.type(0), weights.dtype.type(1), weights.dtype.type(0)
     for j in range(weights.size):
         w = weights[j]
@@ -55,6 +56,10 @@ def entropy_double(table: Any) -> None:
     _entropy(table, np.float64(0))
 
 
+FEW = 32
+"""Numbers that are looked at one by one."""
+
+
 @loops
 def _insert(values: Any, indices: Any, count: int, value: float, index: int) -> None:
     """A number to its place among those that are there, falling, behind its equals."""
@@ -66,31 +71,65 @@ def _insert(values: Any, indices: Any, count: int, value: float, index: int) -> 
 
 
 @loops
-def _top_of(weights: Any, allowed: Any, values: Any, indices: Any) -> None:
+def _least(weights: Any, values: Any, indices: Any, room: Any) -> float:
+    """A bound that as many weights as there are values reach: that many of the lanes' largest do."""
+    room[:] = -np.inf
+    for first in range(0, weights.size, LANES):
+        part = weights[first : min(weights.size, first + LANES)]
+        larger(part, room[: part.size])
+    larger(room[2 * FEW :], room[: 2 * FEW])
+    larger(room[FEW : 2 * FEW], room[:FEW])
+    values[:] = -np.inf
+    last, lanes = values.size - 1, room[:FEW]
+    for lane in range(lanes.size):
+        if lanes[lane] > values[last]:
+            _insert(values, indices, lane, lanes[lane], 0)
+    return values[last]
+
+
+@loops
+def _at_least(weights: Any, bound: float) -> bool:
+    one, count = weights.dtype.type(1), weights.dtype.type(0)
+    for j in range(weights.size):
+        count += one if weights[j] >= bound else weights.dtype.type(0)
+    return count > weights.dtype.type(0)
+
+
+@loops
+def _top_of(weights: Any, allowed: Any, values: Any, indices: Any, room: Any) -> None:
     """The largest allowed weights and their indices; -inf and -1 beyond the allowed."""
+    bound = weights.dtype.type(-np.inf)
+    if not allowed.size and values.size <= FEW:
+        bound = _least(weights, values, indices, room)
     values[:], indices[:] = -np.inf, -1
     count, last = 0, values.size - 1
-    for first in range(0, weights.size, STRIDE):
-        part = weights[first : min(weights.size, first + STRIDE)]
-        if not above(part, values[last]):
+    for start in range(0, weights.size, STRIDE):
+        stop = min(weights.size, start + STRIDE)
+        if not _at_least(weights[start:stop], bound):
             continue
-        for j in range(part.size):
-            if part[j] > values[last] and (not allowed.size or allowed[first + j]):
-                _insert(values, indices, count, part[j], first + j)
-                count += 1
+        for first in range(start, stop, FEW):
+            part = weights[first : min(stop, first + FEW)]
+            if not _at_least(part, bound):
+                continue
+            for j in range(part.size):
+                if part[j] >= bound and part[j] > values[last] and (not allowed.size or allowed[first + j]):
+                    _insert(values, indices, count, part[j], first + j)
+                    count += 1
+                    bound = max(bound, values[last])
 
 
 @loops
 def _top(table: Any, kind: Any) -> None:
     """8 weights, 9 values, 10 indices; [11 how many]."""
     width, count = table[2], table[11]
+    room = np.empty(LANES, numbers(table[8], 0, 1, kind).dtype)
     while True:
         block = take(table)
         if block >= table[1]:
             return
         for i in range(block * table[4], min(table[3], (block + 1) * table[4])):
             values, indices = numbers(table[9], i * count, count, kind), integers(table[10] + 8 * i * count, count)
-            _top_of(numbers(table[8], i * width, width, kind), allowed_in(table, i), values, indices)
+            _top_of(numbers(table[8], i * width, width, kind), allowed_in(table, i), values, indices, room)
 
 
 @kernel

@@ -47,7 +47,20 @@ def _weight(x, a, KIND: tl.constexpr):
 
 @triton.jit
 def _deformed(
-    scores, allowed, r, there, L, S, strides, top, t, a, start, MASKED: tl.constexpr, KIND: tl.constexpr, BLOCK: tl.constexpr
+    scores,
+    allowed,
+    r,
+    there,
+    L,
+    S,
+    strides,
+    top,
+    t,
+    a,
+    start,
+    MASKED: tl.constexpr,
+    KIND: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     """p and p^(1 - a) of a piece, at z - t."""
     j, inside = piece(start, S, there, BLOCK)

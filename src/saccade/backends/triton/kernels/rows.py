@@ -34,9 +34,7 @@ def store(tensor, r, S, j, inside, found):
 
 
 @triton.jit
-def permitted(
-    allowed, r, L, j, allowed_n, allowed_i, allowed_j, inside, MASKED: tl.constexpr
-):
+def permitted(allowed, r, L, j, allowed_n, allowed_i, allowed_j, inside, MASKED: tl.constexpr):
     """Where a piece lies inside and is allowed by a mask `(N, L, S)` of any strides, row r being n L + i."""
     if MASKED:
         begin = allowed + (r // L) * allowed_n + (r % L) * allowed_i

@@ -75,9 +75,9 @@ def largest(
 
 
 @kernel
-def draw(weights, uniform, index, log_prob, R, S, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """index = the first j whose cumulative weight exceeds u Σ w, -1 where Σ w is not positive; log_prob = log (w_index
-    / Σ w), 0 for an empty row. No weight of 0 is drawn, however the sums are rounded.
+def draw(weights, uniform, index, R, S, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """index = the first j whose cumulative weight exceeds u Σ w, -1 where Σ w is not positive. No weight of 0 is drawn,
+    however the sums are rounded.
     """
     r, there = own_rows(R, ROWS)
     zero, none = zeros(weights, ROWS), tl.full([ROWS], -1, tl.int32)
@@ -97,7 +97,4 @@ def draw(weights, uniform, index, log_prob, R, S, ROWS: tl.constexpr, BLOCK: tl.
         before += tl.sum(w, 1)
     found = tl.where(found == S, last, found)
     found = tl.where(total > 0, found, -1)
-    picked = tl.load(weights + r * S + found, mask=there & (found >= 0), other=1.0)
-    chance = tl.log(picked) - tl.log(tl.where(total > 0, total, 1.0))
     tl.store(index + r, found.to(tl.int64), mask=there)
-    tl.store(log_prob + r, tl.where(found >= 0, chance, 0.0), mask=there)

@@ -1,0 +1,116 @@
+import pytest
+import torch
+from torch.library import opcheck
+
+from saccade import AuxRequest, attend, masks, normalizers, reads, scores
+from saccade.backends import choose
+from saccade.backends.blockwise import function
+from saccade.backends.blockwise.blocks import floating_results, forward, result_names
+from saccade.backends.blockwise.engine import ENGINES
+from saccade.structure import encode
+
+STATISTICS = AuxRequest(entropy=True, top=2, received=True)
+CASES = {
+    "additive": lambda: {"score": scores.Additive(torch.randn(4)), "aux": AuxRequest(lse=True)},
+    "alphas": lambda: {
+        "score": scores.Additive(torch.randn(4)),
+        "normalizer": normalizers.Entmax(torch.linspace(1.2, 2.5, 5)[:, None]),
+        "mask": masks.Lengths(torch.tensor([3, 7])),
+        "aux": STATISTICS,
+    },
+    "statistics": lambda: {
+        "score": scores.Dot(),
+        "mask": torch.rand(5, 7) < 0.7,
+        "read": reads.Sample(uniform=torch.rand(2, 5)),
+        "aux": AuxRequest(lse=True, index=True, log_prob=True, entropy=True, top=3, received=True),
+    },
+    "temperature": lambda: {"normalizer": normalizers.Softmax(0.7), "bias": torch.randn(5, 7), "dropout_p": 0.4},
+    "weights": lambda: {"normalizer": normalizers.Sparsemax(), "aux": AuxRequest(weights=True)},
+}
+ENGINE = pytest.mark.parametrize("engine", ["chunked", "cpu"])
+CASE = pytest.mark.parametrize("name", CASES)
+
+
+def call_of(options):
+    """The aligned call that the blocks are given."""
+    seen, real = [], choose.BACKENDS["chunked"].run
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choose.BACKENDS["chunked"], "run", lambda call: seen.append(call) or real(call))
+        query, key, value = torch.randn(2, 5, 4), torch.randn(2, 7, 4), torch.randn(2, 7, 3)
+        attend(query, key, value, **options, backend="chunked")
+    return seen[0].aligned()
+
+
+def encoded(call):
+    """What the operators take of it."""
+    numbers = []
+    skeleton = encode(call, numbers)
+    leaves = [leaf.tensor for leaf in call.leaves()]
+    return [*leaves, torch.tensor(numbers, dtype=torch.float64)], skeleton
+
+
+@CASE
+def test_an_encoded_call_is_restored(name):
+    call = call_of(CASES[name]())
+    tensors, skeleton = encoded(call)
+    again = function.restored(skeleton, tensors)
+    assert all(torch.equal(one.tensor, two.tensor) for one, two in zip(call.leaves(), again.leaves(), strict=True))
+    for engine in ("reference", "chunked", "cpu"):
+        assert all(map(torch.equal, forward(ENGINES[engine], call), forward(ENGINES[engine], again)))
+
+
+@ENGINE
+@CASE
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_the_forward_operator_is_a_good_one(name, engine):
+    tensors, skeleton = encoded(call_of(CASES[name]()))
+    opcheck(function.forward_op, (tensors, skeleton, engine))
+
+
+@ENGINE
+@CASE
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_the_backward_operator_is_a_good_one(name, engine):
+    call = call_of(CASES[name]())
+    tensors, skeleton = encoded(call)
+    results = dict(zip(result_names(call), forward(ENGINES[engine], call), strict=True))
+    grads = [torch.randn_like(results[part]) for part in floating_results(call)]
+    wanted = [tensor.is_floating_point() for tensor in tensors[:-1]] + [False]
+    opcheck(function.backward_op, (grads, tensors, skeleton, engine, wanted))
+
+
+@ENGINE
+@CASE
+def test_the_operators_are_the_functions(name, engine):
+    """What a compiler calls and what runs eagerly, forward and backward."""
+    call = call_of(CASES[name]())
+    tensors, skeleton = encoded(call)
+    leaves = [tensor.detach().requires_grad_(tensor.is_floating_point()) for tensor in tensors[:-1]]
+    eager = function.Blockwise.apply(engine, call, *leaves)
+    opaque = function.Blockwise.apply(engine, skeleton, *leaves, tensors[-1])
+    assert all(map(torch.equal, eager, opaque))
+    learning = [leaf for leaf in leaves if leaf.requires_grad]
+    ours, theirs = (
+        torch.autograd.grad(
+            sum(part.nan_to_num(neginf=0.0).sin().sum() for part in found if part.requires_grad),
+            learning,
+            allow_unused=True,
+        )
+        for found in (eager, opaque)
+    )
+    for one, two in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, two)
+
+
+@CASE
+def test_the_engines_agree(name):
+    call = call_of(CASES[name]())
+    torch.testing.assert_close(*(forward(ENGINES[engine], call) for engine in ("chunked", "cpu")))
+
+
+@ENGINE
+def test_integers_carry_no_gradient(engine):
+    call = call_of(CASES["statistics"]())
+    leaves = [leaf.tensor.detach().requires_grad_(leaf.tensor.is_floating_point()) for leaf in call.leaves()]
+    found = dict(zip(result_names(call), function.Blockwise.apply(engine, call, *leaves), strict=True))
+    assert {name for name, part in found.items() if not part.requires_grad} == {"index", "top_indices"}
