@@ -4,7 +4,7 @@ import hypothesis
 import pytest
 import torch
 
-pytest.register_assert_rewrite("laws.checks", "laws.smooth")
+pytest.register_assert_rewrite("laws.checks", "laws.smooth", "backends.cpu.cases")
 hypothesis.settings.register_profile(
     "saccade", deadline=None, derandomize=True, database=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )

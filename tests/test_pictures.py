@@ -34,7 +34,7 @@ def test_the_script_draws_a_picture_again(name, tmp_path):
     assert b"fill: #ffffff" in committed  # a light background whatever the page's
     made_by = f"Matplotlib v{matplotlib.__version__},".encode()
     if made_by in committed and name not in SCRIPT.MEASURED:
-        assert drawn == committed
+        assert drawn == committed, "run python tools/draw_additive_kernels.py"
 
 
 def test_every_picture_is_on_the_page_and_described():

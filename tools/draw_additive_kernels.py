@@ -259,7 +259,7 @@ def accuracy() -> "Figure":
         wrong = [scale for scale, value in zip(scales, values, strict=True) if value != value]
         if wrong:
             axes.plot([min(wrong)], [3e-3], "x", color=colour, markersize=7, markeredgewidth=2)
-            axes.text(1.25 * min(wrong), 3e-3, "NaN from\nhere on", color=colour, va="center", fontsize=8)
+            axes.text(1.2 * min(wrong), 3e-3, "NaN from\nhere on", color=colour, va="center", fontsize=7.5)
     for scale in (0.25, 43):
         axes.axvline(scale, color=FAINT, linewidth=0.7)
     for scale, text in ((5e-3, "kernel: polynomial"), (3.3, "kernel: identity"), (125, "tangent")):

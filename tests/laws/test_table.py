@@ -61,7 +61,7 @@ def test_every_kernel_is_in_its_table():
 
 
 def test_every_backend_is_held():
-    assert set(SERVING) - {"sdpa", "flex", "triton"} == set(BACKENDS) - {"auto"}  # those three have modules of their own
+    assert set(SERVING) - {"sdpa", "flex", "triton"} == set(BACKENDS) - {"auto"}  # three have modules of their own
 
 
 def test_pairs_are_covered():

@@ -43,19 +43,24 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
     return attention(call, call.grid())
 
 
+Known = dict[str, Tensor]
+"""Statistics that came with the weights, by their names in `AuxOutput`."""
+
+
 class Parts(NamedTuple):
     """What a backend may compute otherwise, each with the meaning that it has here.
 
     Args:
         compare: scores `(..., rows, Lk)` of a call's block; what they are at forbidden keys plays no part.
-        normalize: weights from scores and the keys that are allowed, and lse where it is asked for.
+        normalize: weights from scores and the keys that are allowed; and of the statistics that come with them, by name:
+            lse where it is asked for, others where they cost nothing.
         index: the key that a hard read takes.
         entropy: of rows of weights.
         largest: the k largest allowed weights of each row, and their indices.
     """
 
     compare: Callable[[Call, Grid, Tensor | None], Tensor]
-    normalize: Callable[[Call, Tensor, Tensor | None], tuple[Tensor, Tensor | None]]
+    normalize: Callable[[Call, Tensor, Tensor | None], tuple[Tensor, Known]]
     index: Callable[[Read, Tensor, Tensor | None], Tensor]
     entropy: Callable[[Tensor], Tensor]
     largest: Callable[[Tensor, int, Tensor | None], tuple[Tensor, Tensor]]
@@ -63,12 +68,11 @@ class Parts(NamedTuple):
 
 def attention(call: Call, grid: Grid) -> tuple[Tensor, AuxOutput]:
     """The definition over one block of queries."""
-    weights, allowed, lse = weigh(call, grid)
-    return read(call, weights, allowed, lse)
+    return read(call, *weigh(call, grid))
 
 
-def weigh(call: Call, grid: Grid, parts: Parts | None = None) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Weights `(..., rows, Lk)` after the gate, which keys are allowed, and lse where it is asked for."""
+def weigh(call: Call, grid: Grid, parts: Parts | None = None) -> tuple[Tensor, Tensor | None, Known]:
+    """Weights `(..., rows, Lk)` after the gate, which keys are allowed, and what is known of the weights."""
     parts = parts or PLAIN
     allowed, bias = call.mask.dense(grid) if call.mask is not None else None, None
     if call.bias is not None:
@@ -80,10 +84,10 @@ def weigh(call: Call, grid: Grid, parts: Parts | None = None) -> tuple[Tensor, T
     if not isinstance(call.score, Score):
         allowed = both(allowed, scores.detach() != -torch.inf)
     scores = scores.expand(*call.batch, grid.rows, grid.k_len)
-    weights, lse = parts.normalize(call, scores, allowed)
-    if call.gate is not None:
+    weights, known = parts.normalize(call, scores, allowed)
+    if call.gate is not None:  # lse is of the scores; where there is a gate, nothing else is asked for that changes
         weights = weights * call.gate.factor(grid, weights.dtype, allowed)
-    return weights, allowed, lse
+    return weights, allowed, known
 
 
 def compared(call: Call, grid: Grid, allowed: Tensor | None = None) -> Tensor:
@@ -95,15 +99,16 @@ def compared(call: Call, grid: Grid, allowed: Tensor | None = None) -> Tensor:
     return checked(call.score(query, key), (*batch, grid.rows, grid.k_len), "score").to(wide(query).dtype)
 
 
-def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor | None]:
+def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Known]:
     """Weights, and lse where it is asked for."""
     allowed = allowed.expand(scores.shape) if allowed is not None else None
     weights = call.normalizer(scores, allowed)
     if not isinstance(call.normalizer, Normalizer):
         weights = checked(weights, tuple(scores.shape), "normalizer").to(scores.dtype)
         weights = weights if allowed is None else weights.masked_fill(~allowed, 0.0)
-    asked = call.aux.lse and isinstance(call.normalizer, Softmax)
-    return weights, call.normalizer.log_partition(scores, allowed) if asked else None  # type: ignore[union-attr]
+    if call.aux.lse and isinstance(call.normalizer, Softmax):
+        return weights, {"lse": call.normalizer.log_partition(scores, allowed)}
+    return weights, {}
 
 
 def checked(result: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
@@ -127,7 +132,7 @@ def both(first: Tensor | None, second: Tensor) -> Tensor:
 
 
 def read(
-    call: Call, weights: Tensor, allowed: Tensor | None, lse: Tensor | None, parts: Parts | None = None
+    call: Call, weights: Tensor, allowed: Tensor | None, known: Known, parts: Parts | None = None
 ) -> tuple[Tensor, AuxOutput]:
     """Output and statistics from the weights."""
     request, dropped, parts = call.aux, dropout(call, weights), parts or PLAIN
@@ -137,13 +142,17 @@ def read(
     output = call.read(dropped, value, allowed, index).to(call.value.dtype)
     return output, AuxOutput(
         weights=weights if request.weights else None,
-        lse=lse if request.lse else None,
+        lse=known["lse"] if request.lse else None,
         index=index if request.index else None,
         log_prob=log_probability(dropped, index) if request.log_prob and index is not None else None,
-        entropy=parts.entropy(weights) if request.entropy else None,
+        entropy=_entropy(known, weights, parts) if request.entropy else None,
         top=top(*parts.largest(weights, request.top, allowed)) if request.top else None,
         received=weights.sum(-2) if request.received else None,
     )
+
+
+def _entropy(known: Known, weights: Tensor, parts: Parts) -> Tensor:
+    return known["entropy"] if "entropy" in known else parts.entropy(weights)
 
 
 def chosen(read: Read, weights: Tensor, allowed: Tensor | None) -> Tensor:

@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
-__all__ = ["Kernel", "numba_missing", "reason", "serves", "without_kernels"]
+__all__ = ["Kernel", "addressed", "numba_missing", "reason", "serves", "without_kernels"]
 
 _Entry = Callable[[int, int, int, int], None]
 
@@ -84,14 +84,14 @@ def reason(*tensors: torch.Tensor, dtypes: Collection[torch.dtype] = (torch.floa
         if tensor.dtype not in dtypes or tensor.device.type != "cpu":
             known = " and ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
             return f"its kernels take {known} on a CPU, and this is {tensor.dtype} on {tensor.device.type}"
-        if type(tensor) not in _PLAIN or tensor.layout != torch.strided or tensor.is_neg() or not _addressed(tensor):
+        if type(tensor) not in _PLAIN or tensor.layout != torch.strided or tensor.is_neg() or not addressed(tensor):
             return f"its kernels take plain dense tensors, and this is a {type(tensor).__name__} that is none"
     if torch.is_autocast_enabled("cpu"):
         return "its kernels take the tensors as they are, and autocast is on"
     return numba_missing()
 
 
-def _addressed(tensor: torch.Tensor) -> bool:
+def addressed(tensor: torch.Tensor) -> bool:
     """Whether a tensor has memory of its own; one of several that are mapped over at once has none."""
     try:
         tensor.data_ptr()

@@ -17,8 +17,8 @@ _weigh, _differentiate = of_type("rows:weigh"), of_type("rows:differentiate")
 
 def softmax(
     scores: Tensor, allowed: Tensor | None = None, temperature: float = 1.0, *, overwrite: bool = False
-) -> tuple[Tensor, Tensor]:
-    r"""\(w_j = e^{s_j / T} / \sum e^{s / T}\) over allowed keys, and the logarithm of that sum.
+) -> tuple[Tensor, Tensor, Tensor]:
+    r"""\(w_j = e^{s_j / T} / \sum e^{s / T}\) over allowed keys, the logarithm of that sum, and the entropy.
 
     Args:
         scores: `(..., Lk)`, float32 or float64, at least two dimensions.
@@ -28,7 +28,8 @@ def softmax(
             their place.
 
     Returns:
-        Weights, of the shape of scores, and lse, without the last dimension.
+        Weights, of the shape of scores; lse and entropy, without the last dimension. No gradient passes through the
+        entropy.
     """
     return _weights(scores, None, allowed, Softmax(temperature), overwrite=overwrite)
 
@@ -59,14 +60,14 @@ def _weights(
     if torch.is_grad_enabled() and (scores.requires_grad or (alpha is not None and alpha.requires_grad)):
         found = _Weights.apply(scores, alpha, allowed, normalizer)
     else:
-        found = _forward(scores, alpha, allowed, normalizer, overwrite=overwrite)[:2]
+        found = _forward(scores, alpha, allowed, normalizer, overwrite=overwrite)[:3]
     return found
 
 
 def _forward(
     scores: Tensor, alpha: Tensor | None, allowed: Tensor | None, normalizer: Normalizer, *, overwrite: bool = False
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Weights, lse, and 1 / temperature with α - 1 of all rows, or of each."""
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Weights, lse, entropy, and 1 / temperature with α - 1 of all rows, or of each."""
     scores, rows = scores.contiguous(), scores.shape[:-1]
     if alpha is None or alpha.numel() == 1:
         numbers = _numbers(normalizer, scores.dtype, None if alpha is None else float(alpha.detach()))
@@ -74,9 +75,9 @@ def _forward(
         excess = (alpha.detach() - 1).expand(*rows, 1).reshape(-1)
         numbers = torch.cat([excess.new_ones(1), excess])
     weights, lse = scores if overwrite else torch.empty_like(scores), scores.new_full(rows, -torch.inf)
-    each = int(numbers.numel() > _ALIKE)
-    by_rows(_weigh, scores, mask_rows(allowed, tuple(scores.shape)), weights, lse, torch.empty_like(lse), numbers, each)
-    return weights, lse, numbers
+    entropy, each = torch.zeros_like(lse), int(numbers.numel() > _ALIKE)
+    by_rows(_weigh, scores, mask_rows(allowed, tuple(scores.shape)), weights, lse, entropy, numbers, each)
+    return weights, lse, entropy, numbers
 
 
 _ALIKE = 2
@@ -94,15 +95,16 @@ class _Weights(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, scores: Tensor, alpha: Tensor | None, allowed: Tensor | None, normalizer: Normalizer
-    ) -> tuple[Tensor, Tensor]:
-        weights, lse, numbers = _forward(scores, alpha, allowed, normalizer)
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        weights, lse, entropy, numbers = _forward(scores, alpha, allowed, normalizer)
         ctx.set_materialize_grads(False)
         ctx.normalizer = normalizer
         ctx.save_for_backward(scores, alpha, allowed, weights, numbers)
-        return weights, lse
+        ctx.mark_non_differentiable(entropy)
+        return weights, lse, entropy
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor | None, grad_lse: Tensor | None) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad: Tensor | None, grad_lse: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:
         scores, alpha, allowed, weights, numbers = ctx.saved_tensors
         given = [part for part in (grad, grad_lse) if part is not None]
         if not given:

@@ -61,7 +61,7 @@ def test_normalizers_of_long_masked_rows(name):
         assert_same_with_gradients(lambda s, a=allowed: ours(s, a), lambda s, a=allowed: theirs(s, a), scores)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(st.integers(1, 6), st.integers(1, 21), st.sampled_from(sorted(NORMALIZERS)), st.integers(0, 99))
 def test_normalizers_of_any_sizes(length, width, name, seed):
     ours, theirs = NORMALIZERS[name]
@@ -91,7 +91,7 @@ def test_float32_is_as_good_as_the_definition(name):
     assert torch.equal(found > 0, exact > 0) or (exact[(found > 0) != (exact > 0)] < 1e-6).all()
 
 
-@pytest.mark.parametrize("name", NORMALIZERS)
+@pytest.mark.parametrize("name", ["softmax", "lse", "sparsemax", "entmax 1.3"])
 @pytest.mark.parametrize("filler", [torch.nan, torch.inf, -torch.inf])
 def test_what_is_forbidden_may_hold_anything(name, filler):
     ours, _ = NORMALIZERS[name]
@@ -127,7 +127,7 @@ def drawn(weights, uniform):
     return reads.Sample(uniform=uniform).index(weights, None)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(st.integers(1, 6), st.integers(1, 21), st.integers(0, 99))
 def test_draws(length, width, seed):
     generator = torch.Generator().manual_seed(seed)

@@ -74,10 +74,10 @@ def blocks(batch: tuple[int, ...], q_len: int, k_len: int, budget: int) -> Itera
 
 def evaluate(engine: Engine, call: Call, block: Block, q_len: int) -> list[Tensor]:
     """The results of one block, from a call whose tensors are already narrowed to it."""
-    weights, allowed, lse = engine.weigh(call, call.grid()._replace(q_len=q_len, start=block.start))
+    weights, allowed, known = engine.weigh(call, call.grid()._replace(q_len=q_len, start=block.start))
     if call.aux.weights:
-        return [weights] if lse is None else [weights, lse]
-    output, aux = engine.read(call, weights, allowed, lse)
+        return [weights, known["lse"]] if call.aux.lse else [weights]
+    output, aux = engine.read(call, weights, allowed, known)
     values, indices = aux.top or (None, None)
     found = {**vars(aux), "output": output, "top_values": values, "top_indices": indices}
     return [found[name] for name in result_names(call)]

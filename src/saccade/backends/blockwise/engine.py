@@ -10,8 +10,8 @@ from saccade.backends import reference
 from saccade.call import Call
 from saccade.structure import Grid
 
-Weighed = tuple[Tensor, Tensor | None, Tensor | None]
-"""Weights `(..., rows, Lk)`, which keys are allowed (broadcastable to them, or None), and lse where it is asked for."""
+Weighed = tuple[Tensor, Tensor | None, reference.Known]
+"""Weights `(..., rows, Lk)`, which keys are allowed (broadcastable to them, or None), and what is known of the weights."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Engine:
     name: str
     prepare: Callable[[Call], Call]
     weigh: Callable[[Call, Grid], Weighed]
-    read: Callable[[Call, Tensor, Tensor | None, Tensor | None], tuple[Tensor, AuxOutput]]
+    read: Callable[[Call, Tensor, Tensor | None, reference.Known], tuple[Tensor, AuxOutput]]
     pairs: int
 
     def __post_init__(self) -> None:

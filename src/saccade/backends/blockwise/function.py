@@ -13,6 +13,9 @@ from saccade.backends import reference
 from saccade.backends.blockwise.blocks import Block, backward, empty_results, evaluate, forward
 from saccade.backends.blockwise.engine import DEFINITION, ENGINES
 from saccade.call import Call
+from saccade.kernels.sums import by_definition
+from saccade.kernels.team import addressed
+from saccade.numerics import transforming
 from saccade.structure import decode
 
 
@@ -54,11 +57,14 @@ class Blockwise(torch.autograd.Function):
         upstream = [grad for grad, floating in zip(grads, ctx.floating, strict=True) if floating]
         wanted = list(ctx.needs_input_grad[2:])
         if isinstance(ctx.skeleton, str):
-            found = iter(backward_op(upstream, list(leaves), ctx.skeleton, ctx.engine, wanted))
+            found = backward_op(upstream, list(leaves), ctx.skeleton, ctx.engine, wanted)
+        elif transforming() or all(addressed(grad) for grad in upstream):
+            apply = BlockwiseBackward.apply
+            found = apply(ctx.engine, ctx.skeleton, tuple(wanted), len(upstream), *upstream, *leaves)
         else:
-            upstream = BlockwiseBackward.apply(ctx.engine, ctx.skeleton, tuple(wanted), len(upstream), *upstream, *leaves)
-            found = iter(upstream)
-        return (None, None, *(next(found) if want else None for want in wanted))
+            found = [grad for grad in many_gradients(ctx.skeleton, wanted, upstream, leaves) if grad is not None]
+        remaining = iter(found)
+        return (None, None, *(next(remaining) if want else None for want in wanted))
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], engine: str, skeleton: Any, *leaves: Tensor) -> tuple[Any, Any]:
@@ -113,6 +119,27 @@ def batched_first(info: Any, in_dims: tuple[Any, ...], tensors: Sequence[Tensor]
     ]
 
 
+def many_gradients(
+    skeleton: "Call | str", wanted: Sequence[bool], grads: Sequence[Tensor], leaves: Sequence[Tensor]
+) -> list[Tensor | None]:
+    """The gradients where many upstream ones are mapped over at once (`is_grads_batched`): tensors without memory of their
+    own, which nothing can be written into. By the definition.
+    """
+
+    def results(*moved: Tensor) -> tuple[Tensor, ...]:
+        return floating(restored(skeleton, moved))
+
+    return by_definition(results, leaves, wanted, grads)
+
+
+def floating(call: Call) -> tuple[Tensor, ...]:
+    """All results that may have gradients, by the definition."""
+    call = reference.cleaned(call) if reference.untrusted(call) else call
+    whole, length = replace(call, cache=None), call.query.shape[-2]
+    part = evaluate(DEFINITION, whole, Block(None, 0, 0, 0, length), length)
+    return tuple(tensor for tensor in part if tensor.is_floating_point())
+
+
 def reference_gradients(
     skeleton: Call, wanted: Sequence[bool], grads: Sequence[Tensor], leaves: Sequence[Tensor]
 ) -> tuple[Tensor, ...]:
@@ -123,11 +150,7 @@ def reference_gradients(
         current = list(leaves)
         for position, tensor in zip(positions, moved, strict=True):
             current[position] = tensor
-        call = restored(skeleton, current)
-        call = reference.cleaned(call) if reference.untrusted(call) else call
-        whole, length = replace(call, cache=None), call.query.shape[-2]
-        part = evaluate(DEFINITION, whole, Block(None, 0, 0, 0, length), length)
-        return tuple(tensor for tensor in part if tensor.is_floating_point())
+        return floating(restored(skeleton, current))
 
     outputs, pull = torch.func.vjp(results, *(leaves[position] for position in positions))[:2]
     found: tuple[Tensor, ...] = pull(tuple(grad.to(out.dtype) for grad, out in zip(grads, outputs, strict=True)))

@@ -31,20 +31,20 @@ def compared(call: Call, grid: Grid, allowed: Tensor | None) -> Tensor:
     return additive.scores(query, key, call.score.v.to(query.dtype), call.cache.mT, allowed)
 
 
-def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Weights, and lse where it is asked for."""
+def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, reference.Known]:
+    """Weights, and lse and entropy of a softmax."""
     normalizer = call.normalizer
     if isinstance(normalizer, Softmax) and normalizer.sink is None:
+        temperature = normalizer.temperature
+        if isinstance(temperature, Tensor):
+            scores, temperature = normalizer.scaled(scores), 1.0
         own = isinstance(call.score, Score)  # made for this block, where a callable may hand over what it keeps
-        if isinstance(normalizer.temperature, Tensor):
-            found, lse = weights.softmax(normalizer.scaled(scores), allowed, overwrite=own)
-        else:
-            found, lse = weights.softmax(scores, allowed, normalizer.temperature, overwrite=own)
-        return found, lse if call.aux.lse else None
+        found, lse, entropy = weights.softmax(scores, allowed, temperature, overwrite=own)
+        return found, {"lse": lse} if found.requires_grad else {"lse": lse, "entropy": entropy}
     if isinstance(normalizer, Sparsemax):
-        return weights.sparsemax(scores, allowed), None
+        return weights.sparsemax(scores, allowed), {}
     if isinstance(normalizer, Entmax):
-        return weights.entmax(scores, normalizer.alpha, allowed), None
+        return weights.entmax(scores, normalizer.alpha, allowed), {}
     return reference.normalized(call, scores, allowed)
 
 
@@ -58,6 +58,6 @@ def chosen(read: Read, found: Tensor, allowed: Tensor | None) -> Tensor:
 PARTS = reference.Parts(compared, normalized, chosen, statistics.entropy, statistics.largest)
 
 ENGINE = Engine(
-    "cpu", prepare, partial(reference.weigh, parts=PARTS), partial(reference.read, parts=PARTS), pairs=1 << 19
+    "cpu", prepare, partial(reference.weigh, parts=PARTS), partial(reference.read, parts=PARTS), pairs=1 << 21
 )
-"""Blocks whose scores and weights stay in the cache."""
+"""8 MiB of scores in a block: what begins and ends with a block costs more than the cache spares below that."""

@@ -6,13 +6,11 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
 from saccade.backends.triton import rows
 from saccade.backends.triton.additive import additive_scores, by_key
 from saccade.call import Call
 from saccade.normalizers import Entmax, Softmax, Sparsemax
-from saccade.numerics import tracing, transforming
 from saccade.reads import Read, Sample
 from saccade.scores import Additive, exponentials
 from saccade.structure import Grid
@@ -35,17 +33,17 @@ def compared(call: Call, grid: Grid, allowed: Tensor | None) -> Tensor:
     return additive_scores(call.query, call.key, call.score.v, call.cache, allowed)
 
 
-def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Weights, and lse where it is asked for."""
+def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, reference.Known]:
+    """Weights, and lse of a softmax."""
     normalizer = call.normalizer
     if isinstance(normalizer, Softmax):
         weights, lse = rows.softmax(normalizer.scaled(scores), allowed)
         if normalizer.sink is not None:
             sink = torch.as_tensor(normalizer.sink, dtype=lse.dtype, device=lse.device).expand(*lse.shape, 1)
             weights = weights * torch.sigmoid(lse[..., None] - sink)  # the share that the sink leaves
-        return weights, lse if call.aux.lse else None
+        return weights, {"lse": lse}
     if isinstance(normalizer, Sparsemax | Entmax):
-        return rows.entmax(scores, allowed, getattr(normalizer, "alpha", 2.0)), None
+        return rows.entmax(scores, allowed, getattr(normalizer, "alpha", 2.0)), {}
     return reference.normalized(call, scores, allowed)
 
 
@@ -58,12 +56,4 @@ def chosen(read: Read, weights: Tensor, allowed: Tensor | None) -> Tensor:
 
 PARTS = reference.Parts(compared, normalized, chosen, rows.entropy, rows.largest)
 
-weigh = partial(reference.weigh, parts=PARTS)
-
-
-def read(call: Call, weights: Tensor, allowed: Tensor | None, lse: Tensor | None) -> tuple[Tensor, AuxOutput]:
-    """Output and statistics. Where the weights are returned they are read outside the blocks' operators and rules, into
-    which no compiler and no transform of torch.func looks: there, by the definition.
-    """
-    parts = None if tracing() or transforming() else PARTS
-    return reference.read(call, weights, allowed, lse, parts)
+weigh, read = partial(reference.weigh, parts=PARTS), partial(reference.read, parts=PARTS)

@@ -215,7 +215,7 @@ def log(x: float) -> float:
     y = y * rest + F(3.3333331174e-1)
     whole = F(power)
     y = y * rest * square + whole * F(-2.12194440e-4) - F(0.5) * square
-    return y + rest + whole * F(0.693359375)
+    return y + rest + whole * F(0.693359375) if x == x else x
 
 
 @inline

@@ -14,8 +14,12 @@ keeps the digits that 1 + a (x - t) would lose.
 from typing import Any
 
 import numpy as np
+from numba import njit
 
 from saccade.kernels.compiled import STRIDE, above, exp, flags, inline, integers, kernel, log, loops, numbers, take, whole_vectors
+
+exact = njit(fastmath={"contract", "nsz"}, error_model="numpy")
+"""As `loops`, but (w - most) - t does not become w - (most + t)."""
 
 STEPS = 80
 """Newton's steps, or halvings, at most: both end before, when t no longer moves."""
@@ -121,11 +125,12 @@ def _softmax(row: Any, factor: float, room: Any) -> tuple[float, float]:
 def _candidates(row: Any, most: float, reach: float) -> int:
     """The numbers within `reach` of the largest, minus it, to the beginning of the row: how many."""
     count = 0
+    bound = np.nextafter(most - reach, row.dtype.type(-np.inf))  # what rounds to the largest is within
     for first in range(0, row.size, STRIDE):
         part = row[first : min(row.size, first + STRIDE)]
-        if above(part, most - reach):
+        if above(part, bound):
             for j in range(part.size):
-                if part[j] > most - reach:
+                if part[j] > bound:
                     row[count] = part[j] - most
                     count += 1
     return count
@@ -215,7 +220,7 @@ def _halved(x: Any, a: float) -> float:
     return low
 
 
-@loops
+@exact
 def _fill(weights: Any, most: float, found: float, a: float) -> None:
     """The scores become weights, by what `_risen` found."""
     zero, half = type(a)(0), type(a)(0.5)
@@ -232,7 +237,7 @@ def _fill(weights: Any, most: float, found: float, a: float) -> None:
             weights[j] = _weight((weights[j] - most) - found, a)
 
 
-@loops
+@exact
 def _fill_exactly(weights: Any, most: float, t: float, a: float) -> None:
     """The same by what `_halved` found."""
     for j in range(weights.size):
@@ -248,7 +253,7 @@ def _sparse(scores: Any, allowed: Any, a: float, weights: Any, room: Any) -> Non
         weights[:] = 0
         return
     count = _candidates(weights, most, one / a)
-    if not count:  # NaN or infinite
+    if not count or most == np.inf:  # NaN or infinite
         weights[:] = np.nan
         return
     candidates, risen, t = weights[:count], one, 0.0

@@ -62,7 +62,7 @@ FEW = 32
 
 @loops
 def _insert(values: Any, indices: Any, count: int, value: float, index: int) -> None:
-    """A number to its place among those that are there, falling, behind its equals."""
+    """A number to its place among the first `count` that are there, falling, behind its equals."""
     at = min(count, values.size - 1)
     while at > 0 and values[at - 1] < value:
         values[at], indices[at] = values[at - 1], indices[at - 1]
@@ -96,9 +96,30 @@ def _at_least(weights: Any, bound: float) -> bool:
 
 
 @loops
+def _sum(weights: Any) -> float:
+    total = weights.dtype.type(0)
+    for j in range(weights.size):
+        total += weights[j]
+    return total
+
+
+@loops
+def _top_of_broken(weights: Any, allowed: Any, values: Any, indices: Any) -> None:
+    """The same where a weight is NaN, which counts as the largest: it must not stay unseen."""
+    values[:], indices[:] = -np.inf, -1
+    for j in range(weights.size):
+        x = weights[j] if weights[j] == weights[j] else weights.dtype.type(np.inf)
+        if x > values[-1] and (not allowed.size or allowed[j]):
+            _insert(values, indices, values.size - 1, x, j)
+
+
+@loops
 def _top_of(weights: Any, allowed: Any, values: Any, indices: Any, room: Any) -> None:
     """The largest allowed weights and their indices; -inf and -1 beyond the allowed."""
     bound = weights.dtype.type(-np.inf)
+    if np.isnan(_sum(weights)):
+        _top_of_broken(weights, allowed, values, indices)
+        return
     if not allowed.size and values.size <= FEW:
         bound = _least(weights, values, indices, room)
     values[:], indices[:] = -np.inf, -1
@@ -158,7 +179,7 @@ def _first_beyond(weights: Any, before: float, bound: float) -> int:
     total = before
     for j in range(weights.size):
         total += np.float64(weights[j])
-        if total > bound:
+        if total > bound and weights[j] > 0:  # a sum in another order may have passed the bound before
             return j
     return -1
 
