@@ -2,9 +2,9 @@
 
     python benchmarks/translate_kernels.py [--data FOLDER] [--json FILE] [--page FILE]
 
-Both sides are Saccade's own, on the same batches in one process. Without kernels, attention runs in blocks of plain PyTorch
-(or by the formula where that is faster), and so do gates, the output layer and a search's choice of tokens. What is counted
-is what `translate.py` counts: real target tokens a second in training, written ones in decoding.
+Both sides are Saccade's own, on the same batches in one process. Without kernels, attention runs in blocks of plain
+PyTorch (or by the formula where that is faster), and so do gates, the output layer and a search's choice of tokens.
+What is counted is what `translate.py` counts: real target tokens a second in training, written ones in decoding.
 """
 
 import json
@@ -75,10 +75,11 @@ def summary(found: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
 def table(results: dict[str, Any]) -> str:
     """The summary to read."""
     machine, settings = results["machine"], results["settings"]
+    rate = machine["gflops"]["median"]
     lines = [
-        f"{machine['processor']}, {settings['threads']} threads, torch {machine['torch']}, Python {machine['python']}, float32, "
-        f"seed {settings['seed']}. A plain multiply ran at {machine['gflops']['median']:.0f} GFLOP/s. Medians of the rounds "
-        "(least to most).",
+        f"{machine['processor']}, {settings['threads']} threads, torch {machine['torch']}, Python {machine['python']},",
+        f"float32, seed {settings['seed']}. A plain multiply ran at {rate:.0f} GFLOP/s. Medians of the rounds (least",
+        "to most).",
         "",
         "| tokens a second | with kernels | without | ratio |",
         "|---|---|---|---|",
@@ -86,12 +87,14 @@ def table(results: dict[str, Any]) -> str:
     names = {"train": "training", "greedy": "greedy", "beam": f"beam {settings['beam_size']}"}
     for kind, name in names.items():
         row = results["tokens_per_second"][kind]
-        cells = [f"{r['median']:,.0f} ({r['least']:,.0f} to {r['most']:,.0f})" for r in (row[WITH], row[WITHOUT])]
-        ratio = row["ratio"]
-        lines.append(
-            f"| {name} | {cells[0]} | {cells[1]} | {ratio['median']:.2f} ({ratio['least']:.2f} to {ratio['most']:.2f}) |"
-        )
+        cells = [_cell(row[WITH], ",.0f"), _cell(row[WITHOUT], ",.0f"), _cell(row["ratio"], ".2f")]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _cell(value: dict[str, float], form: str) -> str:
+    """Median (least to most)."""
+    return f"{value['median']:{form}} ({value['least']:{form}} to {value['most']:{form}})"
 
 
 def main() -> int:

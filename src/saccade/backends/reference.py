@@ -52,16 +52,17 @@ class Parts(NamedTuple):
 
     Args:
         compare: scores `(..., rows, Lk)` of a call's block; what they are at forbidden keys plays no part.
-        normalize: weights from scores and the keys that are allowed; and of the statistics that come with them, by name:
+        normalize: weights from scores and the keys that are allowed; and of the statistics that come with them, by
+        name:
             lse where it is asked for, others where they cost nothing.
-        index: the key that a hard read takes.
+        choose: the key that a hard read takes.
         entropy: of rows of weights.
         largest: the k largest allowed weights of each row, and their indices.
     """
 
     compare: Callable[[Call, Grid, Tensor | None], Tensor]
     normalize: Callable[[Call, Tensor, Tensor | None], tuple[Tensor, Known]]
-    index: Callable[[Read, Tensor, Tensor | None], Tensor]
+    choose: Callable[[Read, Tensor, Tensor | None], Tensor]
     entropy: Callable[[Tensor], Tensor]
     largest: Callable[[Tensor, int, Tensor | None], tuple[Tensor, Tensor]]
 
@@ -137,7 +138,7 @@ def read(
     """Output and statistics from the weights."""
     request, dropped, parts = call.aux, dropout(call, weights), parts or PLAIN
     allowed = allowed.expand(weights.shape) if allowed is not None else None
-    index = parts.index(call.read, dropped, allowed) if call.read.chooses else None
+    index = parts.choose(call.read, dropped, allowed) if call.read.chooses else None
     value = wide(call.value)
     output = call.read(dropped, value, allowed, index).to(call.value.dtype)
     return output, AuxOutput(

@@ -73,15 +73,15 @@ def scores(query: Tensor, key: Tensor, v: Tensor, keys: Tensor, allowed: Tensor 
     """
     batch = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], v.shape[:-1])
     shape = (*batch, query.shape[-2], key.shape[-2])
-    *inputs, keys = _folded(batch, query, key, v, keys)
+    query, key, v, keys = _folded(batch, query, key, v, keys)
     if allowed is not None and torch.broadcast_shapes(allowed.shape, shape) != shape:
         allowed = None  # several values share these scores under masks of their own
     mask = mask_rows(allowed, shape)
     found: Tensor
-    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs):
-        found = _Scores.apply(*inputs, keys, mask)
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, v)):
+        found = _Scores.apply(query, key, v, keys, mask)
     else:
-        found = _forward(*inputs, keys, mask)[0]
+        found = _forward(query, key, v, keys, mask)[0]
     return found.reshape(shape)
 
 
@@ -117,7 +117,8 @@ class _Scores(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         query, key, v, left, keys = ctx.saved_tensors
-        if torch.is_grad_enabled() or not serves(grad, dtypes=TYPES):  # a second derivative is to follow, or many at once
+        # where a second derivative is to follow, or many gradients come at once, the definition
+        if torch.is_grad_enabled() or not serves(grad, dtypes=TYPES):
             return (*by_definition(_definition, (query, key, v), ctx.needs_input_grad[:3], grad), None, None)
         return (*_backward(grad.contiguous(), query, key, v, left, keys, ctx.raw), None, None)
 

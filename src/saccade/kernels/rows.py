@@ -7,7 +7,7 @@ from torch import Tensor
 
 from saccade.kernels.team import Kernel
 
-__all__ = ["Rows", "TYPES", "by_rows", "mask_rows", "of_type"]
+__all__ = ["TYPES", "Rows", "by_rows", "mask_rows", "of_type"]
 
 TYPES = {torch.float32: "", torch.float64: "_double"}
 """What the kernels of rows are compiled for, and how their names end."""

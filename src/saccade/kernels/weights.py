@@ -55,8 +55,8 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, allowed: Tensor | None =
 
 def _weights(
     scores: Tensor, alpha: Tensor | None, allowed: Tensor | None, normalizer: Normalizer, *, overwrite: bool = False
-) -> tuple[Tensor, Tensor]:
-    found: tuple[Tensor, Tensor]
+) -> tuple[Tensor, Tensor, Tensor]:
+    found: tuple[Tensor, Tensor, Tensor]
     if torch.is_grad_enabled() and (scores.requires_grad or (alpha is not None and alpha.requires_grad)):
         found = _Weights.apply(scores, alpha, allowed, normalizer)
     else:
@@ -137,7 +137,7 @@ def _again(
     mask = None if allowed is None else allowed.expand(scores.shape)
 
     def definition(scores: Tensor, *alphas: Tensor) -> list[Tensor]:
-        normalizer = Entmax(alphas[0]) if alphas else ctx.normalizer
+        normalizer: Any = Entmax(alphas[0]) if alphas else ctx.normalizer
         found = [] if grad is None else [normalizer(scores, mask)]
         return found if grad_lse is None else [*found, normalizer.log_partition(scores, mask)]
 

@@ -11,7 +11,9 @@ from saccade.call import Call
 from saccade.structure import Grid
 
 Weighed = tuple[Tensor, Tensor | None, reference.Known]
-"""Weights `(..., rows, Lk)`, which keys are allowed (broadcastable to them, or None), and what is known of the weights."""
+"""Weights `(..., rows, Lk)`, which keys are allowed (broadcastable to them, or None), and what is known of the
+weights.
+"""
 
 
 @dataclass(frozen=True, eq=False)

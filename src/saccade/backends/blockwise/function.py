@@ -122,8 +122,8 @@ def batched_first(info: Any, in_dims: tuple[Any, ...], tensors: Sequence[Tensor]
 def many_gradients(
     skeleton: "Call | str", wanted: Sequence[bool], grads: Sequence[Tensor], leaves: Sequence[Tensor]
 ) -> list[Tensor | None]:
-    """The gradients where many upstream ones are mapped over at once (`is_grads_batched`): tensors without memory of their
-    own, which nothing can be written into. By the definition.
+    """The gradients where many upstream ones are mapped over at once (`is_grads_batched`): tensors without memory of
+    their own, which nothing can be written into. By the definition.
     """
 
     def results(*moved: Tensor) -> tuple[Tensor, ...]:

@@ -1,5 +1,5 @@
-"""Attention on the CPU with kernels compiled by Numba: additive scores without a tanh a term, softmax, sparsemax and entmax,
-statistics and draws.
+"""Attention on the CPU with kernels compiled by Numba: additive scores without a tanh a term, softmax, sparsemax and
+entmax, statistics and draws.
 
 A call of a few queries is one kernel (`steps`). Any other goes by blocks of queries (`blockwise`), in which what is
 compiled takes the place of the reference's formulas (`engine`), and everything else is the reference's.

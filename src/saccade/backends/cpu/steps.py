@@ -1,7 +1,7 @@
 """A few queries at a time: additive scores, softmax and read in one kernel, as a decoder's steps need them.
 
-What a step costs is what it starts; here that is one kernel forward and one backward, and the reads of one memory add their
-gradients to one sum. The weights are kept for the backward.
+What a step costs is what it starts; here that is one kernel forward and one backward, and the reads of one memory add
+their gradients to one sum. The weights are kept for the backward.
 """
 
 import math

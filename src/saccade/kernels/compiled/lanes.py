@@ -1,17 +1,17 @@
 """Additive scores of many queries: the keys side by side in the lanes of a vector, one feature after another.
 
-The terms are tanh(q + k) = 1 - 2 r with r = 1 / (1 + e^2q e^2k), four of which share a division. With features in rows and
-keys in columns the scores of a tile of keys add up lane by lane, without a sum across lanes; in the backward a work
-item is two features, for which nothing that another one writes is needed:
+The terms are tanh(q + k) = 1 - 2 r with r = 1 / (1 + e^2q e^2k), four of which share a division. With features in
+rows and keys in columns the scores of a tile of keys add up lane by lane, without a sum across lanes; in the backward
+a work item is two features, for which nothing that another one writes is needed:
 
     dv = sum g (1 - 2 r)      dq = 4 v sum_j g r (1 - r)      dk = 4 v sum_i g r (1 - r)
 
-An x = 1 + E above `most` is taken for it, so that the product of four stays in range; its r differs from the true one by
-less than 5e-10 in float32, a hundredth of what a sum next to 1 can hold. Outside the exponential's range a tile is
+An x = 1 + E above `most` is taken for it, so that the product of four stays in range; its r differs from the true one
+by less than 5e-10 in float32, a hundredth of what a sum next to 1 can hold. Outside the exponential's range a tile is
 computed by the tangent itself, and by its polynomial where all of it is small and 1 - 2 r would cancel.
 
-Packed arrays are `(N, D + 1, length)`: D features, a multiple of four (what is missing has e^2x = 0 and v = 0), then the
-largest |x| of each column over its features.
+Packed arrays are `(N, D + 1, length)`: D features, a multiple of four (what is missing has e^2x = 0 and v = 0), then
+the largest |x| of each column over its features.
 """
 
 from typing import Any
@@ -203,8 +203,8 @@ def scores_double(table: Any) -> None:
 
 @loops
 def _ways(grads: Any, left: Any, right: Any, limit: float, ways: Any, sums: Any) -> None:
-    """How each tile of a few queries is computed (not at all where its gradients are zero), and the sums of the gradients
-    where by the identity.
+    """How each tile of a few queries is computed (not at all where its gradients are zero), and the sums of the
+    gradients where by the identity.
     """
     length, width = grads.shape
     last, zero = left.shape[0] - 1, grads.dtype.type(0)
@@ -242,8 +242,8 @@ def _four(b: float, left: tuple[float, ...], most: float) -> tuple[float, ...]:
 def _pair(
     grads: tuple[Any, ...], b0: Any, b1: Any, k0: Any, k1: Any, left: tuple[Any, Any], most: float, out: Any
 ) -> None:
-    """Two features of four queries and a tile of keys: g r (1 - r) added to the keys' gradients and, summed over keys, to
-    `out`, with g r behind it.
+    """Two features of four queries and a tile of keys: g r (1 - r) added to the keys' gradients and, summed over
+    keys, to `out`, with g r behind it.
     """
     whole_vectors()
     g0, g1, g2, g3 = grads
@@ -295,8 +295,8 @@ def _features(
     most: float,
     room: Any,
 ) -> None:
-    """The gradients of two features, not yet times 4 v: of queries and keys; into the room, from 10 on, [sum g r, sum g tanh]
-    of both for v, by how a tile was computed.
+    """The gradients of two features, not yet times 4 v: of queries and keys; into the room, from 10 on, [sum g r, sum
+    g tanh] of both for v, by how a tile was computed.
     """
     length, width = grads.shape
     zero, out, grad_v = type(most)(0), room[:10], room[10:14].reshape(2, 2)
@@ -331,8 +331,8 @@ def _features(
 
 @loops
 def _find_ways(table: Any, kind: Any) -> None:
-    """2 gradients of the scores, 3 left, 4 right, 5 ways, 6 sums, 7 bounds; [8 queries, 9 keys, 10 features]. A block is a
-    batch entry.
+    """2 gradients of the scores, 3 left, 4 right, 5 ways, 6 sums, 7 bounds; [8 queries, 9 keys, 10 features]. A block
+    is a batch entry.
     """
     length, width, size = table[8], table[9], table[10]
     strips, tiles = (length + QUERIES - 1) // QUERIES, (width + TILE - 1) // TILE
@@ -361,9 +361,10 @@ def ways_double(table: Any) -> None:
 
 @loops
 def _gradients(table: Any, kind: Any) -> None:
-    """2 gradients of the scores, 3 left, 4 right, 5 query, 6 key (as for `_scores`), 7 ways, 8 bounds, 9 nothing: zeros, a
-    tile of them, 10 room: `ROOM` numbers a block; then the gradients [11 queries, 12 keys, both (N, D, length), 13 v, (N, D,
-    2)]; [14 queries, 15 keys, 16 features, 17 whether 5 and 6 are there]. A block is two features of a batch entry.
+    """2 gradients of the scores, 3 left, 4 right, 5 query, 6 key (as for `_scores`), 7 ways, 8 bounds, 9 nothing:
+    zeros, a tile of them, 10 room: `ROOM` numbers a block; then the gradients [11 queries, 12 keys, both (N, D,
+    length), 13 v, (N, D, 2)]; [14 queries, 15 keys, 16 features, 17 whether 5 and 6 are there]. A block is two
+    features of a batch entry.
     """
     length, width, size = table[14], table[15], table[16]
     strips, tiles = (length + QUERIES - 1) // QUERIES, (width + TILE - 1) // TILE

@@ -64,8 +64,8 @@ def _strip(rows: Any, powers: Any, given: bool, columns: Any, size: int, first: 
 
 @loops
 def _pack(table: Any, kind: Any) -> None:
-    """2 numbers x `(N, length, features)`, 3 their e^2x or anything, 4 packed `(N, whole + 1, length)`; [5 length, 6 features,
-    7 whole, 8 whether 3 is there].
+    """2 numbers x `(N, length, features)`, 3 their e^2x or anything, 4 packed `(N, whole + 1, length)`; [5 length, 6
+    features, 7 whole, 8 whether 3 is there].
     """
     length, size, whole = table[5], table[6], table[7]
     strips = (length + STRIP - 1) // STRIP
@@ -100,8 +100,8 @@ def _scaled(rows: Any, columns: Any, factors: Any) -> None:
 
 @loops
 def _unpack(table: Any, kind: Any) -> None:
-    """2 columns `(N, whole, length)`, 3 factors `(N or 1, features)`, 4 rows `(N, length, features)`; [5 length, 6 features, 7
-    whole, 8 from one entry's factors to the next's].
+    """2 columns `(N, whole, length)`, 3 factors `(N or 1, features)`, 4 rows `(N, length, features)`; [5 length, 6
+    features, 7 whole, 8 from one entry's factors to the next's].
     """
     length, size, whole = table[5], table[6], table[7]
     strips = (length + STRIP - 1) // STRIP

@@ -1,25 +1,35 @@
 """Rows of scores: their weights, gradients, statistics and draws.
 
-A table begins, after the two numbers that every kernel's has, with [2 numbers a row, 3 rows, 4 rows a block, 5 mask, 6 where
-each row of the mask begins, 7 how many of 6 there are (0: no mask)]; the rest is the kernel's own.
+A table begins, after the two numbers that every kernel's has, with [2 numbers a row, 3 rows, 4 rows a block, 5 mask,
+6 where each row of the mask begins, 7 how many of 6 there are (0: no mask)]; the rest is the kernel's own.
 
-The members of the entmax family are p = [1 + a (x - t)]^(1/a), cut off at 0, with x = s - max s, a = alpha - 1, and t such
-that they sum to one: a = 0 is softmax, 1 is sparsemax. The sum falls with t. At t = 0 the largest weight alone is 1, so t
-is not negative, and no score that is 1/a below the largest has any weight: only the others are looked at again. For
-a <= 1 the sum is convex and Newton's steps from t = 0 come from one side; for a > 1 the interval is halved, in float64,
-since the weights of small p are steep there. For a = 1/2 and 1 the threshold is t - 1/a, so that p^a = a (x - threshold)
-keeps the digits that 1 + a (x - t) would lose.
+The members of the entmax family are p = [1 + a (x - t)]^(1/a), cut off at 0, with x = s - max s, a = alpha - 1, and t
+such that they sum to one: a = 0 is softmax, 1 is sparsemax. The sum falls with t. At t = 0 the largest weight alone
+is 1, so t is not negative, and no score that is 1/a below the largest has any weight: only the others are looked at
+again. For a <= 1 the sum is convex and Newton's steps from t = 0 come from one side; for a > 1 the interval is
+halved, in float64, since the weights of small p are steep there. For a = 1/2 and 1 the threshold is t - 1/a, so that
+p^a = a (x - threshold) keeps the digits that 1 + a (x - t) would lose.
 """
 
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from saccade.kernels.compiled import STRIDE, above, exp, flags, inline, integers, kernel, log, loops, numbers, take, whole_vectors
-
-exact = njit(fastmath={"contract", "nsz"}, error_model="numpy")
-"""As `loops`, but (w - most) - t does not become w - (most + t)."""
+from saccade.kernels.compiled import (
+    STRIDE,
+    above,
+    exact,
+    exp,
+    flags,
+    inline,
+    integers,
+    kernel,
+    log,
+    loops,
+    numbers,
+    take,
+    whole_vectors,
+)
 
 STEPS = 80
 """Newton's steps, or halvings, at most: both end before, when t no longer moves."""
@@ -109,8 +119,8 @@ def _nothing(row: Any, most: float) -> bool:
 
 @loops
 def _softmax(row: Any, factor: float, room: Any) -> tuple[float, float]:
-    """Scores become weights; the logarithm of the sum of exponentials, and the entropy. Zeros, -inf and 0 where nothing is
-    allowed.
+    """Scores become weights; the logarithm of the sum of exponentials, and the entropy. Zeros, -inf and 0 where
+    nothing is allowed.
     """
     most = _largest(row, room) * factor
     if _nothing(row, most):
@@ -189,7 +199,7 @@ def _risen(x: Any, a: float) -> float:
     """The threshold for a of 1/2 and 1, t for what is less than 1, by steps that only rise."""
     one = type(a)(1)
     found = type(a)(0)
-    if a == 0.5 or a == 1:  # noqa: PLR1714 (Numba compiles no mixed tuple)
+    if a == 0.5 or a == 1:  # Numba compiles no mixed tuple
         found = -one / a
     for _ in range(STEPS):
         if a == 1:
@@ -286,8 +296,8 @@ def _finite(row: Any) -> float:
 
 @loops
 def _weigh(table: Any, kind: Any) -> None:
-    """8 scores, 9 weights (softmax may write them over the scores), 10 lse and 11 entropy (both of softmax alone), 12 [1 /
-    temperature, a], a of each row if 13 is 1, not 0.
+    """8 scores, 9 weights (softmax may write them over the scores), 10 lse and 11 entropy (both of softmax alone), 12
+    [1 / temperature, a], a of each row if 13 is 1, not 0.
     """
     width, factor = table[2], numbers(table[12], 0, 1, kind)[0]
     room = np.empty(LANES, numbers(table[12], 0, 1, kind).dtype)
@@ -356,8 +366,8 @@ def _centered(grads: Any, mean: float, factor: float, slopes: Any) -> None:
 
 @loops
 def _differentiate(table: Any, kind: Any) -> None:
-    """8 weights, 9 gradients of the weights, 10 gradients of the scores, 11 and 12 as for `_weigh`, 13 gradients of lse, if
-    14 is 1.
+    """8 weights, 9 gradients of the weights, 10 gradients of the scores, 11 and 12 as for `_weigh`, 13 gradients of
+    lse, if 14 is 1.
     """
     width, factor, zero = table[2], numbers(table[11], 0, 1, kind)[0], type(kind)(0)
     while True:
