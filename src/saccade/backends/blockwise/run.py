@@ -58,17 +58,17 @@ def apply(engine: Engine, call: Call) -> Sequence[Tensor]:
     leaves = [leaf.tensor for leaf in call.leaves()]
     moving = transforming() or (torch.is_grad_enabled() and any(leaf.requires_grad for leaf in leaves))
     if not tracing():
-        results: Sequence[Tensor] = Blockwise.apply(engine.name, call, *leaves) if moving else forward(engine, call)
-        return results
+        return Blockwise.apply(engine.name, call, *leaves) if moving else forward(engine, call)
     numbers: list[float] = []
     skeleton = encode(call, numbers)
     tensors = [*leaves, torch.tensor(numbers, dtype=torch.float64)]
     # self-attention passes a tensor twice, and a compiler wants every input of a Function once
     tensors = [t.view_as(t) if any(t is other for other in tensors[:i]) else t for i, t in enumerate(tensors)]
     if moving:
-        results = Blockwise.apply(engine.name, skeleton, *tensors)
-        return results
-    return forward_op(tensors, skeleton, engine.name)
+        found: Sequence[Tensor] = Blockwise.apply(engine.name, skeleton, *tensors)
+    else:
+        found = forward_op(tensors, skeleton, engine.name)
+    return found
 
 
 def unpacked(call: Call, results: Sequence[Tensor]) -> tuple[Tensor, AuxOutput]:
