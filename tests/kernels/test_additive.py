@@ -309,3 +309,10 @@ def test_known_powers_may_be_anything_out_of_range(scale):
     query, key, v = draw(2, 5, 6).float(), draw(2, 7, 6, scale=scale, seed=1).float(), draw(6, seed=2).float()
     keys = additive.packed(key, powers=exponentials(key))  # torch's exp rounds otherwise in another layout
     torch.testing.assert_close(additive.scores(query, key, v, keys, None), ours(query, key, v), rtol=0, atol=4e-6)
+
+
+def test_the_kernels_and_who_calls_them_agree_on_sizes():
+    from saccade.kernels.compiled import lanes, lanes_backward, packing
+
+    theirs = lanes.NEAR, lanes.TILE, packing.STRIP, lanes_backward.QUERIES, lanes_backward.ROOM
+    assert theirs == (additive._NEAR, additive._TILE, additive._COLUMNS, additive._QUERIES, additive._ROOM)

@@ -16,7 +16,8 @@ from saccade.scores import EXPONENT_LIMIT, Additive
 __all__ = ["packed", "scores"]
 
 _pack, _unpack = of_type("packing:pack"), of_type("packing:unpack")
-_score, _ways, _differentiate = of_type("lanes:scores"), of_type("lanes:ways"), of_type("lanes:gradients")
+_score, _ways = of_type("lanes:scores"), of_type("lanes_backward:ways")
+_differentiate = of_type("lanes_backward:gradients")
 
 _MOST = {torch.float32: 2.0**31, torch.float64: 2.0**255}
 """What 1 + e^{2(q + k)} is held to, so that the product of four is in range."""
@@ -28,19 +29,21 @@ _STRIP = 16
 """Queries a block, at most."""
 
 
-def packed(projected: Tensor, powers: Tensor | None = None) -> Tensor:
+def packed(projected: Tensor, powers: Tensor | None = None, room: str | None = None) -> Tensor:
     """e^{2x} with the features in rows, then the largest |x| of each column: what the kernels read.
 
     Args:
         projected: x, `(..., L, D)`, float32 or float64.
         powers: e^{2x}, `(..., L, D)`, where it is known; anything where x is out of the exponential's range.
+        room: the name of `scratch` memory that holds the result until the next call by that name; None for fresh one.
 
     Returns:
         `(..., D', L)`, D' = D rounded up to a multiple of four, and one.
     """
     *batch, length, features = projected.shape
     whole, count = -(-features // 4) * 4, math.prod(batch)
-    found = projected.new_empty(*batch, whole + 1, length)
+    shape = (*batch, whole + 1, length)
+    found = projected.new_empty(shape) if room is None else scratch(room, shape, projected.dtype)
     projected = projected.contiguous()
     known = projected if powers is None else powers.contiguous()
     strips = -(-length // _COLUMNS)
@@ -81,7 +84,7 @@ def scores(query: Tensor, key: Tensor, v: Tensor, keys: Tensor, allowed: Tensor 
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, v)):
         found = _Scores.apply(query, key, v, keys, mask)
     else:
-        found = _forward(query, key, v, keys, mask)[0]
+        found = _forward(query, key, v, keys, mask, room="additive queries")[0]
     return found.reshape(shape)
 
 
@@ -127,10 +130,12 @@ def _definition(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
     return Additive(v)(query, key)
 
 
-def _forward(query: Tensor, key: Tensor, v: Tensor, keys: Tensor, mask: Rows) -> tuple[Tensor, Tensor, bool]:
-    """Scores, the packed queries, and whether any tile needs the numbers themselves."""
+def _forward(
+    query: Tensor, key: Tensor, v: Tensor, keys: Tensor, mask: Rows, room: str | None = None
+) -> tuple[Tensor, Tensor, bool]:
+    """Scores, the packed queries (in that room), and whether any tile needs the numbers themselves."""
     (count, length, _), width = query.shape, key.shape[1]
-    left, keys = packed(query), keys.contiguous()
+    left, keys = packed(query, room=room), keys.contiguous()
     raw = _leaves_range(left[:, -1], keys[:, -1])
     v = _padded(v, left.shape[1] - 1)
     found = query.new_empty(count, length, width)

@@ -26,8 +26,8 @@ from saccade.scores import Additive
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
-LITTLE = 1 << 12
-"""Pairs of a query and a key below which `auto` leaves scores that are not additive to the plain formula."""
+LITTLE, TERMS = 1 << 12, 1 << 18
+"""Pairs of a query and a key, or terms of an additive score, below which `auto` takes the plain formula."""
 
 
 def unsupported(call: Call) -> str | None:
@@ -41,16 +41,17 @@ def unsupported(call: Call) -> str | None:
 
 def unwise(call: Call) -> str | None:
     """Why `auto` passes it over although it could serve the call, or None."""
+    size = 0 if tracing() else math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2]
+    little = "for a call this small the plain formula is faster"
     if isinstance(call.score, Additive):
-        return None
+        alone = call.cache is None and call.steps is None  # a loop's reads of a memory gain by summing their gradients
+        return little if alone and not tracing() and size * call.query.shape[-1] < TERMS else None
     normalizer, request = call.normalizer, call.aux
     soft = isinstance(normalizer, Softmax) and normalizer.sink is None
     compiled = soft or isinstance(normalizer, Sparsemax | Entmax) or isinstance(call.read, Sample)
     if not compiled and not request.entropy and not request.top:
         return "nothing of this call is compiled"
-    if not tracing() and math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2] < LITTLE:
-        return "for a call this small the plain formula is faster"
-    return None
+    return little if not tracing() and size < LITTLE else None
 
 
 def _elsewhere(tensor: Tensor) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
+import torch
 from torch import Tensor
 
 from saccade.backends import reference
@@ -20,7 +21,9 @@ def prepare(call: Call) -> Call:
     """Additive keys packed: e^{2k} with the features in rows."""
     if not isinstance(call.score, Additive):
         return call
-    return replace(call, cache=additive.packed(wide(call.key.detach()), powers=call.cache).mT)
+    # what is recorded is kept, and a callable may come back here before the blocks are done
+    room = None if torch.is_grad_enabled() or not call.built_in else "additive keys"
+    return replace(call, cache=additive.packed(wide(call.key.detach()), call.cache, room).mT)
 
 
 def compared(call: Call, grid: Grid, allowed: Tensor | None) -> Tensor:

@@ -21,8 +21,10 @@ from saccade.scores import Additive, exponentials
 
 __all__ = ["Steps", "attention", "run", "serves_step"]
 
-FEW = 8
-"""Queries up to which a call is a step: with more, packing the keys pays."""
+FEW, PAIRS = 8, 1 << 12
+"""Queries of a sequence, or pairs of a query and a key, up to which a call is a step: with more, packing the keys
+pays.
+"""
 
 _forward, _backward = Kernel("additive:forward"), Kernel("additive:backward")
 
@@ -32,7 +34,10 @@ def serves_step(call: Call) -> bool:
     normalizer = call.normalizer
     if tracing() or transforming():  # sizes may be symbols, which nothing may depend on
         return False
-    if not isinstance(call.score, Additive) or not isinstance(normalizer, Softmax) or call.query.shape[-2] > FEW:
+    length, width = call.query.shape[-2], call.key.shape[-2]
+    if not isinstance(call.score, Additive) or not isinstance(normalizer, Softmax):
+        return False
+    if length > FEW and length * width > PAIRS:
         return False
     plain = normalizer.sink is None and not isinstance(normalizer.temperature, Tensor)
     more = call.bias is not None or call.gate is not None or not call.soft() or call.dropout_p or call.asks()

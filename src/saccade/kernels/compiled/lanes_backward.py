@@ -1,0 +1,236 @@
+"""The gradients of additive scores, from what `lanes` reads: a work item is two features of a batch entry, for which
+nothing that another one writes is needed.
+
+    dv = sum g (1 - 2 r)      dq = 4 v sum_j g r (1 - r)      dk = 4 v sum_i g r (1 - r)
+"""
+
+from typing import Any
+
+import numpy as np
+
+from saccade.kernels.compiled import flags, inline, kernel, loops, numbers, take, tanh, tanh_near, whole_vectors
+from saccade.kernels.compiled.lanes import (
+    IDENTITY,
+    SKIP,
+    SMALL,
+    TILE,
+    UNBOUNDED,
+    bounded,
+    matrix,
+    reach_of,
+    unbounded,
+    way_of,
+)
+
+QUERIES = 4
+"""Queries that share a division in the backward."""
+
+ROOM = 64
+"""Numbers of a work item's own that are written all the time: no two items' lie in one line of the cache."""
+
+
+@loops
+def _ways(grads: Any, left: Any, right: Any, limit: float, ways: Any, sums: Any) -> None:
+    """How each tile of a few queries is computed (not at all where its gradients are zero), and the sums of the
+    gradients where by the identity.
+    """
+    length, width = grads.shape
+    last, zero = left.shape[0] - 1, grads.dtype.type(0)
+    for t in range(ways.shape[1]):
+        tile = slice(t * TILE, min(width, (t + 1) * TILE))
+        reach = reach_of(right[last, tile])
+        for i in range(0, length, QUERIES):
+            busy, total = 0, zero
+            for row in range(i, min(length, i + QUERIES)):
+                part = grads[row, tile]
+                for j in range(part.size):
+                    busy += part[j] != zero
+                    total += part[j]
+            way = SKIP
+            if busy:
+                way = way_of(reach_of(left[last, i : i + QUERIES]), reach, limit)
+            ways[i // QUERIES, t] = way
+            sums[i // QUERIES, t] = total if way in (IDENTITY, UNBOUNDED) else zero
+
+
+def _pair_by(held: Any) -> Any:
+    """The loop of the backward, with x held to the most there may be, or not."""
+
+    @inline
+    def four(b: float, left: tuple[float, ...], most: float) -> tuple[float, ...]:
+        """r of four queries and a key, with one division."""
+        a0, a1, a2, a3 = left
+        one = type(most)(1)
+        x0, x1 = held(one + a0 * b, most), held(one + a1 * b, most)
+        x2, x3 = held(one + a2 * b, most), held(one + a3 * b, most)
+        first, second = x0 * x1, x2 * x3
+        shared = one / (first * second)
+        first, second = first * shared, second * shared
+        return x1 * second, x0 * second, x3 * first, x2 * first
+
+    @loops
+    def pair(
+        grads: tuple[Any, ...], b0: Any, b1: Any, k0: Any, k1: Any, left: tuple[Any, Any], most: float, out: Any
+    ) -> None:
+        """Two features of four queries and a tile of keys: g r (1 - r) added to the keys' gradients and, summed over
+        keys, to `out`, with g r behind it.
+        """
+        whole_vectors()
+        g0, g1, g2, g3 = grads
+        a, b = left
+        zero = type(most)(0)
+        p0, p1, p2, p3, q0, q1, q2, q3, v0, v1 = zero, zero, zero, zero, zero, zero, zero, zero, zero, zero
+        for j in range(b0.size):
+            r0, r1, r2, r3 = four(b0[j], a, most)
+            u0, u1, u2, u3 = g0[j] * r0, g1[j] * r1, g2[j] * r2, g3[j] * r3
+            v0 += (u0 + u1) + (u2 + u3)
+            u0, u1, u2, u3 = u0 - u0 * r0, u1 - u1 * r1, u2 - u2 * r2, u3 - u3 * r3
+            p0, p1, p2, p3 = p0 + u0, p1 + u1, p2 + u2, p3 + u3
+            k0[j] += (u0 + u1) + (u2 + u3)
+            r0, r1, r2, r3 = four(b1[j], b, most)
+            u0, u1, u2, u3 = g0[j] * r0, g1[j] * r1, g2[j] * r2, g3[j] * r3
+            v1 += (u0 + u1) + (u2 + u3)
+            u0, u1, u2, u3 = u0 - u0 * r0, u1 - u1 * r1, u2 - u2 * r2, u3 - u3 * r3
+            q0, q1, q2, q3 = q0 + u0, q1 + u1, q2 + u2, q3 + u3
+            k1[j] += (u0 + u1) + (u2 + u3)
+        out[0], out[1], out[2], out[3], out[4], out[5], out[6], out[7] = p0, p1, p2, p3, q0, q1, q2, q3
+        out[8], out[9] = v0, v1
+
+    return pair
+
+
+_pair, _pair_unbounded = _pair_by(bounded), _pair_by(unbounded)
+
+
+@loops
+def _slopes(way: int, g: Any, key: Any, q: float, key_grad: Any, out: Any) -> None:
+    """One query and one feature of a tile: g (1 - tanh^2) / 4, a quarter as with the identity, and g tanh."""
+    quarter, one, total, value = key.dtype.type(0.25), key.dtype.type(1), key.dtype.type(0), key.dtype.type(0)
+    for j in range(g.size):
+        t = tanh_near(q + key[j]) if way == SMALL else tanh(q + key[j])
+        u = g[j] * (one - t * t) * quarter
+        key_grad[j] += u
+        total += u
+        value += g[j] * t
+    out[0], out[1] = total, value
+
+
+@loops
+def _features(
+    d: int,
+    grads: Any,
+    nothing: Any,
+    left: Any,
+    right: Any,
+    query: Any,
+    key: Any,
+    ways: Any,
+    grad_query: Any,
+    grad_key: Any,
+    most: float,
+    room: Any,
+) -> None:
+    """The gradients of two features, not yet times 4 v: of queries and keys; into the room, from 10 on, [sum g r, sum
+    g tanh] of both for v, by how a tile was computed.
+    """
+    length, width = grads.shape
+    zero, out, grad_v = type(most)(0), room[:10], room[10:14].reshape(2, 2)
+    grad_query[d : d + 2], grad_key[d : d + 2], grad_v[:] = zero, zero, zero
+    for t in range(ways.shape[1]):
+        tile = slice(t * TILE, min(width, (t + 1) * TILE))
+        for i in range(0, length, QUERIES):
+            way, count = ways[i // QUERIES, t], min(QUERIES, length - i)
+            if way in (IDENTITY, UNBOUNDED):
+                # where there are less than four left, the last one stands for the others, with gradients of zero
+                j1, j2, j3 = i + min(1, count - 1), i + min(2, count - 1), i + min(3, count - 1)
+                g0, none = grads[i, tile], nothing[: grads[i, tile].size]
+                g1, g2 = grads[j1, tile] if count > 1 else none, grads[j2, tile] if count > 2 else none
+                g3 = grads[j3, tile] if count > 3 else none
+                a = left[d, i], left[d, j1], left[d, j2], left[d, j3]
+                b = left[d + 1, i], left[d + 1, j1], left[d + 1, j2], left[d + 1, j3]
+                rows = g0, g1, g2, g3
+                keys = grad_key[d, tile], grad_key[d + 1, tile]
+                if way == UNBOUNDED:
+                    _pair_unbounded(rows, right[d, tile], right[d + 1, tile], keys[0], keys[1], (a, b), most, out)
+                else:
+                    _pair(rows, right[d, tile], right[d + 1, tile], keys[0], keys[1], (a, b), most, out)
+                for row in range(count):
+                    grad_query[d, i + row] += out[row]
+                    grad_query[d + 1, i + row] += out[4 + row]
+                grad_v[0, 0] += out[8]
+                grad_v[1, 0] += out[9]
+            elif way != SKIP:
+                for e in range(d, d + 2):
+                    for row in range(i, i + count):
+                        _slopes(way, grads[row, tile], key[e, tile], query[e, row], grad_key[e, tile], out)
+                        grad_query[e, row] += out[0]
+                        grad_v[e - d, 1] += out[1]
+
+
+@loops
+def _find_ways(table: Any, kind: Any) -> None:
+    """2 gradients of the scores, 3 left, 4 right, 5 ways, 6 sums, 7 bounds; [8 queries, 9 keys, 10 features]. A block
+    is a batch entry.
+    """
+    length, width, size = table[8], table[9], table[10]
+    strips, tiles = (length + QUERIES - 1) // QUERIES, (width + TILE - 1) // TILE
+    bounds = numbers(table[7], 0, 2, kind)
+    while True:
+        n = take(table)
+        if n >= table[1]:
+            return
+        left, right = matrix(table[3], n, size + 1, length, kind), matrix(table[4], n, size + 1, width, kind)
+        ways = flags(table[5] + n * strips * tiles, strips * tiles).reshape(strips, tiles)
+        sums = matrix(table[6], n, strips, tiles, kind)
+        _ways(matrix(table[2], n, length, width, kind), left, right, bounds[0], ways, sums)
+
+
+@kernel
+def ways(table: Any) -> None:
+    """How tiles of float32 numbers are computed backward: see `_find_ways`."""
+    _find_ways(table, np.float32(0))
+
+
+@kernel
+def ways_double(table: Any) -> None:
+    """The same of float64."""
+    _find_ways(table, np.float64(0))
+
+
+@loops
+def _gradients(table: Any, kind: Any) -> None:
+    """2 gradients of the scores, 3 left, 4 right, 5 query, 6 key (as for `_scores`), 7 ways, 8 bounds, 9 nothing:
+    zeros, a tile of them, 10 room: `ROOM` numbers a block; then the gradients [11 queries, 12 keys, both (N, D,
+    length), 13 v, (N, D, 2)]; [14 queries, 15 keys, 16 features, 17 whether 5 and 6 are there]. A block is two
+    features of a batch entry.
+    """
+    length, width, size = table[14], table[15], table[16]
+    strips, tiles = (length + QUERIES - 1) // QUERIES, (width + TILE - 1) // TILE
+    bounds, nothing = numbers(table[8], 0, 2, kind), numbers(table[9], 0, TILE, kind)
+    while True:
+        block = take(table)
+        if block >= table[1]:
+            return
+        n, d = block // (size // 2), block % (size // 2) * 2
+        grads = matrix(table[2], n, length, width, kind)
+        left, right = matrix(table[3], n, size + 1, length, kind), matrix(table[4], n, size + 1, width, kind)
+        query, key = left, right
+        if table[17]:
+            query, key = matrix(table[5], n, size, length, kind), matrix(table[6], n, size, width, kind)
+        ways = flags(table[7] + n * strips * tiles, strips * tiles).reshape(strips, tiles)
+        room = numbers(table[10], ROOM * block, ROOM, kind)
+        grad_query, grad_key = matrix(table[11], n, size, length, kind), matrix(table[12], n, size, width, kind)
+        _features(d, grads, nothing, left, right, query, key, ways, grad_query, grad_key, bounds[1], room)
+        numbers(table[13], 2 * (n * size + d), 4, kind)[:] = room[10:14]
+
+
+@kernel
+def gradients(table: Any) -> None:
+    """Gradients of additive scores of float32 numbers: see `_gradients`."""
+    _gradients(table, np.float32(0))
+
+
+@kernel
+def gradients_double(table: Any) -> None:
+    """The same of float64."""
+    _gradients(table, np.float64(0))
