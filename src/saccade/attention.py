@@ -8,6 +8,7 @@ from torch import Tensor
 
 from saccade import normalizers, reads, scores
 from saccade.auxiliary import AuxOutput, AuxRequest
+from saccade.backends import sdpa
 from saccade.backends.choose import Plan, choose, plan
 from saccade.biases import Factor
 from saccade.call import Call
@@ -109,6 +110,11 @@ def attend(
     >>> attend(query, key, value, score=scores.Cosine(beta=4.0), normalizer=normalizers.Sparsemax()).shape
     torch.Size([2, 5, 3])
     """
+    usual = score is _SCORE and normalizer is _NORMALIZER and read is _READ and backend == "auto"
+    if usual and bias is None and gate is None and aux is None and dropout_p == 0:
+        plain = sdpa.plain(query, key, value, mask)
+        if plain is not None:
+            return plain
     if autocasting(query):
         query, key, value, score = autocast(query, key, value, score)
     call = checked_call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux)

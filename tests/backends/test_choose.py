@@ -25,7 +25,7 @@ def plan(x=X, **options):
         ({"normalizer": normalizers.Sparsemax()}, "reference"),
         ({"read": reads.Argmax()}, "reference"),
         ({"aux": AuxRequest(entropy=True)}, "reference"),
-        ({"score": scores.Additive(torch.ones(8))}, "cpu"),
+        ({"score": scores.Additive(torch.ones(8))}, "reference"),
     ],
 )
 def test_auto_for_a_small_call(options, backend):

@@ -115,6 +115,39 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
     return output, NOTHING
 
 
+def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | None:
+    """Scaled dot products, softmax and soft read of three tensors that are of one shape and wrong in nothing, with no
+    mask, or, where no gradient is to follow, a causal or a dense one; None of any others.
+
+    What it leaves out costs more than a small call itself.
+    """
+    alike = type(query) is type(key) is type(value) is Tensor and query.shape == key.shape == value.shape
+    if not alike or query.ndim != 4 or not _simple(query) or not _simple(key) or not _simple(value):
+        return None
+    if torch.is_autocast_enabled("cpu") or tracing() or transforming():
+        return None
+    if torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
+        scale = 1 / math.sqrt(query.shape[-1])
+        return None if mask is not None else _TwiceDifferentiable.apply(query, key, value, None, False, scale)
+    if mask is None:
+        return scaled_dot_product_attention(query, key, value)
+    if type(mask) is Causal:
+        return scaled_dot_product_attention(query, key, value, is_causal=True) if mask.align is None else None
+    if type(mask) is not Tensor or mask.dtype != torch.bool or mask.ndim != 4 or not mask.is_cpu:
+        return None
+    sizes = (*query.shape[:3], key.shape[2])
+    if mask.layout != torch.strided or any(m not in (1, s) for m, s in zip(mask.shape, sizes, strict=True)):
+        return None
+    output = scaled_dot_product_attention(query, key, value, mask)
+    return output if math.isfinite(output.sum().item()) else None  # else what is forbidden may have come through
+
+
+def _simple(tensor: Tensor) -> bool:
+    """Whether a tensor is float32 on a CPU, dense and not empty."""
+    known = tensor.dtype == torch.float32 and tensor.is_cpu and tensor.layout == torch.strided
+    return known and tensor.numel() > 0
+
+
 def suspicious(call: Call, output: Tensor) -> bool:
     """Whether forbidden NaN or infinities may have come through: seen in the output, or, for the backward, in the
     inputs.

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from backends.cpu.cases import draw
-from saccade import AuxRequest, attend, errors, explain, masks, normalizers, reads, scores
+from saccade import AuxRequest, attend, errors, explain, masks, normalizers, reads, remember, scores
 from saccade.backends import choose, cpu
 from saccade.kernels import team
 
@@ -95,8 +95,8 @@ def test_transforms_are_served():
 
 
 WISE = {
-    "additive": (ADDITIVE, None),
-    "additive, sigmoid": ({**ADDITIVE, "normalizer": normalizers.Sigmoid()}, None),
+    "additive": (ADDITIVE, "small"),
+    "additive, sigmoid": ({**ADDITIVE, "normalizer": normalizers.Sigmoid()}, "small"),
     "sparsemax": ({"normalizer": normalizers.Sparsemax()}, "small"),
     "entropy": ({"aux": AuxRequest(entropy=True)}, "small"),
     "sigmoid": ({"normalizer": normalizers.Sigmoid()}, "nothing"),
@@ -124,13 +124,22 @@ def test_torchs_kernels_come_first():
     assert explain(long, long, long, mask=masks.Causal()).backend == "sdpa"
 
 
-@pytest.mark.parametrize("batch", [1, 100])
-@pytest.mark.parametrize("length", [1, 256, 257, 16384])
-def test_auto_takes_additive_scores_at_any_length(length, batch):
-    x = torch.empty(batch, length, 4)
-    found = explain(x, x, x, score=scores.Additive(torch.ones(4)))
-    assert found.backend == "cpu"
-    assert found.peak_bytes < (64 << 20) + 64 * x.numel()
+@pytest.mark.parametrize("length", [256, 257, 16384])
+def test_auto_takes_additive_scores_from_some_terms_on(length):
+    x = torch.empty(1, length, 4)
+    plan = explain(x, x, x, score=scores.Additive(torch.ones(4)))
+    assert plan.backend == "cpu" and plan.peak_bytes < (64 << 20) + 64 * x.numel()
+    few = torch.empty(1, length, 4)[:, : cpu.TERMS // (4 * length) - 1]
+    found = explain(few, x, x, score=scores.Additive(torch.ones(4)))
+    assert found.backend != "cpu" and "small" in found.why["cpu"]
+
+
+def test_auto_takes_it_for_the_reads_of_a_memory_however_small(monkeypatch):
+    ran = []
+    monkeypatch.setattr(cpu, "run", lambda call, run=cpu.run: ran.append(call) or run(call))
+    x = draw(2, 5, 4)
+    remember(x, x, score=scores.Additive(torch.ones(4))).read(x[:, :1])
+    assert len(ran) == 1
 
 
 def test_under_autocast_additive_scores_are_of_its_type():
@@ -145,3 +154,12 @@ def test_under_autocast_additive_scores_are_of_its_type():
 
 def test_it_is_one_of_the_backends():
     assert choose.BACKENDS["cpu"] is cpu
+
+
+def test_under_autocast_it_serves_what_is_cast_already():
+    x, score = draw(2, 20, 6), scores.Additive(torch.ones(6))
+    with torch.autocast("cpu", torch.bfloat16):
+        found = attend(x, x, x, score=score, backend="cpu")
+        expected = attend(x, x, x, score=score, backend="reference")
+    assert found.dtype == expected.dtype == torch.bfloat16
+    torch.testing.assert_close(found, expected, rtol=2e-2, atol=2e-2)

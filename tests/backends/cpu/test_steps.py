@@ -277,9 +277,10 @@ def test_what_a_step_cannot_do_blocks_do(options, monkeypatch):
     assert len(ran) == (not options)
 
 
-@pytest.mark.parametrize(("queries", "step"), [(1, True), (8, True), (9, False)])
-def test_few_queries_are_a_step(queries, step, monkeypatch):
+@pytest.mark.parametrize(("queries", "pairs", "step"), [(1, 0, True), (8, 0, True), (9, 0, False), (9, 63, True)])
+def test_few_queries_or_pairs_are_a_step(queries, pairs, step, monkeypatch):
     monkeypatch.undo()
+    monkeypatch.setattr(steps, "PAIRS", pairs)
     ran = []
     monkeypatch.setattr(steps, "run", lambda call, run=steps.run: ran.append(call) or run(call))
     query, key = draw(2, queries, 6), draw(2, 7, 6)

@@ -36,6 +36,9 @@ def unsupported(call: Call) -> str | None:
     if tracing() or transforming():  # inside the blocks' operators and rules the tensors are plain ones
         away = next((tensor for tensor in tensors if tensor.device.type != "cpu"), None)
         return numba_missing() or blockwise.unsupported(call) or (away is not None and _elsewhere(away)) or None
+    if call.built_in and torch.is_autocast_enabled("cpu"):
+        with torch.autocast("cpu", enabled=False):  # as it is where the call is run: its tensors are cast already
+            return reason(*tensors, dtypes=DTYPES)
     return reason(*tensors, dtypes=DTYPES)
 
 
