@@ -1,8 +1,7 @@
 """Reads: what is taken from the values once the weights are known: their expectation (soft) or one of them (hard).
 
 All choose among allowed keys only, ties go to the lower index, and a row whose weights sum to 0 counts as empty: its
-    output
-is 0 and its index −1.
+output is 0 and its index −1.
 """
 
 from dataclasses import dataclass

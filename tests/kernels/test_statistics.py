@@ -208,3 +208,10 @@ def test_draws_have_the_weights_frequencies(dtype):
     found = statistics.draw(weights.expand(10_000, 4), (torch.arange(10_000, dtype=dtype) + 0.5) / 10_000)
     share = found.bincount(minlength=4) / 10_000
     assert (share - weights).abs().max() < 2e-4 and share[1] == 0
+
+
+def test_many_of_the_largest_are_those_of_the_definition():
+    found = draw(3, 200).softmax(-1)
+    for k in (31, 32, 33, 200):
+        for ours, theirs in zip(statistics.largest(found, k), reads.largest(found, k, None), strict=True):
+            assert torch.equal(ours, theirs)

@@ -360,3 +360,9 @@ def test_the_same_bits_for_any_number_of_threads_and_any_strides(alpha, dtype):
     finally:
         torch.set_num_threads(before)
     assert all(all(map(torch.equal, other, found[0])) for other in found[1:])
+
+
+def test_flat_rows_of_any_width_are_shared_alike():
+    for width in (1, 7, 4096):
+        found = weights.entmax(torch.full((2, width), 3.5), 3.0)
+        torch.testing.assert_close(found, torch.full((2, width), 1 / width))

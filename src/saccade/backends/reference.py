@@ -52,9 +52,8 @@ class Parts(NamedTuple):
 
     Args:
         compare: scores `(..., rows, Lk)` of a call's block; what they are at forbidden keys plays no part.
-        normalize: weights from scores and the keys that are allowed; and of the statistics that come with them, by
-        name:
-            lse where it is asked for, others where they cost nothing.
+        normalize: weights from scores and the keys that are allowed; and statistics that come with them, by name: lse
+            where it is asked for, others where they cost nothing.
         choose: the key that a hard read takes.
         entropy: of rows of weights.
         largest: the k largest allowed weights of each row, and their indices.

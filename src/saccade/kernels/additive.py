@@ -22,7 +22,7 @@ _differentiate = of_type("lanes_backward:gradients")
 _MOST = {torch.float32: 2.0**31, torch.float64: 2.0**255}
 """What 1 + e^{2(q + k)} is held to, so that the product of four is in range."""
 
-_NEAR, _TILE, _COLUMNS, _QUERIES, _ROOM = 0.5, 512, 64, 4, 64
+_NEAR, _TILE, _COLUMNS, _QUERIES = 0.5, 512, 64, 4
 """As in the kernels."""
 
 _STRIP = 16
@@ -156,16 +156,15 @@ def _backward(
     (count, length, features), width, dtype = query.shape, key.shape[1], query.dtype
     keys, bounds, whole = keys.contiguous(), _bounds(dtype), left.shape[1] - 1
     tiles = count, -(-length // _QUERIES), -(-width // _TILE)
-    ways, sums = torch.empty(tiles, dtype=torch.uint8), grad.new_empty(tiles)
+    ways, sums = grad.new_empty(tiles, dtype=torch.uint8), grad.new_empty(tiles)
     _ways[dtype](count, grad, left, keys, ways, sums, bounds, length, width, whole)
-    nothing, room = grad.new_zeros(_TILE), scratch("room", (count * whole // 2, _ROOM), dtype)
     query_grad, key_grad = (
         scratch(name, (count, whole, size), dtype) for name, size in (("query_grad", length), ("key_grad", width))
     )
     v_grad = grad.new_empty(count, whole, 2)
     _differentiate[dtype](
         count * whole // 2,
-        *(grad, left, keys, *_transposed(raw, query, key, _padded(v, whole)), ways, bounds, nothing, room),
+        *(grad, left, keys, *_transposed(raw, query, key, _padded(v, whole)), ways, bounds),
         *(query_grad, key_grad, v_grad, length, width, whole, int(raw)),
     )
     v_grad = sums.sum((1, 2))[:, None] - 2 * v_grad[:, :features, 0] + v_grad[:, :features, 1]
@@ -198,4 +197,4 @@ def _padded(v: Tensor, size: int) -> Tensor:
 
 
 def _bounds(dtype: torch.dtype) -> Tensor:
-    return torch.tensor([EXPONENT_LIMIT[dtype], _MOST[dtype]], dtype=dtype)
+    return torch.tensor([EXPONENT_LIMIT[dtype], _MOST[dtype]], dtype=dtype, device="cpu")

@@ -74,7 +74,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, label_smoothing: float
     ) -> Tensor:
         count, wanted = len(features), any(ctx.needs_input_grad)
-        losses, numbers = features.new_empty(count), torch.tensor([label_smoothing, 1 / count])
+        losses, numbers = features.new_empty(count), features.new_tensor([label_smoothing, 1 / count])
         room = features.new_empty(min(count, _CHUNK), len(weight))
         target, bias = target.contiguous(), bias.contiguous()
         grads: tuple[Tensor, ...] = ()

@@ -27,7 +27,7 @@ class Rows(NamedTuple):
     offsets: Tensor
 
 
-_NONE = Rows(torch.ones(1, dtype=torch.bool), torch.empty(0, dtype=torch.int64))
+_NONE = Rows(torch.ones(1, dtype=torch.bool, device="cpu"), torch.empty(0, dtype=torch.int64, device="cpu"))
 
 
 def mask_rows(allowed: Tensor | None, shape: tuple[int, ...]) -> Rows:
@@ -42,10 +42,10 @@ def mask_rows(allowed: Tensor | None, shape: tuple[int, ...]) -> Rows:
     if allowed.ndim == 0 or (allowed.stride(-1) != 1 or allowed.shape[-1] != shape[-1]):
         allowed = allowed.expand(*allowed.shape[:-1], shape[-1]).contiguous()
     strides = allowed.expand(shape).stride()[:-1]
-    offsets = torch.zeros((), dtype=torch.int64)
+    offsets = torch.zeros((), dtype=torch.int64, device="cpu")
     for dim, (size, stride) in enumerate(zip(shape[:-1], strides, strict=True)):
         place = (slice(None),) + (None,) * (len(shape) - 2 - dim)
-        offsets = offsets + torch.arange(size)[place] * stride
+        offsets = offsets + torch.arange(size, device="cpu")[place] * stride
     return Rows(allowed, offsets.expand(shape[:-1]).contiguous())
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 __all__ = ["scratch"]
 
-_KEPT = 1 << 25
+_KEPT = 1 << 23
 """Bytes of one piece that are kept, at most."""
 
 _local = threading.local()
@@ -29,9 +29,9 @@ def scratch(name: str, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
     """
     size = math.prod(shape) * dtype.itemsize
     if size > _KEPT:
-        return torch.empty(*shape, dtype=dtype)
+        return torch.empty(*shape, dtype=dtype, device="cpu")
     pieces = _local.__dict__.setdefault("pieces", {})
     if name not in pieces or pieces[name].numel() < size:
-        pieces[name] = torch.empty(size, dtype=torch.uint8)
+        pieces[name] = torch.empty(size, dtype=torch.uint8, device="cpu")
     piece: Tensor = pieces[name]
     return piece[:size].view(dtype).view(*shape)

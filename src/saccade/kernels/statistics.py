@@ -9,8 +9,12 @@ from saccade.auxiliary import entropy as definition
 from saccade.kernels.rows import TYPES, by_rows, mask_rows, of_type
 from saccade.kernels.sums import by_definition
 from saccade.kernels.team import serves
+from saccade.reads import largest as definition_of_largest
 
 __all__ = ["draw", "entropy", "largest"]
+
+_MANY = 32
+"""How many of the largest are found by inserting one into the others; with more, sorting is faster."""
 
 _entropy, _top, _draw = of_type("statistics:entropy"), of_type("statistics:top"), of_type("statistics:draw")
 
@@ -40,8 +44,10 @@ def largest(weights: Tensor, k: int, allowed: Tensor | None = None) -> tuple[Ten
     Returns:
         Two of shape `(..., min(k, Lk))`; beyond the allowed keys the weight is 0 and the index -1.
     """
+    if min(k, weights.shape[-1]) > _MANY:
+        return definition_of_largest(weights, k, allowed)
     k, shape, mask = min(k, weights.shape[-1]), weights.shape[:-1], mask_rows(allowed, tuple(weights.shape))
-    values, indices = weights.new_empty(*shape, k), torch.empty(*shape, k, dtype=torch.int64)
+    values, indices = weights.new_empty(*shape, k), weights.new_empty(*shape, k, dtype=torch.int64)
     if k:
         by_rows(_top, weights.detach().contiguous(), mask, values, indices, k)
     beyond = indices < 0
@@ -55,7 +61,7 @@ def draw(weights: Tensor, uniform: Tensor) -> Tensor:
         weights: `(..., Lk)`.
         uniform: u in [0, 1), broadcastable to `(...)`.
     """
-    index = torch.full(weights.shape[:-1], -1)
+    index = weights.new_full(weights.shape[:-1], -1, dtype=torch.int64)
     uniform = uniform.to(weights.dtype).expand(weights.shape[:-1]).contiguous()
     by_rows(_draw, weights.detach().contiguous(), mask_rows(None, tuple(weights.shape)), uniform, index)
     return index
@@ -78,6 +84,7 @@ class _Entropy(torch.autograd.Function):
         (weights,) = ctx.saved_tensors
         if torch.is_grad_enabled() or not serves(grad, dtypes=TYPES):
             return by_definition(definition, (weights,), (True,), grad)[0]
-        found, weights = torch.empty(weights.shape, dtype=weights.dtype), weights.contiguous()
+        found: Tensor = torch.empty_like(weights, memory_format=torch.contiguous_format)
+        weights = weights.contiguous()
         by_rows(_entropy, weights, mask_rows(None, tuple(weights.shape)), 0, grad.contiguous(), found, 1)
         return found

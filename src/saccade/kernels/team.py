@@ -24,6 +24,8 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
+from saccade.errors import ArgumentError
+
 __all__ = ["Kernel", "addressed", "numba_missing", "reason", "serves", "without_kernels"]
 
 _Entry = Callable[[int, int, int, int], None]
@@ -52,7 +54,7 @@ class Kernel:
             compiled = getattr(import_module(f"saccade.kernels.compiled.{module}"), function)
             self._call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(compiled.address)
             self._address = compiled.address
-        numbers = [entry.data_ptr() if isinstance(entry, torch.Tensor) else entry for entry in table]
+        numbers = [_address(entry) if isinstance(entry, torch.Tensor) else entry for entry in table]
         whole = np.array([0, blocks, *numbers], np.int64)
         threads = min(blocks, torch.get_num_threads())
         if threads < 2:
@@ -63,6 +65,13 @@ class Kernel:
             enter(self._address, whole.ctypes.data, threads, 0)
         else:
             _own(threads - 1, self._call, whole.ctypes.data)  # type: ignore[arg-type]
+
+
+def _address(tensor: torch.Tensor) -> int:
+    """Where a tensor lies. One of another device, as a default device may make it, must not come to a kernel."""
+    if not tensor.is_cpu:
+        raise ArgumentError(f"tensor: expected one on a CPU for a kernel, got {tensor.device}")
+    return tensor.data_ptr()
 
 
 def serves(*tensors: torch.Tensor, dtypes: Collection[torch.dtype] = (torch.float32,)) -> bool:

@@ -49,7 +49,7 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, allowed: Tensor | None =
         scores, allowed: as for `softmax`.
         alpha: at least 1; a tensor that broadcasts against `(..., 1)` learns.
     """
-    tensor = torch.as_tensor(alpha, dtype=scores.dtype)
+    tensor = torch.as_tensor(alpha, dtype=scores.dtype, device=scores.device)
     return _weights(scores, tensor, allowed, Entmax(alpha))[0]
 
 
@@ -87,8 +87,8 @@ _ALIKE = 2
 def _numbers(normalizer: Normalizer, dtype: torch.dtype, alpha: float | None) -> Tensor:
     """1 / temperature and α - 1."""
     if isinstance(normalizer, Softmax):
-        return torch.tensor([1.0 / float(normalizer.temperature), 0.0], dtype=dtype)
-    return torch.tensor([1.0, 1.0 if alpha is None else alpha - 1], dtype=dtype)
+        return torch.tensor([1.0 / float(normalizer.temperature), 0.0], dtype=dtype, device="cpu")
+    return torch.tensor([1.0, 1.0 if alpha is None else alpha - 1], dtype=dtype, device="cpu")
 
 
 class _Weights(torch.autograd.Function):

@@ -1,5 +1,7 @@
 """What it refuses, what it leaves to others, and what `explain` says."""
 
+import dataclasses
+
 import pytest
 import torch
 
@@ -124,12 +126,12 @@ def test_torchs_kernels_come_first():
     assert explain(long, long, long, mask=masks.Causal()).backend == "sdpa"
 
 
-@pytest.mark.parametrize("length", [256, 257, 16384])
+@pytest.mark.parametrize("length", [257, 300, 16384])
 def test_auto_takes_additive_scores_from_some_terms_on(length):
     x = torch.empty(1, length, 4)
     plan = explain(x, x, x, score=scores.Additive(torch.ones(4)))
     assert plan.backend == "cpu" and plan.peak_bytes < (64 << 20) + 64 * x.numel()
-    few = torch.empty(1, length, 4)[:, : cpu.TERMS // (4 * length) - 1]
+    few = torch.empty(1, length, 4)[:, : cpu.LITTLE_ADDITIVE // (16 * length) - 1]
     found = explain(few, x, x, score=scores.Additive(torch.ones(4)))
     assert found.backend != "cpu" and "small" in found.why["cpu"]
 
@@ -163,3 +165,72 @@ def test_under_autocast_it_serves_what_is_cast_already():
         expected = attend(x, x, x, score=score, backend="reference")
     assert found.dtype == expected.dtype == torch.bfloat16
     torch.testing.assert_close(found, expected, rtol=2e-2, atol=2e-2)
+
+
+CALLS = {
+    "step": {"score": scores.Additive(torch.ones(6))},
+    "blocks": {"score": scores.Additive(torch.ones(6)), "aux": AuxRequest(top=2)},
+    "sparsemax": {"normalizer": normalizers.Sparsemax()},
+    "entmax": {"normalizer": normalizers.Entmax(torch.full((5, 1), 1.3)), "mask": masks.Causal()},
+    "draw": {"read": reads.Sample(uniform=torch.full((5,), 0.4)), "aux": AuxRequest(entropy=True)},
+}
+
+
+def computed(options):
+    """Output, statistics and gradient of a call, flat."""
+    x = draw(2, 5, 6).requires_grad_()
+    found = attend(x, x, x, backend="cpu", **options)
+    parts = [part for part in torch.utils._pytree.tree_leaves(found) if part is not None]
+    moving = [part for part in parts if part.requires_grad]
+    return [*parts, *torch.autograd.grad(sum(part.sum() for part in moving), x)]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_torch_makes_where_nothing_is_said_plays_no_part(name):
+    expected = computed(CALLS[name])
+    torch.set_default_dtype(torch.float64)
+    try:
+        torch.testing.assert_close(computed(CALLS[name]), expected, rtol=0, atol=0)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    x = draw(2, 5, 6)
+    with torch.device("meta"), torch.no_grad():
+        found = attend(x, x, x, backend="cpu", **CALLS[name])
+    found = [part for part in torch.utils._pytree.tree_leaves(found) if part is not None]
+    torch.testing.assert_close(found, [part.detach() for part in expected[:-1]], rtol=1e-6, atol=1e-6)
+
+
+def test_a_kernel_takes_nothing_that_is_elsewhere():
+    with pytest.raises(errors.ArgumentError, match="expected one on a CPU"):
+        team.Kernel("gates:forward")(1, torch.empty(3, device="meta"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Table(scores.Score):
+    """A score of somebody else's, which hands over what it keeps."""
+
+    axes = {"table": ("q", "k")}  # noqa: RUF012
+    table: torch.Tensor
+
+    def __call__(self, query, key):
+        return self.table
+
+
+def test_scores_that_somebody_keeps_are_not_written_over():
+    table = draw(70, 70)
+    kept, x = table.clone(), draw(70, 6)
+    found = attend(x, x, x, score=Table(table), backend="cpu")
+    assert torch.equal(table, kept)
+    torch.testing.assert_close(found, attend(x, x, x, score=Table(table), backend="reference"))
+
+
+def test_beams_that_share_keys_and_their_mask_are_a_step(monkeypatch):
+    ran = []
+    monkeypatch.setattr(cpu.steps, "run", lambda call, run=cpu.steps.run: ran.append(call) or run(call))
+    query, key, v = draw(3, 5, 1, 6), draw(3, 1, 7, 6), scores.Additive(torch.ones(6))
+    padding = torch.rand(3, 1, 1, 7, generator=torch.Generator().manual_seed(0)) < 0.6
+    own = torch.rand(3, 5, 1, 7, generator=torch.Generator().manual_seed(0)) < 0.6
+    for mask in (padding, own):
+        found, expected = (attend(query, key, key, score=v, mask=mask, backend=name) for name in ("cpu", "reference"))
+        torch.testing.assert_close(found, expected)
+    assert len(ran) == 1

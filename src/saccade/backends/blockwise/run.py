@@ -61,7 +61,7 @@ def apply(engine: Engine, call: Call) -> Sequence[Tensor]:
         return Blockwise.apply(engine.name, call, *leaves) if moving else forward(engine, call)
     numbers: list[float] = []
     skeleton = encode(call, numbers)
-    tensors = [*leaves, torch.tensor(numbers, dtype=torch.float64)]
+    tensors = [*leaves, torch.tensor(numbers, dtype=torch.float64, device="cpu")]
     # self-attention passes a tensor twice, and a compiler wants every input of a Function once
     tensors = [t.view_as(t) if any(t is other for other in tensors[:i]) else t for i, t in enumerate(tensors)]
     if moving:

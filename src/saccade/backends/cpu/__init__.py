@@ -7,13 +7,12 @@ compiled takes the place of the reference's formulas (`engine`), and everything 
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
 import torch
 from torch import Tensor
 
 from saccade.auxiliary import AuxOutput
-from saccade.backends import blockwise
+from saccade.backends import blockwise, reference
 from saccade.backends.blockwise.blocks import prepared
 from saccade.backends.cpu import steps
 from saccade.backends.cpu.engine import ENGINE
@@ -26,8 +25,14 @@ from saccade.scores import Additive
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
-LITTLE, TERMS = 1 << 12, 1 << 18
-"""Pairs of a query and a key, or terms of an additive score, below which `auto` takes the plain formula."""
+LITTLE = 1 << 12
+"""Pairs of a query and a key below which `auto` leaves scores that are not additive to the plain formula."""
+
+LITTLE_ADDITIVE = 1 << 20
+"""Bytes up to which it leaves the terms of additive ones to it."""
+
+KEPT = 1 << 20
+"""Pairs of a call that is recorded, not computed again in the backward: 4 MiB of weights, and as much of scores."""
 
 
 def unsupported(call: Call) -> str | None:
@@ -44,24 +49,27 @@ def unsupported(call: Call) -> str | None:
 
 def unwise(call: Call) -> str | None:
     """Why `auto` passes it over although it could serve the call, or None."""
-    size = 0 if tracing() else math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2]
     little = "for a call this small the plain formula is faster"
     if isinstance(call.score, Additive):
         alone = call.cache is None and call.steps is None  # a loop's reads of a memory gain by summing their gradients
-        return little if alone and not tracing() and size * call.query.shape[-1] < TERMS else None
+        return little if alone and not tracing() and reference.peak_bytes(call) <= LITTLE_ADDITIVE else None
     normalizer, request = call.normalizer, call.aux
     soft = isinstance(normalizer, Softmax) and normalizer.sink is None
     compiled = soft or isinstance(normalizer, Sparsemax | Entmax) or isinstance(call.read, Sample)
     if not compiled and not request.entropy and not request.top:
         return "nothing of this call is compiled"
-    return little if not tracing() and size < LITTLE else None
+    return little if not tracing() and _pairs(call) < LITTLE else None
 
 
 def _elsewhere(tensor: Tensor) -> str:
     return f"its kernels run on a CPU, and this is on {tensor.device.type}"
 
 
-peak_bytes = partial(blockwise.peak_bytes, ENGINE)
+def peak_bytes(call: Call) -> int:
+    """What it allocates beside inputs and output: a block; additive queries and keys packed, and their gradients."""
+    size = 8 if call.query.dtype == torch.float64 else 4
+    packed = 2 * size * (call.query.numel() + call.key.numel()) if isinstance(call.score, Additive) else 0
+    return blockwise.peak_bytes(ENGINE, call) + packed
 
 
 def run(call: Call) -> tuple[Tensor, AuxOutput]:
@@ -80,7 +88,11 @@ def keeps(call: Call, leaves: Sequence[Tensor]) -> bool:
         return False
     if not torch.is_grad_enabled() or not any(leaf.requires_grad for leaf in leaves):
         return False
-    return math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2] <= ENGINE.pairs
+    return _pairs(call) <= min(KEPT, ENGINE.pairs)
+
+
+def _pairs(call: Call) -> int:
+    return math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2]
 
 
 def _kept(call: Call) -> tuple[Tensor, AuxOutput]:

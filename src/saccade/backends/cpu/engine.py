@@ -8,21 +8,21 @@ from torch import Tensor
 
 from saccade.backends import reference
 from saccade.backends.blockwise import Engine
-from saccade.call import Call
+from saccade.call import Call, opaque
 from saccade.kernels import additive, statistics, weights
 from saccade.normalizers import Entmax, Softmax, Sparsemax
 from saccade.numerics import wide
 from saccade.reads import Read, Sample
 from saccade.scores import Additive, Score
-from saccade.structure import Grid
+from saccade.structure import Grid, encodable
 
 
 def prepare(call: Call) -> Call:
     """Additive keys packed: e^{2k} with the features in rows."""
     if not isinstance(call.score, Additive):
         return call
-    # what is recorded is kept, and a callable may come back here before the blocks are done
-    room = None if torch.is_grad_enabled() or not call.built_in else "additive keys"
+    # what is recorded is kept, and what is not our own may come back here before the blocks are done
+    room = None if torch.is_grad_enabled() or not opaque(call) else "additive keys"
     return replace(call, cache=additive.packed(wide(call.key.detach()), call.cache, room).mT)
 
 
@@ -41,7 +41,7 @@ def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tens
         temperature = normalizer.temperature
         if isinstance(temperature, Tensor):
             scores, temperature = normalizer.scaled(scores), 1.0
-        own = isinstance(call.score, Score)  # made for this block, where a callable may hand over what it keeps
+        own = encodable(call.score) if isinstance(call.score, Score) else False  # another may hand over what it keeps
         found, lse, entropy = weights.softmax(scores, allowed, temperature, overwrite=own)
         return found, {"lse": lse} if found.requires_grad else {"lse": lse, "entropy": entropy}
     if isinstance(normalizer, Sparsemax):

@@ -4,7 +4,6 @@ What a step costs is what it starts; here that is one kernel forward and one bac
 their gradients to one sum. The weights are kept for the backward.
 """
 
-import math
 from functools import partial
 from typing import Any
 
@@ -15,9 +14,11 @@ from saccade.backends.cpu.folding import folded
 from saccade.call import Call
 from saccade.kernels.sums import Sums, by_definition
 from saccade.kernels.team import Kernel, serves
+from saccade.masks import Mask
 from saccade.normalizers import Softmax
 from saccade.numerics import tracing, transforming
 from saccade.scores import Additive, exponentials
+from saccade.structure import aligned
 
 __all__ = ["Steps", "attention", "run", "serves_step"]
 
@@ -41,9 +42,22 @@ def serves_step(call: Call) -> bool:
         return False
     plain = normalizer.sink is None and not isinstance(normalizer.temperature, Tensor)
     more = call.bias is not None or call.gate is not None or not call.soft() or call.dropout_p or call.asks()
-    shared = math.prod(call.batch) > min(math.prod(part.shape[:-2]) for part in (call.key, call.value))
-    copied = shared and call.mask is not None  # keys that several queries share under masks of their own
-    return plain and not more and not copied and serves(call.query, call.key, call.value, call.score.v)
+    served = plain and not more and serves(call.query, call.key, call.value, call.score.v)
+    return served and not (call.mask is not None and _copies(call, call.mask))
+
+
+def _copies(call: Call, mask: Mask) -> bool:
+    """Whether keys would be copied, because several queries share them under masks of their own."""
+    rank, part = len(call.batch), ("rows", "columns")
+    allowed = aligned(mask.dense(call.grid()), part, rank)
+    tensors = [aligned(tensor, part, rank) for tensor in (call.key, call.value)]
+    inner = True  # dimensions that become rows
+    for dim in range(rank - 1, -1, -1):
+        shared = all(tensor.shape[dim] == 1 for tensor in tensors)
+        inner = inner and shared and allowed.shape[dim] == allowed.shape[-2] == 1
+        if call.batch[dim] > 1 and not inner and any(tensor.shape[dim] == 1 for tensor in tensors):
+            return True
+    return False
 
 
 def run(call: Call) -> Tensor:
@@ -164,7 +178,7 @@ class _Attention(torch.autograd.Function):
         query_grad = query.new_empty(query.shape)
         key_grad = key.new_zeros(key.shape) if total is None or total["key"] is None else total["key"]
         v_grad, room = query.new_zeros(len(query), features), query.new_empty(len(query), 2 * features + width)
-        numbers = torch.tensor([ctx.temperature])
+        numbers = query.new_tensor([ctx.temperature])
         _backward(len(query), *parts, grad, weights, kinds, room, *sizes, numbers, query_grad, key_grad, v_grad)
         v_grad = v_grad.sum(0) if v.ndim == 1 else v_grad
         if total is None:
@@ -183,7 +197,7 @@ def _table(
     length, features = query.shape[1:]
     width, out = value.shape[-2:]
     query, key, value, v, powers = (part.contiguous() for part in (query, key, value, v, powers))
-    mask = torch.ones(1, 1, width, dtype=torch.bool) if mask is None else mask.contiguous()
+    mask = query.new_ones(1, 1, width, dtype=torch.bool) if mask is None else mask.contiguous()
     steps = 0 if len(mask) == 1 else mask.stride(0), 0 if mask.shape[1] == 1 else mask.stride(1)
     parts = query, key, powers, value, v, 0 if v.ndim == 1 else features, mask, *steps
     return parts, (length, width, features, out)
@@ -198,7 +212,7 @@ def _run(
     batch = len(query)
     output, weights = query.new_empty(batch, length, out), query.new_zeros(batch, length, width)
     kinds, room = query.new_empty(batch, length, dtype=torch.uint8), query.new_empty(batch, features)
-    _forward(batch, *parts, output, weights, kinds, room, *sizes, torch.tensor([temperature]))
+    _forward(batch, *parts, output, weights, kinds, room, *sizes, query.new_tensor([temperature]))
     return output, weights, kinds
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -82,17 +83,22 @@ def elementary(double: Any) -> Callable[[Callable[[Any], Any]], Any]:
     return decorate
 
 
+_one_at_a_time = threading.Lock()  # the folder is a setting of all Numba
+
+
 def kernel(function: Callable[..., Any]) -> Any:
     """Decorator: the function of a table, compiled as C calls it, and kept on disk for the next process."""
     options = {"fastmath": FAST, "error_model": "numpy"}
-    signature, before = types.void(types.CPointer(types.int64)), config.CACHE_DIR
-    try:
-        config.CACHE_DIR = _place()
-        return cfunc(signature, cache=True, **options)(function)
-    except (OSError, RuntimeError):  # nowhere to keep it: no home, or one that cannot be written to
-        return cfunc(signature, **options)(function)
-    finally:
-        config.CACHE_DIR = before
+    signature = types.void(types.CPointer(types.int64))
+    with _one_at_a_time:
+        before = config.CACHE_DIR
+        try:
+            config.CACHE_DIR = _place()
+            return cfunc(signature, cache=True, **options)(function)
+        except (OSError, RuntimeError):  # nowhere to keep it: no home, or one that cannot be written to
+            return cfunc(signature, **options)(function)
+        finally:
+            config.CACHE_DIR = before
 
 
 def _place() -> str:

@@ -26,7 +26,7 @@ QUERIES = 4
 """Queries that share a division in the backward."""
 
 ROOM = 64
-"""Numbers of a work item's own that are written all the time: no two items' lie in one line of the cache."""
+"""Numbers of a thread's own that are written all the time: no two threads' lie in one line of the cache."""
 
 
 @loops
@@ -199,14 +199,14 @@ def ways_double(table: Any) -> None:
 
 @loops
 def _gradients(table: Any, kind: Any) -> None:
-    """2 gradients of the scores, 3 left, 4 right, 5 query, 6 key (as for `_scores`), 7 ways, 8 bounds, 9 nothing:
-    zeros, a tile of them, 10 room: `ROOM` numbers a block; then the gradients [11 queries, 12 keys, both (N, D,
-    length), 13 v, (N, D, 2)]; [14 queries, 15 keys, 16 features, 17 whether 5 and 6 are there]. A block is two
-    features of a batch entry.
+    """2 gradients of the scores, 3 left, 4 right, 5 query, 6 key (as for `_scores`), 7 ways, 8 bounds; then the
+    gradients [9 queries, 10 keys, both (N, D, length), 11 v, (N, D, 2)]; [12 queries, 13 keys, 14 features, 15
+    whether 5 and 6 are there]. A block is two features of a batch entry.
     """
-    length, width, size = table[14], table[15], table[16]
+    length, width, size = table[12], table[13], table[14]
     strips, tiles = (length + QUERIES - 1) // QUERIES, (width + TILE - 1) // TILE
-    bounds, nothing = numbers(table[8], 0, 2, kind), numbers(table[9], 0, TILE, kind)
+    bounds = numbers(table[8], 0, 2, kind)
+    nothing, room = np.zeros(TILE, bounds.dtype), np.empty(ROOM, bounds.dtype)
     while True:
         block = take(table)
         if block >= table[1]:
@@ -215,13 +215,12 @@ def _gradients(table: Any, kind: Any) -> None:
         grads = matrix(table[2], n, length, width, kind)
         left, right = matrix(table[3], n, size + 1, length, kind), matrix(table[4], n, size + 1, width, kind)
         query, key = left, right
-        if table[17]:
+        if table[15]:
             query, key = matrix(table[5], n, size, length, kind), matrix(table[6], n, size, width, kind)
         ways = flags(table[7] + n * strips * tiles, strips * tiles).reshape(strips, tiles)
-        room = numbers(table[10], ROOM * block, ROOM, kind)
-        grad_query, grad_key = matrix(table[11], n, size, length, kind), matrix(table[12], n, size, width, kind)
+        grad_query, grad_key = matrix(table[9], n, size, length, kind), matrix(table[10], n, size, width, kind)
         _features(d, grads, nothing, left, right, query, key, ways, grad_query, grad_key, bounds[1], room)
-        numbers(table[13], 2 * (n * size + d), 4, kind)[:] = room[10:14]
+        numbers(table[11], 2 * (n * size + d), 4, kind)[:] = room[10:14]
 
 
 @kernel

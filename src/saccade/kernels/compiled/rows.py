@@ -7,8 +7,8 @@ The members of the entmax family are p = [1 + a (x - t)]^(1/a), cut off at 0, wi
 such that they sum to one: a = 0 is softmax, 1 is sparsemax. The sum falls with t. At t = 0 the largest weight alone
 is 1, so t is not negative, and no score that is 1/a below the largest has any weight: only the others are looked at
 again. For a <= 1 the sum is convex and Newton's steps from t = 0 come from one side; for a > 1 the interval is
-halved, in float64, since the weights of small p are steep there. For a = 1/2 and 1 the threshold is t - 1/a, so that
-p^a = a (x - threshold) keeps the digits that 1 + a (x - t) would lose.
+narrowed from both sides, in float64, since the weights of small p are steep there. For a = 1/2 and 1 the threshold is
+t - 1/a, so that p^a = a (x - threshold) keeps the digits that 1 + a (x - t) would lose.
 """
 
 from typing import Any
@@ -219,14 +219,23 @@ def _risen(x: Any, a: float) -> float:
 def _halved(x: Any, a: float) -> float:
     """t for a > 1, between 0 and where even equal weights are no more than 1/n each."""
     low, high = 0.0, (1.0 - np.exp(-a * np.log(x.size))) / a
-    for _ in range(STEPS):
-        middle = (low + high) / 2.0
-        if not low < middle < high:
-            return low
-        total = 0.0
+    following = high  # which it is where all scores are equal
+    for step in range(STEPS):
+        here = following
+        total, slope = 0.0, 0.0
         for j in range(x.size):
-            total += _weight(np.float64(x[j]) - middle, a)
-        low, high = (middle, high) if total >= 1.0 else (low, middle)
+            p = _weight(np.float64(x[j]) - here, a)
+            total += p
+            slope += p / (1.0 + a * (np.float64(x[j]) - here)) if p > 0.0 else 0.0
+        change = (total - 1.0) / slope if slope > 0.0 else high - low
+        if abs(change) <= 1e-16 * here or (step == 0 and abs(total - 1.0) < 1e-13):
+            return here
+        low, high = (here, high) if total >= 1.0 else (low, here)
+        # Newton's step and half the interval in turns: the first is fast at the end, the second where it is steep
+        following = here + change if step % 2 == 0 else (low + high) / 2.0
+        following = following if low < following < high else (low + high) / 2.0
+        if not low < following < high:
+            return low
     return low
 
 
