@@ -12,7 +12,7 @@ from saccade.normalizers import Entmax, Normalizer, Softmax, Sparsemax, gradient
 
 __all__ = ["entmax", "softmax", "sparsemax"]
 
-_weigh, _differentiate = of_type("rows:weigh"), of_type("rows:differentiate")
+_weigh, _differentiate = of_type("rows:weigh"), of_type("rows_backward:differentiate")
 
 
 def softmax(

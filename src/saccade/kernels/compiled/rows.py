@@ -57,7 +57,8 @@ def _forbid(row: Any, allowed: Any) -> None:
 
 
 @loops
-def _sum(row: Any) -> float:
+def sum_of(row: Any) -> float:
+    """The sum of a row."""
     total = row.dtype.type(0)
     for j in range(row.size):
         total += row[j]
@@ -114,7 +115,7 @@ def _exponentials(row: Any, most: float, factor: float) -> tuple[float, float]:
 @loops
 def _nothing(row: Any, most: float) -> bool:
     """Whether all of a row is -inf, the largest of it."""
-    return most == -np.inf and not np.isnan(_sum(row))
+    return most == -np.inf and not np.isnan(sum_of(row))
 
 
 @loops
@@ -290,7 +291,7 @@ def _sparse(scores: Any, allowed: Any, a: float, weights: Any, room: Any) -> Non
     else:
         _fill(weights, most, risen, a)
     if a != 1:
-        _scale(weights, one / _sum(weights))
+        _scale(weights, one / sum_of(weights))
 
 
 @loops
@@ -337,73 +338,3 @@ def weigh(table: Any) -> None:
 def weigh_double(table: Any) -> None:
     """The same of float64."""
     _weigh(table, np.float64(0))
-
-
-@loops
-def _slope(weights: Any, a: float, slopes: Any) -> None:
-    """p^(1-a) where p > 0: the derivative of a weight by its own score, the threshold held."""
-    zero, one = type(a)(0), type(a)(1)
-    if a == 0:
-        for j in range(weights.size):
-            slopes[j] = weights[j]
-    elif a == 1:
-        for j in range(weights.size):
-            slopes[j] = one if weights[j] > zero else zero
-    elif a == 0.5:
-        for j in range(weights.size):
-            slopes[j] = np.sqrt(weights[j])
-    else:
-        for j in range(weights.size):
-            p = weights[j]
-            slopes[j] = exp((one - a) * log(p if p > zero else one)) if p > zero else zero
-
-
-@loops
-def _dot(first: Any, second: Any) -> float:
-    total = first.dtype.type(0)
-    for j in range(first.size):
-        total += first[j] * second[j]
-    return total
-
-
-@loops
-def _centered(grads: Any, mean: float, factor: float, slopes: Any) -> None:
-    """Slopes become gradients."""
-    for j in range(slopes.size):
-        slopes[j] = slopes[j] * (grads[j] - mean) * factor if slopes[j] != 0 else slopes[j]
-
-
-@loops
-def _differentiate(table: Any, kind: Any) -> None:
-    """8 weights, 9 gradients of the weights, 10 gradients of the scores, 11 and 12 as for `_weigh`, 13 gradients of
-    lse, if 14 is 1.
-    """
-    width, factor, zero = table[2], numbers(table[11], 0, 1, kind)[0], type(kind)(0)
-    while True:
-        block = take(table)
-        if block >= table[1]:
-            return
-        for i in range(block * table[4], min(table[3], (block + 1) * table[4])):
-            weights, grads = numbers(table[8], i * width, width, kind), numbers(table[9], i * width, width, kind)
-            slopes, a = numbers(table[10], i * width, width, kind), numbers(table[11], 1 + i * table[12], 1, kind)[0]
-            _slope(weights, a, slopes)
-            total = _sum(slopes)
-            if total == zero:
-                continue
-            mean = _dot(slopes, grads)
-            mean = mean if a == 0 else mean / total
-            if table[14]:
-                mean -= numbers(table[13], i, 1, kind)[0]
-            _centered(grads, mean, factor, slopes)
-
-
-@kernel
-def differentiate(table: Any) -> None:
-    """Gradients of rows of float32 scores: see `_differentiate`."""
-    _differentiate(table, np.float32(0))
-
-
-@kernel
-def differentiate_double(table: Any) -> None:
-    """The same of float64."""
-    _differentiate(table, np.float64(0))

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from saccade.kernels.compiled import STRIDE, integers, kernel, log, loops, numbers, take, whole_vectors
-from saccade.kernels.compiled.rows import LANES, allowed_in, larger
+from saccade.kernels.compiled.rows import LANES, allowed_in, larger, sum_of
 
 
 @loops
@@ -96,14 +96,6 @@ def _at_least(weights: Any, bound: float) -> bool:
 
 
 @loops
-def _sum(weights: Any) -> float:
-    total = weights.dtype.type(0)
-    for j in range(weights.size):
-        total += weights[j]
-    return total
-
-
-@loops
 def _top_of_broken(weights: Any, allowed: Any, values: Any, indices: Any) -> None:
     """The same where a weight is NaN, which counts as the largest: it must not stay unseen."""
     values[:], indices[:] = -np.inf, -1
@@ -117,7 +109,7 @@ def _top_of_broken(weights: Any, allowed: Any, values: Any, indices: Any) -> Non
 def _top_of(weights: Any, allowed: Any, values: Any, indices: Any, room: Any) -> None:
     """The largest allowed weights and their indices; -inf and -1 beyond the allowed."""
     bound = weights.dtype.type(-np.inf)
-    if np.isnan(_sum(weights)):
+    if np.isnan(sum_of(weights)):
         _top_of_broken(weights, allowed, values, indices)
         return
     if not allowed.size and values.size <= FEW:
