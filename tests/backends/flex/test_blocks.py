@@ -24,14 +24,14 @@ def brute(mask, fold, size):
     return parts.any((-2, -1)), parts.all((-2, -1))
 
 
-def exact(mask, fold, size):
+def assert_exact(mask, fold, size):
     some, full = brute(mask, fold, size)
     found = mapped(mask, fold, size)
     assert torch.equal(found.some.expand(some.shape), some), mask
     assert torch.equal(found.all.expand(full.shape), full), mask
 
 
-def sound(mask, fold, size):
+def assert_sound(mask, fold, size):
     """No block is passed over that holds an allowed pair, and none is full that holds a forbidden one."""
     some, full = brute(mask, fold, size)
     found = mapped(mask, fold, size)
@@ -56,17 +56,17 @@ def test_blocks_of_one_mask_are_those_of_all_its_pairs(q_len, k_len, size, align
         masks.Causal(align) & masks.Lengths(lengths),
         masks.Causal(align) & masks.Window(width, None, align),
     ):
-        exact(mask, fold, size)
-        exact(~mask, fold, size)
+        assert_exact(mask, fold, size)
+        assert_exact(~mask, fold, size)
 
 
 @given(LENGTHS, LENGTHS, st.integers(1, 5), st.integers(0, 99))
 def test_blocks_of_tensors_and_of_documents_that_follow_each_other(q_len, k_len, size, seed):
     fold, generator = folded(q_len, k_len), torch.Generator().manual_seed(seed)
     for shape in ((2, 3, q_len, k_len), (3, 1, k_len), (q_len, 1), (2, 1, q_len, k_len), (1,)):
-        exact(masks.Dense(torch.rand(shape, generator=generator) > 0.2), fold, size)
+        assert_exact(masks.Dense(torch.rand(shape, generator=generator) > 0.2), fold, size)
     ids = torch.arange(max(q_len, k_len)) // 3
-    exact(masks.Documents(ids[:q_len], ids[:k_len]), fold, size)
+    assert_exact(masks.Documents(ids[:q_len], ids[:k_len]), fold, size)
 
 
 @given(LENGTHS, LENGTHS, st.integers(1, 5), st.integers(0, 99))
@@ -90,7 +90,7 @@ def test_what_is_said_of_compositions_holds(q_len, k_len, size, seed):
         masks.Causal("start") & ~masks.Causal("start"),
         masks.Window(1, None, "end") & masks.Lengths(torch.tensor([[1], [k_len]])),
     ):
-        sound(mask, fold, size)
+        assert_sound(mask, fold, size)
 
 
 @pytest.mark.parametrize("mask", [masks.Causal("end"), masks.Window(2, 1, "start"), masks.Prefix(0)], ids=str)

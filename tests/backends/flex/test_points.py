@@ -39,7 +39,7 @@ def some_fold(split=1, q_len=5, k_len=7):
     return Fold((2, 3), split, 0, Grid(q_len, k_len, 0, q_len, torch.device("cpu")), torch.float64)
 
 
-def same_mask(mask, fold):
+def assert_same_mask(mask, fold):
     assert torch.equal(everywhere(points.permitted(mask, fold), fold), dense(mask.dense(fold.grid), fold))
 
 
@@ -47,7 +47,7 @@ def same_mask(mask, fold):
 @pytest.mark.parametrize("name", [name for name in MASKS if name != "none"])
 def test_every_mask_at_one_pair_is_the_mask(name, broadcast):
     call, fold = called(Case(mask=name, broadcast=broadcast))
-    same_mask(call.mask, fold)
+    assert_same_mask(call.mask, fold)
 
 
 @pytest.mark.parametrize("split", [0, 1, 2])
@@ -56,17 +56,17 @@ def test_masks_compose_with_any_alignment(align, split):
     fold, ids = some_fold(split), torch.tensor([0, 0, 1, 1, 1, 2, 2])
     causal, window = masks.Causal(align), masks.Window(2, 1, align)
     lengths = masks.Lengths(torch.tensor([[3], [6]]))
-    same_mask(causal, fold)
-    same_mask(window & ~causal | masks.Prefix(2), fold)
-    same_mask(causal & lengths & masks.Documents(ids[:5], ids), fold)
-    same_mask(masks.Window(None, 2, align) & masks.Window(1, None, align) | masks.Window(None, None, align), fold)
-    same_mask(masks.Prefix(torch.tensor([1, 0, 4])) | ~lengths & torch.tensor([True] * 3 + [False] * 4), fold)
+    assert_same_mask(causal, fold)
+    assert_same_mask(window & ~causal | masks.Prefix(2), fold)
+    assert_same_mask(causal & lengths & masks.Documents(ids[:5], ids), fold)
+    assert_same_mask(masks.Window(None, 2, align) & masks.Window(1, None, align) | masks.Window(None, None, align), fold)
+    assert_same_mask(masks.Prefix(torch.tensor([1, 0, 4])) | ~lengths & torch.tensor([True] * 3 + [False] * 4), fold)
 
 
 @pytest.mark.parametrize("center", [torch.tensor([0, 6, 3, 2, 9]), torch.tensor([0.5, math.nan, 7.0, -3.0, 2.0])])
 def test_a_centre_of_any_kind(center):
-    same_mask(masks.Around(center, 1.5), some_fold())
-    same_mask(masks.Around(center.to(torch.bfloat16), 2), some_fold())
+    assert_same_mask(masks.Around(center, 1.5), some_fold())
+    assert_same_mask(masks.Around(center.to(torch.bfloat16), 2), some_fold())
 
 
 def test_a_tensor_that_is_one_entry_for_all_is_no_input_handed_back():

@@ -28,6 +28,7 @@ __all__ = [
     "largest",
     "log",
     "loops",
+    "matrix",
     "numbers",
     "sigmoid",
     "take",
@@ -183,6 +184,12 @@ def numbers(address: int, start: int, size: int, kind: Any) -> Any:
     float64.
     """
     return carray(_numbers_pointer(address, start, kind), (size,))
+
+
+@njit(inline="always")
+def matrix(address: int, n: int, rows: int, columns: int, kind: Any) -> Any:
+    """The nth of the matrices at an address."""
+    return numbers(address, n * rows * columns, rows * columns, kind).reshape(rows, columns)
 
 
 @njit(inline="always")

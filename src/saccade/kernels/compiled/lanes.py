@@ -21,6 +21,7 @@ from saccade.kernels.compiled import (
     integers,
     kernel,
     loops,
+    matrix,
     numbers,
     take,
     tanh,
@@ -49,12 +50,6 @@ def bounded(x: float, most: float) -> float:
 def unbounded(x: float, most: float) -> float:
     """x, where it cannot be too large."""
     return x
-
-
-@inline
-def matrix(address: int, n: int, rows: int, columns: int, kind: Any) -> Any:
-    """The nth of the matrices at an address."""
-    return numbers(address, n * rows * columns, rows * columns, kind).reshape(rows, columns)
 
 
 @loops

@@ -8,7 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import flags, inline, kernel, loops, numbers, take, tanh, tanh_near, whole_vectors
+from saccade.kernels.compiled import (
+    flags,
+    inline,
+    kernel,
+    loops,
+    matrix,
+    numbers,
+    take,
+    tanh,
+    tanh_near,
+    whole_vectors,
+)
 from saccade.kernels.compiled.lanes import (
     IDENTITY,
     SKIP,
@@ -16,7 +27,6 @@ from saccade.kernels.compiled.lanes import (
     TILE,
     UNBOUNDED,
     bounded,
-    matrix,
     reach_of,
     unbounded,
     way_of,

@@ -4,18 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import exp, inline, kernel, loops, numbers, take
+from saccade.kernels.compiled import exp, kernel, loops, matrix, numbers, take
 
 STRIP = 64
 """Rows a block."""
 
 CHUNK = 16
 """Features that are moved together, so that what is written is still in the cache when it is written to again."""
-
-
-@inline
-def _part(address: int, n: int, rows: int, columns: int, kind: Any) -> Any:
-    return numbers(address, n * rows * columns, rows * columns, kind).reshape(rows, columns)
 
 
 @loops
@@ -74,8 +69,8 @@ def _pack(table: Any, kind: Any) -> None:
         if block >= table[1]:
             return
         n, first = block // strips, block % strips * STRIP
-        rows, powers = _part(table[2], n, length, size, kind), _part(table[3], n, length, size, kind)
-        columns = _part(table[4], n, whole + 1, length, kind)
+        rows, powers = matrix(table[2], n, length, size, kind), matrix(table[3], n, length, size, kind)
+        columns = matrix(table[4], n, whole + 1, length, kind)
         _strip(rows, powers, table[8] != 0, columns, size, first, min(length, first + STRIP))
 
 
@@ -111,7 +106,7 @@ def _unpack(table: Any, kind: Any) -> None:
             return
         n, first = block // strips, block % strips * STRIP
         last = min(length, first + STRIP)
-        rows, columns = _part(table[4], n, length, size, kind), _part(table[2], n, whole, length, kind)
+        rows, columns = matrix(table[4], n, length, size, kind), matrix(table[2], n, whole, length, kind)
         factors = numbers(table[3], n * table[8], size, kind)
         for start in range(0, size, CHUNK):
             stop = min(size, start + CHUNK)
