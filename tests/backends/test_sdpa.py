@@ -1,9 +1,10 @@
 import math
+import weakref
 
 import pytest
 import torch
 
-from saccade import attend, masks
+from saccade import attend, explain, masks, scores
 from saccade.backends import sdpa
 
 X = torch.randn(2, 3, 5, 8, generator=torch.Generator().manual_seed(0))
@@ -19,6 +20,9 @@ PLAIN = {
     "nothing": (X, torch.zeros(1, 1, 1, 5, dtype=torch.bool)),
     "strided": (X.mT.contiguous().mT, FLAGS.mT),
     "not contiguous": (X[:, :, ::2], None),
+    "three dimensions": (X[0], FLAGS[0]),
+    "two dimensions": (X[0, 0], masks.Causal()),
+    "a mask of fewer dimensions": (X, FLAGS[0, 0]),
 }
 
 
@@ -31,13 +35,56 @@ def test_what_is_plain_is_the_definition(name):
     assert torch.equal(attend(x, x, x, mask=mask, backend="sdpa"), found)
 
 
-def test_what_learns_is_plain_and_differentiable_twice():
+LEARNS = {
+    "no mask": ((2, 3, 5, 8), None, (True, True, True)),
+    "causal": ((2, 3, 5, 8), masks.Causal(), (True, True, True)),
+    "dense": ((2, 3, 5, 8), FLAGS, (True, True, True)),
+    "three dimensions": ((3, 5, 8), None, (True, True, True)),
+    "two dimensions": ((5, 8), masks.Causal(), (True, True, True)),
+    "queries": ((2, 3, 5, 8), masks.Causal(), (True, False, False)),
+    "keys": ((5, 8), FLAGS[0, 0], (False, True, False)),
+    "values": ((2, 3, 5, 8), FLAGS, (False, False, True)),
+}
+
+
+@pytest.mark.parametrize("scale", [None, 0.7])
+@pytest.mark.parametrize("name", LEARNS)
+def test_what_learns_is_differentiable_twice(name, scale):
+    shape, mask, learns = LEARNS[name]
+    options = {} if scale is None else {"score": scores.ScaledDot(scale)}
     found = []
     for backend in ("auto", "reference"):
-        x = X.clone().requires_grad_()
-        first = torch.autograd.grad(attend(x, x, x, backend=backend).square().sum(), x, create_graph=True)
-        found.append((*first, *torch.autograd.grad(first[0].square().sum(), x)))
+        generator = torch.Generator().manual_seed(3)
+        inputs = [torch.randn(shape, generator=generator).requires_grad_(wanted) for wanted in learns]
+        wanted = [tensor for tensor in inputs if tensor.requires_grad]
+        loss = attend(*inputs, mask=mask, backend=backend, **options).square().sum()
+        first = torch.autograd.grad(loss, wanted, create_graph=True)
+        second = torch.autograd.grad(sum(grad.square().sum() for grad in first), wanted)
+        found.append((*first, *second))
+    assert explain(*inputs, mask=mask, **options).backend == "sdpa"
     torch.testing.assert_close(*found, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_other_types_are_differentiable_twice(dtype):
+    x = X.to(dtype).requires_grad_()
+    first = torch.autograd.grad(attend(x, x, x, mask=masks.Causal()).square().sum(), x, create_graph=True)[0]
+    second = torch.autograd.grad(first.square().sum(), x)[0]
+    y = X.double().requires_grad_()
+    expected = attend(y, y, y, mask=masks.Causal(), backend="reference").square().sum()
+    expected = torch.autograd.grad(torch.autograd.grad(expected, y, create_graph=True)[0].square().sum(), y)[0]
+    error = (second.double() - expected).abs().max() / expected.abs().max()
+    assert error < (0.03 if dtype == torch.bfloat16 else 1e-12)
+
+
+def test_what_is_saved_is_freed_with_the_graph():
+    x = X.clone().requires_grad_()
+    inner = x * 2
+    output = attend(inner, inner, inner)
+    alive = weakref.ref(inner)
+    del inner
+    torch.autograd.grad(output.sum(), x)
+    assert alive() is None
 
 
 def test_forbidden_numbers_that_are_none_are_cleaned():
@@ -50,17 +97,18 @@ def test_forbidden_numbers_that_are_none_are_cleaned():
 
 
 NOT_PLAIN = {
-    "three dimensions": ((X[0],) * 3, None),
+    "one dimension": ((X[0, 0, 0],) * 3, None),
     "two shapes": ((X[:, :, :3], X, X), None),
     "two types": ((X, X.double(), X), None),
     "float64": ((X.double(),) * 3, None),
     "nothing at all": ((X[:0],) * 3, None),
-    "learns under a mask": ((X.clone().requires_grad_(), X, X), masks.Causal()),
+    "learns under a mask": ((X.clone().requires_grad_(), X, X), FLAGS),
     "a parameter": ((torch.nn.Parameter(X), X, X), None),
     "no tensors": (("x", "x", "x"), None),
     "aligned": ((X,) * 3, masks.Causal(align=0)),
     "composed": ((X,) * 3, masks.Causal() & FLAGS),
-    "two dimensions": ((X,) * 3, FLAGS[0, 0]),
+    "more dimensions": ((X[0],) * 3, FLAGS),
+    "one dimension of them": ((X,) * 3, FLAGS[0, 0, 0]),
     "of another length": ((X,) * 3, FLAGS[..., :4]),
     "of floats": ((X,) * 3, FLAGS.float()),
 }

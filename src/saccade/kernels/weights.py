@@ -145,5 +145,3 @@ def _again(
     upstream = [part for part in (grad, grad_lse) if part is not None]
     found = by_definition(definition, inputs, ctx.needs_input_grad[: len(inputs)], upstream)
     return [*found, *[None] * (2 - len(found))]
-
-

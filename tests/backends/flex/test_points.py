@@ -59,7 +59,9 @@ def test_masks_compose_with_any_alignment(align, split):
     assert_same_mask(causal, fold)
     assert_same_mask(window & ~causal | masks.Prefix(2), fold)
     assert_same_mask(causal & lengths & masks.Documents(ids[:5], ids), fold)
-    assert_same_mask(masks.Window(None, 2, align) & masks.Window(1, None, align) | masks.Window(None, None, align), fold)
+    assert_same_mask(
+        masks.Window(None, 2, align) & masks.Window(1, None, align) | masks.Window(None, None, align), fold
+    )
     assert_same_mask(masks.Prefix(torch.tensor([1, 0, 4])) | ~lengths & torch.tensor([True] * 3 + [False] * 4), fold)
 
 

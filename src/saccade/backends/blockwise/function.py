@@ -186,7 +186,5 @@ def backward_op(
 
 
 @backward_op.register_fake
-def _(
-    grads: list[Tensor], leaves: list[Tensor], skeleton: str, engine: str, wanted: list[bool]
-) -> list[Tensor]:
+def _(grads: list[Tensor], leaves: list[Tensor], skeleton: str, engine: str, wanted: list[bool]) -> list[Tensor]:
     return [torch.empty_like(leaf) for leaf, want in zip(leaves, wanted, strict=True) if want]
