@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backends.cpu.cases import SCALES, allowed, assert_as_defined, draw, flags, run, shapes
-from saccade import AuxRequest, attend, explain, masks, normalizers, reads, remember, scores
+from saccade import AuxRequest, attend, errors, explain, masks, normalizers, reads, remember, scores
 from saccade.backends import cpu
 from saccade.backends.cpu import steps
+from saccade.kernels.team import without_kernels
 
 
 @pytest.fixture(autouse=True)
@@ -184,6 +185,95 @@ def decoded(backend, *, again=False, second=False):
 @pytest.mark.parametrize("options", [{}, {"again": True}, {"second": True}], ids=str)
 def test_a_loop_over_a_memory_sums_its_gradients(options):
     torch.testing.assert_close(decoded("cpu", **options), decoded("reference", **options), rtol=2e-4, atol=2e-5)
+
+
+@pytest.fixture
+def repeated(monkeypatch):
+    """How many reads were done as the one before."""
+    done = []
+    again = steps.Steps.again
+
+    def counted(self, *given):
+        found = again(self, *given)
+        done.append(found is not None)
+        return found
+
+    monkeypatch.setattr(steps.Steps, "again", counted)
+    return done
+
+
+ARRANGED = {
+    "batch": ((5, 1, 6), (5, 7, 6), None),
+    "mask": ((5, 2, 6), (5, 7, 6), (5, 1, 7)),
+    "one mask for all": ((5, 1, 6), (5, 7, 6), (1, 7)),
+    "no batch": ((1, 6), (7, 6), None),
+    "beams": ((2, 3, 1, 6), (2, 1, 7, 6), (2, 1, 1, 7)),
+    "heads": ((2, 3, 1, 6), (2, 3, 7, 6), None),
+}
+
+
+@pytest.mark.parametrize("name", ARRANGED)
+def test_a_step_like_the_last_is_done_as_it_was(name, repeated):
+    queries, keys, mask = ARRANGED[name]
+    key, value, v = draw(*keys, seed=1), draw(*keys, seed=2), draw(6, seed=3)
+    mask = None if mask is None else flags(*mask, density=0.7)
+    memory = remember(key, value, score=scores.Additive(v), mask=mask)
+    for seed in (4, 5, 6):
+        query = draw(*queries, seed=seed)
+        torch.testing.assert_close(memory.read(query), memory.read(query, backend="reference"))
+    assert repeated == [False, True, True]  # "reference" is not asked whether it would
+
+
+def test_what_changes_between_steps_is_seen(repeated):
+    query, key, v = draw(2, 1, 4), draw(2, 5, 4, seed=1), draw(4, seed=2)
+    memory = remember(key, key, score=scores.Additive(v))
+
+    def same(query, **options):
+        expected = memory.read(query, backend="reference", **options)
+        torch.testing.assert_close(memory.read(query, **options), expected)
+        return repeated[-1]
+
+    assert not same(query)
+    assert same(query) and same(draw(2, 4, 1, seed=8).mT)
+    with torch.no_grad():
+        v.mul_(-3.0)
+    assert same(query)
+    assert not same(query, normalizer=normalizers.Softmax(0.5))
+    assert same(query, normalizer=normalizers.Softmax(0.5)) and not same(query)
+    assert not same(query, normalizer=normalizers.Softmax(sink=0.0))
+    assert not same(query, normalizer=normalizers.Softmax(torch.tensor(1.0)))
+    assert not same(query, normalizer=normalizers.Sparsemax())
+    assert not same(query[:1]) and not same(query)
+    count = len(repeated)
+    (
+        same(query, mask=torch.tensor([True] * 3 + [False] * 2)),
+        same(query, read=reads.Argmax()),
+        same(query, bias=draw(2, 1, 5, seed=5)),
+    )
+    assert len(repeated) == count
+    v.requires_grad_()
+    memory.read(query)
+    torch.testing.assert_close(
+        torch.autograd.grad(memory.read(query).square().sum(), v),
+        torch.autograd.grad(memory.read(query, backend="reference").square().sum(), v),
+    )
+    assert repeated[-1]
+
+
+def test_a_step_like_the_last_is_checked_where_it_differs(repeated):
+    memory = remember(draw(2, 5, 4), draw(2, 5, 4, seed=1), score=scores.Additive(draw(4, seed=2)))
+    query = draw(2, 1, 4, seed=3)
+    memory.read(query)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert memory.read(query).dtype == torch.bfloat16
+    for wrong in (query.double(), query[..., :3], None, "query"):
+        with pytest.raises(errors.SaccadeError):
+            memory.read(wrong)
+    mapped = torch.func.vmap(memory.read)(query[None])
+    torch.testing.assert_close(mapped[0], memory.read(query))
+    with without_kernels("as a test"):
+        torch.testing.assert_close(memory.read(query), mapped[0])
+    assert repeated.count(True) == 1
 
 
 def test_a_memory_that_grew_or_was_cut_has_sums_of_its_own():

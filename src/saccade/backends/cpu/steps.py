@@ -5,16 +5,16 @@ their gradients to one sum. The weights are kept for the backward.
 """
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from saccade.backends.cpu.folding import folded
+from saccade.backends.cpu.folding import Folded, folded
 from saccade.call import Call
 from saccade.kernels.sums import Sums, by_definition
 from saccade.kernels.team import Kernel, serves
-from saccade.masks import Mask
+from saccade.masks import Dense, Mask
 from saccade.normalizers import Softmax
 from saccade.numerics import tracing, transforming
 from saccade.scores import Additive, exponentials
@@ -68,10 +68,13 @@ def run(call: Call) -> Tensor:
     assert isinstance(call.score, Additive)
     assert isinstance(call.normalizer, Softmax)
     inputs = folded(call.batch, call.query, call.key, call.value, call.score.v, powers, mask)
+    temperature = float(call.normalizer.temperature)
     # Reads share their sums where the tensors are the memory's own, not folded or expanded for this query.
     own = call.key.ndim == call.value.ndim == 3 and inputs.key.shape == call.key.shape
     steps = call.steps if own and inputs.value.shape == call.value.shape else None
-    return attention(*inputs, float(call.normalizer.temperature), steps).reshape(shape)
+    if call.steps is not None and call.cache is not None:
+        call.steps.keep(call, inputs, temperature)
+    return attention(*inputs, temperature, steps).reshape(shape)
 
 
 def attention(
@@ -108,13 +111,15 @@ def attention(
 
 
 class Steps:
-    """What the reads of one memory share: where their gradients of its key and value are summed.
+    """What the reads of one memory share: how the last one was done, and where their gradients of its key and value
+    are summed.
 
     It belongs to these very tensors: a copy of it begins anew.
     """
 
     def __init__(self) -> None:
         self._made: tuple[Tensor, _Sums] | None = None
+        self._last: _Step | None = None
 
     def of(self, key: Tensor, value: Tensor) -> "tuple[Tensor | None, _Sums | None]":
         """The gate of key and value, always the same, and its sums; None where neither learns.
@@ -129,11 +134,70 @@ class Steps:
             self._made = sums.gate(key, value), sums
         return self._made
 
+    def keep(self, call: Call, inputs: Folded, temperature: float) -> None:
+        """How a step was done, for the next of the same shape, where folding is a matter of shapes alone."""
+        self._last = None
+        if call.query.shape[:-2] != call.batch or not (call.mask is None or isinstance(call.mask, Dense)):
+            return
+        assert isinstance(call.score, Additive)
+        given = call.key, call.value, call.cache, None if call.mask is None else call.mask.allowed
+        folds = inputs.key, inputs.value, inputs.powers, inputs.mask
+        if inputs.v.shape != call.score.v.shape or not all(map(_same_memory, given, folds)):
+            return
+        own = inputs.key.shape == call.key.shape and inputs.value.shape == call.value.shape
+        key, value = (call.key, call.value) if own else (inputs.key, inputs.value)
+        others = key, value, call.score.v, inputs.powers, inputs.mask, temperature
+        self._last = _Step(call.query.shape, inputs.query.shape, given[3], others, own)
+
+    def again(self, query: Tensor, mask: Tensor | None, normalizer: object) -> Tensor | None:
+        """The soft read of a query as the last step was done; None where this may be another.
+
+        Checking and folding a call costs more than a small step itself.
+
+        Args:
+            query: whatever was given as the query.
+            mask: the memory's own.
+            normalizer: whatever was given.
+        """
+        last = self._last
+        if last is None or last.mask is not mask or type(normalizer) is not Softmax or normalizer.sink is not None:
+            return None
+        if isinstance(normalizer.temperature, Tensor) or normalizer.temperature != last.others[-1]:
+            return None
+        key, value, v = last.others[:3]
+        if not isinstance(query, Tensor) or query.shape != last.shape or not serves(query, v):
+            return None
+        learns = query.requires_grad or key.requires_grad or value.requires_grad or v.requires_grad
+        query = query.reshape(last.folded)
+        if not learns or not torch.is_grad_enabled():
+            output = _run(query, *last.others)[0]
+        elif last.own:
+            output = attention(query, *last.others, self)
+        else:
+            return None
+        return output.reshape(*last.shape[:-1], output.shape[-1])
+
     def __deepcopy__(self, memo: dict[int, Any]) -> "Steps":
         return Steps()
 
     def __reduce__(self) -> tuple[type["Steps"], tuple[()]]:
         return Steps, ()
+
+
+class _Step(NamedTuple):
+    """How a step was done: the shapes of its query, given and folded, the memory's mask, what `attention` takes after
+    the query, and whether key and value there are the memory's own.
+    """
+
+    shape: torch.Size
+    folded: torch.Size
+    mask: Tensor | None
+    others: tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None, float]
+    own: bool
+
+
+def _same_memory(old: Tensor | None, new: Tensor | None) -> bool:
+    return old is new or (old is not None and new is not None and old.data_ptr() == new.data_ptr())
 
 
 class _Sums(Sums[dict[str, Any]]):
