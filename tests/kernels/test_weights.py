@@ -6,8 +6,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 
+from saccade import reads
 from saccade.kernels import weights
+from saccade.kernels.compiled import largest_of
 from saccade.normalizers import Entmax, Softmax, Sparsemax
 
 TYPES = [torch.float32, torch.float64]
@@ -229,7 +232,7 @@ def test_what_is_not_finite_stays_in_its_row(value, alpha, dtype):
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 def test_lse_of_what_is_not_a_number_is_none(dtype):
-    found, lse, _ = weights.softmax(torch.tensor([[math.nan, 0.0], [1.0, 2.0]], dtype=dtype))
+    found, lse, *_ = weights.softmax(torch.tensor([[math.nan, 0.0], [1.0, 2.0]], dtype=dtype))
     assert found[0].isnan().all() and lse.isnan().tolist() == [True, False]
 
 
@@ -366,3 +369,49 @@ def test_flat_rows_of_any_width_are_shared_alike():
     for width in (1, 7, 4096):
         found = weights.entmax(torch.full((2, width), 3.5), 3.0)
         torch.testing.assert_close(found, torch.full((2, width), 1 / width))
+
+
+# the largest, found beside a softmax
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("temperature", [1.0, 0.01, 100.0])
+@given(
+    st.integers(1, 300), st.integers(1, 32), st.sampled_from([None, 0.05, 0.6]), st.sampled_from([0.0, 1.0, 1e3, 1e6])
+)
+@settings(deadline=None, max_examples=40)
+def test_the_largest_beside_a_softmax_are_those_of_its_weights(dtype, temperature, width, k, density, scale):
+    scores = draw(2, 6, width, scale=scale, seed=width, dtype=dtype)
+    scores[1] = scores[1].round()  # with ties
+    allowed = None if density is None else flags(2, 1, width, density=density, seed=k)
+    found, *_, largest = weights.softmax(scores, allowed, temperature, top=k)
+    whole = None if allowed is None else allowed.expand(scores.shape)
+    assert torch.equal(found, weights.softmax(scores, allowed, temperature)[0])
+    expected = reads.largest(found, k, whole)
+    assert torch.equal(largest[0], expected[0]) and torch.equal(largest[1], expected[1])
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_the_largest_beside_a_softmax_of_what_is_no_number(dtype):
+    scores = torch.tensor([[1.0, math.nan, 2.0], [0.0, math.inf, 1.0], [-math.inf] * 3], dtype=dtype)
+    *_, (values, indices) = weights.softmax(scores, top=2)
+    assert values[:2].isnan().all() and values[2].tolist() == [0.0, 0.0] and (indices >= 0).all()
+    *_, (values, indices) = weights.softmax(scores, torch.zeros(1, 3, dtype=torch.bool), top=2)
+    assert (indices == -1).all() and (values == 0).all()
+
+
+def test_the_largest_beside_a_softmax_are_not_found_where_something_is_recorded():
+    assert weights.softmax(draw(2, 5).requires_grad_(), top=2)[3] is None and weights.softmax(draw(2, 5))[3] is None
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@given(st.lists(st.floats(width=32, allow_nan=False), max_size=300))
+@settings(deadline=None, max_examples=200)
+def test_the_largest_number_of_a_row(dtype, row):
+    numbers = np.array(row, dtype=str(dtype).removeprefix("torch."))
+    assert largest_of_row(numbers) == max(row, default=-math.inf)
+
+
+@njit
+def largest_of_row(row):
+    return largest_of(row)

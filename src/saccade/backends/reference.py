@@ -146,13 +146,19 @@ def read(
         index=index if request.index else None,
         log_prob=log_probability(dropped, index) if request.log_prob and index is not None else None,
         entropy=_entropy(known, weights, parts) if request.entropy else None,
-        top=top(*parts.largest(weights, request.top, allowed)) if request.top else None,
+        top=top(*_largest(call, known, weights, allowed, parts)) if request.top else None,
         received=weights.sum(-2) if request.received else None,
     )
 
 
 def _entropy(known: Known, weights: Tensor, parts: Parts) -> Tensor:
     return known["entropy"] if "entropy" in known else parts.entropy(weights)
+
+
+def _largest(call: Call, known: Known, weights: Tensor, allowed: Tensor | None, parts: Parts) -> tuple[Tensor, Tensor]:
+    if call.gate is None and "top_indices" in known:  # of the weights before a gate
+        return known["top_values"], known["top_indices"]
+    return parts.largest(weights, call.aux.top, allowed)
 
 
 def chosen(read: Read, weights: Tensor, allowed: Tensor | None) -> Tensor:

@@ -61,7 +61,9 @@ def _unpacked(columns: Tensor, factors: Tensor, features: int) -> Tensor:
     return found
 
 
-def scores(query: Tensor, key: Tensor, v: Tensor, keys: Tensor, allowed: Tensor | None) -> Tensor:
+def scores(
+    query: Tensor, key: Tensor, v: Tensor, keys: Tensor, allowed: Tensor | None, room: str | None = None
+) -> Tensor:
     r"""\(v^\top \tanh(q_i + k_j)\) where allowed; what stands elsewhere is unspecified, but finite.
 
     Args:
@@ -70,6 +72,7 @@ def scores(query: Tensor, key: Tensor, v: Tensor, keys: Tensor, allowed: Tensor 
         v: `(..., D)`.
         keys: `packed` key; no gradient passes through it.
         allowed: boolean, broadcastable to `(..., Lq, Lk)`, or None.
+        room: as for `packed`, of what is not recorded.
 
     Returns:
         `(..., Lq, Lk)`.
@@ -84,7 +87,7 @@ def scores(query: Tensor, key: Tensor, v: Tensor, keys: Tensor, allowed: Tensor 
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, v)):
         found = _Scores.apply(query, key, v, keys, mask)
     else:
-        found = _forward(query, key, v, keys, mask, room="additive queries")[0]
+        found = _forward(query, key, v, keys, mask, "additive queries", room)[0]
     return found.reshape(shape)
 
 
@@ -131,14 +134,21 @@ def _definition(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
 
 
 def _forward(
-    query: Tensor, key: Tensor, v: Tensor, keys: Tensor, mask: Rows, room: str | None = None
+    query: Tensor,
+    key: Tensor,
+    v: Tensor,
+    keys: Tensor,
+    mask: Rows,
+    queries_room: str | None = None,
+    scores_room: str | None = None,
 ) -> tuple[Tensor, Tensor, bool]:
-    """Scores, the packed queries (in that room), and whether any tile needs the numbers themselves."""
+    """Scores, the packed queries, each in its room, and whether any tile needs the numbers themselves."""
     (count, length, _), width = query.shape, key.shape[1]
-    left, keys = packed(query, room=room), keys.contiguous()
+    left, keys = packed(query, room=queries_room), keys.contiguous()
     raw = _leaves_range(left[:, -1], keys[:, -1])
     v = _padded(v, left.shape[1] - 1)
-    found = query.new_empty(count, length, width)
+    shape = count, length, width
+    found = query.new_empty(shape) if scores_room is None else scratch(scores_room, shape, query.dtype)
     strip = max(1, min(_STRIP, -(-count * length // (4 * torch.get_num_threads()))))  # no thread waits for long
     _score[query.dtype](
         count * -(-length // strip),

@@ -9,12 +9,10 @@ from saccade.auxiliary import entropy as definition
 from saccade.kernels.rows import TYPES, by_rows, mask_rows, of_type
 from saccade.kernels.sums import by_definition
 from saccade.kernels.team import serves
+from saccade.kernels.weights import MANY
 from saccade.reads import largest as definition_of_largest
 
 __all__ = ["draw", "entropy", "largest"]
-
-_MANY = 32
-"""How many of the largest are found by inserting one into the others; with more, sorting is faster."""
 
 _entropy, _top, _draw = of_type("statistics:entropy"), of_type("statistics:top"), of_type("statistics:draw")
 
@@ -37,14 +35,14 @@ def largest(weights: Tensor, k: int, allowed: Tensor | None = None) -> tuple[Ten
     """The k largest weights of a row among allowed keys, falling, the lower index first of equals, and their indices.
 
     Args:
-        weights: `(..., Lk)`.
+        weights: `(..., Lk)`, 0 where it is forbidden.
         k: how many, at least one; more than Lk is Lk.
         allowed: boolean, broadcastable to weights, or None.
 
     Returns:
         Two of shape `(..., min(k, Lk))`; beyond the allowed keys the weight is 0 and the index -1.
     """
-    if min(k, weights.shape[-1]) > _MANY:
+    if min(k, weights.shape[-1]) > MANY:
         return definition_of_largest(weights, k, allowed)
     k, shape, mask = min(k, weights.shape[-1]), weights.shape[:-1], mask_rows(allowed, tuple(weights.shape))
     values, indices = weights.new_empty(*shape, k), weights.new_empty(*shape, k, dtype=torch.int64)

@@ -10,14 +10,14 @@ from saccade.kernels.sums import by_definition
 from saccade.kernels.team import serves
 from saccade.normalizers import Entmax, Normalizer, Softmax, Sparsemax, gradient_of_alpha
 
-__all__ = ["entmax", "softmax", "sparsemax"]
+__all__ = ["MANY", "entmax", "softmax", "sparsemax"]
 
 _weigh, _differentiate = of_type("rows:weigh"), of_type("rows_backward:differentiate")
 
 
 def softmax(
-    scores: Tensor, allowed: Tensor | None = None, temperature: float = 1.0, *, overwrite: bool = False
-) -> tuple[Tensor, Tensor, Tensor]:
+    scores: Tensor, allowed: Tensor | None = None, temperature: float = 1.0, *, overwrite: bool = False, top: int = 0
+) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor, Tensor] | None]:
     r"""\(w_j = e^{s_j / T} / \sum e^{s / T}\) over allowed keys, the logarithm of that sum, and the entropy.
 
     Args:
@@ -26,12 +26,13 @@ def softmax(
         temperature: T > 0.
         overwrite: whether the scores may be lost: where they are contiguous and nothing is recorded, the weights take
             their place.
+        top: how many of the largest weights are wanted too, at most `MANY`.
 
     Returns:
-        Weights, of the shape of scores; lse and entropy, without the last dimension. No gradient passes through the
-        entropy.
+        Weights, of the shape of scores; lse and entropy, without the last dimension; what `statistics.largest` finds,
+        None where something is recorded or nothing of it is wanted. No gradient passes through the entropy.
     """
-    return _weights(scores, None, allowed, Softmax(temperature), overwrite=overwrite)
+    return _weights(scores, None, allowed, Softmax(temperature), overwrite=overwrite, top=top)
 
 
 def sparsemax(scores: Tensor, allowed: Tensor | None = None) -> Tensor:
@@ -54,20 +55,32 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, allowed: Tensor | None =
 
 
 def _weights(
-    scores: Tensor, alpha: Tensor | None, allowed: Tensor | None, normalizer: Normalizer, *, overwrite: bool = False
-) -> tuple[Tensor, Tensor, Tensor]:
-    found: tuple[Tensor, Tensor, Tensor]
+    scores: Tensor,
+    alpha: Tensor | None,
+    allowed: Tensor | None,
+    normalizer: Normalizer,
+    *,
+    overwrite: bool = False,
+    top: int = 0,
+) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor, Tensor] | None]:
     if torch.is_grad_enabled() and (scores.requires_grad or (alpha is not None and alpha.requires_grad)):
-        found = _Weights.apply(scores, alpha, allowed, normalizer)
-    else:
-        found = _forward(scores, alpha, allowed, normalizer, overwrite=overwrite)[:3]
-    return found
+        return (*_Weights.apply(scores, alpha, allowed, normalizer), None)
+    shape, largest = (*scores.shape[:-1], min(top, scores.shape[-1])), None
+    if top:
+        largest = scores.new_empty(shape), scores.new_empty(shape, dtype=torch.int64)
+    return (*_forward(scores, alpha, allowed, normalizer, overwrite=overwrite, largest=largest)[:3], largest)
 
 
 def _forward(
-    scores: Tensor, alpha: Tensor | None, allowed: Tensor | None, normalizer: Normalizer, *, overwrite: bool = False
+    scores: Tensor,
+    alpha: Tensor | None,
+    allowed: Tensor | None,
+    normalizer: Normalizer,
+    *,
+    overwrite: bool = False,
+    largest: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Weights, lse, entropy, and 1 / temperature with α - 1 of all rows, or of each."""
+    """Weights, lse, entropy, and 1 / temperature with α - 1 of all rows, or of each; and what is `largest`."""
     scores, rows = scores.contiguous(), scores.shape[:-1]
     if alpha is None or alpha.numel() == 1:
         numbers = _numbers(normalizer, scores.dtype, None if alpha is None else float(alpha.detach()))
@@ -76,9 +89,13 @@ def _forward(
         numbers = torch.cat([excess.new_ones(1), excess])
     weights, lse = scores if overwrite else torch.empty_like(scores), scores.new_full(rows, -torch.inf)
     entropy, each = torch.zeros_like(lse), int(numbers.numel() > _ALIKE)
-    by_rows(_weigh, scores, mask_rows(allowed, tuple(scores.shape)), weights, lse, entropy, numbers, each)
+    wanted = (0, 0, 0) if largest is None else (*largest, largest[0].shape[-1])
+    by_rows(_weigh, scores, mask_rows(allowed, tuple(scores.shape)), weights, lse, entropy, numbers, each, *wanted)
     return weights, lse, entropy, numbers
 
+
+MANY = 32
+"""How many of the largest are found by inserting one into the others; with more, sorting is faster."""
 
 _ALIKE = 2
 """How many numbers there are where α is the same for all rows."""

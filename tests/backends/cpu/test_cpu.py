@@ -114,10 +114,19 @@ def test_auto_takes_it_where_it_pays(name):
     found = explain(small, small, small, **options)
     assert (found.backend == "cpu") == (reason is None)
     assert reason is None or (reason in found.why["cpu"] and found.backend in ("reference", "chunked"))
-    long = torch.empty(1, 300, 6)
+    long = torch.empty(1, 800, 6)
     plan = explain(long, long, long, **options)
     assert (plan.backend == "cpu") == (reason != "nothing")
     assert plan.backend == "cpu" or "nothing of this call" in plan.why["cpu"]
+
+
+def test_auto_leaves_what_little_it_gains_by_to_the_plain_formula():
+    """A softmax with nothing else gains by being compiled from half a million pairs on, one with more earlier."""
+    request, mask = {"aux": AuxRequest(lse=True)}, {"mask": masks.Lengths(torch.tensor([3]))}
+    for length, served in ((200, ()), (300, (mask,)), (800, ({}, mask))):
+        x = torch.empty(1, length, 6)
+        for more in ({}, mask):
+            assert (explain(x, x, x, **request, **more).backend == "cpu") == (more in served), (length, more)
 
 
 def test_torchs_kernels_come_first():

@@ -1,3 +1,4 @@
+import dataclasses
 import itertools
 import math
 import os
@@ -218,7 +219,7 @@ def test_the_recorded_block_and_the_recomputed_agree(names, dtype):
             object.__setattr__(ENGINE, "pairs", pairs)
             found.append(evaluated("cpu", names, dtype))
             leaf = draw(2, 11, 6).requires_grad_()
-            kept.append(cpu.keeps(recorded(leaf), [leaf]))
+            kept.append(cpu.keeps(recorded(leaf)))
     finally:
         object.__setattr__(ENGINE, "pairs", before)
     assert kept == [True, True, False, False]
@@ -238,10 +239,10 @@ def recorded(query):
 
 def test_a_block_is_recorded_where_a_backward_may_follow_alone():
     query = draw(2, 11, 6).requires_grad_()
-    call, leaves = recorded(query), [query]
-    assert cpu.keeps(call, leaves) and not cpu.keeps(call, [query.detach()])
+    call = recorded(query)
+    assert cpu.keeps(call) and not cpu.keeps(dataclasses.replace(call, query=query.detach()))
     with torch.no_grad():
-        assert not cpu.keeps(call, leaves)
+        assert not cpu.keeps(call)
 
 
 @pytest.mark.parametrize("normalizer", ["softmax", "entmax", "sparsemax", "alphas"])
@@ -340,3 +341,30 @@ def test_memory_is_linear_forward_and_backward(options):
     # every large tensor its own mapping: what is alive is measured, not what the allocator's heap keeps for later
     environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "1000000"}
     subprocess.run([sys.executable, "-W", "ignore", "-c", MEMORY.format(options=options)], check=True, env=environment)
+
+
+EVERYTHING = AuxRequest(weights=True, lse=True, entropy=True, top=2, received=True)
+
+
+@pytest.mark.parametrize("score", [scores.ScaledDot(), scores.Cosine(), scores.Additive(draw(6, seed=9))], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{"aux": EVERYTHING}, {"aux": dataclasses.replace(EVERYTHING, weights=False)}, {"normalizer": normalizers.Sum()}],
+    ids=["weights", "statistics", "sums"],
+)
+def test_what_was_returned_is_not_written_over(score, options):
+    def results(seed, learns):
+        value = draw(2, 40, 3, seed=seed).requires_grad_(learns)
+        found = attend(
+            draw(2, 30, 6, seed=seed), draw(2, 40, 6, seed=seed), value, score=score, backend="cpu", **options
+        )
+        return [*torch.utils._pytree.tree_leaves(found)], value
+
+    for learns in (False, True):
+        first, value = results(1, learns)
+        before = [part.detach().clone() for part in first]
+        pull = [torch.autograd.grad(first[0].sum(), value, retain_graph=True)[0]] if learns else []
+        results(2, learns=False)
+        assert all(map(torch.equal, first, before))
+        again = [torch.autograd.grad(first[0].sum(), value)[0]] if learns else []
+        assert all(map(torch.equal, pull, again))

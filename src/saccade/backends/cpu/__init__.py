@@ -6,7 +6,6 @@ compiled takes the place of the reference's formulas (`engine`), and everything 
 """
 
 import math
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -26,7 +25,13 @@ from saccade.scores import Additive
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
 LITTLE = 1 << 12
-"""Pairs of a query and a key below which `auto` leaves scores that are not additive to the plain formula."""
+"""Pairs of a query and a key below which `auto` leaves sparse weights to the plain formula."""
+
+LITTLE_SOFT = 1 << 16
+"""Pairs below which it leaves a softmax with a mask, an entropy, the largest weights or a draw to it."""
+
+LITTLE_PLAIN = 1 << 19
+"""Pairs below which it leaves any other softmax to it."""
 
 LITTLE_ADDITIVE = 1 << 20
 """Bytes up to which it leaves the terms of additive ones to it."""
@@ -55,10 +60,12 @@ def unwise(call: Call) -> str | None:
         return little if alone and not tracing() and reference.peak_bytes(call) <= LITTLE_ADDITIVE else None
     normalizer, request = call.normalizer, call.aux
     soft = isinstance(normalizer, Softmax) and normalizer.sink is None
-    compiled = soft or isinstance(normalizer, Sparsemax | Entmax) or isinstance(call.read, Sample)
-    if not compiled and not request.entropy and not request.top:
+    sparse = isinstance(normalizer, Sparsemax | Entmax)
+    more = isinstance(call.read, Sample) or bool(request.entropy or request.top)
+    if not soft and not sparse and not more:
         return "nothing of this call is compiled"
-    return little if not tracing() and _pairs(call) < LITTLE else None
+    least = LITTLE if sparse else LITTLE_SOFT if more or call.mask is not None else LITTLE_PLAIN
+    return little if not tracing() and _pairs(call) < least else None
 
 
 def _elsewhere(tensor: Tensor) -> str:
@@ -76,17 +83,16 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
     """Output and statistics."""
     if steps.serves_step(call):
         return steps.run(call), AuxOutput()
-    leaves = [leaf.tensor for leaf in call.leaves()]
-    return _kept(call) if keeps(call, leaves) else blockwise.run(ENGINE, call)
+    return _kept(call) if keeps(call) else blockwise.run(ENGINE, call)
 
 
-def keeps(call: Call, leaves: Sequence[Tensor]) -> bool:
+def keeps(call: Call) -> bool:
     """Whether all of the call is one block and a backward is to follow: then what the backward needs of it is kept, and
     computed once.
     """
     if not call.built_in or tracing() or transforming():
         return False
-    if not torch.is_grad_enabled() or not any(leaf.requires_grad for leaf in leaves):
+    if not torch.is_grad_enabled() or not any(leaf.tensor.requires_grad for leaf in call.leaves()):
         return False
     return _pairs(call) <= min(KEPT, ENGINE.pairs)
 

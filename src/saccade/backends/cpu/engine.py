@@ -9,9 +9,11 @@ from torch import Tensor
 from saccade.backends import reference
 from saccade.backends.blockwise import Engine
 from saccade.call import Call, opaque
+from saccade.dots import is_dot, product
 from saccade.kernels import additive, statistics, weights
+from saccade.kernels.scratch import scratch
 from saccade.normalizers import Entmax, Softmax, Sparsemax
-from saccade.numerics import wide
+from saccade.numerics import transforming, wide
 from saccade.reads import Read, Sample
 from saccade.scores import Additive, Score
 from saccade.structure import Grid, encodable
@@ -28,10 +30,26 @@ def prepare(call: Call) -> Call:
 
 def compared(call: Call, grid: Grid, allowed: Tensor | None) -> Tensor:
     """The scores, additive ones by their kernel."""
-    if not isinstance(call.score, Additive) or call.cache is None:
+    room = "scores" if _lost(call) else None
+    if isinstance(call.score, Additive) and call.cache is not None:
+        query, key = wide(call.query), wide(call.key)
+        return additive.scores(query, key, call.score.v.to(query.dtype), call.cache.mT, allowed, room)
+    if room is None or not is_dot(call.score):
         return reference.compared(call, grid)
-    query, key = wide(call.query), wide(call.key)
-    return additive.scores(query, key, call.score.v.to(query.dtype), call.cache.mT, allowed)
+    query, key, scale, _ = product(call.score, wide(call.query), wide(call.key))
+    batch = query.shape[:-2]
+    if batch != key.shape[:-2]:
+        batch = torch.broadcast_shapes(batch, key.shape[:-2])
+    found = scratch(room, (*batch, query.shape[-2], key.shape[-2]), query.dtype)
+    return torch.matmul(query if scale == 1 else query * scale, key.mT, out=found)
+
+
+def _lost(call: Call) -> bool:
+    """Whether nobody keeps the scores, or weights in their place: the next block's may be written over them."""
+    if call.aux.weights or transforming():
+        return False
+    recorded = torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in call.leaves())
+    return not recorded and opaque(call)
 
 
 def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, reference.Known]:
@@ -42,8 +60,10 @@ def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tens
         if isinstance(temperature, Tensor):
             scores, temperature = normalizer.scaled(scores), 1.0
         own = encodable(call.score) if isinstance(call.score, Score) else False  # another may hand over what it keeps
-        found, lse, entropy = weights.softmax(scores, allowed, temperature, overwrite=own)
-        return found, {"lse": lse} if found.requires_grad else {"lse": lse, "entropy": entropy}
+        top = call.aux.top if call.gate is None and call.aux.top <= weights.MANY else 0
+        found, lse, entropy, largest = weights.softmax(scores, allowed, temperature, overwrite=own, top=top)
+        known = {"lse": lse} if found.requires_grad else {"lse": lse, "entropy": entropy}
+        return found, known if largest is None else {**known, "top_values": largest[0], "top_indices": largest[1]}
     if isinstance(normalizer, Sparsemax):
         return weights.sparsemax(scores, allowed), {}
     if isinstance(normalizer, Entmax):

@@ -24,12 +24,14 @@ from saccade.kernels.compiled import (
     inline,
     integers,
     kernel,
+    largest_of,
     log,
     loops,
     numbers,
     take,
     whole_vectors,
 )
+from saccade.kernels.compiled.top import LANES, lanes_of, top_of, top_of_broken
 
 STEPS = 80
 """Newton's steps, or halvings, at most: both end before, when t no longer moves."""
@@ -72,33 +74,6 @@ def _scale(row: Any, factor: float) -> None:
 
 
 @loops
-def larger(first: Any, second: Any) -> None:
-    """The second becomes the larger of both, one by one."""
-    for j in range(second.size):
-        second[j] = first[j] if first[j] > second[j] else second[j]
-
-
-LANES = 128
-"""Numbers of room that a maximum takes: no comparison waits for the one before."""
-
-
-@loops
-def _largest(row: Any, room: Any) -> float:
-    """The largest number of a row, whatever it is where one is NaN; -inf of none."""
-    room[:] = -np.inf
-    whole = row.size // LANES * LANES
-    for first in range(0, whole, LANES):
-        larger(row[first : first + LANES], room)
-    larger(row[whole:], room[: row.size - whole])
-    for half in (64, 32, 16):
-        larger(room[half : 2 * half], room[:half])
-    found = room[0]
-    for j in range(1, 16):
-        found = room[j] if room[j] > found else found
-    return found
-
-
-@loops
 def _exponentials(row: Any, most: float, factor: float) -> tuple[float, float]:
     """Numbers become e^x, x being a number times a factor, minus the most; their sum, and that of x e^x."""
     whole_vectors()
@@ -119,17 +94,37 @@ def _nothing(row: Any, most: float) -> bool:
 
 
 @loops
-def _softmax(row: Any, factor: float, room: Any) -> tuple[float, float]:
-    """Scores become weights; the logarithm of the sum of exponentials, and the entropy. Zeros, -inf and 0 where
-    nothing is allowed.
+def _softmax(row: Any, factor: float, lanes: Any) -> tuple[float, float]:
+    """Scores become weights, and so do the lanes; the logarithm of the sum of exponentials, and the entropy. Zeros,
+    -inf and 0 where nothing is allowed.
     """
-    most = _largest(row, room) * factor
+    most = largest_of(lanes if lanes.size else row) * factor
     if _nothing(row, most):
-        row[:] = 0
+        row[:], lanes[:] = 0, 0
         return most, type(factor)(0)
     total, mean = _exponentials(row, most, factor)
     _scale(row, type(factor)(1) / total)
-    return most + log(total), log(total) - mean / total
+    if lanes.size:
+        _exponentials(lanes, most, factor)
+        _scale(lanes, type(factor)(1) / total)
+    log_total = log(total)
+    return most + log_total, log_total - mean / total
+
+
+@loops
+def _top(weights: Any, allowed: Any, lse: float, room: Any, values: Any, indices: Any) -> None:
+    """The largest weights of a softmax, whose lanes are in the room; 0 and -1 beyond the allowed. An exponential is
+    known to as many digits as its exponent has behind the point: the lanes are computed apart from the row, and
+    rounded otherwise.
+    """
+    if np.isnan(lse):
+        top_of_broken(weights, allowed, values, indices)
+    else:
+        one = weights.dtype.type(1)
+        slack = weights.dtype.type(8) * (np.nextafter(one, one + one) - one) * (abs(lse) + weights.dtype.type(100))
+        top_of(weights, allowed, room, slack if slack < one else one, values, indices)
+    for t in range(values.size):
+        values[t] = weights[indices[t]] if indices[t] >= 0 else weights.dtype.type(0)
 
 
 @loops
@@ -265,10 +260,10 @@ def _fill_exactly(weights: Any, most: float, t: float, a: float) -> None:
 
 
 @loops
-def _sparse(scores: Any, allowed: Any, a: float, weights: Any, room: Any) -> None:
+def _sparse(scores: Any, allowed: Any, a: float, weights: Any) -> None:
     """Weights of the scores that they are a copy of, -inf where forbidden."""
     one = type(a)(1)
-    most = _largest(weights, room)
+    most = largest_of(weights)
     if _nothing(weights, most):
         weights[:] = 0
         return
@@ -307,9 +302,10 @@ def _finite(row: Any) -> float:
 @loops
 def _weigh(table: Any, kind: Any) -> None:
     """8 scores, 9 weights (softmax may write them over the scores), 10 lse and 11 entropy (both of softmax alone), 12
-    [1 / temperature, a], a of each row if 13 is 1, not 0.
+    [1 / temperature, a], a of each row if 13 is 1, not 0, 14 the largest weights and 15 their indices, 16 a row (of
+    softmax alone).
     """
-    width, factor = table[2], numbers(table[12], 0, 1, kind)[0]
+    width, factor, many = table[2], numbers(table[12], 0, 1, kind)[0], table[16]
     room = np.empty(LANES, numbers(table[12], 0, 1, kind).dtype)
     while True:
         block = take(table)
@@ -322,10 +318,14 @@ def _weigh(table: Any, kind: Any) -> None:
                 _copy(scores, weights)
             _forbid(weights, allowed)
             if a == 0:
-                lse, entropy = _softmax(weights, factor, room)
+                lanes = lanes_of(weights, room) if many else room[:0]
+                lse, entropy = _softmax(weights, factor, lanes)
                 numbers(table[10], i, 1, kind)[0], numbers(table[11], i, 1, kind)[0] = lse, entropy
+                if many:
+                    values = numbers(table[14], i * many, many, kind)
+                    _top(weights, allowed, lse, room, values, integers(table[15] + 8 * i * many, many))
             else:
-                _sparse(scores, allowed, a, weights, room)
+                _sparse(scores, allowed, a, weights)
 
 
 @kernel

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from saccade.kernels.compiled import STRIDE, integers, kernel, log, loops, numbers, take, whole_vectors
-from saccade.kernels.compiled.rows import LANES, allowed_in, larger, sum_of
+from saccade.kernels.compiled.rows import allowed_in, sum_of
+from saccade.kernels.compiled.top import LANES, lanes_of, top_of, top_of_broken
 
 
 @loops
@@ -56,81 +57,6 @@ def entropy_double(table: Any) -> None:
     _entropy(table, np.float64(0))
 
 
-FEW = 32
-"""Numbers that are looked at one by one."""
-
-
-@loops
-def _insert(values: Any, indices: Any, count: int, value: float, index: int) -> None:
-    """A number to its place among the first `count` that are there, falling, behind its equals."""
-    at = min(count, values.size - 1)
-    while at > 0 and values[at - 1] < value:
-        values[at], indices[at] = values[at - 1], indices[at - 1]
-        at -= 1
-    values[at], indices[at] = value, index
-
-
-@loops
-def _least(weights: Any, values: Any, indices: Any, room: Any) -> float:
-    """A bound that as many weights as there are values reach: that many of the lanes' largest do."""
-    room[:] = -np.inf
-    for first in range(0, weights.size, LANES):
-        part = weights[first : min(weights.size, first + LANES)]
-        larger(part, room[: part.size])
-    larger(room[2 * FEW :], room[: 2 * FEW])
-    larger(room[FEW : 2 * FEW], room[:FEW])
-    values[:] = -np.inf
-    last, lanes = values.size - 1, room[:FEW]
-    for lane in range(lanes.size):
-        if lanes[lane] > values[last]:
-            _insert(values, indices, lane, lanes[lane], 0)
-    return values[last]
-
-
-@loops
-def _at_least(weights: Any, bound: float) -> bool:
-    one, count = weights.dtype.type(1), weights.dtype.type(0)
-    for j in range(weights.size):
-        count += one if weights[j] >= bound else weights.dtype.type(0)
-    return count > weights.dtype.type(0)
-
-
-@loops
-def _top_of_broken(weights: Any, allowed: Any, values: Any, indices: Any) -> None:
-    """The same where a weight is NaN, which counts as the largest: it must not stay unseen."""
-    values[:], indices[:] = -np.inf, -1
-    for j in range(weights.size):
-        x = weights[j] if weights[j] == weights[j] else weights.dtype.type(np.inf)
-        if x > values[-1] and (not allowed.size or allowed[j]):
-            _insert(values, indices, values.size - 1, x, j)
-
-
-@loops
-def _top_of(weights: Any, allowed: Any, values: Any, indices: Any, room: Any) -> None:
-    """The largest allowed weights and their indices; -inf and -1 beyond the allowed."""
-    bound = weights.dtype.type(-np.inf)
-    if np.isnan(sum_of(weights)):
-        _top_of_broken(weights, allowed, values, indices)
-        return
-    if not allowed.size and values.size <= FEW:
-        bound = _least(weights, values, indices, room)
-    values[:], indices[:] = -np.inf, -1
-    count, last = 0, values.size - 1
-    for start in range(0, weights.size, STRIDE):
-        stop = min(weights.size, start + STRIDE)
-        if not _at_least(weights[start:stop], bound):
-            continue
-        for first in range(start, stop, FEW):
-            part = weights[first : min(stop, first + FEW)]
-            if not _at_least(part, bound):
-                continue
-            for j in range(part.size):
-                if part[j] >= bound and part[j] > values[last] and (not allowed.size or allowed[first + j]):
-                    _insert(values, indices, count, part[j], first + j)
-                    count += 1
-                    bound = max(bound, values[last])
-
-
 @loops
 def _top(table: Any, kind: Any) -> None:
     """8 weights, 9 values, 10 indices; [11 how many]."""
@@ -141,8 +67,13 @@ def _top(table: Any, kind: Any) -> None:
         if block >= table[1]:
             return
         for i in range(block * table[4], min(table[3], (block + 1) * table[4])):
+            weights, allowed = numbers(table[8], i * width, width, kind), allowed_in(table, i)
             values, indices = numbers(table[9], i * count, count, kind), integers(table[10] + 8 * i * count, count)
-            _top_of(numbers(table[8], i * width, width, kind), allowed_in(table, i), values, indices, room)
+            if np.isnan(sum_of(weights)):
+                top_of_broken(weights, allowed, values, indices)
+            else:
+                lanes_of(weights, room)
+                top_of(weights, allowed, room, weights.dtype.type(0), values, indices)
 
 
 @kernel
@@ -158,11 +89,13 @@ def top_double(table: Any) -> None:
 
 
 @loops
-def _partial(weights: Any, start: float) -> float:
-    total = start
+def _sums(weights: Any) -> tuple[float, float]:
+    """The sum, and how many are negative."""
+    zero, total, negative = weights.dtype.type(0), np.float64(0), np.float64(0)
     for j in range(weights.size):
         total += np.float64(weights[j])
-    return total
+        negative += np.float64(1) if weights[j] < zero else np.float64(0)
+    return total, negative
 
 
 @loops
@@ -179,26 +112,24 @@ def _first_beyond(weights: Any, before: float, bound: float) -> int:
 @loops
 def _draw_of(weights: Any, uniform: float) -> int:
     """The first index whose cumulative weight exceeds uniform times the sum, -1 where the sum is not above 0."""
-    total, zero = np.float64(0.0), weights.dtype.type(0)
-    negative = 0
-    for j in range(weights.size):
-        negative += weights[j] < zero
-    for first in range(0, weights.size, STRIDE):
-        total = _partial(weights[first : min(weights.size, first + STRIDE)], total)
+    total, negative = np.float64(0.0), np.float64(0.0)
+    for first in range(0, weights.size, STRIDE):  # in the order in which they are summed again below
+        part, few = _sums(weights[first : min(weights.size, first + STRIDE)])
+        total, negative = total + part, negative + few
     if not total > 0:
         return -1
     bound, before = uniform * total, np.float64(0.0)
     step = weights.size if negative else STRIDE  # sums of negative weights may pass the bound and come back
     for first in range(0, weights.size, step):
         part = weights[first : min(weights.size, first + step)]
-        after = _partial(part, before)
+        after = before + _sums(part)[0]
         if after > bound or negative:
             found = _first_beyond(part, before, bound)
             if found >= 0:
                 return first + found
         before = after
     for j in range(weights.size - 1, -1, -1):  # where uniform times the sum rounds up to the sum
-        if weights[j] > zero:
+        if weights[j] > weights.dtype.type(0):
             return j
     return -1
 

@@ -1,0 +1,105 @@
+"""The largest of rows of numbers.
+
+A row is looked at in lanes, numbers 32 apart: one pass finds the largest of each lane. As many of these as are asked
+for are a bound that the row's largest reach, and lanes whose largest does not reach it need no further look.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from saccade.kernels.compiled import loops
+
+LANES = 128
+"""Numbers of room that the lanes take: no comparison waits for the one before."""
+
+FEW = 32
+"""Lanes."""
+
+
+@loops
+def _larger(first: Any, second: Any) -> None:
+    """The second becomes the larger of both, one by one."""
+    for j in range(second.size):
+        second[j] = first[j] if first[j] > second[j] else second[j]
+
+
+@loops
+def lanes_of(row: Any, room: Any) -> Any:
+    """The largest of each lane, whatever it is where one is NaN; -inf of none. They are the beginning of the room."""
+    room[:] = -np.inf
+    whole = row.size // LANES * LANES
+    for first in range(0, whole, LANES):
+        _larger(row[first : first + LANES], room)
+    _larger(row[whole:], room[: row.size - whole])
+    _larger(room[2 * FEW :], room[: 2 * FEW])
+    _larger(room[FEW : 2 * FEW], room[:FEW])
+    return room[:FEW]
+
+
+@loops
+def _insert(values: Any, indices: Any, count: int, value: float, index: int) -> None:
+    """A number to its place among the first `count` that are there, falling, the lower index first of equals."""
+    at = min(count, values.size - 1)
+    while at > 0 and (values[at - 1] < value or (values[at - 1] == value and indices[at - 1] > index)):
+        values[at], indices[at] = values[at - 1], indices[at - 1]
+        at -= 1
+    values[at], indices[at] = value, index
+
+
+@loops
+def _least(lanes: Any, many: int, ranks: Any) -> float:
+    """A bound that so many numbers reach: that many of the lanes' largest do. No step depends on how a comparison ends,
+    which the processor could not foresee.
+    """
+    zero, one = lanes.dtype.type(0), lanes.dtype.type(1)
+    bound, most = lanes.dtype.type(np.inf), lanes.dtype.type(many)
+    ranks[:] = zero
+    for first in range(0, FEW, 4):
+        a, b, c, d = lanes[first], lanes[first + 1], lanes[first + 2], lanes[first + 3]
+        for lane in range(FEW):
+            x = lanes[lane]
+            larger = (one if x < a else zero) + (one if x < b else zero)
+            ranks[lane] += larger + (one if x < c else zero) + (one if x < d else zero)
+    for lane in range(FEW):
+        x = lanes[lane] if ranks[lane] < most else lanes.dtype.type(np.inf)
+        bound = x if x < bound else bound
+    return bound
+
+
+@loops
+def top_of_broken(weights: Any, allowed: Any, values: Any, indices: Any) -> None:
+    """As `top_of` where a weight is NaN, which counts as the largest: it must not stay unseen."""
+    values[:], indices[:] = -np.inf, -1
+    for j in range(weights.size):
+        x = weights[j] if weights[j] == weights[j] else weights.dtype.type(np.inf)
+        if x > values[-1] and (not allowed.size or allowed[j]):
+            _insert(values, indices, values.size - 1, x, j)
+
+
+@loops
+def top_of(weights: Any, allowed: Any, room: Any, slack: float, values: Any, indices: Any) -> None:
+    """The largest allowed weights and their indices; -inf and -1 beyond the allowed. What is forbidden weighs 0.
+
+    The room begins with the lanes, which are known to a relative error of `slack`.
+    """
+    lanes = room[:FEW]
+    zero, kept = weights.dtype.type(0), weights.dtype.type(1) - 2 * slack
+    bound = _least(lanes, values.size, room[FEW : 2 * FEW])
+    bound = bound * kept if bound > zero else bound
+    # where the slack is too much, or what is forbidden may be among those that reach the bound
+    if not kept > zero or (allowed.size and not bound > zero):
+        bound = weights.dtype.type(-np.inf)
+    values[:], indices[:] = -np.inf, -1
+    count, last = 0, values.size - 1
+    for lane in range(min(FEW, weights.size)):
+        if lanes[lane] < (bound * kept if bound > zero else bound):
+            continue
+        for j in range(lane, weights.size, FEW):
+            x = weights[j]
+            if x < bound or (allowed.size and not allowed[j]):
+                continue
+            if count <= last or x > values[last] or j < indices[last]:  # x is not less than the last
+                _insert(values, indices, count, x, j)
+                count += 1
+                bound = values[last] if count > last else bound
