@@ -115,7 +115,14 @@ _lock = threading.Lock()
 
 
 def numba_missing() -> str | None:
-    """Why Numba cannot be had, or None."""
+    """Why Numba cannot be had, or None. A compiler takes it for a constant."""
+    found: str | None = _numba()
+    return found
+
+
+# a constant to compilers: else the first answer would outdate what is compiled while it is given
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _numba() -> Any:
     if "numba" not in _found:
         try:
             import numba  # noqa: F401
@@ -123,7 +130,7 @@ def numba_missing() -> str | None:
             _found["numba"] = f"Numba cannot be imported: {error}"
         else:
             _found["numba"] = None
-    return _found["numba"]  # type: ignore[return-value]
+    return _found["numba"]
 
 
 @contextmanager
