@@ -13,6 +13,7 @@ __all__ = ["behind", "medians", "ratio", "turns", "waiting"]
 
 _SAMPLE = 1e-3  # seconds that one sample takes at the least: shorter calls are repeated
 _MOST = 1000  # repeats
+_SHORT = 20e-3  # seconds of a call that is made once more to warm up
 
 
 def turns(
@@ -27,8 +28,8 @@ def turns(
 ) -> list[list[float]]:
     """Return the seconds that one call of each took, round by round, every other round in the opposite order.
 
-    Each is called once before, to see how long it takes: a call shorter than a millisecond is repeated so that a sample
-    takes about one.
+    Each is called a few times before, to see how long it takes: a call shorter than a millisecond is repeated so that a
+    sample takes about one. A short one is called once before the clock starts, too: what ran before it has the caches.
 
     Args:
         runs: the calls that are compared, each of which has run before: what a first call compiles is not to count.
@@ -90,12 +91,22 @@ def waiting(device: torch.device) -> Callable[[], None]:
 
 
 def _repeats(run: Run, clock: Callable[[], float], wait: Callable[[], None]) -> int:
-    taken = max(_sample(run, 1, clock, wait), 1e-9)
+    """How often a sample calls it; 0 for a call so long that what it finds in the caches makes no difference."""
+    first = _timed(run, 1, clock, wait)
+    if first > _SHORT:
+        return 0
+    taken = max(min(first, _timed(run, 1, clock, wait), _timed(run, 1, clock, wait)), 1e-9)
     return min(max(math.ceil(_SAMPLE / taken), 1), _MOST)
 
 
 def _sample(run: Run, repeats: int, clock: Callable[[], float], wait: Callable[[], None]) -> float:
-    """Seconds of one call, from `repeats` of them."""
+    """Seconds of one call, from so many of them after one that is not counted; from one alone where `repeats` is 0."""
+    if repeats:
+        run()
+    return _timed(run, max(repeats, 1), clock, wait)
+
+
+def _timed(run: Run, repeats: int, clock: Callable[[], float], wait: Callable[[], None]) -> float:
     wait()
     begin = clock()
     for _ in range(repeats):
