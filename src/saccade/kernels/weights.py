@@ -50,8 +50,8 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, allowed: Tensor | None =
         scores, allowed: as for `softmax`.
         alpha: at least 1; a tensor that broadcasts against `(..., 1)` learns.
     """
-    tensor = torch.as_tensor(alpha, dtype=scores.dtype, device=scores.device)
-    return _weights(scores, tensor, allowed, Entmax(alpha))[0]
+    learned = alpha.to(dtype=scores.dtype, device=scores.device) if isinstance(alpha, Tensor) else None
+    return _weights(scores, learned, allowed, Entmax(alpha))[0]
 
 
 def _weights(
@@ -87,8 +87,9 @@ def _forward(
     else:
         excess = (alpha.detach() - 1).expand(*rows, 1).reshape(-1)
         numbers = torch.cat([excess.new_ones(1), excess])
-    weights, lse = scores if overwrite else torch.empty_like(scores), scores.new_full(rows, -torch.inf)
-    entropy, each = torch.zeros_like(lse), int(numbers.numel() > _ALIKE)
+    weights, each = scores if overwrite else torch.empty_like(scores), int(numbers.numel() > _ALIKE)
+    lse = scores.new_full((0,) if isinstance(normalizer, Sparsemax) else rows, -torch.inf)  # entmax of α = 1 has one
+    entropy = torch.zeros_like(lse)
     wanted = (0, 0, 0) if largest is None else (*largest, largest[0].shape[-1])
     by_rows(_weigh, scores, mask_rows(allowed, tuple(scores.shape)), weights, lse, entropy, numbers, each, *wanted)
     return weights, lse, entropy, numbers
@@ -105,7 +106,9 @@ def _numbers(normalizer: Normalizer, dtype: torch.dtype, alpha: float | None) ->
     """1 / temperature and α - 1."""
     if isinstance(normalizer, Softmax):
         return torch.tensor([1.0 / float(normalizer.temperature), 0.0], dtype=dtype, device="cpu")
-    return torch.tensor([1.0, 1.0 if alpha is None else alpha - 1], dtype=dtype, device="cpu")
+    if alpha is None:
+        alpha = float(normalizer.alpha) if isinstance(normalizer, Entmax) else 2.0
+    return torch.tensor([2.0, alpha], dtype=dtype, device="cpu") - 1  # of α as this type has it
 
 
 class _Weights(torch.autograd.Function):
