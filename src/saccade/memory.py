@@ -87,7 +87,7 @@ class Memory:
         """
         normalizer, read = _NORMALIZER if normalizer is None else normalizer, _READ if read is None else read
         plain = mask is None and bias is None and gate is None and aux is None and dropout_p == 0
-        if plain and type(read) is reads.Soft and backend in ("auto", "cpu"):
+        if plain and type(read) is reads.Soft and backend in ("auto", "cpu") and not tracing():
             known = self._steps.again(query, self.mask, normalizer)
             if known is not None:
                 return known

@@ -3,6 +3,7 @@ import weakref
 
 import pytest
 import torch
+from torch.utils.checkpoint import checkpoint
 
 from saccade import attend, explain, masks, scores
 from saccade.backends import sdpa
@@ -126,3 +127,58 @@ def test_nothing_is_plain_under_autocast_and_transforms():
     seen = []
     torch.func.vmap(lambda x: seen.append(sdpa.plain(x, x, x, None)) or x)(X[None])
     assert seen == [None]
+
+
+@pytest.mark.parametrize("mask", [None, FLAGS], ids=["no mask", "dense"])
+def test_a_checkpointed_model_runs_once_forward_and_once_backward(mask):
+    calls = []
+
+    def model(x):
+        calls.append(None)
+        for _ in range(3):
+            x = attend(x, x, x, mask=mask)
+        return x
+
+    found = []
+    for run in (model, lambda x: checkpoint(model, x, use_reentrant=False)):
+        x = X.clone().requires_grad_()
+        output = run(x)
+        forward = len(calls)
+        first = torch.autograd.grad(output.square().sum(), x, create_graph=True)[0]
+        found.append((output, first, torch.autograd.grad(first.square().sum(), x)[0]))
+        calls.clear()
+        assert forward == 1
+        torch.autograd.grad(run(x).sum(), x)
+        assert len(calls) == (1 if run is model else 2)
+        calls.clear()
+    torch.testing.assert_close(found[0], found[1])
+
+
+def test_what_is_saved_is_not_unpacked_forward():
+    unpacked = []
+    x = X.clone().requires_grad_()
+    with torch.autograd.graph.saved_tensors_hooks(lambda kept: kept, lambda kept: unpacked.append(None) or kept):
+        output = attend(x, x, x)
+    assert not unpacked
+    expected = torch.autograd.grad(attend(x, x, x, backend="reference").sum(), x)[0]
+    torch.testing.assert_close(torch.autograd.grad(output.sum(), x)[0], expected)
+
+
+class _Nothing(torch.autograd.Function):
+    """No gradient comes back."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return None
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_no_gradient_gives_none(create_graph):
+    x = X.clone().requires_grad_()
+    output = _Nothing.apply(attend(x, x, x))
+    found = torch.autograd.grad(output.sum(), x, create_graph=create_graph, allow_unused=True)[0]
+    assert found is None or not found.any()

@@ -371,6 +371,19 @@ def test_flat_rows_of_any_width_are_shared_alike():
         torch.testing.assert_close(found, torch.full((2, width), 1 / width))
 
 
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("temperature", [0.7, 1.0, 1.3, 3.0])
+@pytest.mark.parametrize("number", [-1e12, -1e20, 1e30, torch.finfo(torch.float32).min], ids=str)
+def test_equal_numbers_weigh_the_same_whatever_they_are(number, temperature, dtype):
+    scores = torch.full((2, 40), number, dtype=dtype)
+    scores[1, 3] = torch.finfo(dtype).min
+    found, _, entropy, largest = weights.softmax(scores, None, temperature, top=2)
+    torch.testing.assert_close(found[0], torch.full((40,), 1 / 40, dtype=dtype))
+    assert entropy[0].item() == pytest.approx(math.log(40)) and largest[1][0].tolist() == [0, 1]
+    if number > -1e21:
+        assert found[1, 3] == 0
+
+
 # the largest, found beside a softmax
 
 

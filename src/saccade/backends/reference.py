@@ -146,7 +146,7 @@ def read(
         index=index if request.index else None,
         log_prob=log_probability(dropped, index) if request.log_prob and index is not None else None,
         entropy=_entropy(known, weights, parts) if request.entropy else None,
-        top=top(*_largest(call, known, weights, allowed, parts)) if request.top else None,
+        top=top(*_largest(known, weights, request.top, allowed, parts)) if request.top else None,
         received=weights.sum(-2) if request.received else None,
     )
 
@@ -155,10 +155,10 @@ def _entropy(known: Known, weights: Tensor, parts: Parts) -> Tensor:
     return known["entropy"] if "entropy" in known else parts.entropy(weights)
 
 
-def _largest(call: Call, known: Known, weights: Tensor, allowed: Tensor | None, parts: Parts) -> tuple[Tensor, Tensor]:
-    if call.gate is None and "top_indices" in known:  # of the weights before a gate
+def _largest(known: Known, weights: Tensor, count: int, allowed: Tensor | None, parts: Parts) -> tuple[Tensor, Tensor]:
+    if "top_indices" in known:
         return known["top_values"], known["top_indices"]
-    return parts.largest(weights, call.aux.top, allowed)
+    return parts.largest(weights, count, allowed)
 
 
 def chosen(read: Read, weights: Tensor, allowed: Tensor | None) -> Tensor:

@@ -128,6 +128,8 @@ def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | N
         return None
     is_causal = type(mask) is Causal and mask.align is None
     recorded = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+    if recorded and keeping_elsewhere():
+        return None
     missing = 4 - query.ndim
     dense = None if mask is None or is_causal or recorded else _dense(mask, query.shape)
     if mask is not None and not is_causal and dense is None:
@@ -249,10 +251,21 @@ def kernel(
     call: Call, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, is_causal: bool, scale: float
 ) -> Tensor:
     """torch's kernel, made twice differentiable where a gradient is asked for eagerly."""
+    learns = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+    # A bias that learns, and dropout on a CPU, take torch's plain formula, which is twice differentiable by itself.
+    ours = learns and call.dropout_p == 0 and not tracing() and (bias is None or not bias.requires_grad)
+    if ours and keeping_elsewhere():
+        found: Tensor = _Recomputed.apply(query, key, value, bias, is_causal, scale)
+        return found
     output = scaled_dot_product_attention(query, key, value, bias, call.dropout_p, is_causal, scale=scale)
-    if output.requires_grad and call.dropout_p == 0 and not tracing():
+    if ours:
         twice_differentiable(output)
     return output
+
+
+def keeping_elsewhere() -> bool:
+    """Whether what autograd saves goes through somebody's hooks, as in activation checkpointing."""
+    return torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
 
 
 def twice_differentiable(output: Tensor) -> None:
@@ -263,30 +276,46 @@ def twice_differentiable(output: Tensor) -> None:
     torch's plain formula is twice differentiable by itself.
     """
     node = output.grad_fn
-    if node is not None and not hasattr(node, _OF_KERNELS):  # a head's dimension that was filled up is cut again
+    if node is not None and not _of_kernel(node):  # a head's dimension that was filled up is cut again
         node = node.next_functions[0][0] if node.name() == "SliceBackward0" else None
-    if node is not None and hasattr(node, _OF_KERNELS):
+    if node is not None and _of_kernel(node):
         node.register_hook(_recorded)
 
 
-_OF_KERNELS = "_saved_logsumexp"
-"""What the nodes of all fused kernels keep, and no others."""
+def _of_kernel(node: Any) -> bool:
+    """Whether a node is a fused kernel's: they all keep this, and no others do. Asked of its type, since reading what a
+    node saved unpacks it.
+    """
+    return hasattr(type(node), "_saved_logsumexp")
 
 
-def _recorded(inputs: tuple[Tensor | None, ...], outputs: tuple[Tensor, ...]) -> tuple[Tensor | None, ...] | None:
+def _recorded(
+    inputs: tuple[Tensor | None, ...], outputs: tuple[Tensor | None, ...]
+) -> tuple[Tensor | None, ...] | None:
     """The gradients of a kernel's inputs as functions of query, key, value and the output's gradient, or None for as
     they are.
     """
-    if not torch.is_grad_enabled():
+    if not torch.is_grad_enabled() or outputs[0] is None:
         return None
     node: Any = torch._C._current_autograd_node()  # the hook keeps nothing alive: what the node saved is freed with it
-    bias = node._saved_attn_mask if hasattr(node, "_saved_attn_mask") else getattr(node, "_saved_attn_bias", None)
+    bias = node._saved_attn_mask if hasattr(type(node), "_saved_attn_mask") else getattr(node, "_saved_attn_bias", None)
     scale = node._saved_scale
+    tensors = node._saved_query, node._saved_key, node._saved_value
+    scale = 1 / math.sqrt(tensors[0].shape[-1]) if scale is None else scale
+    found = _pulled(tensors, bias, node._saved_is_causal, scale, outputs[0])
+    kept = (new if old is not None else None for new, old in zip(found, inputs, strict=False))
+    return (*kept, *inputs[3:])
+
+
+def _pulled(
+    tensors: tuple[Tensor, Tensor, Tensor], bias: Tensor | None, is_causal: bool, scale: float, grad: Tensor
+) -> tuple[Tensor, ...]:
+    """The gradients of query, key and value by the definition."""
 
     def textbook(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        scores = wide(query * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)) @ wide(key).mT
+        scores = wide(query * scale) @ wide(key).mT
         mask = bias
-        if node._saved_is_causal:
+        if is_causal:
             mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
         if mask is not None:
             scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
@@ -294,7 +323,29 @@ def _recorded(inputs: tuple[Tensor | None, ...], outputs: tuple[Tensor, ...]) ->
         weights = torch.softmax(scores.masked_fill(empty, 0.0), -1).masked_fill(empty, 0.0)
         return (weights @ wide(value)).to(value.dtype)
 
-    pull = torch.func.vjp(textbook, node._saved_query, node._saved_key, node._saved_value)[1]
-    found = pull(outputs[0])
-    kept = (new if old is not None else None for new, old in zip(found, inputs, strict=False))
-    return (*kept, *inputs[3:])
+    found: tuple[Tensor, ...] = torch.func.vjp(textbook, *tensors)[1](grad)
+    return found
+
+
+class _Recomputed(torch.autograd.Function):
+    """torch's kernel where what is saved may be unpacked once, and may be large: it is computed again backward."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, is_causal: bool, scale: float
+    ) -> Tensor:
+        ctx.save_for_backward(query, key, value, bias)
+        ctx.settings = is_causal, scale
+        return scaled_dot_product_attention(query, key, value, bias, 0.0, is_causal, scale=scale)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+        *tensors, bias = ctx.saved_tensors
+        is_causal, scale = ctx.settings
+        if torch.is_grad_enabled():
+            return (*_pulled(tuple(tensors), bias, is_causal, scale, grad), None, None, None)
+        with torch.enable_grad():
+            leaves = [tensor.detach().requires_grad_() for tensor in tensors]
+            query, key, value = leaves
+            output = scaled_dot_product_attention(query, key, value, bias, 0.0, is_causal, scale=scale)
+        return (*torch.autograd.grad(output, leaves, grad), None, None, None)

@@ -115,14 +115,15 @@ _lock = threading.Lock()
 
 
 def numba_missing() -> str | None:
-    """Why Numba cannot be had, or None. A compiler takes it for a constant."""
-    found: str | None = _numba()
-    return found
+    """Why Numba cannot be had, or None."""
+    _look_for_numba()
+    found: Any = _found["numba"]
+    return found  # type: ignore[no-any-return]
 
 
-# a constant to compilers: else the first answer would outdate what is compiled while it is given
+# not looked into by compilers: else the first answer would outdate what is compiled while it is given
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _numba() -> Any:
+def _look_for_numba() -> None:
     if "numba" not in _found:
         try:
             import numba  # noqa: F401
@@ -130,7 +131,6 @@ def _numba() -> Any:
             _found["numba"] = f"Numba cannot be imported: {error}"
         else:
             _found["numba"] = None
-    return _found["numba"]
 
 
 @contextmanager

@@ -276,6 +276,28 @@ def test_a_step_like_the_last_is_checked_where_it_differs(repeated):
     assert repeated.count(True) == 1
 
 
+@pytest.mark.parametrize("swap", ["key", "value", "v", "query"])
+def test_who_replaces_a_tensors_data_is_not_read_as_before(swap):
+    """As `module.double()` does to parameters."""
+    key, value, v = (
+        torch.nn.Parameter(draw(*shape, seed=seed)) for seed, shape in enumerate([(3, 7, 8), (3, 7, 5), (8,)])
+    )
+    query = draw(3, 1, 8, seed=9)
+    with torch.no_grad():
+        memory = remember(key, value, score=scores.Additive(v))
+        memory.read(query)
+        parts = {"key": key, "value": value, "v": v, "query": query}
+        parts[swap].data = parts[swap].data.double()
+        with pytest.raises(errors.SaccadeError):
+            memory.read(query)
+        parts[swap].data = parts[swap].data[..., :2].float()
+        if swap != "value":
+            with pytest.raises(errors.SaccadeError):
+                memory.read(query)
+        else:
+            torch.testing.assert_close(memory.read(query), memory.read(query, backend="reference"))
+
+
 def test_a_memory_that_grew_or_was_cut_has_sums_of_its_own():
     def total(backend):
         key, v = draw(2, 7, 4).requires_grad_(), draw(4, seed=1)

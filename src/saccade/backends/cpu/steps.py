@@ -70,11 +70,10 @@ def run(call: Call) -> Tensor:
     inputs = folded(call.batch, call.query, call.key, call.value, call.score.v, powers, mask)
     temperature = float(call.normalizer.temperature)
     # Reads share their sums where the tensors are the memory's own, not folded or expanded for this query.
-    own = call.key.ndim == call.value.ndim == 3 and inputs.key.shape == call.key.shape
-    steps = call.steps if own and inputs.value.shape == call.value.shape else None
+    own = inputs.key.shape == call.key.shape and inputs.value.shape == call.value.shape
     if call.steps is not None and call.cache is not None:
-        call.steps.keep(call, inputs, temperature)
-    return attention(*inputs, temperature, steps).reshape(shape)
+        call.steps.keep(call, inputs, temperature, own=own)
+    return attention(*inputs, temperature, call.steps if own else None).reshape(shape)
 
 
 def attention(
@@ -134,20 +133,28 @@ class Steps:
             self._made = sums.gate(key, value), sums
         return self._made
 
-    def keep(self, call: Call, inputs: Folded, temperature: float) -> None:
-        """How a step was done, for the next of the same shape, where folding is a matter of shapes alone."""
+    def keep(self, call: Call, inputs: Folded, temperature: float, *, own: bool) -> None:
+        """How a step was done, for the next of the same shape, where folding is a matter of shapes alone.
+
+        Args:
+            call: the step.
+            inputs: its tensors, folded.
+            temperature: its softmax's.
+            own: whether key and value are as the memory has them.
+        """
         self._last = None
         if call.query.shape[:-2] != call.batch or not (call.mask is None or isinstance(call.mask, Dense)):
             return
         assert isinstance(call.score, Additive)
-        given = call.key, call.value, call.cache, None if call.mask is None else call.mask.allowed
-        folds = inputs.key, inputs.value, inputs.powers, inputs.mask
-        if inputs.v.shape != call.score.v.shape or not all(map(_same_memory, given, folds)):
-            return
-        own = inputs.key.shape == call.key.shape and inputs.value.shape == call.value.shape
-        key, value = (call.key, call.value) if own else (inputs.key, inputs.value)
-        others = key, value, call.score.v, inputs.powers, inputs.mask, temperature
-        self._last = _Step(call.query.shape, inputs.query.shape, given[3], others, own)
+        assert call.cache is not None
+        mask = None if call.mask is None else call.mask.allowed
+        given = _Parts(call.key, call.value, call.score.v, call.cache, mask)
+        folds = _Parts(inputs.key, inputs.value, inputs.v, inputs.powers, inputs.mask)
+        folds = folds._replace(key=call.key, value=call.value) if own else folds
+        if inputs.v.shape == call.score.v.shape:
+            folds = folds._replace(v=call.score.v)
+        last = _Step(call.query.shape, inputs.query.shape, given, folds, given.shapes(), temperature, own)
+        self._last = last if last.stands() else None
 
     def again(self, query: Tensor, mask: Tensor | None, normalizer: object) -> Tensor | None:
         """The soft read of a query as the last step was done; None where this may be another.
@@ -160,19 +167,21 @@ class Steps:
             normalizer: whatever was given.
         """
         last = self._last
-        if last is None or last.mask is not mask or type(normalizer) is not Softmax or normalizer.sink is not None:
+        if last is None or last.given.mask is not mask or type(normalizer) is not Softmax:
             return None
-        if isinstance(normalizer.temperature, Tensor) or normalizer.temperature != last.others[-1]:
+        if normalizer.sink is not None or isinstance(normalizer.temperature, Tensor):
             return None
-        key, value, v = last.others[:3]
-        if not isinstance(query, Tensor) or query.shape != last.shape or not serves(query, v):
+        if normalizer.temperature != last.temperature or not isinstance(query, Tensor) or query.shape != last.shape:
+            return None
+        key, value, v, powers, mask = last.parts
+        if not serves(query, key, value, v, powers) or not last.stands():
             return None
         learns = query.requires_grad or key.requires_grad or value.requires_grad or v.requires_grad
         query = query.reshape(last.folded)
         if not learns or not torch.is_grad_enabled():
-            output = _run(query, *last.others)[0]
+            output = _run(query, key, value, v, powers, mask, last.temperature)[0]
         elif last.own:
-            output = attention(query, *last.others, self)
+            output = attention(query, key, value, v, powers, mask, last.temperature, self)
         else:
             return None
         return output.reshape(*last.shape[:-1], output.shape[-1])
@@ -184,20 +193,48 @@ class Steps:
         return Steps, ()
 
 
+class _Parts(NamedTuple):
+    """The tensors of a step beside its query."""
+
+    key: Tensor
+    value: Tensor
+    v: Tensor
+    powers: Tensor
+    mask: Tensor | None
+
+    def shapes(self) -> tuple[torch.Size, ...]:
+        return tuple(part.shape for part in self if part is not None)
+
+
 class _Step(NamedTuple):
-    """How a step was done: the shapes of its query, given and folded, the memory's mask, what `attention` takes after
-    the query, and whether key and value there are the memory's own.
+    """How a step was done.
+
+    Args:
+        shape, folded: the shapes of its query, given and folded.
+        given: the memory's tensors.
+        parts: the same, folded: views of them.
+        shapes: those of `given` then.
+        temperature: of its softmax.
+        own: whether key and value were not folded into another shape.
     """
 
     shape: torch.Size
     folded: torch.Size
-    mask: Tensor | None
-    others: tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None, float]
+    given: _Parts
+    parts: _Parts
+    shapes: tuple[torch.Size, ...]
+    temperature: float
     own: bool
+
+    def stands(self) -> bool:
+        """Whether what was folded is still what is given, which whoever replaces a tensor's data may have changed."""
+        pairs = zip(self.given, self.parts, strict=True)
+        views = all(old is new or _same_memory(old, new) for old, new in pairs)
+        return views and self.given.shapes() == self.shapes
 
 
 def _same_memory(old: Tensor | None, new: Tensor | None) -> bool:
-    return old is new or (old is not None and new is not None and old.data_ptr() == new.data_ptr())
+    return old is not None and new is not None and old.data_ptr() == new.data_ptr()
 
 
 class _Sums(Sums[dict[str, Any]]):

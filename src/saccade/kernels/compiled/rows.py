@@ -75,11 +75,14 @@ def _scale(row: Any, factor: float) -> None:
 
 @loops
 def _exponentials(row: Any, most: float, factor: float) -> tuple[float, float]:
-    """Numbers become e^x, x being a number times a factor, minus the most; their sum, and that of x e^x."""
+    """Numbers become e^x, x being what a number is above the most, times a factor; their sum, and that of x e^x.
+
+    In this order: the product of the most, rounded, may differ from that of an equal number by any exponent.
+    """
     whole_vectors()
     total, mean = row.dtype.type(0), row.dtype.type(0)
     for j in range(row.size):
-        x = row[j] * factor - most
+        x = (row[j] - most) * factor
         w = exp(x)
         row[j] = w
         total += w
@@ -98,7 +101,7 @@ def _softmax(row: Any, factor: float, lanes: Any) -> tuple[float, float]:
     """Scores become weights, and so do the lanes; the logarithm of the sum of exponentials, and the entropy. Zeros,
     -inf and 0 where nothing is allowed.
     """
-    most = largest_of(lanes if lanes.size else row) * factor
+    most = largest_of(lanes if lanes.size else row)
     if _nothing(row, most):
         row[:], lanes[:] = 0, 0
         return most, type(factor)(0)
@@ -108,21 +111,22 @@ def _softmax(row: Any, factor: float, lanes: Any) -> tuple[float, float]:
         _exponentials(lanes, most, factor)
         _scale(lanes, type(factor)(1) / total)
     log_total = log(total)
-    return most + log_total, log_total - mean / total
+    return most * factor + log_total, log_total - mean / total
 
 
 @loops
 def _top(weights: Any, allowed: Any, lse: float, room: Any, values: Any, indices: Any) -> None:
-    """The largest weights of a softmax, whose lanes are in the room; 0 and -1 beyond the allowed. An exponential is
-    known to as many digits as its exponent has behind the point: the lanes are computed apart from the row, and
-    rounded otherwise.
+    """The largest weights of a softmax, whose lanes are in the room; 0 and -1 beyond the allowed.
+
+    The lanes were computed apart from the row, and may be rounded otherwise: by the error of an exponent's digits,
+    times an exponent of at most 88 (745).
     """
     if np.isnan(lse):
         top_of_broken(weights, allowed, values, indices)
     else:
         one = weights.dtype.type(1)
-        slack = weights.dtype.type(8) * (np.nextafter(one, one + one) - one) * (abs(lse) + weights.dtype.type(100))
-        top_of(weights, allowed, room, slack if slack < one else one, values, indices)
+        slack = weights.dtype.type(2000) * (np.nextafter(one, one + one) - one)
+        top_of(weights, allowed, room, slack, values, indices)
     for t in range(values.size):
         values[t] = weights[indices[t]] if indices[t] >= 0 else weights.dtype.type(0)
 

@@ -87,8 +87,7 @@ def top_of(weights: Any, allowed: Any, room: Any, slack: float, values: Any, ind
     zero, kept = weights.dtype.type(0), weights.dtype.type(1) - 2 * slack
     bound = _least(lanes, values.size, room[FEW : 2 * FEW])
     bound = bound * kept if bound > zero else bound
-    # where the slack is too much, or what is forbidden may be among those that reach the bound
-    if not kept > zero or (allowed.size and not bound > zero):
+    if allowed.size and not bound > zero:  # what is forbidden may be among those that reach it
         bound = weights.dtype.type(-np.inf)
     values[:], indices[:] = -np.inf, -1
     count, last = 0, values.size - 1
