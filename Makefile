@@ -18,6 +18,7 @@ help:
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version.split()[0]; sys.exit(sys.version_info < (3, 11) and f"Saccade needs Python 3.11 or newer, {sys.executable} is {v}: try make PYTHON=python3.12")'
+	@echo "making .venv: about 3 GB, and some minutes"
 	$(PYTHON) -m venv .venv
 	.venv/bin/python -m pip install --quiet -c constraints.txt -e '.[all]'
 	@touch $@

@@ -97,7 +97,7 @@ def log_probability(weights: Tensor, index: Tensor) -> Tensor:
 def entropy(weights: Tensor) -> Tensor:
     """−Σ w log w in nats, 0 log 0 = 0 with derivative 0."""
     zero = weights <= 0
-    return -(weights * weights.masked_fill(zero, 1.0).log()).sum(-1)
+    return 0.0 - (weights * weights.masked_fill(zero, 1.0).log()).sum(-1)  # a row of zeros has 0, not -0
 
 
 def top(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:

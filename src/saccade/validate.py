@@ -28,9 +28,8 @@ def tensors(query: Any, key: Any, value: Any) -> None:
         if not isinstance(tensor, Tensor):
             raise ArgumentTypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
         if tensor.layout != torch.strided or tensor.is_nested:
-            raise ArgumentTypeError(
-                f"{name}: expected a dense tensor, got layout {tensor.layout}; pad it and give masks.Lengths"
-            )
+            got = "a nested one" if tensor.is_nested else f"layout {tensor.layout}"
+            raise ArgumentTypeError(f"{name}: expected a dense tensor, got {got}; pad it and give masks.Lengths")
         if tensor.ndim < 2:
             raise ShapeError(
                 f"{name}: expected at least 2 dimensions (..., length, features), got shape {tuple(tensor.shape)}"

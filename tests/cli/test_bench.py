@@ -153,3 +153,53 @@ def test_a_terminal_shows_which_row_is_under_way(monkeypatch, capsys):
     assert "\r\x1b[K1 of 2: first 3 other" in err
     assert "\r\x1b[K2 of 2: second 3 other" in err
     assert err.endswith("\r\x1b[K")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--json", "a.x", "--page", "a.x"], "--page: expected a file of its own, got a.x, which --json writes too"),
+        (["--page", "a.svg", "--plot", "a"], "--plot: expected a file of its own, got a.svg, which --page writes too"),
+        (["--json", "link"], "--json: expected the name of a new file, got link, which is there already"),
+    ],
+)
+def test_every_file_is_its_own(words, said, capsys):
+    Path("link").symlink_to("nowhere")
+    assert main(["bench", *words, *TINY]) == 2
+    assert capsys.readouterr().err == f"error: {said}\n"
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_is_measured(monkeypatch, capsys):
+    def refuse(**options):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    assert main(["bench", "--json", "found.json", *TINY]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err == (
+        "error: --json: expected a name in a folder that can be written to, got found.json: Read-only file system\n"
+    )
+
+
+def test_what_cannot_be_written_keeps_nothing_else_from_being(monkeypatch, capsys):
+    offered(monkeypatch, row())
+    write = bench.write
+
+    def full(path, content):
+        if path.suffix == ".json":
+            raise OSError(28, "No space left on device", str(path))
+        write(path, content)
+
+    monkeypatch.setattr(bench, "write", full)
+    assert main(["bench", "--seconds", "0.001", "--json", "found.json", "--page", "page.md", "--plot", "plot"]) == 2
+    assert capsys.readouterr().err.endswith(
+        "found.json: No space left on device; make room, then give the command again\n"
+    )
+    assert Path("page.md").exists() and Path("plot.png").exists() and not Path("found.json").exists()
+
+
+def test_a_file_that_came_while_it_measured_is_not_written_over(monkeypatch, capsys):
+    offered(monkeypatch, row(ours=lambda x: lambda: x * Path("found.json").write_text("mine") / len("mine")))
+    assert main(["bench", "--seconds", "0.001", "--json", "found.json"]) == 2
+    assert "found.json: there is a file now, which is not written over" in capsys.readouterr().err
+    assert Path("found.json").read_text() == "mine"

@@ -113,7 +113,7 @@ def test_a_full_disk_is_one_line_with_the_way_out_and_the_run_goes_on(tmp_path, 
     last = capsys.readouterr().err.splitlines()[-1]
     assert re.fullmatch(
         r"error: .*/a/checkpoints/.step-00000010.partial/model.safetensors: No space left on device; "
-        "make room, and the same command goes on from the last checkpoint",
+        "make room, then give the command again",
         last,
     )
     assert list((tmp_path / "a/checkpoints").iterdir()) == []

@@ -1,9 +1,11 @@
+import pytest
 import torch
 from torch import nn
 
+from saccade.errors import ArgumentError
 from saccade.models import words
 from saccade.models.unrolled import unrolled
-from saccade.models.words import projected
+from saccade.models.words import embeddings, projected
 
 
 def made():
@@ -92,3 +94,8 @@ def test_a_table_goes_with_its_map():
     before = len(words._known)
     del linear
     assert len(words._known) == before - 1
+
+
+def test_joint_vocabularies_are_of_one_size():
+    with pytest.raises(ArgumentError, match=r"joint: .*13 and 11"):
+        embeddings(13, 11, 6, joint=True)

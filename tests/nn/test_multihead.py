@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from saccade import AuxRequest, biases, masks, nn, normalizers, scores
+from saccade.errors import ArgumentError
 from saccade.nn.attention import SCORES
 
 F64 = torch.float64
@@ -97,3 +98,36 @@ def test_parameters_start_as_torchs_do():
     ours, theirs = nn.MultiheadAttention(64, 4), torch.nn.MultiheadAttention(64, 4)
     assert (ours.in_proj_bias == 0).all() and (ours.out_proj.bias == 0).all()
     assert abs(ours.in_proj_weight.std() - theirs.in_proj_weight.std()) < 0.005
+
+
+@pytest.mark.parametrize("kv_heads", [4, 2])
+def test_rotary_positions_are_seen_as_differences_alone(kv_heads):
+    torch.manual_seed(0)
+    attention = nn.MultiheadAttention(16, 4, num_kv_heads=kv_heads, rotary_base=100.0, dtype=torch.double)
+    x = torch.randn(2, 9, 16, dtype=torch.double)
+    whole = attention(x, mask=masks.Causal())
+    assert not torch.allclose(whole, attention(x.roll(1, 1), mask=masks.Causal()).roll(-1, 1), atol=1e-3)
+    memory, steps = attention.remember(x[:, :2]), []
+    for t in range(2, 9):
+        memory = attention.append(memory, x[:, t : t + 1])
+        steps.append(attention(x[:, t : t + 1], memory=memory))
+    torch.testing.assert_close(torch.cat(steps, 1), whole[:, 2:])
+    # one position further on, everything is the same: what is in front may not be looked at
+    shifted = torch.cat([torch.zeros_like(x[:, :1]), x], 1)
+    hidden = torch.ones(10, 10, dtype=torch.bool).tril()
+    hidden[:, 0] = False
+    torch.testing.assert_close(attention(shifted, mask=hidden)[:, 1:], whole)
+
+
+def test_rotary_positions_take_pairs_of_features():
+    with pytest.raises(ArgumentError, match="rotary_base.*9 / 3"):
+        nn.MultiheadAttention(9, 3, rotary_base=100.0)
+    with pytest.raises(ArgumentError, match="rotary_base"):
+        nn.MultiheadAttention(8, 2, rotary_base=0.0)
+
+
+def test_one_product_for_all_three_is_three():
+    torch.manual_seed(0)
+    attention = nn.MultiheadAttention(16, 4, num_kv_heads=2, dtype=torch.double)
+    x = torch.randn(2, 5, 16, dtype=torch.double)
+    torch.testing.assert_close(attention(x), attention(x, x.clone(), x.clone()))

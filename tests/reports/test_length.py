@@ -5,6 +5,7 @@ from unittest.mock import Mock
 import pytest
 
 from saccade.errors import ArgumentError
+from saccade.models import recurrent
 from saccade.reports import length
 from saccade.reports.folder import ReportError
 from saccade.reports.length import MODELS, Length, Options
@@ -16,6 +17,7 @@ SMALL = {"hidden_dim": 16, "embedding_dim": 8, "batch_tokens": 200, "vocabulary_
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setitem(RECIPES, "files", SMALL)
+    monkeypatch.setitem(recurrent.RECIPES, "files", {})
 
 
 @pytest.fixture

@@ -121,8 +121,10 @@ def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | N
 
     What it leaves out costs more than a small call itself.
     """
-    alike = type(query) is type(key) is type(value) is Tensor and query.shape == key.shape == value.shape
-    if not alike or not 2 <= query.ndim <= 4 or not _simple(query) or not _simple(key) or not _simple(value):
+    tensors = query, key, value
+    if not type(query) is type(key) is type(value) is Tensor or any(tensor.is_nested for tensor in tensors):
+        return None
+    if not query.shape == key.shape == value.shape or not 2 <= query.ndim <= 4 or not all(map(_simple, tensors)):
         return None
     if torch.is_autocast_enabled("cpu") or tracing() or transforming():
         return None

@@ -31,12 +31,12 @@ def package(name: str) -> Any:
     >>> package("no_such_package")
     Traceback (most recent call last):
     ...
-    saccade.bench.row.Absent: No module named 'no_such_package'
+    saccade.bench.row.Absent: No module named 'no_such_package'; pip install -e '.[bench]' brings the peers
     """
     try:
         return import_module(name)
     except ImportError as error:
-        raise Absent(" ".join(str(error).split())) from error
+        raise Absent(f"{' '.join(str(error).split())}; pip install -e '.[bench]' brings the peers") from error
 
 
 @dataclass(frozen=True)

@@ -76,13 +76,43 @@ def line(result: Result, wide: Sequence[int]) -> str:
 
 
 def summary(results: Sequence[Result]) -> str:
-    """Return how many targets were reached.
+    """Return how many targets were reached, and beside how many rows the machine was slower than at its best.
 
     >>> summary([])
     'targets: 0 met, 0 missed, 0 not measured'
     """
     found = [result.met for result in results if result.row.targets]
-    return f"targets: {found.count(True)} met, {found.count(False)} missed, {found.count(None)} not measured"
+    targets = f"targets: {found.count(True)} met, {found.count(False)} missed, {found.count(None)} not measured"
+    slow = disturbed(results)
+    if not slow:
+        return targets
+    few = f"{len(slow)} rows of {len(results)} ({slow[0].row.name}{', ...' if len(slow) > 1 else ''})"
+    return f"{targets}\ndoubtful: beside {few} this machine reached less than two thirds of what it did beside others"
+
+
+def disturbed(results: Sequence[Result]) -> list[Result]:
+    """Return the rows beside which the machine's limit was far below its best: something else was running.
+
+    >>> disturbed([])
+    []
+    """
+    best: dict[tuple[str, float], float] = {}
+    kinds = [(result, _limit_of(result)) for result in results]
+    for _, known in kinds:
+        if known is not None:
+            best[known[:2]] = max(best.get(known[:2], 0.0), known[2])
+    return [result for result, known in kinds if known is not None and known[2] < best[known[:2]] * _DISTURBED]
+
+
+_DISTURBED = 2 / 3
+
+
+def _limit_of(result: Result) -> tuple[str, float, float] | None:
+    """What bounds a row, at what cost a unit of its work, and the limit beside it."""
+    work = result.row.work
+    if work is None or result.limit is None or not work.limit:
+        return None
+    return work.limit, work.cost, result.limit
 
 
 def _verdict(result: Result) -> str:

@@ -1,10 +1,13 @@
 """`saccade bench`: how fast attention is here, beside other ways to compute it and the machine's own limit."""
 
+import errno
 import math
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +23,7 @@ from saccade.bench.run import measured
 from saccade.bench.table import header, limits, line, summary, widths
 from saccade.cli.arguments import UsageError, choose, parse
 from saccade.train.environment import choose_device
-from saccade.train.files import write, write_json
+from saccade.train.files import encode, write
 from saccade.train.notes import say, unheard
 
 __all__ = ["run"]
@@ -130,16 +133,33 @@ def _check(given: Arguments) -> None:
     if given.threads is not None and not 0 < given.threads <= most:
         raise UsageError(f"--threads: expected a number from 1 to {most}, got {given.threads}")
     choose("--backend", given.backend, BACKENDS)
+    taken: dict[Path, str] = {}
     for option, name in (("--json", given.json), ("--page", given.page), ("--plot", given.plot)):
         if name is None:
             continue
         if not name:
             raise UsageError(f"{option}: expected the name of a new file, got an empty name")
         for path in _pictures(name) if option == "--plot" else [Path(name)]:
-            if path.exists():
-                raise UsageError(f"{option}: expected the name of a new file, got {path}, which is there already")
-            if not path.parent.is_dir():
-                raise UsageError(f"{option}: expected a name in a folder that exists, got {path}")
+            _check_new(option, path)
+            if path.resolve() in taken:
+                other = taken[path.resolve()]
+                raise UsageError(f"{option}: expected a file of its own, got {path}, which {other} writes too")
+            taken[path.resolve()] = option
+
+
+def _check_new(option: str, path: Path) -> None:
+    """Refuse a file that is there, or that cannot be made."""
+    if path.exists() or path.is_symlink():
+        raise UsageError(f"{option}: expected the name of a new file, got {path}, which is there already")
+    if not path.parent.is_dir():
+        raise UsageError(f"{option}: expected a name in a folder that exists, got {path}")
+    try:
+        tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(
+            f"{option}: expected a name in a folder that can be written to, got {path}: {reason}"
+        ) from error
 
 
 def _pictures(name: str) -> list[Path]:
@@ -150,7 +170,11 @@ def _pictures(name: str) -> list[Path]:
 
 
 def _write(results: Sequence[Result], machine: Machine, given: Arguments, command: str, interrupted: bool) -> None:
-    """The files that were asked for; their paths are printed."""
+    """The files that were asked for, as many as can be written; their paths are printed.
+
+    Raises:
+        OSError: the first that could not be written, after all others are.
+    """
     settings = {
         "command": command,
         "quick": given.quick,
@@ -158,15 +182,38 @@ def _write(results: Sequence[Result], machine: Machine, given: Arguments, comman
         "backend": given.backend,
         "interrupted": interrupted,
     }
-    picture = _draw(results, machine, given.plot)
+    failed: list[OSError] = []
+    picture: Path | None = None
+    with _later(failed):
+        picture = _draw(results, machine, given.plot)
     if given.json is not None:
-        write_json(Path(given.json), record(results, machine, settings))
-        print(f"JSON: {given.json}")
+        with _later(failed):
+            _write_new(Path(given.json), encode(record(results, machine, settings)))
+            print(f"JSON: {given.json}")
     if given.page is not None:
         at = Path(given.page)
         seen = None if picture is None else os.path.relpath(picture, at.parent)
-        write(at, page(results, machine, command, seen).encode())
-        print(f"page: {at}")
+        with _later(failed):
+            _write_new(at, page(results, machine, command, seen).encode())
+            print(f"page: {at}")
+    if failed:
+        raise failed[0]
+
+
+@contextmanager
+def _later(failed: list[OSError]) -> Iterator[None]:
+    """Keep an error of the system until all else is done."""
+    try:
+        yield
+    except OSError as error:
+        failed.append(error)
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    """Write a file that was not there before minutes of measuring, and still is not."""
+    if path.exists():
+        raise FileExistsError(errno.EEXIST, "there is a file now, which is not written over", str(path))
+    write(path, content)
 
 
 def _draw(results: Sequence[Result], machine: Machine, name: str | None) -> Path | None:

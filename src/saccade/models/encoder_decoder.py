@@ -5,14 +5,17 @@ https://arxiv.org/abs/1406.1078. It is the model of `saccade.models.rnnsearch` w
 attention changes is seen by comparing the two.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
+from saccade import AuxOutput
 from saccade.kernels.likeliest import Logits
-from saccade.models.recurrent import Encoder, LockedDropout, Options, Writer, embeddings
+from saccade.models.recurrent import RECIPES, Encoder, LockedDropout, Options, Writer
+from saccade.models.words import embeddings
 
 __all__ = ["EncoderDecoder", "State"]
 
@@ -56,6 +59,7 @@ class EncoderDecoder(nn.Module):
     """
 
     Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
 
     def __init__(
         self,
@@ -92,6 +96,11 @@ class EncoderDecoder(nn.Module):
         """Return the `Logits` `(batch, target_size)` after one more target token `(batch,)`, and the next state."""
         logits, hidden = self.writer.step(token, state.hidden, lambda query: state.summary)
         return logits, State(hidden, state.summary)
+
+    @staticmethod
+    def alignment(records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
+        """None: it attends to nothing."""
+        return None
 
     def forward(
         self,

@@ -13,17 +13,23 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.errors import ArgumentError
-from saccade.kernels.cross_entropy import linear_cross_entropy
 from saccade.kernels.gates import gated
 from saccade.kernels.likeliest import Logits
 from saccade.kernels.team import serves
 from saccade.models.unrolled import plain, unrolled, unrolled_gru
-from saccade.models.words import projected
+from saccade.models.words import predicted, projected
 
-__all__ = ["Encoder", "LockedDropout", "Options", "Writer", "embeddings"]
+__all__ = ["RECIPES", "Encoder", "LockedDropout", "Options", "Writer"]
 
 _WIDEST = 1_000_000  # beyond any memory; torch fails in other words at far larger sizes
 Read = Callable[[Tensor], Tensor]
+
+RECIPES: dict[str, dict[str, Any]] = {
+    "dates": {"hidden_dim": 128, "embedding_dim": 64, "learning_rate": 8e-3},
+    "several-dates": {"hidden_dim": 128, "embedding_dim": 64, "learning_rate": 8e-3},
+    "files": {"hidden_dim": 256, "embedding_dim": 256, "dropout": 0.3, "learning_rate": 2e-3},
+}
+"""What suits each data set, for all recurrent translators."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,31 +57,6 @@ class Options:
             raise ArgumentError(f"--embedding-dim: expected a number from 1 to {_WIDEST}, got {self.embedding_dim}")
         if not 0 <= self.dropout < 1:
             raise ArgumentError(f"--dropout: expected 0 <= dropout < 1, got {self.dropout}")
-
-
-def embeddings(source_size: int, target_size: int, dim: int, *, joint: bool) -> tuple[nn.Embedding, nn.Embedding]:
-    """Return the embeddings of both sides: one and the same where both sides have one vocabulary.
-
-    Args:
-        source_size: number of source tokens, from 0 (padding) on.
-        target_size: number of target tokens.
-        dim: features of each.
-        joint: whether a token id means the same on both sides.
-
-    Raises:
-        ArgumentError: joint vocabularies of two sizes.
-
-    Example:
-        >>> source, target = embeddings(7, 7, 4, joint=True)
-        >>> source is target
-        True
-    """
-    target = _embedding(target_size, dim)
-    if not joint:
-        return _embedding(source_size, dim), target
-    if source_size != target_size:
-        raise ArgumentError(f"joint: expected two vocabularies of one size, got {source_size} and {target_size}")
-    return target, target
 
 
 class LockedDropout(nn.Module):
@@ -228,11 +209,7 @@ class Writer(nn.Module):
         # The words before the loop and the readout after it need no step's result for the next: one product for all
         # steps is far faster than one each.
         features = self._features(torch.stack(hiddens, 1), torch.stack(contexts, 1), embedded)
-        if wanted is None:
-            return self._logits(features).dense()
-        places = (wanted != 0).flatten().nonzero()[:, 0]
-        rows, tokens = features.flatten(0, 1).index_select(0, places), wanted.flatten()[places]
-        return linear_cross_entropy(rows, self.embedding.weight, self.bias, tokens, label_smoothing)
+        return predicted(features, self.embedding.weight, self.bias, wanted, label_smoothing)
 
     def _maps(self) -> "_Maps":
         return _Maps(_unit(self.before), unrolled(self.context), _unit(self.between))
@@ -286,14 +263,6 @@ class _Direction(nn.GRU):
             hidden = step(entering, hidden)
             steps.append(hidden)
         return torch.stack(steps, 1)
-
-
-def _embedding(size: int, dim: int) -> nn.Embedding:
-    """Small enough that it serves as the output matrix too: its logits begin near zero."""
-    embedding = nn.Embedding(size, dim, padding_idx=0)
-    with torch.no_grad():
-        embedding.weight.normal_(0, dim**-0.5)[0] = 0
-    return embedding
 
 
 def _mirror(lengths: Tensor, width: int) -> Tensor:

@@ -3,16 +3,18 @@
 "Neural Machine Translation by Jointly Learning to Align and Translate", https://arxiv.org/abs/1409.0473.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
-from saccade import masks
+from saccade import AuxOutput, masks
 from saccade.kernels.likeliest import Logits
 from saccade.memory import Memory
-from saccade.models.recurrent import Encoder, LockedDropout, Options, Writer, embeddings
+from saccade.models.recurrent import RECIPES, Encoder, LockedDropout, Options, Writer
+from saccade.models.words import embeddings
 from saccade.nn import Attention
 
 __all__ = ["RNNSearch", "State"]
@@ -64,6 +66,7 @@ class RNNSearch(nn.Module):
     """
 
     Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
 
     def __init__(
         self,
@@ -132,6 +135,13 @@ class RNNSearch(nn.Module):
 
         found: Tensor = self.writer(target, state.hidden[:, 0], read, wanted, label_smoothing)
         return found
+
+    @staticmethod
+    def alignment(records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
+        """What each target position looked at, `(batch, target_length, source_length)`, from what `look.record` has of
+        a `forward`: a record each position.
+        """
+        return torch.cat([aux.weights for _, aux in records if aux.weights is not None], -2)
 
     def _context(self, query: Tensor, memory: Memory) -> Tensor:
         """What the decoder attends to: c_i `(examples, beam, hidden_dim)`, Eq. 5 and 6."""

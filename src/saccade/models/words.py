@@ -1,4 +1,4 @@
-"""Projections of words, taken from a table once that pays: a decoder projects the same words again and again."""
+"""Words on their way into a model and out of it: embeddings, projections of them by a table, and predictions."""
 
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
@@ -6,10 +6,12 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
+from saccade.errors import ArgumentError
+from saccade.kernels.cross_entropy import linear_cross_entropy
 from saccade.kernels.team import serves
 from saccade.models.unrolled import plain
 
-__all__ = ["projected"]
+__all__ = ["embeddings", "predicted", "projected"]
 
 _LARGEST = 64 << 20  # bytes of a table
 
@@ -66,3 +68,62 @@ def projected(embedding: nn.Embedding, linear: nn.Linear, token: Tensor, embedde
             return linear(embedded)  # type: ignore[no-any-return]
         words.table = linear(embedding.weight)
     return words.table[token]
+
+
+def embeddings(source_size: int, target_size: int, dim: int, *, joint: bool) -> tuple[nn.Embedding, nn.Embedding]:
+    """Return the embeddings of both sides: one and the same where both sides have one vocabulary.
+
+    Args:
+        source_size: number of source tokens, from 0 (padding) on.
+        target_size: number of target tokens.
+        dim: features of each.
+        joint: whether a token id means the same on both sides.
+
+    Raises:
+        ArgumentError: joint vocabularies of two sizes.
+
+    Example:
+        >>> source, target = embeddings(7, 7, 4, joint=True)
+        >>> source is target
+        True
+    """
+    target = _embedding(target_size, dim)
+    if not joint:
+        return _embedding(source_size, dim), target
+    if source_size != target_size:
+        raise ArgumentError(f"joint: expected two vocabularies of one size, got {source_size} and {target_size}")
+    return target, target
+
+
+def _embedding(size: int, dim: int) -> nn.Embedding:
+    """Small enough that it serves as the output matrix too: its logits begin near zero."""
+    embedding = nn.Embedding(size, dim, padding_idx=0)
+    with torch.no_grad():
+        embedding.weight.normal_(0, dim**-0.5)[0] = 0
+    return embedding
+
+
+def predicted(
+    features: Tensor, weight: Tensor, bias: Tensor, wanted: Tensor | None = None, label_smoothing: float = 0.0
+) -> Tensor:
+    """Return the logits of every next token, or what the true ones cost; then the logits are never all in memory.
+
+    Args:
+        features: `(batch, length, dim)`.
+        weight: of the output layer, `(vocabulary, dim)`.
+        bias: `(vocabulary,)`.
+        wanted: the true next tokens `(batch, length)`, 0 where there is none.
+        label_smoothing: as in `torch.nn.functional.cross_entropy`.
+
+    Returns:
+        `(batch, length, vocabulary)`; with `wanted` its mean cross-entropy, a number.
+
+    Example:
+        >>> predicted(torch.ones(1, 2, 3), torch.ones(5, 3), torch.zeros(5)).shape
+        torch.Size([1, 2, 5])
+    """
+    if wanted is None:
+        return nn.functional.linear(features, weight, bias)
+    places = (wanted != 0).flatten().nonzero()[:, 0]
+    rows, tokens = features.flatten(0, 1).index_select(0, places), wanted.flatten()[places]
+    return linear_cross_entropy(rows, weight, bias, tokens, label_smoothing)

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from saccade import normalizers, scores
 from saccade.attention import attend
 from saccade.auxiliary import AuxRequest
-from saccade.biases import Factor
-from saccade.checks import whole
+from saccade.biases import Factor, rotate
+from saccade.checks import number, whole
 from saccade.errors import ArgumentError
 from saccade.masks import Mask
 from saccade.memory import Memory, remember
@@ -33,11 +33,14 @@ class MultiheadAttention(nn.Module):
         score: a name as for `Attention` (parameters are one set a head), an object or a callable.
         normalizer: one of `saccade.normalizers` or a callable; None is Softmax.
         max_length: the most keys that "location" can score.
+        rotary_base: turns queries and keys by their positions (`saccade.biases.rotate`, Su et al. 2021), with this base
+            of the wavelengths; None leaves them as they are. Both begin at position 0, but the queries of a memory
+            are its last keys.
         dropout_p: probability of dropping a weight, in training.
         device, dtype: as everywhere in torch.nn.
 
     Raises:
-        ArgumentError: heads that do not divide what they must.
+        ArgumentError: heads that do not divide what they must; a rotary_base with an odd number of features a head.
 
     >>> import torch
     >>> attention = MultiheadAttention(16, 4, num_kv_heads=2)
@@ -65,6 +68,7 @@ class MultiheadAttention(nn.Module):
         score: str | scores.Score | scores.ScoreFunction = "scaled_dot",
         normalizer: normalizers.Normalizer | normalizers.NormalizerFunction | None = None,
         max_length: int | None = None,
+        rotary_base: float | None = None,
         dropout_p: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -80,6 +84,13 @@ class MultiheadAttention(nn.Module):
             raise ArgumentError(f"num_heads: expected a divisor of embed_dim = {embed_dim}, got {num_heads}")
         if num_heads % num_kv_heads:
             raise ArgumentError(f"num_kv_heads: expected a divisor of num_heads = {num_heads}, got {num_kv_heads}")
+        number("rotary_base", rotary_base, above=0, none=True)
+        if rotary_base is not None and embed_dim // num_heads % 2:
+            each = f"{embed_dim} / {num_heads}"
+            raise ArgumentError(
+                f"rotary_base: expected an even number of features a head, got {each}; take other heads"
+            )
+        self.rotary_base = rotary_base
         place: dict[str, Any] = {"device": device, "dtype": dtype}
         self.embed_dim, self.num_heads, self.num_kv_heads = embed_dim, num_heads, num_kv_heads
         self.head_dim = embed_dim // num_heads
@@ -132,8 +143,28 @@ class MultiheadAttention(nn.Module):
             weight = self.in_proj_weight.split(self.sizes)[which]
         else:
             weight = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)[which]
-        heads: Tensor = nn.functional.linear(x, weight, bias).unflatten(-1, (-1, self.head_dim)).transpose(-2, -3)
+        return self._split(nn.functional.linear(x, weight, bias))
+
+    def _split(self, x: Tensor) -> Tensor:
+        heads: Tensor = x.unflatten(-1, (-1, self.head_dim)).transpose(-2, -3)
         return heads if self.num_kv_heads == self.num_heads else heads.unflatten(-3, (self.num_kv_heads, -1))
+
+    def _turned(self, heads: Tensor, first: int = 0) -> Tensor:
+        """Rotated by the positions from `first` on."""
+        if self.rotary_base is None:
+            return heads
+        positions = torch.arange(first, first + heads.shape[-2], device=heads.device)
+        return rotate(heads, positions, base=self.rotary_base)
+
+    def _heads(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """All three input projections: one product where they are of the same tensor."""
+        if self.packed and query is key is value:
+            features("query", query, self.inputs[0])
+            together = nn.functional.linear(query, self.in_proj_weight, self.in_proj_bias)
+            first, second, third = (self._split(part) for part in together.split(self.sizes, -1))
+        else:
+            first, second, third = self._project(0, query), self._project(1, key), self._project(2, value)
+        return self._turned(first), self._turned(second), third
 
     def forward(
         self,
@@ -174,11 +205,10 @@ class MultiheadAttention(nn.Module):
         }
         if memory is None:
             key, value = sources(query, key, value)
-            heads = (self._project(0, query), self._project(1, key), self._project(2, value))
-            found = attend(*heads, score=self.score.get(), **options)
+            found = attend(*self._heads(query, key, value), score=self.score.get(), **options)
         else:
             only_memory(memory, key, value)
-            found = memory.read(self._project(0, query), **options)
+            found = memory.read(self._turned(self._project(0, query), len(memory) - query.shape[-2]), **options)
         return projected(found, self._join, aux)
 
     def _join(self, heads: Tensor) -> Tensor:
@@ -206,7 +236,7 @@ class MultiheadAttention(nn.Module):
             A `Memory` for this module's `forward(query, memory=...)`.
         """
         value = key if value is None else value
-        heads = self._project(1, key), self._project(2, value)
+        heads = self._turned(self._project(1, key)), self._project(2, value)
         return remember(*heads, score=self.score.get(), mask=mask, capacity=capacity)
 
     def append(
@@ -220,4 +250,5 @@ class MultiheadAttention(nn.Module):
             value: `(..., n, vdim)`; None is key.
             mask: which of the new keys may be attended to; None allows all.
         """
-        return memory.append(self._project(1, key), self._project(2, key if value is None else value), mask)
+        keys = self._turned(self._project(1, key), len(memory))
+        return memory.append(keys, self._project(2, key if value is None else value), mask)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["naming", "read_json", "told", "write", "write_json"]
+__all__ = ["encode", "naming", "read_json", "told", "write", "write_json"]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -27,6 +27,9 @@ def write(path: Path, content: bytes) -> None:
     try:
         flushed(partial, content)
         partial.replace(path)
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None  # not the one beside it, of which nobody knows
+        raise
     finally:
         partial.unlink(missing_ok=True)
 
@@ -63,10 +66,10 @@ def told(error: OSError) -> str:
     >>> told(FileNotFoundError(2, "No such file or directory", "a.txt"))
     'a.txt: No such file or directory'
     >>> told(OSError(28, "No space left on device", "a.txt"))
-    'a.txt: No space left on device; make room, and the same command goes on from the last checkpoint'
+    'a.txt: No space left on device; make room, then give the command again'
     """
     what = f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
-    way_out = "; make room, and the same command goes on from the last checkpoint"
+    way_out = "; make room, then give the command again"
     return what + way_out if error.errno in _FULL else what
 
 

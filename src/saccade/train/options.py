@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, make_dataclass
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from saccade.errors import ArgumentError
 from saccade.train.schedules import FALLING, SCHEDULES
@@ -199,13 +199,17 @@ def check_types(kind: Any, values: Mapping[str, Any]) -> None:
     """
     for option in fields(kind):
         if option.name in values and not _fits(value := values[option.name], option.type):
-            name = getattr(option.type, "__name__", option.type)
+            choices = get_args(option.type) if get_origin(option.type) is Literal else ()
+            kind_of_it: Any = option.type
+            name = " or ".join(map(str, choices)) or getattr(kind_of_it, "__name__", kind_of_it)
             raise ArgumentError(f"{flag(option.name)}: expected {name}, got {value!r:.60}")
 
 
 def _fits(value: object, kind: Any) -> bool:
     if isinstance(value, bool):  # which is an int to Python
         return kind is bool
+    if get_origin(kind) is Literal:
+        return value in get_args(kind)
     return isinstance(value, kind) or (isinstance(value, int) and isinstance(0.0, kind))
 
 

@@ -82,13 +82,15 @@ class Run:
             raise RunError(f"{folder}: it is there already and not a run; give another --run")
         place = folder.resolve()  # a link stays a link, to a run
         partial = place.with_name(f".{place.name}.{os.getpid()}.partial")
-        partial.mkdir(parents=True)
         try:
+            partial.mkdir(parents=True)
             save(partial)
             write_json(partial / "config.json", dict(config))
             partial.rename(place)
-        except BaseException:  # Ctrl-C too
+        except BaseException as error:  # Ctrl-C too
             shutil.rmtree(partial, ignore_errors=True)
+            if isinstance(error, OSError):
+                error.filename, error.filename2 = str(folder), None  # not the one beside it, of which nobody knows
             raise
         return cls(folder, config)
 

@@ -7,11 +7,15 @@ from saccade.tasks.translate import Translate
 from saccade.tasks.translate.options import RECIPES, Options
 
 
-def test_recipes_name_options_that_there_are():
-    known = {field.name for field in fields(Translate.options("rnnsearch"))}
-    assert all(set(recipe) <= known for recipe in RECIPES.values())
+@pytest.mark.parametrize("model", Translate.models)
+def test_recipes_name_options_that_there_are(model):
+    known = {field.name for field in fields(Translate.options(model))}
     assert set(RECIPES) == {*Translate.builtin, "files"}
-    assert Translate.recipe("rnnsearch", "some/folder") == RECIPES["files"] != Translate.recipe("rnnsearch", "dates")
+    assert all(set(Translate.recipe(model, data)) <= known for data in RECIPES)
+    assert (
+        Translate.recipe(model, "some/folder") == Translate.recipe(model, "files") != Translate.recipe(model, "dates")
+    )
+    assert Translate.recipe(model, "files").items() >= {"label_smoothing": 0.1, "hidden_dim": 256}.items()
 
 
 @pytest.mark.parametrize(

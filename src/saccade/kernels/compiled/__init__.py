@@ -3,6 +3,7 @@
 import hashlib
 import os
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,8 +61,8 @@ does not have.
 
 
 def elementary(double: Any) -> Callable[[Callable[[Any], Any]], Any]:
-    """Decorator of a function of one float32, written so that loops with it vectorize; of a float64 it is `double`, a
-    function of a float64, which numpy or the C library compute one by one.
+    """Decorator of a function of one float32, written so that loops with it vectorize, or of a row of them; of float64
+    it is `double`, which for a single one numpy or the C library compute.
     """
 
     def decorate(single: Callable[[Any], Any]) -> Any:
@@ -73,31 +74,12 @@ def elementary(double: Any) -> Callable[[Callable[[Any], Any]], Any]:
             return double(x)
 
         def chosen(x: Any) -> Any:
-            return of_float64 if x == types.float64 else single
+            return of_float64 if getattr(x, "dtype", x) == types.float64 else single
 
         for one in (single, of_float64, chosen):
             one.__annotations__ = {}  # Numba wants those of all three to be the same
         overload(function, jit_options={"fastmath": FAST, "error_model": "numpy"})(chosen)
 
-        function.__name__, function.__doc__ = single.__name__, single.__doc__
-        return function
-
-    return decorate
-
-
-def of_type(double: Any) -> Callable[[Callable[[Any], Any]], Any]:
-    """Decorator of a function of a row of float32; of a row of float64 it is `double`."""
-
-    def decorate(single: Callable[[Any], Any]) -> Any:
-        def function(row: Any) -> Any:
-            return single(row)
-
-        def chosen(row: Any) -> Any:
-            return double if row.dtype == types.float64 else single
-
-        for one in (single, double, chosen):
-            one.__annotations__ = {}  # Numba wants those of all three to be the same
-        overload(function, jit_options={"fastmath": FAST, "error_model": "numpy"})(chosen)
         function.__name__, function.__doc__ = single.__name__, single.__doc__
         return function
 
@@ -116,10 +98,27 @@ def kernel(function: Callable[..., Any]) -> Any:
         try:
             config.CACHE_DIR = _place()
             return cfunc(signature, cache=True, **options)(function)
-        except (OSError, RuntimeError):  # nowhere to keep it: no home, or one that cannot be written to
+        except (OSError, RuntimeError) as error:  # nowhere to keep it: no home, or one that cannot be written to
+            _say_once(error)
             return cfunc(signature, **options)(function)
         finally:
             config.CACHE_DIR = before
+
+
+_said: list[str] = []
+
+
+def _say_once(error: Exception) -> None:
+    """That what is compiled is lost with the process: nobody would know otherwise why each begins so late."""
+    if not _said:
+        _said.append(_place())
+        reason = (getattr(error, "strerror", None) or str(error)).rstrip(".")
+        warnings.warn(
+            f"saccade: kernels cannot be kept in {_said[0]} ({reason}), so each process compiles them anew, which "
+            "takes up to half a minute; NUMBA_CACHE_DIR names another folder",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def _place() -> str:
@@ -218,8 +217,9 @@ def flags(address: int, size: int) -> Any:
     return carray(_byte_pointer(address), (size,))
 
 
-def _largest_double(row: Any) -> float:
-    keys, low = row.view(np.int64), np.int64(0x7FFFFFFFFFFFFFFF)
+@loops
+def _largest_double(x: Any) -> float:
+    keys, low = x.view(np.int64), np.int64(0x7FFFFFFFFFFFFFFF)
     found = np.int64(-0x7FF0000000000001)  # the key of -inf
     for j in range(keys.size):
         key = keys[j] ^ ((keys[j] >> np.int64(63)) & low)
@@ -227,14 +227,14 @@ def _largest_double(row: Any) -> float:
     return np.int64(found ^ ((found >> np.int64(63)) & low)).view(np.float64)
 
 
-@of_type(_largest_double)
-def largest_of(row: Any) -> float:
-    """The largest number of a contiguous row, whatever it is where one is NaN; -inf of none.
+@elementary(_largest_double)
+def largest_of(x: Any) -> float:
+    """The largest number of a contiguous row x, whatever it is where one is NaN; -inf of none.
 
     The bits of a float, those of a negative one but the sign's turned over, are an integer in the order of the numbers;
     and a maximum of integers LLVM vectorizes, as it does none of floats.
     """
-    keys, low = row.view(np.int32), np.int32(0x7FFFFFFF)
+    keys, low = x.view(np.int32), np.int32(0x7FFFFFFF)
     found = np.int32(-0x7F800001)  # the key of -inf
     for j in range(keys.size):
         key = np.int32(keys[j] ^ np.int32(np.int32(keys[j] >> np.int32(31)) & low))  # Numba widens what it computes

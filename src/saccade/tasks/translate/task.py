@@ -46,6 +46,7 @@ class Translate:
     models: ClassVar[dict[str, str]] = {
         "rnnsearch": "saccade.models.rnnsearch:RNNSearch",
         "encoder-decoder": "saccade.models.encoder_decoder:EncoderDecoder",
+        "transformer": "saccade.models.transformer:Transformer",
     }
     builtin: ClassVar[dict[str, str]] = BUILTIN
 
@@ -57,7 +58,9 @@ class Translate:
     @classmethod
     def recipe(cls, model: str, data: str) -> dict[str, Any]:
         """Return the defaults that suit these data."""
-        return RECIPES[data if data in RECIPES else "files"]
+        name = data if data in RECIPES else "files"
+        own: dict[str, Any] = find(cls.models[model]).recipes[name]
+        return {**RECIPES[name], **own}
 
     @classmethod
     def prepare(cls, options: Any) -> Self:

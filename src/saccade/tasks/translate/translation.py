@@ -6,7 +6,6 @@ from itertools import count as numbers
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor
 
 from saccade.tasks.decoding import search
@@ -181,8 +180,8 @@ def _aligned(
     batch = pad(pairs).to(next(model.parameters()).device)
     with look.record(model, detach=True) as records:
         model(batch.source, batch.lengths, batch.target[:, :-1])
-    recorded = [aux.weights for _, aux in records if aux.weights is not None]
-    weights = iter(torch.cat(recorded, -2).cpu() if recorded else [None] * len(pairs))
+    recorded = model.alignment(records)
+    weights = iter([None] * len(pairs) if recorded is None else recorded.cpu())
     return [
         [_cut(output, next(weights), len(ids)) for output in outputs]
         for ids, outputs in zip(sources, found, strict=True)

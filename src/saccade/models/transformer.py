@@ -1,0 +1,331 @@
+"""The Transformer: a translator of attention alone (Vaswani et al. 2017).
+
+"Attention Is All You Need", https://arxiv.org/abs/1706.03762.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args, get_origin
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade import AuxOutput, masks
+from saccade.biases import Alibi
+from saccade.errors import ArgumentError
+from saccade.kernels.likeliest import Logits
+from saccade.memory import Memory
+from saccade.models.words import embeddings, predicted
+from saccade.nn import MultiheadAttention
+
+__all__ = ["RECIPES", "Options", "State", "Transformer", "slopes", "waves"]
+
+_ROTARY_BASE = 10_000.0  # the wavelengths of both papers
+_SIZES = (("hidden_dim", 2, 1 << 20), ("heads", 1, 1 << 12), ("layers", 1, 1 << 10), ("feedforward_dim", 1, 1 << 20))
+
+_DATES = {
+    "hidden_dim": 64,
+    "layers": 2,
+    "feedforward_dim": 256,
+    "dropout": 0.0,
+    "positions": "rotary",  # after 600 steps 99% of the dates are right so, 93% with waves, 90% with ALiBi
+    "learning_rate": 5e-3,
+    "schedule": "cosine",
+    "schedule_steps": 800,
+    "final_rate": 0.05,
+    "max_steps": 800,
+}
+RECIPES: dict[str, dict[str, Any]] = {
+    "dates": _DATES,
+    "several-dates": _DATES,
+    "files": {"hidden_dim": 256, "dropout": 0.3, "positions": "rotary", "learning_rate": 1e-3},
+}
+"""What suits each data set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The sizes of a Transformer and its variants.
+
+    >>> Options(layers=2).layers
+    2
+    """
+
+    hidden_dim: int = 256
+    """Features of every position, a multiple of the heads."""
+
+    heads: int = 4
+    """Attention heads of every layer."""
+
+    layers: int = 3
+    """Layers of the encoder, and as many of the decoder."""
+
+    feedforward_dim: int = 1024
+    """Features between the two maps of a feed-forward network."""
+
+    dropout: float = 0.1
+    """Probability of dropping a feature of embeddings and of what each part of a layer adds, in training."""
+
+    norm: Literal["pre", "post"] = "pre"
+    """Layer normalization before each part of a layer (Xiong et al. 2020), or after the sum, as in the paper."""
+
+    positions: Literal["sinusoidal", "rotary", "alibi"] = "sinusoidal"
+    """How it knows the order: waves added to the embeddings (the paper), queries and keys of self-attention turned by
+    their positions (Su et al. 2021), or scores that fall with the distance (Press, Smith, Lewis 2022)."""
+
+    score: Literal["scaled_dot", "dot", "additive", "general", "cosine", "gaussian"] = "scaled_dot"
+    """How queries and keys of every head are compared."""
+
+    def __post_init__(self) -> None:
+        """Refuse sizes of nothing, naming the option as it is typed."""
+        for name, least, most in _SIZES:
+            if not least <= (value := getattr(self, name)) <= most:
+                option = f"--{name.replace('_', '-')}"
+                raise ArgumentError(f"{option}: expected a number from {least} to {most}, got {value}")
+        for field in fields(self):
+            choices, chosen = get_args(field.type), getattr(self, field.name)
+            if get_origin(field.type) is Literal and chosen not in choices:
+                raise ArgumentError(f"--{field.name}: expected {' or '.join(choices)}, got {chosen}")
+        if self.hidden_dim % self.heads:
+            raise ArgumentError(f"--hidden-dim: expected a multiple of --heads = {self.heads}, got {self.hidden_dim}")
+        if self.positions == "sinusoidal" and self.hidden_dim % 2:
+            raise ArgumentError(f"--hidden-dim: expected an even number, got {self.hidden_dim}")
+        if self.positions == "rotary" and self.hidden_dim // self.heads % 2:
+            each = self.hidden_dim // self.heads
+            raise ArgumentError(f"--positions rotary: expected an even number of features a head, got {each}")
+        if not 0 <= self.dropout < 1:
+            raise ArgumentError(f"--dropout: expected 0 <= dropout < 1, got {self.dropout}")
+
+
+@dataclass(frozen=True)
+class State:
+    """What the decoder carries on: the key-value cache.
+
+    Args:
+        own: of each layer, the tokens written so far, `(examples * beam, heads, length, head_dim)`.
+        source: of each layer, the source, one for all outputs of an example, `(examples, heads, length, head_dim)`.
+        beam: outputs an example.
+    """
+
+    own: tuple[Memory, ...]
+    source: tuple[Memory, ...]
+    beam: int = 1
+
+    def select(self, rows: Tensor, examples: Tensor | None) -> "State":
+        """Return the state of rows `(examples, beam)`, of these examples; None for all of them in their order."""
+        own = tuple(memory.select(rows.flatten()) for memory in self.own)
+        source = self.source if examples is None else tuple(memory.select(examples) for memory in self.source)
+        return State(own, source, rows.shape[1])
+
+
+class Transformer(nn.Module):
+    r"""Encoder and decoder of layers that attend and then transform each position on its own.
+
+    .. math::
+        \operatorname{FFN}(x) &= W_2 \max(0,\ W_1 x + b_1) + b_2 \\
+        \text{post: } x &\leftarrow \operatorname{LayerNorm}(x + f(x)) \qquad
+        \text{pre: } x \leftarrow x + f(\operatorname{LayerNorm}(x))
+
+    for f = self-attention, attention to the source (decoder) and FFN. Embeddings are scaled by \(\sqrt{d}\), and the
+    output matrix is the embedding of the target.
+
+    Args:
+        source_size: number of source tokens, from 0 (padding) on.
+        target_size: number of target tokens.
+        options: the sizes.
+        joint: whether both sides have one vocabulary, and so one embedding.
+
+    Example:
+        >>> model = Transformer(11, 7, Options(hidden_dim=8, heads=2, layers=1, feedforward_dim=16))
+        >>> source, lengths = torch.randint(4, 11, (2, 5)), torch.tensor([5, 3])
+        >>> model(source, lengths, torch.randint(4, 7, (2, 6))).shape
+        torch.Size([2, 6, 7])
+
+    Source:
+        Vaswani et al. 2017, section 3.
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
+
+    def __init__(
+        self,
+        source_size: int,
+        target_size: int,
+        options: Options = Options(),  # noqa: B008 (frozen)
+        joint: bool = False,
+    ) -> None:
+        super().__init__()
+        dim = options.hidden_dim
+        self.options = options
+        self.source_embedding, self.target_embedding = embeddings(source_size, target_size, dim, joint=joint)
+        self.encoder = nn.ModuleList(_Layer(options, attends=False) for _ in range(options.layers))
+        self.decoder = nn.ModuleList(_Layer(options, attends=True) for _ in range(options.layers))
+        last = nn.LayerNorm if options.norm == "pre" else nn.Identity
+        self.encoder_norm, self.decoder_norm = last(dim), last(dim)
+        self.bias = nn.Parameter(torch.zeros(target_size))
+        self.dropout = nn.Dropout(options.dropout)
+
+    def encode(self, source: Tensor, lengths: Tensor) -> State:
+        """Read source sentences.
+
+        Args:
+            source: token ids `(batch, length)`; what lies beyond a sentence's length changes nothing.
+            lengths: `(batch,)`, at least 1.
+
+        Returns:
+            The state before the first target token.
+        """
+        within, x = masks.Lengths(lengths[:, None]), self._embedded(self.source_embedding, source, 0)
+        for layer in self.encoder:
+            own = layer.attention
+            x = layer(x, lambda y, own=own: own(y, mask=within, bias=self._distance(y, None)))
+        x, decoder = self.encoder_norm(x), cast("Iterable[_Layer]", self.decoder)
+        pairs = [(layer.attention.remember(x[:, :0]), layer.remember(x, within)) for layer in decoder]
+        return State(tuple(own for own, _ in pairs), tuple(read for _, read in pairs))
+
+    def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
+        """Return the `Logits` `(rows, target_size)` after one more target token `(rows,)`, and the next state."""
+        x, caches = self._embedded(self.target_embedding, token[:, None], len(state.own[0])), []
+        for layer, cache, source in zip(self.decoder, state.own, state.source, strict=True):
+
+            def read(y: Tensor, layer: Any = layer, cache: Memory = cache) -> Tensor:
+                caches.append(layer.attention.append(cache, y))
+                found: Tensor = layer.attention(y, memory=caches[-1], bias=self._distance(y, "end"))
+                return found
+
+            x = layer(x, read, lambda y, layer=layer, source=source: layer.look(y, source, state.beam))
+        features = self.decoder_norm(x)[:, 0]
+        logits = Logits(features, self.target_embedding.weight, self.bias)
+        return logits, State(tuple(caches), state.source, state.beam)
+
+    def forward(
+        self,
+        source: Tensor,
+        lengths: Tensor,
+        target: Tensor,
+        wanted: Tensor | None = None,
+        label_smoothing: float = 0.0,
+    ) -> Tensor:
+        """Return the logits of every next token, given the true tokens before it (teacher forcing), or what they cost.
+
+        Args:
+            source: token ids `(batch, source_length)`.
+            lengths: `(batch,)`.
+            target: token ids `(batch, target_length)`, from the begin token on.
+            wanted: the true next tokens `(batch, target_length)`, 0 where there is none.
+            label_smoothing: share of the wanted probability that is spread over all tokens.
+
+        Returns:
+            Logits `(batch, target_length, target_size)`; with `wanted` its mean cross-entropy, a number.
+        """
+        memories = self.encode(source, lengths).source
+        x = self._embedded(self.target_embedding, target, 0)
+        for layer, memory in zip(self.decoder, memories, strict=True):
+            own = layer.attention
+            x = layer(
+                x,
+                lambda y, own=own: own(y, mask=masks.Causal(), bias=self._distance(y, None)),
+                lambda y, layer=layer, memory=memory: layer.look(y, memory, 1),
+            )
+        return predicted(self.decoder_norm(x), self.target_embedding.weight, self.bias, wanted, label_smoothing)
+
+    @staticmethod
+    def alignment(records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
+        """What each target position looked at, `(batch, target_length, source_length)`, from what `look.record` has of
+        a `forward`: the mean over heads of the last layer but one, or of the one there is, which follows the words
+        best (Garg et al. 2019, section 3).
+        """
+        found = [aux.weights for name, aux in records if name.endswith("source_attention")]
+        weights = found[max(len(found) - 2, 0)]
+        return None if weights is None else weights.mean(1)
+
+    def _embedded(self, embedding: nn.Embedding, tokens: Tensor, first: int) -> Tensor:
+        """The embeddings of tokens `(batch, length)` at the positions from `first` on."""
+        x = embedding(tokens) * math.sqrt(embedding.embedding_dim)
+        if self.options.positions == "sinusoidal":
+            x = x + waves(first + torch.arange(tokens.shape[1], device=tokens.device), x.shape[-1]).to(x.dtype)
+        found: Tensor = self.dropout(x)
+        return found
+
+    def _distance(self, x: Tensor, align: Literal["end"] | None) -> Alibi | None:
+        if self.options.positions != "alibi":
+            return None
+        return Alibi(slopes(self.options.heads).to(x), align)
+
+
+class _Layer(nn.Module):
+    """Self-attention, in the decoder attention to the source, and a feed-forward network, each added to its input."""
+
+    def __init__(self, options: Options, *, attends: bool) -> None:
+        super().__init__()
+        dim, rotary = options.hidden_dim, _ROTARY_BASE if options.positions == "rotary" else None
+        self.attention = MultiheadAttention(dim, options.heads, score=options.score, rotary_base=rotary)
+        if attends:
+            self.source_attention = MultiheadAttention(dim, options.heads, score=options.score)
+        self.inner, self.outer = nn.Linear(dim, options.feedforward_dim), nn.Linear(options.feedforward_dim, dim)
+        self.norms = nn.ModuleList(nn.LayerNorm(dim) for _ in range(3 if attends else 2))
+        self.dropout, self.pre = nn.Dropout(options.dropout), options.norm == "pre"
+
+    def forward(self, x: Tensor, *reads: Callable[[Tensor], Tensor]) -> Tensor:
+        """What `reads` make of each position's features `(batch, length, dim)`, then the feed-forward network."""
+        for norm, part in zip(self.norms, (*reads, self._feedforward), strict=True):
+            x = x + self.dropout(part(norm(x))) if self.pre else norm(x + self.dropout(part(x)))
+        return x
+
+    def remember(self, source: Tensor, within: masks.Mask) -> Memory:
+        """The keys and values of a source `(examples, length, dim)`."""
+        return self.source_attention.remember(source, mask=within)
+
+    def look(self, x: Tensor, source: Memory, beam: int) -> Tensor:
+        """Attention to the source; all outputs of an example, `beam` rows of one position each, read one memory."""
+        query = x if beam == 1 else x.view(-1, beam, x.shape[-1])
+        found: Tensor = self.source_attention(query, memory=source)
+        return found.view(x.shape)
+
+    def _feedforward(self, x: Tensor) -> Tensor:
+        found: Tensor = self.outer(self.dropout(F.relu(self.inner(x))))
+        return found
+
+
+def waves(positions: Tensor, dim: int) -> Tensor:
+    r"""Sinusoidal positions: feature 2i is \(\sin(p / 10000^{2i/d})\), feature 2i + 1 the cosine.
+
+    Args:
+        positions: p, `(length,)`, in tokens.
+        dim: d, even.
+
+    Returns:
+        `(length, dim)`.
+
+    Source:
+        Vaswani et al. 2017, section 3.5.
+
+    Example:
+        >>> waves(torch.tensor([0]), 4).tolist()
+        [[0.0, 1.0, 0.0, 1.0]]
+    """
+    frequency = _ROTARY_BASE ** (-torch.arange(0, dim, 2, device=positions.device, dtype=torch.float64) / dim)
+    angle = positions[:, None] * frequency
+    return torch.stack([angle.sin(), angle.cos()], -1).flatten(-2).float()
+
+
+def slopes(heads: int) -> Tensor:
+    r"""How fast the scores of each head fall with the distance: \(2^{-8h/H}\), h from 1 to H.
+
+    Args:
+        heads: H.
+
+    Returns:
+        `(heads,)`.
+
+    Source:
+        Press, Smith, Lewis 2022, section 3.
+
+    Example:
+        >>> slopes(2).tolist()
+        [0.0625, 0.00390625]
+    """
+    return 2.0 ** (-8.0 * torch.arange(1, heads + 1) / heads)
