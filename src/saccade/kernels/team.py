@@ -121,8 +121,6 @@ def numba_missing() -> str | None:
     return found  # type: ignore[no-any-return]
 
 
-# not looked into by compilers: else the first answer would outdate what is compiled while it is given
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _look_for_numba() -> None:
     if "numba" not in _found:
         try:
@@ -131,6 +129,11 @@ def _look_for_numba() -> None:
             _found["numba"] = f"Numba cannot be imported: {error}"
         else:
             _found["numba"] = None
+
+
+# Not looked into by compilers: else the first answer would outdate what is compiled while it is given. This is what
+# torch.compiler.assume_constant_result does, which imports the compiler, and that takes two seconds.
+_look_for_numba._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 @contextmanager
