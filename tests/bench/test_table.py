@@ -1,6 +1,6 @@
 from bench.fake import row
-from saccade.bench.row import Result
-from saccade.bench.table import COLUMNS, amount, cells, header, line, speed, summary, widths
+from saccade.bench.row import Result, Work
+from saccade.bench.table import COLUMNS, amount, cells, disturbed, header, line, speed, summary, widths
 
 
 def test_a_result_has_a_cell_for_each_column():
@@ -47,3 +47,12 @@ def test_small_and_large_numbers_keep_three_digits():
 def test_targets_are_counted():
     results = [Result(row(), 1.0, 2.0, 2.0), Result(row(), 1.0, 1.0, 1.0), Result(row()), Result(row(targets=()))]
     assert summary(results) == "targets: 1 met, 1 missed, 1 not measured"
+
+
+def test_rows_beside_which_the_machine_was_slow_are_doubtful():
+    quiet, slow = Result(row(), 1e-3, 3e-3, 3.0, limit=9e10), Result(row(shape="4"), 1e-3, 3e-3, 3.0, limit=5e10)
+    other = Result(row(work=Work(1.0, "B", "copy")), 1e-3, limit=1e9)
+    unlimited = Result(row(), 1e-3, 3e-3, 3.0)
+    assert disturbed([quiet, slow, other, unlimited]) == [slow]
+    assert "doubtful: 1 of 2 rows, same 4 other: beside" in summary([quiet, slow])
+    assert "doubtful" not in summary([quiet, quiet, other])

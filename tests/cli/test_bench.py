@@ -198,8 +198,9 @@ def test_what_cannot_be_written_keeps_nothing_else_from_being(monkeypatch, capsy
     assert Path("page.md").exists() and Path("plot.png").exists() and not Path("found.json").exists()
 
 
-def test_a_file_that_came_while_it_measured_is_not_written_over(monkeypatch, capsys):
-    offered(monkeypatch, row(ours=lambda x: lambda: x * Path("found.json").write_text("mine") / len("mine")))
-    assert main(["bench", "--seconds", "0.001", "--json", "found.json"]) == 2
-    assert "found.json: there is a file now, which is not written over" in capsys.readouterr().err
-    assert Path("found.json").read_text() == "mine"
+@pytest.mark.parametrize(("option", "name"), [("--json", "a.json"), ("--page", "a.md"), ("--plot", "a.svg")])
+def test_a_file_that_came_while_it_measured_is_not_written_over(option, name, monkeypatch, capsys):
+    offered(monkeypatch, row(ours=lambda x: lambda: x * Path(name).write_text("mine") / len("mine")))
+    assert main(["bench", "--seconds", "0.001", option, name]) == 2
+    assert f"{name}: there is a file now, which is not written over" in capsys.readouterr().err
+    assert Path(name).read_text() == "mine"

@@ -86,8 +86,10 @@ def summary(results: Sequence[Result]) -> str:
     slow = disturbed(results)
     if not slow:
         return targets
-    few = f"{len(slow)} rows of {len(results)} ({slow[0].row.name}{', ...' if len(slow) > 1 else ''})"
-    return f"{targets}\ndoubtful: beside {few} this machine reached less than two thirds of what it did beside others"
+    rows = f"{len(slow)} of {len(results)} rows, {slow[0].row.name}{' the first' if len(slow) > 1 else ''}"
+    return (
+        f"{targets}\ndoubtful: {rows}: beside them this machine reached less than two thirds of what it did at its best"
+    )
 
 
 def disturbed(results: Sequence[Result]) -> list[Result]:

@@ -211,9 +211,13 @@ def _later(failed: list[OSError]) -> Iterator[None]:
 
 def _write_new(path: Path, content: bytes) -> None:
     """Write a file that was not there before minutes of measuring, and still is not."""
+    _check_still_new(path)
+    write(path, content)
+
+
+def _check_still_new(path: Path) -> None:
     if path.exists():
         raise FileExistsError(errno.EEXIST, "there is a file now, which is not written over", str(path))
-    write(path, content)
 
 
 def _draw(results: Sequence[Result], machine: Machine, name: str | None) -> Path | None:
@@ -225,6 +229,8 @@ def _draw(results: Sequence[Result], machine: Machine, name: str | None) -> Path
     if not drawn(results):
         say("--plot: nothing to draw, no row has both sides")
         return None
+    for path in _pictures(name):
+        _check_still_new(path)
     stem = _pictures(name)[0].with_suffix("")
     png, svg = draw(results, stem, title="How many times as fast as the peer", note=limits(machine))
     print(f"plot: {png} {svg}")
