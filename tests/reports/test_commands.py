@@ -11,6 +11,8 @@ def test_a_command_means_the_options_that_it_was_made_from():
         ["--data", "dates", "--seed", "3", "--run", "my runs/a"],
         ["--data", "a folder", "--source", "de", "--target", "en", "--max-minutes", "7", "--device", "cpu"],
         ["--data", "dates", "--model", "encoder-decoder", "--max-steps", "5", "--dropout", "0.5"],
+        ["--data", "dates", "--max-steps", "600", "--max-minutes", "2"],
+        ["--data", "dates", "--max-minutes", "1"],
     ):
         meant = options(kind, words)
         command = shlex.split(train_command(kind, meant))

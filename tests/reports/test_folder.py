@@ -20,8 +20,8 @@ def test_what_is_committed_is_there_again(tmp_path):
     folder = made(tmp_path / "a")
     folder.content["rows"].append({"model": "m", "seed": 1, "score": 0.5})
     folder.commit()
-    assert made(tmp_path / "a").rows("m", 1) == [{"model": "m", "seed": 1, "score": 0.5}]
-    assert made(tmp_path / "a").rows("m", 2) == []
+    assert made(tmp_path / "a").rows(model="m", seed=1) == [{"model": "m", "seed": 1, "score": 0.5}]
+    assert made(tmp_path / "a").rows(model="m", seed=2) == []
 
 
 def test_nothing_is_written_before_the_lock_is_held_and_nothing_lost(tmp_path):
@@ -31,7 +31,7 @@ def test_nothing_is_written_before_the_lock_is_held_and_nothing_lost(tmp_path):
         first.content["rows"].append({"model": "m", "seed": 1})
         first.commit()
     with second.locked():
-        assert second.rows("m", 1)
+        assert second.rows(model="m", seed=1)
     with pytest.raises(ReportError, match="made with --max-steps 3, not 4"), third.locked():
         pass
 
@@ -93,4 +93,4 @@ def test_one_process_at_a_time_and_the_next_sees_what_it_did(tmp_path):
         first.content["rows"].append({"model": "m", "seed": 1})
         first.commit()
     with second.locked():
-        assert second.rows("m", 1)
+        assert second.rows(model="m", seed=1)

@@ -39,4 +39,6 @@ def train_command(kind: type[Task], options: Options) -> str:
     flat = kind.options(options.model)
     names = {field.name for field in fields(flat)}
     recipe = {name: value for name, value in kind.recipe(options.model, options.data).items() if name in names}
+    if options.max_minutes is not None:  # minutes alone lift the recipe's steps, and are never the default
+        recipe |= {"max_steps": None, "max_minutes": 2 * options.max_minutes}
     return command(f"saccade train {kind.name}", options, flat(**recipe))

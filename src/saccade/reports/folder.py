@@ -64,9 +64,9 @@ class Folder:
             raise ReportError(f"{path}: it is there already and not a report; give another --output")
         return folder
 
-    def rows(self, model: str, seed: int) -> list[dict[str, Any]]:
-        """Return what has been measured of one run."""
-        return [row for row in self.content["rows"] if (row["model"], row["seed"]) == (model, seed)]
+    def rows(self, **about: Any) -> list[dict[str, Any]]:
+        """Return the rows that say this of themselves."""
+        return [row for row in self.content["rows"] if about.items() <= row.items()]
 
     def commit(self) -> None:
         """Write report.json: what it said before is replaced when the new one is whole."""

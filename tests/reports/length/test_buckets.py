@@ -1,6 +1,6 @@
 import pytest
 
-from saccade.reports.buckets import by_source_length, measured
+from saccade.reports.length.buckets import by_source_length, measured
 from saccade.tasks.translate.corpus import Pair
 
 

@@ -1,6 +1,6 @@
 from xml.etree import ElementTree
 
-from saccade.reports.page import write_page
+from saccade.reports.length.page import write_page
 
 
 def test_the_page_says_everything_and_needs_nothing(tmp_path, content):

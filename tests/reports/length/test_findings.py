@@ -1,4 +1,4 @@
-from saccade.reports.findings import FEW_NOTE, Findings, summary
+from saccade.reports.length.findings import FEW_NOTE, Findings, summary
 
 
 def test_the_table_has_a_row_a_length_and_the_slopes(content):

@@ -2,8 +2,8 @@ import math
 
 import pytest
 
+from saccade.reports.length.verdict import decide
 from saccade.reports.slope import Slope
-from saccade.reports.verdict import decide
 
 
 @pytest.mark.parametrize(

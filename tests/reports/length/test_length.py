@@ -6,7 +6,7 @@ import pytest
 
 from saccade.errors import ArgumentError
 from saccade.models import recurrent
-from saccade.reports import length
+from saccade.reports import length, training
 from saccade.reports.folder import ReportError
 from saccade.reports.length import MODELS, Length, Options
 from saccade.tasks.translate.options import RECIPES
@@ -58,7 +58,7 @@ def test_a_report_is_made_once_and_says_the_same_again(options, tmp_path):
 @pytest.mark.parametrize("rows", [0, 1, 3])
 def test_killed_between_rows_it_goes_on_where_it_was(options, tmp_path, monkeypatch, rows):
     whole = Length.make(Options(**{**vars(options), "output": str(tmp_path / "whole")}))
-    measured, train, calls = length.measured, length.train, {"rows": 0, "runs": []}
+    measured, train, calls = length.measured, training.train, {"rows": 0, "runs": []}
 
     def counted(*arguments):
         if calls["rows"] == rows and calls["kill"]:
@@ -72,7 +72,7 @@ def test_killed_between_rows_it_goes_on_where_it_was(options, tmp_path, monkeypa
         return outcome
 
     monkeypatch.setattr(length, "measured", counted)
-    monkeypatch.setattr(length, "train", recorded)
+    monkeypatch.setattr(training, "train", recorded)
     calls["kill"] = True
     with pytest.raises(KeyboardInterrupt):
         Length.make(options)
@@ -87,23 +87,14 @@ def test_a_stop_in_training_is_no_result(options, monkeypatch):
     class Stopped:
         results = None
 
-    monkeypatch.setattr(length, "train", lambda kind, settings: Stopped())
+    monkeypatch.setattr(training, "train", lambda kind, settings: Stopped())
     assert Length.make(options).text is None
 
 
 def test_both_models_have_one_recipe(options, tmp_path):
-    first, second = (vars(length._settings(options, model, 1, tmp_path)) for model in MODELS)
+    first, second = (vars(training.settings(options, one, 1, tmp_path, 40.0)) for one in length.VARIANTS)
     assert {name for name in first.keys() & second.keys() if first[name] != second[name]} == {"model"}
     assert first["hidden_dim"] == 16 and first["max_steps"] == 2
-
-
-def test_budgets_are_read_as_training_reads_them(options):
-    def budget(recipe, **said):
-        return length._budget(Options(data="d", **said), recipe)
-
-    assert budget({}) == {"max_steps": None, "max_minutes": 40.0}
-    assert budget({"max_steps": 9}) == {} and budget({"max_steps": 9}, max_steps=3) == {"max_steps": 3}
-    assert budget({"max_steps": 9}, max_minutes=2.0) == {"max_steps": None, "max_minutes": 2.0}
 
 
 def test_more_seeds_go_on_and_the_page_is_written_anew(options, monkeypatch):
@@ -122,12 +113,6 @@ def test_more_seeds_go_on_and_the_page_is_written_anew(options, monkeypatch):
         Length.make(options)
 
 
-def test_quick_says_which_data_it_is_tried_on(capsys):
-    for data, expected in (("", "several-dates"), ("several-dates", "several-dates"), ("dates", "dates")):
-        assert length._whole(Options(quick=True, data=data)).data == expected
-        assert capsys.readouterr().err.startswith(f"trying the claim on {expected}: ")
-
-
 def test_other_data_are_refused_and_the_same_elsewhere_are_not(options, corpus, tmp_path):
     Length.make(options)
     moved = corpus.rename(tmp_path / "moved")
@@ -143,18 +128,3 @@ def test_data_that_cannot_be_read_leave_nothing(tmp_path):
     with pytest.raises(ArgumentError, match="--data: expected a corpus, got none"):
         Length.make(Options(output=str(tmp_path / "r")))
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        ({"seeds": 0}, "--seeds: expected a number from 1 to 1000, got 0"),
-        ({"max_steps": 0}, "--max-steps: expected a number above 0, got 0"),
-        ({"max_minutes": float("nan")}, "--max-minutes: expected a number above 0"),
-        ({"quick": True, "data": "folder"}, "--quick: expected no --data but dates or several-dates"),
-        ({"quick": True, "max_steps": 5}, "--quick: expected no --data but .* and no budget"),
-    ],
-)
-def test_options_that_mean_nothing(said, words):
-    with pytest.raises(ArgumentError, match=words):
-        Options(**said)

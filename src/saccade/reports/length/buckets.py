@@ -1,22 +1,17 @@
 """Sentences by the length of their source, and the score of those of like length."""
 
 import statistics
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import nn
 
-from saccade.reports.slope import replicates, standard_error
+from saccade.reports import scoring
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.corpora import BUILTIN
 from saccade.tasks.translate.corpus import Corpus, Pair
-from saccade.tasks.translate.evaluation import score
-from saccade.tasks.translate.metrics import in_place, length_groups, length_unit
-from saccade.train.randomness import seeded
-from saccade.train.task import Metric, value
+from saccade.tasks.translate.metrics import length_groups, length_unit
 
 __all__ = ["FEW", "Bucket", "by_source_length", "measured", "unit"]
 
@@ -56,7 +51,7 @@ def by_source_length(corpus: Corpus, split: str, counted: str) -> list[Bucket]:
         split: one that ends.
         counted: "words" or "characters".
     """
-    pairs = [corpus.example(split, index) for index in range(corpus.size(split) or 0)]
+    pairs = scoring.pairs_of(corpus, split)
     groups: dict[str, list[Pair]] = {}
     for pair, name in zip(
         pairs, length_groups([pair.source for pair in pairs], counted, _WIDTHS[counted]), strict=True
@@ -67,37 +62,9 @@ def by_source_length(corpus: Corpus, split: str, counted: str) -> list[Bucket]:
 
 
 def measured(task: Translate, model: nn.Module, bucket: Bucket, seed: int) -> dict[str, Any]:
-    """Translate the sentences of a bucket as the run's own evaluation does, and score them together.
-
-    Returns:
-        What a row of the report says of the bucket: "score" is that of all its sentences as one corpus, "error" its
-        standard error, "replicates" what the error is from, "seconds" the time that it took to translate them.
-    """
-    began = time.perf_counter()
-    with torch.inference_mode(), seeded(seed, "test"):
-        outputs = [best[0] for best in task.predict(model, (pair.source for pair in bucket.pairs), 1)]
-    seconds = time.perf_counter() - began
-    references = [pair.target for pair in bucket.pairs]
-    several = task.settings.data == "several-dates"
-
-    def scored(places: Sequence[int]) -> Metric:
-        texts = [outputs[place] for place in places], [references[place] for place in places]
-        return in_place(*texts) if several else score(task, *texts)
-
-    metric = scored(range(len(outputs)))
-    partial = replicates(lambda places: value(scored(places)), len(outputs))
-    return {
-        "lengths": bucket.name,
-        "length": round(bucket.length, 3),
-        "sentences": len(outputs),
-        "few": len(outputs) < FEW,
-        "metric": "dates_in_place" if several else task.headline,
-        "score": value(metric),
-        "signature": metric["signature"] if isinstance(metric, dict) else None,
-        "error": standard_error(partial),
-        "replicates": [round(one, 6) for one in partial],
-        "seconds": round(seconds, 3),
-    }
+    """Return what a row of the report says of a bucket: its length and all that `scoring.measured` returns."""
+    found = scoring.measured(task, model, bucket.pairs, seed)
+    return {"length": round(bucket.length, 3), "few": len(bucket.pairs) < FEW, **found}
 
 
 def _mean_length(pairs: Sequence[Pair], counted: str) -> float:

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from saccade.look.curves import Curve, draw
-from saccade.reports.document import Code, Heading, Part, Picture, Table, Text, html, markdown
-from saccade.reports.findings import FEW_NOTE, Findings
-from saccade.train.files import write
-from saccade.train.task import value
+from saccade.reports.document import Heading, Part, Picture, Table, Text
+from saccade.reports.length.findings import FEW_NOTE, Findings
+from saccade.reports.pages import about_data, beginning, picture, publish, runs
+from saccade.reports.scoring import ERRORS
 
 __all__ = ["write_page"]
 
@@ -27,12 +27,7 @@ _SAME = (
     "Both models have the same recipe: data, batches, sizes, budget and seeds. Each group of lengths is scored as a "
     "corpus of its own, decoded as the run's own evaluation decodes."
 )
-_ERRORS = (
-    "Standard errors are those of the choice of sentences, by a delete-a-group jackknife of ten groups; how training "
-    "differs from seed to seed is not in them. Both models translate the same sentences, so the error of what "
-    "attention gains is that of their difference, group by group. The line is fitted by least squares, each group "
-    "weighed by its size."
-)
+_LINE = "The line is fitted by least squares, each group weighed by its size."
 
 
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
@@ -46,12 +41,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         OSError: if they cannot be written.
     """
     found = Findings(content)
-    png, svg = _plot(found, folder / "length")
-    picture = Picture(png.name, svg.read_text(encoding="utf-8"), found.heading)
-    title = f"{found.heading}, with and without attention"
-    parts = _parts(found, title, picture)
-    write(folder / "index.md", markdown(parts).encode())
-    write(folder / "index.html", html(title, parts).encode())
+    publish(folder, _parts(found, picture(_plot(found, folder / "length"), found.heading)))
 
 
 def _plot(found: Findings, path: Path) -> list[Path]:
@@ -69,24 +59,22 @@ def _plot(found: Findings, path: Path) -> list[Path]:
 
 
 def _curve(found: Findings, model: str, few: list[bool]) -> Curve:
-    points, line = found.points[model], found.slopes[model]
-    lengths = [point.length for point in points]
+    scores, line = found.scores[model], found.slopes[model]
+    lengths = [found.first(group)["length"] for group in found.groups]
     trend = None if line is None else (line.at(lengths[0]), line.at(lengths[-1]))
-    errors = [2 * (point.error or 0.0) for point in points]
-    return Curve(model, lengths, [point.score for point in points], errors, few, trend)
+    errors = [2 * (score.error or 0.0) for score in scores]
+    return Curve(model, lengths, [score.value for score in scores], errors, few, trend)
 
 
-def _parts(found: Findings, title: str, picture: Picture) -> list[Part]:
+def _parts(found: Findings, plot: Picture) -> list[Part]:
+    title = f"{found.heading}, with and without attention"
     return [
-        Heading(title, 1),
-        Text(f"The claim: {CLAIM} ({SOURCE})"),
-        Text(f"**{found.verdict.result}**: {found.verdict.reason}."),
-        Code([found.content["command"]]),
-        picture,
+        *beginning(title, CLAIM, SOURCE, found.verdict, found.content["command"]),
+        plot,
         *_scores(found),
         Heading("How it was measured"),
         *map(Text, _method(found)),
-        *_runs(found),
+        *runs(found.content),
     ]
 
 
@@ -103,39 +91,8 @@ def _scores(found: Findings) -> list[Part]:
 def _method(found: Findings) -> list[str]:
     """What a reader needs to judge the numbers."""
     signatures = sorted({row["signature"] for row in found.rows if row["signature"]})
-    arguments = found.content["arguments"]
-    seeds = sorted({run["seed"] for run in found.content["runs"].values()})
-    pair = f", {arguments['source']} to {arguments['target']}" if arguments["source"] else ""
     count = sum(found.first(group)["sentences"] for group in found.groups)
-    texts = [
-        f"Data: `{found.data}`{pair}, test split, {count} sentences; lengths are in {found.unit}.",
-        f"Seeds: {', '.join(map(str, seeds))}. Scores are means over them.",
-        _SAME,
-        _ERRORS,
-    ]
+    texts = [*about_data(found.content, count, f"; lengths are in {found.unit}"), _SAME, ERRORS, _LINE]
     if found.metric in _DATA:
         texts.append(_DATA[found.metric])
     return texts + [f"Signature: `{signature}`" for signature in signatures]
-
-
-def _runs(found: Findings) -> list[Part]:
-    """Every run with its whole score, its costs, its command, and where it took place."""
-    runs = list(found.content["runs"].values())
-    header = ["model", "seed", "whole test split", "steps", "seconds", "parameters"]
-    rows = [[run["model"], str(run["seed"]), _measured(run), *_costs(run)] for run in runs]
-    last = runs[-1]
-    where = ", ".join(f"{key} {what}" for key, what in last["hardware"].items())
-    versions = ", ".join(f"{package} {version}" for package, version in last["versions"].items())
-    about = [Text(f"Machine: {where}."), Text(f"Versions: {versions}.")]
-    commands = Code([run["command"] for run in runs])
-    return [Heading("Runs"), Table(header, rows), *about, Text("Each run, by itself:"), commands]
-
-
-def _measured(run: Mapping[str, Any]) -> str:
-    """What the run's own results count: the first of its metrics."""
-    name, metric = next(iter(run["metrics"].items()))
-    return f"{name.replace('_', ' ')} {value(metric):.{2 if isinstance(metric, dict) else 4}f}"
-
-
-def _costs(run: Mapping[str, Any]) -> list[str]:
-    return [str(run["steps"]), f"{run['seconds']:.0f}", f"{run['parameters']:,}"]

@@ -1,0 +1,96 @@
+"""What the pages of all reports share: their beginning, their runs, where they took place, and how they are written."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from saccade.reports.document import Code, Heading, Part, Picture, Table, Text, html, markdown
+from saccade.reports.verdict import Verdict
+from saccade.train.files import write
+from saccade.train.task import value
+
+__all__ = ["about_data", "aligned", "beginning", "picture", "publish", "runs", "where"]
+
+
+def publish(folder: Path, parts: Sequence[Part]) -> None:
+    """Write index.md and index.html; the first part is the page's title.
+
+    Raises:
+        OSError: if they cannot be written.
+    """
+    title = parts[0]
+    assert isinstance(title, Heading)
+    write(folder / "index.md", markdown(parts).encode())
+    write(folder / "index.html", html(title.text, parts).encode())
+
+
+def picture(drawn: Sequence[Path], caption: str) -> Picture:
+    """Return the PNG and the SVG that were drawn as a part of a page."""
+    png, svg = drawn
+    return Picture(png.name, svg.read_text(encoding="utf-8"), caption)
+
+
+def beginning(title: str, claim: str, source: str, verdict: Verdict, command: str) -> list[Part]:
+    """Return how a page begins: what is claimed, where, what came of it, and what was typed."""
+    return [
+        Heading(title, 1),
+        Text(f"The claim: {claim} ({source})"),
+        Text(f"**{verdict.result}**: {verdict.reason}."),
+        Code([command]),
+    ]
+
+
+def about_data(content: Mapping[str, Any], sentences: int, more: str = "") -> list[str]:
+    """Return what a reader needs to know of data and seeds, in paragraphs.
+
+    Args:
+        content: of report.json.
+        sentences: of the test split.
+        more: what follows their number.
+    """
+    arguments, runs = content["arguments"], content["runs"].values()
+    pair = f", {arguments['source']} to {arguments['target']}" if arguments["source"] else ""
+    return [
+        f"Data: `{content['data']}`{pair}, test split, {sentences} sentences{more}.",
+        f"Seeds: {', '.join(map(str, sorted({run['seed'] for run in runs})))}. Scores are means over them.",
+    ]
+
+
+def runs(content: Mapping[str, Any]) -> list[Part]:
+    """Every run with its whole score, its costs, its command, and where it took place."""
+    found = list(content["runs"].values())
+    header = ["model", "seed", "whole test split", "steps", "seconds", "parameters"]
+    rows = [[run["model"], str(run["seed"]), _measured(run), *_costs(run)] for run in found]
+    commands = Code([run["command"] for run in found])
+    return [Heading("Runs"), Table(header, rows), *where(found[-1]), Text("Each run, by itself:"), commands]
+
+
+def where(about: Mapping[str, Any]) -> list[Part]:
+    """Return where something took place, from its "hardware" and "versions"."""
+    machine = ", ".join(f"{key} {what}" for key, what in about["hardware"].items())
+    versions = ", ".join(f"{package} {version}" for package, version in about["versions"].items())
+    return [Text(f"Machine: {machine}."), Text(f"Versions: {versions}.")]
+
+
+def aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    """Return a table as lines for a terminal: its first column is text, the others numbers.
+
+    >>> aligned([["model", "score"], ["a", "10.5"]])
+    ['model  score', 'a       10.5']
+    """
+    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
+    lines = []
+    for row in table:
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def _measured(run: Mapping[str, Any]) -> str:
+    """What the run's own results count: the first of its metrics."""
+    name, metric = next(iter(run["metrics"].items()))
+    return f"{name.replace('_', ' ')} {value(metric):.{2 if isinstance(metric, dict) else 4}f}"
+
+
+def _costs(run: Mapping[str, Any]) -> list[str]:
+    return [str(run["steps"]), f"{run['seconds']:.0f}", f"{run['parameters']:,}"]

@@ -1,0 +1,159 @@
+"""Reports whose rows are trained models: each an ordinary run below runs/, with a budget, measured once."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from saccade.reports import Made
+from saccade.reports.commands import command, train_command
+from saccade.reports.folder import Folder
+from saccade.reports.making import Design, Step, finish
+from saccade.reports.options import Trained, arguments, default_folder, whole
+from saccade.tasks.translate import Translate
+from saccade.tasks.translate.corpora import open_corpus
+from saccade.tasks.translate.corpus import Corpus
+from saccade.train.environment import choose_device
+from saccade.train.fit import train
+from saccade.train.options import Options
+from saccade.train.trained import load_trained
+
+__all__ = ["Part", "Plan", "Variant", "budget", "make", "settings"]
+
+MINUTES = 40.0  # that a model is trained for at most if nothing is said
+QUICK_MINUTES = 3.5  # of training in all with --quick; the rest of five minutes is for data and measuring
+_ABOUT = ("steps", "seconds", "tokens_per_second", "parameters", "metrics", "hardware", "versions")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A model that is trained, or one with options of its own.
+
+    Args:
+        name: what the report calls it; rows carry it as "model".
+        model: one of `Translate.models`.
+        values: options that are not the recipe's.
+        recipe: the model whose recipe is taken, so that several have one; its own if not given.
+    """
+
+    name: str
+    model: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    recipe: str | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing that is measured of every trained model, and makes a row.
+
+    Args:
+        about: what tells its row from the model's others, at the row's beginning.
+        measure: from the task, the model and the run's seed to the rest of the row.
+    """
+
+    about: Mapping[str, Any]
+    measure: Callable[[Translate, Any, int], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a report trains and measures.
+
+    Args:
+        variants: the models, from the options.
+        parts: what is measured of each, from the corpus and the options.
+        quick: the built-in data of --quick.
+        before: steps without training, which come first.
+    """
+
+    variants: Callable[[Any], Sequence[Variant]]
+    parts: Callable[[Corpus, Any], Sequence[Part]]
+    quick: str = "dates"
+    before: Sequence[Step] = ()
+
+
+def make(design: Design, plan: Plan, options: Trained) -> Made:
+    """Train every model with every seed, measure every part, and write the page.
+
+    Raises:
+        ReportError: if the folder belongs to something else.
+        SaccadeError: if the data cannot be read, or there is no such device.
+    """
+    typed = command(f"saccade report {design.name}", options, type(options)())
+    options = whole(options, plan.quick)
+    choose_device(options.device)
+    path = Path(options.output or default_folder(design.name, options))
+    corpus = open_corpus(options.data, options.source, options.target)
+    parts = plan.parts(corpus, options)
+    decided = {**arguments(options), "data": corpus.fingerprint}  # another folder may hold the same data
+    folder = Folder.open(path, design.name, decided, typed, resume=options.resume)
+    jobs = [(variant, seed) for seed in range(1, options.seeds + 1) for variant in plan.variants(options)]
+    minutes = QUICK_MINUTES / len(jobs) if options.quick else MINUTES
+    with folder.locked():
+        folder.content.setdefault("data", options.data)
+        steps = [_step(options, variant, seed, parts, minutes) for variant, seed in jobs]
+        return finish(folder, design, [*plan.before, *steps])
+
+
+def _step(options: Trained, variant: Variant, seed: int, parts: Sequence[Part], minutes: float) -> Step:
+    rows = [{"model": variant.name, "seed": seed, **part.about} for part in parts]
+    do = partial(_train, options, variant, seed, parts, minutes)
+    return Step(f"{variant.name}, seed {seed}", rows, do)
+
+
+def _train(
+    options: Trained, variant: Variant, seed: int, parts: Sequence[Part], minutes: float, folder: Folder
+) -> bool:
+    """Train one model unless it is trained, and measure what is not measured; False if the user stopped it."""
+    name = f"{variant.name.replace(' ', '-')}-{seed}"
+    chosen = settings(options, variant, seed, folder.path / "runs" / name, minutes)
+    outcome = train(Translate, chosen)
+    if outcome.results is None:
+        return False
+    typed = train_command(Translate, chosen)
+    about = {key: outcome.results[key] for key in _ABOUT}
+    folder.content["runs"][name] = {"model": variant.name, "seed": seed, **about, "command": typed}
+    folder.commit()
+    trained = load_trained(Translate, outcome.run, choose_device(options.device))
+    assert isinstance(trained.task, Translate)
+    for part in parts:
+        row = {"model": variant.name, "seed": seed, **part.about}
+        if not folder.rows(**row):
+            measured = part.measure(trained.task, trained.model, seed)
+            folder.content["rows"].append({**row, **measured, "command": typed})
+            folder.commit()
+    return True
+
+
+def settings(options: Trained, variant: Variant, seed: int, folder: Path, minutes: float) -> Options:
+    """Return the options of one run.
+
+    Args:
+        options: of the report.
+        variant: what is trained.
+        seed: of the run.
+        folder: of the run.
+        minutes: that it may take at most if the report's options name no budget.
+    """
+    flat = Translate.options(variant.model)
+    recipe = Translate.recipe(variant.recipe or variant.model, options.data)
+    corpus = {"data": options.data, "source": options.source, "target": options.target}
+    own = {"model": variant.model, "run": str(folder), "seed": seed, "device": options.device}
+    values = {**recipe, **budget(options, recipe, minutes), **corpus, **own, **variant.values}
+    names = {field.name for field in fields(flat)}
+    return flat(**{name: value for name, value in values.items() if name in names})
+
+
+def budget(options: Trained, recipe: Mapping[str, Any], minutes: float) -> dict[str, Any]:
+    """Return how long a model is trained: as `saccade train` reads the same options, else as the recipe has it, but no
+    longer than so many minutes.
+
+    >>> budget(Trained(data="d"), {"max_steps": 600}, 2.0)
+    {'max_steps': 600, 'max_minutes': 2.0}
+    >>> budget(Trained(data="d", max_minutes=5), {"max_steps": 600}, 2.0)
+    {'max_steps': None, 'max_minutes': 5}
+    """
+    if options.max_steps is not None or options.max_minutes is not None:
+        return {"max_steps": options.max_steps, "max_minutes": options.max_minutes}
+    return {"max_steps": recipe.get("max_steps"), "max_minutes": minutes}

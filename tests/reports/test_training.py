@@ -1,0 +1,28 @@
+from saccade.reports.options import Trained as Options
+from saccade.reports.training import Variant, budget, settings
+
+
+def test_budgets_are_read_as_training_reads_them():
+    def of(recipe, **said):
+        return budget(Options(data="d", **said), recipe, 40.0)
+
+    assert of({}) == {"max_steps": None, "max_minutes": 40.0}
+    assert of({"max_steps": 9}) == {"max_steps": 9, "max_minutes": 40.0}
+    assert of({"max_steps": 9}, max_steps=3) == {"max_steps": 3, "max_minutes": None}
+    assert of({"max_steps": 9}, max_minutes=2.0) == {"max_steps": None, "max_minutes": 2.0}
+    assert of({}, max_steps=3, max_minutes=2.0) == {"max_steps": 3, "max_minutes": 2.0}
+
+
+def test_a_variant_has_its_own_values_and_else_the_recipe(tmp_path):
+    one = Variant("tall", "transformer", {"layers": 3, "dropout": 0.25})
+    made = settings(Options(data="dates", max_steps=5), one, 2, tmp_path, 40.0)
+    assert (made.layers, made.dropout, made.hidden_dim) == (3, 0.25, 64)
+    assert (made.model, made.seed, made.max_steps, made.run) == ("transformer", 2, 5, str(tmp_path))
+
+
+def test_a_recipe_can_be_anothers(tmp_path):
+    rates = [
+        settings(Options(data="dates"), Variant("a", "encoder-decoder", recipe=name), 1, tmp_path, 1.0).learning_rate
+        for name in (None, "transformer")
+    ]
+    assert rates == [8e-3, 5e-3]
