@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "look": DEFINITIONS | ATTENTION | {"nn", "look"},
     "tasks": DEFINITIONS | ATTENTION | {"kernels", "nn", "models", "train", "look", "tasks"},
     "bench": DEFINITIONS | ATTENTION | {"backends", "kernels", "train", "look", "bench"},
-    "reports": {"errors", "train", "tasks", "look", "reports"},
+    "reports": DEFINITIONS | ATTENTION | {"nn", "models", "train", "tasks", "look", "bench", "reports"},
     "cli": {"errors", "train", "tasks", "look", "reports", "bench", "cli"},
     "__main__": {"cli"},
     "__init__": DEFINITIONS | ATTENTION | {"nn"},

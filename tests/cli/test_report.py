@@ -7,7 +7,8 @@ from saccade.reports import REPORTS, Made, load_report
 def test_alone_it_lists_the_reports(capsys):
     for arguments in ([], ["--help"]):
         assert main(["report", *arguments]) == 0
-        assert all(f"  {name}" in capsys.readouterr().out for name in REPORTS)
+        listed = capsys.readouterr().out
+        assert all(f"  {name} " in listed for name in REPORTS)
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,16 @@ nothing else tells what one call takes. On a GPU it is the peak of torch's alloc
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import torch
 
-from saccade.bench.row import Absent, Place, Row
+from saccade.bench.row import Absent, Place, Row, Run
 from saccade.errors import SaccadeError
 
-__all__ = ["grown", "peak_of"]
+__all__ = ["alone", "grown", "growth", "peak_of"]
 
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -31,10 +32,22 @@ def peak_of(row: Row, side: str, place: Place) -> int:
     Raises:
         Absent: the side cannot be prepared, or the process failed; with the reason.
     """
-    words = [row.name, side, str(place.device), place.backend, str(place.threads)]
+    return alone("saccade.bench.peak", [row.name, side, str(place.device), place.backend, str(place.threads)])
+
+
+def alone(module: str, words: Sequence[str]) -> int:
+    """Return the number that a module prints when it is run in a fresh process.
+
+    Args:
+        module: its name.
+        words: its arguments.
+
+    Raises:
+        Absent: the process failed; with the last line that it said.
+    """
     search = os.pathsep.join(folder for folder in sys.path if folder)
     done = subprocess.run(  # noqa: S603 the words are ours
-        [sys.executable, "-W", "ignore", "-m", "saccade.bench.peak", *words],
+        [sys.executable, "-W", "ignore", "-m", module, *words],
         env={**os.environ, "PYTHONPATH": search},
         capture_output=True,
         text=True,
@@ -51,10 +64,14 @@ def grown(row: Row, side: str, place: Place) -> int:
     prepare = row.ours if side == "ours" else row.theirs
     if row.warm is not None:
         prepare(*row.warm(place))()
-    run = prepare(*row.inputs(place))
-    before = _mark(place.device, reset=True)
+    return growth(prepare(*row.inputs(place)), place.device)
+
+
+def growth(run: Run, device: torch.device) -> int:
+    """Return the bytes by which memory grew at most while a call ran, in a process that did nothing as large before."""
+    before = _mark(device, reset=True)
     run()
-    return _mark(place.device) - before
+    return _mark(device) - before
 
 
 def _mark(device: torch.device, *, reset: bool = False) -> int:

@@ -13,7 +13,7 @@ def run(arguments: list[str]) -> int:
     """Make the report that the arguments name, or list them all, and print what it found."""
     if not arguments or arguments[0] in ("-h", "--help"):
         print("usage: saccade report NAME [OPTIONS]\n\nsaccade report NAME --help says which options there are.\n")
-        print("NAME:\n" + "\n".join(f"  {name:8} {load_report(name).sentence}" for name in REPORTS))
+        print("NAME:\n" + "\n".join(f"  {name:10} {load_report(name).sentence}" for name in REPORTS))
         return 0
     name = choose("NAME", arguments[0], REPORTS)
     report = load_report(name)

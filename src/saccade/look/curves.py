@@ -50,6 +50,7 @@ def draw(
     title: str,
     note: str = "",
     bounds: tuple[float | None, float | None] = (None, None),
+    log: bool = False,
 ) -> list[Path]:
     r"""Draw lines with error bars over labelled places.
 
@@ -61,6 +62,7 @@ def draw(
         title: a line above the picture.
         note: a line below the title.
         bounds: the lowest and the highest height that is shown; None: as the points have it.
+        log: whether both axes are logarithmic, on which a power is a straight line; all numbers are then above 0.
 
     Returns:
         The paths of the PNG and the SVG.
@@ -88,6 +90,9 @@ def draw(
     for place, curve in enumerate(curves):
         _line(axes, curve, *_STYLES[place % len(_STYLES)])
     axes.set_ylim(*bounds)
+    if log:
+        axes.set(xscale="log", yscale="log")
+        axes.minorticks_off()
     _frame(axes, ticks, labels, style)
     figure.text(0.1, 0.945, title, fontsize=12, **style)
     figure.text(0.1, 0.885, note, fontsize=8.5, **{**style, "color": FAINT})

@@ -71,9 +71,10 @@ class Options:
     norm: Literal["pre", "post"] = "pre"
     """Layer normalization before each part of a layer (Xiong et al. 2020), or after the sum, as in the paper."""
 
-    positions: Literal["sinusoidal", "rotary", "alibi"] = "sinusoidal"
+    positions: Literal["sinusoidal", "rotary", "alibi", "none"] = "sinusoidal"
     """How it knows the order: waves added to the embeddings (the paper), queries and keys of self-attention turned by
-    their positions (Su et al. 2021), or scores that fall with the distance (Press, Smith, Lewis 2022)."""
+    their positions (Su et al. 2021), scores that fall with the distance (Press, Smith, Lewis 2022), or none: the source
+    is a set, and of the target each word knows only which others came before it."""
 
     score: Literal["scaled_dot", "dot", "additive", "general", "cosine", "gaussian"] = "scaled_dot"
     """How queries and keys of every head are compared."""

@@ -12,7 +12,8 @@ from saccade.tasks import find
 __all__ = ["REPORTS", "Made", "Report", "load_report"]
 
 REPORTS = {
-    "length": "saccade.reports.length:Length",
+    "length": "saccade.reports.length.report:Length",
+    "complexity": "saccade.reports.complexity.report:Complexity",
 }
 
 

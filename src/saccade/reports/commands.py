@@ -30,7 +30,8 @@ def command(program: str, options: Any, defaults: Any) -> str:
         if isinstance(value, bool):
             words.append(flag(field.name) if value else flag("no_" + field.name))
         else:
-            words.append(f"{flag(field.name)} {shlex.quote(str(value))}")
+            several = value if isinstance(value, tuple) else (value,)
+            words.append(f"{flag(field.name)} {shlex.join(map(str, several))}")
     return " ".join(words)
 
 

@@ -9,7 +9,7 @@ from saccade.reports.verdict import Verdict
 from saccade.train.files import write
 from saccade.train.task import value
 
-__all__ = ["about_data", "aligned", "beginning", "picture", "publish", "runs", "where"]
+__all__ = ["about_data", "aligned", "beginning", "picture", "publish", "runs", "sentence", "where"]
 
 
 def publish(folder: Path, parts: Sequence[Part]) -> None:
@@ -84,6 +84,15 @@ def aligned(table: Sequence[Sequence[str]]) -> list[str]:
         cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
         lines.append("  ".join(cells).rstrip())
     return lines
+
+
+def sentence(text: str) -> str:
+    """Return a text with a capital at its beginning, all else as it is.
+
+    >>> sentence("forward, the GRU")
+    'Forward, the GRU'
+    """
+    return text[:1].upper() + text[1:]
 
 
 def _measured(run: Mapping[str, Any]) -> str:

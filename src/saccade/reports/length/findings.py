@@ -5,7 +5,7 @@ from typing import Any
 
 from saccade.reports.length.buckets import FEW
 from saccade.reports.length.verdict import decide
-from saccade.reports.pages import aligned
+from saccade.reports.pages import aligned, sentence
 from saccade.reports.scoring import Score, digits, mean, metric_name
 from saccade.reports.slope import Point, Slope, fit
 from saccade.reports.verdict import NOTHING
@@ -44,8 +44,7 @@ class Findings:
     @property
     def heading(self) -> str:
         """What all of it is about."""
-        text = f"{self.name} by length of the source"
-        return text[:1].upper() + text[1:]
+        return sentence(f"{self.name} by length of the source")
 
     @property
     def digits(self) -> int:

@@ -6,9 +6,10 @@ import pytest
 
 from saccade.errors import ArgumentError
 from saccade.models import recurrent
-from saccade.reports import length, training
+from saccade.reports import training
 from saccade.reports.folder import ReportError
-from saccade.reports.length import MODELS, Length, Options
+from saccade.reports.length import report as length
+from saccade.reports.length.report import MODELS, Length, Options
 from saccade.tasks.translate.options import RECIPES
 
 SMALL = {"hidden_dim": 16, "embedding_dim": 8, "batch_tokens": 200, "vocabulary_size": 300, "threads": 1}

@@ -1,0 +1,105 @@
+"""The page of the report `complexity` and its plots, all from report.json."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from saccade.look.curves import Curve, draw
+from saccade.reports.complexity.findings import Findings
+from saccade.reports.complexity.layers import KERNEL, LAYERS, PASSES
+from saccade.reports.document import Heading, Part, Picture, Table, Text
+from saccade.reports.pages import beginning, picture, publish, sentence, where
+from saccade.reports.slope import Slope
+
+__all__ = ["write_page"]
+
+CLAIM = (
+    "A self-attention layer takes n² d operations where a recurrent one takes n d² and a convolution k n d², for n "
+    "positions of d features and a kernel of k: it is the faster one while n is smaller than d."
+)
+SOURCE = "Vaswani et al. 2017, table 1, https://arxiv.org/abs/1706.03762"
+_TURNS = (
+    "At each length all layers are called in turns in one process, every other round in the opposite order, so that "
+    "whatever else the machine does falls on all of them. The time is the median over rounds, ± twice its standard "
+    "error, which is that of the middle half of the times."
+)
+_MEMORY = (
+    "Memory is the growth of the process's peak during one call, in a fresh process a number; on a GPU that of "
+    "torch's allocator. The weights and the input were there before."
+)
+_EXPONENTS = (
+    "Exponents are slopes of straight lines through logarithms, at the long end alone: lengths of a fourth of the "
+    "longest or more, three at the least. Their error is the larger of what the times' errors come to and what their "
+    "distances from the line say."
+)
+_FORMULAS = (
+    "The formulas count all multiplications of a layer: 6 n d² for the two matrices of a GRU's three gates, 3 n d² "
+    "for the convolution, and for self-attention 4 n d² of projections beside the 2 n² d of the table. So the "
+    "exponent expected of self-attention lies between 1 and 2, and by multiplications alone it would take as long as "
+    "the GRU at n = d. That a recurrent layer has to do its n steps one after the other is the table's second column; "
+    "here it shows in the time of a step."
+)
+_BACKEND = (
+    "Self-attention is `saccade.nn.MultiheadAttention` on the backend that `auto` chooses, which need not hold all n² "
+    "weights: where its memory grows with n alone, that is why."
+)
+
+
+def write_page(folder: Path, content: Mapping[str, Any]) -> None:
+    """Write index.md, index.html and the plots that both show.
+
+    Args:
+        folder: of the report.
+        content: of report.json, every row in it.
+
+    Raises:
+        OSError: if they cannot be written.
+    """
+    found = Findings(content)
+    sizes = content["arguments"]
+    layers = [["layer", "by the table", "multiplications a sequence"]]
+    layers += [[name, LAYERS[name].order, LAYERS[name].formula] for name in found.layers]
+    parts: list[Part] = [
+        *beginning("Time and memory of a layer by length", CLAIM, SOURCE, found.verdict, content["command"]),
+        *(Text(f"{sentence(found.crossing(way))}.") for way in PASSES),
+        *(part for way in PASSES for part in _pass(found, folder, way)),
+        Heading("How it was measured"),
+        Text(f"Width d = {sizes['width']}, kernel k = {KERNEL}, heads: {sizes['heads']}, batch: {sizes['batch']}."),
+        Table(layers[0], layers[1:]),
+        *map(Text, (_TURNS, _MEMORY, _EXPONENTS, _FORMULAS, _BACKEND)),
+        *where(content),
+    ]
+    publish(folder, parts)
+
+
+def _pass(found: Findings, folder: Path, way: str) -> list[Part]:
+    header, *rows = found.table(way)
+    return [Heading(sentence(way)), _plot(found, folder, way), Table(header, rows)]
+
+
+def _plot(found: Findings, folder: Path, way: str) -> Picture:
+    curves = [_curve(found, way, name) for name in found.layers]
+    title = f"Time of one call, {way}, by length"
+    drawn = draw(
+        curves,
+        folder / way.replace("+", "-"),
+        ticks=[(length, str(length)) for length in found.lengths],
+        labels=("positions n; bars: twice the standard error; dotted: the fitted power", "seconds"),
+        title=title,
+        note=f"Width d = {found.width}. The claim: self-attention n² d, recurrent n d², convolution k n d²",
+        log=True,
+    )
+    return picture(drawn, title)
+
+
+def _curve(found: Findings, way: str, name: str) -> Curve:
+    line = found.time(way, name)
+    errors = [2 * found.layer(way, length, name)["error"] for length in found.lengths]
+    ends = _at(line, found.lengths[0]), _at(line, found.lengths[-1])
+    label = f"{name}: n^{line.value:.2f} ± {2 * line.error:.2f}"
+    return Curve(label, found.lengths, found.seconds(way, name), errors, [False] * len(errors), ends)
+
+
+def _at(line: Slope, length: float) -> float:
+    """The fitted power at a length."""
+    return float(2**line.start * length**line.value)

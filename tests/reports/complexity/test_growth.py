@@ -1,0 +1,38 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from saccade.reports.complexity.growth import crossings, exponent
+
+LENGTHS = [100, 200, 400, 800]
+
+
+@given(st.floats(-1, 3), st.floats(1e-6, 1e6))
+def test_a_power_gives_its_exponent(power, factor):
+    line = exponent(LENGTHS, [factor * n**power for n in LENGTHS], [0.0] * 4)
+    assert math.isclose(line.value, power, abs_tol=1e-9) and line.error < 1e-9
+    assert math.isclose(2**line.start, factor, rel_tol=1e-9)
+
+
+def test_its_error_is_that_of_the_amounts_or_of_the_distances_whichever_is_larger():
+    amounts = [n**2.0 for n in LENGTHS]
+    known = exponent(LENGTHS, amounts, [0.1 * amount for amount in amounts]).error
+    assert known == pytest.approx(0.1 / math.log(2) / math.sqrt(5.0))
+    bent = [amount * (1.5 if place % 2 else 1.0) for place, amount in enumerate(amounts)]
+    assert exponent(LENGTHS, bent, [0.0] * 4).error > 0.1
+
+
+def test_two_lengths_give_a_line_and_one_none():
+    assert exponent([1, 2], [1.0, 2.0], [0.0, 0.0]).value == pytest.approx(1.0)
+    assert exponent([1], [1.0], [0.0]) is None
+
+
+def test_crossings_are_where_ours_becomes_the_larger_one():
+    ours = [n**2.0 for n in LENGTHS]
+    theirs = [300.0 * n for n in LENGTHS]
+    assert crossings(LENGTHS, ours, theirs) == [pytest.approx(300.0)]
+    assert crossings(LENGTHS, theirs, ours) == []
+    twice = crossings(LENGTHS, [1.0, 4.0, 1.0, 4.0], [2.0] * 4)
+    assert twice == pytest.approx([100 * 2**0.5, 400 * 2**0.5])
