@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from saccade.bench.row import Result
 from saccade.errors import ArgumentError
+from saccade.look.curves import plain_ticks
 from saccade.look.files import write_beside
 from saccade.look.pictures import FAINT, GRID, INK, described, saved
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
 
 __all__ = ["draw", "drawn"]
 
@@ -79,7 +79,7 @@ def _over_sizes(axes: "Axes", family: str, results: Sequence[Result]) -> None:
     axes.set_xscale("log", base=2)
     axes.set_xticks(sizes, [str(size) for size in sizes], fontsize=7)
     axes.set_yscale("log")
-    _plain(axes.yaxis)
+    plain_ticks(axes.yaxis)
     axes.set_title(family, fontsize=9.5, color=INK, loc="left")
     axes.set_xlabel("length", fontsize=8, color=INK)
     axes.set_ylabel("peer's time / ours" if not results[0].row.memory else "peer's bytes / ours", fontsize=8, color=INK)
@@ -98,19 +98,10 @@ def _at_one_size(axes: "Axes", results: Sequence[Result]) -> None:
     axes.axvline(1, color=FAINT, linewidth=0.8)
     axes.set_yticks(heights, [f"{r.row.family} {r.row.shape} / {r.row.peer}" for r in results], fontsize=7.5)
     axes.set_xscale("log")
-    _plain(axes.xaxis)
+    plain_ticks(axes.xaxis)
     axes.set_xlabel("peer's time / ours (a bar: the target)", fontsize=8, color=INK)
     axes.set_title("at one size", fontsize=9.5, color=INK, loc="left")
     _frame(axes)
-
-
-def _plain(axis: "Axis") -> None:
-    """Ratios as they are said: 1, 2, 5, 10."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda ratio, _: f"{ratio:g}"))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _frame(axes: "Axes") -> None:

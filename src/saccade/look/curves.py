@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from saccade.errors import ArgumentError
 from saccade.look.files import write_beside
@@ -12,12 +12,14 @@ from saccade.look.typefaces import families
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
-__all__ = ["Curve", "draw"]
+__all__ = ["STYLES", "Curve", "draw", "framed", "plain_ticks"]
 
 #: Told apart by lightness and by marker too, so that print and every eye see them.
-_STYLES = (("#27459a", "o"), ("#d1495b", "s"), ("#2e9e83", "^"), ("#8d5fa8", "D"))
+STYLES = (("#27459a", "o"), ("#d1495b", "s"), ("#2e9e83", "^"), ("#8d5fa8", "D"))
 _SIZE = (7.2, 4.2)  # inches
+_CUT = 0.8  # of a height: the longest bar on a logarithmic axis
 
 
 @dataclass(frozen=True)
@@ -87,13 +89,16 @@ def draw(
     style: dict[str, Any] = {"family": families(words), "parse_math": False, "color": INK}
     figure = Figure(figsize=_SIZE, dpi=150)
     axes = figure.add_axes((0.1, 0.17, 0.87, 0.68))
-    for place, curve in enumerate(curves):
-        _line(axes, curve, *_STYLES[place % len(_STYLES)])
-    axes.set_ylim(*bounds)
     if log:
         axes.set(xscale="log", yscale="log")
+    for place, curve in enumerate(curves):
+        _line(axes, curve, *STYLES[place % len(STYLES)])
+    axes.set_ylim(*bounds)
+    if log:
         axes.minorticks_off()
-    _frame(axes, ticks, labels, style)
+        plain_ticks(axes.yaxis)
+    axes.set_xticks([place for place, _ in ticks], [text for _, text in ticks])
+    framed(axes, labels, style, grid="y")
     figure.text(0.1, 0.945, title, fontsize=12, **style)
     figure.text(0.1, 0.885, note, fontsize=8.5, **{**style, "color": FAINT})
     axes.legend(frameon=False, prop={"family": style["family"], "size": 9}, labelcolor=INK)
@@ -104,22 +109,43 @@ def draw(
 def _line(axes: "Axes", curve: Curve, colour: str, marker: str) -> None:
     """Points with their bars, joined; the trend behind them."""
     axes.plot(curve.x, curve.y, color=colour, marker=marker, markersize=5.5, linewidth=1.6, label=curve.name)
-    axes.errorbar(curve.x, curve.y, yerr=curve.errors, fmt="none", ecolor=colour, elinewidth=0.9, capsize=2.5)
+    bars = curve.errors
+    if axes.get_yscale() == "log":  # on which 0 is infinitely far below
+        bars = [min(error, _CUT * y) for error, y in zip(curve.errors, curve.y, strict=True)]
+    axes.errorbar(curve.x, curve.y, yerr=bars, fmt="none", ecolor=colour, elinewidth=0.9, capsize=2.5)
     faces = ["white" if hollow else colour for hollow in curve.hollow]
     axes.scatter(curve.x, curve.y, s=28, marker=marker, facecolors=faces, edgecolors=colour, zorder=3)
     if curve.trend is not None:
         axes.plot([curve.x[0], curve.x[-1]], curve.trend, color=colour, linewidth=1, linestyle=":", zorder=1)
 
 
-def _frame(axes: "Axes", ticks: Sequence[tuple[float, str]], labels: tuple[str, str], style: dict[str, Any]) -> None:
-    axes.set_xticks([place for place, _ in ticks], [text for _, text in ticks], fontsize=8, **style)
+def framed(axes: "Axes", labels: tuple[str, str], style: dict[str, Any], *, grid: Literal["x", "y"]) -> None:
+    """Label the axes of a picture, with lines across one of them and a frame at the left and below.
+
+    Args:
+        axes: their ticks are set.
+        labels: what the x and the y axis show.
+        style: of texts.
+        grid: the axis whose ticks have lines.
+    """
     axes.set_xlabel(labels[0], fontsize=9.5, **style)
     axes.set_ylabel(labels[1], fontsize=9.5, **style)
     axes.tick_params(axis="both", length=2, width=0.5, labelsize=8, color=FAINT, labelcolor=INK)
-    axes.grid(axis="y", color=GRID, linewidth=0.8)
+    for text in (*axes.get_xticklabels(), *axes.get_yticklabels()):
+        text.set(**style)
+    axes.grid(axis=grid, color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set(color=FAINT, linewidth=0.5)
+
+
+def plain_ticks(axis: "Axis") -> None:
+    """Numbers on a logarithmic axis as they are said: 1, 2, 5, 10."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _story(curves: Sequence[Curve], ticks: Sequence[tuple[float, str]]) -> str:

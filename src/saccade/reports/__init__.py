@@ -14,6 +14,7 @@ __all__ = ["REPORTS", "Made", "Report", "load_report"]
 REPORTS = {
     "length": "saccade.reports.length.report:Length",
     "complexity": "saccade.reports.complexity.report:Complexity",
+    "order": "saccade.reports.order.report:Order",
 }
 
 

@@ -9,7 +9,7 @@ from saccade.reports.verdict import Verdict
 from saccade.train.files import write
 from saccade.train.task import value
 
-__all__ = ["about_data", "aligned", "beginning", "picture", "publish", "runs", "sentence", "where"]
+__all__ = ["about_data", "aligned", "beginning", "picture", "publish", "runs", "sentence", "signatures", "where"]
 
 
 def publish(folder: Path, parts: Sequence[Part]) -> None:
@@ -63,6 +63,11 @@ def runs(content: Mapping[str, Any]) -> list[Part]:
     rows = [[run["model"], str(run["seed"]), _measured(run), *_costs(run)] for run in found]
     commands = Code([run["command"] for run in found])
     return [Heading("Runs"), Table(header, rows), *where(found[-1]), Text("Each run, by itself:"), commands]
+
+
+def signatures(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return how scores were computed, a line each, where a signature says it."""
+    return [f"Signature: `{one}`" for one in sorted({row["signature"] for row in rows if row["signature"]})]
 
 
 def where(about: Mapping[str, Any]) -> list[Part]:

@@ -19,4 +19,4 @@ def test_the_plot_tells_its_points_in_words(tmp_path, content):
     write_page(tmp_path, content)
     root = ElementTree.fromstring((tmp_path / "forward.svg").read_text(encoding="utf-8"))
     told = {element.tag.rsplit("}")[-1]: element.text for element in root if element.text}
-    assert told["desc"].startswith("GRU: n^1.00 ± 0.00: 0.001024 at 128, 0.002048 at 256")
+    assert told["desc"].startswith("GRU: n^1.00 ± 0.00: 1.024 at 128, 2.048 at 256")

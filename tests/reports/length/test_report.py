@@ -5,31 +5,10 @@ from unittest.mock import Mock
 import pytest
 
 from saccade.errors import ArgumentError
-from saccade.models import recurrent
 from saccade.reports import training
 from saccade.reports.folder import ReportError
 from saccade.reports.length import report as length
 from saccade.reports.length.report import MODELS, Length, Options
-from saccade.tasks.translate.options import RECIPES
-
-SMALL = {"hidden_dim": 16, "embedding_dim": 8, "batch_tokens": 200, "vocabulary_size": 300, "threads": 1}
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
-    monkeypatch.setitem(RECIPES, "files", SMALL)
-    monkeypatch.setitem(recurrent.RECIPES, "files", {})
-
-
-@pytest.fixture
-def corpus(tmp_path):
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    for split, count in (("train", 60), ("val", 4), ("test", 12)):
-        for side in ("de", "en"):
-            lines = (" ".join([side] * (1 + 4 * (number % 3))) + f" {number}\n" for number in range(count))
-            (folder / f"{split}.{side}").write_text("".join(lines))
-    return folder
 
 
 @pytest.fixture

@@ -84,7 +84,7 @@ def _plot(found: Findings, folder: Path, way: str) -> Picture:
         curves,
         folder / way.replace("+", "-"),
         ticks=[(length, str(length)) for length in found.lengths],
-        labels=("positions n; bars: twice the standard error; dotted: the fitted power", "seconds"),
+        labels=("positions n; bars: twice the standard error; dotted: the fitted power", "milliseconds"),
         title=title,
         note=f"Width d = {found.width}. The claim: self-attention n² d, recurrent n d², convolution k n d²",
         log=True,
@@ -94,12 +94,13 @@ def _plot(found: Findings, folder: Path, way: str) -> Picture:
 
 def _curve(found: Findings, way: str, name: str) -> Curve:
     line = found.time(way, name)
-    errors = [2 * found.layer(way, length, name)["error"] for length in found.lengths]
+    errors = [2e3 * found.layer(way, length, name)["error"] for length in found.lengths]
     ends = _at(line, found.lengths[0]), _at(line, found.lengths[-1])
     label = f"{name}: n^{line.value:.2f} ± {2 * line.error:.2f}"
-    return Curve(label, found.lengths, found.seconds(way, name), errors, [False] * len(errors), ends)
+    heights = [1e3 * seconds for seconds in found.seconds(way, name)]
+    return Curve(label, found.lengths, heights, errors, [False] * len(errors), ends)
 
 
 def _at(line: Slope, length: float) -> float:
-    """The fitted power at a length."""
-    return float(2**line.start * length**line.value)
+    """The fitted power at a length, in milliseconds."""
+    return float(1e3 * 2**line.start * length**line.value)

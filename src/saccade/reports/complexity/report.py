@@ -120,15 +120,16 @@ class Complexity:
         typed = command("saccade report complexity", options, Options())
         sizes, device = _sizes(options), choose_device(options.device)
         torch.set_num_threads(options.threads or torch.get_num_threads())
-        place = {"device": str(device), "threads": torch.get_num_threads()}
+        threads = torch.get_num_threads()
         path = Path(options.output or f"reports/complexity{'-quick' if options.quick else ''}")
-        decided = {**arguments(options), **asdict(sizes), "lengths": list(sizes.lengths), **place}
+        decided = {**arguments(options), **asdict(sizes), "lengths": list(sizes.lengths)}
+        decided |= {"device": str(device), "threads": threads}
         folder = Folder.open(path, "complexity", decided, typed, resume=options.resume)
         with folder.locked():
             for name, found in (("hardware", hardware(device)), ("versions", versions())):
                 folder.content.setdefault(name, found)
             steps = [
-                _step(Point(way, length, sizes.width, sizes.batch, sizes.heads, **place), sizes.seconds)
+                _step(Point(way, length, sizes.width, sizes.batch, sizes.heads, str(device), threads), sizes.seconds)
                 for length in sizes.lengths
                 for way in PASSES
             ]

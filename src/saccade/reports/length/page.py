@@ -7,7 +7,7 @@ from typing import Any
 from saccade.look.curves import Curve, draw
 from saccade.reports.document import Heading, Part, Picture, Table, Text
 from saccade.reports.length.findings import FEW_NOTE, Findings
-from saccade.reports.pages import about_data, beginning, picture, publish, runs
+from saccade.reports.pages import about_data, beginning, picture, publish, runs, signatures
 from saccade.reports.scoring import ERRORS
 
 __all__ = ["write_page"]
@@ -90,9 +90,8 @@ def _scores(found: Findings) -> list[Part]:
 
 def _method(found: Findings) -> list[str]:
     """What a reader needs to judge the numbers."""
-    signatures = sorted({row["signature"] for row in found.rows if row["signature"]})
     count = sum(found.first(group)["sentences"] for group in found.groups)
     texts = [*about_data(found.content, count, f"; lengths are in {found.unit}"), _SAME, ERRORS, _LINE]
     if found.metric in _DATA:
         texts.append(_DATA[found.metric])
-    return texts + [f"Signature: `{signature}`" for signature in signatures]
+    return texts + signatures(found.rows)

@@ -1,0 +1,57 @@
+"""What the tests of trained reports share: a corpus and recipes that cost next to nothing, and rows made up."""
+
+import pytest
+
+from saccade.models import recurrent, transformer
+from saccade.tasks.translate.options import RECIPES
+
+SMALL = {"batch_tokens": 200, "vocabulary_size": 300, "threads": 1}
+ABOUT = {
+    "steps": 5,
+    "seconds": 2.5,
+    "parameters": 1000,
+    "tokens_per_second": {"train": 1234.5, "decode": 100.0},
+    "metrics": {"bleu": {"score": 30.0, "signature": "s|1"}},
+    "hardware": {"device": "cpu"},
+    "versions": {"torch": "2"},
+}
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Recipes for models of next to nothing."""
+    monkeypatch.setitem(RECIPES, "files", SMALL)
+    monkeypatch.setitem(recurrent.RECIPES, "files", {"hidden_dim": 16, "embedding_dim": 8})
+    sizes = {"hidden_dim": 16, "heads": 2, "layers": 1, "feedforward_dim": 16}
+    monkeypatch.setitem(transformer.RECIPES, "files", sizes)
+
+
+@pytest.fixture
+def corpus(tmp_path, small):
+    """Sixty sentences of one, five or nine words and a number."""
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for split, count in (("train", 60), ("val", 4), ("test", 12)):
+        for side in ("de", "en"):
+            lines = (" ".join([side] * (1 + 4 * (number % 3))) + f" {number}\n" for number in range(count))
+            (folder / f"{split}.{side}").write_text("".join(lines))
+    return folder
+
+
+def run_of(model, seed=1, **changed):
+    """What report.json says of a run."""
+    return {"model": model, "seed": seed, **ABOUT, "command": f"saccade train translate --model {model}", **changed}
+
+
+def row_of(model, score, *, seed=1, error=0.5, slant=0.0, **about):
+    """A row of a score; rows of the same slant owe the same to the choice of sentences."""
+    partial = [score + (0.02 + slant) * (fold - 4.5) for fold in range(10)]
+    number = {"sentences": 100, "metric": "bleu", "score": score, "error": error, "replicates": partial}
+    return {"model": model, "seed": seed, **about, **number, "signature": "s|1", "seconds": 0.1, "command": ""}
+
+
+def content_of(name, runs, rows):
+    """report.json of a trained report."""
+    arguments = {"source": "de", "target": "en"}
+    named = {f"{run['model']}-{run['seed']}": run for run in runs}
+    return {"report": name, "command": "c", "arguments": arguments, "data": "d", "runs": named, "rows": rows}

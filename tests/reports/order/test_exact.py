@@ -1,0 +1,17 @@
+import pytest
+import torch
+
+from saccade.reports.order.exact import HOLDS, LAYERS, deviation
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_every_layer_is_what_it_is_by_definition_and_nothing_between(name):
+    found = deviation(name)
+    assert found < HOLDS if LAYERS[name].holds else found > 0.01
+    assert deviation(name) == found != deviation(name, seed=2)
+
+
+def test_the_global_generator_is_left_as_it_was():
+    before = torch.random.get_rng_state()
+    deviation("GRU")
+    assert torch.equal(torch.random.get_rng_state(), before)
