@@ -49,3 +49,8 @@ def test_the_same_pairs_come_out_the_same_and_references_stay():
 
 def test_a_single_word_of_a_spaced_language_stays():
     assert turned(["Hallo", "", "ja ja"]) == ["Hallo", "", "ja ja"]
+
+
+def test_the_white_space_stays_where_it_is():
+    [found] = turned(["18\u00a0juin  2025"])
+    assert sorted(found) == sorted("18\u00a0juin  2025") and found.index("\u00a0") < found.index("  ")

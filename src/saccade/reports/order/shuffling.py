@@ -21,7 +21,7 @@ HOW = {
     "either": f"{_WORDS}, or, where a source has no white space (2019年2月15日, 15.03.1999), {_CHARACTERS}",
 }
 """What is permuted, by the name of the rule."""
-_PIECE = re.compile(r"\d+|[a-zA-Z]+|\S")
+_WORD, _PIECE = re.compile(r"\S+"), re.compile(r"\d+|[a-zA-Z]+|\S")
 
 
 def how(data: str, language: str | None) -> str:
@@ -50,12 +50,12 @@ def shuffled(pairs: Sequence[Pair], rule: str) -> list[Pair]:
 
 
 def _permuted(text: str, rule: str, place: int) -> str:
-    words, glue = text.split(), " "
-    if rule == "characters" or (rule == "either" and len(words) == 1):
-        words, glue = _PIECE.findall(text), ""
+    pattern = _WORD if rule == "words" or (rule == "either" and len(text.split()) > 1) else _PIECE
+    words = pattern.findall(text)
     if len(set(words)) < 2:
         return text
     drawn, order = generator(0, "shuffled", place), list(words)
     while order == words:
         order = [words[index] for index in torch.randperm(len(words), generator=drawn).tolist()]
-    return glue.join(order)
+    following = iter(order)
+    return pattern.sub(lambda _: next(following), text)  # what is between them stays where it is
