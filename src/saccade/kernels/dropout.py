@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from saccade.errors import ArgumentError
 from saccade.kernels.team import Kernel, serves
-from saccade.validate import probability
 
 __all__ = ["Dropout"]
 
@@ -38,7 +38,8 @@ class Dropout(nn.Module):
 
     def __init__(self, p: float) -> None:
         super().__init__()
-        probability(p)
+        if isinstance(p, bool) or not isinstance(p, int | float) or not 0 <= p < 1:
+            raise ArgumentError(f"p: expected a probability from 0 to below 1, got {p}")
         self.p = p
 
     def forward(self, x: Tensor) -> Tensor:
