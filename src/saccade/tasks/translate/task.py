@@ -47,6 +47,7 @@ class Translate:
         "rnnsearch": "saccade.models.rnnsearch:RNNSearch",
         "encoder-decoder": "saccade.models.encoder_decoder:EncoderDecoder",
         "transformer": "saccade.models.transformer:Transformer",
+        "bytenet": "saccade.models.bytenet:ByteNet",
     }
     builtin: ClassVar[dict[str, str]] = BUILTIN
 
