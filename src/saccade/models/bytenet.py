@@ -1,7 +1,7 @@
 """ByteNet: a translator of dilated convolutions, without attention or recurrence (Kalchbrenner et al. 2016).
 
-"Neural Machine Translation in Linear Time", https://arxiv.org/abs/1610.10099. Its time is linear in the length of source
-and target, and the source keeps a place for each of its tokens: what attention is compared with.
+"Neural Machine Translation in Linear Time", https://arxiv.org/abs/1610.10099. Its time is linear in the lengths of both
+sides, and the source keeps a place for each of its tokens: what attention is compared with.
 """
 
 import math
