@@ -15,6 +15,7 @@ SMALL = {
     "rnnsearch": ["--hidden-dim", "32", "--embedding-dim", "16"],
     "encoder-decoder": ["--hidden-dim", "32", "--embedding-dim", "16"],
     "transformer": TRANSFORMER,
+    "bytenet": ["--hidden-dim", "16", "--sets", "1", "--max-dilation", "4"],
 }
 
 
@@ -40,7 +41,7 @@ def test_the_verbs_do_with_it_what_they_do(model, tmp_path, capsys):
     assert "exact match on validation: " in capsys.readouterr().out
     assert main(["predict", str(whole), "18 juin 2025", "--beam-size", "3", "--nbest", "2"]) == 0
     assert len(capsys.readouterr().out.splitlines()) >= 2
-    attends = model != "encoder-decoder"
+    attends = model not in ("encoder-decoder", "bytenet")
     assert main(["predict", str(whole), "18 juin 2025", "--alignments"]) == 0
     [best, *_] = json.loads(capsys.readouterr().out)["translations"]
     assert (best["weights"] is not None) == attends

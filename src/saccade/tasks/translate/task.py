@@ -48,6 +48,7 @@ class Translate:
         "encoder-decoder": "saccade.models.encoder_decoder:EncoderDecoder",
         "luong": "saccade.models.luong:Luong",
         "transformer": "saccade.models.transformer:Transformer",
+        "bytenet": "saccade.models.bytenet:ByteNet",
     }
     builtin: ClassVar[dict[str, str]] = BUILTIN
 
