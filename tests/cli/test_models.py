@@ -14,6 +14,7 @@ TRANSFORMER = ["--hidden-dim", "32", "--layers", "1", "--feedforward-dim", "48",
 SMALL = {
     "rnnsearch": ["--hidden-dim", "32", "--embedding-dim", "16"],
     "encoder-decoder": ["--hidden-dim", "32", "--embedding-dim", "16"],
+    "luong": ["--hidden-dim", "32", "--embedding-dim", "16"],
     "transformer": TRANSFORMER,
     "bytenet": ["--hidden-dim", "16", "--sets", "1", "--max-dilation", "4"],
 }

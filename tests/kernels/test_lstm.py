@@ -34,7 +34,9 @@ def with_gradients(output, cell, inputs):
     return [output, cell, *torch.autograd.grad((output * ramp).sum() + cell.square().sum(), inputs)]
 
 
-@given(st.integers(1, 20), st.integers(1, 37), st.integers(1, 4), st.integers(0, 99), st.sampled_from([1e-3, 1.0, 20.0]))
+@given(
+    st.integers(1, 20), st.integers(1, 37), st.integers(1, 4), st.integers(0, 99), st.sampled_from([1e-3, 1.0, 20.0])
+)
 @settings(deadline=None, max_examples=40)
 def test_it_is_torchs_with_its_gradients(rows, size, steps, seed, scale):
     layer, words = torchs(rows, size, steps, seed, scale)

@@ -1,9 +1,9 @@
 import torch
 
 from models.translators import LENGTHS, SOURCE, TARGET, annotations, write
+from saccade.models import rnnsearch
 from saccade.models.encoder_decoder import EncoderDecoder
 from saccade.models.recurrent import Options
-from saccade.models import rnnsearch
 from saccade.models.rnnsearch import RNNSearch
 
 OPTIONS = Options(hidden_dim=10, embedding_dim=6)

@@ -8,22 +8,35 @@ from torch.nn.functional import cross_entropy
 
 from models.translators import LENGTHS, SOURCE, TARGET
 from saccade.kernels import team
-from saccade.models import bytenet, recurrent, transformer
+from saccade.models import bytenet, luong, recurrent, rnnsearch, transformer
 from saccade.models.bytenet import ByteNet
 from saccade.models.encoder_decoder import EncoderDecoder
+from saccade.models.luong import Luong
 from saccade.models.rnnsearch import RNNSearch
 from saccade.models.transformer import Transformer
 
 RECURRENT = recurrent.Options(hidden_dim=10, embedding_dim=6, dropout=0.5)
+LUONG = luong.Options(hidden_dim=10, embedding_dim=6, window=2, dropout=0.5)
 SMALL = transformer.Options(hidden_dim=12, heads=3, layers=2, feedforward_dim=20, dropout=0.5)
 VARIANTS = {
-    "rnnsearch": (RNNSearch, RECURRENT),
+    "rnnsearch": (RNNSearch, rnnsearch.Options(**vars(RECURRENT))),
     "encoder-decoder": (EncoderDecoder, RECURRENT),
     "transformer": (Transformer, SMALL),
     "bytenet": (ByteNet, bytenet.Options(hidden_dim=5, sets=1, max_dilation=4, dropout=0.5)),
     "transformer, rotary": (Transformer, replace(SMALL, positions="rotary")),
     "transformer, alibi": (Transformer, replace(SMALL, positions="alibi")),
     "transformer, post": (Transformer, replace(SMALL, norm="post")),
+    "luong": (Luong, LUONG),
+    "luong, local-m": (Luong, replace(LUONG, attention="local-m")),
+    "luong, local-p": (Luong, replace(LUONG, attention="local-p")),
+    "luong, none": (Luong, replace(LUONG, attention="none")),
+    "luong, without input feeding": (Luong, replace(LUONG, attention="local-p", input_feeding=False)),
+    "luong, forwards": (Luong, replace(LUONG, reverse=False, layers=1)),
+    "luong, location": (Luong, replace(LUONG, score="location", positions=4)),
+    **{
+        f"luong, {score}": (Luong, replace(LUONG, score=score)) for score in ("dot", "scaled_dot", "additive", "cosine")
+    },
+    **{f"luong, {name}": (Luong, replace(LUONG, normalizer=name)) for name in ("sparsemax", "entmax")},
     **{
         f"transformer, {score}": (Transformer, replace(SMALL, score=score))
         for score in ("dot", "additive", "general", "cosine", "gaussian")

@@ -67,8 +67,8 @@ class Options(recurrent.Options, hard.Options):
     input_feeding: bool = True
     """Whether what was predicted from enters the next step."""
 
-    reverse: bool = True
-    """Whether the encoder reads from the last word to the first; positions are those of the text either way."""
+    reverse: bool = False
+    """Whether the encoder reads from the last word to the first, as in the paper; positions are the text's either way."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
