@@ -49,8 +49,10 @@ def test_the_verbs_do_with_it_what_they_do(model, tmp_path, capsys):
     if attends:
         assert len(best["weights"]) == len(best["tokens"])
         assert all(sum(row) == pytest.approx(1, abs=1e-4) for row in best["weights"])
-    assert main(["look", str(whole), "18 juin 2025", "--output", str(tmp_path / "pictures")]) == (0 if attends else 2)
-    assert len(list(tmp_path.glob("pictures/*.png"))) == attends
+    assert main(["look", str(whole), "18 juin 2025", "--output", str(tmp_path / "pictures")]) == 0
+    assert len(list(tmp_path.glob("pictures/*.png"))) == 1
+    [drawn] = tmp_path.glob("pictures/*.svg")
+    assert ("gradient" in drawn.read_text()) == (not attends)
 
 
 @pytest.mark.slow

@@ -68,7 +68,7 @@ class Options(recurrent.Options, hard.Options):
     """Whether what was predicted from enters the next step."""
 
     reverse: bool = False
-    """Whether the encoder reads from the last word to the first, as in the paper; positions are the text's either way."""
+    """Whether the encoder reads from the last word to the first, as the paper does; positions are still the text's."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
