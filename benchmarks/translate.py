@@ -1,13 +1,14 @@
-"""Train and decode a recurrent translator beside JoeyNMT: same data, tokens, sizes, batches and threads, in turns.
+"""Train and decode a translator beside JoeyNMT: same data, tokens, sizes, batches and threads, in turns.
 
-    python benchmarks/translate.py --joeynmt PYTHON [--data FOLDER] [--json FILE] [--page FILE]
+    python benchmarks/translate.py --joeynmt PYTHON [--model MODEL] [--data FOLDER] [--json FILE] [--page FILE]
 
 PYTHON is an interpreter that has JoeyNMT 2.3.0, in an environment of its own (pip install torch joeynmt==2.3.0
 importlib_metadata); it runs as a child process that waits while ours is measured. Ours is what `saccade train translate
---model rnnsearch` and `saccade predict` run; what books and saves a run is left out on both sides. Tokens are ours:
+--model MODEL` and `saccade predict` run; what books and saves a run is left out on both sides. Tokens are ours:
 JoeyNMT is given the numbers of our byte pairs as words, so that the same sentence is as many tokens, and it is spared
-its own segmentation. The hidden sizes are the same; ours has the larger embeddings, because its output layer is of
-their size, so that both multiply by as many numbers a token.
+its own segmentation. Of the `transformer` all sizes are the same. Of the recurrent `rnnsearch` the hidden sizes are;
+ours has the larger embeddings, because its output layer is of their size, so that both multiply by as many numbers a
+token.
 """
 
 import argparse
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -25,6 +26,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
+from translate_configuration import SIZES, our_sizes
 from translate_table import machine_rate, summary, table, write_into
 
 from saccade.tasks.translate.task import Translate
@@ -183,25 +185,17 @@ def write_data(task: Translate, folder: Path, arguments: argparse.Namespace) -> 
     for side, tokenizer in (("source", task.source), ("target", task.target)):
         words = "".join(f"{number}\n" for number in range(4, len(tokenizer)))  # below are the special ones
         (folder / f"vocabulary.{side}").write_text(words, encoding="utf-8")
-    names = (
-        "peer_embedding_dim",
-        "hidden_dim",
-        "seed",
-        "threads",
-        "sentences",
-        "batch_tokens",
-        "learning_rate",
-        "clip",
-    )
-    settings = {name: getattr(arguments, name) for name in (*names, "label_smoothing", "length_penalty")}
+    shared = ("model", "seed", "threads", "sentences", "batch_tokens", "learning_rate", "clip")
+    names = (*shared, *SIZES[arguments.model], "label_smoothing", "length_penalty")
+    settings = {name: getattr(arguments, name) for name in names}
     (folder / "settings.json").write_text(json.dumps({**settings, "folder": str(folder)}), encoding="utf-8")
 
 
 def open_task(arguments: argparse.Namespace) -> Translate:
     """Our task with the same settings."""
-    kind: Any = Translate.options("rnnsearch")  # made of what the task, the model and every run can be told
+    kind: Any = Translate.options(arguments.model)  # made of what the task, the model and every run can be told
     options = kind(
-        model="rnnsearch",
+        model=arguments.model,
         data=str(arguments.data),
         source=arguments.source,
         target=arguments.target,
@@ -212,8 +206,7 @@ def open_task(arguments: argparse.Namespace) -> Translate:
         clip=arguments.clip,
         label_smoothing=arguments.label_smoothing,
         length_penalty=arguments.length_penalty,
-        hidden_dim=arguments.hidden_dim,
-        embedding_dim=arguments.embedding_dim,
+        **our_sizes(arguments.model, vars(arguments)),
     )
     return Translate.prepare(options)
 
@@ -247,9 +240,12 @@ def measure(sides: dict[str, Side], arguments: argparse.Namespace) -> dict[str, 
     return found
 
 
-def parser_of(description: str) -> argparse.ArgumentParser:
-    """The options of every measurement of a translator."""
-    parser = argparse.ArgumentParser(description=description)
+def parser_of(
+    description: str, model: str = "rnnsearch", parents: Sequence[argparse.ArgumentParser] = ()
+) -> argparse.ArgumentParser:
+    """The options of every measurement of this model."""
+    parser = argparse.ArgumentParser(description=description, parents=parents)
+    parser.set_defaults(model=model)
     parser.add_argument("--data", type=Path, default=_HERE / "../../shared/data/multi30k/raw", help="aligned files")
     parser.add_argument("--json", type=Path, help="write all that was measured there")
     parser.add_argument("--page", type=Path, help="put the table into this page")
@@ -257,9 +253,6 @@ def parser_of(description: str) -> argparse.ArgumentParser:
         "source": "de",
         "target": "en",
         "vocabulary_size": 8000,
-        "embedding_dim": 384,
-        "peer_embedding_dim": 256,
-        "hidden_dim": 512,
         "batch_tokens": 2048,
         "learning_rate": 1e-3,
         "clip": 1.0,
@@ -272,7 +265,7 @@ def parser_of(description: str) -> argparse.ArgumentParser:
         "decode_rounds": 3,
         "beam_size": 5,
         "sentences": 64,
-        "test_sentences": 1000,
+        **SIZES[model],
     }
     for name, value in defaults.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
@@ -281,7 +274,10 @@ def parser_of(description: str) -> argparse.ArgumentParser:
 
 def parse() -> argparse.Namespace:
     """The command line."""
-    parser = parser_of(__doc__.splitlines()[0])
+    choice = argparse.ArgumentParser(add_help=False)
+    choice.add_argument("--model", choices=tuple(SIZES), default="rnnsearch", help="which translator (rnnsearch)")
+    model = choice.parse_known_args()[0].model  # whose sizes are options
+    parser = parser_of(__doc__.splitlines()[0], model, [choice])
     parser.add_argument("--joeynmt", required=True, help="an interpreter that has JoeyNMT 2.3.0")
     return parser.parse_args()
 

@@ -21,57 +21,7 @@ from joeynmt.config import parse_global_args
 from joeynmt.prediction import predict, prepare
 from joeynmt.training import TrainManager
 from torch.utils.flop_counter import FlopCounterMode
-
-
-def configuration(settings: dict[str, Any]) -> dict[str, Any]:
-    """What JoeyNMT reads from its YAML file: a bidirectional GRU, a GRU, Bahdanau's attention, Adam at one rate."""
-    folder, embedding, hidden = Path(settings["folder"]), settings["peer_embedding_dim"], settings["hidden_dim"]
-    sides = {
-        side: {"lang": language, "level": "word", "voc_file": str(folder / f"vocabulary.{language}")}
-        for side, language in (("src", "source"), ("trg", "target"))
-    }
-    paths = {name: str(folder / name) for name in ("train", "dev", "test")}
-    embeddings = {"embedding_dim": embedding, "scale": False}
-    return {
-        "name": "beside",
-        "joeynmt_version": "2.3.0",
-        "model_dir": str(folder / "model"),
-        "use_cuda": False,
-        "random_seed": settings["seed"],
-        "data": {"dataset_type": "plain", **paths, **sides},
-        "testing": {
-            "batch_size": settings["sentences"],
-            "batch_type": "sentence",
-            "beam_alpha": settings["length_penalty"],
-        },
-        "training": {
-            "optimizer": "adam",
-            "learning_rate": settings["learning_rate"],
-            "clip_grad_norm": settings["clip"],
-            "label_smoothing": settings["label_smoothing"],
-            "normalization": "tokens",
-            "scheduling": "decaying",  # by the epoch, so that the rate is one and the same here
-            "batch_size": settings["batch_tokens"],
-            "batch_type": "token",
-        },
-        "model": {
-            "encoder": {
-                "type": "recurrent",
-                "rnn_type": "gru",
-                "embeddings": embeddings,
-                "hidden_size": hidden // 2,
-                "bidirectional": True,
-            },
-            "decoder": {
-                "type": "recurrent",
-                "rnn_type": "gru",
-                "embeddings": embeddings,
-                "hidden_size": hidden,
-                "attention": "bahdanau",
-                "init_hidden": "bridge",
-            },
-        },
-    }
+from translate_configuration import configuration
 
 
 class Peer:

@@ -14,7 +14,9 @@ TRANSFORMER = ["--hidden-dim", "32", "--layers", "1", "--feedforward-dim", "48",
 SMALL = {
     "rnnsearch": ["--hidden-dim", "32", "--embedding-dim", "16"],
     "encoder-decoder": ["--hidden-dim", "32", "--embedding-dim", "16"],
+    "luong": ["--hidden-dim", "32", "--embedding-dim", "16"],
     "transformer": TRANSFORMER,
+    "bytenet": ["--hidden-dim", "16", "--sets", "1", "--max-dilation", "4"],
 }
 
 
@@ -40,15 +42,17 @@ def test_the_verbs_do_with_it_what_they_do(model, tmp_path, capsys):
     assert "exact match on validation: " in capsys.readouterr().out
     assert main(["predict", str(whole), "18 juin 2025", "--beam-size", "3", "--nbest", "2"]) == 0
     assert len(capsys.readouterr().out.splitlines()) >= 2
-    attends = model != "encoder-decoder"
+    attends = model not in ("encoder-decoder", "bytenet")
     assert main(["predict", str(whole), "18 juin 2025", "--alignments"]) == 0
     [best, *_] = json.loads(capsys.readouterr().out)["translations"]
     assert (best["weights"] is not None) == attends
     if attends:
         assert len(best["weights"]) == len(best["tokens"])
         assert all(sum(row) == pytest.approx(1, abs=1e-4) for row in best["weights"])
-    assert main(["look", str(whole), "18 juin 2025", "--output", str(tmp_path / "pictures")]) == (0 if attends else 2)
-    assert len(list(tmp_path.glob("pictures/*.png"))) == attends
+    assert main(["look", str(whole), "18 juin 2025", "--output", str(tmp_path / "pictures")]) == 0
+    assert len(list(tmp_path.glob("pictures/*.png"))) == 1
+    [drawn] = tmp_path.glob("pictures/*.svg")
+    assert ("gradient" in drawn.read_text()) == (not attends)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 import torch
 
 from models.translators import LENGTHS, SOURCE, TARGET, annotations, write
+from saccade.models import rnnsearch
 from saccade.models.encoder_decoder import EncoderDecoder
 from saccade.models.recurrent import Options
 from saccade.models.rnnsearch import RNNSearch
@@ -30,7 +31,7 @@ def test_the_source_is_so_many_numbers_whatever_its_length():
 
 
 def test_attention_is_all_that_it_lacks():
-    theirs = {name: p.shape for name, p in RNNSearch(13, 11, OPTIONS).named_parameters()}
+    theirs = {name: p.shape for name, p in RNNSearch(13, 11, rnnsearch.Options(**vars(OPTIONS))).named_parameters()}
     mine = {name: p.shape for name, p in make().named_parameters()}
     assert {name for name in theirs if not name.startswith("attention.")} == set(mine)
     assert all(theirs[name] == shape for name, shape in mine.items())

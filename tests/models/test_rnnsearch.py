@@ -2,8 +2,7 @@ import torch
 
 from models.translators import LENGTHS, SOURCE, TARGET, annotations, write
 from saccade import look
-from saccade.models.recurrent import Options
-from saccade.models.rnnsearch import RNNSearch
+from saccade.models.rnnsearch import Options, RNNSearch
 
 
 def make():

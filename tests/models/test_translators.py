@@ -8,25 +8,45 @@ from torch.nn.functional import cross_entropy
 
 from models.translators import LENGTHS, SOURCE, TARGET
 from saccade.kernels import team
-from saccade.models import recurrent, transformer
+from saccade.models import bytenet, luong, recurrent, rnnsearch, transformer
+from saccade.models.bytenet import ByteNet
 from saccade.models.encoder_decoder import EncoderDecoder
+from saccade.models.luong import Luong
 from saccade.models.rnnsearch import RNNSearch
 from saccade.models.transformer import Transformer
 
 RECURRENT = recurrent.Options(hidden_dim=10, embedding_dim=6, dropout=0.5)
+LUONG = luong.Options(hidden_dim=10, embedding_dim=6, window=2, dropout=0.5)
 SMALL = transformer.Options(hidden_dim=12, heads=3, layers=2, feedforward_dim=20, dropout=0.5)
 VARIANTS = {
-    "rnnsearch": (RNNSearch, RECURRENT),
+    "rnnsearch": (RNNSearch, rnnsearch.Options(**vars(RECURRENT))),
     "encoder-decoder": (EncoderDecoder, RECURRENT),
     "transformer": (Transformer, SMALL),
+    "bytenet": (ByteNet, bytenet.Options(hidden_dim=5, sets=1, max_dilation=4, dropout=0.5)),
     "transformer, rotary": (Transformer, replace(SMALL, positions="rotary")),
     "transformer, alibi": (Transformer, replace(SMALL, positions="alibi")),
     "transformer, post": (Transformer, replace(SMALL, norm="post")),
+    "luong": (Luong, LUONG),
+    "luong, local-m": (Luong, replace(LUONG, attention="local-m")),
+    "luong, local-p": (Luong, replace(LUONG, attention="local-p")),
+    "luong, none": (Luong, replace(LUONG, attention="none")),
+    "luong, without input feeding": (Luong, replace(LUONG, attention="local-p", input_feeding=False)),
+    "luong, forwards": (Luong, replace(LUONG, reverse=False, layers=1)),
+    "luong, location": (Luong, replace(LUONG, score="location", positions=4)),
+    **{
+        f"luong, {score}": (Luong, replace(LUONG, score=score)) for score in ("dot", "scaled_dot", "additive", "cosine")
+    },
+    **{f"luong, {name}": (Luong, replace(LUONG, normalizer=name)) for name in ("sparsemax", "entmax")},
     **{
         f"transformer, {score}": (Transformer, replace(SMALL, score=score))
         for score in ("dot", "additive", "general", "cosine", "gaussian")
     },
 }
+
+
+def target_embedding(model):
+    """The last table of words, whatever it is called; where there is one, it is the source's too."""
+    return [module for module in model.modules() if isinstance(module, torch.nn.Embedding)][-1]
 
 
 @pytest.fixture(params=VARIANTS)
@@ -102,7 +122,7 @@ def test_what_the_wanted_tokens_cost_is_the_cross_entropy_of_the_logits(model):
 def test_one_vocabulary_has_one_embedding(variant):
     kind, options = variant
     joint, apart = kind(13, 13, options, joint=True), kind(13, 13, options)
-    target = joint.target_embedding if kind is Transformer else joint.writer.embedding
+    target = target_embedding(joint)
     assert joint.source_embedding is target
     count, other = (sum(p.numel() for p in model.parameters()) for model in (joint, apart))
     assert other - count == target.weight.numel()
@@ -120,7 +140,7 @@ def test_dropout_acts_in_training_alone(variant):
 
 def test_no_token_sees_those_behind_it(model):
     """The derivative of every logit by every later target embedding is zero, of those before it is not."""
-    table = model.target_embedding if isinstance(model, Transformer) else model.writer.embedding
+    table = target_embedding(model)
     words = table(TARGET[:1]).detach()
     logits = model(SOURCE[:1], LENGTHS[:1], TARGET[:1])
 

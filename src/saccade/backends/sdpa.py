@@ -5,6 +5,7 @@ that share keys (groups) become more rows of one head, not copies of the keys.
 """
 
 import math
+from functools import cache
 from typing import Any
 
 import torch
@@ -42,6 +43,8 @@ def unsupported(call: Call) -> str | None:
 def unwise(call: Call) -> str | None:
     """Why `auto` should pass this backend over although it could serve: what it would lay out in memory."""
     plain = call.mask is None and call.bias is None and call.dropout_p == 0
+    if not tracing() and call.query.dtype == torch.float32 and call.query.device.type == "cpu" and rounding():
+        return "its kernels take seven times as long where products of float32 may be rounded to bfloat16"
     if tracing() or (plain and call.query.shape[-1] == call.value.shape[-1]):
         return None
     bytes_a_pair = 4 + (1 if call.mask is not None else 0)
@@ -63,6 +66,16 @@ def unwise(call: Call) -> str | None:
     if call.query.device.type == "cpu" and (call.query.shape[-1] != call.value.shape[-1]):
         return f"values of another width take torch's math path, which lays out {layout >> 20} MiB of weights"
     return None
+
+
+def rounding() -> bool:
+    """Whether float32 products are rounded to bfloat16 here: torch's kernels then set up each small product anew."""
+    return torch.get_float32_matmul_precision() == "medium" and _bfloat16()
+
+
+@cache
+def _bfloat16() -> bool:
+    return torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def laid_out(call: Call) -> int:
@@ -126,7 +139,7 @@ def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | N
         return None
     if not query.shape == key.shape == value.shape or not 2 <= query.ndim <= 4 or not all(map(_simple, tensors)):
         return None
-    if torch.is_autocast_enabled("cpu") or tracing() or transforming():
+    if torch.is_autocast_enabled("cpu") or tracing() or transforming() or rounding():
         return None
     is_causal = type(mask) is Causal and mask.align is None
     recorded = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)

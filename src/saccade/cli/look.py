@@ -1,4 +1,4 @@
-"""`saccade look RUN [INPUT]`: draw what a trained model attends to."""
+"""`saccade look RUN [INPUT]`: draw what a trained model attends to, or what matters to one that does not attend."""
 
 from dataclasses import dataclass
 from pathlib import Path

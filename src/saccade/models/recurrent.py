@@ -6,7 +6,7 @@ answers anew each time; a fixed vector is the same answer always.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -19,10 +19,10 @@ from saccade.kernels.team import serves
 from saccade.models.unrolled import plain, unrolled, unrolled_gru
 from saccade.models.words import predicted, projected
 
-__all__ = ["RECIPES", "Encoder", "LockedDropout", "Options", "Writer"]
+__all__ = ["RECIPES", "Encoder", "LockedDropout", "Options", "Read", "Writer", "mirror", "placed"]
 
 _WIDEST = 1_000_000  # beyond any memory; torch fails in other words at far larger sizes
-Read = Callable[[Tensor], Tensor]
+Read: TypeAlias = Callable[[Tensor], Tensor]
 
 RECIPES: dict[str, dict[str, Any]] = {
     "dates": {"hidden_dim": 128, "embedding_dim": 64, "learning_rate": 8e-3},
@@ -84,10 +84,14 @@ class LockedDropout(nn.Module):
 
     def forward(self, sequence: Tensor) -> Tensor:
         """Drop features of `(batch, ..., features)`."""
+        return self.draw(sequence, sequence.shape[-1])(sequence)
+
+    def draw(self, sequence: Tensor, features: int) -> Callable[[Tensor], Tensor]:
+        """Return what drops features of sequences `(batch, ..., features)` as long as one asks: of a step or of all."""
         if not self.training or not self.probability:
-            return sequence
-        ones = sequence.new_ones(len(sequence), *[1] * (sequence.ndim - 2), sequence.shape[-1])
-        return sequence * F.dropout(ones, self.probability)
+            return lambda sequence: sequence
+        kept = F.dropout(sequence.new_ones(len(sequence), features), self.probability)
+        return lambda sequence: sequence * kept.view(len(kept), *[1] * (sequence.ndim - 2), features)
 
 
 class Encoder(nn.Module):
@@ -123,9 +127,9 @@ class Encoder(nn.Module):
         """
         # Mirrored within their lengths, sentences have their padding behind them for the backward direction too: no
         # state has seen any, and nothing has to be packed, which costs a third more.
-        mirror = _mirror(lengths, embedded.shape[1])
-        ahead, back = self.forwards(embedded), self.backwards(_at(embedded, mirror))
-        return torch.cat([ahead, _at(back, mirror)], -1)
+        order = mirror(lengths, embedded.shape[1])
+        ahead, back = self.forwards(embedded), self.backwards(placed(embedded, order))
+        return torch.cat([ahead, placed(back, order)], -1)
 
 
 class Writer(nn.Module):
@@ -199,6 +203,11 @@ class Writer(nn.Module):
         Returns:
             `(batch, length, vocabulary)`, or a number.
         """
+        features = self.features(target, hidden, read)
+        return predicted(features, self.embedding.weight, self.bias, wanted, label_smoothing)
+
+    def features(self, target: Tensor, hidden: Tensor, read: Read) -> Tensor:
+        """Return what every next token is predicted from, `(batch, length, dim)`; arguments as for `forward`."""
         embedded = self.dropout(self.embedding(target))
         hiddens, contexts = [], []
         maps = self._maps()
@@ -208,8 +217,7 @@ class Writer(nn.Module):
             contexts.append(context)
         # The words before the loop and the readout after it need no step's result for the next: one product for all
         # steps is far faster than one each.
-        features = self._features(torch.stack(hiddens, 1), torch.stack(contexts, 1), embedded)
-        return predicted(features, self.embedding.weight, self.bias, wanted, label_smoothing)
+        return self._features(torch.stack(hiddens, 1), torch.stack(contexts, 1), embedded)
 
     def _maps(self) -> "_Maps":
         return _Maps(_unit(self.before), unrolled(self.context), _unit(self.between))
@@ -265,12 +273,12 @@ class _Direction(nn.GRU):
         return torch.stack(steps, 1)
 
 
-def _mirror(lengths: Tensor, width: int) -> Tensor:
-    """Positions `(batch, width)` that turn each sentence around and leave its padding where it is; its own inverse."""
+def mirror(lengths: Tensor, width: int) -> Tensor:
+    """Return positions `(batch, width)` that turn each sentence around and leave its padding; its own inverse."""
     steps = torch.arange(width, device=lengths.device)
     return torch.where(steps < lengths[:, None], lengths[:, None] - 1 - steps, steps)
 
 
-def _at(values: Tensor, positions: Tensor) -> Tensor:
-    """`values` `(batch, width, features)` at `positions` `(batch, width)`."""
+def placed(values: Tensor, positions: Tensor) -> Tensor:
+    """Return `values` `(batch, width, features)` at `positions` `(batch, width)`."""
     return values.gather(1, positions[..., None].expand_as(values))

@@ -13,11 +13,26 @@ from torch import Tensor, nn
 from saccade import AuxOutput, masks
 from saccade.kernels.likeliest import Logits
 from saccade.memory import Memory
-from saccade.models.recurrent import RECIPES, Encoder, LockedDropout, Options, Writer
+from saccade.models import hard, recurrent
+from saccade.models.recurrent import RECIPES, Encoder, LockedDropout, Writer
 from saccade.models.words import embeddings
 from saccade.nn import Attention
 
-__all__ = ["RNNSearch", "State"]
+__all__ = ["Options", "RNNSearch", "State"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(recurrent.Options, hard.Options):
+    """The sizes of RNNsearch, and how it reads.
+
+    >>> Options(hidden_dim=64).read
+    'soft'
+    """
+
+    def __post_init__(self) -> None:
+        """Refuse what either refuses."""
+        recurrent.Options.__post_init__(self)
+        hard.Options.__post_init__(self)
 
 
 @dataclass(frozen=True)
@@ -80,7 +95,8 @@ class RNNSearch(nn.Module):
         self.source_embedding, target = embeddings(source_size, target_size, dim, joint=joint)
         self.encoder = Encoder(dim, hidden)
         self.bridge = nn.Linear(hidden, hidden)
-        self.attention = Attention(hidden, hidden, hidden_dim=hidden, score="additive")
+        self.attention = Attention(hidden, hidden, hidden_dim=hidden, score="additive", **hard.reading(options))
+        self.reinforce = hard.Reinforce(options, hidden) if options.read == "reinforce" else None
         self.writer = Writer(target, hidden, hidden, options.dropout)
         self.dropout = LockedDropout(options.dropout)
 
@@ -102,11 +118,9 @@ class RNNSearch(nn.Module):
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
         """Return the `Logits` `(rows, target_size)` after one more target token `(rows,)`, and the next state."""
-        shape, hidden = state.hidden.shape, state.hidden.flatten(0, 1)
-        logits, hidden = self.writer.step(
-            token, hidden, lambda query: self._context(query.view(shape), state.memory).flatten(0, 1)
-        )
-        return logits, State(hidden.view(shape), state.memory)
+        hidden = state.hidden.flatten(0, 1)
+        logits, hidden = self.writer.step(token, hidden, self._reader(state))
+        return logits, State(hidden.view(state.hidden.shape), state.memory)
 
     def forward(
         self,
@@ -128,13 +142,18 @@ class RNNSearch(nn.Module):
         Returns:
             Logits `(batch, target_length, target_size)`; with `wanted` its mean cross-entropy, a number.
         """
-        state = self.encode(source, lengths)
+        state, writer = self.encode(source, lengths), self.writer
+        if wanted is None or self.reinforce is None or not self.attention.training:
+            found: Tensor = writer(target, state.hidden[:, 0], self._reader(state), wanted, label_smoothing)
+            return found
 
-        def read(query: Tensor) -> Tensor:
-            return self._context(query[:, None], state.memory)[:, 0]
+        def write(rows: Tensor, draws: hard.Draws) -> Tensor:
+            chosen = state.select(rows, None)
+            targets, hidden = target[rows.flatten()], chosen.hidden.flatten(0, 1)
+            return writer.features(targets, hidden, self._reader(chosen, draws))
 
-        found: Tensor = self.writer(target, state.hidden[:, 0], read, wanted, label_smoothing)
-        return found
+        cost: Tensor = self.reinforce(write, wanted, writer.embedding.weight, writer.bias, label_smoothing)
+        return cost
 
     @staticmethod
     def alignment(records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
@@ -143,7 +162,10 @@ class RNNSearch(nn.Module):
         """
         return torch.cat([aux.weights for _, aux in records if aux.weights is not None], -2)
 
-    def _context(self, query: Tensor, memory: Memory) -> Tensor:
-        """What the decoder attends to: c_i `(examples, beam, hidden_dim)`, Eq. 5 and 6."""
-        context: Tensor = self.attention(query, memory=memory)
-        return context
+    def _reader(self, state: State, draws: hard.Draws | None = None) -> recurrent.Read:
+        """What reads the source for the decoder's rows: c_i `(rows, hidden_dim)`, Eq. 5 and 6."""
+
+        def read(query: Tensor) -> Tensor:
+            return hard.attended(self.attention, query[:, None], state.memory, draws)[:, 0]
+
+        return read

@@ -15,6 +15,7 @@ from torch.nn import functional as F
 from saccade import AuxOutput, masks
 from saccade.biases import Alibi
 from saccade.errors import ArgumentError
+from saccade.kernels.dropout import Dropout
 from saccade.kernels.likeliest import Logits
 from saccade.memory import Memory
 from saccade.models.words import embeddings, predicted
@@ -167,7 +168,7 @@ class Transformer(nn.Module):
         last = nn.LayerNorm if options.norm == "pre" else nn.Identity
         self.encoder_norm, self.decoder_norm = last(dim), last(dim)
         self.bias = nn.Parameter(torch.zeros(target_size))
-        self.dropout = nn.Dropout(options.dropout)
+        self.dropout = Dropout(options.dropout)
 
     def encode(self, source: Tensor, lengths: Tensor) -> State:
         """Read source sentences.
@@ -268,7 +269,7 @@ class _Layer(nn.Module):
             self.source_attention = MultiheadAttention(dim, options.heads, score=options.score)
         self.inner, self.outer = nn.Linear(dim, options.feedforward_dim), nn.Linear(options.feedforward_dim, dim)
         self.norms = nn.ModuleList(nn.LayerNorm(dim) for _ in range(3 if attends else 2))
-        self.dropout, self.pre = nn.Dropout(options.dropout), options.norm == "pre"
+        self.dropout, self.pre = Dropout(options.dropout), options.norm == "pre"
 
     def forward(self, x: Tensor, *reads: Callable[[Tensor], Tensor]) -> Tensor:
         """What `reads` make of each position's features `(batch, length, dim)`, then the feed-forward network."""

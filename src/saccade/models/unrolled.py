@@ -8,10 +8,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.kernels.gates import gated, gates_backward, gates_forward, gates_plain
+from saccade.kernels.lstm import lstm_backward, lstm_forward, lstm_plain
 from saccade.kernels.sums import Sums, by_definition
 from saccade.kernels.team import serves
 
-__all__ = ["plain", "unrolled", "unrolled_gru"]
+__all__ = ["plain", "unrolled", "unrolled_gru", "unrolled_lstm"]
 
 
 def unrolled(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
@@ -104,6 +105,74 @@ class _Gru(torch.autograd.Function):
 
 def _gru(entering: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return gates_plain(entering, F.linear(hidden, weight, bias), hidden)
+
+
+def unrolled_lstm(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
+    r"""Long short-term memory whose product with the state is \(U h + b\), to be called once a step of a loop.
+
+    Args:
+        weight: U, `(4 hidden, hidden)`, in the order of input, forget, candidate and output.
+        bias: b, `(4 hidden,)`.
+
+    Returns:
+        A function of what enters, `(rows, 4 hidden)`, the state and the cell, `(rows, hidden)` each, that returns the
+        next state and cell; see `saccade.kernels.lstm.lstm_plain`.
+
+    Example:
+        >>> step = unrolled_lstm(torch.randn(8, 2), torch.zeros(8))
+        >>> [part.shape for part in step(torch.zeros(4, 8), torch.ones(4, 2), torch.ones(4, 2))]
+        [torch.Size([4, 2]), torch.Size([4, 2])]
+    """
+    if not serves(weight, bias):
+        return lambda entering, hidden, cell: lstm_plain(entering, F.linear(hidden, weight, bias), cell)
+    if not torch.is_grad_enabled() or not weight.requires_grad:
+        return lambda entering, hidden, cell: lstm_forward(entering, F.linear(hidden, weight, bias), cell)[:2]
+    sums = _Sums()
+    gate = sums.gate(weight, bias)
+    transposed = weight.detach().T.contiguous()
+
+    def step(entering: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        found: tuple[Tensor, Tensor] = _Lstm.apply(sums, gate, entering, hidden, cell, weight, transposed, bias)
+        return found
+
+    return step
+
+
+class _Lstm(torch.autograd.Function):
+    """Product and gates in one, as `_Gru` has them."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        sums: "_Sums",
+        gate: Tensor,
+        entering: Tensor,
+        hidden: Tensor,
+        cell: Tensor,
+        weight: Tensor,
+        transposed: Tensor,
+        bias: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        following, new, gates = lstm_forward(entering, torch.addmm(bias, hidden, transposed), cell)
+        ctx.sums = sums
+        ctx.save_for_backward(entering, gates, hidden, cell, weight, bias)
+        return following, new
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        entering, gates, hidden, cell, weight, bias = ctx.saved_tensors
+        if torch.is_grad_enabled() or not serves(*grads):
+            wanted = [ctx.needs_input_grad[place] for place in (2, 3, 4, 5, 7)]
+            found = by_definition(_lstm, (entering, hidden, cell, weight, bias), wanted, grads)
+            return None, None, *found[:4], None, found[4]
+        entering_grad, cell_grad = lstm_backward(grads[0], grads[1], gates, cell)
+        if ctx.needs_input_grad[1]:
+            ctx.sums.add(entering_grad, hidden)
+        return None, entering.new_zeros(()), entering_grad, entering_grad @ weight, cell_grad, None, None, None
+
+
+def _lstm(entering: Tensor, hidden: Tensor, cell: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+    return lstm_plain(entering, F.linear(hidden, weight, bias), cell)
 
 
 class _Sums(Sums[list[Tensor]]):

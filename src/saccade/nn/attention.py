@@ -35,6 +35,7 @@ class Attention(nn.Module):
             module.
         normalizer: one of `saccade.normalizers` or a callable; None is Softmax.
         read: one of `saccade.reads`; None is Soft.
+        eval_read: the read outside training, as `reads.Argmax()` where training draws; None is `read`.
         output_dim: features of a learned projection of the output; None for none.
         max_length: the most keys that "location" can score.
         dropout_p: probability of dropping a weight, in training.
@@ -59,6 +60,7 @@ class Attention(nn.Module):
         score: str | scores.Score | scores.ScoreFunction = "additive",
         normalizer: normalizers.Normalizer | normalizers.NormalizerFunction | None = None,
         read: reads.Read | None = None,
+        eval_read: reads.Read | None = None,
         output_dim: int | None = None,
         max_length: int | None = None,
         dropout_p: float = 0.0,
@@ -70,7 +72,8 @@ class Attention(nn.Module):
             whole(name, size, least=1, none=name != "query_dim")
         for name, size in (("hidden_dim", hidden_dim), ("output_dim", output_dim), ("max_length", max_length)):
             whole(name, size, least=1, none=True)
-        parts(score, normalizer, read, dropout_p)
+        for reader in (read, eval_read):
+            parts(score, normalizer, reader, dropout_p)
         place: dict[str, Any] = {"device": device, "dtype": dtype}
         key_dim = query_dim if key_dim is None else key_dim
         self.query_dim, self.key_dim = query_dim, key_dim
@@ -87,6 +90,7 @@ class Attention(nn.Module):
         )
         self.normalizer = Held(normalizers.Softmax() if normalizer is None else normalizer)
         self.read = Held(reads.Soft() if read is None else read)
+        self.eval_read = self.read if eval_read is None else Held(eval_read)
         self.output_projection = nn.Linear(self.value_dim, output_dim, **place) if output_dim else nn.Identity()
         self.dropout_p = dropout_p
 
@@ -122,7 +126,7 @@ class Attention(nn.Module):
             "bias": bias,
             "gate": gate,
             "normalizer": self.normalizer.get(),
-            "read": self.read.get(),
+            "read": (self.read if self.training else self.eval_read).get(),
             "dropout_p": self.dropout_p if self.training else 0.0,
             "aux": aux,
         }

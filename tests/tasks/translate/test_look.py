@@ -1,6 +1,10 @@
 import pytest
+import torch
 
 from saccade.cli import main
+from saccade.models import recurrent
+from saccade.models.encoder_decoder import EncoderDecoder
+from saccade.tasks.translate.look import influence
 from tiny import train
 
 
@@ -37,3 +41,30 @@ def test_without_a_folder_pictures_go_into_the_run(run, capsys):
     assert (run / "pictures/18-juin-2025.png").read_bytes()[:4] == b"\x89PNG"
     assert main(["look", str(run), "   "]) == 0
     capsys.readouterr()
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_what_mattered_is_the_gradient_by_each_word(joint):
+    torch.manual_seed(0)
+    model = EncoderDecoder(13, 13, recurrent.Options(hidden_dim=10, embedding_dim=6), joint=joint).double().eval()
+    source, target = [4, 7, 12], [5, 6]
+    found = influence(model, source, target)
+    words = model.source_embedding.weight[torch.tensor([[*source, 2]])].detach()
+    written = torch.tensor([[1, *target]])
+
+    def gains(words):
+        """With the words of the source as given, and those of the target as they are."""
+        original, calls = model.source_embedding.forward, []
+        with pytest.MonkeyPatch.context() as patch:
+
+            def forward(tokens):
+                calls.append(tokens)
+                return words if len(calls) == 1 else original(tokens)
+
+            patch.setattr(model.source_embedding, "forward", forward)
+            logits = model(torch.tensor([[*source, 2]]), torch.tensor([4]), written)
+        return logits[0].log_softmax(-1)[torch.arange(3), torch.tensor([*target, 2])]
+
+    norms = torch.autograd.functional.jacobian(gains, words)[:, 0].norm(dim=-1)
+    torch.testing.assert_close(found, norms / norms.sum(-1, keepdim=True))
+    assert not model.source_embedding._forward_hooks

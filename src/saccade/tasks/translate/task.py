@@ -46,7 +46,9 @@ class Translate:
     models: ClassVar[dict[str, str]] = {
         "rnnsearch": "saccade.models.rnnsearch:RNNSearch",
         "encoder-decoder": "saccade.models.encoder_decoder:EncoderDecoder",
+        "luong": "saccade.models.luong:Luong",
         "transformer": "saccade.models.transformer:Transformer",
+        "bytenet": "saccade.models.bytenet:ByteNet",
     }
     builtin: ClassVar[dict[str, str]] = BUILTIN
 

@@ -1,0 +1,74 @@
+"""`Dropout`, as torch.nn has it, but that no mask is drawn number by number and none is kept for the backward."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade.errors import ArgumentError
+from saccade.kernels.team import Kernel, serves
+
+__all__ = ["Dropout"]
+
+_BLOCK = 1 << 14  # numbers, as compiled.dropout has it
+_apply = Kernel("dropout:apply")
+
+
+class Dropout(nn.Module):
+    r"""Each number is 0 with probability p, else times \(1 / (1 - p)\); in training alone.
+
+    On a CPU torch draws a number for each of these, one after the other: a quarter of a Transformer's training step.
+    Here float32 numbers are dropped by a hash of their place and two words from torch's generator, in all threads at
+    once, and the backward hashes again; 2 ms instead of 20 for two million numbers with their gradient.
+
+    Args:
+        p: probability of dropping a number, from 0 to below 1; it is rounded to a multiple of 2^-32.
+
+    Raises:
+        ArgumentError: a p that is no such probability.
+
+    Source:
+        Srivastava et al. 2014, "Dropout", section 4, scaled in training; the hash is MurmurHash3.
+
+    Example:
+        >>> torch.manual_seed(0).initial_seed(), sorted({*Dropout(0.5)(torch.ones(99)).tolist()})
+        (0, [0.0, 2.0])
+    """
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        if isinstance(p, bool) or not isinstance(p, int | float) or not 0 <= p < 1:
+            raise ArgumentError(f"p: expected a probability from 0 to below 1, got {p}")
+        self.p = p
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Drop numbers of a tensor of any shape."""
+        if not self.training or not self.p:
+            return x
+        if not serves(x):
+            return F.dropout(x, self.p)
+        found: Tensor = _Dropped.apply(x, *torch.randint(2**32, (2,)).tolist(), self.p)
+        return found
+
+
+class _Dropped(torch.autograd.Function):
+    """Linear in what it drops from, so its gradient is the same function of the gradient, and so on."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, key: int, other: int, p: float) -> Tensor:
+        ctx.settings = key, other, p
+        if not serves(x):  # a gradient that is mapped over or watched
+            return x * _dropped(torch.ones(x.shape), key, other, p).to(x)
+        return _dropped(x.contiguous(), key, other, p)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+        return _Dropped.apply(grad, *ctx.settings), None, None, None
+
+
+def _dropped(x: Tensor, key: int, other: int, p: float) -> Tensor:
+    out = torch.empty_like(x)
+    scale = torch.tensor([1 / (1 - p)])
+    _apply(-(-x.numel() // _BLOCK), x, out, x.numel(), key, other, min(round(p * 2**32), 2**32 - 1), scale)
+    return out

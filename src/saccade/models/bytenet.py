@@ -1,0 +1,298 @@
+"""ByteNet: a translator of dilated convolutions, without attention or recurrence (Kalchbrenner et al. 2016).
+
+"Neural Machine Translation in Linear Time", https://arxiv.org/abs/1610.10099. Its time is linear in the lengths of both
+sides, and the source keeps a place for each of its tokens: what attention is compared with.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade import AuxOutput
+from saccade.errors import ArgumentError
+from saccade.kernels.likeliest import Logits
+from saccade.models.words import embeddings, predicted
+
+__all__ = ["RECIPES", "ByteNet", "Options", "State", "taps"]
+
+_SIZES = (("hidden_dim", 2, 1 << 20), ("kernel_size", 3, 1 << 10), ("sets", 1, 1 << 10), ("max_dilation", 1, 1 << 16))
+_STEEPEST = 100.0
+
+_DATES = {
+    "hidden_dim": 64,
+    "sets": 1,
+    "dropout": 0.0,
+    "learning_rate": 4e-3,
+    "schedule": "cosine",
+    "schedule_steps": 1000,
+    "final_rate": 0.05,
+    "max_steps": 1000,
+}
+RECIPES: dict[str, dict[str, Any]] = {
+    "dates": _DATES,
+    "several-dates": _DATES,
+    "files": {"hidden_dim": 128, "dropout": 0.2, "learning_rate": 1e-3},
+}
+"""What suits each data set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The sizes of a ByteNet.
+
+    >>> Options(max_dilation=8).dilations
+    (1, 2, 4, 8, 1, 2, 4, 8)
+    """
+
+    hidden_dim: int = 128
+    """Features d inside a block; between blocks, and of the embeddings, there are twice as many."""
+
+    kernel_size: int = 3
+    """Positions that a convolution reads; of the source, which is read on both sides, an odd number."""
+
+    sets: int = 2
+    """Sets of blocks in the encoder, and as many in the decoder: in each the dilation doubles from 1 on."""
+
+    max_dilation: int = 16
+    """Largest distance between two positions that a convolution reads, and the last of a set; a power of two."""
+
+    stretch: float = 1.2
+    """Positions of the source's representation for each of its tokens; target tokens beyond them find zeros there."""
+
+    dropout: float = 0.1
+    """Probability of dropping a feature of embeddings and of what each block adds, in training."""
+
+    def __post_init__(self) -> None:
+        """Refuse sizes of nothing, naming the option as it is typed."""
+        for name, least, most in _SIZES:
+            if not least <= (value := getattr(self, name)) <= most:
+                option = f"--{name.replace('_', '-')}"
+                raise ArgumentError(f"{option}: expected a number from {least} to {most}, got {value}")
+        if self.kernel_size % 2 == 0:
+            raise ArgumentError(f"--kernel-size: expected an odd number, got {self.kernel_size}")
+        if self.max_dilation & (self.max_dilation - 1):
+            raise ArgumentError(f"--max-dilation: expected a power of two, got {self.max_dilation}")
+        if not 1 <= self.stretch <= _STEEPEST:
+            raise ArgumentError(f"--stretch: expected a number from 1 to {_STEEPEST:g}, got {self.stretch}")
+        if not 0 <= self.dropout < 1:
+            raise ArgumentError(f"--dropout: expected 0 <= dropout < 1, got {self.dropout}")
+
+    @property
+    def dilations(self) -> tuple[int, ...]:
+        """Of each block, in their order."""
+        return tuple(1 << power for power in range(self.max_dilation.bit_length())) * self.sets
+
+
+@dataclass(frozen=True)
+class State:
+    """What the decoder carries on: of each convolution what it will read again, a constant number of positions.
+
+    Args:
+        source: the encoder's representation, one for all outputs of an example, `(examples, width, 2 hidden_dim)`.
+        caches: of each block, what its convolution read last, `(examples * beam, (kernel_size - 1) * dilation,
+            hidden_dim)`.
+        position: of the next target token.
+        beam: outputs an example.
+    """
+
+    source: Tensor
+    caches: tuple[Tensor, ...]
+    position: int = 0
+    beam: int = 1
+
+    def select(self, rows: Tensor, examples: Tensor | None) -> "State":
+        """Return the state of rows `(examples, beam)`, of these examples; None for all of them in their order."""
+        source = self.source if examples is None else self.source[examples]
+        chosen = rows.flatten()
+        return State(source, tuple(cache[chosen] for cache in self.caches), self.position, rows.shape[1])
+
+
+class ByteNet(nn.Module):
+    r"""A causal stack of dilated convolutions on top of one that sees both sides of the source.
+
+    .. math::
+        x \leftarrow x + W_3\, \sigma\Big(\sum_{j} V_j\, u_{t + (j - c)\, r}\Big) \qquad u_t = \sigma(W_2\, \sigma(x_t))
+
+    with \(\sigma(x) = \max(0, \operatorname{LayerNorm}(x))\), dilation r = 1, 2, 4, ..., 16 and again, tap j from 0 to
+    k - 1, and c = k - 1 in the decoder, which so reads no later position, (k - 1) / 2 in the encoder. The first of the
+    decoder's blocks reads, at target position i, the embedding of the token before it and what the encoder has at its
+    position i, added up. The encoder has \(\lceil a n \rceil\) positions for n source tokens; beyond them the decoder
+    is told nothing new and goes on from what it has read. The output matrix is the embedding of the target.
+
+    Args:
+        source_size: number of source tokens, from 0 (padding) on.
+        target_size: number of target tokens.
+        options: the sizes; a above is `stretch`.
+        joint: whether both sides have one vocabulary, and so one embedding.
+
+    Example:
+        >>> model = ByteNet(11, 7, Options(hidden_dim=4, sets=1))
+        >>> source, lengths = torch.randint(4, 11, (2, 5)), torch.tensor([5, 3])
+        >>> model(source, lengths, torch.randint(4, 7, (2, 6))).shape
+        torch.Size([2, 6, 7])
+
+    Source:
+        Kalchbrenner et al. 2016, section 3.
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
+
+    def __init__(
+        self,
+        source_size: int,
+        target_size: int,
+        options: Options = Options(),  # noqa: B008 (frozen)
+        joint: bool = False,
+    ) -> None:
+        super().__init__()
+        dim = 2 * options.hidden_dim
+        self.options = options
+        self.source_embedding, self.target_embedding = embeddings(source_size, target_size, dim, joint=joint)
+        self.encoder = nn.ModuleList(_Block(options, dilation) for dilation in options.dilations)
+        self.decoder = nn.ModuleList(_Block(options, dilation) for dilation in options.dilations)
+        self.encoder_norm, self.decoder_norm = nn.LayerNorm(dim), nn.LayerNorm(dim)
+        self.readout = nn.Linear(dim, dim)
+        self.bias = nn.Parameter(torch.zeros(target_size))
+        self.dropout = nn.Dropout(options.dropout)
+
+    def encode(self, source: Tensor, lengths: Tensor) -> State:
+        """Read source sentences.
+
+        Args:
+            source: token ids `(batch, length)`; what lies beyond a sentence's length changes nothing.
+            lengths: `(batch,)`, at least 1.
+
+        Returns:
+            The state before the first target token.
+        """
+        widths = (self.options.stretch * lengths.double()).ceil().long()
+        places = torch.arange(int(widths.max()), device=source.device)
+        tokens = F.pad(source, (0, max(0, len(places) - source.shape[1])))[:, : len(places)]
+        x = self._embedded(self.source_embedding, tokens * (places < lengths[:, None]))  # padding's embedding is zero
+        within = (places < widths[:, None])[..., None]
+        for block in self.encoder:
+            x = block(x, within)
+        x = self.encoder_norm(x) * within
+        decoder = cast("Iterable[_Block]", self.decoder)
+        return State(x, tuple(block.nothing(x) for block in decoder))
+
+    def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
+        """Return the `Logits` `(rows, target_size)` after one more target token `(rows,)`, and the next state."""
+        x, caches = self._embedded(self.target_embedding, token), []
+        if state.position < state.source.shape[1]:
+            x = (x.view(-1, state.beam, x.shape[-1]) + state.source[:, state.position, None]).flatten(0, 1)
+        for block, cache in zip(cast("Iterable[_Block]", self.decoder), state.caches, strict=True):
+            x, following = block.step(x, cache)
+            caches.append(following)
+        logits = Logits(self._features(x), self.target_embedding.weight, self.bias)
+        return logits, State(state.source, tuple(caches), state.position + 1, state.beam)
+
+    def forward(
+        self,
+        source: Tensor,
+        lengths: Tensor,
+        target: Tensor,
+        wanted: Tensor | None = None,
+        label_smoothing: float = 0.0,
+    ) -> Tensor:
+        """Return the logits of every next token, given the true tokens before it (teacher forcing), or what they cost.
+
+        Args:
+            source: token ids `(batch, source_length)`.
+            lengths: `(batch,)`.
+            target: token ids `(batch, target_length)`, from the begin token on.
+            wanted: the true next tokens `(batch, target_length)`, 0 where there is none.
+            label_smoothing: share of the wanted probability that is spread over all tokens.
+
+        Returns:
+            Logits `(batch, target_length, target_size)`; with `wanted` its mean cross-entropy, a number.
+        """
+        read, length = self.encode(source, lengths).source, target.shape[1]
+        x = self._embedded(self.target_embedding, target) + _fitted(read, length)
+        for block in self.decoder:
+            x = block(x)
+        return predicted(self._features(x), self.target_embedding.weight, self.bias, wanted, label_smoothing)
+
+    @staticmethod
+    def alignment(records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
+        """None: it attends to nothing."""
+        return None
+
+    def _embedded(self, embedding: nn.Embedding, tokens: Tensor) -> Tensor:
+        found: Tensor = self.dropout(embedding(tokens) * math.sqrt(embedding.embedding_dim))
+        return found
+
+    def _features(self, x: Tensor) -> Tensor:
+        found: Tensor = self.readout(F.relu(self.decoder_norm(x)))
+        return found
+
+
+class _Block(nn.Module):
+    """A dilated convolution of half as many features between two maps of each position, added to its input."""
+
+    def __init__(self, options: Options, dilation: int) -> None:
+        super().__init__()
+        dim = options.hidden_dim
+        self.size, self.dilation = options.kernel_size, dilation
+        self.down, self.up = nn.Linear(2 * dim, dim), nn.Linear(dim, 2 * dim)
+        self.convolution = nn.Linear(options.kernel_size * dim, dim)  # of all its taps side by side
+        self.norms = nn.ModuleList([nn.LayerNorm(2 * dim), nn.LayerNorm(dim), nn.LayerNorm(dim)])
+        self.dropout = nn.Dropout(options.dropout)
+
+    def forward(self, x: Tensor, within: Tensor | None = None) -> Tensor:
+        """The features `(batch, length, 2 d)` from those of positions on both sides `within`, or before if None."""
+        entering = self._entering(x) if within is None else self._entering(x) * within
+        return self._added(x, taps(entering, self.size, self.dilation, causal=within is None))
+
+    def nothing(self, like: Tensor) -> Tensor:
+        """What lies before the first position: zeros `(examples, (k - 1) * dilation, d)`."""
+        return like.new_zeros(len(like), (self.size - 1) * self.dilation, self.down.out_features)
+
+    def step(self, x: Tensor, cache: Tensor) -> tuple[Tensor, Tensor]:
+        """The features `(rows, 2 d)` of one more position of a causal convolution, and what the next one reads."""
+        window = torch.cat([cache, self._entering(x)[:, None]], 1)
+        return self._added(x, window[:, :: self.dilation].flatten(1)), window[:, 1:]
+
+    def _entering(self, x: Tensor) -> Tensor:
+        found: Tensor = F.relu(self.norms[1](self.down(F.relu(self.norms[0](x)))))
+        return found
+
+    def _added(self, x: Tensor, read: Tensor) -> Tensor:
+        found: Tensor = x + self.dropout(self.up(F.relu(self.norms[2](self.convolution(read)))))
+        return found
+
+
+def taps(x: Tensor, size: int, dilation: int, *, causal: bool) -> Tensor:
+    """Return what a dilated convolution reads at every position, side by side, with zeros beyond the ends.
+
+    Args:
+        x: `(batch, length, features)`.
+        size: k, how many positions are read; odd unless causal.
+        dilation: how far apart, in positions.
+        causal: whether the last of them is the position itself; else the middle one is.
+
+    Returns:
+        `(batch, length, k * features)`, the earliest position first.
+
+    Source:
+        Kalchbrenner et al. 2016, sections 3.4 and 3.5.
+
+    Example:
+        >>> taps(torch.tensor([[[1.0], [2.0], [3.0]]]), 2, 2, causal=True)[0].tolist()
+        [[0.0, 1.0], [0.0, 2.0], [1.0, 3.0]]
+    """
+    reach, length = (size - 1) * dilation, x.shape[1]
+    before = reach if causal else reach // 2
+    padded = F.pad(x, (0, 0, before, reach - before))
+    return torch.cat([padded[:, first : first + length] for first in range(0, reach + 1, dilation)], -1)
+
+
+def _fitted(x: Tensor, length: int) -> Tensor:
+    """The first positions of `(batch, any, features)`, zeros beyond the last of them: `(batch, length, features)`."""
+    return F.pad(x[:, :length], (0, 0, 0, max(0, length - x.shape[1])))

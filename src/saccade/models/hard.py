@@ -1,0 +1,259 @@
+"""Hard attention in translators: each step reads one source position, drawn in training, and learns which by rewards.
+
+Xu et al. 2015, "Show, Attend and Tell", section 4.1, https://arxiv.org/abs/1502.03044.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade import AuxOutput, AuxRequest, reads
+from saccade.errors import ArgumentError
+from saccade.memory import Memory
+from saccade.nn import Attention
+from saccade.train.options import flag
+
+__all__ = ["Draws", "Noise", "Options", "Reinforce", "attended", "gradient_noise", "reading"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How a translator reads its source, and how it learns where.
+
+    >>> Options(read="reinforce", baseline="leave-one-out", samples=4).samples
+    4
+    """
+
+    read: Literal["soft", "reinforce", "straight-through"] = "soft"
+    """What a step reads: the mean of all positions (soft), or one, drawn in training and the likeliest elsewhere, which
+    learns by its reward (reinforce) or by the gradient of the mean (straight-through)."""
+
+    baseline: Literal["learned", "leave-one-out"] = "learned"
+    """What a reward is compared with: what a linear map of the state expects, or the other draws for the sentence."""
+
+    samples: int = 1
+    """How many times a sentence is read for one gradient of REINFORCE; leave-one-out takes two at least."""
+
+    entropy_bonus: float = 0.0
+    """What a nat of the weights' entropy is worth to REINFORCE beside one of likelihood: it keeps looking around."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        drawn, plain = self.read == "reinforce", Options.__dataclass_fields__
+        for name in ("baseline", "samples", "entropy_bonus"):
+            if not drawn and (value := getattr(self, name)) != plain[name].default:
+                raise ArgumentError(
+                    f"{flag(name)}: expected only with --read reinforce, got {value}, --read {self.read}"
+                )
+        least = 2 if self.baseline == "leave-one-out" else 1
+        if not least <= self.samples <= 1000:
+            beside = f" with --baseline {self.baseline}"
+            raise ArgumentError(f"--samples: expected a number from {least} to 1000{beside}, got {self.samples}")
+        if not 0 <= self.entropy_bonus < float("inf"):
+            raise ArgumentError(f"--entropy-bonus: expected a number from 0 on, got {self.entropy_bonus}")
+
+
+def reading(options: Options) -> dict[str, Any]:
+    """Return what `saccade.nn.Attention` is told: to draw in training, and to take the likeliest elsewhere.
+
+    >>> reading(Options(read="straight-through"))["eval_read"]
+    Argmax()
+    """
+    if options.read == "soft":
+        return {}
+    return {"read": reads.Sample(options.read.replace("-", "_")), "eval_read": reads.Argmax()}
+
+
+@dataclass
+class Draws:
+    """What the steps of a forward drew, in their order.
+
+    Args:
+        entropies: whether those of the weights are wanted too.
+    """
+
+    entropies: bool
+    query: list[Tensor] = field(default_factory=list)
+    log_prob: list[Tensor] = field(default_factory=list)
+    entropy: list[Tensor] = field(default_factory=list)
+
+    @property
+    def request(self) -> AuxRequest:
+        """What attention is asked for beside its output."""
+        return AuxRequest(log_prob=True, entropy=self.entropies)
+
+    def add(self, query: Tensor, aux: AuxOutput) -> None:
+        """Keep what the queries `(rows, steps, hidden_dim)` drew, given what attention said of as many draws."""
+        self.query.append(query)
+        for kept, found in ((self.log_prob, aux.log_prob), (self.entropy, aux.entropy)):
+            if found is not None:
+                kept.append(found.reshape(query.shape[:2]))
+
+
+def attended(attention: Attention, query: Tensor, memory: Memory, draws: Draws | None = None, **options: Any) -> Tensor:
+    """Return what a decoder's rows read, of which those of an example lie side by side and read one memory.
+
+    Args:
+        attention: of the model.
+        query: `(examples * beam, steps, hidden_dim)`.
+        memory: of the examples.
+        draws: where to keep what was drawn, if it was.
+        options: mask and gate, for queries `(examples, beam * steps, hidden_dim)`.
+
+    Returns:
+        `(examples * beam, steps, value_dim)`.
+    """
+    together = query.reshape(len(memory.key), -1, query.shape[-1])
+    if draws is None:
+        context: Tensor = attention(together, memory=memory, **options)
+    else:
+        context, aux = attention(together, memory=memory, aux=draws.request, **options)
+        draws.add(query, aux)
+    return context.reshape(*query.shape[:2], context.shape[-1])
+
+
+class Reinforce(nn.Module):
+    r"""The expected cost of what a translator writes when it reads where it drew, with an unbiased gradient.
+
+    .. math::
+        \nabla \mathbb{E}\Big[\sum_t \ell_t\Big] = \mathbb{E}\Big[\sum_t \nabla \ell_t
+            + \sum_t \Big(\sum_{u \ge t} \ell_u - b_t\Big) \nabla \log p(s_t)\Big]
+
+    where the draw \(s_t\) is charged with the tokens from its own on, which alone it can change, beside a baseline
+    \(b_t\) that does not depend on it: what a linear map of the state expects, learned by least squares, or the mean of
+    the other draws for the same sentence. The number is the cost of what was drawn; all else is in the gradient alone.
+
+    Args:
+        options: baseline, samples and entropy bonus.
+        hidden_dim: features of a query.
+
+    Example:
+        >>> reinforce = Reinforce(Options(read="reinforce", baseline="leave-one-out", samples=2), 4)
+        >>> log_prob = torch.zeros(2, 3, requires_grad=True)
+        >>> draws = Draws(False, [torch.zeros(2, 3, 4)], [log_prob])
+        >>> losses = torch.tensor([[1.0, 2.0, 3.0], [1.0, 1.0, 3.0]])
+        >>> reinforce.cost(losses, draws, torch.tensor([[4, 5, 6]])).backward()
+        >>> log_prob.grad * 6
+        tensor([[ 1.,  1.,  0.],
+                [-1., -1., -0.]])
+
+    Source:
+        Williams 1992, "Simple statistical gradient-following algorithms", section 4; Xu et al. 2015, Eq. 11 and 12,
+        whose rewards are the whole sentence's; leave-one-out: Kool, van Hoof, Welling 2019, section 3.
+    """
+
+    def __init__(self, options: Options, hidden_dim: int) -> None:
+        super().__init__()
+        self.options = options
+        self.expected = nn.Linear(hidden_dim, 1) if options.baseline == "learned" else None
+
+    def forward(
+        self,
+        write: Callable[[Tensor, Draws], Tensor],
+        wanted: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        label_smoothing: float,
+    ) -> Tensor:
+        """Return the cost of the wanted tokens under an output layer.
+
+        Args:
+            write: from the numbers of the sentences `(batch, samples)` to be written, and where to keep what it draws,
+                to features `(batch * samples, length, dim)`.
+            wanted: `(batch, length)`, 0 where there is none.
+            weight, bias, label_smoothing: as for `saccade.models.words.predicted`.
+        """
+        count = self.options.samples
+        rows = torch.arange(len(wanted), device=wanted.device)[:, None].expand(-1, count)
+        draws = Draws(self.options.entropy_bonus > 0)
+        logits = F.linear(write(rows, draws), weight, bias)
+        tokens = wanted.repeat_interleave(count, 0)
+        losses = F.cross_entropy(
+            logits.flatten(0, 1), tokens.flatten(), ignore_index=0, reduction="none", label_smoothing=label_smoothing
+        )
+        return self.cost(losses.view(tokens.shape), draws, wanted)
+
+    def cost(self, losses: Tensor, draws: Draws, wanted: Tensor) -> Tensor:
+        """Return the mean of what tokens cost, with the gradient above.
+
+        Args:
+            losses: `(batch * samples, length)`, 0 where nothing is wanted.
+            draws: of every token.
+            wanted: `(batch, length)`.
+        """
+        inside = (wanted != 0).repeat_interleave(self.options.samples, 0)
+        number = inside.sum()
+        following, left = (_to_come(part) for part in (losses.detach(), inside.to(losses.dtype)))
+        log_prob, own = torch.cat(draws.log_prob, 1), losses.new_zeros(())
+        if self.expected is None:
+            each = following.unflatten(0, (-1, self.options.samples))
+            others = (each.sum(1, keepdim=True) - each) / (self.options.samples - 1)
+            surplus = (each - others).flatten(0, 1)
+        else:
+            # What a token to come will cost, on the mean: of one size wherever in the sentence, so that its own
+            # gradient does not crowd out all others where they are clipped together.
+            guess = self.expected(torch.cat(draws.query, 1).detach())[..., 0]
+            surplus = following - (left * guess).detach()
+            own = ((following / left.clamp(min=1) - guess).square() * inside).sum() / number
+        learned = surplus * log_prob
+        if draws.entropy:
+            learned = learned - self.options.entropy_bonus * torch.cat(draws.entropy, 1)
+        hidden: Tensor = (learned * inside).sum() / number + own
+        cost: Tensor = losses.sum() / number + (hidden - hidden.detach())
+        return cost
+
+
+def _to_come(numbers: Tensor) -> Tensor:
+    """Sums of each row from every place to its end."""
+    return numbers.flip(-1).cumsum(-1).flip(-1)
+
+
+@dataclass(frozen=True)
+class Noise:
+    r"""How noisy an estimated gradient is.
+
+    Args:
+        variance: \(\sum_i \operatorname{Var} g_i\) over draws, unbiased.
+        signal: \(\lVert \mathbb{E} g \rVert^2\), estimated without bias; it may come out below 0 where noise is all.
+    """
+
+    variance: float
+    signal: float
+
+
+def gradient_noise(
+    model: Any, source: Tensor, lengths: Tensor, target: Tensor, wanted: Tensor, draws: int = 16
+) -> Noise:
+    """Return the noise of the gradient that a translator's attention gets from a batch, over what it may draw.
+
+    Nothing else is random: dropout is off. Soft attention has none. The draws come from torch's global generator.
+
+    Args:
+        model: a translator with an `attention`, whose parameters' gradient is looked at.
+        source, lengths, target, wanted: as for its forward.
+        draws: how many gradients are made, at least 2.
+
+    Raises:
+        ArgumentError: fewer than 2 draws.
+    """
+    if draws < 2:
+        raise ArgumentError(f"draws: expected at least 2, got {draws}")
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
+    model.attention.train()
+    try:
+        parameters = list(model.attention.parameters())
+        found = []
+        for _ in range(draws):
+            grads = torch.autograd.grad(model(source, lengths, target, wanted), parameters, allow_unused=True)
+            found.append(torch.cat([grad.flatten().double() for grad in grads if grad is not None]))
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+    every = torch.stack(found)
+    variance = float(every.var(0).sum())
+    return Noise(variance, float(every.mean(0).square().sum()) - variance / draws)

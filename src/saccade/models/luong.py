@@ -1,0 +1,355 @@
+"""Luong's translator: stacked LSTMs, and global or local attention after each step of the decoder's.
+
+Luong, Pham, Manning 2015, "Effective Approaches to Attention-based Neural Machine Translation",
+https://arxiv.org/abs/1508.04025.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
+
+import torch
+from torch import Tensor, nn
+
+from saccade import AuxOutput, masks, normalizers, scores
+from saccade.biases import GaussianWindow
+from saccade.errors import ArgumentError
+from saccade.kernels.likeliest import Logits
+from saccade.memory import Memory
+from saccade.models import hard, recurrent
+from saccade.models.recurrent import LockedDropout, mirror, placed
+from saccade.models.unrolled import unrolled, unrolled_lstm
+from saccade.models.words import embeddings, predicted
+from saccade.nn import Attention
+
+__all__ = ["RECIPES", "Luong", "Options", "State"]
+
+_BETA = 8.0  # of the cosine in the beginning: with 1, no weight could be eight times another
+_NORMALIZERS: dict[str, Callable[[], normalizers.Normalizer]] = {
+    "softmax": normalizers.Softmax,
+    "sparsemax": normalizers.Sparsemax,
+    "entmax": normalizers.Entmax,
+}
+
+RECIPES: dict[str, dict[str, Any]] = {
+    data: {**recipe, "layers": 2 if data == "files" else 1} for data, recipe in recurrent.RECIPES.items()
+}
+"""What suits each data set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(recurrent.Options, hard.Options):
+    """The sizes of Luong's translator, and how it attends.
+
+    >>> Options(attention="local-p", window=5).score
+    'general'
+    """
+
+    layers: int = 2
+    """LSTM layers of the encoder, and as many of the decoder."""
+
+    attention: Literal["global", "local-m", "local-p", "none"] = "global"
+    """What is looked at: the whole source, a window that moves on with each word (local-m), one around where the state
+    expects what it needs (local-p), or nothing."""
+
+    score: Literal["general", "dot", "scaled_dot", "additive", "location", "cosine"] = "general"
+    """How state and source are compared; additive is the paper's concat."""
+
+    normalizer: Literal["softmax", "sparsemax", "entmax"] = "softmax"
+    """What makes weights of scores."""
+
+    window: int = 10
+    """Source positions on each side of a local window's centre."""
+
+    positions: int = 200
+    """Source positions that the location score has weights for; what is behind them is never looked at."""
+
+    input_feeding: bool = True
+    """Whether what was predicted from enters the next step."""
+
+    reverse: bool = False
+    """Whether the encoder reads from the last word to the first, as the paper does; positions are still the text's."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        recurrent.Options.__post_init__(self)
+        hard.Options.__post_init__(self)
+        for name, most in (("layers", 1000), ("window", 100_000), ("positions", 100_000)):
+            if not 1 <= (value := getattr(self, name)) <= most:
+                raise ArgumentError(f"--{name}: expected a number from 1 to {most}, got {value}")
+        if self.attention == "none" and self.read != "soft":
+            raise ArgumentError(f"--read: expected soft where --attention is none, got {self.read}")
+        if self.attention == "local-p" and self.entropy_bonus:
+            why = "with --attention local-p, whose weights do not sum to one"
+            raise ArgumentError(f"--entropy-bonus: expected 0 {why}, got {self.entropy_bonus}")
+
+
+@dataclass(frozen=True)
+class State:
+    """What the decoder carries on, of every output under way.
+
+    Args:
+        layers: of each layer its state and its cell, `(examples, beam, hidden_dim)`.
+        fed: what the last token was predicted from, `(examples, beam, embedding_dim)`.
+        position: how many tokens have been written.
+        lengths: of the sources, `(examples,)`.
+        memory: the source of each example, one for all its outputs; None without attention.
+    """
+
+    layers: tuple[tuple[Tensor, Tensor], ...]
+    fed: Tensor
+    position: int
+    lengths: Tensor
+    memory: Memory | None
+
+    def select(self, rows: Tensor, examples: Tensor | None) -> "State":
+        """Return the state of rows `(examples, beam)`, of these examples; None for all of them in their order."""
+        layers = tuple((hidden.flatten(0, 1)[rows], cell.flatten(0, 1)[rows]) for hidden, cell in self.layers)
+        memory, lengths = self.memory, self.lengths
+        if examples is not None:
+            memory, lengths = None if memory is None else memory.select(examples), lengths[examples]
+        return State(layers, self.fed.flatten(0, 1)[rows], self.position, lengths, memory)
+
+
+class Luong(nn.Module):
+    r"""LSTM encoder and decoder; the decoder's last state asks, and what it asks and what it finds predict the word.
+
+    .. math::
+        h_t &= \operatorname{LSTM}([E y_{t-1}; \tilde h_{t-1}], h_{t-1}) \qquad
+        a_t = \operatorname{softmax}_s(\operatorname{score}(h_t, \bar h_s)) \\
+        c_t &= \sum_s a_t(s)\, \bar h_s \qquad \tilde h_t = \tanh(W_c [c_t; h_t]) \qquad
+        p(y_t) = \operatorname{softmax}(E \tilde h_t + b)
+
+    Local attention has weights for \(|s - p_t| \le D\) alone: around \(p_t = t\) (local-m), or around a position that
+    is predicted, where they are times a Gaussian and not normalized again (local-p), for a source of S tokens:
+
+    .. math::
+        p_t = S \cdot \sigma(v_p^\top \tanh(W_p h_t)) \qquad
+        a_t(s) \leftarrow a_t(s) \exp\Big(-\frac{(s - p_t)^2}{2 (D / 2)^2}\Big)
+
+    Positions s count from 0. The output matrix is the embedding of the target.
+
+    Args:
+        source_size: number of source tokens, from 0 (padding) on.
+        target_size: number of target tokens.
+        options: the sizes.
+        joint: whether both sides have one vocabulary, and so one embedding.
+
+    Example:
+        >>> model = Luong(11, 7, Options(hidden_dim=8, embedding_dim=4, attention="local-p"))
+        >>> source, lengths = torch.randint(4, 11, (2, 5)), torch.tensor([5, 3])
+        >>> model(source, lengths, torch.randint(4, 7, (2, 6))).shape
+        torch.Size([2, 6, 7])
+
+    Source:
+        Luong, Pham, Manning 2015, Eq. 5 to 10 and section 3.3.
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
+
+    def __init__(
+        self,
+        source_size: int,
+        target_size: int,
+        options: Options = Options(),  # noqa: B008 (frozen)
+        joint: bool = False,
+    ) -> None:
+        super().__init__()
+        hidden, dim, attends = options.hidden_dim, options.embedding_dim, options.attention != "none"
+        self.options = options
+        self.source_embedding, self.target_embedding = embeddings(source_size, target_size, dim, joint=joint)
+        widths = [dim, *[hidden] * (options.layers - 1)]
+        self.encoder = nn.ModuleList(_Layer(width, hidden) for width in widths)
+        self.decoder = nn.ModuleList(_Layer(width, hidden) for width in widths)
+        self.feed = nn.Linear(dim, 4 * hidden) if options.input_feeding else None
+        self.attention = _attention(options) if attends else None
+        self.center = _Center(hidden) if options.attention == "local-p" else None
+        self.readout = nn.Linear(hidden * (1 + attends), dim)
+        self.bias = nn.Parameter(torch.zeros(target_size))
+        self.dropout = LockedDropout(options.dropout)
+        self.reinforce = hard.Reinforce(options, hidden) if options.read == "reinforce" else None
+
+    def encode(self, source: Tensor, lengths: Tensor) -> State:
+        """Read source sentences.
+
+        Args:
+            source: token ids `(batch, length)`; what lies beyond a sentence's length changes nothing.
+            lengths: `(batch,)`, at least 1.
+
+        Returns:
+            The state before the first target token.
+        """
+        x, layers = self.source_embedding(source), []
+        order = mirror(lengths, source.shape[1]) if self.options.reverse else None
+        x = x if order is None else placed(x, order)
+        for layer in cast("Iterable[_Layer]", self.encoder):
+            x, last = layer.over(self.dropout(x), lengths)
+            layers.append(last)
+        fed = x.new_zeros(len(x), 1, self.options.embedding_dim)
+        memory = None
+        if self.attention is not None:
+            annotations = self.dropout(x if order is None else placed(x, order))
+            memory = self._remembered(annotations, lengths)
+        return State(tuple(layers), fed, 0, lengths, memory)
+
+    def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
+        """Return the `Logits` `(rows, target_size)` after one more target token `(rows,)`, and the next state."""
+        features, state = self._write(token[:, None], state, None)
+        return Logits(features[:, 0], self.target_embedding.weight, self.bias), state
+
+    def forward(
+        self,
+        source: Tensor,
+        lengths: Tensor,
+        target: Tensor,
+        wanted: Tensor | None = None,
+        label_smoothing: float = 0.0,
+    ) -> Tensor:
+        """Return the logits of every next token, given the true tokens before it (teacher forcing), or what they cost.
+
+        Args:
+            source: token ids `(batch, source_length)`.
+            lengths: `(batch,)`.
+            target: token ids `(batch, target_length)`, from the begin token on.
+            wanted: the true next tokens `(batch, target_length)`, 0 where there is none.
+            label_smoothing: share of the wanted probability that is spread over all tokens.
+
+        Returns:
+            Logits `(batch, target_length, target_size)`; with `wanted` its mean cross-entropy, a number.
+        """
+        state, output = self.encode(source, lengths), (self.target_embedding.weight, self.bias)
+        if wanted is None or self.reinforce is None or self.attention is None or not self.attention.training:
+            return predicted(self._write(target, state, None)[0], *output, wanted, label_smoothing)
+
+        def write(rows: Tensor, draws: hard.Draws) -> Tensor:
+            return self._write(target[rows.flatten()], state.select(rows, None), draws)[0]
+
+        cost: Tensor = self.reinforce(write, wanted, *output, label_smoothing)
+        return cost
+
+    @staticmethod
+    def alignment(records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
+        """What each target position looked at, `(batch, target_length, source_length)`, from what `look.record` has of
+        a `forward`, a record for each position or one for all; None if it attends to nothing.
+        """
+        found = [aux.weights for _, aux in records if aux.weights is not None]
+        return torch.cat(found, -2) if found else None
+
+    def _remembered(self, annotations: Tensor, lengths: Tensor) -> Memory:
+        """The source as attention reads it; the location score has no weights for what is far behind."""
+        assert self.attention is not None
+        if self.options.score == "location":
+            annotations = annotations[:, : self.options.positions]
+            lengths = lengths.clamp(max=self.options.positions)
+        return self.attention.remember(annotations, mask=masks.Lengths(lengths))
+
+    def _write(self, target: Tensor, state: State, draws: hard.Draws | None) -> tuple[Tensor, State]:
+        """What the tokens after `target` `(rows, length)` are predicted from, `(rows, length, embedding_dim)`."""
+        shape, fed = state.fed.shape[:2], state.fed.flatten(0, 1)
+        layers = [(hidden.flatten(0, 1), cell.flatten(0, 1)) for hidden, cell in state.layers]
+        decoder = cast("list[_Layer]", list(self.decoder))
+        steps, feed = [layer.unrolled() for layer in decoder], None if self.feed is None else unrolled(self.feed)
+        entering, found = decoder[0].entering(self.dropout(self.target_embedding(target))), []
+        drops = _Drops(*(self.dropout.draw(fed, width) for width in (*[self.options.hidden_dim] * 2, fed.shape[1])))
+        for offset, word in enumerate(entering.unbind(1)):
+            word = word if feed is None else word + feed(fed)
+            for depth, step in enumerate(steps):
+                word = word if not depth else decoder[depth].entering(drops.layers(layers[depth - 1][0]))
+                layers[depth] = step(word, *layers[depth])
+            found.append(layers[-1][0])
+            if feed is not None:
+                fed = self._read(found[-1][:, None], state, state.position + offset, draws, drops)[:, 0]
+                found[-1] = fed
+        features = torch.stack(found, 1)
+        if feed is None:
+            features = self._read(features, state, state.position, draws, drops)
+        carried = tuple((hidden.view(*shape, -1), cell.view(*shape, -1)) for hidden, cell in layers)
+        position = state.position + target.shape[1]
+        return features, State(carried, fed.view(*shape, -1), position, state.lengths, state.memory)
+
+    def _read(
+        self,
+        query: Tensor,
+        state: State,
+        first: int,
+        draws: hard.Draws | None,
+        drops: "_Drops",
+    ) -> Tensor:
+        """What is predicted from, for queries `(rows, length, hidden_dim)` at the positions from `first` on."""
+        asked = drops.asked(query)
+        if self.attention is None:
+            return drops.features(torch.tanh(self.readout(asked)))
+        assert state.memory is not None
+        context = hard.attended(self.attention, query, state.memory, draws, **self._around(query, state.lengths, first))
+        seen = torch.cat([context, asked], -1)
+        return drops.features(torch.tanh(self.readout(seen)))
+
+    def _around(self, query: Tensor, lengths: Tensor, first: int) -> dict[str, Any]:
+        """Window and Gaussian of local attention, for queries `(rows, steps, hidden_dim)`; Eq. 9 and 10."""
+        if self.options.attention == "global":
+            return {}
+        window, examples = self.options.window, len(lengths)
+        if self.center is None:
+            steps = torch.arange(first, first + query.shape[1], device=query.device)
+            return {"mask": masks.Around(steps.repeat(len(query) // examples), window)}
+        center = lengths[:, None] * self.center(query).view(examples, -1)
+        return {"mask": masks.Around(center, window), "gate": GaussianWindow(center, window / 2)}
+
+
+def _attention(options: Options) -> Attention:
+    hidden, score = options.hidden_dim, options.score
+    named: Any = scores.Cosine(nn.Parameter(torch.tensor(_BETA))) if score == "cosine" else score
+    return Attention(
+        hidden,
+        hidden,
+        hidden_dim=hidden if score == "additive" else None,
+        score=named,
+        normalizer=_NORMALIZERS[options.normalizer](),
+        max_length=options.positions if score == "location" else None,
+        **hard.reading(options),
+    )
+
+
+class _Center(nn.Module):
+    """Where in the source to look, as a share of its length; Eq. 9."""
+
+    def __init__(self, hidden_dim: int) -> None:
+        super().__init__()
+        self.inner, self.outer = nn.Linear(hidden_dim, hidden_dim, bias=False), nn.Linear(hidden_dim, 1, bias=False)
+
+    def forward(self, query: Tensor) -> Tensor:
+        found: Tensor = torch.sigmoid(self.outer(torch.tanh(self.inner(query)))[..., 0])
+        return found
+
+
+class _Drops(NamedTuple):
+    """What is dropped, at every step alike: between layers, of the last state, and of what words are predicted from."""
+
+    layers: Callable[[Tensor], Tensor]
+    asked: Callable[[Tensor], Tensor]
+    features: Callable[[Tensor], Tensor]
+
+
+class _Layer(nn.Module):
+    """One LSTM layer, in a loop of our own: cells at every length are wanted, and states that are fed between steps."""
+
+    def __init__(self, input_dim: int, hidden_dim: int) -> None:
+        super().__init__()
+        self.entering, self.before = nn.Linear(input_dim, 4 * hidden_dim), nn.Linear(hidden_dim, 4 * hidden_dim)
+
+    def unrolled(self) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """The step from what entered, state and cell to the next state and cell."""
+        return unrolled_lstm(self.before.weight, self.before.bias)
+
+    def over(self, sequence: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """States `(batch, length, hidden_dim)`, and state and cell at each sentence's end `(batch, 1, hidden_dim)`."""
+        step, states, cells = self.unrolled(), [], []
+        hidden = cell = sequence.new_zeros(len(sequence), self.before.in_features)
+        for word in self.entering(sequence).unbind(1):
+            hidden, cell = step(word, hidden, cell)
+            states.append(hidden)
+            cells.append(cell)
+        every = torch.stack(states, 1)
+        rows, last = torch.arange(len(sequence), device=sequence.device), lengths - 1
+        return every, (every[rows, last][:, None], torch.stack(cells, 1)[rows, last][:, None])

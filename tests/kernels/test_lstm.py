@@ -1,0 +1,78 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from saccade.errors import ShapeError
+from saccade.kernels import team
+from saccade.kernels.lstm import lstm_forward, lstm_plain
+from saccade.models.unrolled import unrolled_lstm
+
+
+def torchs(rows, size, steps, seed, scale=1.0, dtype=torch.float32):
+    """An LSTM of torch's, and words for it."""
+    torch.manual_seed(seed)
+    layer = torch.nn.LSTM(3, size, batch_first=True).to(dtype)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.mul_(scale)
+    return layer, torch.randn(rows, steps, 3, dtype=dtype)
+
+
+def ours(layer, words):
+    step = unrolled_lstm(layer.weight_hh_l0, layer.bias_hh_l0)
+    hidden = cell = words.new_zeros(len(words), layer.hidden_size)
+    states = []
+    for entering in torch.nn.functional.linear(words, layer.weight_ih_l0, layer.bias_ih_l0).unbind(1):
+        hidden, cell = step(entering, hidden, cell)
+        states.append(hidden)
+    return torch.stack(states, 1), cell
+
+
+def with_gradients(output, cell, inputs):
+    ramp = torch.linspace(-1, 2, output.numel(), dtype=output.dtype).reshape(output.shape)
+    return [output, cell, *torch.autograd.grad((output * ramp).sum() + cell.square().sum(), inputs)]
+
+
+@given(
+    st.integers(1, 20), st.integers(1, 37), st.integers(1, 4), st.integers(0, 99), st.sampled_from([1e-3, 1.0, 20.0])
+)
+@settings(deadline=None, max_examples=40)
+def test_it_is_torchs_with_its_gradients(rows, size, steps, seed, scale):
+    layer, words = torchs(rows, size, steps, seed, scale)
+    found = with_gradients(*ours(layer, words), list(layer.parameters()))
+    with torch.no_grad():
+        torch.testing.assert_close(ours(layer, words)[0], found[0], rtol=1e-6, atol=1e-6)
+    layer, words = layer.double(), words.double()
+    output, (_, cell) = layer(words)
+    for one, other in zip(found, with_gradients(output, cell[0], list(layer.parameters())), strict=True):
+        torch.testing.assert_close(one.double(), other, rtol=3e-5, atol=3e-6 * max(1, scale) * rows)
+
+
+def test_without_kernels_it_is_the_same(monkeypatch):
+    layer, words = torchs(5, 7, 3, 0)
+    found = with_gradients(*ours(layer, words), list(layer.parameters()))
+    monkeypatch.setitem(team._found, "numba", "there is none here")
+    for one, other in zip(found, with_gradients(*ours(layer, words), list(layer.parameters())), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
+
+
+def test_its_gradient_is_differentiable_again():
+    weight, bias, entering, hidden, cell = (
+        torch.randn(*shape, requires_grad=True) for shape in ((8, 2), (8,), (3, 8), (3, 2), (3, 2))
+    )
+
+    def curvature(step):
+        hiddens, cells = step(entering, hidden, cell)
+        inputs = entering, hidden, cell, weight, bias
+        first = torch.autograd.grad((hiddens.square() + cells).sum(), inputs, create_graph=True)
+        return torch.autograd.grad(sum(part.square().sum() for part in first), inputs)
+
+    expected = curvature(lambda x, h, c: lstm_plain(x, torch.nn.functional.linear(h, weight, bias), c))
+    for one, other in zip(curvature(unrolled_lstm(weight, bias)), expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    with pytest.raises(ShapeError, match=r"before: expected \(2, 12\)"):
+        lstm_forward(torch.zeros(2, 12), torch.zeros(2, 11), torch.zeros(2, 3))

@@ -1,0 +1,168 @@
+import itertools
+
+import pytest
+import torch
+
+from models.translators import LENGTHS, SOURCE, TARGET
+from saccade import look, reads
+from saccade.errors import ArgumentError
+from saccade.models import luong, rnnsearch
+from saccade.models.hard import Draws, Options, Reinforce, gradient_noise
+from saccade.models.luong import Luong
+from saccade.models.rnnsearch import RNNSearch
+
+WANTED = TARGET.roll(-1, 1)
+READS = {
+    "learned": {"read": "reinforce"},
+    "leave-one-out": {"read": "reinforce", "baseline": "leave-one-out", "samples": 3},
+    "entropy": {"read": "reinforce", "samples": 2, "entropy_bonus": 0.1},
+    "straight-through": {"read": "straight-through"},
+}
+KINDS = {
+    "rnnsearch": (RNNSearch, rnnsearch.Options, {}),
+    "luong": (Luong, luong.Options, {}),
+    "luong, without input feeding": (Luong, luong.Options, {"input_feeding": False}),
+    "luong, local-m": (Luong, luong.Options, {"attention": "local-m", "window": 1}),
+}
+
+
+@pytest.fixture(params=itertools.product(KINDS, READS), ids=", ".join)
+def model(request):
+    kind, options, more = KINDS[request.param[0]]
+    torch.manual_seed(0)
+    chosen = options(hidden_dim=10, embedding_dim=6, **more, **READS[request.param[1]])
+    return kind(13, 11, chosen).double()
+
+
+def test_the_gradient_is_that_of_the_expected_cost():
+    """Two steps of three choices: the mean over all nine paths, each weighed by its probability, is exact."""
+    torch.manual_seed(0)
+    first, second = (torch.randn(size, dtype=torch.float64, requires_grad=True) for size in ((3,), (3, 3)))
+    table = torch.randn(3, 3, 2, dtype=torch.float64, requires_grad=True)  # what the two tokens cost after each path
+    reinforce = Reinforce(Options(read="reinforce"), 4).double()
+    wanted, query = torch.tensor([[5, 6]]), torch.randn(1, 2, 4, dtype=torch.float64)
+    expected, estimated = 0.0, [0.0, 0.0, 0.0]
+    for i, j in itertools.product(range(3), repeat=2):
+        log_prob = torch.stack([first.log_softmax(0)[i], second[i].log_softmax(0)[j]])[None]
+        probability = log_prob.sum().exp()
+        # the first token is written before the second draw, and cannot depend on it
+        losses = torch.stack([table[i, 0, 0], table[i, j, 1]])[None]
+        cost = reinforce.cost(losses, Draws(False, [query], [log_prob]), wanted)
+        torch.testing.assert_close(cost, losses.mean())
+        expected = expected + probability * losses.mean()
+        grads = torch.autograd.grad(cost, (first, second, table), allow_unused=True, retain_graph=True)
+        estimated = [e + probability.detach() * (0 if g is None else g) for e, g in zip(estimated, grads, strict=True)]
+    for found, true in zip(estimated, torch.autograd.grad(expected, (first, second, table)), strict=True):
+        torch.testing.assert_close(found, true)
+
+
+def test_leaving_one_out_is_unbiased_too():
+    """One step of three choices, drawn twice: the mean over all nine pairs."""
+    scores = torch.tensor([0.3, -1.0, 0.5], dtype=torch.float64, requires_grad=True)
+    costs = torch.tensor([1.0, 5.0, 2.0], dtype=torch.float64)
+    reinforce = Reinforce(Options(read="reinforce", baseline="leave-one-out", samples=2), 4)
+    total = torch.zeros(3, dtype=torch.float64)
+    for pair in itertools.product(range(3), repeat=2):
+        chosen = torch.tensor(pair)
+        log_prob = scores.log_softmax(0)[chosen][:, None]
+        cost = reinforce.cost(
+            costs[chosen][:, None], Draws(False, [torch.zeros(2, 1, 4)], [log_prob]), torch.ones(1, 1)
+        )
+        total += log_prob.sum().exp().detach() * torch.autograd.grad(cost, scores)[0]
+    torch.testing.assert_close(total, torch.autograd.grad((scores.softmax(0) * costs).sum(), scores)[0])
+
+
+def test_what_a_token_cannot_change_is_not_charged_to_its_draw():
+    reinforce = Reinforce(Options(read="reinforce"), 4)
+    for parameter in reinforce.parameters():
+        torch.nn.init.zeros_(parameter)
+    log_prob = torch.zeros(1, 4, requires_grad=True)
+    losses = torch.tensor([[1.0, 10.0, 100.0, 0.0]])
+    cost = reinforce.cost(losses, Draws(False, [torch.zeros(1, 4, 4)], [log_prob]), torch.tensor([[5, 5, 5, 0]]))
+    cost.backward()
+    torch.testing.assert_close(log_prob.grad * 3, torch.tensor([[111.0, 110.0, 100.0, 0.0]]))
+
+
+def test_the_baseline_learns_the_mean_cost_to_come():
+    torch.manual_seed(0)
+    reinforce = Reinforce(Options(read="reinforce"), 2)
+    optimizer = torch.optim.Adam(reinforce.parameters(), 0.05)
+    query, losses = torch.eye(2)[None], torch.tensor([[3.0, 1.0]])  # (3 + 1) / 2 tokens to come, then 1 / 1
+    for _ in range(300):
+        optimizer.zero_grad()
+        draws = Draws(False, [query], [torch.zeros(1, 2)])
+        reinforce.cost(losses, draws, torch.tensor([[5, 5]])).backward()
+        optimizer.step()
+    torch.testing.assert_close(reinforce.expected(query)[0, :, 0], torch.tensor([2.0, 1.0]), atol=0.02, rtol=0)
+
+
+def test_the_cost_is_that_of_what_was_drawn_and_every_parameter_learns(model):
+    model.train()
+    torch.manual_seed(1)
+    cost = model(SOURCE, LENGTHS, TARGET, WANTED, 0.1)
+    assert 0 < float(cost.detach()) < 10
+    cost.backward()
+    assert all(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in model.parameters())
+
+
+def test_in_training_one_position_is_read(model):
+    model.train()
+    with look.record(model) as records:
+        model(SOURCE, LENGTHS, TARGET)
+    assert isinstance(model.attention.read.get(), reads.Sample) and records
+    model.eval()
+    assert isinstance(model.attention.eval_read.get(), reads.Argmax)
+
+
+def test_elsewhere_the_likeliest_position_is_read(model):
+    """Values of the best position alone decide: what others hold changes nothing."""
+    model.eval()
+    torch.testing.assert_close(model(SOURCE, LENGTHS, TARGET), model(SOURCE, LENGTHS, TARGET), rtol=0, atol=0)
+    query = torch.randn(3, 2, 10, dtype=torch.float64)
+    memory = model.encode(SOURCE, LENGTHS).memory
+    found = model.attention(query, memory=memory)
+    nearest = (found[:, :, None] - memory.value[:, None]).abs().sum(-1).amin(-1)
+    torch.testing.assert_close(nearest, torch.zeros(3, 2, dtype=torch.float64))
+
+
+def test_a_step_at_a_time_and_alone_it_writes_the_same(model):
+    model.eval()
+    whole = model(SOURCE, LENGTHS, TARGET)
+    state, logits = model.encode(SOURCE, LENGTHS), []
+    for token in TARGET.unbind(1):
+        output, state = model.step(token, state)
+        logits.append(output.dense())
+    torch.testing.assert_close(torch.stack(logits, 1), whole, rtol=1e-10, atol=1e-12)
+    alone = model(SOURCE[1:2, :3], LENGTHS[1:2], TARGET[1:2])
+    torch.testing.assert_close(alone[0], whole[1], rtol=1e-10, atol=1e-12)
+
+
+def test_noise_is_of_the_draws_alone(model):
+    torch.manual_seed(0)
+    modes = [module.training for module in model.modules()]
+    noise = gradient_noise(model, SOURCE, LENGTHS, TARGET, WANTED, draws=4)
+    assert noise.variance > 0
+    assert [module.training for module in model.modules()] == modes
+    soft = RNNSearch(13, 11, rnnsearch.Options(hidden_dim=10, embedding_dim=6, dropout=0.5)).double()
+    noise = gradient_noise(soft, SOURCE, LENGTHS, TARGET, WANTED, draws=3)
+    assert noise.variance < 1e-20 and noise.signal > 0
+    with pytest.raises(ArgumentError, match="draws"):
+        gradient_noise(soft, SOURCE, LENGTHS, TARGET, WANTED, draws=1)
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        ({"samples": 2}, "--samples"),
+        ({"baseline": "leave-one-out"}, "--baseline"),
+        ({"entropy_bonus": 0.1, "read": "straight-through"}, "--entropy-bonus"),
+        ({"read": "reinforce", "baseline": "leave-one-out"}, "--samples"),
+        ({"read": "reinforce", "samples": 0}, "--samples"),
+        ({"read": "reinforce", "entropy_bonus": -1.0}, "--entropy-bonus"),
+        ({"read": "reinforce", "entropy_bonus": float("nan")}, "--entropy-bonus"),
+    ],
+)
+def test_options_that_mean_nothing_together_are_refused_by_name(said, named):
+    for kind in (Options, rnnsearch.Options, luong.Options):
+        with pytest.raises(ArgumentError, match=named):
+            kind(**said)

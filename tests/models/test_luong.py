@@ -1,0 +1,144 @@
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from models.translators import LENGTHS, SOURCE, TARGET
+from saccade import look
+from saccade.errors import ArgumentError
+from saccade.models.luong import Luong, Options
+
+OPTIONS = Options(hidden_dim=10, embedding_dim=6, layers=2, window=2)
+
+
+def make(**changes):
+    torch.manual_seed(0)
+    return Luong(13, 11, replace(OPTIONS, **changes)).double().eval()
+
+
+def cell(layer, entering, hidden, memory):
+    """One step of an LSTM layer, as its equations say."""
+    gates = entering @ layer.entering.weight.T + layer.entering.bias + layer.before(hidden)
+    i, f, g, o = gates.chunk(4, -1)
+    memory = torch.sigmoid(f) * memory + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(memory), memory
+
+
+def encoded(model, words):
+    """The states of one sentence's words, and what every layer ends with."""
+    words, ends = words.flip(0) if model.options.reverse else words, []
+    for layer in model.encoder:
+        state = words.new_zeros(10), words.new_zeros(10)
+        states = []
+        for word in words:
+            state = cell(layer, word, *state)
+            states.append(state[0])
+        words = torch.stack(states)
+        ends.append(state)
+    return words.flip(0) if model.options.reverse else words, ends
+
+
+def weighed(model, state, read, position):
+    """The weights of Eq. 7 to 10 for a source `(length, hidden)`, one position at a time."""
+    options, length = model.options, len(read)
+    score = {
+        "dot": lambda h: state @ h,
+        "scaled_dot": lambda h: state @ h / math.sqrt(10),
+        "cosine": lambda h: 8 * torch.cosine_similarity(state, h, 0),
+        "general": lambda h: state @ next(p for p in model.attention.parameters()) @ h,
+    }
+    if options.attention == "global":
+        window = range(length)
+    elif options.attention == "local-m":
+        window = [s for s in range(length) if abs(s - position) <= options.window]
+    else:
+        w, v = model.center.inner.weight, model.center.outer.weight[0]
+        position = length * torch.sigmoid(v @ torch.tanh(w @ state))
+        window = [s for s in range(length) if abs(s - float(position.detach())) <= options.window]
+    weights = state.new_zeros(length)
+    if window:
+        chosen = torch.stack([score[options.score](read[s]) for s in window]).softmax(0)
+        weights = weights.index_put((torch.tensor(list(window)),), chosen)
+    if options.attention == "local-p":
+        spread = (options.window / 2) ** 2
+        weights = weights * torch.exp(-((torch.arange(length) - position) ** 2) / (2 * spread))
+    return weights
+
+
+@pytest.mark.parametrize("input_feeding", [True, False])
+@pytest.mark.parametrize("reverse", [True, False])
+@pytest.mark.parametrize(
+    ("attention", "score"),
+    [("global", "general"), ("global", "dot"), ("global", "cosine"), ("local-m", "scaled_dot"), ("local-p", "general")],
+)
+def test_it_is_its_equations(attention, score, reverse, input_feeding):
+    """One sentence, one word and one source position at a time."""
+    model = make(attention=attention, score=score, reverse=reverse, input_feeding=input_feeding)
+    with look.record(model) as records:
+        found = model(SOURCE, LENGTHS, TARGET)
+    for row, length in enumerate(LENGTHS):
+        read, states = encoded(model, model.source_embedding(SOURCE[row, :length]))
+        fed = torch.zeros(6, dtype=torch.float64)
+        for position, token in enumerate(TARGET[row]):
+            entering = model.target_embedding(token)
+            for depth, layer in enumerate(model.decoder):
+                hidden, memory = states[depth]
+                gates = entering @ layer.entering.weight.T + layer.entering.bias + layer.before(hidden)
+                gates = gates + model.feed(fed) if input_feeding and not depth else gates
+                i, f, g, o = gates.chunk(4, -1)
+                memory = torch.sigmoid(f) * memory + torch.sigmoid(i) * torch.tanh(g)
+                entering = torch.sigmoid(o) * torch.tanh(memory)
+                states[depth] = entering, memory
+            weights = weighed(model, entering, read, position)
+            fed = torch.tanh(model.readout(torch.cat([weights @ read, entering])))
+            logits = model.target_embedding.weight @ fed + model.bias
+            torch.testing.assert_close(found[row, position], logits, rtol=1e-9, atol=1e-10)
+            seen = model.alignment(records)[row, position]
+            torch.testing.assert_close(seen[:length], weights, rtol=1e-9, atol=1e-12)
+            assert not seen[length:].any()
+
+
+def test_where_it_predicts_to_look_is_learned():
+    model = make(attention="local-p")
+    model(SOURCE, LENGTHS, TARGET)[..., 3].sum().backward()
+    assert all(bool(p.grad.abs().sum() > 0) for p in model.center.parameters())
+
+
+def test_a_window_that_has_moved_past_the_source_sees_nothing():
+    model, long = make(attention="local-m", window=1), torch.randint(4, 11, (3, 9))
+    with look.record(model) as records:
+        assert bool(model(SOURCE, LENGTHS, long).isfinite().all())
+    weights = model.alignment(records)
+    assert not weights[1, 5:].any() and bool((weights[1, :4].sum(-1) > 0.99).all())
+
+
+def test_the_location_score_reads_no_further_than_its_weights():
+    model = make(score="location", positions=4)
+    changed = SOURCE.clone()
+    with look.record(model) as records:
+        model(changed, LENGTHS, TARGET)
+    assert model.alignment(records).shape == (3, 4, 4)
+
+
+def test_without_attention_nothing_is_recorded():
+    model = make(attention="none")
+    with look.record(model) as records:
+        model(SOURCE, LENGTHS, TARGET)
+    assert model.alignment(records) is None and model.attention is None
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        ({"layers": 0}, "--layers"),
+        ({"window": 0}, "--window"),
+        ({"positions": 0}, "--positions"),
+        ({"hidden_dim": 7}, "--hidden-dim"),
+        ({"attention": "none", "read": "straight-through"}, "--read"),
+        ({"attention": "local-p", "read": "reinforce", "entropy_bonus": 0.1}, "--entropy-bonus"),
+    ],
+)
+def test_what_means_nothing_is_refused_by_name(said, named):
+    with pytest.raises(ArgumentError, match=named):
+        replace(OPTIONS, **said)
