@@ -2,7 +2,7 @@
 
 import pytest
 
-from saccade.models import recurrent, transformer
+from saccade.models import bytenet, luong, recurrent, transformer
 from saccade.tasks.translate.options import RECIPES
 
 SMALL = {"batch_tokens": 200, "vocabulary_size": 300, "threads": 1}
@@ -21,7 +21,9 @@ ABOUT = {
 def small(monkeypatch):
     """Recipes for models of next to nothing."""
     monkeypatch.setitem(RECIPES, "files", SMALL)
-    monkeypatch.setitem(recurrent.RECIPES, "files", {"hidden_dim": 16, "embedding_dim": 8})
+    for module in (recurrent, luong):
+        monkeypatch.setitem(module.RECIPES, "files", {"hidden_dim": 16, "embedding_dim": 8})
+    monkeypatch.setitem(bytenet.RECIPES, "files", {"hidden_dim": 8, "max_dilation": 2, "sets": 1})
     sizes = {"hidden_dim": 16, "heads": 2, "layers": 1, "feedforward_dim": 16}
     monkeypatch.setitem(transformer.RECIPES, "files", sizes)
 

@@ -7,13 +7,17 @@ import pytest
 from saccade.cli import main
 from saccade.reports import training
 from saccade.reports.folder import Folder
+from saccade.reports.soft_hard import noise
+from saccade.tasks.translate import Translate
 
-REPORTS = {"order": 10 + 2 * 4}  # how many rows
+REPORTS = {"order": 10 + 2 * (len(Translate.models) + 1), "scores": 9, "soft-hard": 2 * 5 * 2}  # how many rows
 
 
 @pytest.fixture
 def words(corpus, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(noise, "BATCHES", 2)
+    monkeypatch.setattr(noise, "DRAWS", 2)
     return ["--data", str(corpus), "--source", "de", "--target", "en", "--max-steps", "2"]
 
 

@@ -1,5 +1,9 @@
+import pytest
+
+from saccade.reports import load_report, training
 from saccade.reports.options import Trained as Options
 from saccade.reports.training import Variant, budget, settings
+from saccade.tasks.translate import Translate
 
 
 def test_budgets_are_read_as_training_reads_them():
@@ -18,6 +22,23 @@ def test_a_variant_has_its_own_values_and_else_the_recipe(tmp_path):
     made = settings(Options(data="dates", max_steps=5), one, 2, tmp_path, 40.0)
     assert (made.layers, made.dropout, made.hidden_dim) == (3, 0.25, 64)
     assert (made.model, made.seed, made.max_steps, made.run) == ("transformer", 2, 5, str(tmp_path))
+
+
+def test_the_rows_of_quick_share_its_minutes(monkeypatch, tmp_path):
+    """Every report's rows: together they train for less than its five minutes, data and measuring beside it."""
+    seen = []
+
+    def stopped(kind, settings):
+        seen.append(settings.max_minutes)
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(training, "train", stopped)
+    for name, rows in (("length", 2), ("order", len(Translate.models) + 1), ("scores", 9), ("soft-hard", 5)):
+        report = load_report(name)
+        with pytest.raises(KeyboardInterrupt):
+            report.make(report.Options(quick=True))
+        assert seen.pop() == pytest.approx(3.0 / rows)
 
 
 def test_a_recipe_can_be_anothers(tmp_path):

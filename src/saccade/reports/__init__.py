@@ -15,6 +15,8 @@ REPORTS = {
     "length": "saccade.reports.length.report:Length",
     "complexity": "saccade.reports.complexity.report:Complexity",
     "order": "saccade.reports.order.report:Order",
+    "scores": "saccade.reports.scores.report:Scores",
+    "soft-hard": "saccade.reports.soft_hard.report:SoftHard",
 }
 
 

@@ -4,12 +4,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from saccade.look.dots import Dots, draw
 from saccade.reports.document import Code, Heading, Part, Picture, Table, Text, html, markdown
+from saccade.reports.scoring import Trial
 from saccade.reports.verdict import Verdict
 from saccade.train.files import write
 from saccade.train.task import value
 
-__all__ = ["about_data", "aligned", "beginning", "picture", "publish", "runs", "sentence", "signatures", "where"]
+__all__ = [
+    "about_data",
+    "aligned",
+    "beginning",
+    "dotted",
+    "picture",
+    "publish",
+    "runs",
+    "sentence",
+    "signatures",
+    "where",
+]
 
 
 def publish(folder: Path, parts: Sequence[Part]) -> None:
@@ -38,6 +51,22 @@ def beginning(title: str, claim: str, source: str, verdict: Verdict, command: st
         Text(f"**{verdict.result}**: {verdict.reason}."),
         Code([command]),
     ]
+
+
+def dotted(found: Trial, path: Path, what: str, note: str) -> Picture:
+    """Draw the score of every model with its error.
+
+    Args:
+        found: the scores.
+        path: where to write, without a suffix.
+        what: follows the metric's name in the title.
+        note: a line below the title.
+    """
+    values = [score.value for score in found.scores.values()]
+    errors = [2 * (score.error or 0.0) for score in found.scores.values()]
+    title, label = sentence(f"{found.name} {what}"), f"{found.name}; bars: twice the standard error"
+    series = [Dots(found.name, values, errors)]
+    return picture(draw(list(found.scores), series, path, label=label, title=title, note=note), title)
 
 
 def about_data(content: Mapping[str, Any], sentences: int, more: str = "") -> list[str]:

@@ -3,7 +3,7 @@
 import math
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,13 @@ from torch import nn
 
 from saccade.reports.slope import replicates, standard_error
 from saccade.tasks.translate import Translate
-from saccade.tasks.translate.corpus import Corpus, Pair
+from saccade.tasks.translate.corpus import Pair
 from saccade.tasks.translate.evaluation import score
 from saccade.tasks.translate.metrics import in_place
 from saccade.train.randomness import seeded
 from saccade.train.task import Metric, value
 
-__all__ = ["ERRORS", "Score", "digits", "mean", "measured", "metric_name", "pairs_of", "sign"]
+__all__ = ["ERRORS", "Score", "Trial", "digits", "mean", "measured", "metric_name", "sign"]
 
 ERRORS = (
     "Standard errors are those of the choice of sentences, by a delete-a-group jackknife of ten groups; how training "
@@ -71,11 +71,6 @@ def sign(difference: Score) -> int:
     """
     error = math.inf if difference.error is None else difference.error
     return (difference.value > 2 * error) - (difference.value < -2 * error)
-
-
-def pairs_of(corpus: Corpus, split: str) -> list[Pair]:
-    """Return the sentences of a split, one that ends, with their references."""
-    return [corpus.example(split, index) for index in range(corpus.size(split) or 0)]
 
 
 def measured(task: Translate, model: nn.Module, pairs: Sequence[Pair], seed: int) -> dict[str, Any]:
@@ -136,3 +131,49 @@ def digits(metric: str) -> int:
     (2, 4)
     """
     return 2 if metric == "bleu" else 4
+
+
+class Trial:
+    """Models that were each trained and scored on the whole test split.
+
+    Args:
+        content: of report.json; of its rows those with a score count.
+    """
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self.content = content
+        self.rows: list[dict[str, Any]] = [row for row in content["rows"] if "score" in row]
+        models = dict.fromkeys(row["model"] for row in self.rows)
+        self.scores = {model: mean([row for row in self.rows if row["model"] == model]) for model in models}
+        first = self.rows[0]
+        self.sentences, self.name, self.digits = (
+            first["sentences"],
+            metric_name(first["metric"]),
+            digits(first["metric"]),
+        )
+
+    def learned(self, model: str) -> bool:
+        """Whether a model gets something right, beyond twice the error."""
+        return sign(self.scores[model]) > 0
+
+    def tabled(self, header: tuple[str, str], beside: Callable[[str], Score | None]) -> list[list[str]]:
+        """Return a header and a row a model: its score, what it is beside another, and what it cost.
+
+        Args:
+            header: what the models are, and what the differences are.
+            beside: from a model to its difference from another; None for no other.
+        """
+        costs = ["steps", "seconds", "tokens/s in training", "parameters"]
+        rows = []
+        for model, own in self.scores.items():
+            other = beside(model)
+            difference = "" if other is None else other.text(self.digits, signed=True)
+            rows.append([model, own.text(self.digits), difference, *self._costs(model)])
+        return [[header[0], self.name, header[1], *costs], *rows]
+
+    def _costs(self, model: str) -> list[str]:
+        """The means over seeds."""
+        runs = [run for run in self.content["runs"].values() if run["model"] == model]
+        steps, seconds = (statistics.fmean(run[key] for run in runs) for key in ("steps", "seconds"))
+        speed = statistics.fmean(run["tokens_per_second"]["train"] for run in runs)
+        return [f"{steps:.0f}", f"{seconds:.0f}", f"{speed:,.0f}", f"{runs[0]['parameters']:,}"]

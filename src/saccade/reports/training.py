@@ -1,28 +1,31 @@
 """Reports whose rows are trained models: each an ordinary run below runs/, with a budget, measured once."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from saccade.errors import ArgumentError
 from saccade.reports import Made
 from saccade.reports.commands import command, train_command
 from saccade.reports.folder import Folder
 from saccade.reports.making import Design, Step, finish
 from saccade.reports.options import Trained, arguments, default_folder, whole
+from saccade.reports.scoring import measured
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.corpora import open_corpus
-from saccade.tasks.translate.corpus import Corpus
+from saccade.tasks.translate.corpus import Corpus, Pair
 from saccade.train.environment import choose_device
 from saccade.train.fit import train
 from saccade.train.options import Options
 from saccade.train.trained import load_trained
 
-__all__ = ["Part", "Plan", "Variant", "budget", "make", "settings"]
+__all__ = ["Part", "Plan", "Variant", "budget", "make", "settings", "tested", "whole_test"]
 
 MINUTES = 40.0  # that a model is trained for at most if nothing is said
-QUICK_MINUTES = 3.5  # of training in all with --quick; the rest of five minutes is for data and measuring
+QUICK_MINUTES = 3.0  # of training in all with --quick; the rest of five minutes is for data and measuring
 _ABOUT = ("steps", "seconds", "tokens_per_second", "parameters", "metrics", "hardware", "versions")
 
 
@@ -96,6 +99,23 @@ def make(design: Design, plan: Plan, options: Trained) -> Made:
         return finish(folder, design, [*plan.before, *steps])
 
 
+def tested(corpus: Corpus, data: str) -> list[Pair]:
+    """Return the sentences of the test split with their references.
+
+    Raises:
+        ArgumentError: if there are none.
+    """
+    if not (pairs := [corpus.example("test", index) for index in range(corpus.size("test") or 0)]):
+        raise ArgumentError(f"--data: expected sentences in the test split of {data}, got none")
+    return pairs
+
+
+def whole_test(corpus: Corpus, options: Trained) -> list[Part]:
+    """Return the one part of a report that measures each model on the whole test split."""
+    pairs = tested(corpus, options.data)
+    return [Part({}, lambda task, model, seed: measured(task, model, pairs, seed))]
+
+
 def _step(options: Trained, variant: Variant, seed: int, parts: Sequence[Part], minutes: float) -> Step:
     rows = [{"model": variant.name, "seed": seed, **part.about} for part in parts]
     do = partial(_train, options, variant, seed, parts, minutes)
@@ -106,7 +126,7 @@ def _train(
     options: Trained, variant: Variant, seed: int, parts: Sequence[Part], minutes: float, folder: Folder
 ) -> bool:
     """Train one model unless it is trained, and measure what is not measured; False if the user stopped it."""
-    name = f"{variant.name.replace(' ', '-')}-{seed}"
+    name = f"{re.sub(r'[^a-z0-9-]+', '-', variant.name)}-{seed}"
     chosen = settings(options, variant, seed, folder.path / "runs" / name, minutes)
     outcome = train(Translate, chosen)
     if outcome.results is None:

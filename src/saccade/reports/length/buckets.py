@@ -10,7 +10,7 @@ from torch import nn
 from saccade.reports import scoring
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.corpora import BUILTIN
-from saccade.tasks.translate.corpus import Corpus, Pair
+from saccade.tasks.translate.corpus import Pair
 from saccade.tasks.translate.metrics import length_groups, length_unit
 
 __all__ = ["FEW", "Bucket", "by_source_length", "measured", "unit"]
@@ -43,15 +43,13 @@ def unit(data: str, language: str | None) -> str:
     return "characters" if data in BUILTIN else length_unit(language)
 
 
-def by_source_length(corpus: Corpus, split: str, counted: str) -> list[Bucket]:
-    """Group the sentences of a split by the length of their source: five words or ten characters a group.
+def by_source_length(pairs: Sequence[Pair], counted: str) -> list[Bucket]:
+    """Group sentences by the length of their source: five words or ten characters a group.
 
     Args:
-        corpus: the corpus.
-        split: one that ends.
+        pairs: the sentences with their references.
         counted: "words" or "characters".
     """
-    pairs = scoring.pairs_of(corpus, split)
     groups: dict[str, list[Pair]] = {}
     for pair, name in zip(
         pairs, length_groups([pair.source for pair in pairs], counted, _WIDTHS[counted]), strict=True

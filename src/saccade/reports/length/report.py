@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
-from saccade.errors import ArgumentError
 from saccade.reports import Made
 from saccade.reports.length.buckets import Bucket, by_source_length, measured, unit
 from saccade.reports.length.findings import summary
 from saccade.reports.length.page import write_page
 from saccade.reports.making import Design
 from saccade.reports.options import Trained
-from saccade.reports.training import Part, Plan, Variant, make
+from saccade.reports.training import Part, Plan, Variant, make, tested
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.corpus import Corpus
 
@@ -53,8 +52,7 @@ VARIANTS = tuple(Variant(model, model, recipe=MODELS[0]) for model in MODELS)
 def _parts(corpus: Corpus, options: Options) -> Sequence[Part]:
     """A group of lengths each."""
     counted = unit(options.data, options.source)
-    if not (buckets := by_source_length(corpus, "test", counted)):
-        raise ArgumentError(f"--data: expected sentences in the test split of {options.data}, got none")
+    buckets = by_source_length(tested(corpus, options.data), counted)
     return [Part({"unit": counted, "lengths": bucket.name}, partial(_measured, bucket)) for bucket in buckets]
 
 

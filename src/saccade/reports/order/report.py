@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
-from saccade.errors import ArgumentError
 from saccade.reports import Made
 from saccade.reports.folder import Folder
 from saccade.reports.making import Design, Step
@@ -13,8 +12,8 @@ from saccade.reports.order.exact import LAYERS, deviation
 from saccade.reports.order.findings import SET, WAYS, summary
 from saccade.reports.order.page import write_page
 from saccade.reports.order.shuffling import how, shuffled
-from saccade.reports.scoring import measured, pairs_of
-from saccade.reports.training import Part, Plan, Variant, make
+from saccade.reports.scoring import measured
+from saccade.reports.training import Part, Plan, Variant, make, tested
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.corpus import Corpus, Pair
 
@@ -65,9 +64,7 @@ def _permute(name: str, folder: Folder) -> bool:
 
 def _parts(corpus: Corpus, options: Options) -> Sequence[Part]:
     """The test sentences both ways."""
-    if not (pairs := pairs_of(corpus, "test")):
-        raise ArgumentError(f"--data: expected sentences in the test split of {options.data}, got none")
-    rule = how(options.data, options.source)
+    pairs, rule = tested(corpus, options.data), how(options.data, options.source)
     both = dict(zip(WAYS, (pairs, shuffled(pairs, rule)), strict=True))
     changed = sum(one.source != other.source for one, other in zip(*both.values(), strict=True))
     about = {"rule": rule, "changed": changed}

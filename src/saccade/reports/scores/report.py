@@ -1,0 +1,53 @@
+"""The report `scores`: the same translator with every score, trained from one recipe on the same data."""
+
+from collections.abc import Sequence
+from typing import ClassVar, TypeAlias
+
+from saccade.reports import Made
+from saccade.reports.making import Design
+from saccade.reports.options import Trained
+from saccade.reports.scores.findings import summary
+from saccade.reports.scores.page import write_page
+from saccade.reports.training import Plan, Variant, make, whole_test
+
+__all__ = ["VARIANTS", "Options", "Scores"]
+
+Options = Trained
+_MODEL = "luong"
+_GLOBAL = {
+    "location": "location",
+    "dot": "dot",
+    "scaled dot": "scaled_dot",
+    "general": "general",
+    "additive": "additive",
+    "cosine": "cosine",
+}
+VARIANTS: Sequence[Variant] = (
+    Variant("none", _MODEL, {"attention": "none"}),
+    *(Variant(name, _MODEL, {"attention": "global", "score": score}) for name, score in _GLOBAL.items()),
+    *(Variant(name, _MODEL, {"attention": name, "score": "general"}) for name in ("local-m", "local-p")),
+)
+"""Local attention scores as the paper's best does."""
+
+
+class Scores:
+    """What attention compares by matters: none < location < general < local-m < local-p.
+
+    One translator is trained with each score from one recipe: the same data, batches, sizes, budget and seeds.
+
+    Source:
+        Luong, Pham, Manning 2015, section 3 and tables 1 and 4 (https://arxiv.org/abs/1508.04025).
+    """
+
+    sentence: ClassVar[str] = "every alignment score in one translator (Luong, Pham, Manning 2015, tables 1 and 4)"
+    Options: TypeAlias = Options
+
+    @classmethod
+    def make(cls, options: Options) -> Made:
+        """Train the model with every score and seed, measure it on the test split, and write the page.
+
+        Raises:
+            ReportError: if the folder belongs to something else.
+            SaccadeError: if the data cannot be read, or there is no such device.
+        """
+        return make(Design("scores", write_page, summary), Plan(lambda options: VARIANTS, whole_test), options)

@@ -1,0 +1,103 @@
+"""What the rows of the report `soft-hard` come to: scores beside soft attention's, noise, and the verdict."""
+
+import math
+import statistics
+from collections.abc import Mapping
+from typing import Any
+
+from saccade.reports.pages import aligned
+from saccade.reports.scoring import Score, Trial, sign
+from saccade.reports.soft_hard.noise import LEARNED
+from saccade.reports.verdict import NOTHING, Verdict
+
+__all__ = ["PAPER", "SOFT", "Findings", "summary"]
+
+SOFT, PAPER = "soft", "reinforce, entropy bonus"  # what follows the translator's name; the second as the paper trains
+
+
+class Findings(Trial):
+    """What the rows come to.
+
+    Args:
+        content: of report.json, every row in it.
+    """
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        super().__init__(content)
+        self.noises: list[dict[str, Any]] = [row for row in content["rows"] if "estimators" in row]
+        self.translators = list(dict.fromkeys(name.partition(" ")[0] for name in self.scores))
+        self.verdict = self._decide()
+
+    def hard(self, translator: str) -> list[str]:
+        """The names of its rows with hard attention."""
+        own = (name for name in self.scores if name.partition(" ")[0] == translator)
+        return [name for name in own if name != f"{translator} {SOFT}"]
+
+    def beside(self, name: str) -> Score:
+        """By how much a row is better than the same translator with soft attention."""
+        return self.scores[name] - self.scores[f"{name.partition(' ')[0]} {SOFT}"]
+
+    def table(self) -> list[list[str]]:
+        """Header, and a row a translator and way."""
+        return self.tabled(("model", "beside soft"), lambda name: None if name.endswith(SOFT) else self.beside(name))
+
+    def noise(self) -> list[list[str]]:
+        """Header, and a row for the weights of each model: the variance of each estimator's gradient there."""
+        names = list(dict.fromkeys(name for row in self.noises for name in row["estimators"]))
+        names.sort(key=lambda name: name != LEARNED)
+        rows = [
+            [f"{row['model']}, seed {row['seed']}", *(_variance(row["estimators"].get(name)) for name in names)]
+            for row in self.noises
+        ]
+        return [["at the weights of", *names], *rows]
+
+    def ratios(self) -> list[str]:
+        """How each estimator's variance compares with the learned baseline's, where both were measured, in words."""
+        told = []
+        for row in self.noises:
+            learned = row["estimators"].get(LEARNED)
+            for name, other in row["estimators"].items():
+                if learned is not None and name != LEARNED:
+                    ratio = _ratio(other["batches"], learned["batches"])
+                    told.append(f"at the weights of {row['model']}, seed {row['seed']}, {name} has {ratio}")
+        return told
+
+    def _decide(self) -> Verdict:
+        """Whether hard attention does as well as soft: see docs/reports.md."""
+        if not any(map(self.learned, self.scores)):
+            return NOTHING
+        hard = [name for translator in self.translators for name in self.hard(translator)]
+        level = {name: self.learned(name) and sign(self.beside(name)) >= 0 for name in hard}
+        said = ", ".join(f"{name} {self.beside(name).text(self.digits, signed=True)}" for name in hard)
+        reason = f"beside soft attention, with twice the error: {said}"
+        if all(level[f"{translator} {PAPER}"] for translator in self.translators):
+            return Verdict("reproduced", f"trained as in the paper, hard attention is not behind; {reason}")
+        if any(level.values()):
+            return Verdict("reproduced in part", f"some hard attention is not behind, some is; {reason}")
+        return Verdict("not reproduced", f"all hard attention is behind beyond twice the error; {reason}")
+
+
+def _variance(found: Mapping[str, Any] | None) -> str:
+    """A variance with twice the standard error of its mean over batches."""
+    if found is None:
+        return "-"
+    error = statistics.stdev(found["batches"]) / math.sqrt(len(found["batches"]))
+    return f"{found['variance']:.2e} ± {2 * error:.0e}"
+
+
+def _ratio(ours: list[float], theirs: list[float]) -> str:
+    """How many times the other's variance ours is: the geometric mean over batches, and twice its error around it."""
+    logs = [math.log(mine / other) for mine, other in zip(ours, theirs, strict=True) if mine > 0 and other > 0]
+    if len(logs) < 2:
+        return "no variance to compare"
+    middle, error = statistics.fmean(logs), statistics.stdev(logs) / math.sqrt(len(logs))
+    low, high = math.exp(middle - 2 * error), math.exp(middle + 2 * error)
+    return f"{math.exp(middle):.2f} times the variance ({low:.2f} to {high:.2f})"
+
+
+def summary(content: Mapping[str, Any]) -> str:
+    """Return the tables and the verdict as text for a terminal."""
+    found = Findings(content)
+    scores = [f"{found.name} on test, ± twice the standard error", *aligned(found.table())]
+    noises = ["variance of the gradient by the attention's weights", *aligned(found.noise())]
+    return "\n".join([*scores, "", *noises, f"{found.verdict.result}: {found.verdict.reason}"])

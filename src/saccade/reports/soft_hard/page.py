@@ -1,0 +1,69 @@
+"""The page of the report `soft-hard` and its plot, all from report.json."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from saccade.reports.document import Heading, Part, Table, Text
+from saccade.reports.pages import about_data, beginning, dotted, publish, runs, sentence, signatures
+from saccade.reports.scoring import ERRORS
+from saccade.reports.soft_hard.findings import PAPER, Findings
+from saccade.reports.soft_hard.noise import LEARNED
+
+__all__ = ["write_page"]
+
+CLAIM = (
+    "Hard attention, which reads one position of the source at each step and learns where by REINFORCE with a baseline "
+    "and an entropy bonus, does at least as well as soft attention, which reads a mean of all."
+)
+SOURCE = "Xu et al. 2015, section 4, there for captions of images, https://arxiv.org/abs/1502.03044"
+_WAYS = (
+    "Each translator is trained from one recipe: data, batches, sizes, budget and seeds. Hard attention draws a "
+    "position in training and takes the likeliest one in the test. `reinforce` compares a draw's reward with what a "
+    "linear map of the state expects, `reinforce, leave-one-out` with the other draws for the same sentence; "
+    "`straight-through` draws too, but learns by the gradient of the mean."
+)
+_NOISE = (
+    "Noise is looked at where a model ended: its weights are given to the same translator with each estimator, and "
+    "the gradient by the attention's weights is drawn several times on the same sentences of the training split, "
+    "without dropout. The variance is summed over weights, ± twice the standard error of its mean over batches. An "
+    f"estimator with a {LEARNED} is tried where one has been learned. Straight-through is biased, so a lower "
+    "variance does not make it the better one."
+)
+_NOTE = "The claim: hard attention by REINFORCE does at least as well as soft (Xu et al. 2015, section 4)"
+
+
+def write_page(folder: Path, content: Mapping[str, Any]) -> None:
+    """Write index.md, index.html and the plot that both show.
+
+    Args:
+        folder: of the report.
+        content: of report.json, every row in it.
+
+    Raises:
+        OSError: if they cannot be written.
+    """
+    found = Findings(content)
+    table, noise = found.table(), found.noise()
+    parts: list[Part] = [
+        *beginning("Soft attention and hard", CLAIM, SOURCE, found.verdict, content["command"]),
+        dotted(found, folder / "soft-hard", "with soft attention and hard", _NOTE),
+        Heading("Scores"),
+        Table(table[0], table[1:]),
+        Text("± is twice the standard error."),
+        Heading("Noise of the gradient"),
+        Table(noise[0], noise[1:]),
+        *(Text(f"{sentence(ratio)}, beside the {LEARNED}.") for ratio in found.ratios()),
+        Heading("How it was measured"),
+        *map(Text, (_WAYS, _sizes(found), _NOISE)),
+        *map(Text, (*about_data(content, found.sentences), ERRORS, *signatures(found.rows))),
+        *runs(content),
+    ]
+    publish(folder, parts)
+
+
+def _sizes(found: Findings) -> str:
+    arguments, row = found.content["arguments"], found.noises[0]
+    samples = f"REINFORCE reads a sentence {arguments['samples']} times for one gradient in every row; the bonus"
+    noise = f"Noise is of {row['batches']} batches of {row['sentences']} sentences, each drawn {row['draws']} times."
+    return f"{samples} of `{PAPER}` is {arguments['entropy_bonus']:g} of a nat. {noise}"

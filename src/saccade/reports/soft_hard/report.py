@@ -1,0 +1,89 @@
+"""The report `soft-hard`: what is lost and gained when a translator reads one position instead of a mean of all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+from saccade.errors import ArgumentError
+from saccade.reports import Made
+from saccade.reports.making import Design
+from saccade.reports.options import Trained
+from saccade.reports.soft_hard.findings import PAPER, SOFT, summary
+from saccade.reports.soft_hard.noise import BATCHES, DRAWS, LEARNED, SENTENCES, estimators, noise
+from saccade.reports.soft_hard.page import write_page
+from saccade.reports.training import Part, Plan, Variant, make, whole_test
+from saccade.tasks.translate import Translate
+from saccade.tasks.translate.corpus import Corpus
+
+__all__ = ["Options", "SoftHard"]
+
+_MODELS = ("rnnsearch", "luong")
+_NAMES = {LEARNED: "reinforce", "leave-one-out": "reinforce, leave-one-out", "entropy bonus": PAPER}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Trained):
+    """What can be said about the report.
+
+    >>> Options(data="dates").samples
+    2
+    """
+
+    samples: int = 2
+    """How many times a sentence is read for one gradient of REINFORCE, at least 2."""
+
+    entropy_bonus: float = 0.02
+    """What a nat of the weights' entropy is worth beside one of likelihood, in the row that has a bonus."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        super().__post_init__()
+        if not 2 <= self.samples <= 1000:
+            raise ArgumentError(f"--samples: expected a number from 2 to 1000, got {self.samples}")
+        if not 0 < self.entropy_bonus < float("inf"):
+            raise ArgumentError(f"--entropy-bonus: expected a number above 0, got {self.entropy_bonus}")
+
+
+class SoftHard:
+    """Hard attention, which reads one position and learns by its rewards, does as well as soft attention.
+
+    Each translator is trained from its recipe with soft attention, with hard attention by REINFORCE (with a learned
+    baseline, the same and an entropy bonus, a leave-one-out baseline) and by the straight-through estimator.
+
+    Source:
+        Xu et al. 2015, section 4 (https://arxiv.org/abs/1502.03044).
+    """
+
+    sentence: ClassVar[str] = "soft attention beside hard, and the noise of its gradients (Xu et al. 2015, section 4)"
+    Options: TypeAlias = Options
+
+    @classmethod
+    def make(cls, options: Options) -> Made:
+        """Train every translator every way, measure its score and its gradients' noise, and write the page.
+
+        Raises:
+            ReportError: if the folder belongs to something else.
+            SaccadeError: if the data cannot be read, or there is no such device.
+        """
+        return make(Design("soft-hard", write_page, summary), Plan(_variants, _parts), options)
+
+
+def _variants(options: Options) -> list[Variant]:
+    """Each translator each way; --quick has time for one of them."""
+    ways = {SOFT: {}, **{_NAMES.get(name, name): values for name, values in _estimators(options).items()}}
+    models = _MODELS[:1] if options.quick else _MODELS
+    return [Variant(f"{model} {way}", model, values) for model in models for way, values in ways.items()]
+
+
+def _estimators(options: Options) -> dict[str, dict[str, Any]]:
+    return estimators(options.samples, options.entropy_bonus)
+
+
+def _parts(corpus: Corpus, options: Options) -> Sequence[Part]:
+    """The score, and the noise."""
+
+    def noisy(task: Translate, model: Any, seed: int) -> dict[str, Any]:
+        sizes = {"batches": BATCHES, "sentences": SENTENCES, "draws": DRAWS}
+        return {**sizes, "estimators": noise(_estimators(options), task, model, seed)}
+
+    return [*whole_test(corpus, options), Part({"measured": "noise"}, noisy)]

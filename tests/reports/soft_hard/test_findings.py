@@ -1,0 +1,56 @@
+import pytest
+
+from reports.soft_hard.conftest import VALUES, made_up, noise_of
+from saccade.reports.soft_hard.findings import Findings, summary
+
+PAPER = "reinforce, entropy bonus"
+BEHIND = dict.fromkeys([way for way in VALUES if way != "soft"], 10.0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "result", "words"),
+    [
+        ({}, "reproduced", "rnnsearch reinforce -2.00 ± 0.00"),
+        ({PAPER: 22.0}, "reproduced", "rnnsearch reinforce, entropy bonus +2.00 ± 0.00"),
+        ({PAPER: 19.0, "straight-through": 20.0}, "reproduced in part", "some hard attention is not behind"),
+        (BEHIND, "not reproduced", "all hard attention is behind"),
+        ({**BEHIND, "straight-through": 21.0}, "reproduced in part", "rnnsearch straight-through +1.00"),
+        (dict.fromkeys(VALUES, 0.0), "nothing can be concluded", "no model got anything right"),
+    ],
+)
+def test_the_numbers_decide(changed, result, words):
+    verdict = Findings(made_up(changed, translators=("rnnsearch",))).verdict
+    assert verdict.result == result and words in verdict.reason
+
+
+def test_one_translator_that_is_behind_is_a_part(content):
+    assert Findings(content).verdict.result == "reproduced"
+    assert Findings(made_up(BEHIND)).verdict.result == "reproduced in part"
+
+
+def test_the_tables(content):
+    found = Findings(content)
+    assert found.translators == ["rnnsearch", "luong"]
+    assert found.table()[1][:3] == ["rnnsearch soft", "20.00 ± 1.00", ""]
+    assert found.table()[2][:3] == ["rnnsearch reinforce", "18.00 ± 1.00", "-2.00 ± 0.00"]
+    header, soft, reinforce, *_ = found.noise()
+    assert header == ["at the weights of", "learned baseline", "leave-one-out"]
+    assert soft == ["rnnsearch soft, seed 1", "-", "2.00e+00 ± 2e-01"]
+    assert reinforce == ["rnnsearch reinforce, seed 1", "4.00e+00 ± 5e-01", "2.00e+00 ± 2e-01"]
+
+
+def test_variances_are_compared_batch_by_batch(content):
+    first, *_ = Findings(content).ratios()
+    told = "at the weights of rnnsearch reinforce, seed 1, leave-one-out has 0.50 times the variance (0.50 to 0.50)"
+    assert first == told
+    content["rows"] = [row for row in content["rows"] if "estimators" not in row]
+    content["rows"].append(noise_of("luong reinforce", learned_baseline=0.0, leave_one_out=1.0))
+    assert Findings(content).ratios()[0].endswith("no variance to compare")
+
+
+def test_the_summary_ends_with_what_the_numbers_say(content):
+    assert (
+        summary(content)
+        .splitlines()[-1]
+        .startswith("reproduced: trained as in the paper, hard attention is not behind")
+    )

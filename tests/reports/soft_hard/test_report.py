@@ -1,0 +1,37 @@
+import pytest
+
+from saccade.errors import ArgumentError
+from saccade.reports.soft_hard.report import Options, _variants
+from saccade.reports.training import settings
+
+
+def test_the_ways_of_a_translator_are_one_recipe_but_for_its_reads(tmp_path):
+    variants = _variants(Options(data="dates", samples=3, entropy_bonus=0.5))
+    made = {one.name: settings(Options(data="dates"), one, 1, tmp_path, 1.0) for one in variants}
+    reads = {name: (one.read, one.baseline, one.samples, one.entropy_bonus) for name, one in made.items()}
+    assert {name: way for name, way in reads.items() if name.startswith("luong")} == {
+        "luong soft": ("soft", "learned", 1, 0.0),
+        "luong reinforce": ("reinforce", "learned", 3, 0.0),
+        "luong reinforce, leave-one-out": ("reinforce", "leave-one-out", 3, 0.0),
+        "luong reinforce, entropy bonus": ("reinforce", "learned", 3, 0.5),
+        "luong straight-through": ("straight-through", "learned", 1, 0.0),
+    }
+    same = {one.learning_rate for one in made.values()}, {one.hidden_dim for one in made.values()}
+    assert [len(values) for values in same] == [1, 1] and len(made) == 10
+
+
+def test_quick_has_time_for_one_translator():
+    assert {one.model for one in _variants(Options(quick=True))} == {"rnnsearch"}
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"samples": 1}, "--samples: expected a number from 2 to 1000, got 1"),
+        ({"entropy_bonus": 0.0}, "--entropy-bonus: expected a number above 0, got 0.0"),
+        ({"seeds": 0}, "--seeds: expected"),
+    ],
+)
+def test_options_that_mean_nothing(said, words):
+    with pytest.raises(ArgumentError, match=words):
+        Options(**said)
