@@ -16,7 +16,9 @@ def test_alone_it_lists_the_reports(capsys):
     [
         (["lenght"], "did you mean length?"),
         (["length", "--quik"], "did you mean --quick?"),
-        (["length"], "--data: expected a corpus, got none"),
+        *(([name], "--data: expected a corpus, got none") for name in REPORTS if name != "complexity"),
+        (["scores", "--quick", "--data", "corpus"], "--quick: expected no --data but dates or several-dates"),
+        (["soft-hard", "--samples", "1"], "--samples: expected a number from 2 to 1000, got 1"),
         (["length", "--data", "no/such", "--output", "r"], "no/such"),
         (["length", "--data", "dates", "--seeds", "many"], "--seeds: expected a whole number, got many"),
     ],

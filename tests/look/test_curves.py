@@ -1,6 +1,8 @@
+from unittest.mock import patch
 from xml.etree import ElementTree
 
 import pytest
+from matplotlib.figure import Figure
 
 from saccade.errors import ArgumentError
 from saccade.look.curves import Curve, draw
@@ -27,6 +29,24 @@ def test_svg_tells_in_words_what_it_shows(tmp_path):
     root = ElementTree.fromstring(drawn(tmp_path / "a")[1].read_text(encoding="utf-8"))
     told = {element.tag.rsplit("}")[-1]: element.text for element in root if element.text}
     assert told["desc"] == "with: 0.9 at 1-5, 0.8 at 6-10; without: 0.5 at 1-5"
+
+
+def test_powers_are_drawn_on_logarithmic_axes_with_plain_numbers(tmp_path):
+    """A bar that reaches below zero does not stretch the axis without end: it would need all the room there is."""
+    ticks = [(10.0, "10"), (100.0, "100")]
+    line = Curve("n", [10.0, 100.0], [1.0, 10.0], [5.0, 0.1], [False, False], trend=(1.0, 10.0))
+    shown = []
+
+    class Kept(Figure):
+        def savefig(self, *arguments, **options):
+            shown.append(self.axes[0])
+            super().savefig(*arguments, **options)
+
+    with patch("matplotlib.figure.Figure", Kept):
+        draw([line], tmp_path / "a", ticks=ticks, labels=("n", "ms"), title="t", log=True)
+    low, high = shown[0].get_ylim()
+    assert 0.05 < low < 0.2 and 10 < high < 50 and shown[0].get_xscale() == "log"
+    assert {"1", "2", "5", "10"} <= {label.get_text() for label in shown[0].get_yticklabels()}
 
 
 @pytest.mark.parametrize("curves", [[], [Curve("a", [], [], [], [])]])
