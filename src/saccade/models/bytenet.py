@@ -25,17 +25,23 @@ _STEEPEST = 100.0
 
 _DATES = {
     "hidden_dim": 64,
+    # Of a date most has to move by more than ten characters: 600 steps of 1,200 tokens come to 65% so, to 39% in more
+    # time with the paper's kernel of 3 and dilations to 16. Twice as many steps of half the tokens are better still.
+    "kernel_size": 11,
+    "max_dilation": 4,
     "sets": 1,
     "dropout": 0.0,
+    "batch_tokens": 600,
     "learning_rate": 4e-3,
     "schedule": "cosine",
-    "schedule_steps": 1000,
+    "schedule_steps": 2000,
     "final_rate": 0.05,
-    "max_steps": 1000,
+    "max_steps": 2000,
+    "validation_steps": 500,
 }
 RECIPES: dict[str, dict[str, Any]] = {
     "dates": _DATES,
-    "several-dates": _DATES,
+    "several-dates": {**_DATES, "max_dilation": 8, "batch_tokens": 1200},
     "files": {"hidden_dim": 128, "dropout": 0.2, "learning_rate": 1e-3},
 }
 """What suits each data set."""
