@@ -18,7 +18,7 @@ SIZES = {"hidden_dim": 64, "embedding_dim": 32}
 LUONG = {**SIZES, "layers": 1}
 SMALL = {"hidden_dim": 32, "heads": 2, "layers": 2, "feedforward_dim": 64, "dropout": 0.0}
 LEAVE_ONE_OUT = {"read": "reinforce", "baseline": "leave-one-out", "samples": 2}
-# The model, its learning rate, its steps, and the share of unseen words that it then has to reverse. Over four seeds the
+# The model, its learning rate, its steps, and the share of unseen words that it then has to reverse. Of four seeds the
 # worst was 0.98, and 0.67 for bytenet, through whose stack what is first has to come all the way to be written last.
 MODELS = {
     "rnnsearch": (RNNSearch, rnnsearch.Options(**SIZES), 0.01, 120, 0.9),
