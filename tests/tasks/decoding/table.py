@@ -18,9 +18,9 @@ class Table:
     def step(self, token, state):
         return self.logits[state.example, state.before, token], Memory(state.example, token)
 
-    def score(self, example, tokens):
+    def score(self, example, tokens, ended=True):
         total, before, last = 0.0, BEGIN, BEGIN
-        for token in [*tokens, END]:
+        for token in [*tokens, END] if ended else tokens:
             total += float(self.logits[example, before, last].log_softmax(-1)[token])
             before, last = last, token
         return total

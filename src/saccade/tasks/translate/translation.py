@@ -190,11 +190,8 @@ def _decode(task: "Translate", model: Any, sources: Sequence[Source], count: int
     limits = task.limits(batch.lengths)
     shared: dict[str, Any] = {"begin": BEGIN, "end": END, "min_length": decoding.min_length, "prefix": task.prefix}
     if decoding.sample:
-        shape: dict[str, Any] = {
-            "temperature": decoding.temperature or 1.0,
-            "top_p": decoding.top_p or 1.0,
-        }  # 0 is refused
-        found = sample(model, state, limits, _uniforms(task, sources, limits, count), **shape, **shared)
+        shared |= {"temperature": decoding.temperature or 1.0, "top_p": decoding.top_p or 1.0}  # 0 is refused
+        found = sample(model, state, limits, _uniforms(task, sources, limits, count), **shared)
     else:
         size, penalty = _rows(task, count), task.settings.length_penalty
         wanted = size if decoding.coverage_penalty else count  # what has read more may come to be the best
