@@ -32,7 +32,7 @@ def test_the_search_may_be_another_and_the_results_say_so(run, capsys):
 def test_another_way_to_decode_is_in_the_name_and_the_results(run, tmp_path, capsys):
     one, other = tmp_path / "runs/one", tmp_path / "100%/other"
     for folder in (one, other):
-        shutil.copytree(run, folder)
+        shutil.copytree(run, folder, ignore=shutil.ignore_patterns("results-*"))
     assert main(["eval", str(one), "--split", "validation", "--length-penalty", "0", "--replace-unknown"]) == 0
     plain = json.loads((one / "results-validation-length-penalty-0.0-replace-unknown.json").read_text())
     assert plain["asked"] == {"length_penalty": 0.0, "replace_unknown": True}

@@ -197,6 +197,7 @@ def test_several_runs_answer_as_one(run, others, capsys):
         ("--coverage-penalty 0.2", "--coverage-penalty: expected a --beam-size above 1, got 1"),
         ("--prefix=", "--prefix: expected a text in one line, got ''"),
         ("--prefix 20x", "--prefix: expected characters that the run can write, got 'x'"),
+        ("--prefix \udcff", "--prefix: expected characters that the run can write, got '\N{REPLACEMENT CHARACTER}'"),
         ("--prefix 2025-06-18-2025-06-18", "--prefix: expected at most 20 tokens"),
         ("--min-length x", "--min-length: expected a whole number, got x"),
         ("--ensemble=", "--ensemble: expected the folder of a run, got an empty name"),

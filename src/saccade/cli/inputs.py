@@ -27,6 +27,8 @@ def decoding_of(given: Any) -> Decoding:
         ArgumentError: if they mean nothing.
     """
     named = {field.name: getattr(given, field.name, None) for field in fields(Decoding)}
+    if named["prefix"] is not None:
+        named["prefix"] = _readable(named["prefix"])
     return Decoding(**{name: value for name, value in named.items() if value is not None})
 
 
@@ -89,13 +91,18 @@ def texts(argument: str | None, file: str | None) -> Iterator[Iterator[str]]:
     if argument is not None and file is not None:
         raise UsageError("--input: expected INPUT or --input FILE, got both")
     if argument is not None:
-        yield iter(os.fsencode(argument).decode("utf-8", errors="replace").split("\n"))
+        yield iter(_readable(argument).split("\n"))
     elif file is not None:
         with Path(file).open("rb") as source:
             packed = source.peek(2)[:2] == b"\x1f\x8b"
             yield _lines(gzip.GzipFile(fileobj=source) if packed else source, file)
     else:
         yield _lines(sys.stdin.buffer, "standard input")
+
+
+def _readable(argument: str) -> str:
+    """A text of the command line; bytes in it that are no UTF-8 count as strange letters."""
+    return os.fsencode(argument).decode("utf-8", errors="replace")
 
 
 def _lines(source: BinaryIO | gzip.GzipFile, name: str) -> Iterator[str]:

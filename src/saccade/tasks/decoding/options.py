@@ -8,6 +8,7 @@ from saccade.errors import ArgumentError
 __all__ = ["Decoding"]
 
 _LONGEST = 100_000  # tokens: no text is longer
+_HEAVIEST = 1000  # a coverage penalty beside which nothing else counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +56,9 @@ class Decoding:
             raise ArgumentError(f"--temperature: expected a number above 0, got {self.temperature}{way_out}")
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ArgumentError(f"--top-p: expected a share above 0 and at most 1, got {self.top_p}")
-        if not 0 <= self.coverage_penalty < math.inf:
-            raise ArgumentError(f"--coverage-penalty: expected a number from 0 on, got {self.coverage_penalty}")
+        if not 0 <= self.coverage_penalty <= _HEAVIEST:
+            got = f"got {self.coverage_penalty}"
+            raise ArgumentError(f"--coverage-penalty: expected a number from 0 to {_HEAVIEST}, {got}")
         if self.sample and self.coverage_penalty:
             raise ArgumentError("--coverage-penalty: expected without --sample, got both; draws are not ranked")
         if not 0 <= self.min_length <= _LONGEST:

@@ -10,6 +10,8 @@ from saccade.tasks.decoding.model import Autoregressive, Begun, Hypotheses, S, b
 
 __all__ = ["draw", "sample"]
 
+_ROWS = 512  # rows of probabilities in memory: float64, several times
+
 
 def sample(
     model: Autoregressive[S],
@@ -34,8 +36,8 @@ def sample(
         model: called once for each position.
         state: of the batch, before the first token.
         limits: `(batch,)`, the most tokens that each output may have, its end not counted.
-        uniforms: `(batch, n, length)` from 0 to below 1, float64: by which the tokens of n outputs are drawn. As many
-            for each as its limit, or more.
+        uniforms: `(batch, n, length)` from 0 to below 1, float64: by which the tokens of n outputs are drawn. One more
+            for each than the largest limit.
         begin: the token before the first.
         end: the token that ends an output.
         temperature: see `draw`.
@@ -123,12 +125,13 @@ class _Draws:
 
     def take(self, gains: Tensor, length: int, temperature: float, top_p: float, *, barred: bool) -> None:
         """Draw one more token each, but no end where it is barred."""
-        gains = gains.view(*self.last.shape, -1)
         allowed = gains.index_fill(-1, torch.tensor(self.end, device=gains.device), float("-inf")) if barred else gains
-        drawn = draw(allowed, self.uniforms[self.examples, :, length], temperature, top_p)
+        uniforms = self.uniforms[self.examples, :, length].flatten()
+        pieces = zip(allowed.split(_ROWS), uniforms.split(_ROWS), strict=True)
+        drawn = torch.cat([draw(*piece, temperature, top_p) for piece in pieces]).view(self.last.shape)
         final = (self.limits[self.examples] <= length)[:, None]
         self.last = torch.where(final | self.ended, self.end, drawn)
-        gained = gains.gather(-1, self.last[..., None])[..., 0].masked_fill(self.ended, 0.0)
+        gained = gains.gather(-1, self.last.view(-1, 1)).view(self.last.shape).masked_fill(self.ended, 0.0)
         self.scores[self.examples] += gained
         ends = (self.last == self.end) & ~self.ended
         self.lengths[self.examples] = torch.where(ends, length, self.lengths[self.examples])

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count as numbers
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -73,10 +72,10 @@ def encode_sources(task: "Translate", texts: Sequence[str], first: int = 1) -> l
         first: number of the first line.
     """
     parts = [text.strip()[: _WIDEST * task.most] for text in texts]
-    found = zip(texts, parts, task.source.encode_batch(parts), numbers(first), strict=False)
+    found = enumerate(zip(texts, parts, task.source.encode_batch(parts), strict=True), first)
     return [
         Source(text, ids[: task.most], len(ids) <= task.most and len(part) == len(text.strip()), number)
-        for text, part, ids, number in found
+        for number, (text, part, ids) in found
     ]
 
 
@@ -210,8 +209,8 @@ def _uniforms(task: "Translate", sources: Sequence[Source], limits: Tensor, coun
     found = torch.zeros(len(sources), count, 1 + int(limits.max()), dtype=torch.double)
     for row, source, limit in zip(found, sources, limits.tolist(), strict=True):
         for number, own in enumerate(row):
-            numbers = generator(seed, "sample", number, source.number, source.text)
-            own[: limit + 1] = torch.rand(limit + 1, generator=numbers, dtype=torch.double)
+            draws = generator(seed, "sample", number, source.number, source.text)
+            own[: limit + 1] = torch.rand(limit + 1, generator=draws, dtype=torch.double)
     return found.to(limits.device)
 
 
