@@ -5,7 +5,7 @@ import torch
 
 from saccade import look
 from saccade.models import encoder_decoder, rnnsearch, transformer
-from saccade.tasks.decoding import Ensemble, search
+from saccade.tasks.decoding import Ensemble, sample, search
 from tasks.decoding.table import BEGIN, END, Table
 
 SOURCE, LENGTHS = torch.tensor([[5, 7, 9, 2], [8, 2, 0, 0], [6, 10, 2, 0]]), torch.tensor([4, 2, 3])
@@ -98,3 +98,18 @@ def test_what_it_looks_at_is_the_mean_over_the_members_that_look():
     expected = (looked(members[0]) + looked(members[2])) / 2
     torch.testing.assert_close(looked(Ensemble(members)), expected)
     assert looked(Ensemble(members[1:2])) is None
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_an_example_is_sampled_and_searched_alone_as_among_others(count):
+    ensemble = Ensemble([model_of(name) for name in MODELS])
+    uniforms = torch.rand(3, count, 7, dtype=torch.double)
+    shared = {"begin": 1, "end": 2, "prefix": [4], "min_length": 2}
+    drawn = sample(ensemble, ensemble.encode(SOURCE, LENGTHS), LIMITS, uniforms, temperature=2.0, **shared)
+    found = search(ensemble, ensemble.encode(SOURCE, LENGTHS), LIMITS, beam_size=count, **shared)
+    for row, length in enumerate(LENGTHS.tolist()):
+        source, limits = SOURCE[row : row + 1, :length], LIMITS[row : row + 1]
+        state, own = ensemble.encode(source, LENGTHS[row : row + 1]), uniforms[row : row + 1]
+        assert sample(ensemble, state, limits, own, temperature=2.0, **shared).lists()[0] == drawn.lists()[row]
+        assert search(ensemble, state, limits, beam_size=count, **shared).lists()[0] == found.lists()[row]
+        assert all(output[0] == 4 and len(output) >= 2 for output in drawn.lists()[row] + found.lists()[row])
