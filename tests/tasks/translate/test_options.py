@@ -31,6 +31,7 @@ def test_recipes_name_options_that_there_are(model):
         ("tokenizer", "words"),
         ("label_smoothing", 1.0),
         ("length_penalty", float("nan")),
+        ("length_penalty", -1e6),
     ],
 )
 def test_what_means_nothing_is_refused_by_name(name, value):
