@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.errors import ArgumentError
+from saccade.kernels.dropout import Dropout
 from saccade.kernels.likeliest import Logits
 from saccade.models.translator import Translator
 from saccade.models.words import embeddings
@@ -165,7 +166,7 @@ class ByteNet(Translator[State]):
         self.encoder_norm, self.decoder_norm = nn.LayerNorm(dim), nn.LayerNorm(dim)
         self.readout = nn.Linear(dim, dim)
         self.bias = nn.Parameter(torch.zeros(target_size))
-        self.dropout = nn.Dropout(options.dropout)
+        self.dropout = Dropout(options.dropout)
 
     @property
     def output(self) -> tuple[Tensor, Tensor]:
@@ -219,7 +220,7 @@ class _Block(nn.Module):
         self.down, self.up = nn.Linear(2 * dim, dim), nn.Linear(dim, 2 * dim)
         self.convolution = nn.Linear(options.kernel_size * dim, dim)  # of all its taps side by side
         self.norms = nn.ModuleList([nn.LayerNorm(2 * dim), nn.LayerNorm(dim), nn.LayerNorm(dim)])
-        self.dropout = nn.Dropout(options.dropout)
+        self.dropout = Dropout(options.dropout)
 
     def forward(self, x: Tensor, within: Tensor | None = None) -> Tensor:
         """The features `(batch, length, 2 d)` from those of positions on both sides `within`, or before if None."""

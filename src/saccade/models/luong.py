@@ -31,9 +31,15 @@ _NORMALIZERS: dict[str, Callable[[], normalizers.Normalizer]] = {
     "entmax": normalizers.Entmax,
 }
 
-RECIPES: dict[str, dict[str, Any]] = {
-    data: {**recipe, "layers": 2 if data == "files" else 1} for data, recipe in recurrent.RECIPES.items()
+_DATES = {
+    **recurrent.RECIPES["dates"],
+    "layers": 1,
+    "schedule": "cosine",
+    "schedule_steps": 1000,
+    "final_rate": 0.05,
+    "max_steps": 1000,
 }
+RECIPES: dict[str, dict[str, Any]] = {"dates": _DATES, "several-dates": _DATES, "files": recurrent.RECIPES["files"]}
 """What suits each data set."""
 
 
