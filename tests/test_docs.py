@@ -2,9 +2,14 @@
 
 import doctest
 import re
+import shlex
+import shutil
 from pathlib import Path
 
 import pytest
+
+from saccade.cli import main
+from tiny import SMALL
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -34,3 +39,21 @@ def test_every_page_is_in_the_navigation():
 def test_links_between_pages_lead_somewhere(page):
     targets = re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8"))
     assert all((page.parent / target).exists() for target in targets if "://" not in target)
+
+
+@pytest.mark.slow
+def test_all_that_decoding_offers_runs(tmp_path, capsys, monkeypatch):
+    """The commands of the section, as they stand there, beside two runs of a few steps."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "docs/dates.txt", tmp_path)
+    section = (ROOT / "docs/translate.md").read_text(encoding="utf-8").split("\n## Decoding\n")[1].split("\n## ")[0]
+    commands = re.findall(r"^saccade (.+)$", section, flags=re.M)
+    assert len(commands) >= 11
+    for model in ("rnnsearch", "transformer"):
+        sizes = SMALL if model == "rnnsearch" else ["--hidden-dim", "32", "--layers", "1", "--feedforward-dim", "48"]
+        name = "runs/dates" if model == "rnnsearch" else "runs/dates-transformer"
+        words = ["--data", "dates", "--model", model, "--run", name, "--max-steps", "10", *sizes]
+        assert main(["train", "translate", *words]) == 0
+    for command in commands:
+        assert main(shlex.split(command)) == 0, command
+        assert capsys.readouterr().out

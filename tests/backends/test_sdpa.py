@@ -182,3 +182,19 @@ def test_no_gradient_gives_none(create_graph):
     output = _Nothing.apply(attend(x, x, x))
     found = torch.autograd.grad(output.sum(), x, create_graph=create_graph, allow_unused=True)[0]
     assert found is None or not found.any()
+
+
+def test_where_products_are_rounded_ours_are_taken(monkeypatch):
+    """torch's kernels set each of their small products up anew there; the numbers are the definition's all the same."""
+    monkeypatch.setattr(sdpa, "_bfloat16", lambda: True)
+    exact = attend(X, X, X, backend="reference")
+    torch.set_float32_matmul_precision("medium")
+    try:
+        plan = explain(X, X, X)
+        assert plan.backend != "sdpa" and "rounded to bfloat16" in plan.why["sdpa"]
+        torch.testing.assert_close(attend(X, X, X), exact, rtol=2e-2, atol=2e-2)
+        torch.testing.assert_close(attend(X, X, X, backend="sdpa"), exact, rtol=2e-2, atol=2e-2)
+        assert explain(X.double(), X.double(), X.double()).backend == "sdpa"
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    assert explain(X, X, X).backend == "sdpa"

@@ -29,6 +29,24 @@ def test_the_search_may_be_another_and_the_results_say_so(run, capsys):
     capsys.readouterr()
 
 
+def test_another_way_to_decode_is_in_the_name_and_the_results(run, tmp_path, capsys):
+    one, other = tmp_path / "runs/one", tmp_path / "100%/other"
+    for folder in (one, other):
+        shutil.copytree(run, folder, ignore=shutil.ignore_patterns("results-*"))
+    assert main(["eval", str(one), "--split", "validation", "--length-penalty", "0", "--replace-unknown"]) == 0
+    plain = json.loads((one / "results-validation-length-penalty-0.0-replace-unknown.json").read_text())
+    assert plain["asked"] == {"length_penalty": 0.0, "replace_unknown": True}
+    words = ["--min-length", "11", "--beam-size", "2", "--coverage-penalty", "0.1", "--ensemble", str(other)]
+    assert main(["eval", str(one), "--split", "validation", *words]) == 0
+    name = "results-validation-beam-size-2-coverage-penalty-0.1-min-length-11-ensemble-..%2F100%25%2Fother.json"
+    found = json.loads((one / name).read_text())
+    assert found["asked"] == {"beam_size": 2, "coverage_penalty": 0.1, "min_length": 11, "ensemble": [str(other)]}
+    assert found["parameters"] == 2 * plain["parameters"]
+    assert found["metrics"]["exact_match"] == 0  # a date has ten characters
+    assert len(list(one.glob("results-validation*"))) == 2
+    capsys.readouterr()
+
+
 def test_data_that_are_not_those_of_the_training_are_named(run, capsys, tmp_path):
     shutil.copytree(run, tmp_path / "run")
     config = json.loads((run / "config.json").read_text())

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from saccade.cli import main
-from tiny import program
+from tiny import program, train
 
 LINES = ["mercredi 18 juin 2025", "", "February 15, 2019", "2019年2月15日", "15. März 1999"]
 
@@ -121,3 +121,90 @@ def test_lines_end_at_line_feeds_alone_and_each_has_its_answer(run, content, cou
 def test_through_a_real_pipe(run):
     done = program("predict", run, input="\n".join(LINES) + "\n", encoding="utf-8")
     assert done.returncode == 0 and done.stderr == "" and len(done.stdout.splitlines()) == 5
+
+
+def test_draws_follow_from_the_seed(run, tmp_path, capsys, monkeypatch):
+    text, drawn = "\n".join(LINES) + "\n", ["--sample", "--nbest", "3", "--top-p", "0.9"]
+    (tmp_path / "in.txt").write_text(text, encoding="utf-8")
+    monkeypatch.setattr("sys.stdin", Stream(text.encode(), typed=True))
+    found = []
+    for more in ([], ["--input", str(tmp_path / "in.txt")], ["--input", str(tmp_path / "in.txt"), "--seed", "-5"]):
+        assert main(["predict", str(run), *drawn, *more]) == 0
+        found.append(capsys.readouterr().out)
+    assert found[0] == found[1] != found[2] and len(found[0].splitlines()) == 15
+    assert main(["predict", str(run), LINES[0], *drawn]) == 0
+    assert found[0].startswith(capsys.readouterr().out)
+
+
+def test_answers_begin_with_a_prefix_and_are_not_too_short(run, capsys):
+    for more in ([], ["--sample"], ["--beam-size", "3"], ["--ensemble", str(run)]):
+        words = ["--prefix", "1977-0", "--min-length", "9", "--nbest", "2", "--replace-unknown", *more]
+        assert main(["predict", str(run), LINES[0], "--alignments", *words]) == 0
+        found = json.loads(capsys.readouterr().out)["translations"]
+        assert len(found) == 2
+        for output in found:
+            assert output["text"].startswith("1977-0") and len(output["tokens"]) > 9
+            assert "".join(output["tokens"]).replace("·", "") == output["text"] + "⏎"
+            assert len(output["weights"]) == len(output["tokens"])
+
+
+def test_coverage_changes_the_score(run, capsys):
+    scores = []
+    for coverage in ("0", "0.5"):
+        words = ["--nbest", "3", "--coverage-penalty", coverage, "--alignments"]
+        assert main(["predict", str(run), LINES[0], *words]) == 0
+        scores.append([output["score"] for output in json.loads(capsys.readouterr().out)["translations"]])
+    assert scores[1] < scores[0] and scores[1] == sorted(scores[1], reverse=True)
+
+
+@pytest.fixture(scope="module")
+def others(tmp_path_factory):
+    """Runs beside the first: one that shares its tokenizers, one that does not."""
+    folder = tmp_path_factory.mktemp("others")
+    words = ["--hidden-dim", "32", "--layers", "1", "--feedforward-dim", "48", "--heads", "2", "--max-steps", "8"]
+    shared = ["train", "translate", "--data", "dates", "--batch-tokens", "600"]
+    assert main([*shared, "--model", "transformer", "--run", str(folder / "alike"), *words]) == 0
+    (folder / "pairs.tsv").write_text("".join(f"satz {n}\tline {n}\n" for n in range(200)))
+    assert train(folder / "other", "--data", folder / "pairs.tsv", "--max-steps", 2) == 0
+    return folder
+
+
+def test_several_runs_answer_as_one(run, others, capsys):
+    answers = {}
+    for name, more in {
+        "alone": [],
+        "itself": ["--ensemble", str(run), "--ensemble", str(run)],
+        "another": ["--ensemble", str(others / "alike")],
+    }.items():
+        assert main(["predict", str(run), LINES[0], "--beam-size", "3", "--alignments", *more]) == 0
+        answers[name] = json.loads(capsys.readouterr().out)["translations"][0]
+    assert answers["itself"]["text"] == answers["alone"]["text"]
+    assert answers["itself"]["score"] == pytest.approx(answers["alone"]["score"], abs=1e-4)
+    assert answers["another"]["score"] != answers["alone"]["score"]
+    assert main(["predict", str(run), LINES[0], "--ensemble", str(others / "other")]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1
+    assert f"--ensemble {others / 'other'}: expected the source tokenizer of RUN, got another, of " in err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--sample --beam-size 3", "--beam-size: expected without --sample"),
+        ("--sample --length-penalty 1", "--length-penalty: expected without --sample"),
+        ("--sample --coverage-penalty 1", "--coverage-penalty: expected without --sample"),
+        ("--top-p 0.5", "--top-p: expected only with --sample"),
+        ("--coverage-penalty 0.2", "--coverage-penalty: expected a --beam-size above 1, got 1"),
+        ("--prefix=", "--prefix: expected a text in one line, got ''"),
+        ("--prefix 20x", "--prefix: expected characters that the run can write, got 'x'"),
+        ("--prefix \udcff", "--prefix: expected characters that the run can write, got '\N{REPLACEMENT CHARACTER}'"),
+        ("--prefix 2025-06-18-2025-06-18", "--prefix: expected at most 20 tokens"),
+        ("--min-length x", "--min-length: expected a whole number, got x"),
+        ("--ensemble=", "--ensemble: expected the folder of a run, got an empty name"),
+        ("--ensemble nowhere", "nowhere: no such run"),
+    ],
+)
+def test_what_means_nothing_together_is_refused(run, options, words, capsys):
+    assert main(["predict", str(run), "18 juin 2025", *options.split()]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and words in err and err.count("\n") == 1

@@ -90,3 +90,19 @@ def test_defaults_are_self_attention():
     x, y = torch.randn(2, 5, 6), torch.randn(2, 7, 6)
     torch.testing.assert_close(module(x), attend(x, x, x, score=scores.Dot()))
     torch.testing.assert_close(module(x, y), attend(x, y, y, score=scores.Dot()))
+
+
+def test_it_may_draw_in_training_and_take_the_likeliest_elsewhere():
+    torch.manual_seed(0)
+    module = nn.Attention(6, 4, hidden_dim=8, read=reads.Sample(), eval_read=reads.Argmax())
+    query, key = torch.randn(2, 50, 6), torch.randn(2, 7, 4)
+    drawn = [module(query, key) for _ in range(2)]
+    assert not torch.equal(*drawn)
+    module.eval()
+    likeliest = attend(
+        module.query_projection(query), module.key_projection(key), key, score=module.score.get(), read=reads.Argmax()
+    )
+    torch.testing.assert_close(module(query, key), likeliest)
+    assert {*module.state_dict()} == {*nn.Attention(6, 4, hidden_dim=8).state_dict()}
+    with pytest.raises(TypeError, match="read"):
+        nn.Attention(6, eval_read="argmax")

@@ -1,12 +1,15 @@
 """`saccade eval RUN`: measure a trained model on a split of its data."""
 
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import tyro
 
 from saccade.cli.arguments import choose, parse
-from saccade.cli.inputs import open_trained
+from saccade.cli.inputs import decoding_of, open_asked
 from saccade.cli.metrics import print_metrics
 from saccade.train.files import write_json
 from saccade.train.notes import say
@@ -14,12 +17,14 @@ from saccade.train.results import measure, split_results
 
 __all__ = ["run"]
 
+_SAID = ("beam_size", "length_penalty", "coverage_penalty", "min_length", "replace_unknown", "ensemble")
+
 
 @dataclass(frozen=True)
 class Arguments:
     """Measure a trained model on a split of its data, and write results-SPLIT.json into the run.
 
-    With another beam or length penalty than the run's, the file's name says so.
+    Where answers are found in another way than the run's, the file's name says so.
     """
 
     run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
@@ -34,6 +39,18 @@ class Arguments:
     length_penalty: float | None = None
     """How much beam search favours long outputs; as the run has it if not given."""
 
+    coverage_penalty: float | None = None
+    """How much it counts against an output of beam search that it leaves parts of the input unread; 0 if not given."""
+
+    min_length: int | None = None
+    """The tokens that an answer has at the least, where its limit allows so many."""
+
+    replace_unknown: bool = False
+    """Write what an unknown token looked at in the input in its place."""
+
+    ensemble: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="RUN")] = ()
+    """Folder of a further run, whose probabilities are averaged with those of RUN; may be given several times."""
+
     device: str = "auto"
     """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
 
@@ -42,14 +59,27 @@ def run(arguments: list[str]) -> int:
     """Print every metric, overall and by group."""
     given = parse(Arguments, arguments, "saccade eval", Arguments.__doc__ or "")
     choose("--split", given.split, ("test", "validation"))
-    changes = {"beam_size": given.beam_size, "length_penalty": given.length_penalty}
-    trained = open_trained(given.run, given.device, **changes)
+    search = {"beam_size": given.beam_size, "length_penalty": given.length_penalty}
+    trained = open_asked(given.run, given.device, decoding_of(given), given.ensemble, 1, **search)
     known, found = trained.run.config["data"], trained.task.fingerprint
     if found != known:
         say(f"the data are not those that {trained.run.folder} was trained on: {found}, where those were {known}")
     result = measure(trained.task, trained.model, given.split, trained.options.seed)
-    results = split_results(trained.run, trained.options, trained.model, given.split, result)
+    asked = {name: value for name in _SAID if (value := getattr(given, name)) not in (None, ()) and value is not False}
+    results = {**split_results(trained.run, trained.options, trained.model, given.split, result), "asked": asked}
     print_metrics(given.split, result.metrics, result.groups)  # first: the folder may be one that cannot be written
-    other = "".join(f"-{name.replace('_', '-')}-{value}" for name, value in changes.items() if value is not None)
-    write_json(trained.run.folder / f"results-{given.split}{other}.json", results)
+    name = "-".join([f"results-{given.split}", *_words(asked, trained.run.folder)])
+    write_json(trained.run.folder / f"{name}.json", results)
     return 0
+
+
+def _words(asked: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    """What the file's name says of what was asked; of another run where it lies, seen from beside this one."""
+    for name, value in asked.items():
+        for each in value if name == "ensemble" else [value]:
+            yield name.replace("_", "-")
+            if name == "ensemble":
+                path = os.path.relpath(Path(each).resolve(), folder.resolve().parent)
+                yield path.replace("%", "%25").replace(os.sep, "%2F")
+            elif name != "replace_unknown":
+                yield str(each)

@@ -10,7 +10,8 @@ import torch
 import tyro
 
 from saccade.cli.arguments import UsageError, parse
-from saccade.cli.inputs import open_trained, texts
+from saccade.cli.inputs import decoding_of, open_asked, texts
+from saccade.tasks.decoding import Decoding
 from saccade.train.trained import Trained
 
 __all__ = ["run"]
@@ -33,7 +34,7 @@ class Arguments:
     """File whose lines are answered."""
 
     nbest: int = 1
-    """Write so many answers for each line, best first, each on a line of its own."""
+    """Write so many answers for each line, best first (with --sample so many draws), each on a line of its own."""
 
     alignments: bool = False
     """Write one JSON object for each line instead: its tokens, its answers, and what each of these attended to."""
@@ -43,6 +44,33 @@ class Arguments:
 
     length_penalty: float | None = None
     """How much beam search favours long outputs; as the run has it if not given."""
+
+    coverage_penalty: float | None = None
+    """How much it counts against an output of beam search that it leaves parts of the input unread; 0 if not given."""
+
+    min_length: int | None = None
+    """The tokens that an answer has at the least, where its limit allows so many."""
+
+    prefix: str | None = None
+    """What every answer begins with."""
+
+    replace_unknown: bool = False
+    """Write what an unknown token looked at in the input in its place."""
+
+    sample: bool = False
+    """Draw answers at random instead of searching for the best."""
+
+    temperature: float | None = None
+    """With --sample: below 1 likely tokens are drawn more often, above 1 less; 1 if not given."""
+
+    top_p: float | None = None
+    """With --sample: draw from the likeliest tokens alone that have this share of the probability; 1 if not given."""
+
+    seed: int | None = None
+    """With --sample: what the draws follow from; that of the run if not given."""
+
+    ensemble: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="RUN")] = ()
+    """Folder of a further run, whose probabilities are averaged with those of RUN; may be given several times."""
 
     device: str = "auto"
     """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
@@ -54,14 +82,19 @@ def run(arguments: list[str]) -> int:
     for option, value in (("--nbest", given.nbest), ("--beam-size", given.beam_size)):
         if value is not None and not 0 < value <= _MOST:
             raise UsageError(f"{option}: expected a number from 1 to {_MOST}, got {value}")
+    decoding = decoding_of(given)
+    for option, ranking in (("--beam-size", given.beam_size), ("--length-penalty", given.length_penalty)):
+        if given.sample and ranking is not None:
+            raise UsageError(f"{option}: expected without --sample, got both; draws are not searched for")
     with texts(given.text, given.input) as lines:
-        for answer in _answers(_open(given), lines, given):
+        for answer in _answers(_open(given, decoding), lines, given):
             print(answer, flush=sys.stdout.isatty())
     return 0
 
 
-def _open(given: Arguments) -> Trained:
-    return open_trained(given.run, given.device, beam_size=given.beam_size, length_penalty=given.length_penalty)
+def _open(given: Arguments, decoding: Decoding) -> Trained:
+    changes = {"beam_size": given.beam_size, "length_penalty": given.length_penalty}
+    return open_asked(given.run, given.device, decoding, given.ensemble, given.nbest, **changes)
 
 
 def _answers(trained: Trained, lines: Iterator[str], given: Arguments) -> Iterator[str]:

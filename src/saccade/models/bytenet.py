@@ -5,7 +5,7 @@ sides, and the source keeps a place for each of its tokens: what attention is co
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias, cast
 
@@ -13,10 +13,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade import AuxOutput
 from saccade.errors import ArgumentError
+from saccade.kernels.dropout import Dropout
 from saccade.kernels.likeliest import Logits
-from saccade.models.words import embeddings, predicted
+from saccade.models.translator import Translator
+from saccade.models.words import embeddings
 
 __all__ = ["RECIPES", "ByteNet", "Options", "State", "taps"]
 
@@ -25,17 +26,23 @@ _STEEPEST = 100.0
 
 _DATES = {
     "hidden_dim": 64,
+    # Of a date most has to move by more than ten characters: 600 steps of 1,200 tokens come to 65% so, to 39% in more
+    # time with the paper's kernel of 3 and dilations to 16. Twice as many steps of half the tokens are better still.
+    "kernel_size": 11,
+    "max_dilation": 4,
     "sets": 1,
     "dropout": 0.0,
+    "batch_tokens": 600,
     "learning_rate": 4e-3,
     "schedule": "cosine",
-    "schedule_steps": 1000,
+    "schedule_steps": 2000,
     "final_rate": 0.05,
-    "max_steps": 1000,
+    "max_steps": 2000,
+    "validation_steps": 500,
 }
 RECIPES: dict[str, dict[str, Any]] = {
     "dates": _DATES,
-    "several-dates": _DATES,
+    "several-dates": {**_DATES, "max_dilation": 8, "batch_tokens": 1200},
     "files": {"hidden_dim": 128, "dropout": 0.2, "learning_rate": 1e-3},
 }
 """What suits each data set."""
@@ -112,7 +119,7 @@ class State:
         return State(source, tuple(cache[chosen] for cache in self.caches), self.position, rows.shape[1])
 
 
-class ByteNet(nn.Module):
+class ByteNet(Translator[State]):
     r"""A causal stack of dilated convolutions on top of one that sees both sides of the source.
 
     .. math::
@@ -159,18 +166,13 @@ class ByteNet(nn.Module):
         self.encoder_norm, self.decoder_norm = nn.LayerNorm(dim), nn.LayerNorm(dim)
         self.readout = nn.Linear(dim, dim)
         self.bias = nn.Parameter(torch.zeros(target_size))
-        self.dropout = nn.Dropout(options.dropout)
+        self.dropout = Dropout(options.dropout)
+
+    @property
+    def output(self) -> tuple[Tensor, Tensor]:
+        return self.target_embedding.weight, self.bias
 
     def encode(self, source: Tensor, lengths: Tensor) -> State:
-        """Read source sentences.
-
-        Args:
-            source: token ids `(batch, length)`; what lies beyond a sentence's length changes nothing.
-            lengths: `(batch,)`, at least 1.
-
-        Returns:
-            The state before the first target token.
-        """
         widths = (self.options.stretch * lengths.double()).ceil().long()
         places = torch.arange(int(widths.max()), device=source.device)
         tokens = F.pad(source, (0, max(0, len(places) - source.shape[1])))[:, : len(places)]
@@ -183,7 +185,6 @@ class ByteNet(nn.Module):
         return State(x, tuple(block.nothing(x) for block in decoder))
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
-        """Return the `Logits` `(rows, target_size)` after one more target token `(rows,)`, and the next state."""
         x, caches = self._embedded(self.target_embedding, token), []
         if state.position < state.source.shape[1]:
             x = (x.view(-1, state.beam, x.shape[-1]) + state.source[:, state.position, None]).flatten(0, 1)
@@ -193,36 +194,12 @@ class ByteNet(nn.Module):
         logits = Logits(self._features(x), self.target_embedding.weight, self.bias)
         return logits, State(state.source, tuple(caches), state.position + 1, state.beam)
 
-    def forward(
-        self,
-        source: Tensor,
-        lengths: Tensor,
-        target: Tensor,
-        wanted: Tensor | None = None,
-        label_smoothing: float = 0.0,
-    ) -> Tensor:
-        """Return the logits of every next token, given the true tokens before it (teacher forcing), or what they cost.
-
-        Args:
-            source: token ids `(batch, source_length)`.
-            lengths: `(batch,)`.
-            target: token ids `(batch, target_length)`, from the begin token on.
-            wanted: the true next tokens `(batch, target_length)`, 0 where there is none.
-            label_smoothing: share of the wanted probability that is spread over all tokens.
-
-        Returns:
-            Logits `(batch, target_length, target_size)`; with `wanted` its mean cross-entropy, a number.
-        """
+    def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
         read, length = self.encode(source, lengths).source, target.shape[1]
         x = self._embedded(self.target_embedding, target) + _fitted(read, length)
         for block in self.decoder:
             x = block(x)
-        return predicted(self._features(x), self.target_embedding.weight, self.bias, wanted, label_smoothing)
-
-    @staticmethod
-    def alignment(records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
-        """None: it attends to nothing."""
-        return None
+        return self._features(x)
 
     def _embedded(self, embedding: nn.Embedding, tokens: Tensor) -> Tensor:
         found: Tensor = self.dropout(embedding(tokens) * math.sqrt(embedding.embedding_dim))
@@ -243,7 +220,7 @@ class _Block(nn.Module):
         self.down, self.up = nn.Linear(2 * dim, dim), nn.Linear(dim, 2 * dim)
         self.convolution = nn.Linear(options.kernel_size * dim, dim)  # of all its taps side by side
         self.norms = nn.ModuleList([nn.LayerNorm(2 * dim), nn.LayerNorm(dim), nn.LayerNorm(dim)])
-        self.dropout = nn.Dropout(options.dropout)
+        self.dropout = Dropout(options.dropout)
 
     def forward(self, x: Tensor, within: Tensor | None = None) -> Tensor:
         """The features `(batch, length, 2 d)` from those of positions on both sides `within`, or before if None."""

@@ -5,16 +5,15 @@ https://arxiv.org/abs/1406.1078. It is the model of `saccade.models.rnnsearch` w
 attention changes is seen by comparing the two.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
-from saccade import AuxOutput
 from saccade.kernels.likeliest import Logits
 from saccade.models.recurrent import RECIPES, Encoder, LockedDropout, Options, Writer
+from saccade.models.translator import Translator
 from saccade.models.words import embeddings
 
 __all__ = ["EncoderDecoder", "State"]
@@ -33,7 +32,7 @@ class State:
         return State(self.hidden[chosen], self.summary[chosen])
 
 
-class EncoderDecoder(nn.Module):
+class EncoderDecoder(Translator[State]):
     r"""Bidirectional GRU encoder and conditional GRU decoder with a fixed context.
 
     .. math::
@@ -76,16 +75,11 @@ class EncoderDecoder(nn.Module):
         self.writer = Writer(target, hidden, hidden, options.dropout)
         self.dropout = LockedDropout(options.dropout)
 
+    @property
+    def output(self) -> tuple[Tensor, Tensor]:
+        return self.writer.embedding.weight, self.writer.bias
+
     def encode(self, source: Tensor, lengths: Tensor) -> State:
-        """Read source sentences.
-
-        Args:
-            source: token ids `(batch, length)`; what lies beyond a sentence's length changes nothing.
-            lengths: `(batch,)`, at least 1.
-
-        Returns:
-            The state before the first target token.
-        """
         annotations = self.encoder(self.dropout(self.source_embedding(source)), lengths)
         ahead, back = annotations.chunk(2, -1)
         rows = torch.arange(len(source), device=source.device)
@@ -93,35 +87,10 @@ class EncoderDecoder(nn.Module):
         return State(torch.tanh(self.bridge(summary)), summary)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
-        """Return the `Logits` `(batch, target_size)` after one more target token `(batch,)`, and the next state."""
         logits, hidden = self.writer.step(token, state.hidden, lambda query: state.summary)
         return logits, State(hidden, state.summary)
 
-    @staticmethod
-    def alignment(records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
-        """None: it attends to nothing."""
-        return None
-
-    def forward(
-        self,
-        source: Tensor,
-        lengths: Tensor,
-        target: Tensor,
-        wanted: Tensor | None = None,
-        label_smoothing: float = 0.0,
-    ) -> Tensor:
-        """Return the logits of every next token, given the true tokens before it (teacher forcing), or what they cost.
-
-        Args:
-            source: token ids `(batch, source_length)`.
-            lengths: `(batch,)`.
-            target: token ids `(batch, target_length)`, from the begin token on.
-            wanted: the true next tokens `(batch, target_length)`, 0 where there is none.
-            label_smoothing: share of the wanted probability that is spread over all tokens.
-
-        Returns:
-            Logits `(batch, target_length, target_size)`; with `wanted` its mean cross-entropy, a number.
-        """
+    def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
         state = self.encode(source, lengths)
-        found: Tensor = self.writer(target, state.hidden, lambda query: state.summary, wanted, label_smoothing)
+        found: Tensor = self.writer(target, state.hidden, lambda query: state.summary)
         return found

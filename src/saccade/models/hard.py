@@ -3,9 +3,10 @@
 Xu et al. 2015, "Show, Attend and Tell", section 4.1, https://arxiv.org/abs/1502.03044.
 """
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -14,10 +15,13 @@ from torch.nn import functional as F
 from saccade import AuxOutput, AuxRequest, reads
 from saccade.errors import ArgumentError
 from saccade.memory import Memory
+from saccade.models.translator import State, Translator
 from saccade.nn import Attention
 from saccade.train.options import flag
 
-__all__ = ["Draws", "Noise", "Options", "Reinforce", "attended", "gradient_noise", "reading"]
+__all__ = ["Draws", "Noise", "Options", "Reader", "Reinforce", "attended", "gradient_noise", "reading"]
+
+S = TypeVar("S", bound=State)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,11 +139,11 @@ class Reinforce(nn.Module):
         >>> reinforce = Reinforce(Options(read="reinforce", baseline="leave-one-out", samples=2), 4)
         >>> log_prob = torch.zeros(2, 3, requires_grad=True)
         >>> draws = Draws(False, [torch.zeros(2, 3, 4)], [log_prob])
-        >>> losses = torch.tensor([[1.0, 2.0, 3.0], [1.0, 1.0, 3.0]])
+        >>> losses = torch.tensor([[1.0, 2.0, 3.0], [1.0, 1.0, 2.0]])
         >>> reinforce.cost(losses, draws, torch.tensor([[4, 5, 6]])).backward()
         >>> log_prob.grad * 6
-        tensor([[ 1.,  1.,  0.],
-                [-1., -1., -0.]])
+        tensor([[ 2.,  2.,  1.],
+                [-2., -2., -1.]])
 
     Source:
         Williams 1992, "Simple statistical gradient-following algorithms", section 4; Xu et al. 2015, Eq. 11 and 12,
@@ -205,6 +209,54 @@ class Reinforce(nn.Module):
         hidden: Tensor = (learned * inside).sum() / number + own
         cost: Tensor = losses.sum() / number + (hidden - hidden.detach())
         return cost
+
+
+class Reader(Translator[S]):
+    """A translator that reads its source by one `attention`, softly or hard.
+
+    Where it reads by REINFORCE, what the wanted tokens cost in training is `Reinforce`'s.
+    """
+
+    attention: Attention | None
+    reinforce: Reinforce | None
+
+    @abstractmethod
+    def written(self, target: Tensor, state: S, draws: Draws | None = None) -> Tensor:
+        """Return what every token after the true ones `(rows, length)` is predicted from, `(rows, length, dim)`.
+
+        Args:
+            target: token ids, a row for each row of the state.
+            state: before the first of them.
+            draws: where to keep what is drawn.
+        """
+
+    def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
+        return self.written(target, self.encode(source, lengths))
+
+    def forward(
+        self,
+        source: Tensor,
+        lengths: Tensor,
+        target: Tensor,
+        wanted: Tensor | None = None,
+        label_smoothing: float = 0.0,
+    ) -> Tensor:
+        draws = self.reinforce is not None and self.attention is not None and self.attention.training
+        if wanted is None or not draws:
+            return super().forward(source, lengths, target, wanted, label_smoothing)
+        state = self.encode(source, lengths)
+
+        def write(rows: Tensor, draws: Draws) -> Tensor:
+            return self.written(target[rows.flatten()], state.select(rows, None), draws)
+
+        assert self.reinforce is not None
+        cost: Tensor = self.reinforce(write, wanted, *self.output, label_smoothing)
+        return cost
+
+    @staticmethod
+    def alignment(records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
+        found = [aux.weights for _, aux in records if aux.weights is not None]
+        return torch.cat(found, -2) if found else None
 
 
 def _to_come(numbers: Tensor) -> Tensor:

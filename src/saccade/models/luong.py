@@ -4,14 +4,14 @@ Luong, Pham, Manning 2015, "Effective Approaches to Attention-based Neural Machi
 https://arxiv.org/abs/1508.04025.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
 
 import torch
 from torch import Tensor, nn
 
-from saccade import AuxOutput, masks, normalizers, scores
+from saccade import masks, normalizers, scores
 from saccade.biases import GaussianWindow
 from saccade.errors import ArgumentError
 from saccade.kernels.likeliest import Logits
@@ -19,7 +19,7 @@ from saccade.memory import Memory
 from saccade.models import hard, recurrent
 from saccade.models.recurrent import LockedDropout, mirror, placed
 from saccade.models.unrolled import unrolled, unrolled_lstm
-from saccade.models.words import embeddings, predicted
+from saccade.models.words import embeddings
 from saccade.nn import Attention
 
 __all__ = ["RECIPES", "Luong", "Options", "State"]
@@ -31,9 +31,15 @@ _NORMALIZERS: dict[str, Callable[[], normalizers.Normalizer]] = {
     "entmax": normalizers.Entmax,
 }
 
-RECIPES: dict[str, dict[str, Any]] = {
-    data: {**recipe, "layers": 2 if data == "files" else 1} for data, recipe in recurrent.RECIPES.items()
+_DATES = {
+    **recurrent.RECIPES["dates"],
+    "layers": 1,
+    "schedule": "cosine",
+    "schedule_steps": 1000,
+    "final_rate": 0.05,
+    "max_steps": 1000,
 }
+RECIPES: dict[str, dict[str, Any]] = {"dates": _DATES, "several-dates": _DATES, "files": recurrent.RECIPES["files"]}
 """What suits each data set."""
 
 
@@ -111,7 +117,7 @@ class State:
         return State(layers, self.fed.flatten(0, 1)[rows], self.position, lengths, memory)
 
 
-class Luong(nn.Module):
+class Luong(hard.Reader[State]):
     r"""LSTM encoder and decoder; the decoder's last state asks, and what it asks and what it finds predict the word.
 
     .. math::
@@ -170,16 +176,11 @@ class Luong(nn.Module):
         self.dropout = LockedDropout(options.dropout)
         self.reinforce = hard.Reinforce(options, hidden) if options.read == "reinforce" else None
 
+    @property
+    def output(self) -> tuple[Tensor, Tensor]:
+        return self.target_embedding.weight, self.bias
+
     def encode(self, source: Tensor, lengths: Tensor) -> State:
-        """Read source sentences.
-
-        Args:
-            source: token ids `(batch, length)`; what lies beyond a sentence's length changes nothing.
-            lengths: `(batch,)`, at least 1.
-
-        Returns:
-            The state before the first target token.
-        """
         x, layers = self.source_embedding(source), []
         order = mirror(lengths, source.shape[1]) if self.options.reverse else None
         x = x if order is None else placed(x, order)
@@ -194,47 +195,11 @@ class Luong(nn.Module):
         return State(tuple(layers), fed, 0, lengths, memory)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
-        """Return the `Logits` `(rows, target_size)` after one more target token `(rows,)`, and the next state."""
         features, state = self._write(token[:, None], state, None)
         return Logits(features[:, 0], self.target_embedding.weight, self.bias), state
 
-    def forward(
-        self,
-        source: Tensor,
-        lengths: Tensor,
-        target: Tensor,
-        wanted: Tensor | None = None,
-        label_smoothing: float = 0.0,
-    ) -> Tensor:
-        """Return the logits of every next token, given the true tokens before it (teacher forcing), or what they cost.
-
-        Args:
-            source: token ids `(batch, source_length)`.
-            lengths: `(batch,)`.
-            target: token ids `(batch, target_length)`, from the begin token on.
-            wanted: the true next tokens `(batch, target_length)`, 0 where there is none.
-            label_smoothing: share of the wanted probability that is spread over all tokens.
-
-        Returns:
-            Logits `(batch, target_length, target_size)`; with `wanted` its mean cross-entropy, a number.
-        """
-        state, output = self.encode(source, lengths), (self.target_embedding.weight, self.bias)
-        if wanted is None or self.reinforce is None or self.attention is None or not self.attention.training:
-            return predicted(self._write(target, state, None)[0], *output, wanted, label_smoothing)
-
-        def write(rows: Tensor, draws: hard.Draws) -> Tensor:
-            return self._write(target[rows.flatten()], state.select(rows, None), draws)[0]
-
-        cost: Tensor = self.reinforce(write, wanted, *output, label_smoothing)
-        return cost
-
-    @staticmethod
-    def alignment(records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
-        """What each target position looked at, `(batch, target_length, source_length)`, from what `look.record` has of
-        a `forward`, a record for each position or one for all; None if it attends to nothing.
-        """
-        found = [aux.weights for _, aux in records if aux.weights is not None]
-        return torch.cat(found, -2) if found else None
+    def written(self, target: Tensor, state: State, draws: hard.Draws | None = None) -> Tensor:
+        return self._write(target, state, draws)[0]
 
     def _remembered(self, annotations: Tensor, lengths: Tensor) -> Memory:
         """The source as attention reads it; the location score has no weights for what is far behind."""

@@ -17,7 +17,7 @@ from saccade.kernels.gates import gated
 from saccade.kernels.likeliest import Logits
 from saccade.kernels.team import serves
 from saccade.models.unrolled import plain, unrolled, unrolled_gru
-from saccade.models.words import predicted, projected
+from saccade.models.words import projected
 
 __all__ = ["RECIPES", "Encoder", "LockedDropout", "Options", "Read", "Writer", "mirror", "placed"]
 
@@ -158,7 +158,7 @@ class Writer(nn.Module):
         >>> writer = Writer(nn.Embedding(7, 4), context_dim=3, hidden_dim=6)
         >>> context = torch.randn(2, 3)
         >>> writer(torch.randint(7, (2, 5)), torch.zeros(2, 6), lambda hidden: context).shape
-        torch.Size([2, 5, 7])
+        torch.Size([2, 5, 4])
     """
 
     def __init__(self, embedding: nn.Embedding, context_dim: int, hidden_dim: int, dropout: float = 0.0) -> None:
@@ -187,27 +187,17 @@ class Writer(nn.Module):
         hidden, context = _advance(word, hidden, read, self._maps())
         return self._logits(self._features(hidden, context, embedded)), hidden
 
-    def forward(
-        self, target: Tensor, hidden: Tensor, read: Read, wanted: Tensor | None = None, label_smoothing: float = 0.0
-    ) -> Tensor:
-        """Return the logits of every next token, given the true ones before it, or what they cost.
+    def forward(self, target: Tensor, hidden: Tensor, read: Read) -> Tensor:
+        """Return what every next token is predicted from, given the true ones before it.
 
         Args:
             target: ids `(batch, length)`, from the begin token on.
             hidden: `(batch, hidden_dim)`, before the first.
             read: as for `step`.
-            wanted: the true next tokens `(batch, length)`, 0 where there is none; their mean cross-entropy is what is
-                returned then, and the logits are never all in memory.
-            label_smoothing: as in `torch.nn.functional.cross_entropy`.
 
         Returns:
-            `(batch, length, vocabulary)`, or a number.
+            `(batch, length, dim)`, of the embedding's features.
         """
-        features = self.features(target, hidden, read)
-        return predicted(features, self.embedding.weight, self.bias, wanted, label_smoothing)
-
-    def features(self, target: Tensor, hidden: Tensor, read: Read) -> Tensor:
-        """Return what every next token is predicted from, `(batch, length, dim)`; arguments as for `forward`."""
         embedded = self.dropout(self.embedding(target))
         hiddens, contexts = [], []
         maps = self._maps()

@@ -3,14 +3,13 @@
 "Neural Machine Translation by Jointly Learning to Align and Translate", https://arxiv.org/abs/1409.0473.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
-from saccade import AuxOutput, masks
+from saccade import masks
 from saccade.kernels.likeliest import Logits
 from saccade.memory import Memory
 from saccade.models import hard, recurrent
@@ -53,7 +52,7 @@ class State:
         return State(self.hidden.flatten(0, 1)[rows], memory)
 
 
-class RNNSearch(nn.Module):
+class RNNSearch(hard.Reader[State]):
     r"""Bidirectional GRU encoder, conditional GRU decoder, and between them additive attention.
 
     .. math::
@@ -82,6 +81,7 @@ class RNNSearch(nn.Module):
 
     Options: TypeAlias = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
+    attention: Attention
 
     def __init__(
         self,
@@ -100,16 +100,11 @@ class RNNSearch(nn.Module):
         self.writer = Writer(target, hidden, hidden, options.dropout)
         self.dropout = LockedDropout(options.dropout)
 
+    @property
+    def output(self) -> tuple[Tensor, Tensor]:
+        return self.writer.embedding.weight, self.writer.bias
+
     def encode(self, source: Tensor, lengths: Tensor) -> State:
-        """Read source sentences.
-
-        Args:
-            source: token ids `(batch, length)`; what lies beyond a sentence's length changes nothing.
-            lengths: `(batch,)`, at least 1.
-
-        Returns:
-            The state before the first target token.
-        """
         annotations = self.dropout(self.encoder(self.dropout(self.source_embedding(source)), lengths))
         within = torch.arange(source.shape[1], device=source.device) < lengths[:, None]
         mean = (annotations * within[..., None]).sum(1) / lengths[:, None]
@@ -117,50 +112,13 @@ class RNNSearch(nn.Module):
         return State(torch.tanh(self.bridge(mean))[:, None], memory)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
-        """Return the `Logits` `(rows, target_size)` after one more target token `(rows,)`, and the next state."""
         hidden = state.hidden.flatten(0, 1)
         logits, hidden = self.writer.step(token, hidden, self._reader(state))
         return logits, State(hidden.view(state.hidden.shape), state.memory)
 
-    def forward(
-        self,
-        source: Tensor,
-        lengths: Tensor,
-        target: Tensor,
-        wanted: Tensor | None = None,
-        label_smoothing: float = 0.0,
-    ) -> Tensor:
-        """Return the logits of every next token, given the true tokens before it (teacher forcing), or what they cost.
-
-        Args:
-            source: token ids `(batch, source_length)`.
-            lengths: `(batch,)`.
-            target: token ids `(batch, target_length)`, from the begin token on.
-            wanted: the true next tokens `(batch, target_length)`, 0 where there is none.
-            label_smoothing: share of the wanted probability that is spread over all tokens.
-
-        Returns:
-            Logits `(batch, target_length, target_size)`; with `wanted` its mean cross-entropy, a number.
-        """
-        state, writer = self.encode(source, lengths), self.writer
-        if wanted is None or self.reinforce is None or not self.attention.training:
-            found: Tensor = writer(target, state.hidden[:, 0], self._reader(state), wanted, label_smoothing)
-            return found
-
-        def write(rows: Tensor, draws: hard.Draws) -> Tensor:
-            chosen = state.select(rows, None)
-            targets, hidden = target[rows.flatten()], chosen.hidden.flatten(0, 1)
-            return writer.features(targets, hidden, self._reader(chosen, draws))
-
-        cost: Tensor = self.reinforce(write, wanted, writer.embedding.weight, writer.bias, label_smoothing)
-        return cost
-
-    @staticmethod
-    def alignment(records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
-        """What each target position looked at, `(batch, target_length, source_length)`, from what `look.record` has of
-        a `forward`: a record each position.
-        """
-        return torch.cat([aux.weights for _, aux in records if aux.weights is not None], -2)
+    def written(self, target: Tensor, state: State, draws: hard.Draws | None = None) -> Tensor:
+        found: Tensor = self.writer(target, state.hidden.flatten(0, 1), self._reader(state, draws))
+        return found
 
     def _reader(self, state: State, draws: hard.Draws | None = None) -> recurrent.Read:
         """What reads the source for the decoder's rows: c_i `(rows, hidden_dim)`, Eq. 5 and 6."""

@@ -18,7 +18,8 @@ from saccade.errors import ArgumentError
 from saccade.kernels.dropout import Dropout
 from saccade.kernels.likeliest import Logits
 from saccade.memory import Memory
-from saccade.models.words import embeddings, predicted
+from saccade.models.translator import Translator
+from saccade.models.words import embeddings
 from saccade.nn import MultiheadAttention
 
 __all__ = ["RECIPES", "Options", "State", "Transformer", "slopes", "waves"]
@@ -122,7 +123,7 @@ class State:
         return State(own, source, rows.shape[1])
 
 
-class Transformer(nn.Module):
+class Transformer(Translator[State]):
     r"""Encoder and decoder of layers that attend and then transform each position on its own.
 
     .. math::
@@ -170,16 +171,11 @@ class Transformer(nn.Module):
         self.bias = nn.Parameter(torch.zeros(target_size))
         self.dropout = Dropout(options.dropout)
 
+    @property
+    def output(self) -> tuple[Tensor, Tensor]:
+        return self.target_embedding.weight, self.bias
+
     def encode(self, source: Tensor, lengths: Tensor) -> State:
-        """Read source sentences.
-
-        Args:
-            source: token ids `(batch, length)`; what lies beyond a sentence's length changes nothing.
-            lengths: `(batch,)`, at least 1.
-
-        Returns:
-            The state before the first target token.
-        """
         within, x = masks.Lengths(lengths[:, None]), self._embedded(self.source_embedding, source, 0)
         for layer in self.encoder:
             own = layer.attention
@@ -189,7 +185,6 @@ class Transformer(nn.Module):
         return State(tuple(own for own, _ in pairs), tuple(read for _, read in pairs))
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
-        """Return the `Logits` `(rows, target_size)` after one more target token `(rows,)`, and the next state."""
         x, caches = self._embedded(self.target_embedding, token[:, None], len(state.own[0])), []
         for layer, cache, source in zip(self.decoder, state.own, state.source, strict=True):
 
@@ -203,26 +198,7 @@ class Transformer(nn.Module):
         logits = Logits(features, self.target_embedding.weight, self.bias)
         return logits, State(tuple(caches), state.source, state.beam)
 
-    def forward(
-        self,
-        source: Tensor,
-        lengths: Tensor,
-        target: Tensor,
-        wanted: Tensor | None = None,
-        label_smoothing: float = 0.0,
-    ) -> Tensor:
-        """Return the logits of every next token, given the true tokens before it (teacher forcing), or what they cost.
-
-        Args:
-            source: token ids `(batch, source_length)`.
-            lengths: `(batch,)`.
-            target: token ids `(batch, target_length)`, from the begin token on.
-            wanted: the true next tokens `(batch, target_length)`, 0 where there is none.
-            label_smoothing: share of the wanted probability that is spread over all tokens.
-
-        Returns:
-            Logits `(batch, target_length, target_size)`; with `wanted` its mean cross-entropy, a number.
-        """
+    def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
         memories = self.encode(source, lengths).source
         x = self._embedded(self.target_embedding, target, 0)
         for layer, memory in zip(self.decoder, memories, strict=True):
@@ -232,7 +208,8 @@ class Transformer(nn.Module):
                 lambda y, own=own: own(y, mask=masks.Causal(), bias=self._distance(y, None)),
                 lambda y, layer=layer, memory=memory: layer.look(y, memory, 1),
             )
-        return predicted(self.decoder_norm(x), self.target_embedding.weight, self.bias, wanted, label_smoothing)
+        features: Tensor = self.decoder_norm(x)
+        return features
 
     @staticmethod
     def alignment(records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:

@@ -4,7 +4,7 @@ A task is a class. `prepare` makes one from options and data, `restore` from a r
 run moved elsewhere still predicts). Everything else is asked of the object that they return.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypeAlias
@@ -137,6 +137,18 @@ class Task(Protocol):
         self, model: nn.Module, inputs: Iterable[str], count: int, *, ahead: int | None = None
     ) -> Iterator[dict[str, Any]]:
         """The same with what each output attended to, as JSON has it."""
+
+    def asked(self, model: nn.Module, decoding: Any, count: int) -> Self:
+        """Return the task that answers so (`saccade.tasks.decoding.Decoding`), each input with `count` outputs.
+
+        Raises SaccadeError in one line where that means nothing to the task or the model.
+        """
+
+    def join(self, model: nn.Module, others: Sequence[Any]) -> tuple[Self, nn.Module]:
+        """Return a task and a model that are several runs as one: this and others (`saccade.train.trained.Trained`).
+
+        Raises SaccadeError in one line that names what keeps them apart.
+        """
 
     def look(self, model: nn.Module, inputs: Iterable[str], folder: Path) -> Iterator[Path]:
         """Draw what the model attends to on each input; yields the files as they are written."""

@@ -3,6 +3,7 @@ from dataclasses import fields
 import pytest
 
 from saccade.errors import ArgumentError
+from saccade.tasks import find
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.options import RECIPES, Options
 
@@ -15,7 +16,8 @@ def test_recipes_name_options_that_there_are(model):
     assert (
         Translate.recipe(model, "some/folder") == Translate.recipe(model, "files") != Translate.recipe(model, "dates")
     )
-    assert Translate.recipe(model, "files").items() >= {"label_smoothing": 0.1, "hidden_dim": 256}.items()
+    own = find(Translate.models[model]).recipes["files"]
+    assert Translate.recipe(model, "files").items() >= {"label_smoothing": 0.1, **own}.items() and "hidden_dim" in own
 
 
 @pytest.mark.parametrize(
@@ -29,6 +31,7 @@ def test_recipes_name_options_that_there_are(model):
         ("tokenizer", "words"),
         ("label_smoothing", 1.0),
         ("length_penalty", float("nan")),
+        ("length_penalty", -1e6),
     ],
 )
 def test_what_means_nothing_is_refused_by_name(name, value):

@@ -1,3 +1,4 @@
+import copy
 import json
 import sys
 from dataclasses import dataclass, replace
@@ -5,7 +6,10 @@ from dataclasses import dataclass, replace
 import pytest
 import torch
 
+from saccade.tasks.decoding import Decoding
 from saccade.tasks.translate import Translate
+from saccade.tasks.translate.attention import coverage
+from saccade.tasks.translate.tokenizer import UNKNOWN
 from saccade.tasks.translate.translation import encode_sources, translate
 
 LINES = ["mercredi 18 juin 2025", "February 15, 2019", "2019年2月15日", "", "15. März 1999", "١٥ مارس ٢٠٢٠"]
@@ -43,6 +47,18 @@ def with_beam(trained, size):
     return replace(trained.task, settings=replace(trained.task.settings, beam_size=size))
 
 
+def asked(trained, size=1, **words):
+    """The same, asked for something."""
+    task = with_beam(trained, size)
+    return Trained(task.asked(trained.model, Decoding(**words), size), trained.model)
+
+
+def log_probability(trained, source, output):
+    ids, target = torch.tensor([[*source.ids, 2]]), torch.tensor([[1, *output.ids, 2]])
+    gains = trained.model(ids, torch.tensor([ids.shape[1]]), target[:, :-1]).log_softmax(-1)
+    return float(gains.gather(-1, target[:, 1:, None]).sum())
+
+
 def test_n_best_are_sorted_and_distinct(trained):
     for outputs in translate(trained.task, trained.model, encode_sources(trained.task, LINES[:3]), 5):
         assert len(outputs) == 5 == len({tuple(output.ids) for output in outputs})
@@ -55,9 +71,7 @@ def test_scores_are_those_of_the_teacher_forced_model(trained):
     sources = encode_sources(task, LINES[:3])
     for source, outputs in zip(sources, translate(task, model, sources, 3), strict=True):
         for output in outputs:
-            ids, target = torch.tensor([[*source.ids, 2]]), torch.tensor([[1, *output.ids, 2]])
-            gains = model(ids, torch.tensor([ids.shape[1]]), target[:, :-1]).log_softmax(-1)
-            total = float(gains.gather(-1, target[:, 1:, None]).sum())
+            total = log_probability(trained, source, output)
             assert output.score == pytest.approx(total / ((6 + len(output.ids)) / 6) ** 0.6, rel=1e-4)
 
 
@@ -87,6 +101,92 @@ def test_weights_are_those_of_each_line_alone(trained):
         for one, other in zip(alone["translations"], item["translations"], strict=True):
             assert one["tokens"] == other["tokens"]
             torch.testing.assert_close(torch.tensor(one["weights"]), torch.tensor(other["weights"]), atol=1e-4, rtol=0)
+
+
+def test_samples_follow_from_the_seed_and_the_line_alone(trained):
+    drawn = asked(trained, sample=True, temperature=1.5)
+    lines = [*LINES, LINES[0]]
+    together = list(drawn.task.predict(trained.model, lines, 3))
+    assert together == list(drawn.task.predict(trained.model, lines, 3, ahead=2))
+    assert [outputs[:1] for outputs in together] == list(drawn.task.predict(trained.model, lines, 1))
+    assert len({text for outputs in together for text in outputs}) > 12  # also of the line that is there twice
+    sources = encode_sources(drawn.task, lines)
+    for number, (source, outputs) in enumerate(zip(sources, together, strict=True), 1):
+        assert source.number == number
+        [alone] = translate(drawn.task, trained.model, [source], 3)
+        assert [output.text for output in alone] == (outputs if source.text else [])
+    other = asked(trained, sample=True, temperature=1.5, seed=7)
+    assert list(other.task.predict(trained.model, lines, 3)) != together
+    same = asked(trained, sample=True, temperature=1.5, seed=trained.task.settings.seed)
+    assert list(same.task.predict(trained.model, lines, 3)) == together
+
+
+def test_the_score_of_a_sample_is_its_log_probability(trained):
+    drawn = asked(trained, sample=True, temperature=2.0, top_p=0.9, prefix="20")
+    sources = encode_sources(drawn.task, LINES[:3])
+    for source, outputs in zip(sources, translate(drawn.task, trained.model, sources, 3, attended=True), strict=True):
+        for output in outputs:
+            assert output.score == pytest.approx(log_probability(trained, source, output), rel=1e-4)
+            assert output.text.startswith("20") and len(output.weights) == len(output.ids) + 1
+
+
+def test_at_no_temperature_and_from_one_token_samples_are_greedy(trained):
+    greedy = list(trained.task.predict(trained.model, LINES, 1))
+    for words in ({"temperature": 1e-9}, {"top_p": 1e-9}):
+        drawn = asked(trained, sample=True, **words)
+        assert list(drawn.task.predict(trained.model, LINES, 1)) == greedy
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_outputs_begin_with_the_prefix_and_are_as_long_as_they_must(trained, size):
+    begun = asked(trained, size, prefix="1977-0", min_length=12)
+    sources = encode_sources(begun.task, LINES[:3])
+    for source, outputs in zip(sources, translate(begun.task, trained.model, sources, size), strict=True):
+        assert len(outputs) == size
+        for output in outputs:
+            assert output.text.startswith("1977-0") and len(output.ids) >= 12
+            penalty = ((6 + len(output.ids)) / 6) ** 0.6
+            assert output.score == pytest.approx(log_probability(trained, source, output) / penalty, rel=1e-4)
+    longest = asked(trained, size, min_length=10**4)
+    for [text] in longest.task.predict(trained.model, LINES[:3], 1):
+        assert len(text) == 2 * trained.task.longest  # the limit wins
+
+
+def test_coverage_ranks_all_that_the_search_has_found(trained):
+    size, beta = 5, 0.7
+    plain, covered = asked(trained, size), asked(trained, size, coverage_penalty=beta)
+    sources, changed = encode_sources(plain.task, LINES[:3]), 0
+    found = translate(plain.task, trained.model, sources, size, attended=True)
+    for count in (1, 3):
+        ranked = translate(covered.task, trained.model, sources, count)
+        for outputs, best in zip(found, ranked, strict=True):
+            scores = {output.text: output.score + beta * coverage(output.weights) for output in outputs}
+            order = sorted(scores, key=lambda text: -scores[text])[:count]
+            assert [output.text for output in best] == order
+            assert [output.score for output in best] == pytest.approx([scores[text] for text in order], rel=1e-4)
+            assert all(output.weights is None for output in best)
+            changed += order != [output.text for output in outputs[:count]]
+    assert changed
+
+
+def test_unknown_tokens_are_what_they_looked_at(trained):
+    model = copy.deepcopy(trained.model)
+    model.writer.bias[UNKNOWN] = 9.0
+    task = asked(trained, replace_unknown=True).task
+    assert "\N{REPLACEMENT CHARACTER}" in next(trained.task.predict(model, LINES, 1))[0]
+    for item in task.align(model, [*LINES, "💥"], 2):
+        for output in item["translations"]:
+            assert "".join(output["tokens"]) == output["text"] + "⏎"
+            assert "\N{REPLACEMENT CHARACTER}" not in output["text"]
+    [[only]], [plain] = task.predict(model, ["💥"], 1), trained.task.align(model, ["💥"], 1)
+    assert "💥" in only  # the source's text, which its own tokenizer does not know
+    tokens = plain["translations"][0]["tokens"][:-1]
+    assert only == "".join(tokens).replace("\N{REPLACEMENT CHARACTER}", "💥")
+    [item], [[text]] = trained.task.align(model, ["18 juin"], 1), task.predict(model, ["18 juin"], 1)
+    [output] = item["translations"]
+    for row, token, letter in zip(output["weights"], output["tokens"], text, strict=False):
+        most = max(range(len("18 juin")), key=row.__getitem__)
+        assert letter == ("18 juin"[most] if token == "\N{REPLACEMENT CHARACTER}" else token)
 
 
 class Blind(torch.nn.Module):

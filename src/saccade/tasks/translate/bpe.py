@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.translate.tokenizer import SPECIAL
@@ -36,6 +36,8 @@ class BytePairs:
         Sennrich, Haddow, Birch 2016, "Neural Machine Translation of Rare Words with Subword Units", algorithm 1; on
         bytes as in Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", section 2.2.
     """
+
+    unknowns: ClassVar[bool] = False
 
     def __init__(self, tokenizer: "Tokenizer") -> None:
         self._tokenizer = tokenizer

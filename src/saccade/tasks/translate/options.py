@@ -1,6 +1,5 @@
 """What can be said about a translation run, and the defaults that suit each data set."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +53,7 @@ _RANGES = (
     ("vocabulary_size", 260, 1_000_000),  # 256 bytes and 4 special ids are the least that can write any text
     ("max_length", 1, 100_000),
 )
+_STEEPEST = 10  # a length penalty beyond it has no room in a float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,8 @@ class Options:
                 raise ArgumentError(f"{option}: expected a number from {least} to {most}, got {value}")
         if self.tokenizer not in TOKENIZERS:
             raise ArgumentError(f"--tokenizer: expected {' or '.join(TOKENIZERS)}, got {self.tokenizer}")
-        if not math.isfinite(self.length_penalty):
-            raise ArgumentError(f"--length-penalty: expected a finite number, got {self.length_penalty}")
+        if not abs(self.length_penalty) <= _STEEPEST:
+            expected = f"a finite number from -{_STEEPEST} to {_STEEPEST}"
+            raise ArgumentError(f"--length-penalty: expected {expected}, got {self.length_penalty}")
         if not 0 <= self.label_smoothing < 1:
             raise ArgumentError(f"--label-smoothing: expected 0 <= label smoothing < 1, got {self.label_smoothing}")

@@ -1,17 +1,18 @@
 """The translation task: what `saccade.train` and the command line ask of it."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import torch
 from torch import nn
 
 from saccade.errors import ArgumentError
 from saccade.tasks import find
-from saccade.tasks.translate import evaluation, translation
+from saccade.tasks.decoding import Decoding, Ensemble
+from saccade.tasks.translate import asking, evaluation, translation
 from saccade.tasks.translate.batches import Batch, Encoded, Sampler, encode, pad
 from saccade.tasks.translate.corpora import BUILTIN, open_corpus
 from saccade.tasks.translate.corpus import Corpus
@@ -22,6 +23,9 @@ from saccade.train import options as shared
 from saccade.train.files import read_json, write_json
 from saccade.train.notes import say
 from saccade.train.task import Evaluation, Loss
+
+if TYPE_CHECKING:
+    from saccade.train.trained import Trained
 
 __all__ = ["Translate"]
 
@@ -35,12 +39,14 @@ class Translate:
         source: tokenizer of the sources.
         target: tokenizer of the targets.
         longest: tokens of the longest target seen when the tokenizers were learned.
+        decoding: how outputs are written, beside what the settings say of their search.
     """
 
     settings: Any
     source: Tokenizer
     target: Tokenizer
     longest: int
+    decoding: Decoding = Decoding()  # noqa: RUF009 (frozen)
 
     name: ClassVar[str] = "translate"
     models: ClassVar[dict[str, str]] = {
@@ -162,6 +168,19 @@ class Translate:
         """Translate texts and say which source tokens each target token attended to, in constant memory."""
         return translation.alignments(self, model, inputs, count, ahead)
 
+    def asked(self, model: nn.Module, decoding: Decoding, count: int) -> Self:
+        """Return the task that writes as it is asked to, if that means anything for it, the model and n best."""
+        asking.check(self, model, decoding, count)
+        return replace(self, decoding=decoding)
+
+    def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
+        """Return the task and the model of an ensemble, whose texts are as long as every member takes them."""
+        asking.check_alike(self, others)
+        members: list[Any] = [self, *(other.task for other in others)]
+        settings = replace(self.settings, max_length=min(member.settings.max_length for member in members))
+        longest = min(member.longest for member in members)
+        return replace(self, settings=settings, longest=longest), Ensemble([model, *(each.model for each in others)])
+
     def look(self, model: nn.Module, inputs: Iterable[str], folder: Path) -> Iterator[Path]:
         """Draw the alignment of each text that is not blank with its best translation."""
         from saccade.tasks.translate.look import draw
@@ -169,6 +188,11 @@ class Translate:
         for text in inputs:
             if text.strip():
                 yield from draw(self, model, text, folder)
+
+    @cached_property
+    def prefix(self) -> list[int]:
+        """The tokens that every output begins with."""
+        return [] if self.decoding.prefix is None else self.target.encode(self.decoding.prefix.strip())
 
     @property
     def most(self) -> int:

@@ -3,7 +3,7 @@
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from saccade.errors import ArgumentError
 
@@ -15,6 +15,9 @@ SPECIAL = 4  # ids below are no text
 
 class Tokenizer(Protocol):
     """Text to token ids and back; the ids are 0 to 3 as above, and the tokens of text from 4 on."""
+
+    unknowns: ClassVar[bool]
+    """Whether there are texts that it does not know."""
 
     def __len__(self) -> int:
         """How many ids there are."""
@@ -49,6 +52,8 @@ class Characters:
         >>> tokenizer.encode("dab?"), tokenizer.decode([7, 4, 5])
         ([7, 4, 5, 3], 'dab')
     """
+
+    unknowns: ClassVar[bool] = True
 
     def __init__(self, characters: str) -> None:
         self.characters = characters

@@ -1,17 +1,19 @@
 """Translating with a trained model: texts in, their best translations out, with scores and what was attended to."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import count as numbers
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
-from saccade.tasks.decoding import search
+from saccade.tasks.decoding import sample, search
+from saccade.tasks.translate.attention import coverage, weights_of
 from saccade.tasks.translate.batches import Encoded, by_length, pad
-from saccade.tasks.translate.tokenizer import BEGIN, END
+from saccade.tasks.translate.tokenizer import BEGIN, END, UNKNOWN
 from saccade.train.notes import say
+from saccade.train.randomness import generator
 
 if TYPE_CHECKING:
     from saccade.tasks.translate.task import Translate
@@ -33,11 +35,13 @@ class Source:
         text: as it was given.
         ids: its tokens, without an end, at most as many as the model takes.
         whole: whether they are all of its tokens.
+        number: of the line, from 1 on: of two lines that are alike, each is sampled for itself.
     """
 
     text: str
     ids: list[int]
     whole: bool
+    number: int = 1
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,8 @@ class Translation:
     Args:
         text: in one line.
         ids: its tokens, without an end.
-        score: log-probability over length penalty.
+        score: what it is ranked by: its log-probability over the length penalty, and coverage where that counts; of a
+            sample its log-probability.
         weights: where each of its tokens and its end looked, `(target, source)`, ends included; None if not asked for
             or the model does not attend.
     """
@@ -58,13 +63,19 @@ class Translation:
     weights: Tensor | None = None
 
 
-def encode_sources(task: "Translate", texts: Sequence[str]) -> list[Source]:
-    """Return the tokens of texts, space around them taken off as in every corpus, cut to what the task takes."""
+def encode_sources(task: "Translate", texts: Sequence[str], first: int = 1) -> list[Source]:
+    """Return the tokens of texts, space around them taken off as in every corpus, cut to what the task takes.
+
+    Args:
+        task: the task.
+        texts: the texts.
+        first: number of the first line.
+    """
     parts = [text.strip()[: _WIDEST * task.most] for text in texts]
-    found = zip(texts, parts, task.source.encode_batch(parts), strict=True)
+    found = enumerate(zip(texts, parts, task.source.encode_batch(parts), strict=True), first)
     return [
-        Source(text, ids[: task.most], len(ids) <= task.most and len(part) == len(text.strip()))
-        for text, part, ids in found
+        Source(text, ids[: task.most], len(ids) <= task.most and len(part) == len(text.strip()), number)
+        for number, (text, part, ids) in found
     ]
 
 
@@ -73,6 +84,8 @@ def translate(
 ) -> list[list[Translation]]:
     """Return the best translations of each source, decoded in batches of like length; of a blank one there is none.
 
+    Where the task's `decoding` says so, samples instead of the best, in the order in which they were drawn.
+
     Args:
         task: the task.
         model: its model.
@@ -80,15 +93,16 @@ def translate(
         count: how many translations of each are wanted; there may be fewer.
         attended: whether they shall have their weights.
     """
-    size = max(count, task.settings.beam_size)
     results: list[list[Translation]] = [[] for _ in sources]
     written = [index for index, source in enumerate(sources) if source.text.strip()]
     sizes = [1 + len(sources[index].ids) for index in written]
-    for places in by_length(sizes, max(1, _DECODE_TOKENS // size)):
+    for places in by_length(sizes, max(1, _DECODE_TOKENS // _rows(task, count))):
         group = [written[place] for place in places]
-        chosen = [sources[index].ids for index in group]
-        found = _decode(task, model, chosen, size, count)
-        for index, outputs in zip(group, _aligned(model, chosen, found) if attended else found, strict=True):
+        chosen = [sources[index] for index in group]
+        found = _decode(task, model, chosen, count)
+        if attended or task.decoding.attends:
+            found = _read(task, model, chosen, found, count, attended=attended)
+        for index, outputs in zip(group, found, strict=True):
             results[index] = outputs
     return results
 
@@ -113,11 +127,27 @@ def alignments(
 
 def tokens_of(task: "Translate", source: Source, output: Translation) -> tuple[list[str], list[str]]:
     """Return the texts of the tokens of a source and of one of its translations, and a mark for the end of each."""
-    sources = task.source.pieces(source.text.strip()[: _WIDEST * task.most])[: len(source.ids)]
-    targets = [task.target.piece(number) or _NOTHING for number in output.ids]
+    sources, targets = _source_pieces(task, source), [piece or _NOTHING for piece in _pieces(task, source, output)]
     if targets:  # pieces of words begin with their space, but the first of a text shows none
         targets[0] = targets[0].removeprefix(" ") or " "
     return [*sources, _END], [*targets, _END]
+
+
+def _source_pieces(task: "Translate", source: Source) -> list[str]:
+    return task.source.pieces(source.text.strip()[: _WIDEST * task.most])[: len(source.ids)]
+
+
+def _pieces(task: "Translate", source: Source, output: Translation) -> list[str]:
+    """The texts of an output's tokens; of an unknown one, if that is asked for, what it looked at in the source."""
+    pieces = [task.target.piece(number) for number in output.ids]
+    if not task.decoding.replace_unknown or UNKNOWN not in output.ids or output.weights is None:
+        return pieces
+    sources = _source_pieces(task, source)
+    most = output.weights[:, : len(sources)].argmax(-1).tolist()  # the end is no text to be put in
+    return [
+        sources[place] if number == UNKNOWN else piece
+        for number, piece, place in zip(output.ids, pieces, most, strict=False)
+    ]
 
 
 def _described(task: "Translate", source: Source, output: Translation) -> dict[str, Any]:
@@ -132,11 +162,12 @@ def _answers(
     task: "Translate", model: Any, inputs: Iterable[str], count: int, ahead: int | None, *, attended: bool
 ) -> Iterator[tuple[Source, list[Translation]]]:
     """Each line with its translations, in order; no more of them are in memory than are read ahead."""
-    remaining, line = iter(inputs), numbers(1)
+    remaining, line = iter(inputs), 1
     while texts := list(islice(remaining, _AHEAD if ahead is None else ahead)):
-        sources = encode_sources(task, texts)
-        for number, source in zip(islice(line, len(texts)), sources, strict=True):
-            mention(task, f"line {number}", source)
+        sources = encode_sources(task, texts, line)
+        line += len(texts)
+        for source in sources:
+            mention(task, f"line {source.number}", source)
         yield from zip(sources, translate(task, model, sources, count, attended=attended), strict=True)
 
 
@@ -147,14 +178,23 @@ def mention(task: "Translate", name: str, source: Source) -> None:
         say(f"{name}: longer than {most}; what follows them is not translated")
 
 
-def _decode(
-    task: "Translate", model: Any, sources: Sequence[list[int]], size: int, count: int
-) -> list[list[Translation]]:
-    batch = pad([Encoded(source, []) for source in sources]).to(next(model.parameters()).device)
-    state, penalty = model.encode(batch.source, batch.lengths), task.settings.length_penalty
+def _rows(task: "Translate", count: int) -> int:
+    """How many outputs of each source are pursued at once."""
+    return count if task.decoding.sample else max(count, task.settings.beam_size)
+
+
+def _decode(task: "Translate", model: Any, sources: Sequence[Source], count: int) -> list[list[Translation]]:
+    batch = pad([Encoded(source.ids, []) for source in sources]).to(next(model.parameters()).device)
+    state, decoding = model.encode(batch.source, batch.lengths), task.decoding
     limits = task.limits(batch.lengths)
-    options: dict[str, Any] = {"beam_size": size, "length_penalty": penalty, "count": count}
-    found = search(model, state, limits, begin=BEGIN, end=END, **options)
+    shared: dict[str, Any] = {"begin": BEGIN, "end": END, "min_length": decoding.min_length, "prefix": task.prefix}
+    if decoding.sample:
+        shared |= {"temperature": decoding.temperature or 1.0, "top_p": decoding.top_p or 1.0}  # 0 is refused
+        found = sample(model, state, limits, _uniforms(task, sources, limits, count), **shared)
+    else:
+        size, penalty = _rows(task, count), task.settings.length_penalty
+        wanted = size if decoding.coverage_penalty else count  # what has read more may come to be the best
+        found = search(model, state, limits, beam_size=size, length_penalty=penalty, count=wanted, **shared)
 
     def made(ids: list[int], score: float) -> Translation:
         return Translation(_one_line(task.target.decode(ids)), ids, score)
@@ -163,32 +203,48 @@ def _decode(
     return [list(map(made, outputs, scores)) for outputs, scores in rows]
 
 
+def _uniforms(task: "Translate", sources: Sequence[Source], limits: Tensor, count: int) -> Tensor:
+    """The numbers that draw each token: of every output they follow from the seed, its line and its place alone."""
+    seed = task.settings.seed if task.decoding.seed is None else task.decoding.seed
+    found = torch.zeros(len(sources), count, 1 + int(limits.max()), dtype=torch.double)
+    for row, source, limit in zip(found, sources, limits.tolist(), strict=True):
+        for number, own in enumerate(row):
+            draws = generator(seed, "sample", number, source.number, source.text)
+            own[: limit + 1] = torch.rand(limit + 1, generator=draws, dtype=torch.double)
+    return found.to(limits.device)
+
+
 def _one_line(text: str) -> str:
     """A text whose every line break is a space: a line is answered by a line."""
     return text.replace("\r\n", " ").replace("\n", " ").replace("\r", " ")
 
 
-def _aligned(
-    model: Any, sources: Sequence[list[int]], found: Sequence[Sequence[Translation]]
+def _read(
+    task: "Translate",
+    model: Any,
+    sources: Sequence[Source],
+    found: Sequence[Sequence[Translation]],
+    count: int,
+    *,
+    attended: bool,
 ) -> list[list[Translation]]:
-    """The same translations with what the model attends to as it writes them: all of them in one batch, given."""
-    from saccade import look
-
-    pairs = [Encoded(ids, output.ids) for ids, outputs in zip(sources, found, strict=True) for output in outputs]
-    if not pairs:
-        return [list(outputs) for outputs in found]
-    batch = pad(pairs).to(next(model.parameters()).device)
-    with look.record(model, detach=True) as records:
-        model(batch.source, batch.lengths, batch.target[:, :-1])
-    recorded = model.alignment(records)
-    weights = iter([None] * len(pairs) if recorded is None else recorded.cpu())
-    return [
-        [_cut(output, next(weights), len(ids)) for output in outputs]
-        for ids, outputs in zip(sources, found, strict=True)
+    """The same translations with what the model attends to as it writes them, and what is made of that."""
+    pairs = [
+        Encoded(source.ids, output.ids) for source, outputs in zip(sources, found, strict=True) for output in outputs
     ]
+    weights = iter(weights_of(model, pairs))
+    results = []
+    for source, outputs in zip(sources, found, strict=True):
+        own = [replace(output, weights=next(weights)) for output in outputs]
+        if beta := task.decoding.coverage_penalty:
+            own = [replace(output, score=output.score + beta * _coverage(output)) for output in own]
+            own = sorted(own, key=lambda output: -output.score)[:count]
+        if task.decoding.replace_unknown:
+            own = [replace(output, text=_one_line("".join(_pieces(task, source, output)))) for output in own]
+        results.append(own if attended else [replace(output, weights=None) for output in own])
+    return results
 
 
-def _cut(output: Translation, weights: Tensor | None, width: int) -> Translation:
-    """A translation with its part of padded weights; the ends have theirs."""
-    own = None if weights is None else weights[: len(output.ids) + 1, : width + 1]
-    return Translation(output.text, output.ids, output.score, own)
+def _coverage(output: Translation) -> float:
+    assert output.weights is not None  # `Translate.asked` refuses models that do not attend
+    return coverage(output.weights)

@@ -1,66 +1,16 @@
-"""Greedy and beam search over any autoregressive model: a batch at a time, without Python for each example.
+"""Greedy and beam search over any autoregressive model: a batch at a time, without Python for each example."""
 
-A model is searched through two things alone: its state, an explicit value that `select` reorders, and `step`, which
-takes the last token of every row and the state to the logits of the next token and the next state.
-"""
-
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, Self, TypeVar
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from saccade.kernels.likeliest import Logits, likeliest
+from saccade.tasks.decoding.model import Autoregressive, Begun, Hypotheses, S, begun
 
-__all__ = ["Autoregressive", "Hypotheses", "State", "search"]
-
-
-class State(Protocol):
-    """What a model carries from one token to the next, for a batch of rows."""
-
-    def select(self, rows: Tensor, examples: Tensor | None) -> Self:
-        """Return the state of some rows.
-
-        What is the same for all outputs of an example, as the keys of its source, need not be there for each of them.
-
-        Args:
-            rows: `(examples, beam)`, numbers of the rows as they are; those in one line are of one example. A row may
-                come several times.
-            examples: `(examples,)`, which examples the lines are of; None if they are all, in their order.
-        """
-
-
-S = TypeVar("S", bound=State)
-
-
-class Autoregressive(Protocol[S]):
-    """A model that writes one token after another."""
-
-    def step(self, token: Tensor, state: S) -> tuple[Logits | Tensor, S]:
-        """Return the logits of the next token `(rows, vocabulary)` and the next state, after the tokens `(rows,)`.
-
-        Logits may be a tensor, or what they are computed from: then they need not all be laid out.
-        """
-
-
-@dataclass(frozen=True)
-class Hypotheses:
-    """The best outputs of each example, best first.
-
-    Args:
-        tokens: `(batch, n, length)`, each without its end, the rest filled with the end token.
-        lengths: `(batch, n)`, how many tokens each has; -1 where an example has fewer than n outputs.
-        scores: `(batch, n)`, log-probabilities over length penalty; -inf where there is no output.
-    """
-
-    tokens: Tensor
-    lengths: Tensor
-    scores: Tensor
-
-    def lists(self) -> list[list[list[int]]]:
-        """Return the token ids as lists: example, output, token."""
-        rows = zip(self.tokens.tolist(), self.lengths.tolist(), strict=True)
-        return [[ids[:length] for ids, length in zip(*row, strict=True) if length >= 0] for row in rows]
+__all__ = ["search"]
 
 
 def search(
@@ -73,6 +23,8 @@ def search(
     beam_size: int = 1,
     length_penalty: float = 0.6,
     count: int | None = None,
+    min_length: int = 0,
+    prefix: Sequence[int] = (),
 ) -> Hypotheses:
     r"""Find the most probable outputs by beam search; a beam of 1 is greedy decoding.
 
@@ -94,15 +46,18 @@ def search(
         beam_size: how many outputs are pursued.
         length_penalty: \(\alpha\) above; 0 ranks by probability alone, which favours short outputs.
         count: how many outputs are returned; None is all that are pursued.
+        min_length: the tokens that an output has at the least, where its limit allows so many.
+        prefix: the tokens that every output begins with, whatever its limit; they count in its length and its score.
 
     Returns:
-        The `count` best outputs of each example.
+        The `count` best outputs of each example, best first; their scores are what they are ranked by.
 
     Source:
         Wu et al. 2016, "Google's Neural Machine Translation System", Eq. 14 (without coverage).
     """
     wanted = beam_size if count is None else min(count, beam_size)
-    beams = _Beams.start(limits, begin, end, beam_size, wanted, length_penalty)
+    start = begun(model, state, limits, begin, prefix)
+    state, beams = start.state, _Beams.start(start, end, beam_size, wanted, length_penalty, min_length)
     if beam_size > 1:
         state = state.select(beams.examples[:, None].expand(-1, beam_size), None)
     for length in range(beams.longest + 1):
@@ -114,7 +69,8 @@ def search(
         if beam_size > 1 or left < len(parents):
             # Rows are copied as soon as any is to be dropped: that costs far less than one more step of these rows.
             state = state.select(*beams.keep(parents, left))
-    return _best(beams.moves, len(limits), wanted, end)
+    found = _best(beams.moves, len(limits), wanted, end)
+    return found.after(prefix) if prefix else found
 
 
 class _Move(NamedTuple):
@@ -135,6 +91,7 @@ class _Beams:
     wanted: int
     least: int  # no limit is below it
     longest: int  # nor any above this
+    shortest: int  # before so many tokens no output may end
     penalties: Tensor  # by length
     examples: Tensor  # (examples,), which of the batch they are
     limits: Tensor
@@ -145,16 +102,17 @@ class _Beams:
     moves: list[_Move] = field(default_factory=list)
 
     @classmethod
-    def start(cls, limits: Tensor, begin: int, end: int, size: int, wanted: int, alpha: float) -> "_Beams":
-        batch, device = len(limits), limits.device
-        least, longest = (int(limit) for limit in limits.aminmax())
-        penalties = torch.tensor([((6 + length) / 6) ** alpha for length in range(longest + 1)], device=device)
+    def start(cls, begun: Begun[S], end: int, size: int, wanted: int, alpha: float, min_length: int) -> "_Beams":
+        batch, device, shortest = len(begun.limits), begun.limits.device, min_length - begun.written
+        least, longest = (int(limit) for limit in begun.limits.aminmax())
+        lengths = range(begun.written, begun.written + longest + 1)
+        penalties = torch.tensor([((6 + length) / 6) ** alpha for length in lengths], device=device)
         leaders = torch.full((batch, size), float("-inf"), device=device)
         scores = leaders.clone()
-        scores[:, 0] = 0.0  # all beams are alike in the beginning: only one of them counts
-        last, done = limits.new_full((batch, size), begin), torch.zeros(batch, dtype=torch.bool, device=device)
-        examples = torch.arange(batch, device=device)
-        return cls(end, wanted, least, longest, penalties, examples, limits, last, scores, leaders, done)
+        scores[:, 0] = begun.scores  # all beams are alike in the beginning: only one of them counts
+        last, done = begun.last[:, None].expand(-1, size), torch.zeros(batch, dtype=torch.bool, device=device)
+        numbers = end, wanted, least, longest, shortest
+        return cls(*numbers, penalties, torch.arange(batch, device=device), begun.limits, last, scores, leaders, done)
 
     @property
     def size(self) -> int:
@@ -179,9 +137,12 @@ class _Beams:
     def _candidates(self, logits: Logits | Tensor, length: int) -> tuple[Tensor, Tensor]:
         """Total scores and tokens of the continuations `(examples, beam, n)` among which the best are."""
         # Of one beam at most `size` outputs go on, and one ends; where there is one beam, its best does either.
-        width = 1 if self.size == 1 else min(self.size + 1, _vocabulary(logits))
+        barred = length < self.shortest
+        width = 1 if self.size == 1 and not barred else min(self.size + 1, _vocabulary(logits))
         *found, ends = likeliest(logits, width, self.end)
         best, words = (part.view(-1, self.size, width) for part in found)
+        if barred:
+            best = best.masked_fill(words == self.end, float("-inf"))
         if length >= self.least:
             final = (self.limits <= length)[:, None, None]
             ending = torch.full_like(best, float("-inf"))

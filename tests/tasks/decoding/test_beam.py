@@ -6,38 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.tasks.decoding import search
+from tasks.decoding.table import BEGIN, END, WORDS, Table
 
-BEGIN, END, WORDS = 0, 1, 5
-
-
-class Table:
-    """A model whose next token depends on the last two and on the example: everything about it can be enumerated."""
-
-    def __init__(self, examples, seed):
-        numbers = torch.Generator().manual_seed(seed)
-        self.logits = torch.randn(examples, WORDS, WORDS, WORDS, generator=numbers, dtype=torch.double) * 2
-
-    def start(self, rows):
-        return Memory(rows, torch.full_like(rows, BEGIN))
-
-    def step(self, token, state):
-        return self.logits[state.example, state.before, token], Memory(state.example, token)
-
-    def score(self, example, tokens):
-        total, before, last = 0.0, BEGIN, BEGIN
-        for token in [*tokens, END]:
-            total += float(self.logits[example, before, last].log_softmax(-1)[token])
-            before, last = last, token
-        return total
-
-
-class Memory:
-    def __init__(self, example, before):
-        self.example, self.before = example, before
-
-    def select(self, rows, examples):
-        chosen = rows.flatten()
-        return Memory(self.example[chosen], self.before[chosen])
+WRITTEN = [word for word in range(WORDS) if word != END]
 
 
 def find(model, examples, limits, **options):
@@ -56,15 +27,16 @@ def greedy(model, example, limit):
     return tokens
 
 
-def by_hand(model, example, limit, beam_size, alpha):
+def by_hand(model, example, limit, beam_size, alpha, min_length=0, prefix=()):
     """The same search, one output at a time: (score, tokens) of those that ended, best first."""
-    going, ended = [(0.0, [])], []
-    for length in range(limit + 1):
+    going, ended = [(model.score(example, prefix, ended=False), [*prefix])], []
+    for length in range(len(prefix), max(limit, len(prefix)) + 1):
         longer = []
         for total, tokens in going:
             before, last = [BEGIN, BEGIN, *tokens][-2:]
             gains = model.logits[example, before, last].float().log_softmax(-1).tolist()
-            allowed = range(WORDS) if length < limit else [END]
+            allowed = [word for word in range(WORDS) if word != END or length >= min_length]
+            allowed = allowed if length < limit else [END]
             longer += [(total + gains[token], [*tokens, token]) for token in allowed]
         longer.sort(key=lambda item: -item[0])
         penalty = ((6 + length) / 6) ** alpha
@@ -89,6 +61,48 @@ def test_it_is_the_search_by_hand(seed, beam_size, limits, alpha):
         expected = by_hand(model, row, limit, beam_size, alpha)
         assert found.lists()[row] == [tokens for _, tokens in expected]
         assert found.scores[row, : len(expected)].tolist() == pytest.approx([total for total, _ in expected], abs=1e-4)
+
+
+@given(
+    st.integers(0, 1000),
+    st.integers(1, 6),
+    st.lists(st.integers(0, 6), min_size=1, max_size=5),
+    st.integers(0, 8),
+    st.lists(st.sampled_from(WRITTEN), max_size=4),
+    st.sampled_from([-0.5, 0.0, 0.6]),
+)
+@settings(deadline=None, max_examples=80)
+def test_with_a_prefix_and_a_least_length_it_is_the_search_by_hand(seed, beam_size, limits, least, prefix, alpha):
+    model = Table(len(limits), seed)
+    options = {"beam_size": beam_size, "length_penalty": alpha, "min_length": least, "prefix": prefix}
+    found = find(model, range(len(limits)), limits, **options)
+    for row, limit in enumerate(limits):
+        expected = by_hand(model, row, limit, beam_size, alpha, least, prefix)
+        assert found.lists()[row] == [tokens for _, tokens in expected]
+        assert found.scores[row, : len(expected)].tolist() == pytest.approx([total for total, _ in expected], abs=1e-4)
+        for tokens in found.lists()[row]:
+            assert tokens[: len(prefix)] == prefix and min(least, limit) <= len(tokens) <= max(limit, len(prefix))
+
+
+def test_the_best_after_a_prefix_is_the_best_of_all_that_begin_so():
+    model, limit, prefix = Table(3, 7), 4, [2, 3]
+    others = [[*path] for length in range(limit - 1) for path in itertools.product(WRITTEN, repeat=length)]
+    found = find(model, range(3), [limit] * 3, beam_size=len(others), length_penalty=0.0, prefix=prefix, min_length=3)
+    for example in range(3):
+        every = [[*prefix, *path] for path in others if path]
+        ranked = sorted(every, key=lambda path: model.score(example, path), reverse=True)
+        assert found.lists()[example] == ranked
+        assert float(found.scores[example, 0]) == pytest.approx(model.score(example, ranked[0]), abs=1e-5)
+
+
+def test_a_model_that_ends_at_once_writes_what_comes_next():
+    model = Table(1, 0)
+    model.logits[..., END] = 9.0
+    assert find(model, [0], [5]).lists() == [[[]]]
+    for beam_size in (1, 3):
+        [[best, *_]] = find(model, [0], [5], beam_size=beam_size, min_length=2).lists()
+        assert len(best) == 2
+    assert find(model, [0], [5], prefix=[4, 4]).lists() == [[[4, 4]]]
 
 
 @given(st.integers(0, 1000), st.integers(2, 6), st.integers(1, 6), st.sampled_from([-0.5, 0.0, 0.6, 2.0]))

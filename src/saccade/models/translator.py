@@ -1,0 +1,112 @@
+"""What every translator is: a source is read once, a target is written token by token, from features of each."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+from torch import Tensor, nn
+
+from saccade import AuxOutput
+from saccade.kernels.likeliest import Logits
+from saccade.models.words import predicted
+
+__all__ = ["State", "Translator"]
+
+
+class State(Protocol):
+    """What a translator carries from one token to the next, for rows of outputs, those of an example side by side."""
+
+    def select(self, rows: Tensor, examples: Tensor | None) -> Self:
+        """Return the state of some rows.
+
+        What is the same for all outputs of an example, as the keys of its source, need not be there for each of them.
+
+        Args:
+            rows: `(examples, beam)`, numbers of the rows as they are; those in one line are of one example. A row may
+                come several times.
+            examples: `(examples,)`, which examples the lines are of; None if they are all, in their order.
+        """
+
+
+S = TypeVar("S", bound=State)
+
+
+class Translator(nn.Module, ABC, Generic[S]):
+    r"""The shape of a translator, which training, search and pictures rely on and nothing else.
+
+    .. math:: p(y_t \mid y_{<t}, x) = \operatorname{softmax}(E f_t + b)
+
+    A subclass says how the source becomes a state, how one more token changes it, and what the features \(f_t\) are
+    when all tokens are known. Its parameters have a `source_embedding`, and E and b are its `output`.
+    """
+
+    Options: ClassVar[Any]
+    """The dataclass of its sizes; its docstrings are the help."""
+
+    recipes: ClassVar[dict[str, dict[str, Any]]]
+    """What suits each data set, by its name; "files" for a corpus of one's own."""
+
+    source_embedding: nn.Embedding
+
+    @property
+    @abstractmethod
+    def output(self) -> tuple[Tensor, Tensor]:
+        """E `(target_size, dim)` and b `(target_size,)`."""
+
+    @abstractmethod
+    def encode(self, source: Tensor, lengths: Tensor) -> S:
+        """Read source sentences.
+
+        Args:
+            source: token ids `(batch, length)`; what lies beyond a sentence's length changes nothing.
+            lengths: `(batch,)`, at least 1.
+
+        Returns:
+            The state before the first target token, one row a sentence; `select` reorders and repeats its rows.
+        """
+
+    @abstractmethod
+    def step(self, token: Tensor, state: S) -> tuple[Logits, S]:
+        """Return the `Logits` `(rows, target_size)` after one more target token `(rows,)`, and the next state."""
+
+    @abstractmethod
+    def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
+        """Return what every next token is predicted from, given the true tokens before it: `(batch, length, dim)`.
+
+        Args:
+            source: token ids `(batch, source_length)`.
+            lengths: `(batch,)`.
+            target: token ids `(batch, length)`, from the begin token on.
+        """
+
+    def forward(
+        self,
+        source: Tensor,
+        lengths: Tensor,
+        target: Tensor,
+        wanted: Tensor | None = None,
+        label_smoothing: float = 0.0,
+    ) -> Tensor:
+        """Return the logits of every next token, given the true tokens before it (teacher forcing), or what they cost.
+
+        Args:
+            source: token ids `(batch, source_length)`.
+            lengths: `(batch,)`.
+            target: token ids `(batch, target_length)`, from the begin token on.
+            wanted: the true next tokens `(batch, target_length)`, 0 where there is none.
+            label_smoothing: share of the wanted probability that is spread over all tokens.
+
+        Returns:
+            Logits `(batch, target_length, target_size)`; with `wanted` its mean cross-entropy, a number.
+        """
+        return predicted(self.features(source, lengths, target), *self.output, wanted, label_smoothing)
+
+    @staticmethod
+    def alignment(records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
+        """Return what each target position looked at, `(batch, target_length, source_length)`, or None if it attends to
+        nothing.
+
+        Args:
+            records: what `saccade.look.record` has of a `forward`.
+        """
+        return None

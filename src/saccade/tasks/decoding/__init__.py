@@ -1,0 +1,13 @@
+"""How any autoregressive model writes: searched, sampled or several as one, a batch at a time.
+
+A model is decoded through two things alone: its state, an explicit value that `select` reorders, and `step`, which
+takes the last token of every row and the state to the logits of the next token and the next state.
+"""
+
+from saccade.tasks.decoding.beam import search
+from saccade.tasks.decoding.ensemble import Ensemble
+from saccade.tasks.decoding.model import Autoregressive, Hypotheses, State
+from saccade.tasks.decoding.options import Decoding
+from saccade.tasks.decoding.sampling import sample
+
+__all__ = ["Autoregressive", "Decoding", "Ensemble", "Hypotheses", "State", "sample", "search"]

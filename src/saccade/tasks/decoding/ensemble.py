@@ -1,0 +1,93 @@
+"""Several models as one, whose probabilities are the mean of theirs."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from saccade import AuxOutput
+from saccade.kernels.likeliest import Logits
+
+__all__ = ["Ensemble", "States"]
+
+
+@dataclass(frozen=True)
+class States:
+    """The states of all members."""
+
+    members: tuple[Any, ...]
+
+    def select(self, rows: Tensor, examples: Tensor | None) -> "States":
+        """Return the states of rows `(examples, beam)`, of these examples; None for all of them in their order."""
+        return States(tuple(state.select(rows, examples) for state in self.members))
+
+
+class Ensemble(nn.Module):
+    r"""Models of any kind that write the same tokens, asked together.
+
+    .. math:: p(y_t \mid y_{<t}, x) = \tfrac{1}{n} \textstyle\sum_k p_k(y_t \mid y_{<t}, x)
+
+    Args:
+        members: the models: each with `encode`, `step`, `alignment` and a `forward` that returns logits.
+
+    Example:
+        >>> from saccade.models.transformer import Options, Transformer
+        >>> sizes = Options(hidden_dim=8, heads=2, layers=1, feedforward_dim=16)
+        >>> model = Ensemble([Transformer(11, 7, sizes), Transformer(11, 7, sizes)])
+        >>> state = model.encode(torch.tensor([[4, 9, 2]]), torch.tensor([3]))
+        >>> gains, state = model.step(torch.tensor([1]), state)
+        >>> gains.shape, round(gains.exp().sum().item(), 4)
+        (torch.Size([1, 7]), 1.0)
+
+    Source:
+        Sutskever, Vinyals, Le 2014, "Sequence to Sequence Learning with Neural Networks", section 3.6 (ensembles of
+        translators).
+    """
+
+    def __init__(self, members: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+
+    def encode(self, source: Tensor, lengths: Tensor) -> States:
+        """Return the members' states before the first token; `source` `(batch, length)`, `lengths` `(batch,)`."""
+        members: Sequence[Any] = list(self.members)
+        return States(tuple(member.encode(source, lengths) for member in members))
+
+    def step(self, token: Tensor, state: States) -> tuple[Tensor, States]:
+        """Return log-probabilities `(rows, target_size)` after one more token `(rows,)`, and the next states."""
+        members: Sequence[Any] = list(self.members)
+        steps = [member.step(token, own) for member, own in zip(members, state.members, strict=True)]
+        logits = [part.dense() if isinstance(part, Logits) else part for part, _ in steps]
+        return _mean(logits), States(tuple(own for _, own in steps))
+
+    def forward(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
+        """Return the log-probabilities of every next token, given the true ones before it.
+
+        Args:
+            source: token ids `(batch, source_length)`.
+            lengths: `(batch,)`.
+            target: token ids `(batch, target_length)`, from the begin token on.
+
+        Returns:
+            `(batch, target_length, target_size)`.
+        """
+        return _mean([member(source, lengths, target) for member in self.members])
+
+    def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
+        """What each target position looked at: the mean over the members that attend, None if none does."""
+        found = []
+        for number, member in enumerate(self.members):
+            front = f"members.{number}."
+            own = [(name.removeprefix(front), aux) for name, aux in records if name.startswith(front)]
+            found.append(member.alignment(own))  # type: ignore[operator]
+        weights = [part for part in found if part is not None]
+        return torch.stack(weights).mean(0) if weights else None
+
+
+def _mean(logits: Sequence[Tensor]) -> Tensor:
+    """The logarithm of the mean of probabilities."""
+    gains = torch.stack([part.float().log_softmax(-1) for part in logits])
+    return gains.logsumexp(0) - math.log(len(logits))

@@ -1,0 +1,146 @@
+"""Sampling: outputs drawn from what a model believes, rather than the most probable ones."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from saccade.kernels.likeliest import Logits
+from saccade.tasks.decoding.model import Autoregressive, Begun, Hypotheses, S, begun
+
+__all__ = ["draw", "sample"]
+
+_ROWS = 512  # rows of probabilities in memory: float64, several times
+
+
+def sample(
+    model: Autoregressive[S],
+    state: S,
+    limits: Tensor,
+    uniforms: Tensor,
+    *,
+    begin: int,
+    end: int,
+    temperature: float = 1.0,
+    top_p: float = 1.0,
+    min_length: int = 0,
+    prefix: Sequence[int] = (),
+) -> Hypotheses:
+    """Draw outputs token by token, independently of each other.
+
+    Each token is drawn as `draw` says, by a number that was drawn before: what an output comes to depends on its own
+    numbers alone. At its limit every output is made to end. An example is dropped from the batch when all its outputs
+    have ended.
+
+    Args:
+        model: called once for each position.
+        state: of the batch, before the first token.
+        limits: `(batch,)`, the most tokens that each output may have, its end not counted.
+        uniforms: `(batch, n, length)` from 0 to below 1, float64: by which the tokens of n outputs are drawn. One more
+            for each than the largest limit.
+        begin: the token before the first.
+        end: the token that ends an output.
+        temperature: see `draw`.
+        top_p: see `draw`.
+        min_length: the tokens that an output has at the least, where its limit allows so many.
+        prefix: the tokens that every output begins with, whatever its limit.
+
+    Returns:
+        n outputs of each example, as they were drawn. Their scores are their log-probabilities under the model itself:
+        the prefix and the end included, at a temperature of 1 and with all tokens allowed.
+    """
+    start = begun(model, state, limits, begin, prefix)
+    state, draws = start.state, _Draws(start, end, uniforms)
+    if draws.count > 1:
+        state = state.select(draws.examples[:, None].expand(-1, draws.count), None)
+    for length in range(int(start.limits.max()) + 1):
+        logits, state = model.step(draws.last.flatten(), state)
+        gains = (logits.dense() if isinstance(logits, Logits) else logits).float().log_softmax(-1)
+        draws.take(gains, length, temperature, top_p, barred=start.written + length < min_length)
+        left = len(draws.examples) - int(draws.done.sum())  # the one place where the host waits for the device
+        if not left:
+            break
+        if left < len(draws.examples):
+            state = state.select(*draws.keep(left))
+    found = Hypotheses(draws.tokens, draws.lengths, draws.scores)
+    return found.after(prefix) if prefix else found
+
+
+def draw(gains: Tensor, uniforms: Tensor, temperature: float = 1.0, top_p: float = 1.0) -> Tensor:
+    r"""Draw tokens from a distribution that is sharpened by a temperature and then cut to its nucleus.
+
+    .. math::
+        p_v \propto \exp(g_v / T) \qquad p'_v \propto p_v\,[v \in V], \quad
+        V \text{ the fewest most probable tokens with } \textstyle\sum_{v \in V} p_v \ge P
+
+    A token is drawn where the sum of the probabilities up to it, in the order of the tokens, first exceeds the number
+    that is given for it: probabilities that are rounded otherwise move that place by no more than they differ.
+
+    Args:
+        gains: g, logits or log-probabilities `(..., vocabulary)`, -inf for what may not be drawn.
+        uniforms: `(...)`, float64, from 0 to below 1.
+        temperature: T, above 0; towards 0 only the most probable token is left.
+        top_p: P, above 0 and at most 1, where all tokens are in the nucleus.
+
+    Returns:
+        int64 `(...)`.
+
+    Example:
+        >>> gains = torch.tensor([0.5, 0.2, 0.3]).log().expand(3, -1)
+        >>> draw(gains, torch.tensor([0.45, 0.65, 0.75])).tolist()
+        [0, 1, 2]
+        >>> draw(gains, torch.tensor([0.45, 0.65, 0.75]), top_p=0.7).tolist()
+        [0, 2, 2]
+
+    Source:
+        Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration", Eq. 2 and 3 (section 3.1); the temperature
+        as in its section 3.3.
+    """
+    shares = ((gains - gains.amax(-1, keepdim=True)).double() / temperature).softmax(-1)
+    if top_p < 1:
+        ranked, order = shares.sort(descending=True, stable=True)
+        inside = ranked.cumsum(-1) - ranked < top_p
+        shares = shares * torch.zeros_like(inside).scatter(-1, order, inside)
+    reached = shares.cumsum(-1)
+    whole = reached[..., -1:]
+    return ((reached <= uniforms[..., None] * whole) & (reached < whole)).sum(-1)
+
+
+class _Draws:
+    """The outputs under way, `(examples, n)`, of the examples that have any, and those of all that are written."""
+
+    def __init__(self, begun: Begun[S], end: int, uniforms: Tensor) -> None:
+        batch, self.count = uniforms.shape[:2]
+        self.end, self.uniforms, self.limits = end, uniforms, begun.limits
+        self.tokens = begun.limits.new_full((batch, self.count, int(begun.limits.max())), end)
+        self.lengths = begun.limits[:, None].repeat(1, self.count)
+        self.scores = begun.scores[:, None].repeat(1, self.count)
+        self.examples = torch.arange(batch, device=begun.limits.device)  # which of the batch are under way
+        self.last = begun.last[:, None].expand(-1, self.count)
+        self.ended = torch.zeros_like(self.last, dtype=torch.bool)
+
+    @property
+    def done(self) -> Tensor:
+        return self.ended.all(1)
+
+    def take(self, gains: Tensor, length: int, temperature: float, top_p: float, *, barred: bool) -> None:
+        """Draw one more token each, but no end where it is barred."""
+        allowed = gains.index_fill(-1, torch.tensor(self.end, device=gains.device), float("-inf")) if barred else gains
+        uniforms = self.uniforms[self.examples, :, length].flatten()
+        pieces = zip(allowed.split(_ROWS), uniforms.split(_ROWS), strict=True)
+        drawn = torch.cat([draw(*piece, temperature, top_p) for piece in pieces]).view(self.last.shape)
+        final = (self.limits[self.examples] <= length)[:, None]
+        self.last = torch.where(final | self.ended, self.end, drawn)
+        gained = gains.gather(-1, self.last.view(-1, 1)).view(self.last.shape).masked_fill(self.ended, 0.0)
+        self.scores[self.examples] += gained
+        ends = (self.last == self.end) & ~self.ended
+        self.lengths[self.examples] = torch.where(ends, length, self.lengths[self.examples])
+        self.ended = self.ended | ends
+        if length < self.tokens.shape[-1]:
+            self.tokens[self.examples, :, length] = self.last
+
+    def keep(self, left: int) -> tuple[Tensor, Tensor]:
+        """Drop the examples all of whose outputs have ended; returns what `State.select` is told of the others."""
+        going = self.done.byte().argsort(stable=True)[:left]
+        self.examples, self.last, self.ended = self.examples[going], self.last[going], self.ended[going]
+        return going[:, None] * self.count + torch.arange(self.count, device=going.device), going
