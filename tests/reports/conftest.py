@@ -8,6 +8,7 @@ from saccade.tasks.translate.options import RECIPES
 SMALL = {"batch_tokens": 200, "vocabulary_size": 300, "threads": 1}
 ABOUT = {
     "steps": 5,
+    "budget": {"max_steps": 5, "max_minutes": 40.0},
     "seconds": 2.5,
     "parameters": 1000,
     "tokens_per_second": {"train": 1234.5, "decode": 100.0},

@@ -15,7 +15,9 @@ __all__ = [
     "about_data",
     "aligned",
     "beginning",
+    "clock",
     "dotted",
+    "ending",
     "picture",
     "publish",
     "runs",
@@ -43,14 +45,40 @@ def picture(drawn: Sequence[Path], caption: str) -> Picture:
     return Picture(png.name, svg.read_text(encoding="utf-8"), caption)
 
 
-def beginning(title: str, claim: str, source: str, verdict: Verdict, command: str) -> list[Part]:
+def beginning(title: str, claim: str, source: str, verdict: Verdict, content: Mapping[str, Any]) -> list[Part]:
     """Return how a page begins: what is claimed, where, what came of it, and what was typed."""
+    caution = clock(content)
     return [
         Heading(title, 1),
         Text(f"The claim: {claim} ({source})"),
         Text(f"**{verdict.result}**: {verdict.reason}."),
-        Code([command]),
+        *([Text(f"**{sentence(caution)}**.")] if caution else []),
+        Code([content["command"]]),
     ]
+
+
+def ending(verdict: Verdict, content: Mapping[str, Any]) -> list[str]:
+    """Return how a summary ends: what came of the claim."""
+    return [f"{verdict.result}: {verdict.reason}", *filter(None, [clock(content)])]
+
+
+def clock(content: Mapping[str, Any]) -> str:
+    """Return what to say where the clock ended runs: they are compared by what they had learned by then; else "".
+
+    >>> clock({"runs": {"a-1": {"model": "a", "steps": 9, "budget": {"max_steps": 20, "max_minutes": 1}}}})
+    'the clock ended training, after 9 (a) to 9 (a) steps: what is compared is what was learned by then'
+    """
+    runs = content["runs"].values()
+    steps = sorted((run["steps"], run["model"]) for run in runs)
+    if not any(_late(run["steps"], **run["budget"]) for run in runs if "budget" in run):
+        return ""
+    few, many = (f"{count} ({model})" for count, model in (steps[0], steps[-1]))
+    return f"the clock ended training, after {few} to {many} steps: what is compared is what was learned by then"
+
+
+def _late(steps: int, max_steps: int | None, max_minutes: float | None) -> bool:
+    """Whether a run ended by its minutes."""
+    return max_minutes is not None and (max_steps is None or steps < max_steps)
 
 
 def dotted(found: Trial, path: Path, what: str, note: str) -> Picture:

@@ -133,6 +133,7 @@ def _train(
         return False
     typed = train_command(Translate, chosen)
     about = {key: outcome.results[key] for key in _ABOUT}
+    about["budget"] = {"max_steps": chosen.max_steps, "max_minutes": chosen.max_minutes}
     folder.content["runs"][name] = {"model": variant.name, "seed": seed, **about, "command": typed}
     folder.commit()
     trained = load_trained(Translate, outcome.run, choose_device(options.device))

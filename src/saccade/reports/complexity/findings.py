@@ -6,7 +6,7 @@ from typing import Any
 
 from saccade.reports.complexity.growth import crossings, exponent
 from saccade.reports.complexity.layers import LAYERS, PASSES
-from saccade.reports.pages import aligned
+from saccade.reports.pages import aligned, ending
 from saccade.reports.slope import Slope
 from saccade.reports.verdict import Verdict
 
@@ -139,4 +139,4 @@ def summary(content: Mapping[str, Any]) -> str:
     lines = []
     for way in PASSES:
         lines += [f"{way}, width {found.width}, median ± twice its standard error", *aligned(found.table(way)), ""]
-    return "\n".join([*lines, *map(found.crossing, PASSES), f"{found.verdict.result}: {found.verdict.reason}"])
+    return "\n".join([*lines, *map(found.crossing, PASSES), *ending(found.verdict, content)])

@@ -60,7 +60,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     layers = [["layer", "by the table", "multiplications a sequence"]]
     layers += [[name, LAYERS[name].order, LAYERS[name].formula] for name in found.layers]
     parts: list[Part] = [
-        *beginning("Time and memory of a layer by length", CLAIM, SOURCE, found.verdict, content["command"]),
+        *beginning("Time and memory of a layer by length", CLAIM, SOURCE, found.verdict, content),
         *(Text(f"{sentence(found.crossing(way))}.") for way in PASSES),
         *(part for way in PASSES for part in _pass(found, folder, way)),
         Heading("How it was measured"),

@@ -5,7 +5,7 @@ from typing import Any
 
 from saccade.reports.length.buckets import FEW
 from saccade.reports.length.verdict import decide
-from saccade.reports.pages import aligned, sentence
+from saccade.reports.pages import aligned, ending, sentence
 from saccade.reports.scoring import Score, digits, mean, metric_name
 from saccade.reports.slope import Point, Slope, fit
 from saccade.reports.verdict import NOTHING
@@ -88,4 +88,4 @@ def summary(content: Mapping[str, Any]) -> str:
     if any(row["few"] for row in found.rows):
         lines.append(f"* {FEW_NOTE}")
     lines.append(f"gain by attention, change in 10 {found.unit}: {found.change(found.gain)}")
-    return "\n".join([*lines, f"{found.verdict.result}: {found.verdict.reason}"])
+    return "\n".join([*lines, *ending(found.verdict, content)])

@@ -69,7 +69,7 @@ def _curve(found: Findings, model: str, few: list[bool]) -> Curve:
 def _parts(found: Findings, plot: Picture) -> list[Part]:
     title = f"{found.heading}, with and without attention"
     return [
-        *beginning(title, CLAIM, SOURCE, found.verdict, found.content["command"]),
+        *beginning(title, CLAIM, SOURCE, found.verdict, found.content),
         plot,
         *_scores(found),
         Heading("How it was measured"),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from saccade.reports.order.exact import HOLDS
-from saccade.reports.pages import aligned
+from saccade.reports.pages import aligned, ending
 from saccade.reports.scoring import Score, digits, mean, metric_name, sign
 from saccade.reports.verdict import NOTHING, Verdict
 
@@ -100,4 +100,4 @@ def summary(content: Mapping[str, Any]) -> str:
     found = Findings(content)
     trained = f"{found.name} on test, ± twice the standard error"
     lines = [*aligned(found.exact_table()), "", trained, *aligned(found.table())]
-    return "\n".join([*lines, f"{found.verdict.result}: {found.verdict.reason}"])
+    return "\n".join([*lines, *ending(found.verdict, content)])

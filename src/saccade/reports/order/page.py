@@ -51,7 +51,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     exact, table = found.exact_table(), found.table()
     count = f", {found.first['changed']} of which shuffling changes"
     parts: list[Part] = [
-        *beginning("What the order of the words is worth", CLAIM, SOURCE, found.verdict, content["command"]),
+        *beginning("What the order of the words is worth", CLAIM, SOURCE, found.verdict, content),
         _plot(found, folder / "order"),
         Heading("Layers, exactly"),
         Text(_EXACT),

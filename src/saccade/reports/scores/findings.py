@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from saccade.reports.pages import aligned
+from saccade.reports.pages import aligned, ending
 from saccade.reports.scoring import Score, Trial, sign
 from saccade.reports.verdict import NOTHING, Verdict
 
@@ -57,4 +57,4 @@ def summary(content: Mapping[str, Any]) -> str:
     """Return the tables and the verdict as text for a terminal."""
     found = Findings(content)
     lines = [f"{found.name} on test, ± twice the standard error", *aligned(found.table()), "", *aligned(found.order())]
-    return "\n".join([*lines, f"{found.verdict.result}: {found.verdict.reason}"])
+    return "\n".join([*lines, *ending(found.verdict, content)])

@@ -38,7 +38,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     found = Findings(content)
     table, order = found.table(), found.order()
     parts: list[Part] = [
-        *beginning("Attention by what it compares", CLAIM, SOURCE, found.verdict, content["command"]),
+        *beginning("Attention by what it compares", CLAIM, SOURCE, found.verdict, content),
         dotted(found, folder / "scores", "by what attention compares", f"The claim: {' < '.join(ORDER)}"),
         Heading("Scores"),
         Table(table[0], table[1:]),

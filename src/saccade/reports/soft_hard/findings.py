@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
-from saccade.reports.pages import aligned
+from saccade.reports.pages import aligned, ending
 from saccade.reports.scoring import Score, Trial, sign
 from saccade.reports.soft_hard.noise import LEARNED
 from saccade.reports.verdict import NOTHING, Verdict
@@ -100,4 +100,4 @@ def summary(content: Mapping[str, Any]) -> str:
     found = Findings(content)
     scores = [f"{found.name} on test, ± twice the standard error", *aligned(found.table())]
     noises = ["variance of the gradient by the attention's weights", *aligned(found.noise())]
-    return "\n".join([*scores, "", *noises, f"{found.verdict.result}: {found.verdict.reason}"])
+    return "\n".join([*scores, "", *noises, *ending(found.verdict, content)])

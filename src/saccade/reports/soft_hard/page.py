@@ -46,7 +46,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     found = Findings(content)
     table, noise = found.table(), found.noise()
     parts: list[Part] = [
-        *beginning("Soft attention and hard", CLAIM, SOURCE, found.verdict, content["command"]),
+        *beginning("Soft attention and hard", CLAIM, SOURCE, found.verdict, content),
         dotted(found, folder / "soft-hard", "with soft attention and hard", _NOTE),
         Heading("Scores"),
         Table(table[0], table[1:]),
