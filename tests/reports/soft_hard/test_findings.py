@@ -41,7 +41,7 @@ def test_the_tables(content):
 
 def test_variances_are_compared_batch_by_batch(content):
     first, *_ = Findings(content).ratios()
-    told = "at the weights of rnnsearch reinforce, seed 1, leave-one-out has 0.50 times the variance (0.50 to 0.50)"
+    told = "at the weights of rnnsearch reinforce, seed 1, leave-one-out has 0.5 times the variance (0.5 to 0.5)"
     assert first == told
     content["rows"] = [row for row in content["rows"] if "estimators" not in row]
     content["rows"].append(noise_of("luong reinforce", learned_baseline=0.0, leave_one_out=1.0))

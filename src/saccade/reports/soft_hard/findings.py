@@ -92,7 +92,7 @@ def _ratio(ours: list[float], theirs: list[float]) -> str:
         return "no variance to compare"
     middle, error = statistics.fmean(logs), statistics.stdev(logs) / math.sqrt(len(logs))
     low, high = math.exp(middle - 2 * error), math.exp(middle + 2 * error)
-    return f"{math.exp(middle):.2f} times the variance ({low:.2f} to {high:.2f})"
+    return f"{math.exp(middle):.2g} times the variance ({low:.2g} to {high:.2g})"
 
 
 def summary(content: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from saccade.train.randomness import seeded
 
 __all__ = ["BATCHES", "DRAWS", "LEARNED", "SENTENCES", "estimators", "noise"]
 
-BATCHES, SENTENCES, DRAWS = 8, 8, 8
+BATCHES, SENTENCES, DRAWS = 6, 8, 6
 LEARNED = "learned baseline"
 _OWN = "reinforce."  # how the names of weights begin that only the learned baseline has
 
