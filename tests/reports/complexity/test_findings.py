@@ -39,6 +39,15 @@ def test_it_says_where_attention_falls_behind():
     assert never.endswith("there 8.0 times less")
 
 
+def test_a_length_that_was_disturbed_is_no_crossing(content):
+    content["rows"][0]["layers"]["self-attention"]["seconds"] = 1.0  # the shortest, forward
+    assert "from 569 positions on" in Findings(content).crossing("forward")
+    for row in content["rows"][-2:]:
+        row["layers"]["self-attention"]["seconds"] = 1e-6  # the longest
+    found = Findings(content).crossing("forward")
+    assert "takes less time than the GRU up to 1024 positions" in found and "would meet" not in found
+
+
 def test_the_table_has_a_row_a_length_and_the_exponents(content):
     header, first, *_, exponents, formulas = Findings(content).table("forward")
     assert header[:2] == ["length", "GRU, ms"] and header[-1] == "self-attention, MiB"

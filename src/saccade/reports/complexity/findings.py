@@ -79,7 +79,7 @@ class Findings:
         """Where attention takes longer than the recurrent layer, in words."""
         attention, recurrent = self.seconds(way, ATTENTION), self.seconds(way, RECURRENT)
         found = crossings(self.lengths, attention, recurrent)
-        if found:
+        if found and attention[-1] > recurrent[-1]:
             n = found[-1]
             return f"{way}, {ATTENTION} takes longer than the {RECURRENT} from {n:.0f} positions on, {self._widths(n)}"
         if attention[-1] <= recurrent[-1]:
@@ -119,7 +119,9 @@ class Findings:
         formulas = ", ".join(f"{name} n^{self.expected(name):.2f}" for name in self.layers)
         reason = f"{'; '.join(said)}; the formulas say {formulas}"
         if not steeper:
-            return Verdict("not reproduced", f"{ATTENTION} does not grow faster than both others; {reason}")
+            return Verdict(
+                "not reproduced", f"{ATTENTION} does not grow faster than both others, beyond twice the error; {reason}"
+            )
         return Verdict("reproduced" if near else "reproduced in part", reason)
 
 

@@ -47,7 +47,7 @@ class Sizes:
     seconds: float = 10.0
 
 
-_QUICK = Sizes((128, 256, 512, 1024, 2048), width=64, seconds=2.0)
+_QUICK = Sizes((128, 256, 512, 1024, 2048), width=64, seconds=5.0)
 _NAMES = tuple(field.name for field in fields(Sizes))
 _FEWEST = 3  # lengths, of which an exponent and its error can be said; and rounds, for a median and its error
 _LONGEST = 1 << 20
@@ -74,7 +74,7 @@ class Options(Shared):
     """Heads of self-attention, a divisor of the width: 4 if not given."""
 
     seconds: float | None = None
-    """How long the layers take turns at each length: 10 if not given, 2 with --quick; slow ones take three rounds."""
+    """How long the layers take turns at each length: 10 if not given, 5 with --quick; slow ones take three rounds."""
 
     threads: int | None = None
     """Threads of a CPU; as torch has it if not given."""
