@@ -1,7 +1,7 @@
 """Claims from the literature, each reproduced by one command: its runs, its table, its plot and its page.
 
-Adding one is a folder here with a class of the shape of `Report`, and a line in `REPORTS`. What all share is in the files
-beside the folders: `making` goes through the steps of a report, `training` makes steps of models that are to be trained.
+Adding one is a folder here with a class of the shape of `Report`, and a line in `REPORTS`. What all share is in the
+files beside the folders: `making` goes through the steps of a report, `training` makes steps of models to be trained.
 """
 
 from dataclasses import dataclass
