@@ -17,7 +17,6 @@ from saccade.errors import ArgumentError
 from saccade.memory import Memory
 from saccade.models.translator import State, Translator
 from saccade.nn import Attention
-from saccade.train.options import flag
 
 __all__ = ["Draws", "Noise", "Options", "Reader", "Reinforce", "attended", "gradient_noise", "reading"]
 
@@ -47,12 +46,11 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
-        drawn, plain = self.read == "reinforce", Options.__dataclass_fields__
         for name in ("baseline", "samples", "entropy_bonus"):
-            if not drawn and (value := getattr(self, name)) != plain[name].default:
-                raise ArgumentError(
-                    f"{flag(name)}: expected only with --read reinforce, got {value}, --read {self.read}"
-                )
+            value, plain = getattr(self, name), Options.__dataclass_fields__[name].default
+            if self.read != "reinforce" and value != plain:
+                option, beside = f"--{name.replace('_', '-')}", f"--read {self.read}"
+                raise ArgumentError(f"{option}: expected only with --read reinforce, got {value} and {beside}")
         least = 2 if self.baseline == "leave-one-out" else 1
         if not least <= self.samples <= 1000:
             beside = f" with --baseline {self.baseline}"
