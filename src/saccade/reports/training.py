@@ -113,7 +113,7 @@ def tested(corpus: Corpus, data: str) -> list[Pair]:
 def whole_test(corpus: Corpus, options: Trained) -> list[Part]:
     """Return the one part of a report that measures each model on the whole test split."""
     pairs = tested(corpus, options.data)
-    return [Part({}, lambda task, model, seed: measured(task, model, pairs, seed))]
+    return [Part({"measured": "score"}, lambda task, model, seed: measured(task, model, pairs, seed))]
 
 
 def _step(options: Trained, variant: Variant, seed: int, parts: Sequence[Part], minutes: float) -> Step:
