@@ -42,3 +42,16 @@ def test_the_jackknife_of_a_mean_is_its_standard_error():
     exact = standard_error(replicates(share_of, 10))
     assert exact == pytest.approx(math.sqrt(0.4 * 0.6 / 9), rel=0.2)
     assert standard_error(replicates(lambda places: 1.0, 1)) is None
+
+
+def test_what_comes_round_and_round_is_in_all_groups():
+    """Every tenth sentence is right: with every tenth in a group the error would be ten times as large."""
+    hits = [place % 10 == 0 for place in range(1000)]
+    error = standard_error(replicates(lambda places: sum(hits[place] for place in places) / len(places), 1000))
+    assert error == pytest.approx(math.sqrt(0.1 * 0.9 / 1000), rel=0.7)
+
+
+def test_groups_are_of_equal_sizes_and_the_same_each_time():
+    kept = [replicates(lambda places: float(sum(places)), 95) for _ in range(2)]
+    sizes = replicates(len, 95)
+    assert kept[0] == kept[1] and sorted(set(sizes)) == [85, 86]

@@ -4,6 +4,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import torch
+
+from saccade.train.randomness import generator
+
 __all__ = ["Point", "Slope", "fit", "replicates", "standard_error"]
 
 _FOLDS = 10
@@ -89,7 +93,8 @@ def replicates(score: Callable[[Sequence[int]], float], count: int) -> list[floa
     """Return the scores of `count` sentences without one group of them after the other.
 
     It needs nothing of the score but that it can be computed, so it serves corpus BLEU and fractions alike. The groups
-    follow from the count alone: those of two models on the same sentences can be compared one by one.
+    are drawn: every tenth sentence may be of one kind, as the built-in dates come in twenty languages in turn. They
+    follow from the count alone, so those of two models on the same sentences can be compared one by one.
 
     Args:
         score: from the places of some of the sentences, each below `count`, to their score.
@@ -101,7 +106,8 @@ def replicates(score: Callable[[Sequence[int]], float], count: int) -> list[floa
     groups = min(_FOLDS, count)
     if groups < 2:
         return []
-    return [score([place for place in range(count) if place % groups != left_out]) for left_out in range(groups)]
+    group = [rank % groups for rank in torch.randperm(count, generator=generator(0, "groups", count)).tolist()]
+    return [score([place for place in range(count) if group[place] != left_out]) for left_out in range(groups)]
 
 
 def standard_error(scores: Sequence[float]) -> float | None:
