@@ -6,7 +6,7 @@ from typing import Any
 from saccade.reports.length.buckets import FEW
 from saccade.reports.length.verdict import decide
 from saccade.reports.pages import aligned, ending, sentence
-from saccade.reports.scoring import Score, digits, mean, metric_name
+from saccade.reports.scoring import Score, digits, mean, metric_name, sign
 from saccade.reports.slope import Point, Slope, fit
 from saccade.reports.verdict import NOTHING
 
@@ -33,7 +33,7 @@ class Findings:
         attention, none = self.models[:2]
         pairs = zip(self.scores[attention], self.scores[none], strict=True)
         self.gain = fit(self._points([with_it - without for with_it, without in pairs]))
-        learned = any(score.value for scores in self.scores.values() for score in scores)
+        learned = any(sign(score) > 0 for scores in self.scores.values() for score in scores)
         self.verdict = decide(self.slopes[attention], self.slopes[none], self.gain) if learned else NOTHING
 
     @property
