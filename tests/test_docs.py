@@ -83,4 +83,4 @@ def test_every_model_trains_and_is_looked_at_in_two_commands(tmp_path, capsys, m
         assert len(drawn) == 1 and Path(drawn[0]).stat().st_size > 0
         assert look[look.index("--output") + 1] == picture.removesuffix(".png")
         trained.add(model)
-    assert trained == set(Translate.models) and len(blocks) == len(trained) + 1  # and hard attention
+    assert trained == set(Translate.models) and len(blocks) == len(trained) + 2  # local and hard attention
