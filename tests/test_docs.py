@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from saccade.cli import main
+from saccade.tasks.translate import Translate
 from tiny import SMALL
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,3 +58,29 @@ def test_all_that_decoding_offers_runs(tmp_path, capsys, monkeypatch):
     for command in commands:
         assert main(shlex.split(command)) == 0, command
         assert capsys.readouterr().out
+
+
+TINY = {
+    "transformer": ["--hidden-dim", "32", "--layers", "1", "--feedforward-dim", "48"],
+    "bytenet": ["--hidden-dim", "16", "--max-dilation", "2"],
+}
+
+
+@pytest.mark.slow
+def test_every_model_trains_and_is_looked_at_in_two_commands(tmp_path, capsys, monkeypatch):
+    """The commands of the page, as they stand there, for a few steps of small models."""
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs/models.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```bash\n(.*?)^```\n\n!\[[^]]+\]\((\S+)\)", page, flags=re.M | re.S)
+    trained = set()
+    for block, picture in blocks:
+        train, look = (shlex.split(line)[1:] for line in block.splitlines())
+        model = train[train.index("--model") + 1]
+        assert main([*train, "--max-steps", "4", *TINY.get(model, SMALL)]) == 0, train
+        capsys.readouterr()
+        assert main(look) == 0, look
+        drawn = [path for path in capsys.readouterr().out.splitlines() if path.endswith(".png")]
+        assert len(drawn) == 1 and Path(drawn[0]).stat().st_size > 0
+        assert look[look.index("--output") + 1] == picture.removesuffix(".png")
+        trained.add(model)
+    assert trained == set(Translate.models) and len(blocks) == len(trained) + 2  # local and hard attention

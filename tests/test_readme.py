@@ -15,7 +15,7 @@ COMMANDS = [line.split("   #")[0].strip() for block in BLOCKS for line in block.
 JOBS = [command for command in COMMANDS if "saccade " in command]
 SCRIPTS = [command for command in COMMANDS if command.startswith("python benchmarks/")]
 SMALLER = {
-    " train ": " --max-steps 20 --hidden-dim 16 --embedding-dim 16",
+    " train ": " --max-steps 20 --hidden-dim 16",
     " report ": " --max-steps 20",
     " bench ": " --rows 'dot forward 2x4x16x16' --seconds 0.01",
     "--calls 10000": "--calls 40",

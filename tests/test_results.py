@@ -25,16 +25,20 @@ def test_a_row_is_its_file(header, row):
     results = json.loads((ROOT / "results" / told["file"]).read_text(encoding="utf-8"))
     metrics = results["metrics"]
     assert (results["model"], str(results["seed"])) == (told["model"], told["seed"])
+    assert told["parameters"] == f"{results['parameters']:,}"
+    assert told["seconds"] == f"{results['seconds']:.0f}"
+    if "exact match" in told:
+        assert told["exact match"] == f"{metrics['exact_match']:.4f}"
+        assert told["steps"] == str(results["steps"])
+        return
     assert told["BLEU"] == f"{metrics['bleu']['score']:.2f}"
     assert told["lower-cased"] == f"{metrics['bleu_lowercase']['score']:.2f}"
     assert told["chrF"] == f"{metrics['chrf']['score']:.2f}"
     assert told["validation BLEU"] == f"{results['validation']['bleu']['score']:.2f}"
-    assert told["parameters"] == f"{results['parameters']:,}"
-    assert told["seconds"] == f"{results['seconds']:.0f}"
     assert metrics["bleu"]["signature"] in PAGE
 
 
 def test_every_file_of_a_run_is_in_a_row():
-    files = {str(path.relative_to(ROOT / "results")) for path in (ROOT / "results").glob("multi30k-*/*.json")}
+    files = {str(path.relative_to(ROOT / "results")) for path in (ROOT / "results").glob("*/*-[0-9]*.json")}
     assert files == {cells(row)[1] for _, row in ROWS}
     assert len(files) >= 2

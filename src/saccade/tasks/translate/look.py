@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw", "influence"]
 
-_TITLE = "What mattered to each token (no attention): shares of the gradient of its log-probability"
+_TITLE = "No attention: shares of each token's gradient"
 
 
 def draw(task: "Translate", model: Any, text: str, folder: Path) -> Iterator[Path]:
