@@ -68,3 +68,27 @@ def test_elsewhere_it_is_torchs(monkeypatch):
 def test_what_is_no_probability_is_refused(p):
     with pytest.raises(ArgumentError, match="p: expected"):
         Dropout(p)
+
+
+def test_other_defaults_change_nothing():
+    x = torch.ones(1000)
+    torch.manual_seed(6)
+    expected = Dropout(0.3)(x)
+    torch.set_default_dtype(torch.float64)
+    try:
+        torch.manual_seed(6)
+        assert torch.equal(Dropout(0.3)(x), expected)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    torch.manual_seed(6)
+    with torch.device("meta"):
+        assert torch.equal(Dropout(0.3)(x), expected)
+
+
+def test_gradients_that_are_mapped_over_drop_the_same():
+    torch.manual_seed(7)
+    x = torch.randn(20, requires_grad=True)
+    y = Dropout(0.5)(x)
+    (rows,) = torch.autograd.grad(y, x, torch.eye(20), retain_graph=True, is_grads_batched=True)
+    singles = torch.stack([torch.autograd.grad(y, x, row, retain_graph=True)[0] for row in torch.eye(20)])
+    torch.testing.assert_close(rows, singles)

@@ -76,3 +76,17 @@ def test_its_gradient_is_differentiable_again():
 def test_shapes_that_do_not_fit_are_refused():
     with pytest.raises(ShapeError, match=r"before: expected \(2, 12\)"):
         lstm_forward(torch.zeros(2, 12), torch.zeros(2, 11), torch.zeros(2, 3))
+    for dtype in (torch.float64, torch.bfloat16):
+        with pytest.raises(ShapeError, match="of torch.float32"):
+            lstm_forward(*(torch.zeros(2, width, dtype=dtype) for width in (12, 12, 3)))
+
+
+def test_a_frozen_weight_lets_gradients_through():
+    layer, words = torchs(5, 7, 3, 0)
+    for parameter in layer.parameters():
+        parameter.requires_grad_(False)
+    words.requires_grad_(True)
+    output, (_, cell) = layer(words)
+    expected = with_gradients(output, cell[0], [words])
+    for one, other in zip(with_gradients(*ours(layer, words), [words]), expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)

@@ -161,3 +161,19 @@ def test_it_has_no_alignment():
 def test_what_means_nothing_is_refused_by_name(changes, named):
     with pytest.raises(ArgumentError, match=named):
         Options(**{**vars(OPTIONS), **changes})
+
+
+@pytest.mark.parametrize(("length", "width"), [(50, 55), (100, 110), (7, 8)])
+def test_a_decimal_stretch_is_what_it_says(length, width):
+    model = ByteNet(13, 11, Options(hidden_dim=4, sets=1, max_dilation=2, stretch=1.1))
+    assert model.encode(torch.full((1, length), 5), torch.tensor([length])).source.shape[1] == width
+
+
+def test_padding_that_has_learned_something_is_still_nothing():
+    """With one vocabulary the embedding of padding is a row of the output matrix."""
+    torch.manual_seed(0)
+    model = ByteNet(13, 13, Options(hidden_dim=4, sets=1, max_dilation=2, stretch=2.0), joint=True).eval()
+    before = model.encode(torch.tensor([[5, 6]]), torch.tensor([2])).source
+    with torch.no_grad():
+        model.source_embedding.weight[0] = 3.0
+    torch.testing.assert_close(model.encode(torch.tensor([[5, 6]]), torch.tensor([2])).source, before)

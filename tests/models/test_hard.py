@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from models.translators import LENGTHS, SOURCE, TARGET
-from saccade import look, reads
+from saccade import AuxRequest, look, reads
 from saccade.errors import ArgumentError
 from saccade.models import luong, rnnsearch
 from saccade.models.hard import Draws, Options, Reinforce, gradient_noise
@@ -56,6 +56,88 @@ def test_the_gradient_is_that_of_the_expected_cost():
         torch.testing.assert_close(found, true)
 
 
+@pytest.mark.parametrize("input_feeding", [True, False])
+@pytest.mark.parametrize("baseline", ["learned", "leave-one-out"])
+def test_a_translators_gradient_is_that_of_its_expected_cost(baseline, input_feeding, monkeypatch):
+    """Two sentences of two positions, two tokens and two samples each: the mean over all 256 ways to draw is exact."""
+    torch.manual_seed(0)
+    options = luong.Options(
+        hidden_dim=3,
+        embedding_dim=2,
+        layers=1,
+        input_feeding=input_feeding,
+        read="reinforce",
+        baseline=baseline,
+        samples=2,
+    )
+    model = Luong(8, 7, options).double()
+    source, lengths = torch.tensor([[4, 5], [6, 7]]), torch.tensor([2, 2])
+    target, wanted = torch.tensor([[1, 4], [1, 5]]), torch.tensor([[4, 5], [5, 6]])
+    learning = [p for name, p in model.named_parameters() if not name.startswith("reinforce.")]
+    kept, original = [], model.reinforce.cost
+
+    def cost(losses, draws, wanted):
+        kept[:] = losses, torch.cat(draws.log_prob, 1)
+        return original(losses, draws, wanted)
+
+    monkeypatch.setattr(model.reinforce, "cost", cost)
+    estimated = [torch.zeros_like(p) for p in learning]
+    expected, total = 0.0, 0.0
+    for path in itertools.product((0.0, 0.999999), repeat=8):
+        steps = iter(torch.tensor(path, dtype=torch.float64).view(2, 2, 2).unbind(-1))
+
+        def drawn(read, shape, dtype, device, path=path, steps=steps):
+            uniform = next(steps) if input_feeding else torch.tensor(path, dtype=dtype).view(2, 4)
+            return reads.Sample(read.estimator, uniform=uniform)
+
+        monkeypatch.setattr(reads.Sample, "drawn", drawn)
+        found = model(source, lengths, target, wanted)
+        losses, log_prob = kept
+        probability = log_prob.sum().exp()
+        grads = torch.autograd.grad(found, learning, retain_graph=True)
+        estimated = [e + probability.detach() * g for e, g in zip(estimated, grads, strict=True)]
+        expected, total = expected + probability * losses.mean(), total + float(probability.detach())
+    assert total == pytest.approx(1.0)
+    for one, other in zip(estimated, torch.autograd.grad(expected, learning), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_several_samples_cost_what_their_rows_cost_by_themselves():
+    """Padded sentences, smoothed labels, three samples: as rows that were repeated by hand, with the same draws."""
+    torch.manual_seed(0)
+    options = rnnsearch.Options(hidden_dim=10, embedding_dim=6, read="reinforce", samples=3)
+    model = RNNSearch(13, 11, options).double()
+    torch.manual_seed(5)
+    found = model(SOURCE, LENGTHS, TARGET, WANTED, 0.1)
+    rows = torch.arange(3).repeat_interleave(3)
+    single = rnnsearch.Options(hidden_dim=10, embedding_dim=6, read="straight-through")
+    other = RNNSearch(13, 11, single).double()
+    other.load_state_dict(
+        {name: held for name, held in model.state_dict().items() if not name.startswith("reinforce.")}
+    )
+    torch.manual_seed(5)
+    torch.testing.assert_close(found, other(SOURCE[rows], LENGTHS[rows], TARGET[rows], WANTED[rows], 0.1))
+
+
+def test_entropy_is_worth_its_bonus():
+    reinforce = Reinforce(Options(read="reinforce", entropy_bonus=0.25), 4)
+    log_prob, entropy = torch.zeros(1, 3), torch.ones(1, 3, requires_grad=True)
+    draws = Draws(True, [torch.zeros(1, 3, 4)], [log_prob], [entropy])
+    reinforce.cost(torch.tensor([[1.0, 2.0, 0.0]]), draws, torch.tensor([[5, 5, 0]])).backward()
+    torch.testing.assert_close(entropy.grad, torch.tensor([[-0.125, -0.125, 0.0]]))
+
+
+def test_what_is_read_and_not_fed_on_changes_its_own_token_alone():
+    reinforce = Reinforce(Options(read="reinforce"), 4, feeds=False)
+    for parameter in reinforce.parameters():
+        torch.nn.init.zeros_(parameter)
+    log_prob = torch.zeros(1, 4, requires_grad=True)
+    losses = torch.tensor([[1.0, 10.0, 100.0, 0.0]])
+    draws = Draws(False, [torch.zeros(1, 4, 4)], [log_prob])
+    reinforce.cost(losses, draws, torch.tensor([[5, 5, 5, 0]])).backward()
+    torch.testing.assert_close(log_prob.grad * 3, losses)
+
+
 def test_leaving_one_out_is_unbiased_too():
     """One step of three choices, drawn twice: the mean over all nine pairs."""
     scores = torch.tensor([0.3, -1.0, 0.5], dtype=torch.float64, requires_grad=True)
@@ -105,24 +187,38 @@ def test_the_cost_is_that_of_what_was_drawn_and_every_parameter_learns(model):
     assert all(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in model.parameters())
 
 
-def test_in_training_one_position_is_read(model):
+def test_in_training_positions_are_drawn(model):
+    """Every context is one value, not always the same one; a seed repeats it."""
     model.train()
-    with look.record(model) as records:
-        model(SOURCE, LENGTHS, TARGET)
-    assert isinstance(model.attention.read.get(), reads.Sample) and records
-    model.eval()
-    assert isinstance(model.attention.eval_read.get(), reads.Argmax)
+    memory, query = model.encode(SOURCE, LENGTHS).memory, torch.randn(3, 40, 10, dtype=torch.float64)
+
+    def drawn(seed):
+        torch.manual_seed(seed)
+        return model.attention(query, memory=memory)
+
+    apart = (drawn(1)[:, :, None] - memory.value[:, None]).abs().sum(-1)
+    torch.testing.assert_close(apart.amin(-1), torch.zeros(3, 40, dtype=torch.float64))
+    chosen = apart.argmin(-1)
+    assert all(len(set(row.tolist())) > 1 for row in chosen)
+    assert bool((chosen < LENGTHS[:, None]).all())
+    assert torch.equal(drawn(1), drawn(1)) and not torch.equal(drawn(1), drawn(2))
 
 
 def test_elsewhere_the_likeliest_position_is_read(model):
-    """Values of the best position alone decide: what others hold changes nothing."""
     model.eval()
-    torch.testing.assert_close(model(SOURCE, LENGTHS, TARGET), model(SOURCE, LENGTHS, TARGET), rtol=0, atol=0)
-    query = torch.randn(3, 2, 10, dtype=torch.float64)
+    with look.record(model) as records:
+        logits = model(SOURCE, LENGTHS, TARGET)
+    torch.testing.assert_close(model(SOURCE, LENGTHS, TARGET), logits, rtol=0, atol=0)
+    weights = torch.cat([aux.weights for _, aux in records], -2)
+    seen = model.alignment(records)
+    empty = weights.sum(-1) == 0  # where a window has moved past its source
+    assert torch.equal(seen.sum(-1), (~empty).double())
+    assert torch.equal(seen.argmax(-1)[~empty], weights.argmax(-1)[~empty])
     memory = model.encode(SOURCE, LENGTHS).memory
-    found = model.attention(query, memory=memory)
-    nearest = (found[:, :, None] - memory.value[:, None]).abs().sum(-1).amin(-1)
-    torch.testing.assert_close(nearest, torch.zeros(3, 2, dtype=torch.float64))
+    query = torch.randn(3, 2, 10, dtype=torch.float64)
+    found, aux = model.attention(query, memory=memory, aux=AuxRequest(weights=True))
+    rows = torch.arange(3)[:, None]
+    torch.testing.assert_close(found, memory.value[rows, aux.weights.argmax(-1)])
 
 
 def test_a_step_at_a_time_and_alone_it_writes_the_same(model):
@@ -148,6 +244,10 @@ def test_noise_is_of_the_draws_alone(model):
     assert noise.variance < 1e-20 and noise.signal > 0
     with pytest.raises(ArgumentError, match="draws"):
         gradient_noise(soft, SOURCE, LENGTHS, TARGET, WANTED, draws=1)
+    for said in ({"score": "dot", "read": "straight-through"}, {"attention": "none"}):
+        nothing = Luong(13, 11, luong.Options(hidden_dim=10, embedding_dim=6, **said))
+        with pytest.raises(ArgumentError, match="model: expected an attention with parameters"):
+            gradient_noise(nothing, SOURCE, LENGTHS, TARGET, WANTED)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from models.translators import LENGTHS, SOURCE, TARGET
 from saccade import look
 from saccade.errors import ArgumentError
 from saccade.models.luong import Luong, Options
+from saccade.tasks.translate.attention import weights_of
+from saccade.tasks.translate.batches import Encoded
 
 OPTIONS = Options(hidden_dim=10, embedding_dim=6, layers=2, window=2)
 
@@ -17,9 +19,9 @@ def make(**changes):
     return Luong(13, 11, replace(OPTIONS, **changes)).double().eval()
 
 
-def cell(layer, entering, hidden, memory):
+def cell(layer, entering, hidden, memory, fed=0.0):
     """One step of an LSTM layer, as its equations say."""
-    gates = entering @ layer.entering.weight.T + layer.entering.bias + layer.before(hidden)
+    gates = entering @ layer.entering.weight.T + layer.entering.bias + layer.before(hidden) + fed
     i, f, g, o = gates.chunk(4, -1)
     memory = torch.sigmoid(f) * memory + torch.sigmoid(i) * torch.tanh(g)
     return torch.sigmoid(o) * torch.tanh(memory), memory
@@ -83,13 +85,9 @@ def test_it_is_its_equations(attention, score, reverse, input_feeding):
         for position, token in enumerate(TARGET[row]):
             entering = model.target_embedding(token)
             for depth, layer in enumerate(model.decoder):
-                hidden, memory = states[depth]
-                gates = entering @ layer.entering.weight.T + layer.entering.bias + layer.before(hidden)
-                gates = gates + model.feed(fed) if input_feeding and not depth else gates
-                i, f, g, o = gates.chunk(4, -1)
-                memory = torch.sigmoid(f) * memory + torch.sigmoid(i) * torch.tanh(g)
-                entering = torch.sigmoid(o) * torch.tanh(memory)
-                states[depth] = entering, memory
+                feed = model.feed(fed) if input_feeding and not depth else 0.0
+                states[depth] = cell(layer, entering, *states[depth], feed)
+                entering = states[depth][0]
             weights = weighed(model, entering, read, position)
             fed = torch.tanh(model.readout(torch.cat([weights @ read, entering])))
             logits = model.target_embedding.weight @ fed + model.bias
@@ -113,12 +111,50 @@ def test_a_window_that_has_moved_past_the_source_sees_nothing():
     assert not weights[1, 5:].any() and bool((weights[1, :4].sum(-1) > 0.99).all())
 
 
-def test_the_location_score_reads_no_further_than_its_weights():
-    model = make(score="location", positions=4)
-    changed = SOURCE.clone()
+@pytest.mark.parametrize("attention", ["global", "local-p"])
+def test_the_location_score_reads_no_further_than_its_weights(attention):
+    model = make(score="location", positions=4, attention=attention, window=1)
+    long = torch.randint(4, 12, (1, 40), generator=torch.Generator().manual_seed(0))
     with look.record(model) as records:
-        model(changed, LENGTHS, TARGET)
-    assert model.alignment(records).shape == (3, 4, 4)
+        logits = model(long, torch.tensor([40]), TARGET[:1])
+    weights = model.alignment(records)
+    assert weights.shape == (1, 4, 4) and bool((weights.sum(-1) > 0).all())
+    state = model.encode(long, torch.tensor([40]))
+    assert state.lengths.tolist() == [4] and state.memory.value.shape == (1, 4, 10)
+    logits.sum().backward()
+    assert model.center is None or all(bool(p.grad.abs().sum() > 0) for p in model.center.parameters())
+    [padded] = weights_of(model, [Encoded(long[0, :39].tolist(), [4, 5])])
+    assert padded.shape == (3, 40) and not padded[:, 4:].any()
+
+
+def test_a_place_far_behind_is_told_from_the_next_one_in_half_precision():
+    model = make(attention="local-p").float()
+    long = torch.randint(4, 12, (2, 300), generator=torch.Generator().manual_seed(0))
+    lengths, seen = torch.tensor([300, 299]), []
+    model.center.register_forward_hook(lambda module, inputs, output: seen.append((inputs[0], output)))
+    with torch.autocast("cpu", torch.bfloat16):
+        model(long, lengths, TARGET[:2])
+    assert all(share.dtype == torch.float32 for _, share in seen)
+
+
+def test_what_is_frozen_lets_gradients_through():
+    models = [make(input_feeding=True).float(), make(input_feeding=True)]
+    wanted = TARGET.roll(-1, 1)
+    for model in models:
+        for parameter in (*model.decoder.parameters(), *model.encoder.parameters()):
+            parameter.requires_grad_(False)
+        model(SOURCE, LENGTHS, TARGET, wanted).backward()
+    for (name, one), other in zip(models[0].named_parameters(), models[1].parameters(), strict=True):
+        if other.requires_grad:
+            torch.testing.assert_close(one.grad.double(), other.grad, rtol=1e-3, atol=1e-6, msg=name)
+
+
+def test_hooks_of_its_maps_are_called():
+    model, calls = make().float(), []
+    model.decoder[0].before.register_forward_hook(lambda *call: calls.append(call))
+    plain = make().float()
+    torch.testing.assert_close(model(SOURCE, LENGTHS, TARGET), plain(SOURCE, LENGTHS, TARGET))
+    assert len(calls) == TARGET.shape[1]
 
 
 def test_without_attention_nothing_is_recorded():
@@ -134,7 +170,8 @@ def test_without_attention_nothing_is_recorded():
         ({"layers": 0}, "--layers"),
         ({"window": 0}, "--window"),
         ({"positions": 0}, "--positions"),
-        ({"hidden_dim": 7}, "--hidden-dim"),
+        ({"hidden_dim": 0}, "--hidden-dim"),
+        ({"dropout": 1.0}, "--dropout"),
         ({"attention": "none", "read": "straight-through"}, "--read"),
         ({"attention": "local-p", "read": "reinforce", "entropy_bonus": 0.1}, "--entropy-bonus"),
     ],

@@ -104,5 +104,7 @@ def test_it_may_draw_in_training_and_take_the_likeliest_elsewhere():
     )
     torch.testing.assert_close(module(query, key), likeliest)
     assert {*module.state_dict()} == {*nn.Attention(6, 4, hidden_dim=8).state_dict()}
+    given = nn.Attention(6, 4, hidden_dim=8, read=reads.Sample(uniform=torch.rand(2, 50)))
+    assert [name for name in given.state_dict() if "uniform" in name] == ["read.uniform"]
     with pytest.raises(TypeError, match="read"):
         nn.Attention(6, eval_read="argmax")

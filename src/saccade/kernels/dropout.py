@@ -48,7 +48,7 @@ class Dropout(nn.Module):
             return x
         if not serves(x):
             return F.dropout(x, self.p)
-        found: Tensor = _Dropped.apply(x, *torch.randint(2**32, (2,)).tolist(), self.p)
+        found: Tensor = _Dropped.apply(x, *torch.randint(2**32, (2,), device="cpu").tolist(), self.p)
         return found
 
 
@@ -59,7 +59,7 @@ class _Dropped(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, key: int, other: int, p: float) -> Tensor:
         ctx.settings = key, other, p
         if not serves(x):  # a gradient that is mapped over or watched
-            return x * _dropped(torch.ones(x.shape), key, other, p).to(x)
+            return x * _dropped(torch.ones(x.shape, dtype=torch.float32, device="cpu"), key, other, p).to(x)
         return _dropped(x.contiguous(), key, other, p)
 
     @staticmethod
@@ -69,6 +69,6 @@ class _Dropped(torch.autograd.Function):
 
 def _dropped(x: Tensor, key: int, other: int, p: float) -> Tensor:
     out = torch.empty_like(x)
-    scale = torch.tensor([1 / (1 - p)])
+    scale = torch.tensor([1 / (1 - p)], dtype=torch.float32, device="cpu")
     _apply(-(-x.numel() // _BLOCK), x, out, x.numel(), key, other, min(round(p * 2**32), 2**32 - 1), scale)
     return out

@@ -9,7 +9,7 @@ from saccade.errors import ShapeError
 from saccade.kernels.sums import by_definition
 from saccade.kernels.team import Kernel, serves
 
-__all__ = ["gated", "gates_backward", "gates_forward", "gates_plain"]
+__all__ = ["check_gates", "gated", "gates_backward", "gates_forward", "gates_plain", "laid_in_rows"]
 
 _ROWS = 8  # in a block, as compiled.gates has it
 _forward, _backward = Kernel("gates:forward"), Kernel("gates:backward")
@@ -61,11 +61,8 @@ def gates_forward(entering: Tensor, before: Tensor, hidden: Tensor) -> tuple[Ten
         ShapeError: shapes or types that do not fit, which a kernel would not notice.
     """
     rows, size = hidden.shape
-    for name, part in (("entering", entering), ("before", before)):
-        if part.shape != (rows, 3 * size) or part.dtype != hidden.dtype:
-            expected = f"{(rows, 3 * size)} of {hidden.dtype}, for a state of {size}"
-            raise ShapeError(f"{name}: expected {expected}, got {tuple(part.shape)} of {part.dtype}")
-    entering, before, hidden = _rows(entering), before.contiguous(), _rows(hidden)
+    check_gates(entering, before, hidden, 3)
+    entering, before, hidden = laid_in_rows(entering), before.contiguous(), laid_in_rows(hidden)
     new, gates = before.new_empty(rows, size), torch.empty_like(before)
     _forward(-(-rows // _ROWS), entering, entering.stride(0), before, hidden, hidden.stride(0), new, gates, rows, size)
     return new, gates
@@ -80,7 +77,7 @@ def gates_backward(grad: Tensor, gates: Tensor, before: Tensor, hidden: Tensor) 
         before, hidden: as it was given them.
     """
     rows, size = hidden.shape
-    grad, before, hidden = _rows(grad), before.contiguous(), _rows(hidden)
+    grad, before, hidden = laid_in_rows(grad), before.contiguous(), laid_in_rows(hidden)
     found = torch.empty_like(gates), torch.empty_like(gates), gates.new_empty(rows, size)
     sides = grad, grad.stride(0), gates, before, hidden, hidden.stride(0)
     _backward(-(-rows // _ROWS), *sides, *found, rows, size)
@@ -102,6 +99,16 @@ class _Gated(torch.autograd.Function):
         return gates_backward(grad, gates, before, hidden)
 
 
-def _rows(tensor: Tensor) -> Tensor:
+def check_gates(entering: Tensor, before: Tensor, state: Tensor, gates: int) -> None:
+    """Raises `ShapeError` unless float32 `(rows, gates * size)`, the same, and `(rows, size)`."""
+    rows, size = state.shape
+    expected = {"entering": (rows, gates * size), "before": (rows, gates * size), "state": (rows, size)}
+    for (name, shape), part in zip(expected.items(), (entering, before, state), strict=True):
+        if part.shape != shape or part.dtype != torch.float32:
+            wanted = f"{shape} of {torch.float32}, for a state of {size}"
+            raise ShapeError(f"{name}: expected {wanted}, got {tuple(part.shape)} of {part.dtype}")
+
+
+def laid_in_rows(tensor: Tensor) -> Tensor:
     """With the features of a row side by side, as kernels take rows; these may be apart."""
     return tensor if tensor.stride(-1) == 1 else tensor.contiguous()

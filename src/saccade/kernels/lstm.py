@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from saccade.errors import ShapeError
+from saccade.kernels.gates import check_gates, laid_in_rows
 from saccade.kernels.team import Kernel
 
 __all__ = ["lstm_backward", "lstm_forward", "lstm_plain"]
@@ -51,11 +51,8 @@ def lstm_forward(entering: Tensor, before: Tensor, cell: Tensor) -> tuple[Tensor
         ShapeError: shapes or types that do not fit, which a kernel would not notice.
     """
     rows, size = cell.shape
-    for name, part in (("entering", entering), ("before", before)):
-        if part.shape != (rows, 4 * size) or part.dtype != cell.dtype:
-            expected = f"{(rows, 4 * size)} of {cell.dtype}, for a state of {size}"
-            raise ShapeError(f"{name}: expected {expected}, got {tuple(part.shape)} of {part.dtype}")
-    entering, before, cell = _rows(entering), before.contiguous(), _rows(cell)
+    check_gates(entering, before, cell, 4)
+    entering, before, cell = laid_in_rows(entering), before.contiguous(), laid_in_rows(cell)
     hidden, new, gates = (before.new_empty(rows, width * size) for width in (1, 1, 5))
     sides = entering, entering.stride(0), before, cell, cell.stride(0)
     _forward(-(-rows // _ROWS), *sides, hidden, new, gates, rows, size)
@@ -71,13 +68,8 @@ def lstm_backward(hidden_grad: Tensor, new_grad: Tensor, gates: Tensor, cell: Te
         cell: as it was given it.
     """
     rows, size = cell.shape
-    hidden_grad, new_grad, cell = _rows(hidden_grad), _rows(new_grad), _rows(cell)
+    hidden_grad, new_grad, cell = (laid_in_rows(part) for part in (hidden_grad, new_grad, cell))
     entering_grad, cell_grad = gates.new_empty(rows, 4 * size), gates.new_empty(rows, size)
     sides = hidden_grad, hidden_grad.stride(0), new_grad, new_grad.stride(0), gates, cell, cell.stride(0)
     _backward(-(-rows // _ROWS), *sides, entering_grad, cell_grad, rows, size)
     return entering_grad, cell_grad
-
-
-def _rows(tensor: Tensor) -> Tensor:
-    """With the features of a row side by side, as kernels take rows; these may be apart."""
-    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()

@@ -173,10 +173,10 @@ class ByteNet(Translator[State]):
         return self.target_embedding.weight, self.bias
 
     def encode(self, source: Tensor, lengths: Tensor) -> State:
-        widths = (self.options.stretch * lengths.double()).ceil().long()
+        widths = (self.options.stretch * lengths.double() - 1e-9).ceil().long()  # 1.1 times 100 is a little above 110
         places = torch.arange(int(widths.max()), device=source.device)
         tokens = F.pad(source, (0, max(0, len(places) - source.shape[1])))[:, : len(places)]
-        x = self._embedded(self.source_embedding, tokens * (places < lengths[:, None]))  # padding's embedding is zero
+        x = self._embedded(self.source_embedding, tokens) * (places < lengths[:, None])[..., None]
         within = (places < widths[:, None])[..., None]
         for block in self.encoder:
             x = block(x, within)

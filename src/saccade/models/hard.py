@@ -125,13 +125,14 @@ class Reinforce(nn.Module):
         \nabla \mathbb{E}\Big[\sum_t \ell_t\Big] = \mathbb{E}\Big[\sum_t \nabla \ell_t
             + \sum_t \Big(\sum_{u \ge t} \ell_u - b_t\Big) \nabla \log p(s_t)\Big]
 
-    where the draw \(s_t\) is charged with the tokens from its own on, which alone it can change, beside a baseline
-    \(b_t\) that does not depend on it: what a linear map of the state expects, learned by least squares, or the mean of
-    the other draws for the same sentence. The number is the cost of what was drawn; all else is in the gradient alone.
+    where the draw \(s_t\) is charged with the tokens that it can change, beside a baseline \(b_t\) that does not depend
+    on it: what a linear map of the state expects, learned by least squares, or the mean of the other draws for the same
+    sentence. The number is the cost of what was drawn; all else is in the gradient alone.
 
     Args:
         options: baseline, samples and entropy bonus.
         hidden_dim: features of a query.
+        feeds: whether what is read enters the next step: if not, a draw changes its own token alone.
 
     Example:
         >>> reinforce = Reinforce(Options(read="reinforce", baseline="leave-one-out", samples=2), 4)
@@ -148,9 +149,9 @@ class Reinforce(nn.Module):
         whose rewards are the whole sentence's; leave-one-out: Kool, van Hoof, Welling 2019, section 3.
     """
 
-    def __init__(self, options: Options, hidden_dim: int) -> None:
+    def __init__(self, options: Options, hidden_dim: int, *, feeds: bool = True) -> None:
         super().__init__()
-        self.options = options
+        self.options, self.feeds = options, feeds
         self.expected = nn.Linear(hidden_dim, 1) if options.baseline == "learned" else None
 
     def forward(
@@ -189,7 +190,9 @@ class Reinforce(nn.Module):
         """
         inside = (wanted != 0).repeat_interleave(self.options.samples, 0)
         number = inside.sum()
-        following, left = (_to_come(part) for part in (losses.detach(), inside.to(losses.dtype)))
+        following, left = losses.detach(), inside.to(losses.dtype)
+        if self.feeds:
+            following, left = _to_come(following), _to_come(left)
         log_prob, own = torch.cat(draws.log_prob, 1), losses.new_zeros(())
         if self.expected is None:
             each = following.unflatten(0, (-1, self.options.samples))
@@ -251,10 +254,15 @@ class Reader(Translator[S]):
         cost: Tensor = self.reinforce(write, wanted, *self.output, label_smoothing)
         return cost
 
-    @staticmethod
-    def alignment(records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
+    def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
         found = [aux.weights for _, aux in records if aux.weights is not None]
-        return torch.cat(found, -2) if found else None
+        if not found or self.attention is None:
+            return None
+        weights = torch.cat(found, -2)
+        if self.attention.eval_read is None:
+            return weights
+        chosen = torch.zeros_like(weights).scatter(-1, weights.argmax(-1, keepdim=True), 1.0)
+        return chosen * (weights.sum(-1, keepdim=True) > 0)
 
 
 def _to_come(numbers: Tensor) -> Tensor:
@@ -288,10 +296,12 @@ def gradient_noise(
         draws: how many gradients are made, at least 2.
 
     Raises:
-        ArgumentError: fewer than 2 draws.
+        ArgumentError: fewer than 2 draws, or an attention without parameters.
     """
     if draws < 2:
         raise ArgumentError(f"draws: expected at least 2, got {draws}")
+    if model.attention is None or not list(model.attention.parameters()):
+        raise ArgumentError("model: expected an attention with parameters, whose gradient is looked at, got none")
     modes = {module: module.training for module in model.modules()}
     model.eval()
     model.attention.train()

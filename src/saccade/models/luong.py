@@ -15,16 +15,25 @@ from saccade import masks, normalizers, scores
 from saccade.biases import GaussianWindow
 from saccade.errors import ArgumentError
 from saccade.kernels.likeliest import Logits
+from saccade.kernels.lstm import lstm_plain
 from saccade.memory import Memory
 from saccade.models import hard, recurrent
 from saccade.models.recurrent import LockedDropout, mirror, placed
-from saccade.models.unrolled import unrolled, unrolled_lstm
+from saccade.models.unrolled import plain, unrolled, unrolled_lstm
 from saccade.models.words import embeddings
 from saccade.nn import Attention
+from saccade.numerics import wide
 
 __all__ = ["RECIPES", "Luong", "Options", "State"]
 
 _BETA = 8.0  # of the cosine in the beginning: with 1, no weight could be eight times another
+_SIZES = (
+    ("hidden_dim", 1 << 20),
+    ("embedding_dim", 1 << 20),
+    ("layers", 1000),
+    ("window", 10**5),
+    ("positions", 10**5),
+)
 _NORMALIZERS: dict[str, Callable[[], normalizers.Normalizer]] = {
     "softmax": normalizers.Softmax,
     "sparsemax": normalizers.Sparsemax,
@@ -44,12 +53,22 @@ RECIPES: dict[str, dict[str, Any]] = {"dates": _DATES, "several-dates": _DATES, 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(recurrent.Options, hard.Options):
+class Options(hard.Options):
     """The sizes of Luong's translator, and how it attends.
 
     >>> Options(attention="local-p", window=5).score
     'general'
     """
+
+    hidden_dim: int = 256
+    """Units of every LSTM layer."""
+
+    embedding_dim: int = 128
+    """Size of the token embeddings, and of what words are predicted from."""
+
+    dropout: float = 0.0
+    """Probability of dropping a feature, for a whole sentence, of embeddings, annotations, between layers, and of what
+    words are predicted from, in training."""
 
     layers: int = 2
     """LSTM layers of the encoder, and as many of the decoder."""
@@ -78,11 +97,12 @@ class Options(recurrent.Options, hard.Options):
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
-        recurrent.Options.__post_init__(self)
         hard.Options.__post_init__(self)
-        for name, most in (("layers", 1000), ("window", 100_000), ("positions", 100_000)):
+        for name, most in _SIZES:
             if not 1 <= (value := getattr(self, name)) <= most:
-                raise ArgumentError(f"--{name}: expected a number from 1 to {most}, got {value}")
+                raise ArgumentError(f"--{name.replace('_', '-')}: expected a number from 1 to {most}, got {value}")
+        if not 0 <= self.dropout < 1:
+            raise ArgumentError(f"--dropout: expected 0 <= dropout < 1, got {self.dropout}")
         if self.attention == "none" and self.read != "soft":
             raise ArgumentError(f"--read: expected soft where --attention is none, got {self.read}")
         if self.attention == "local-p" and self.entropy_bonus:
@@ -98,7 +118,7 @@ class State:
         layers: of each layer its state and its cell, `(examples, beam, hidden_dim)`.
         fed: what the last token was predicted from, `(examples, beam, embedding_dim)`.
         position: how many tokens have been written.
-        lengths: of the sources, `(examples,)`.
+        lengths: of the sources, as far as they are looked at, `(examples,)`.
         memory: the source of each example, one for all its outputs; None without attention.
     """
 
@@ -174,7 +194,8 @@ class Luong(hard.Reader[State]):
         self.readout = nn.Linear(hidden * (1 + attends), dim)
         self.bias = nn.Parameter(torch.zeros(target_size))
         self.dropout = LockedDropout(options.dropout)
-        self.reinforce = hard.Reinforce(options, hidden) if options.read == "reinforce" else None
+        feeds = options.input_feeding
+        self.reinforce = hard.Reinforce(options, hidden, feeds=feeds) if options.read == "reinforce" else None
 
     @property
     def output(self) -> tuple[Tensor, Tensor]:
@@ -191,7 +212,10 @@ class Luong(hard.Reader[State]):
         memory = None
         if self.attention is not None:
             annotations = self.dropout(x if order is None else placed(x, order))
-            memory = self._remembered(annotations, lengths)
+            if self.options.score == "location":  # which has no weights for what is farther behind
+                annotations = annotations[:, : self.options.positions]
+                lengths = lengths.clamp(max=self.options.positions)
+            memory = self.attention.remember(annotations, mask=masks.Lengths(lengths))
         return State(tuple(layers), fed, 0, lengths, memory)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
@@ -200,14 +224,6 @@ class Luong(hard.Reader[State]):
 
     def written(self, target: Tensor, state: State, draws: hard.Draws | None = None) -> Tensor:
         return self._write(target, state, draws)[0]
-
-    def _remembered(self, annotations: Tensor, lengths: Tensor) -> Memory:
-        """The source as attention reads it; the location score has no weights for what is far behind."""
-        assert self.attention is not None
-        if self.options.score == "location":
-            annotations = annotations[:, : self.options.positions]
-            lengths = lengths.clamp(max=self.options.positions)
-        return self.attention.remember(annotations, mask=masks.Lengths(lengths))
 
     def _write(self, target: Tensor, state: State, draws: hard.Draws | None) -> tuple[Tensor, State]:
         """What the tokens after `target` `(rows, length)` are predicted from, `(rows, length, embedding_dim)`."""
@@ -284,8 +300,8 @@ class _Center(nn.Module):
         self.inner, self.outer = nn.Linear(hidden_dim, hidden_dim, bias=False), nn.Linear(hidden_dim, 1, bias=False)
 
     def forward(self, query: Tensor) -> Tensor:
-        found: Tensor = torch.sigmoid(self.outer(torch.tanh(self.inner(query)))[..., 0])
-        return found
+        # wide: half types cannot tell position 256 from 257
+        return torch.sigmoid(wide(self.outer(torch.tanh(self.inner(query)))[..., 0]))
 
 
 class _Drops(NamedTuple):
@@ -305,7 +321,9 @@ class _Layer(nn.Module):
 
     def unrolled(self) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
         """The step from what entered, state and cell to the next state and cell."""
-        return unrolled_lstm(self.before.weight, self.before.bias)
+        if plain(self.before):
+            return unrolled_lstm(self.before.weight, self.before.bias)
+        return lambda entering, hidden, cell: lstm_plain(entering, self.before(hidden), cell)
 
     def over(self, sequence: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """States `(batch, length, hidden_dim)`, and state and cell at each sentence's end `(batch, 1, hidden_dim)`."""

@@ -211,8 +211,7 @@ class Transformer(Translator[State]):
         features: Tensor = self.decoder_norm(x)
         return features
 
-    @staticmethod
-    def alignment(records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
+    def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
         """What each target position looked at, `(batch, target_length, source_length)`, from what `look.record` has of
         a `forward`: the mean over heads of the last layer but one, or of the one there is, which follows the words
         best (Garg et al. 2019, section 3).

@@ -101,12 +101,11 @@ class Translator(nn.Module, ABC, Generic[S]):
         """
         return predicted(self.features(source, lengths, target), *self.output, wanted, label_smoothing)
 
-    @staticmethod
-    def alignment(records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
+    def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
         """Return what each target position looked at, `(batch, target_length, source_length)`, or None if it attends to
-        nothing.
+        nothing. What lies behind all that a model ever looks at may be missing.
 
         Args:
-            records: what `saccade.look.record` has of a `forward`.
+            records: what `saccade.look.record` has of a `forward` in evaluation mode.
         """
         return None

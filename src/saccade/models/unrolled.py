@@ -123,9 +123,9 @@ def unrolled_lstm(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor, Ten
         >>> [part.shape for part in step(torch.zeros(4, 8), torch.ones(4, 2), torch.ones(4, 2))]
         [torch.Size([4, 2]), torch.Size([4, 2])]
     """
-    if not serves(weight, bias):
+    if not serves(weight, bias) or (torch.is_grad_enabled() and not weight.requires_grad):
         return lambda entering, hidden, cell: lstm_plain(entering, F.linear(hidden, weight, bias), cell)
-    if not torch.is_grad_enabled() or not weight.requires_grad:
+    if not torch.is_grad_enabled():
         return lambda entering, hidden, cell: lstm_forward(entering, F.linear(hidden, weight, bias), cell)[:2]
     sums = _Sums()
     gate = sums.gate(weight, bias)

@@ -90,7 +90,7 @@ class Attention(nn.Module):
         )
         self.normalizer = Held(normalizers.Softmax() if normalizer is None else normalizer)
         self.read = Held(reads.Soft() if read is None else read)
-        self.eval_read = self.read if eval_read is None else Held(eval_read)
+        self.eval_read = None if eval_read is None else Held(eval_read)
         self.output_projection = nn.Linear(self.value_dim, output_dim, **place) if output_dim else nn.Identity()
         self.dropout_p = dropout_p
 
@@ -126,7 +126,7 @@ class Attention(nn.Module):
             "bias": bias,
             "gate": gate,
             "normalizer": self.normalizer.get(),
-            "read": (self.read if self.training else self.eval_read).get(),
+            "read": (self.read if self.training or self.eval_read is None else self.eval_read).get(),
             "dropout_p": self.dropout_p if self.training else 0.0,
             "aux": aux,
         }

@@ -41,4 +41,5 @@ def apply(table: Any) -> None:
         first = block * ROWS
         size = min(ROWS, count - first)
         place = floats(table[2] + 4 * first, size), floats(table[3] + 4 * first, size)
-        _kept(*place, first, U(table[5]), U(table[6]), U(table[7]), scale)
+        # a place of more than 32 bits has its upper ones in the key: no block has places on both sides of such a bound
+        _kept(*place, first, U(table[5]) ^ U(first >> 32), U(table[6]), U(table[7]), scale)

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from saccade import AuxOutput
 from saccade.kernels.likeliest import Logits
@@ -84,7 +85,9 @@ class Ensemble(nn.Module):
             own = [(name.removeprefix(front), aux) for name, aux in records if name.startswith(front)]
             found.append(member.alignment(own))  # type: ignore[operator]
         weights = [part for part in found if part is not None]
-        return torch.stack(weights).mean(0) if weights else None
+        width = max((part.shape[-1] for part in weights), default=0)  # some leave out what they never look at
+        padded = [F.pad(part, (0, width - part.shape[-1])) for part in weights]
+        return torch.stack(padded).mean(0) if padded else None
 
 
 def _mean(logits: Sequence[Tensor]) -> Tensor:

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from saccade.tasks.translate.batches import Encoded, by_length, pad
 
@@ -31,7 +32,8 @@ def weights_of(model: Any, pairs: Sequence[Encoded]) -> list[Tensor | None]:
             break
         for place, weights in zip(places, recorded.cpu(), strict=True):
             source, target = pairs[place]
-            found[place] = weights[: len(target) + 1, : len(source) + 1]
+            rest = max(0, len(source) + 1 - weights.shape[1])  # what a model never looks at
+            found[place] = F.pad(weights, (0, rest))[: len(target) + 1, : len(source) + 1]
     return found
 
 
