@@ -1,4 +1,5 @@
 from dataclasses import dataclass
+from typing import Literal
 
 import pytest
 
@@ -39,6 +40,22 @@ def test_errors_are_one_line(words, message, capsys):
         parse(Options, words, "x", "")
     assert "\n" not in str(error.value) and "│" not in str(error.value)
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_word_that_is_none_of_some_is_answered_as_everything_is():
+    @dataclass
+    class Choice:
+        norm: Literal["pre", "post", "both"] = "pre"
+
+    with pytest.raises(UsageError, match=r"^--norm: expected pre, post or both, got pots; did you mean post\?; see x"):
+        parse(Choice, ["--norm", "pots"], "x", "")
+    with pytest.raises(UsageError, match=r"^--norm: expected pre, post or both, got 7; see x --help$"):
+        parse(Choice, ["--norm", "7"], "x", "")
+
+
+def test_an_option_that_there_is_elsewhere_says_where():
+    with pytest.raises(UsageError, match="^--heads: expected only with --model transformer; leave it out$"):
+        parse(Options, ["--heads", "4"], "x", "", elsewhere={"heads": "--model transformer"})
 
 
 def test_help_is_the_docstrings(capsys):

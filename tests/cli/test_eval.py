@@ -44,6 +44,11 @@ def test_another_way_to_decode_is_in_the_name_and_the_results(run, tmp_path, cap
     assert found["parameters"] == 2 * plain["parameters"]
     assert found["metrics"]["exact_match"] == 0  # a date has ten characters
     assert len(list(one.glob("results-validation*"))) == 2
+    far = tmp_path / ("far-" * 20) / ("away-" * 20)
+    shutil.copytree(one, far)
+    assert main(["eval", str(one), "--split", "validation", "--ensemble", str(far)]) == 0
+    [long] = one.glob("results-validation-asked-*.json")
+    assert json.loads(long.read_text())["asked"] == {"ensemble": [str(far)]}
     capsys.readouterr()
 
 

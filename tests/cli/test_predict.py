@@ -1,6 +1,7 @@
 import gzip
 import io
 import json
+import shutil
 
 import pytest
 
@@ -136,8 +137,8 @@ def test_draws_follow_from_the_seed(run, tmp_path, capsys, monkeypatch):
     assert found[0].startswith(capsys.readouterr().out)
 
 
-def test_answers_begin_with_a_prefix_and_are_not_too_short(run, capsys):
-    for more in ([], ["--sample"], ["--beam-size", "3"], ["--ensemble", str(run)]):
+def test_answers_begin_with_a_prefix_and_are_not_too_short(run, others, capsys):
+    for more in ([], ["--sample"], ["--beam-size", "3"], ["--ensemble", str(others / "twin")]):
         words = ["--prefix", "1977-0", "--min-length", "9", "--nbest", "2", "--replace-unknown", *more]
         assert main(["predict", str(run), LINES[0], "--alignments", *words]) == 0
         found = json.loads(capsys.readouterr().out)["translations"]
@@ -158,9 +159,11 @@ def test_coverage_changes_the_score(run, capsys):
 
 
 @pytest.fixture(scope="module")
-def others(tmp_path_factory):
-    """Runs beside the first: one that shares its tokenizers, one that does not."""
+def others(run, tmp_path_factory):
+    """Runs beside the first: two copies of it, one that shares its tokenizers, one that does not."""
     folder = tmp_path_factory.mktemp("others")
+    for name in ("twin", "triplet"):
+        shutil.copytree(run, folder / name)
     words = ["--hidden-dim", "32", "--layers", "1", "--feedforward-dim", "48", "--heads", "2", "--max-steps", "8"]
     shared = ["train", "translate", "--data", "dates", "--batch-tokens", "600"]
     assert main([*shared, "--model", "transformer", "--run", str(folder / "alike"), *words]) == 0
@@ -173,7 +176,7 @@ def test_several_runs_answer_as_one(run, others, capsys):
     answers = {}
     for name, more in {
         "alone": [],
-        "itself": ["--ensemble", str(run), "--ensemble", str(run)],
+        "itself": ["--ensemble", str(others / "twin"), "--ensemble", str(others / "triplet")],
         "another": ["--ensemble", str(others / "alike")],
     }.items():
         assert main(["predict", str(run), LINES[0], "--beam-size", "3", "--alignments", *more]) == 0
@@ -181,6 +184,10 @@ def test_several_runs_answer_as_one(run, others, capsys):
     assert answers["itself"]["text"] == answers["alone"]["text"]
     assert answers["itself"]["score"] == pytest.approx(answers["alone"]["score"], abs=1e-4)
     assert answers["another"]["score"] != answers["alone"]["score"]
+    for again in ([run], [others / "twin", others / "." / "twin"]):
+        named = [word for other in again for word in ("--ensemble", str(other))]
+        assert main(["predict", str(run), LINES[0], *named]) == 2
+        assert f"--ensemble {again[-1]}: expected each run once, got it again" in capsys.readouterr().err
     assert main(["predict", str(run), LINES[0], "--ensemble", str(others / "other")]) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1

@@ -11,11 +11,13 @@ from saccade.models.luong import Luong, Options
 from saccade.tasks.translate.attention import weights_of
 from saccade.tasks.translate.batches import Encoded
 
-OPTIONS = Options(hidden_dim=10, embedding_dim=6, layers=2, window=2)
+OPTIONS = Options(hidden_dim=10, embedding_dim=6, layers=2)
 
 
 def make(**changes):
     torch.manual_seed(0)
+    if changes.get("attention", "global").startswith("local"):
+        changes = {"window": 2, **changes}
     return Luong(13, 11, replace(OPTIONS, **changes)).double().eval()
 
 
@@ -111,9 +113,9 @@ def test_a_window_that_has_moved_past_the_source_sees_nothing():
     assert not weights[1, 5:].any() and bool((weights[1, :4].sum(-1) > 0.99).all())
 
 
-@pytest.mark.parametrize("attention", ["global", "local-p"])
-def test_the_location_score_reads_no_further_than_its_weights(attention):
-    model = make(score="location", positions=4, attention=attention, window=1)
+@pytest.mark.parametrize("local", [{}, {"attention": "local-p", "window": 1}])
+def test_the_location_score_reads_no_further_than_its_weights(local):
+    model = make(score="location", positions=4, **local)
     long = torch.randint(4, 12, (1, 40), generator=torch.Generator().manual_seed(0))
     with look.record(model) as records:
         logits = model(long, torch.tensor([40]), TARGET[:1])
@@ -173,6 +175,11 @@ def test_without_attention_nothing_is_recorded():
         ({"hidden_dim": 0}, "--hidden-dim"),
         ({"dropout": 1.0}, "--dropout"),
         ({"attention": "none", "read": "straight-through"}, "--read"),
+        ({"attention": "none", "score": "dot"}, "--score"),
+        ({"attention": "none", "normalizer": "entmax"}, "--normalizer"),
+        ({"attention": "none", "window": 3}, "--window"),
+        ({"window": 3}, "--window"),
+        ({"positions": 3}, "--positions"),
         ({"attention": "local-p", "read": "reinforce", "entropy_bonus": 0.1}, "--entropy-bonus"),
     ],
 )

@@ -16,7 +16,7 @@ from saccade.models.rnnsearch import RNNSearch
 from saccade.models.transformer import Transformer
 
 RECURRENT = recurrent.Options(hidden_dim=10, embedding_dim=6, dropout=0.5)
-LUONG = luong.Options(hidden_dim=10, embedding_dim=6, window=2, dropout=0.5)
+LUONG = luong.Options(hidden_dim=10, embedding_dim=6, dropout=0.5)
 SMALL = transformer.Options(hidden_dim=12, heads=3, layers=2, feedforward_dim=20, dropout=0.5)
 VARIANTS = {
     "rnnsearch": (RNNSearch, rnnsearch.Options(**vars(RECURRENT))),
@@ -27,8 +27,8 @@ VARIANTS = {
     "transformer, alibi": (Transformer, replace(SMALL, positions="alibi")),
     "transformer, post": (Transformer, replace(SMALL, norm="post")),
     "luong": (Luong, LUONG),
-    "luong, local-m": (Luong, replace(LUONG, attention="local-m")),
-    "luong, local-p": (Luong, replace(LUONG, attention="local-p")),
+    "luong, local-m": (Luong, replace(LUONG, attention="local-m", window=2)),
+    "luong, local-p": (Luong, replace(LUONG, attention="local-p", window=2)),
     "luong, none": (Luong, replace(LUONG, attention="none")),
     "luong, without input feeding": (Luong, replace(LUONG, attention="local-p", input_feeding=False)),
     "luong, forwards": (Luong, replace(LUONG, reverse=False, layers=1)),

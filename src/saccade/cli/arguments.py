@@ -5,7 +5,7 @@ import difflib
 import io
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ __all__ = ["UsageError", "choose", "one_line", "parse", "peek", "suggest"]
 
 T = TypeVar("T")
 _VALUE = re.compile(r"^Error parsing (--\S+): (.*(?:INT|FLOAT|int|float).*) \[?'(.*)'\]?$")  # a number's
+_CHOICE = re.compile(r"^invalid choice '(.*)' for argument '(--[^']+)'\. Expected one of \((.*)\)$")
 _RULES = set(" ─-│|╭╮╰╯+")  # what tyro frames its words with
 
 
@@ -22,7 +23,14 @@ class UsageError(SaccadeError):
     """The command line is not one that this program understands."""
 
 
-def parse(kind: type[T], arguments: Sequence[str], program: str, description: str, default: T | None = None) -> T:
+def parse(
+    kind: type[T],
+    arguments: Sequence[str],
+    program: str,
+    description: str,
+    default: T | None = None,
+    elsewhere: Mapping[str, str] | None = None,
+) -> T:
     """Return the dataclass that the arguments describe.
 
     Args:
@@ -31,6 +39,7 @@ def parse(kind: type[T], arguments: Sequence[str], program: str, description: st
         program: what the user typed before them, for the help.
         description: a sentence or two for the help.
         default: values of what is not given.
+        elsewhere: names of options that there are beside others alone, and beside which.
 
     Raises:
         UsageError: in one line, with "did you mean".
@@ -61,9 +70,9 @@ def parse(kind: type[T], arguments: Sequence[str], program: str, description: st
     except SystemExit as stop:
         if not stop.code:
             raise
-        _refuse_unknown(kind, [word for word in arguments if word.startswith("--")])
+        _refuse_unknown(kind, [word for word in arguments if word.startswith("--")], elsewhere or {})
         raise UsageError(f"{_gist(complaint.getvalue())}; see {program} --help") from None
-    _refuse_unknown(kind, unknown)
+    _refuse_unknown(kind, unknown, elsewhere or {})
     return options
 
 
@@ -112,13 +121,15 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _refuse_unknown(kind: Any, words: Sequence[str]) -> None:
+def _refuse_unknown(kind: Any, words: Sequence[str], elsewhere: Mapping[str, str]) -> None:
     """Refuse options that are no fields, and words that belong to none."""
     names = [field.name.replace("_", "-") for field in fields(kind)]
     known = ["--help", *(f"--{name}" for name in names), *(f"--no-{name}" for name in names)]
     for word in words:
         option = word.partition("=")[0].replace("_", "-")
         if word.startswith("--") and option not in known:
+            if (beside := elsewhere.get(option.removeprefix("--").removeprefix("no-"))) is not None:
+                raise UsageError(f"{option}: expected only with {beside}; leave it out")
             near = difflib.get_close_matches(option, known, 1)
             way_out = f"did you mean {near[0]}?" if near else "see --help"
             raise UsageError(f"unknown option {word.partition('=')[0]}; {way_out}")
@@ -133,7 +144,16 @@ def _gist(box: str) -> str:
     next(filter(None, lines), None)  # the title
     body = itertools.dropwhile(lambda line: not line, lines)
     text = one_line(" ".join(itertools.takewhile(bool, body))).rstrip(".").removeprefix("Error parsing Options: ")
-    return _VALUE.sub(_expected, text)
+    return _CHOICE.sub(_one_of, _VALUE.sub(_expected, text))
+
+
+def _one_of(complaint: re.Match[str]) -> str:
+    """What tyro says of a word that is none of some, in the words of all our errors."""
+    value, option, choices = complaint.groups()
+    names = re.findall(r"'([^']*)'", choices)
+    near = difflib.get_close_matches(value, names, 1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"{option}: expected {' or '.join(filter(None, [', '.join(names[:-1]), names[-1]]))}, got {value}{hint}"
 
 
 def _expected(complaint: re.Match[str]) -> str:

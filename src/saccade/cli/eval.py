@@ -1,5 +1,6 @@
 """`saccade eval RUN`: measure a trained model on a split of its data."""
 
+import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from saccade.train.results import measure, split_results
 
 __all__ = ["run"]
 
+_LONGEST = 180  # bytes of a file's name that say what was asked: systems take 255 in all
 _SAID = ("beam_size", "length_penalty", "coverage_penalty", "min_length", "replace_unknown", "ensemble")
 
 
@@ -68,9 +70,16 @@ def run(arguments: list[str]) -> int:
     asked = {name: value for name in _SAID if (value := getattr(given, name)) not in (None, ()) and value is not False}
     results = {**split_results(trained.run, trained.options, trained.model, given.split, result), "asked": asked}
     print_metrics(given.split, result.metrics, result.groups)  # first: the folder may be one that cannot be written
-    name = "-".join([f"results-{given.split}", *_words(asked, trained.run.folder)])
+    name = _name(given.split, "-".join(_words(asked, trained.run.folder)))
     write_json(trained.run.folder / f"{name}.json", results)
     return 0
+
+
+def _name(split: str, words: str) -> str:
+    """What the file is called; words that no file system would take are a number, and stand in the file itself."""
+    if len(words.encode()) > _LONGEST:
+        words = f"asked-{hashlib.blake2b(words.encode(), digest_size=8).hexdigest()}"
+    return "-".join(filter(None, [f"results-{split}", words]))
 
 
 def _words(asked: Mapping[str, Any], folder: Path) -> Iterator[str]:

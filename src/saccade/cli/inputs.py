@@ -50,6 +50,11 @@ def open_asked(
     """
     trained = open_trained(folder, device, **changes)
     if ensemble:
+        seen = {Path(folder).resolve()}
+        for other in ensemble:
+            if (place := Path(other).resolve()) in seen:
+                raise UsageError(f"--ensemble {other}: expected each run once, got it again")
+            seen.add(place)
         others = [open_trained(other, device, option="--ensemble") for other in ensemble]
         task, model = trained.task.join(trained.model, others)
         trained = replace(trained, task=task, model=model)

@@ -68,4 +68,15 @@ def options(kind: type[Task], arguments: list[str]) -> Options:
         defaults = {name: value for name, value in defaults.items() if name not in _HORIZON} | {"schedule": schedule}
     program = f"saccade train {kind.name}"
     description = f"Train {kind.name}. Models: {', '.join(kind.models)}. Built-in data: {', '.join(kind.builtin)}."
-    return parse(flat, arguments, program, description, flat(model=model, data=data, **defaults))
+    default = flat(model=model, data=data, **defaults)
+    return parse(flat, arguments, program, description, default, _elsewhere(kind, flat))
+
+
+def _elsewhere(kind: type[Task], flat: type[Options]) -> dict[str, str]:
+    """The options that other models have, by their names, and which models these are."""
+    own, found = {field.name for field in fields(flat)}, dict[str, list[str]]()
+    for model in kind.models:
+        for field in fields(kind.options(model)):
+            if field.name not in own:
+                found.setdefault(field.name.replace("_", "-"), []).append(model)
+    return {name: f"--model {' or '.join(models)}" for name, models in found.items()}

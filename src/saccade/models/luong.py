@@ -103,11 +103,24 @@ class Options(hard.Options):
                 raise ArgumentError(f"--{name.replace('_', '-')}: expected a number from 1 to {most}, got {value}")
         if not 0 <= self.dropout < 1:
             raise ArgumentError(f"--dropout: expected 0 <= dropout < 1, got {self.dropout}")
-        if self.attention == "none" and self.read != "soft":
-            raise ArgumentError(f"--read: expected soft where --attention is none, got {self.read}")
+        self._refuse_what_nothing_reads()
         if self.attention == "local-p" and self.entropy_bonus:
             why = "with --attention local-p, whose weights do not sum to one"
             raise ArgumentError(f"--entropy-bonus: expected 0 {why}, got {self.entropy_bonus}")
+
+    def _refuse_what_nothing_reads(self) -> None:
+        """Refuse options beside others that leave them without a meaning."""
+        attends, local = self.attention != "none", self.attention in ("local-m", "local-p")
+        wanted = {
+            "score": (attends, "an --attention other than none"),
+            "normalizer": (attends, "an --attention other than none"),
+            "read": (attends, "an --attention other than none"),
+            "window": (local, "--attention local-m or local-p"),
+            "positions": (attends and self.score == "location", "--score location"),
+        }
+        for name, (means, beside) in wanted.items():
+            if not means and (value := getattr(self, name)) != Options.__dataclass_fields__[name].default:
+                raise ArgumentError(f"--{name}: expected only with {beside}, got {value}")
 
 
 @dataclass(frozen=True)

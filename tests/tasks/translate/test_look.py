@@ -36,6 +36,11 @@ def test_marks_stay_on_their_letters_in_a_file_name(run, tmp_path, capsys):
     capsys.readouterr()
 
 
+def test_a_text_that_is_too_long_is_said_to_be_cut(run, tmp_path, capsys):
+    assert main(["look", str(run), "5" * 1000, "--output", str(tmp_path)]) == 0
+    assert "line 1: longer than 800 tokens" in capsys.readouterr().err
+
+
 def test_without_a_folder_pictures_go_into_the_run(run, capsys):
     assert main(["look", str(run), "18 juin 2025"]) == 0
     assert (run / "pictures/18-juin-2025.png").read_bytes()[:4] == b"\x89PNG"

@@ -12,7 +12,7 @@ from torch import Tensor
 from saccade.look import pictures
 from saccade.numerics import divide
 from saccade.tasks.translate.batches import Encoded, pad
-from saccade.tasks.translate.translation import encode_sources, tokens_of, translate
+from saccade.tasks.translate.translation import encode_sources, mention, tokens_of, translate
 
 if TYPE_CHECKING:
     from saccade.tasks.translate.task import Translate
@@ -22,7 +22,7 @@ __all__ = ["draw", "influence"]
 _TITLE = "No attention: shares of each token's gradient"
 
 
-def draw(task: "Translate", model: Any, text: str, folder: Path) -> Iterator[Path]:
+def draw(task: "Translate", model: Any, text: str, folder: Path, name: str = "text") -> Iterator[Path]:
     """Translate one text and draw what each token of its best translation attended to, or what mattered to it.
 
     Args:
@@ -30,11 +30,13 @@ def draw(task: "Translate", model: Any, text: str, folder: Path) -> Iterator[Pat
         model: its model.
         text: the source.
         folder: where the pictures go; made if it is not there.
+        name: what the text is called where it is too long, which is said.
 
     Returns:
         The paths of the pictures.
     """
     [source] = encode_sources(task, [text])
+    mention(task, name, source)
     with torch.inference_mode():
         [found] = translate(task, model, [source], attended=True)
     for best in found[:1]:

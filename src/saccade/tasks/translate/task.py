@@ -185,9 +185,9 @@ class Translate:
         """Draw the alignment of each text that is not blank with its best translation."""
         from saccade.tasks.translate.look import draw
 
-        for text in inputs:
+        for number, text in enumerate(inputs, 1):
             if text.strip():
-                yield from draw(self, model, text, folder)
+                yield from draw(self, model, text, folder, f"line {number}")
 
     @cached_property
     def prefix(self) -> list[int]:
