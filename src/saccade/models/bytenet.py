@@ -191,7 +191,7 @@ class ByteNet(Translator[State]):
         for block, cache in zip(cast("Iterable[_Block]", self.decoder), state.caches, strict=True):
             x, following = block.step(x, cache)
             caches.append(following)
-        logits = Logits(self._features(x), self.target_embedding.weight, self.bias)
+        logits = Logits(self._features(x), *self.output)
         return logits, State(state.source, tuple(caches), state.position + 1, state.beam)
 
     def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:

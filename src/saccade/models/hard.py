@@ -232,6 +232,7 @@ class Reader(Translator[S]):
         """
 
     def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
+        """Return `written` of a source's state: see `Translator.features`."""
         return self.written(target, self.encode(source, lengths))
 
     def forward(
@@ -242,6 +243,7 @@ class Reader(Translator[S]):
         wanted: Tensor | None = None,
         label_smoothing: float = 0.0,
     ) -> Tensor:
+        """Return logits or their cost, as `Translator.forward` does; in training by REINFORCE that of `Reinforce`."""
         draws = self.reinforce is not None and self.attention is not None and self.attention.training
         if wanted is None or not draws:
             return super().forward(source, lengths, target, wanted, label_smoothing)
@@ -255,6 +257,7 @@ class Reader(Translator[S]):
         return cost
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
+        """Return the weights of every step one below the other; where one position is read, 1 there and 0 elsewhere."""
         found = [aux.weights for _, aux in records if aux.weights is not None]
         if not found or self.attention is None:
             return None

@@ -233,7 +233,7 @@ class Luong(hard.Reader[State]):
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
         features, state = self._write(token[:, None], state, None)
-        return Logits(features[:, 0], self.target_embedding.weight, self.bias), state
+        return Logits(features[:, 0], *self.output), state
 
     def written(self, target: Tensor, state: State, draws: hard.Draws | None = None) -> Tensor:
         return self._write(target, state, draws)[0]
@@ -262,14 +262,7 @@ class Luong(hard.Reader[State]):
         position = state.position + target.shape[1]
         return features, State(carried, fed.view(*shape, -1), position, state.lengths, state.memory)
 
-    def _read(
-        self,
-        query: Tensor,
-        state: State,
-        first: int,
-        draws: hard.Draws | None,
-        drops: "_Drops",
-    ) -> Tensor:
+    def _read(self, query: Tensor, state: State, first: int, draws: hard.Draws | None, drops: "_Drops") -> Tensor:
         """What is predicted from, for queries `(rows, length, hidden_dim)` at the positions from `first` on."""
         asked = drops.asked(query)
         if self.attention is None:

@@ -195,7 +195,7 @@ class Transformer(Translator[State]):
 
             x = layer(x, read, lambda y, layer=layer, source=source: layer.look(y, source, state.beam))
         features = self.decoder_norm(x)[:, 0]
-        logits = Logits(features, self.target_embedding.weight, self.bias)
+        logits = Logits(features, *self.output)
         return logits, State(tuple(caches), state.source, state.beam)
 
     def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
