@@ -1,9 +1,27 @@
 """Files that are written beside what is there, never over it."""
 
+import re
+import unicodedata
 from collections.abc import Mapping
 from itertools import chain, count
 from pathlib import Path
 from typing import BinaryIO
+
+__all__ = ["file_name", "write_beside"]
+
+
+def file_name(text: str) -> str:
+    """Return a text as a file name: letters, marks and digits of any script, else dashes, no longer than systems allow.
+
+    >>> file_name("mercredi 18 juin 2025?")
+    'mercredi-18-juin-2025'
+    """
+    kept = (character if _names(character) else "-" for character in text[:200])
+    return re.sub("-+", "-", "".join(kept)).strip("-")[:40] or "text"
+
+
+def _names(character: str) -> bool:
+    return character.isalnum() or character == "_" or unicodedata.category(character).startswith("M")
 
 
 def write_beside(path: Path, contents: Mapping[str, bytes]) -> list[Path]:

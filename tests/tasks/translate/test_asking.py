@@ -6,9 +6,9 @@ import pytest
 
 from saccade.errors import ArgumentError
 from saccade.tasks.decoding import Decoding
+from saccade.tasks.text.bpe import BytePairs
+from saccade.tasks.text.tokenizer import Characters
 from saccade.tasks.translate import Translate
-from saccade.tasks.translate.bpe import BytePairs
-from saccade.tasks.translate.tokenizer import Characters
 
 PAIRS = BytePairs.learn(["ein Mann fährt Fahrrad", "der Mann sieht ein Fahrrad"] * 5, 400)
 

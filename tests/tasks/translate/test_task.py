@@ -176,3 +176,16 @@ def test_characters_may_be_chosen_for_files(tmp_path):
     assert train(tmp_path / "run", "--data", corpus(tmp_path / "c"), "--tokenizer", "characters", *SIDES, 2) == 0
     task = load_trained(Translate, Run.open(tmp_path / "run"), torch.device("cpu")).task
     assert not task.joint and task.target.pieces("sent") == list("sent")
+
+
+def test_pairs_that_are_too_long_are_left_out_of_batches(tmp_path):
+    data = corpus(tmp_path / "corpus")
+    (data / "train.de").write_text("\n".join("satz " * (1 + number % 10) for number in range(60)) + "\n")
+    options = ["--tokenizer", "characters", "--max-length", "20", "--batch-tokens", "100"]
+    assert train(tmp_path / "run", "--data", data, *SIDES, 2, *options) == 0
+    task = load_trained(Translate, Run.open(tmp_path / "run"), torch.device("cpu")).task
+    sizes = {int(length) - 1 for step in range(32) for length in task.batch(step).lengths}  # their end not counted
+    assert sizes == {4, 9, 14, 19}
+    few = replace(task, settings=replace(task.settings, max_length=3))
+    with pytest.raises(ArgumentError, match="--max-length: all of 60 training pairs have a side of more than 3 tokens"):
+        few.batch(0)

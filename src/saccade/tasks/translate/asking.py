@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from saccade.errors import ArgumentError
 from saccade.tasks.decoding import Decoding
+from saccade.tasks.text.tokenizer import UNKNOWN
 from saccade.tasks.translate.attention import attends
-from saccade.tasks.translate.tokenizer import UNKNOWN
 
 if TYPE_CHECKING:
     from saccade.tasks.translate.task import Translate

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from saccade.tasks.translate.batches import Encoded, by_length, pad
+from saccade.tasks.batches import by_length
+from saccade.tasks.translate.batches import Encoded, pad
 
 __all__ = ["attends", "coverage", "weights_of"]
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saccade.errors import ArgumentError
+from saccade.tasks.text.lines import Lines, read_lines
 from saccade.tasks.translate.corpus import Pair
-from saccade.tasks.translate.lines import Lines, read_lines
 
 __all__ = ["Files", "Rows", "Split", "fingerprint", "keep", "read_filled"]
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from saccade.errors import ArgumentError
-from saccade.tasks.translate.batches import encode, spread
-from saccade.tasks.translate.bpe import BytePairs
+from saccade.tasks.batches import spread
+from saccade.tasks.text.bpe import BytePairs
+from saccade.tasks.text.tokenizer import Characters, Tokenizer
+from saccade.tasks.translate.batches import encode
 from saccade.tasks.translate.corpus import Corpus, Pair
-from saccade.tasks.translate.tokenizer import Characters, Tokenizer
 
 __all__ = ["Learned", "learn"]
 

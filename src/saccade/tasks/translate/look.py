@@ -1,7 +1,5 @@
 """Where each target token of a translation comes from: what the model attended to, or else what mattered to it."""
 
-import re
-import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +8,7 @@ import torch
 from torch import Tensor
 
 from saccade.look import pictures
+from saccade.look.files import file_name
 from saccade.numerics import divide
 from saccade.tasks.translate.batches import Encoded, pad
 from saccade.tasks.translate.translation import encode_sources, mention, tokens_of, translate
@@ -43,7 +42,7 @@ def draw(task: "Translate", model: Any, text: str, folder: Path, name: str = "te
         attends = best.weights is not None
         weights = best.weights if best.weights is not None else influence(model, source.ids, best.ids)
         tokens, title = tokens_of(task, source, best), None if attends else _TITLE
-        yield from pictures.alignment(weights, *tokens, folder / _file_name(text), title=title)
+        yield from pictures.alignment(weights, *tokens, folder / file_name(text), title=title)
 
 
 def influence(model: Any, source: list[int], target: list[int]) -> Tensor:
@@ -75,13 +74,3 @@ def influence(model: Any, source: list[int], target: list[int]) -> Tensor:
         hook.remove()
     norms = torch.stack(grads)[:, : len(source) + 1].norm(dim=-1)  # some models read padding behind the source
     return divide(norms, norms.sum(-1, keepdim=True)).cpu()
-
-
-def _file_name(text: str) -> str:
-    """The text as a file name: letters, marks and digits of any script, else dashes, not longer than systems allow."""
-    kept = (character if _names(character) else "-" for character in text[:200])
-    return re.sub("-+", "-", "".join(kept)).strip("-")[:40] or "text"
-
-
-def _names(character: str) -> bool:
-    return character.isalnum() or character == "_" or unicodedata.category(character).startswith("M")

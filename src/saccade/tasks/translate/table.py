@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saccade.errors import ArgumentError
+from saccade.tasks.text.lines import Lines
 from saccade.tasks.translate.files import Files, Split, fingerprint, keep, read_filled
-from saccade.tasks.translate.lines import Lines
 
 __all__ = ["open_table"]
 

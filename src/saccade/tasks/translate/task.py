@@ -11,14 +11,15 @@ from torch import nn
 
 from saccade.errors import ArgumentError
 from saccade.tasks import find
+from saccade.tasks.batches import Sampler
 from saccade.tasks.decoding import Decoding, Ensemble
+from saccade.tasks.text.tokenizer import PADDING, Tokenizer, from_json
 from saccade.tasks.translate import asking, evaluation, translation
-from saccade.tasks.translate.batches import Batch, Encoded, Sampler, encode, pad
+from saccade.tasks.translate.batches import Batch, Encoded, encode, pad
 from saccade.tasks.translate.corpora import BUILTIN, open_corpus
 from saccade.tasks.translate.corpus import Corpus
 from saccade.tasks.translate.learning import learn
 from saccade.tasks.translate.options import RECIPES, Options
-from saccade.tasks.translate.tokenizer import PADDING, Tokenizer, from_json
 from saccade.train import options as shared
 from saccade.train.files import read_json, write_json
 from saccade.train.notes import say
@@ -124,10 +125,10 @@ class Translate:
         return open_corpus(self.settings.data, self.settings.source, self.settings.target)
 
     @cached_property
-    def sampler(self) -> Sampler:
+    def sampler(self) -> Sampler[Encoded]:
         """What maps steps to batches."""
         size, settings = self.corpus.size("train"), self.settings
-        return Sampler(self._encoded, size, settings.batch_tokens, settings.seed, settings.max_length)
+        return Sampler(self._encoded, size, settings.batch_tokens, settings.seed)
 
     def build(self) -> nn.Module:
         """Make the model."""
@@ -207,5 +208,11 @@ class Translate:
         return (3 * lengths + 10).clamp(max=2 * self.longest)
 
     def _encoded(self, indices: Sequence[int]) -> list[Encoded]:
-        pairs = [self.corpus.example("train", index) for index in indices]
-        return encode(pairs, self.source, self.target)
+        """The training pairs at some indices but for those that are too long."""
+        texts = [self.corpus.example("train", index) for index in indices]
+        longest = self.settings.max_length
+        pairs = [pair for pair in encode(texts, self.source, self.target) if pair.size <= longest + 1]
+        if not pairs:
+            seen = f"all of {len(indices)} training pairs have a side of more than {longest} tokens"
+            raise ArgumentError(f"--max-length: {seen}; a larger one, or a larger --vocabulary-size, takes them in")
+        return pairs

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from saccade.tasks.batches import by_length
 from saccade.tasks.decoding import sample, search
+from saccade.tasks.text.tokenizer import BEGIN, END, UNKNOWN
 from saccade.tasks.translate.attention import coverage, weights_of
-from saccade.tasks.translate.batches import Encoded, by_length, pad
-from saccade.tasks.translate.tokenizer import BEGIN, END, UNKNOWN
+from saccade.tasks.translate.batches import Encoded, pad
 from saccade.train.notes import say
 from saccade.train.randomness import generator
 

@@ -6,8 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from saccade.errors import ArgumentError
-from saccade.tasks.translate.bpe import BytePairs
-from saccade.tasks.translate.tokenizer import SPECIAL, from_json
+from saccade.tasks.text.bpe import BytePairs
+from saccade.tasks.text.tokenizer import SPECIAL, from_json
 
 TEXTS = ["ein Mann fährt Fahrrad.", "a man rides a bike.", "ein Fahrrad, ein Mann", "क्षण भर में"] * 5
 PAIRS = BytePairs.learn(TEXTS, 400)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.errors import ArgumentError
-from saccade.tasks.translate.tokenizer import UNKNOWN, Characters, from_json
+from saccade.tasks.text.tokenizer import UNKNOWN, Characters, from_json
 
 
 @given(st.lists(st.text(), min_size=1, max_size=5))

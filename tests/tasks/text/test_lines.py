@@ -5,8 +5,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from saccade.errors import ArgumentError
-from saccade.tasks.translate import lines as module
-from saccade.tasks.translate.lines import read_lines
+from saccade.tasks.text import lines as module
+from saccade.tasks.text.lines import read_lines
 
 
 def texts(path):

@@ -108,7 +108,7 @@ def from_json(content: Mapping[str, Any]) -> Tokenizer:
         >>> from_json(Characters("ab").to_json()).encode("ba")
         [5, 4]
     """
-    from saccade.tasks.translate.bpe import BytePairs
+    from saccade.tasks.text.bpe import BytePairs
 
     kind = content.get("kind")
     if kind == "bpe":

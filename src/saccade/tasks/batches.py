@@ -1,0 +1,114 @@
+"""From examples to batches: examples of like length together, each batch a function of its step."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Generic, Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+from saccade.train.randomness import derive, generator
+
+__all__ = ["Sampler", "Sized", "by_length", "spread"]
+
+_POOL = 16  # batches that are sorted by length together: enough for little padding, few enough to stay random
+
+
+class Sized(Protocol):
+    """An example, as far as batches of it go."""
+
+    @property
+    def size(self) -> int:
+        """How much of a batch it takes: its tokens, or frames."""
+
+    @property
+    def order(self) -> Any:
+        """What examples are sorted by within a stretch: first of all their size."""
+
+
+E = TypeVar("E", bound=Sized)
+
+
+def by_length(sizes: Sequence[int], batch_tokens: int) -> list[list[int]]:
+    """Group indices so that a group is of like sizes and takes at most `batch_tokens` when padded, or is a single one.
+
+    >>> by_length([9, 2, 2, 3], 6)
+    [[1, 2], [3], [0]]
+    """
+    groups: list[list[int]] = []
+    for index in sorted(range(len(sizes)), key=sizes.__getitem__):
+        if groups and (len(groups[-1]) + 1) * sizes[index] <= batch_tokens:
+            groups[-1].append(index)
+        else:
+            groups.append([index])
+    return groups
+
+
+def spread(size: int, count: int) -> range:
+    """Return at most `count` of the numbers below `size`, evenly apart: a sample of files that may be sorted.
+
+    >>> list(spread(10, 4))
+    [0, 3, 6, 9]
+    """
+    return range(0, size, max(1, -(-size // count)))
+
+
+class Sampler(Generic[E]):
+    """The training batches, in any order: batch n is the same whoever asks, and whatever was asked for before.
+
+    Examples come in an endless row: of a finite corpus, one random order after another. A stretch of the row that has
+    the tokens of 16 batches is sorted by length and cut into 16, of about as many tokens each, in random order.
+
+    Args:
+        encode: the examples at some indices of the training split that can be trained on: one at the least.
+        size: how many indices there are, None where they are endless.
+        batch_tokens: tokens a batch, about.
+        seed: of the run.
+    """
+
+    def __init__(
+        self, encode: Callable[[Sequence[int]], list[E]], size: int | None, batch_tokens: int, seed: int
+    ) -> None:
+        self.encode, self.size, self.seed = encode, size, seed
+        sample = range(1000) if size is None else spread(size, 1000)
+        tokens = sum(example.size for example in encode(sample))
+        self.pool_examples = max(_POOL, round(_POOL * batch_tokens * len(sample) / tokens))
+        self._order = lru_cache(2)(self._order)  # type: ignore[method-assign]
+        self._pool = lru_cache(1)(self._pool)  # type: ignore[method-assign]
+
+    def batch(self, step: int) -> list[E]:
+        """Return the examples of one step."""
+        return self._pool(step // _POOL)[step % _POOL]
+
+    def _pool(self, number: int) -> list[list[E]]:
+        """One stretch of the row, sorted and cut into batches in random order."""
+        first = number * self.pool_examples
+        found = self.encode([self._index(place) for place in range(first, first + self.pool_examples)])
+        found = found * -(-_POOL // len(found)) if len(found) < _POOL else found  # one a batch at the least
+        found = sorted(found, key=lambda example: example.order)
+        groups = _cut([example.size for example in found])
+        order = torch.randperm(_POOL, generator=generator(self.seed, "pool", number)).tolist()
+        return [[found[index] for index in groups[place]] for place in order]
+
+    def _index(self, place: int) -> int:
+        """Which example is at a place of the endless row."""
+        if self.size is None:
+            return derive(self.seed, "stream") % 2**32 + place
+        epoch, offset = divmod(place, self.size)
+        return int(self._order(epoch)[offset])
+
+    def _order(self, epoch: int) -> Tensor:
+        assert self.size is not None
+        return torch.randperm(self.size, generator=generator(self.seed, "epoch", epoch))
+
+
+def _cut(sizes: Sequence[int]) -> list[list[int]]:
+    """Cut sorted sizes, 16 or more, into exactly 16 groups, the largest of which takes as few tokens as can be."""
+    candidates = range(max(sizes), sum(sizes) + 1)
+    budget = candidates[bisect_left(candidates, True, key=lambda tokens: len(by_length(sizes, tokens)) <= _POOL)]
+    groups = by_length(sizes, budget)
+    while len(groups) < _POOL:
+        longest = groups.pop(max(range(len(groups)), key=lambda place: len(groups[place])))
+        groups += [longest[: len(longest) // 2], longest[len(longest) // 2 :]]
+    return groups

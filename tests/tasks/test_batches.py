@@ -1,0 +1,74 @@
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from saccade.tasks.batches import Sampler, by_length, spread
+from saccade.tasks.translate.batches import Encoded
+
+
+def example(index):
+    """Lengths from 1 to 30, each index recognizable."""
+    return Encoded([index] * (1 + index * 7 % 30), [index] * (1 + index * 3 % 11))
+
+
+def encode(indices):
+    return [example(index) for index in indices]
+
+
+def row(sampler, steps):
+    return [tuple(pair.source[0] for pair in sampler.batch(step)) for step in steps]
+
+
+def test_a_batch_depends_on_seed_and_step_alone():
+    first, second = (Sampler(encode, None, 200, seed=4) for _ in range(2))
+    assert row(first, range(40)) == row(second, reversed(range(40)))[::-1]
+    assert row(Sampler(encode, None, 200, seed=5), range(3)) != row(first, range(3))
+
+
+@pytest.mark.parametrize("size", [1, 7, 500])
+def test_an_epoch_has_every_example_once(size):
+    sampler = Sampler(encode, size, 64, seed=1)
+    places = [sampler._index(place) for place in range(3 * size)]
+    for epoch in range(3):
+        assert sorted(places[epoch * size : (epoch + 1) * size]) == list(range(size))
+
+
+def test_a_pool_of_batches_holds_what_the_row_holds():
+    sampler = Sampler(encode, None, 300, seed=2)
+    seen = Counter(index for batch in row(sampler, range(16)) for index in batch)
+    assert seen == Counter(sampler._index(place) for place in range(sampler.pool_examples))
+
+
+def test_batches_have_about_the_tokens_asked_for_and_little_padding():
+    sampler = Sampler(encode, None, 600, seed=3)
+    batches = [sampler.batch(step) for step in range(64)]
+    padded = [len(pairs) * max(pair.size for pair in pairs) for pairs in batches]
+    assert 500 < min(padded) <= max(padded) < 700
+    assert sum(pair.size for pairs in batches for pair in pairs) > 0.9 * sum(padded)
+
+
+def test_even_the_smallest_corpus_and_the_smallest_batches_make_batches():
+    for size, tokens in ((1, 1), (2, 10_000), (3, 5)):
+        sampler = Sampler(encode, size, tokens, seed=1)
+        assert all(sampler.batch(step) for step in range(40))
+
+
+@given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 120))
+def test_groups_hold_each_once_and_no_more_tokens_than_allowed(sizes, tokens):
+    groups = by_length(sizes, tokens)
+    assert sorted(index for group in groups for index in group) == list(range(len(sizes)))
+    assert all(len(group) == 1 or len(group) * max(sizes[i] for i in group) <= tokens for group in groups)
+
+
+def test_a_stretch_with_few_examples_that_fit_repeats_them():
+    sampler = Sampler(lambda indices: [Encoded([7], [7]) for i in indices if i == 3], 16, 1, 1)
+    assert all(sampler.batch(step) == [Encoded([7], [7])] for step in range(20))
+
+
+@given(st.integers(1, 10**6), st.integers(1, 1000))
+def test_a_sample_is_spread_over_the_whole(size, count):
+    found = spread(size, count)
+    assert 1 <= len(found) <= min(size, count) and found[0] == 0 and found[-1] < size
+    assert size - found[-1] <= found.step
