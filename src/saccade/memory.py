@@ -176,6 +176,42 @@ class Memory:
         cache, mask = (None if part is None else chosen(part) for part in (self.cache, self.mask))
         return Memory(score, chosen(self.key), chosen(self.value), cache, mask, prepare)
 
+    def shift(self, offset: Tensor) -> "Memory":
+        r"""This memory with its keys moved: what differs from query to query, as where the last one looked, enters an
+        additive score so, and no tensor of queries times keys times features is made.
+
+            scores[..., i, j] = vᵀ tanh(q_i + k_j + f_j)
+
+        Args:
+            offset: f, `(..., Lk, D)`, broadcastable with the keys; it may have further leading dimensions, as one for
+                each of several queries.
+
+        Returns:
+            A memory of the joint leading dimensions, to be read by queries that share f.
+
+        Raises:
+            ArgumentError: a score other than `scores.Additive`, which does not add key and query.
+            ShapeError: an offset that does not fit.
+
+        Chorowski et al. 2015, "Attention-Based Models for Speech Recognition", equation 9.
+
+        >>> import torch
+        >>> from saccade import remember, scores
+        >>> key, f, v = torch.randn(2, 4, 8), torch.randn(2, 4, 8), torch.randn(8)
+        >>> moved = remember(key, key, score=scores.Additive(v)).shift(f)
+        >>> torch.equal(moved.key, key + f)
+        True
+        """
+        if not isinstance(self.score, scores.Additive):
+            raise ArgumentError(f"score: expected scores.Additive to shift keys of, got {type(self.score).__name__}")
+        rank = min(offset.ndim, 2)
+        if offset.shape[-rank:] != self.key.shape[-rank:] or rank < 2:
+            expected = f"(..., {len(self)}, {self.key.shape[-1]})"
+            raise ShapeError(f"offset: expected {expected}, as the keys, got shape {tuple(offset.shape)}")
+        # Of the sums, not e^{2k} times e^{2f}: as many exponentials are taken, and no product leaves the range.
+        score, key, cache = self.score.prepare(self.key + offset)
+        return Memory(score, key, self.value, cache, self.mask, self.prepare)
+
     def truncate(self, n: int) -> "Memory":
         """The first n keys: what a decoder takes back.
 

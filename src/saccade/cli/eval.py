@@ -19,7 +19,15 @@ from saccade.train.results import measure, split_results
 __all__ = ["run"]
 
 _LONGEST = 180  # bytes of a file's name that say what was asked: systems take 255 in all
-_SAID = ("beam_size", "length_penalty", "coverage_penalty", "min_length", "replace_unknown", "ensemble")
+_SAID = (
+    "beam_size",
+    "length_penalty",
+    "ctc_rescoring",
+    "coverage_penalty",
+    "min_length",
+    "replace_unknown",
+    "ensemble",
+)
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,9 @@ class Arguments:
     length_penalty: float | None = None
     """How much beam search favours long outputs; as the run has it if not given."""
 
+    ctc_rescoring: float | None = None
+    """Share of CTC in the ranking of what was heard; as the run has it if not given."""
+
     coverage_penalty: float | None = None
     """How much it counts against an output of beam search that it leaves parts of the input unread; 0 if not given."""
 
@@ -61,7 +72,7 @@ def run(arguments: list[str]) -> int:
     """Print every metric, overall and by group."""
     given = parse(Arguments, arguments, "saccade eval", Arguments.__doc__ or "")
     choose("--split", given.split, ("test", "validation"))
-    search = {"beam_size": given.beam_size, "length_penalty": given.length_penalty}
+    search = {name: getattr(given, name) for name in ("beam_size", "length_penalty", "ctc_rescoring")}
     trained = open_asked(given.run, given.device, decoding_of(given), given.ensemble, 1, **search)
     known, found = trained.run.config["data"], trained.task.fingerprint
     if found != known:

@@ -15,9 +15,12 @@ from saccade.tasks import TASKS, load_task
 from saccade.tasks.decoding import Decoding
 from saccade.train.environment import choose_device
 from saccade.train.run import Run
+from saccade.train.task import Task
 from saccade.train.trained import Trained, load_trained
 
-__all__ = ["decoding_of", "open_asked", "open_trained", "texts"]
+__all__ = ["decoding_of", "inputs", "open_asked", "open_trained", "texts"]
+
+_PEEKED = 512  # bytes of standard input that show what it is
 
 
 def decoding_of(given: Any) -> Decoding:
@@ -79,6 +82,48 @@ def open_trained(folder: str, device: str, *, option: str = "RUN", **changes: An
     kind = load_task(choose(str(run.folder), run.config["task"], TASKS))
     wanted = {name: value for name, value in changes.items() if value is not None}
     return load_trained(kind, run, choose_device(device), wanted)
+
+
+@contextmanager
+def inputs(task: Task, argument: str | None, file: str | None) -> Iterator[Iterator[str]]:
+    """Give what a task shall answer: lines as `texts` has them, or the paths of files.
+
+    Of files the argument is one, or a folder of them, in the order of their names; a file that is named by --input
+    has a path a line, and so has standard input, if it is not a recording itself, whose path is then "-".
+
+    Args:
+        task: the task.
+        argument: as it was typed, None if it was not given.
+        file: the file's name; None if it was not given.
+
+    Raises:
+        UsageError: if both were given, or a folder holds no such file.
+        OSError: if the file cannot be read.
+    """
+    if task.inputs == "lines" or (argument is not None and file is not None):
+        with texts(argument, file) as lines:
+            yield lines
+    elif argument is not None:
+        yield iter(_files(Path(argument), task.suffixes))
+    elif file is None and not sys.stdin.isatty() and _binary(sys.stdin.buffer):
+        yield iter(["-"])
+    else:
+        with texts(None, file) as lines:
+            yield (line.strip() for line in lines if line.strip())
+
+
+def _files(path: Path, suffixes: Sequence[str]) -> list[str]:
+    if not path.is_dir():
+        return [str(path)]
+    found = sorted(each for each in path.rglob("*") if each.suffix.lower() in suffixes and each.is_file())
+    if not found:
+        raise UsageError(f"{path}: expected files that end in {', '.join(suffixes)}, found none in this folder")
+    return list(map(str, found))
+
+
+def _binary(source: Any) -> bool:
+    """Whether a stream begins as no list of paths does: no text has these bytes."""
+    return any(byte < ord(" ") and byte not in b"\t\r\n\f" for byte in source.peek(_PEEKED)[:_PEEKED])
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 
 from saccade.cli.arguments import parse
-from saccade.cli.inputs import open_trained, texts
+from saccade.cli.inputs import inputs, open_trained
 
 __all__ = ["run"]
 
@@ -20,10 +20,11 @@ class Arguments:
     """Folder of the run."""
 
     text: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="INPUT")] = None
-    """The text to look at; without it and without --input, the lines of standard input."""
+    """The text to look at, or of a run that hears the recording or a folder of them; without it and without --input,
+    the lines of standard input."""
 
     input: str | None = None
-    """File whose lines are looked at."""
+    """File whose lines are looked at, each a text, or the path of a recording."""
 
     output: str | None = None
     """Folder for the pictures: those of the run if not given."""
@@ -35,8 +36,8 @@ class Arguments:
 def run(arguments: list[str]) -> int:
     """Print the paths of the pictures as they are drawn."""
     given = parse(Arguments, arguments, "saccade look", Arguments.__doc__ or "")
-    with texts(given.text, given.input) as lines:
-        trained = open_trained(given.run, given.device)
+    trained = open_trained(given.run, given.device)
+    with inputs(trained.task, given.text, given.input) as lines:
         folder = Path(given.output) if given.output else trained.run.folder / "pictures"
         for path in trained.task.look(trained.model, lines, folder):
             print(path)

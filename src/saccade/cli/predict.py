@@ -10,7 +10,7 @@ import torch
 import tyro
 
 from saccade.cli.arguments import UsageError, parse
-from saccade.cli.inputs import decoding_of, open_asked, texts
+from saccade.cli.inputs import decoding_of, inputs, open_asked
 from saccade.tasks.decoding import Decoding
 from saccade.train.trained import Trained
 
@@ -28,10 +28,11 @@ class Arguments:
     """Folder of the run."""
 
     text: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="INPUT")] = None
-    """The text to answer; without it and without --input, the lines of standard input."""
+    """The text to answer, or of a run that hears the recording, or a folder of them; without it and without --input,
+    the lines of standard input, each a text or the path of a recording, or a recording itself."""
 
     input: str | None = None
-    """File whose lines are answered."""
+    """File whose lines are answered, each a text, or the path of a recording."""
 
     nbest: int = 1
     """Write so many answers for each line, best first (with --sample so many draws), each on a line of its own."""
@@ -44,6 +45,9 @@ class Arguments:
 
     length_penalty: float | None = None
     """How much beam search favours long outputs; as the run has it if not given."""
+
+    ctc_rescoring: float | None = None
+    """Share of CTC in the ranking of what was heard; as the run has it if not given."""
 
     coverage_penalty: float | None = None
     """How much it counts against an output of beam search that it leaves parts of the input unread; 0 if not given."""
@@ -86,14 +90,15 @@ def run(arguments: list[str]) -> int:
     for option, ranking in (("--beam-size", given.beam_size), ("--length-penalty", given.length_penalty)):
         if given.sample and ranking is not None:
             raise UsageError(f"{option}: expected without --sample, got both; draws are not searched for")
-    with texts(given.text, given.input) as lines:
-        for answer in _answers(_open(given, decoding), lines, given):
+    trained = _open(given, decoding)
+    with inputs(trained.task, given.text, given.input) as lines:
+        for answer in _answers(trained, lines, given):
             print(answer, flush=sys.stdout.isatty())
     return 0
 
 
 def _open(given: Arguments, decoding: Decoding) -> Trained:
-    changes = {"beam_size": given.beam_size, "length_penalty": given.length_penalty}
+    changes = {name: getattr(given, name) for name in ("beam_size", "length_penalty", "ctc_rescoring")}
     return open_asked(given.run, given.device, decoding, given.ensemble, given.nbest, **changes)
 
 

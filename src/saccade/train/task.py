@@ -7,7 +7,7 @@ run moved elsewhere still predicts). Everything else is asked of the object that
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias
 
 from torch import Tensor, nn
 
@@ -82,6 +82,8 @@ class Task(Protocol):
     """Name of each model, and where it is: "module:Class"."""
     builtin: ClassVar[dict[str, str]]
     """Name of each built-in data set, and a sentence about it."""
+    inputs: ClassVar[Literal["lines", "files"]]
+    """What it answers: lines of text, or files, each by its path, "-" being standard input's bytes."""
 
     @classmethod
     def options(cls, model: str) -> type[Options]:
@@ -124,6 +126,10 @@ class Task(Protocol):
 
     def sample(self, model: nn.Module, step: int) -> str:
         """Show what the model does on one example, in a line; which example may depend on the step."""
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """What the names of files end in that it takes from a folder; none where it answers lines."""
 
     def predict(
         self, model: nn.Module, inputs: Iterable[str], count: int, *, ahead: int | None = None

@@ -1,13 +1,13 @@
-"""Text to token ids and back, by characters or pieces of words; described by JSON that says which."""
+"""Text to token ids and back, by characters, words or pieces of words; described by JSON that says which."""
 
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 from saccade.errors import ArgumentError
 
-__all__ = ["BEGIN", "END", "PADDING", "SPECIAL", "UNKNOWN", "Characters", "Tokenizer", "from_json"]
+__all__ = ["BEGIN", "END", "PADDING", "SPECIAL", "UNKNOWN", "Characters", "Tokenizer", "Words", "from_json", "one_line"]
 
 PADDING, BEGIN, END, UNKNOWN = range(4)
 SPECIAL = 4  # ids below are no text
@@ -41,43 +41,46 @@ class Tokenizer(Protocol):
         """Return what `from_json` reads."""
 
 
-class Characters:
-    """One token a character (a Unicode code point, composed where Unicode composes: NFC).
+class _Units:
+    """Tokens that are parts of a text as they stand there.
 
     Args:
-        characters: all that are known, in the order of their ids, from 4 on.
-
-    Example:
-        >>> tokenizer = Characters.learn(["cab", "bad"])
-        >>> tokenizer.encode("dab?"), tokenizer.decode([7, 4, 5])
-        ([7, 4, 5, 3], 'dab')
+        units: all that are known, in the order of their ids, from 4 on.
     """
 
     unknowns: ClassVar[bool] = True
+    kind: ClassVar[str]
+    joint: ClassVar[str]
+    """What stands between two of them in a text."""
 
-    def __init__(self, characters: str) -> None:
-        self.characters = characters
-        self._ids = {character: number for number, character in enumerate(characters, SPECIAL)}
+    def __init__(self, units: Sequence[str]) -> None:
+        self.units = tuple(units)
+        self._ids = {unit: number for number, unit in enumerate(self.units, SPECIAL)}
 
     @classmethod
-    def learn(cls, texts: Iterable[str], size: int | None = None) -> "Characters":
-        """Know the characters of some texts: the most frequent, so that there are at most `size` ids."""
-        counts = Counter(character for text in texts for character in unicodedata.normalize("NFC", text))
-        ranked = sorted(counts, key=lambda character: (-counts[character], character))
-        return cls("".join(sorted(ranked if size is None else ranked[: size - SPECIAL])))
+    def learn(cls, texts: Iterable[str], size: int | None = None) -> Self:
+        """Know the units of some texts: the most frequent, so that there are at most `size` ids."""
+        counts = Counter(unit for text in texts for unit in cls.split(text))
+        ranked = sorted(counts, key=lambda unit: (-counts[unit], unit))
+        return cls(sorted(ranked if size is None else ranked[: size - SPECIAL]))
+
+    @staticmethod
+    def split(text: str) -> list[str]:
+        """Return the units of a text."""
+        raise NotImplementedError
 
     def __len__(self) -> int:
         """How many ids there are."""
-        return len(self.characters) + SPECIAL
+        return len(self.units) + SPECIAL
 
     def pieces(self, text: str) -> list[str]:
         """Return the text of each token."""
-        return list(unicodedata.normalize("NFC", text))
+        return self.split(text)
 
     def encode(self, text: str) -> list[int]:
-        """Return token ids, without a begin or an end; a character that is not known is 3."""
+        """Return token ids, without a begin or an end; a unit that is not known is 3."""
         known = self._ids
-        return [known.get(character, UNKNOWN) for character in unicodedata.normalize("NFC", text)]
+        return [known.get(unit, UNKNOWN) for unit in self.split(text)]
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each text."""
@@ -85,17 +88,63 @@ class Characters:
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of token ids; unknown is the replacement character, and other special ids are nothing."""
-        return "".join(map(self.piece, ids))
+        return self.joint.join(filter(None, map(self.piece, ids)))
 
     def piece(self, number: int) -> str:
         """Return the text of one token, as `decode` has it."""
         if number >= SPECIAL:
-            return self.characters[number - SPECIAL]
+            return self.units[number - SPECIAL]
         return "\N{REPLACEMENT CHARACTER}" if number == UNKNOWN else ""
+
+
+class Characters(_Units):
+    """One token a character (a Unicode code point, composed where Unicode composes: NFC).
+
+    Args:
+        units: all that are known, in the order of their ids, from 4 on.
+
+    Example:
+        >>> tokenizer = Characters.learn(["cab", "bad"])
+        >>> tokenizer.encode("dab?"), tokenizer.decode([7, 4, 5])
+        ([7, 4, 5, 3], 'dab')
+    """
+
+    kind: ClassVar[str] = "characters"
+    joint: ClassVar[str] = ""
+
+    @staticmethod
+    def split(text: str) -> list[str]:
+        """Return the characters of a text."""
+        return list(unicodedata.normalize("NFC", text))
 
     def to_json(self) -> dict[str, Any]:
         """Return what `from_json` reads."""
-        return {"kind": "characters", "normalization": "NFC", "characters": self.characters}
+        return {"kind": self.kind, "normalization": "NFC", "characters": "".join(self.units)}
+
+
+class Words(_Units):
+    """One token a word: what stands between white space, as it stands there.
+
+    Args:
+        units: all that are known, in the order of their ids, from 4 on.
+
+    Example:
+        >>> tokenizer = Words.learn(["7 3", "3 oh"])
+        >>> tokenizer.encode("oh  7 8"), tokenizer.decode([4, 6])
+        ([6, 5, 3], '3 oh')
+    """
+
+    kind: ClassVar[str] = "words"
+    joint: ClassVar[str] = " "
+
+    @staticmethod
+    def split(text: str) -> list[str]:
+        """Return the words of a text."""
+        return text.split()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `from_json` reads."""
+        return {"kind": self.kind, "words": list(self.units)}
 
 
 def from_json(content: Mapping[str, Any]) -> Tokenizer:
@@ -113,9 +162,27 @@ def from_json(content: Mapping[str, Any]) -> Tokenizer:
     kind = content.get("kind")
     if kind == "bpe":
         return BytePairs.from_json(content)
+    if kind == "words":
+        return Words(_different(content["words"], list, "words"))
     if kind != "characters":
-        raise ArgumentError(f"tokenizer.json: expected a tokenizer of kind bpe or characters, got kind {kind!r}")
-    characters = content["characters"]
-    if not isinstance(characters, str) or len(set(characters)) != len(characters):
-        raise ArgumentError("tokenizer.json: expected characters, each of them once, as one string")
-    return Characters(characters)
+        known = "bpe, characters or words"
+        raise ArgumentError(f"tokenizer.json: expected a tokenizer of kind {known}, got kind {kind!r}")
+    return Characters(_different(content["characters"], str, "characters"))
+
+
+def _different(units: Any, kind: type, name: str) -> Sequence[str]:
+    whole = isinstance(units, kind) and all(isinstance(unit, str) for unit in units)
+    if not whole or len(set(units)) != len(units):
+        form = "one string" if kind is str else "a list of strings"
+        raise ArgumentError(f"tokenizer.json: expected {name}, each of them once, as {form}")
+    found: Sequence[str] = units
+    return found
+
+
+def one_line(text: str) -> str:
+    r"""Return a text whose every line break is a space: a line is answered by a line.
+
+    >>> one_line("a\r\nb\nc")
+    'a b c'
+    """
+    return text.replace("\r\n", " ").replace("\n", " ").replace("\r", " ")

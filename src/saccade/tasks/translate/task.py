@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import torch
 from torch import nn
@@ -58,6 +58,8 @@ class Translate:
         "bytenet": "saccade.models.bytenet:ByteNet",
     }
     builtin: ClassVar[dict[str, str]] = BUILTIN
+    inputs: ClassVar[Literal["lines", "files"]] = "lines"
+    suffixes: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def options(cls, model: str) -> type[shared.Options]:

@@ -5,16 +5,14 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor
 
 from saccade.tasks.batches import by_length
-from saccade.tasks.decoding import sample, search
-from saccade.tasks.text.tokenizer import BEGIN, END, UNKNOWN
+from saccade.tasks.decoding.writing import Search, Tokens, pursued, write
+from saccade.tasks.text.tokenizer import BEGIN, END, UNKNOWN, one_line
 from saccade.tasks.translate.attention import coverage, weights_of
 from saccade.tasks.translate.batches import Encoded, pad
 from saccade.train.notes import say
-from saccade.train.randomness import generator
 
 if TYPE_CHECKING:
     from saccade.tasks.translate.task import Translate
@@ -97,7 +95,7 @@ def translate(
     results: list[list[Translation]] = [[] for _ in sources]
     written = [index for index, source in enumerate(sources) if source.text.strip()]
     sizes = [1 + len(sources[index].ids) for index in written]
-    for places in by_length(sizes, max(1, _DECODE_TOKENS // _rows(task, count))):
+    for places in by_length(sizes, max(1, _DECODE_TOKENS // pursued(task.decoding, _asked(task, count)))):
         group = [written[place] for place in places]
         chosen = [sources[index] for index in group]
         found = _decode(task, model, chosen, count)
@@ -179,45 +177,23 @@ def mention(task: "Translate", name: str, source: Source) -> None:
         say(f"{name}: longer than {most}; what follows them is not translated")
 
 
-def _rows(task: "Translate", count: int) -> int:
-    """How many outputs of each source are pursued at once."""
-    return count if task.decoding.sample else max(count, task.settings.beam_size)
+def _asked(task: "Translate", count: int) -> Search:
+    settings = task.settings
+    ranked = bool(task.decoding.coverage_penalty)  # what has read more may come to be the best
+    return Search(settings.beam_size, settings.length_penalty, count, settings.seed, ranked)
 
 
 def _decode(task: "Translate", model: Any, sources: Sequence[Source], count: int) -> list[list[Translation]]:
     batch = pad([Encoded(source.ids, []) for source in sources]).to(next(model.parameters()).device)
-    state, decoding = model.encode(batch.source, batch.lengths), task.decoding
-    limits = task.limits(batch.lengths)
-    shared: dict[str, Any] = {"begin": BEGIN, "end": END, "min_length": decoding.min_length, "prefix": task.prefix}
-    if decoding.sample:
-        shared |= {"temperature": decoding.temperature or 1.0, "top_p": decoding.top_p or 1.0}  # 0 is refused
-        found = sample(model, state, limits, _uniforms(task, sources, limits, count), **shared)
-    else:
-        size, penalty = _rows(task, count), task.settings.length_penalty
-        wanted = size if decoding.coverage_penalty else count  # what has read more may come to be the best
-        found = search(model, state, limits, beam_size=size, length_penalty=penalty, count=wanted, **shared)
+    state, names = model.encode(batch.source, batch.lengths), [(source.number, source.text) for source in sources]
+    tokens, limits = Tokens(BEGIN, END, task.prefix), task.limits(batch.lengths)
+    found = write(model, state, limits, tokens, task.decoding, _asked(task, count), names)
 
     def made(ids: list[int], score: float) -> Translation:
-        return Translation(_one_line(task.target.decode(ids)), ids, score)
+        return Translation(one_line(task.target.decode(ids)), ids, score)
 
     rows = zip(found.lists(), found.scores.tolist(), strict=True)
     return [list(map(made, outputs, scores)) for outputs, scores in rows]
-
-
-def _uniforms(task: "Translate", sources: Sequence[Source], limits: Tensor, count: int) -> Tensor:
-    """The numbers that draw each token: of every output they follow from the seed, its line and its place alone."""
-    seed = task.settings.seed if task.decoding.seed is None else task.decoding.seed
-    found = torch.zeros(len(sources), count, 1 + int(limits.max()), dtype=torch.double)
-    for row, source, limit in zip(found, sources, limits.tolist(), strict=True):
-        for number, own in enumerate(row):
-            draws = generator(seed, "sample", number, source.number, source.text)
-            own[: limit + 1] = torch.rand(limit + 1, generator=draws, dtype=torch.double)
-    return found.to(limits.device)
-
-
-def _one_line(text: str) -> str:
-    """A text whose every line break is a space: a line is answered by a line."""
-    return text.replace("\r\n", " ").replace("\n", " ").replace("\r", " ")
 
 
 def _read(
@@ -241,7 +217,7 @@ def _read(
             own = [replace(output, score=output.score + beta * _coverage(output)) for output in own]
             own = sorted(own, key=lambda output: -output.score)[:count]
         if task.decoding.replace_unknown:
-            own = [replace(output, text=_one_line("".join(_pieces(task, source, output)))) for output in own]
+            own = [replace(output, text=one_line("".join(_pieces(task, source, output)))) for output in own]
         results.append(own if attended else [replace(output, weights=None) for output in own])
     return results
 

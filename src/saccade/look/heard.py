@@ -1,0 +1,136 @@
+"""Pictures of attention to sound: what was written, where it was heard, and the spectrum there; as PNG and SVG."""
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from saccade.errors import ArgumentError, ShapeError
+from saccade.look.files import write_beside
+from saccade.look.labels import plain, visible
+from saccade.look.pictures import COLOURS, FAINT, INK, described, saved
+from saccade.look.typefaces import families
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["draw"]
+
+_WIDTH, _SPECTRUM, _ROW, _TALLEST = 8.0, 1.5, 0.24, 12.0  # inches: the picture, its spectrum, a token, all tokens
+_GAP = 0.08  # inches between the two
+
+
+def draw(
+    weights: Tensor,
+    frames: Tensor,
+    tokens: Sequence[str],
+    seconds: float,
+    path: str | Path,
+    *,
+    title: str | None = None,
+) -> list[Path]:
+    """Draw where in a recording each token was heard (as figure 2 of Chan et al. 2016): the spectrum above, and below a
+    row a token, all over one axis of time.
+
+    Args:
+        weights: `(tokens, steps)`, finite, at least 0.
+        frames: the features of the recording, `(length, dim)`; low frequencies first.
+        tokens: the tokens.
+        seconds: how long the recording is.
+        path: where to write, without a suffix; a name that is taken by another picture gets -2, -3, ... appended.
+        title: a line above the picture.
+
+    Returns:
+        The paths of the PNG and the SVG.
+
+    Raises:
+        ShapeError: if the weights' shape is not that of the tokens, or the frames are no matrix.
+        ArgumentError: if there are no tokens, no steps or no frames, or weights that are negative or not finite.
+        OSError: if the files cannot be written.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     paths = draw(torch.eye(2), torch.rand(20, 8), ["one", "two"], 0.2, f"{folder}/said")
+        >>> [path.name for path in paths]
+        ['said.png', 'said.svg']
+    """
+    matrix = _checked(weights, frames, tokens)
+    heading = plain(title or "")
+    names = ["".join(map(visible, token)) for token in tokens]
+    from matplotlib.figure import Figure
+
+    height = min(_TALLEST, _ROW * len(names))
+    figure = Figure(figsize=(_WIDTH, height + _GAP + _SPECTRUM), dpi=150)
+    whole = height + _GAP + _SPECTRUM
+    below = figure.add_axes((0, 0, 1, height / whole))
+    above = figure.add_axes((0, (height + _GAP) / whole, 1, _SPECTRUM / whole), sharex=below)
+    style = {"family": families("".join([*names, heading, "0.5 s"])), "parse_math": False, "color": INK}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")  # `families` has said so
+        _spectrum(above, frames, seconds)
+        _rows(below, matrix, names, seconds, style)
+        if heading:
+            figure.text(0.5, 1 + 0.1 / whole, heading, ha="center", va="bottom", fontsize=11, **style)
+        png, svg = saved(figure, "png"), saved(figure, "svg")
+    told = described(svg, heading or "Attention to sound", _story(matrix, names, seconds))
+    return write_beside(Path(path), {".png": png, ".svg": told})
+
+
+def _checked(weights: Tensor, frames: Tensor, tokens: Sequence[str]) -> Tensor:
+    matrix = torch.as_tensor(weights).detach().to("cpu", torch.float64)
+    if matrix.ndim != 2 or len(matrix) != len(tokens) or frames.ndim != 2:
+        expected = f"({len(tokens)}, steps), a row a token, and frames (length, dim)"
+        got = f"{tuple(matrix.shape)} and {tuple(frames.shape)}"
+        raise ShapeError(f"weights: expected shape {expected}, got {got}")
+    if not matrix.numel() or not frames.numel():
+        raise ArgumentError(f"weights: expected tokens, steps and frames, got {tuple(matrix.shape)}, {len(frames)}")
+    if not bool((torch.isfinite(matrix) & (matrix >= 0)).all()):
+        raise ArgumentError("weights: expected finite numbers of at least 0, got others; scores are no weights")
+    return matrix
+
+
+def _spectrum(axes: "Axes", frames: Tensor, seconds: float) -> None:
+    """The features as an image, low frequencies at the bottom."""
+    image = frames.detach().cpu().double()
+    low, high = (float(torch.quantile(image.flatten()[:1_000_000], share)) for share in (0.02, 0.98))  # an outlier
+    axes.imshow(
+        image.T.numpy(), origin="lower", aspect="auto", cmap="magma", vmin=low, vmax=high,
+        extent=(0, seconds, 0, frames.shape[1]), interpolation="nearest",
+    )  # fmt: skip
+    axes.set(yticks=[])
+    axes.tick_params(bottom=False, labelbottom=False)
+    axes.spines[:].set(color=FAINT, linewidth=0.5)
+
+
+def _rows(axes: "Axes", matrix: Tensor, names: Sequence[str], seconds: float, style: dict[str, object]) -> None:
+    """A row a token, the first on top, over the recording's time."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    count, peak = len(names), float(matrix.max())
+    axes.imshow(
+        matrix.numpy(), origin="upper", aspect="auto", cmap=LinearSegmentedColormap.from_list("saccade", COLOURS),
+        vmin=0, vmax=1.0 if peak > 0.5 or not peak else peak, extent=(0, seconds, count, 0), interpolation="nearest",
+    )  # fmt: skip
+    room = max(1, round(count * _ROW / _TALLEST))  # of more tokens than have a row each, every so manyth is named
+    size = 10 if room == 1 and count * _ROW <= _TALLEST else 7
+    axes.set_yticks([place + 0.5 for place in range(0, count, room)], names[::room])
+    axes.tick_params(left=False, length=2, width=0.5, color=FAINT)
+    for label in axes.get_yticklabels():
+        label.set(fontsize=size, **style)
+    for tick in axes.get_xticklabels():
+        tick.set(fontsize=8, **style)
+    axes.set_xlabel("seconds", fontsize=8, color=INK)
+    axes.hlines(range(1, count), 0, seconds, color=FAINT, linewidth=0.2)
+    axes.spines[:].set(color=FAINT, linewidth=0.5)
+
+
+def _story(matrix: Tensor, names: Sequence[str], seconds: float) -> str:
+    """What the picture shows, in words: when each token was heard most."""
+    best, where = matrix.max(-1)
+    step = seconds / matrix.shape[1]
+    rows = zip(names, where.tolist(), best.tolist(), strict=True)
+    return "; ".join(f"{name} at {(place + 0.5) * step:.2f} s ({weight:.2f})" for name, place, weight in rows)

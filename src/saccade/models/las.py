@@ -1,0 +1,321 @@
+"""Listen, attend and spell: a pyramid of LSTMs hears, a decoder that attends to it writes.
+
+Chan, Jaitly, Le, Vinyals 2016, "Listen, Attend and Spell", https://arxiv.org/abs/1508.01211; with the location-aware
+attention of Chorowski et al. 2015, "Attention-Based Models for Speech Recognition", https://arxiv.org/abs/1506.07503.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade import AuxOutput, AuxRequest, masks
+from saccade.errors import ArgumentError
+from saccade.kernels.likeliest import Logits
+from saccade.kernels.lstm import lstm_plain
+from saccade.memory import Memory
+from saccade.models.listener import Listener, SpecAugment
+from saccade.models.recurrent import LockedDropout
+from saccade.models.translator import Translator
+from saccade.models.unrolled import plain, unrolled_lstm
+from saccade.models.words import predicted
+from saccade.nn import Attention
+
+__all__ = ["RECIPES", "Las", "Options", "State"]
+
+_SIZES = (
+    ("hidden_dim", 2, 1 << 20),
+    ("embedding_dim", 1, 1 << 20),
+    ("layers", 1, 1000),
+    ("pyramid", 0, 1000),
+    ("location_filters", 1, 1 << 20),
+    ("location_width", 1, 100_001),
+    ("time_masks", 0, 1000),
+    ("time_width", 0, 100_000),
+    ("frequency_masks", 0, 1000),
+    ("frequency_width", 0, 100_000),
+)
+_BLANK = 0  # of CTC: the padding, which is no token of a text
+_NEVER = -1e6  # the log-probability, in nats, of a text that CTC cannot write in the frames there are
+
+RECIPES: dict[str, dict[str, Any]] = {}
+"""What suits each data set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The sizes of listener and speller, how they attend, and what is done to them in training.
+
+    >>> Options(attention="content").ctc_weight
+    0.3
+    """
+
+    hidden_dim: int = 256
+    """Units of the speller, and of each listener layer's two directions together; even."""
+
+    embedding_dim: int = 64
+    """Size of the token embeddings."""
+
+    layers: int = 3
+    """LSTM layers of the listener."""
+
+    pyramid: int = 2
+    """How many of them, from the first on, read two steps as one; the speller attends to steps that are 2^so many
+    frames long."""
+
+    attention: Literal["location", "content"] = "location"
+    """What is compared with the state: what was heard at each place, and where the last step looked (location), or what
+    was heard alone (content)."""
+
+    location_filters: int = 10
+    """Features of where the last step looked."""
+
+    location_width: int = 15
+    """Steps that each of these features sees; odd."""
+
+    dropout: float = 0.0
+    """Probability of dropping a feature, for a whole utterance, between layers, of embeddings and of what tokens are
+    predicted from, in training."""
+
+    ctc_weight: float = 0.3
+    """Share of the loss that a second output, CTC on what was heard, has; it teaches the listener where words are."""
+
+    scheduled_sampling: float = 0.0
+    """Probability, in training, that the next token follows the model's own last one in place of the true one."""
+
+    time_masks: int = 2
+    """Stretches of time that are hidden from each utterance in training."""
+
+    time_width: int = 40
+    """Frames of the widest such stretch."""
+
+    frequency_masks: int = 2
+    """Bands of features that are hidden from each utterance in training."""
+
+    frequency_width: int = 8
+    """Features of the widest such band."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        for name, least, most in _SIZES:
+            if not least <= (value := getattr(self, name)) <= most:
+                option = f"--{name.replace('_', '-')}"
+                raise ArgumentError(f"{option}: expected a number from {least} to {most}, got {value}")
+        for name in ("hidden_dim", "location_width"):
+            odd = name == "location_width"
+            if (value := getattr(self, name)) % 2 != odd:
+                expected = "an odd number" if odd else "an even number"
+                raise ArgumentError(f"--{name.replace('_', '-')}: expected {expected}, got {value}")
+        if self.pyramid > self.layers:
+            raise ArgumentError(f"--pyramid: expected at most {self.layers}, the --layers, got {self.pyramid}")
+        if not 0 <= self.dropout < 1:
+            raise ArgumentError(f"--dropout: expected 0 <= dropout < 1, got {self.dropout}")
+        for name in ("ctc_weight", "scheduled_sampling"):
+            if not 0 <= (value := getattr(self, name)) < 1:
+                raise ArgumentError(f"--{name.replace('_', '-')}: expected a share from 0 to below 1, got {value}")
+
+
+@dataclass(frozen=True)
+class State:
+    """What the speller carries on, of every output under way.
+
+    Args:
+        hidden, cell: `(examples, beam, hidden_dim)`.
+        context: what was read last, `(examples, beam, hidden_dim)`.
+        weights: where the last step looked, `(examples, beam, steps)`.
+        memory: what was heard, `(examples, 1, steps, hidden_dim)`: one for all outputs of an example.
+        lengths: of it, `(examples,)`.
+    """
+
+    hidden: Tensor
+    cell: Tensor
+    context: Tensor
+    weights: Tensor
+    memory: Memory
+    lengths: Tensor
+
+    def select(self, rows: Tensor, examples: Tensor | None) -> "State":
+        """Return the state of rows `(examples, beam)`, of these examples; None for all of them in their order."""
+        parts = {name: getattr(self, name).flatten(0, 1)[rows] for name in ("hidden", "cell", "context", "weights")}
+        if examples is None:
+            return replace(self, **parts)
+        return State(**parts, memory=self.memory.select(examples), lengths=self.lengths[examples])
+
+
+class Las(Translator[State]):
+    r"""Listener and speller: each step of the speller reads what was heard once, and that enters its next step.
+
+    .. math::
+        h &= \operatorname{Listen}(x) \qquad s_i = \operatorname{LSTM}(s_{i-1}, [E y_{i-1}; c_{i-1}]) \qquad
+        f_i = F * \alpha_{i-1} \\
+        e_{ij} &= v^\top \tanh(W s_i + V h_j + U f_{ij}) \qquad \alpha_i = \operatorname{softmax}(e_i) \qquad
+        c_i = \sum_j \alpha_{ij} h_j \\
+        p(y_i) &= \operatorname{softmax}\big(E \tanh(W_o [s_i; c_i]) + b\big)
+
+    Without U f it is content-based. Where the last step looked moves the keys, so no tensor of queries times keys times
+    features is made. In training a share of the loss is that of CTC on \(h\) (Graves et al. 2006; Kim, Hori, Watanabe
+    2017, "Joint CTC-Attention based End-to-End Speech Recognition", Eq. 7).
+
+    Args:
+        source_dim: features of a frame.
+        target_size: number of target tokens, from 0 (padding) on.
+        options: the sizes.
+
+    Example:
+        >>> model = Las(5, 7, Options(hidden_dim=8, embedding_dim=4))
+        >>> frames, lengths = torch.randn(2, 30, 5), torch.tensor([30, 17])
+        >>> model(frames, lengths, torch.randint(4, 7, (2, 6))).shape
+        torch.Size([2, 6, 7])
+
+    Source:
+        Chan et al. 2016, Eq. 1 to 9; Chorowski et al. 2015, Eq. 5 to 9, where the score asks with the state before.
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
+
+    def __init__(self, source_dim: int, target_size: int, options: Options = Options()) -> None:  # noqa: B008 (frozen)
+        super().__init__()
+        hidden, dim = options.hidden_dim, options.embedding_dim
+        self.options = options
+        masked = options.time_masks, options.time_width, options.frequency_masks, options.frequency_width
+        self.augment = SpecAugment(*masked)
+        self.listener = Listener(source_dim, hidden, options.layers, options.pyramid, options.dropout)
+        self.embedding = nn.Embedding(target_size, dim, padding_idx=0)
+        nn.init.normal_(self.embedding.weight, std=dim**-0.5)
+        self.entering, self.before = nn.Linear(dim + hidden, 4 * hidden), nn.Linear(hidden, 4 * hidden)
+        self.attention = Attention(hidden, hidden, hidden_dim=hidden, score="additive")
+        self.location = _Location(options, hidden) if options.attention == "location" else None
+        self.readout = nn.Linear(2 * hidden, dim)
+        self.bias = nn.Parameter(torch.zeros(target_size))
+        self.connectionist = nn.Linear(hidden, target_size) if options.ctc_weight else None
+        self.dropout = LockedDropout(options.dropout)
+
+    @property
+    def output(self) -> tuple[Tensor, Tensor]:
+        return self.embedding.weight, self.bias
+
+    def encode(self, source: Tensor, lengths: Tensor) -> State:
+        """Listen to utterances: frames `(batch, length, source_dim)`, `lengths` `(batch,)`."""
+        heard, lengths = self.listener(self.augment(source, lengths), lengths)
+        heard = self.dropout(heard)
+        memory = self.attention.remember(heard[:, None], mask=masks.Lengths(lengths[:, None]))
+        nothing = heard.new_zeros(len(heard), 1, self.options.hidden_dim)
+        return State(nothing, nothing, nothing, heard.new_zeros(len(heard), 1, heard.shape[1]), memory, lengths)
+
+    def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
+        features, state = self._write(token[:, None], state)
+        return Logits(features[:, 0], *self.output), state
+
+    def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
+        return self._write(target, self.encode(source, lengths))[0]
+
+    def forward(
+        self,
+        source: Tensor,
+        lengths: Tensor,
+        target: Tensor,
+        wanted: Tensor | None = None,
+        label_smoothing: float = 0.0,
+    ) -> Tensor:
+        """Return the logits of every next token, or with `wanted` what these cost, by attention and by CTC.
+
+        Args:
+            source: frames `(batch, length, source_dim)`.
+            lengths: `(batch,)`.
+            target, wanted, label_smoothing: as for `Translator.forward`.
+        """
+        state = self.encode(source, lengths)
+        cost = predicted(self._write(target, state)[0], *self.output, wanted, label_smoothing)
+        if wanted is None or self.connectionist is None:
+            return cost
+        said = (wanted != 0).sum(1) - 1  # all but the end
+        share = self.options.ctc_weight
+        gains = self.heard(state, wanted[:, None], said[:, None])[:, 0] / said.clamp(min=1)
+        # Of what is too short to be written in its frames CTC learns nothing; the speller does.
+        possible = (gains > _NEVER).to(gains)
+        ctc = -(gains * possible).sum() / possible.sum().clamp(min=1)
+        return (1 - share) * cost + share * ctc
+
+    def heard(self, state: State, tokens: Tensor, lengths: Tensor) -> Tensor:
+        r"""Return the log-probability of texts by CTC on what was heard, summed over all ways to align them.
+
+        Args:
+            state: of `encode`.
+            tokens: of some texts of each example, without ends, `(examples, n, length)`; ids behind them do not count.
+            lengths: how many tokens each has, `(examples, n)`.
+
+        Returns:
+            `(examples, n)`, in nats; -1e6 where there are not frames enough to write it.
+
+        Source:
+            Graves et al. 2006, "Connectionist Temporal Classification", Eq. 3 and 8.
+        """
+        assert self.connectionist is not None
+        count = tokens.shape[1]
+        gains = self.connectionist(state.memory.value[:, 0]).float().log_softmax(-1)
+        # On a processor: torch's gradient on a GPU depends on the order of its threads.
+        gains = gains.movedim(1, 0).repeat_interleave(count, 1).cpu()
+        steps, sizes = state.lengths.repeat_interleave(count).cpu(), lengths.flatten().cpu()
+        cost = F.ctc_loss(gains, tokens.flatten(0, 1).cpu(), steps, sizes, _BLANK, "none", zero_infinity=False)
+        return (-cost).clamp(min=_NEVER).to(tokens.device).view(len(tokens), count)
+
+    def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
+        """Return the weights of every step one below the other, `(batch, target_length, steps)`."""
+        return torch.cat([aux.weights for _, aux in records if aux.weights is not None], -2)[:, 0]
+
+    def _write(self, target: Tensor, state: State) -> tuple[Tensor, State]:
+        """What the tokens after `target` `(rows, length)` are predicted from, `(rows, length, embedding_dim)`."""
+        examples, beam = state.hidden.shape[:2]
+        hidden, cell, context = (part.flatten(0, 1) for part in (state.hidden, state.cell, state.context))
+        advance, weights, found = self._unit(), state.weights, []
+        drops = [self.dropout.draw(context, width) for width in (self.options.embedding_dim, 2 * hidden.shape[1])]
+        for place, token in enumerate(target.unbind(1)):
+            token = self._chosen(token, found) if place else token
+            entering = self.entering(torch.cat([drops[0](self.embedding(token)), context], -1))
+            hidden, cell = advance(entering, hidden, cell)
+            read, weights = self._read(hidden.view(examples, beam, 1, -1), weights, state.memory)
+            context = read.flatten(0, 2)
+            found.append(torch.tanh(self.readout(drops[1](torch.cat([hidden, context], -1)))))
+        hidden, cell, context = (part.view(examples, beam, -1) for part in (hidden, cell, context))
+        return torch.stack(found, 1), replace(state, hidden=hidden, cell=cell, context=context, weights=weights)
+
+    def _read(self, query: Tensor, before: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """What queries `(examples, beam, 1, hidden_dim)` find, and where, `(examples, beam, steps)`."""
+        if self.location is None:
+            return self.attention(query, memory=memory), before
+        memory = memory.shift(self.location(before))
+        read, aux = self.attention(query, memory=memory, aux=AuxRequest(weights=True))
+        return read, aux.weights[:, :, 0]
+
+    def _chosen(self, token: Tensor, found: Sequence[Tensor]) -> Tensor:
+        """The true token, or what the model would have written, as a coin falls (Bengio et al. 2015, section 2.4)."""
+        share = self.options.scheduled_sampling
+        if not self.training or not share:
+            return token
+        own = F.linear(found[-1].detach(), *self.output).argmax(-1)
+        return torch.where(torch.rand(len(token), device=token.device) < share, own, token)
+
+    def _unit(self) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
+        if plain(self.before):
+            return unrolled_lstm(self.before.weight, self.before.bias)
+        return lambda entering, hidden, cell: lstm_plain(entering, self.before(hidden), cell)
+
+
+class _Location(nn.Module):
+    """Where the last step looked, as features of every place, U (F * α): Chorowski et al. 2015, Eq. 8 and 9."""
+
+    def __init__(self, options: Options, hidden_dim: int) -> None:
+        super().__init__()
+        width = options.location_width
+        self.filters = nn.Conv1d(1, options.location_filters, width, padding=width // 2, bias=False)
+        self.projection = nn.Linear(options.location_filters, hidden_dim, bias=False)
+
+    def forward(self, weights: Tensor) -> Tensor:
+        """From `(examples, beam, steps)` to `(examples, beam, steps, hidden_dim)`."""
+        seen = self.filters(weights.flatten(0, 1)[:, None]).mT
+        found: Tensor = self.projection(seen)
+        return found.view(*weights.shape, -1)

@@ -1,0 +1,52 @@
+"""Whether an alignment of speech is one: it moves on with the text, and from the beginning of the audio to its end."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+__all__ = ["Health", "health", "overall"]
+
+_BACK = 0.5  # of a step: what counts as going back
+
+
+class Health(NamedTuple):
+    r"""How an alignment runs.
+
+    With the centre of each token's weights, \(m_i = \sum_j j\, a_{ij}\), among L steps of what was heard:
+
+    Args:
+        monotonicity: share of the tokens whose centre is not before that of the token before them, by more than half a
+            step; 1 where there is one token.
+        coverage: \((\max_i m_i - \min_i m_i) / (L - 1)\), the share of the audio that the centres span.
+
+    Speech is said in the order in which it is written. Attention that has collapsed looks at one place whatever is
+    written (coverage near 0) or jumps (monotonicity near a half).
+    """
+
+    monotonicity: float
+    coverage: float
+
+
+def health(weights: Tensor) -> Health:
+    """Return how the alignment of one text runs.
+
+    Args:
+        weights: `(tokens, steps)`, at least 1 each; rows sum to one.
+
+    Example:
+        >>> health(torch.eye(4)), health(torch.eye(4)[[0, 3, 1, 2]])
+        (Health(monotonicity=1.0, coverage=1.0), Health(monotonicity=0.6666666666666666, coverage=1.0))
+        >>> health(torch.full((4, 4), 0.25))
+        Health(monotonicity=1.0, coverage=0.0)
+    """
+    centers = weights.double() @ torch.arange(weights.shape[1], dtype=torch.double, device=weights.device)
+    moves = centers.diff()
+    monotonicity = float((moves >= -_BACK).double().mean()) if len(moves) else 1.0
+    return Health(monotonicity, float(centers.max() - centers.min()) / max(1, weights.shape[1] - 1))
+
+
+def overall(found: Sequence[Health]) -> Health:
+    """Return the mean over some texts, at least one."""
+    return Health(*(sum(column) / len(found) for column in zip(*found, strict=True)))

@@ -1,0 +1,118 @@
+"""What can be said about a speech run, and the defaults that suit each data set."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from saccade.errors import ArgumentError
+
+__all__ = ["RECIPES", "Options"]
+
+#: Found by training: see the comments. The models have recipes of their own beside these, for their sizes; options that
+#: are in neither keep the defaults of their dataclass.
+RECIPES: dict[str, dict[str, Any]] = {
+    "tones": {
+        "batch_tokens": 2400,
+        "warmup_steps": 100,
+        "max_steps": 600,
+        "threads": 1,
+        "checkpoint_steps": 100,
+        "validation_steps": 100,
+    },
+    "files": {
+        "label_smoothing": 0.1,
+        "warmup_steps": 400,
+        "schedule": "cosine",
+        "schedule_steps": 6000,
+        "final_rate": 0.02,
+        "max_steps": 6000,
+        "beam_size": 5,
+    },
+}
+_RANGES = (
+    ("mels", 1, 1000),
+    ("batch_tokens", 1, 100_000_000),
+    ("beam_size", 1, 10_000),
+    ("vocabulary_size", 5, 1_000_000),
+    ("max_length", 1, 100_000),
+    ("hop_ms", 1, 1000),
+    ("window_ms", 1, 1000),
+    ("max_seconds", 0.01, 100_000),
+)
+_STEEPEST = 10  # a length penalty beyond it has no room in a float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of every speech run, whatever its model.
+
+    >>> Options(tokenizer="characters").hop_ms
+    10
+    """
+
+    rate: int | None = None
+    """Samples a second that recordings are brought to: as the data set has it if not given, 16000 for a manifest."""
+
+    mels: int = 40
+    """Bands of the log-mel features; data that come as features have their own."""
+
+    window_ms: int = 25
+    """Milliseconds of sound that a frame of features sees."""
+
+    hop_ms: int = 10
+    """Milliseconds from one frame to the next."""
+
+    tokenizer: Literal["words", "characters", "bpe"] = "words"
+    """What texts are cut into: words as they stand between spaces, characters, or bpe (pieces of words)."""
+
+    vocabulary_size: int = 2000
+    """The most tokens there may be, learned from the training split."""
+
+    max_seconds: float = 20.0
+    """Training utterances that are longer are left out."""
+
+    max_length: int = 200
+    """Training utterances with a text of more tokens are left out."""
+
+    batch_tokens: int = 8000
+    """Frames a batch, about, padding included."""
+
+    stretch: float = 0.1
+    """Largest share by which an utterance is slowed down or sped up in training."""
+
+    label_smoothing: float = 0.0
+    """Share of the target's probability that is spread evenly over all tokens."""
+
+    beam_size: int = 1
+    """Outputs pursued at once in beam search when the run is evaluated; 1 is greedy decoding."""
+
+    length_penalty: float = 0.6
+    """How much beam search favours long outputs; 0 ranks by probability alone."""
+
+    ctc_rescoring: float = 0.0
+    """Share that the probability by CTC has in the ranking of what beam search found; 0 ranks as the search does."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        for name, least, most in _RANGES:
+            if not least <= (value := getattr(self, name)) <= most:
+                option = f"--{name.replace('_', '-')}"
+                raise ArgumentError(f"{option}: expected a number from {least} to {most}, got {value}")
+        if self.rate is not None and not 1000 <= self.rate <= 1_000_000:
+            raise ArgumentError(f"--rate: expected samples a second, from 1000 to 1000000, got {self.rate}")
+        if self.hop_ms > self.window_ms:
+            raise ArgumentError(f"--hop-ms: expected at most {self.window_ms}, the --window-ms, got {self.hop_ms}")
+        if self.tokenizer == "bpe" and self.vocabulary_size < _BYTES:
+            expected = f"{_BYTES} or more for bpe, whose first tokens are the bytes"
+            raise ArgumentError(f"--vocabulary-size: expected {expected}, got {self.vocabulary_size}")
+        if not abs(self.length_penalty) <= _STEEPEST:
+            expected = f"a finite number from -{_STEEPEST} to {_STEEPEST}"
+            raise ArgumentError(f"--length-penalty: expected {expected}, got {self.length_penalty}")
+        for name in ("stretch", "label_smoothing"):
+            if not 0 <= (value := getattr(self, name)) < 1:
+                option = f"--{name.replace('_', '-')}"
+                raise ArgumentError(f"{option}: expected a share from 0 to below 1, got {value}")
+        if not 0 <= self.ctc_rescoring <= 1:
+            raise ArgumentError(f"--ctc-rescoring: expected a share from 0 to 1, got {self.ctc_rescoring}")
+
+
+_BYTES = 260  # and 4 special ids

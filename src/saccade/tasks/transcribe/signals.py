@@ -1,0 +1,91 @@
+"""From what a corpus or a user hands over to frames of features."""
+
+import io
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from saccade.errors import ArgumentError
+from saccade.tasks.transcribe.an4 import SUFFIX, described
+from saccade.tasks.transcribe.audio import SUFFIXES, read_audio
+from saccade.tasks.transcribe.features import LogMel, normalized
+
+__all__ = ["Signals", "suffixes"]
+
+_FEATURE_HOP_MS = 10  # of features that were computed elsewhere
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What signals a run takes, and what it makes of them.
+
+    Args:
+        rate: samples a second of its waveforms; None where signals are frames of features.
+        dim: features of a frame that comes as such; None where signals are waveforms.
+        mels, window_ms, hop_ms: of the log-mel features of a waveform, see `LogMel`.
+    """
+
+    rate: int | None
+    dim: int | None
+    mels: int
+    window_ms: int
+    hop_ms: int
+
+    @property
+    def width(self) -> int:
+        """Features of a frame."""
+        return self.mels if self.dim is None else self.dim
+
+    @property
+    def frame_seconds(self) -> float:
+        """Seconds from one frame to the next."""
+        return (self.hop_ms if self.dim is None else _FEATURE_HOP_MS) / 1000
+
+    @cached_property
+    def logmel(self) -> LogMel:
+        """What makes frames of a waveform."""
+        assert self.rate is not None
+        return LogMel(self.rate, self.mels, self.window_ms, self.hop_ms)
+
+    def frames(self, signal: Tensor) -> Tensor:
+        """Return a signal's frames `(length, width)`: of a waveform log-mel features, each of mean 0, variance 1."""
+        return signal if self.dim is not None else normalized(self.logmel(signal))
+
+    def read(self, path: str) -> tuple[Tensor, tuple[str, ...]]:
+        """Return the frames of a file, or of standard input if the path is "-", and what was changed, line by line.
+
+        Raises:
+            ArgumentError: naming the file, if it cannot be read or is of another kind.
+        """
+        name = "standard input" if path == "-" else path
+        source: Any = io.BytesIO(sys.stdin.buffer.read()) if path == "-" else Path(path)
+        if self.dim is not None:
+            return _features(source, name), ()
+        assert self.rate is not None
+        audio = read_audio(source, self.rate, name)
+        return self.frames(audio.samples), audio.notes
+
+
+def suffixes(signals: Signals) -> tuple[str, ...]:
+    """Return what the names of files end in that such signals come in."""
+    return SUFFIXES if signals.dim is None else (SUFFIX,)
+
+
+def _features(source: Any, name: str) -> Tensor:
+    """The frames of a Sphinx feature file."""
+    if isinstance(source, Path):
+        if source.suffix != SUFFIX:
+            raise ArgumentError(f"{name}: expected Sphinx features ({SUFFIX}), as this run was trained on, got another")
+        source = io.BytesIO(_bytes(source))
+    return described(source.read(), name)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ArgumentError(f"{path}: {error.strerror}; give the path of a feature file") from error

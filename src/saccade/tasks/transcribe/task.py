@@ -1,0 +1,234 @@
+"""The speech task: what `saccade.train` and the command line ask of it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from torch import Tensor, nn
+
+from saccade.errors import ArgumentError
+from saccade.tasks import find
+from saccade.tasks.batches import Sampler
+from saccade.tasks.decoding import Decoding, Ensemble
+from saccade.tasks.text.tokenizer import Tokenizer, from_json
+from saccade.tasks.transcribe import asking, evaluation, transcription
+from saccade.tasks.transcribe.batches import Batch, Heard, pad, stretched
+from saccade.tasks.transcribe.corpora import BUILTIN, open_corpus
+from saccade.tasks.transcribe.corpus import Corpus, Utterance
+from saccade.tasks.transcribe.learning import learn
+from saccade.tasks.transcribe.options import RECIPES, Options
+from saccade.tasks.transcribe.signals import Signals, suffixes
+from saccade.train import options as shared
+from saccade.train.files import read_json, write_json
+from saccade.train.notes import say
+from saccade.train.randomness import generator
+from saccade.train.task import Evaluation, Loss
+
+if TYPE_CHECKING:
+    from saccade.train.trained import Trained
+
+__all__ = ["Transcribe"]
+
+
+@dataclass(frozen=True)
+class Transcribe:
+    """Learn to write down what is said, from recordings and their texts.
+
+    Args:
+        settings: all options of the run.
+        target: tokenizer of the texts.
+        longest: tokens of the longest text seen when the tokenizer was learned.
+        signals: what recordings are taken as.
+        decoding: how outputs are written, beside what the settings say of their search.
+    """
+
+    settings: Any
+    target: Tokenizer
+    longest: int
+    signals: Signals
+    decoding: Decoding = Decoding()  # noqa: RUF009 (frozen)
+
+    name: ClassVar[str] = "transcribe"
+    models: ClassVar[dict[str, str]] = {"las": "saccade.models.las:Las"}
+    builtin: ClassVar[dict[str, str]] = BUILTIN
+    inputs: ClassVar[Literal["lines", "files"]] = "files"
+
+    @classmethod
+    def options(cls, model: str) -> type[shared.Options]:
+        """Return the dataclass of all options of a run with this model."""
+        return shared.flat(find(cls.models[model]).Options, Options, shared.Options)
+
+    @classmethod
+    def recipe(cls, model: str, data: str) -> dict[str, Any]:
+        """Return the defaults that suit these data."""
+        name = data if data in RECIPES else "files"
+        own: dict[str, Any] = find(cls.models[model]).recipes[name]
+        return {**RECIPES[name], **own}
+
+    @classmethod
+    def prepare(cls, options: Any) -> Self:
+        """Open the corpus and learn the tokenizer."""
+        corpus = open_corpus(options.data, options.rate)
+        learned = learn(corpus, options)
+        for note in filter(None, (corpus.note, learned.note)):
+            say(note)
+        task = cls(options, learned.target, learned.longest, _signals(corpus.rate, corpus.dim, options))
+        vars(task)["corpus"] = corpus  # the property of that name would read the files once more
+        return task
+
+    @classmethod
+    def restore(cls, options: Any, folder: Path) -> Self:
+        """Read the tokenizer back, and what recordings are taken as."""
+        path = folder / "tokenizer.json"
+        try:
+            content = read_json(path)
+            numbers = [content["longest_target"], content["rate"], content["dim"]]
+            if not all(number is None or (type(number) is int and 0 < number < 2**31) for number in numbers):
+                raise ValueError(f"longest_target, rate, dim {numbers}")
+            longest, rate, dim = numbers
+            if (rate is None) == (dim is None) or longest is None:
+                raise ValueError(f"rate {rate} and dim {dim}, of which one is null")
+            return cls(options, from_json(content["target"]), longest, _signals(rate, dim, options))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ArgumentError(f"{path}: expected the tokenizer of this run, got {error}") from error
+
+    def save(self, folder: Path) -> None:
+        """Write tokenizer.json."""
+        known = {"longest_target": self.longest, "rate": self.signals.rate, "dim": self.signals.dim}
+        write_json(folder / "tokenizer.json", {"target": self.target.to_json(), **known})
+
+    @property
+    def headline(self) -> str:
+        """The metric that counts: word accuracy, 1 − WER."""
+        return evaluation.HEADLINE
+
+    @property
+    def fingerprint(self) -> str:
+        """What the corpus is, in one string."""
+        return self.corpus.fingerprint
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """The corpus, opened when it is first asked for: answering needs none."""
+        return open_corpus(self.settings.data, self.settings.rate)
+
+    @cached_property
+    def sampler(self) -> Sampler[Heard]:
+        """What maps steps to batches."""
+        settings = self.settings
+        return Sampler(self._fitting, self.corpus.size("train"), settings.batch_tokens, settings.seed)
+
+    def build(self) -> nn.Module:
+        """Make the model."""
+        kind = find(self.models[self.settings.model])
+        sizes = shared.select(self.settings, kind.Options)
+        asking.check_settings(self.settings, sizes)
+        model: nn.Module = kind(self.signals.width, len(self.target), sizes)
+        return model
+
+    def batch(self, step: int) -> Batch:
+        """Return the batch of a training step, each utterance a little slower or faster than it was."""
+        utterances, settings = self.sampler.batch(step), self.settings
+        if settings.stretch:
+            utterances = stretched(utterances, settings.stretch, generator(settings.seed, "stretch", step))
+        return pad(utterances)
+
+    def loss(self, model: nn.Module, batch: Batch) -> Loss:
+        """Return what the true next tokens cost, the end among them; it is counted in frames."""
+        before, wanted = batch.target[:, :-1], batch.target[:, 1:]
+        total = model(batch.frames, batch.lengths, before, wanted, self.settings.label_smoothing)
+        return Loss(total, int(batch.lengths.sum()))
+
+    def evaluate(self, model: nn.Module, split: str, limit: int | None = None) -> Evaluation:
+        """Transcribe a split, or its first `limit` utterances, and measure it, as a whole and by speaker."""
+        return evaluation.evaluate(self, model, split, limit)
+
+    def sample(self, model: nn.Module, step: int) -> str:
+        """Show an utterance of the validation split, its text, and what it should be, in a line."""
+        return evaluation.sample(self, model, step)
+
+    def predict(
+        self, model: nn.Module, inputs: Iterable[str], count: int, *, ahead: int | None = None
+    ) -> Iterator[list[str]]:
+        """Transcribe files, so many at a time that memory does not grow; one that cannot be read has no text."""
+        for outputs in transcription.answers(self, model, inputs, count, ahead):
+            yield [*(output.text for output in outputs), *[""] * (count - len(outputs))]
+
+    def align(
+        self, model: nn.Module, inputs: Iterable[str], count: int, *, ahead: int | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Transcribe files and say where in each of them each token was heard, in constant memory."""
+        return transcription.alignments(self, model, inputs, count, ahead)
+
+    def asked(self, model: nn.Module, decoding: Decoding, count: int) -> Self:
+        """Return the task that writes as it is asked to, if that means anything for it and the model."""
+        asking.check(self, decoding)
+        return replace(self, decoding=decoding)
+
+    def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
+        """Return the task and the model of an ensemble."""
+        asking.check_alike(self, others)
+        if self.settings.ctc_rescoring:
+            say("an ensemble ranks as its search does: --ctc-rescoring is of one model, and left out")
+        longest = min(self.longest, *(other.task.longest for other in others))  # type: ignore[attr-defined]
+        task = replace(self, settings=replace(self.settings, ctc_rescoring=0.0), longest=longest)
+        return task, Ensemble([model, *(each.model for each in others)])
+
+    def look(self, model: nn.Module, inputs: Iterable[str], folder: Path) -> Iterator[Path]:
+        """Draw where in each file each token of its best text was heard, over its spectrogram."""
+        from saccade.tasks.transcribe.look import draw
+
+        return draw(self, model, inputs, folder)
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """What the names of files end in that are taken from a folder."""
+        return suffixes(self.signals)
+
+    def listen(self, path: str) -> Heard:
+        """Read a file, "-" being standard input, and say what of it was changed.
+
+        Raises:
+            ArgumentError: naming the file, if it cannot be read.
+        """
+        frames, notes = self.signals.read(path)
+        for note in notes:
+            say(note)
+        return Heard(path, frames, [])
+
+    def heard(self, utterance: Utterance) -> Heard:
+        """Return an utterance of the corpus as the model takes it."""
+        return Heard(utterance.name, self.signals.frames(utterance.signal), self.target.encode(utterance.text))
+
+    @cached_property
+    def prefix(self) -> list[int]:
+        """The tokens that every output begins with."""
+        return [] if self.decoding.prefix is None else self.target.encode(self.decoding.prefix.strip())
+
+    def limits(self, lengths: Tensor) -> Tensor:
+        """Return how many tokens an output may have, `(batch,)`: a model that never ends stops here.
+
+        One for each 40 ms (lengths, in frames), and twice as long a text as is known at the most.
+        """
+        most = (lengths * (self.signals.frame_seconds / _FASTEST)).long() + 1
+        return most.clamp(max=2 * self.longest)
+
+    def _fitting(self, indices: Sequence[int]) -> list[Heard]:
+        """The training utterances at some indices but for those that are too long, of which there is at least one."""
+        settings = self.settings
+        frames = settings.max_seconds / self.signals.frame_seconds
+        every = [self.heard(self.corpus.example("train", index)) for index in indices]
+        found = [one for one in every if one.size <= frames and len(one.ids) <= settings.max_length]
+        if not found:
+            seen = f"all of {len(indices)} training utterances are longer than {settings.max_seconds:g} s"
+            raise ArgumentError(f"--max-seconds: {seen}, or than --max-length {settings.max_length} tokens; raise it")
+        return found
+
+
+_FASTEST = 0.04  # seconds a token: nobody speaks faster, characters included
+
+
+def _signals(rate: int | None, dim: int | None, options: Any) -> Signals:
+    return Signals(rate, dim, options.mels, options.window_ms, options.hop_ms)
