@@ -1,0 +1,1 @@
+"""Speech recognition: a recording in, its words out."""
