@@ -1,0 +1,58 @@
+"""Folders that come as they are or packed into one archive beside: the files of either, read in memory."""
+
+import tarfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from saccade.errors import ArgumentError
+
+__all__ = ["holds", "read_files"]
+
+_LARGEST = 1 << 30  # bytes of one file: far more than a recording has
+
+
+def holds(folder: Path, part: str) -> bool:
+    """Return whether a folder has a part, as a folder in it or as its archive (`part`.tar.gz)."""
+    return (folder / part).is_dir() or (folder / f"{part}.tar.gz").is_file()
+
+
+def read_files(folder: Path, part: str, suffix: str) -> Iterator[tuple[str, bytes]]:
+    """Read the files of `part`/, or of `part`.tar.gz where there is no such folder, without writing any to the disk.
+
+    Args:
+        folder: where the part is.
+        part: its name.
+        suffix: what the names of its files end in; others are passed over, and so is whatever is no plain file.
+
+    Yields:
+        The path of a file below the part, such as "fash/an251-fash-b.mfc", and its bytes.
+
+    Raises:
+        ArgumentError: if the archive is damaged, or has a file that cannot be meant.
+        OSError: if something cannot be read.
+    """
+    if (folder / part).is_dir():
+        for path in sorted((folder / part).rglob(f"*{suffix}")):
+            if path.is_file():
+                yield path.relative_to(folder / part).as_posix(), path.read_bytes()
+        return
+    archive = folder / f"{part}.tar.gz"
+    try:
+        with tarfile.open(archive) as members:
+            for member in members:
+                if member.isreg() and member.name.endswith(suffix):
+                    yield member.name.removeprefix("./").removeprefix(f"{part}/"), _read(members, member, archive)
+    except (EOFError, zlib.error, tarfile.TarError) as error:
+        raise ArgumentError(f"{archive}: expected a whole tar.gz, got a damaged one ({error}); copy it anew") from error
+
+
+def _read(members: tarfile.TarFile, member: tarfile.TarInfo, archive: Path) -> bytes:
+    if member.size > _LARGEST:
+        raise ArgumentError(f"{archive}: expected recordings, got {member.size} bytes in {member.name}")
+    file = members.extractfile(member)
+    assert file is not None, "a plain file can be opened"
+    data = file.read()
+    if len(data) < member.size:
+        raise EOFError(f"{member.name} is cut short")
+    return data
