@@ -104,6 +104,8 @@ def inputs(task: Task, argument: str | None, file: str | None) -> Iterator[Itera
         with texts(argument, file) as lines:
             yield lines
     elif argument is not None:
+        if not argument:
+            raise UsageError("INPUT: expected a file or a folder of files, got an empty name")
         yield iter(_files(Path(argument), task.suffixes))
     elif file is None and not sys.stdin.isatty() and _binary(sys.stdin.buffer):
         yield iter(["-"])
@@ -113,7 +115,7 @@ def inputs(task: Task, argument: str | None, file: str | None) -> Iterator[Itera
 
 
 def _files(path: Path, suffixes: Sequence[str]) -> list[str]:
-    if not path.is_dir():
+    if not path.is_dir():  # what is no file either, its reader says
         return [str(path)]
     found = sorted(each for each in path.rglob("*") if each.suffix.lower() in suffixes and each.is_file())
     if not found:

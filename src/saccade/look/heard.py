@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -68,7 +68,7 @@ def draw(
     whole = height + _GAP + _SPECTRUM
     below = figure.add_axes((0, 0, 1, height / whole))
     above = figure.add_axes((0, (height + _GAP) / whole, 1, _SPECTRUM / whole), sharex=below)
-    style = {"family": families("".join([*names, heading, "0.5 s"])), "parse_math": False, "color": INK}
+    style: dict[str, Any] = {"family": families("".join([*names, heading, "0.5 s"])), "parse_math": False, "color": INK}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")  # `families` has said so
         _spectrum(above, frames, seconds)
@@ -106,7 +106,7 @@ def _spectrum(axes: "Axes", frames: Tensor, seconds: float) -> None:
     axes.spines[:].set(color=FAINT, linewidth=0.5)
 
 
-def _rows(axes: "Axes", matrix: Tensor, names: Sequence[str], seconds: float, style: dict[str, object]) -> None:
+def _rows(axes: "Axes", matrix: Tensor, names: Sequence[str], seconds: float, style: dict[str, Any]) -> None:
     """A row a token, the first on top, over the recording's time."""
     from matplotlib.colors import LinearSegmentedColormap
 

@@ -41,7 +41,10 @@ _SIZES = (
 _BLANK = 0  # of CTC: the padding, which is no token of a text
 _NEVER = -1e6  # the log-probability, in nats, of a text that CTC cannot write in the frames there are
 
-RECIPES: dict[str, dict[str, Any]] = {}
+RECIPES: dict[str, dict[str, Any]] = {
+    "tones": {"hidden_dim": 64, "embedding_dim": 32, "layers": 2, "learning_rate": 8e-3},
+    "files": {"hidden_dim": 256, "embedding_dim": 64, "dropout": 0.2, "learning_rate": 2e-3},
+}
 """What suits each data set."""
 
 
@@ -271,7 +274,7 @@ class Las(Translator[State]):
         """What the tokens after `target` `(rows, length)` are predicted from, `(rows, length, embedding_dim)`."""
         examples, beam = state.hidden.shape[:2]
         hidden, cell, context = (part.flatten(0, 1) for part in (state.hidden, state.cell, state.context))
-        advance, weights, found = self._unit(), state.weights, []
+        advance, weights, found = self._unit(), state.weights, list[Tensor]()
         drops = [self.dropout.draw(context, width) for width in (self.options.embedding_dim, 2 * hidden.shape[1])]
         for place, token in enumerate(target.unbind(1)):
             token = self._chosen(token, found) if place else token

@@ -1,6 +1,7 @@
 """Writing as a run and its user say: searched for or drawn, whatever it is that was read."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -23,7 +24,8 @@ class Tokens(NamedTuple):
     prefix: Sequence[int] = ()
 
 
-class Search(NamedTuple):
+@dataclass(frozen=True)
+class Search:
     """What a run says of how its outputs are found, and how many are wanted.
 
     Args:

@@ -170,7 +170,8 @@ def from_json(content: Mapping[str, Any]) -> Tokenizer:
     return Characters(_different(content["characters"], str, "characters"))
 
 
-def _different(units: Any, kind: type, name: str) -> Sequence[str]:
+def _different(units: Any, kind: type[str] | type[list[str]], name: str) -> Sequence[str]:
+    """The units of a tokenizer, each of which stands once: one string of characters, or a list of words."""
     whole = isinstance(units, kind) and all(isinstance(unit, str) for unit in units)
     if not whole or len(set(units)) != len(units):
         form = "one string" if kind is str else "a list of strings"

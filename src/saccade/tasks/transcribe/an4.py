@@ -29,8 +29,9 @@ from saccade.tasks.transcribe.corpus import Utterance, check_index, check_split,
 from saccade.tasks.transcribe.features import deltas, normalized
 from saccade.tasks.transcribe.packed import holds, read_files
 
-__all__ = ["COEFFICIENTS", "Census", "cepstra", "is_an4", "open_an4"]
+__all__ = ["COEFFICIENTS", "SUFFIX", "Census", "cepstra", "features", "is_an4", "open_an4"]
 
+SUFFIX = ".mfc"  # of a feature file
 COEFFICIENTS = 13  # a frame; with their changes and the changes of these three times as many features
 _PART = "feat"
 _NTH = 10  # every so manyth speaker validates
@@ -80,10 +81,16 @@ class Census:
         """
         check_index(split, index, self.size(split))
         entry = self.splits[split][index]
-        static = self.frames[entry.id]
-        first = deltas(static)
-        signal = normalized(torch.cat([static, first, deltas(first)], -1))
-        return Utterance(entry.id, signal, entry.text, entry.speaker)
+        return Utterance(entry.id, features(self.frames[entry.id]), entry.text, entry.speaker)
+
+    def text(self, split: str, index: int) -> str:
+        """Return the words of an utterance alone.
+
+        Raises:
+            ArgumentError: if there is no such split, or no such index in it.
+        """
+        check_index(split, index, self.size(split))
+        return self.splits[split][index].text
 
     def size(self, split: str) -> int:
         """Return how many utterances a split has.
@@ -127,6 +134,16 @@ def open_an4(folder: Path) -> Census:
     return Census(splits, frames, f"AN4 {counts}, contents {digest}", note)
 
 
+def features(static: Tensor) -> Tensor:
+    """Return cepstra `(frames, 13)` with their first and second differences, each of mean 0 and variance 1.
+
+    >>> features(torch.randn(50, 13)).shape
+    torch.Size([50, 39])
+    """
+    first = deltas(static)
+    return normalized(torch.cat([static, first, deltas(first)], -1))
+
+
 def cepstra(data: bytes, name: str) -> Tensor:
     """Return the frames of a Sphinx feature file.
 
@@ -159,10 +176,10 @@ def _features(folder: Path, entries: Sequence[_Entry]) -> tuple[dict[str, Tensor
     """The frames of all utterances, and a hash of words and frames."""
     if not holds(folder, _PART):
         raise ArgumentError(f"{folder}: expected the features in {_PART} or {_PART}.tar.gz, found neither")
-    wanted = {f"{entry.id}.mfc": entry for entry in entries}
+    wanted = {f"{entry.id}{SUFFIX}": entry for entry in entries}
     found: dict[str, Tensor] = {}
     hashes: dict[str, str] = {}
-    for name, data in read_files(folder, _PART, ".mfc"):
+    for name, data in read_files(folder, _PART, SUFFIX):
         if name in wanted:
             found[wanted[name].id] = cepstra(data, f"{folder}: {name}")
             hashes[wanted[name].id] = hashlib.blake2b(data, digest_size=8).hexdigest()

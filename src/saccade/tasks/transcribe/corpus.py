@@ -43,6 +43,9 @@ class Corpus(Protocol):
     def example(self, split: str, index: int) -> Utterance:
         """Return one utterance of a split ("train", "validation" or "test")."""
 
+    def text(self, split: str, index: int) -> str:
+        """Return the words of an utterance alone; no file is read for them."""
+
     def size(self, split: str) -> int | None:
         """Return how many utterances a split has, None where it is endless."""
 

@@ -106,6 +106,10 @@ class Digits:
         name = chosen[0].name if len(chosen) == 1 else f"{split} {index}"
         return Utterance(name, signal, " ".join(one.digit for one in chosen), speaker)
 
+    def text(self, split: str, index: int) -> str:
+        """Return the words of an utterance alone."""
+        return self.example(split, index).text
+
     def size(self, split: str) -> int | None:
         """Return the number of utterances in a split, None where it is endless.
 

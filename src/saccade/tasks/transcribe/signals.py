@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from saccade.errors import ArgumentError
-from saccade.tasks.transcribe.an4 import SUFFIX, described
+from saccade.tasks.transcribe.an4 import SUFFIX, cepstra, features
 from saccade.tasks.transcribe.audio import SUFFIXES, read_audio
 from saccade.tasks.transcribe.features import LogMel, normalized
 
@@ -81,7 +81,7 @@ def _features(source: Any, name: str) -> Tensor:
         if source.suffix != SUFFIX:
             raise ArgumentError(f"{name}: expected Sphinx features ({SUFFIX}), as this run was trained on, got another")
         source = io.BytesIO(_bytes(source))
-    return described(source.read(), name)
+    return features(cepstra(source.read(), name))
 
 
 def _bytes(path: Path) -> bytes:

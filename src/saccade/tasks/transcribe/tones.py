@@ -72,6 +72,10 @@ class Tones:
         noise = amplitude * 10 ** (-distance / 20) * torch.randn(len(clean), generator=draws)
         return Utterance(f"{split} {index}", (clean + noise).clamp(-1, 1), " ".join(digits), "")
 
+    def text(self, split: str, index: int) -> str:
+        """Return the words of an utterance alone."""
+        return self.example(split, index).text
+
     def size(self, split: str) -> int | None:
         """Return the number of utterances in a split, None where it is endless.
 

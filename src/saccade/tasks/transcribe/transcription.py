@@ -134,7 +134,7 @@ def _decode(
 def _ranked(found: Hypotheses, gains: Tensor, share: float, count: int) -> Hypotheses:
     """The best `count` outputs by their scores and, with this share, their log-probabilities by CTC `(batch, n)`."""
     scores = torch.where(found.lengths < 0, -torch.inf, (1 - share) * found.scores + share * gains)
-    scores, order = (part[:, :count] for part in scores.sort(-1, descending=True, stable=True))
+    scores, order = (part[:, :count] for part in scores.sort(dim=-1, descending=True, stable=True))
     tokens = found.tokens.gather(1, order[..., None].expand(-1, -1, found.tokens.shape[-1]))
     return Hypotheses(tokens, found.lengths.gather(1, order), scores)
 
