@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from saccade import attend, masks, merge, remember, scores
+from saccade.errors import ArgumentError, ShapeError
 from saccade.structure import Grid
 
 
@@ -123,3 +124,43 @@ def test_merge_has_finite_gradients_where_every_part_is_empty():
     output = torch.zeros(2, 3, requires_grad=True)
     merge([output, output], [lse, lse]).sum().backward()
     assert lse.grad.isfinite().all() and output.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_shifted_keys_are_keys_that_were_added_to(dtype):
+    torch.manual_seed(0)
+    key, query, v = (
+        torch.randn(2, 1, 5, 4, dtype=dtype),
+        torch.randn(2, 3, 1, 4, dtype=dtype),
+        torch.randn(4, dtype=dtype),
+    )
+    offset = 3 * torch.randn(2, 3, 5, 4, dtype=dtype)  # one for each of three queries
+    score, mask = scores.Additive(v), masks.Lengths(torch.tensor([[5], [3]]))
+    memory = remember(key, key, score=score, mask=mask)
+    found = memory.shift(offset).read(query)
+    weights = (v * torch.tanh(query[..., None, 0, :] + key + offset)).sum(-1)
+    weights[1, :, 3:] = -torch.inf
+    expected = weights.softmax(-1)[..., None, :] @ key
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+    assert torch.equal(memory.key, key)  # as it was
+
+
+def test_what_is_shifted_out_of_the_exponentials_range_is_still_right():
+    key, v = torch.full((1, 2, 3), 60.0), torch.ones(3)
+    memory = remember(key, torch.tensor([[[1.0], [3.0]]]), score=scores.Additive(v))
+    offset = torch.stack([torch.full((2, 3), -60.0), torch.full((2, 3), -61.0)]).view(2, 2, 3)[[0]]
+    offset = offset.clone()
+    offset[0, 1] = -61.0
+    gains = torch.tanh(torch.tensor([0.5, -0.5])) * 3
+    expected = (gains.softmax(0) * torch.tensor([1.0, 3.0])).sum()
+    torch.testing.assert_close(memory.shift(offset).read(torch.full((1, 1, 3), 0.5))[0, 0, 0], expected)
+
+
+def test_only_additive_keys_shift_and_only_by_what_fits(keys):
+    key = torch.randn(2, 5, 4)
+    with pytest.raises(ArgumentError, match="score: expected scores.Additive to shift keys of, got ScaledDot"):
+        remember(key, key).shift(key)
+    memory = remember(key, key, score=scores.Additive(torch.ones(4)))
+    for offset in (key[:, :4], key[..., :3], key[0, 0]):
+        with pytest.raises(ShapeError, match=r"offset: expected \(..., 5, 4\)"):
+            memory.shift(offset)

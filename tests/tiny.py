@@ -55,6 +55,8 @@ class Line:
     models: ClassVar = {"linear": "tiny:Line"}
     builtin: ClassVar = {"points": "random points on a line"}
     headline = "closeness"
+    inputs = "lines"
+    suffixes = ()
 
     @classmethod
     def options(cls, model):

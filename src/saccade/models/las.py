@@ -23,6 +23,7 @@ from saccade.models.translator import Translator
 from saccade.models.unrolled import plain, unrolled_lstm
 from saccade.models.words import predicted
 from saccade.nn import Attention
+from saccade.numerics import wide
 
 __all__ = ["RECIPES", "Las", "Options", "State"]
 
@@ -237,10 +238,10 @@ class Las(Translator[State]):
             return cost
         said = (wanted != 0).sum(1) - 1  # all but the end
         share = self.options.ctc_weight
-        gains = self.heard(state, wanted[:, None], said[:, None])[:, 0] / said.clamp(min=1)
+        gains = self.heard(state, wanted[:, None], said[:, None])[:, 0]
         # Of what is too short to be written in its frames CTC learns nothing; the speller does.
         possible = (gains > _NEVER).to(gains)
-        ctc = -(gains * possible).sum() / possible.sum().clamp(min=1)
+        ctc = -(gains * possible / said.clamp(min=1)).sum() / possible.sum().clamp(min=1)
         return (1 - share) * cost + share * ctc
 
     def heard(self, state: State, tokens: Tensor, lengths: Tensor) -> Tensor:
@@ -259,12 +260,14 @@ class Las(Translator[State]):
         """
         assert self.connectionist is not None
         count = tokens.shape[1]
-        gains = self.connectionist(state.memory.value[:, 0]).float().log_softmax(-1)
+        gains = wide(self.connectionist(state.memory.value[:, 0])).log_softmax(-1)
         # On a processor: torch's gradient on a GPU depends on the order of its threads.
         gains = gains.movedim(1, 0).repeat_interleave(count, 1).cpu()
         steps, sizes = state.lengths.repeat_interleave(count).cpu(), lengths.flatten().cpu()
-        cost = F.ctc_loss(gains, tokens.flatten(0, 1).cpu(), steps, sizes, _BLANK, "none", zero_infinity=False)
-        return (-cost).clamp(min=_NEVER).to(tokens.device).view(len(tokens), count)
+        texts = tokens.flatten(0, 1).cpu()
+        cost = F.ctc_loss(gains, texts, steps, sizes, _BLANK, "none", zero_infinity=True)
+        found = torch.where(_frames(texts, sizes) <= steps, -cost, _NEVER)
+        return found.to(tokens.device).view(len(tokens), count)
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
         """Return the weights of every step one below the other, `(batch, target_length, steps)`."""
@@ -306,6 +309,12 @@ class Las(Translator[State]):
         if plain(self.before):
             return unrolled_lstm(self.before.weight, self.before.bias)
         return lambda entering, hidden, cell: lstm_plain(entering, self.before(hidden), cell)
+
+
+def _frames(texts: Tensor, sizes: Tensor) -> Tensor:
+    """The least steps in which CTC can write texts `(n, length)`: one a token, and one between two that are alike."""
+    within = torch.arange(1, texts.shape[1]) < sizes[:, None]
+    return sizes + ((texts[:, 1:] == texts[:, :-1]) & within).sum(1)
 
 
 class _Location(nn.Module):

@@ -13,4 +13,4 @@ def test_the_plot_tells_its_points_in_words(tmp_path, content):
     write_page(tmp_path, content)
     said = told(tmp_path / "scores.svg")
     assert said["title"] == "BLEU by what attention compares"
-    assert said["desc"].startswith("none: BLEU 10; location: BLEU 12; dot: BLEU 14")
+    assert said["desc"].startswith("none: BLEU 10; location: BLEU 12; general: BLEU 15")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.errors import ArgumentError
-from saccade.tasks.text.tokenizer import UNKNOWN, Characters, from_json
+from saccade.tasks.text.tokenizer import UNKNOWN, Characters, Words, from_json
 
 
 @given(st.lists(st.text(), min_size=1, max_size=5))
@@ -29,8 +29,23 @@ def test_unknown_characters_are_said_to_be_unknown():
 
 
 def test_a_kind_that_is_not_known_is_named():
-    with pytest.raises(ArgumentError, match="kind 'words'"):
-        from_json({"kind": "words"})
+    with pytest.raises(ArgumentError, match="kind 'syllables'"):
+        from_json({"kind": "syllables"})
+
+
+@given(st.lists(st.text(alphabet="ab 3\t", min_size=1), min_size=1, max_size=5))
+def test_words_stand_as_they_stood_between_single_spaces(texts):
+    tokenizer = from_json(Words.learn(texts).to_json())
+    for text in texts:
+        ids = tokenizer.encode(text)
+        assert tokenizer.decode(ids) == " ".join(text.split()) and tokenizer.pieces(text) == text.split()
+        assert all(4 <= number < len(tokenizer) for number in ids)
+
+
+@pytest.mark.parametrize("words", [3, "ab", ["a", "a"], ["a", 3]])
+def test_words_that_are_none_or_there_twice_are_refused(words):
+    with pytest.raises(ArgumentError, match="expected words, each of them once"):
+        from_json({"kind": "words", "words": words})
 
 
 @pytest.mark.parametrize("characters", [3, ["a", "b"], "aa"])

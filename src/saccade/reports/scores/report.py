@@ -1,12 +1,12 @@
 """The report `scores`: the same translator with every score, trained from one recipe on the same data."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, TypeAlias
 
 from saccade.reports import Made
 from saccade.reports.making import Design
 from saccade.reports.options import Trained
-from saccade.reports.scores.findings import summary
+from saccade.reports.scores.findings import ORDER, summary
 from saccade.reports.scores.page import write_page
 from saccade.reports.training import Plan, Variant, make, whole_test
 
@@ -22,12 +22,16 @@ _GLOBAL = {
     "additive": "additive",
     "cosine": "cosine",
 }
+_EVERY: Mapping[str, Variant] = {
+    "none": Variant("none", _MODEL, {"attention": "none"}),
+    **{name: Variant(name, _MODEL, {"attention": "global", "score": score}) for name, score in _GLOBAL.items()},
+    **{name: Variant(name, _MODEL, {"attention": name, "score": "general"}) for name in ("local-m", "local-p")},
+}
 VARIANTS: Sequence[Variant] = (
-    Variant("none", _MODEL, {"attention": "none"}),
-    *(Variant(name, _MODEL, {"attention": "global", "score": score}) for name, score in _GLOBAL.items()),
-    *(Variant(name, _MODEL, {"attention": name, "score": "general"}) for name in ("local-m", "local-p")),
+    *(_EVERY[name] for name in ORDER),
+    *(variant for name, variant in _EVERY.items() if name not in ORDER),
 )
-"""Local attention scores as the paper's best does."""
+"""Those of the claim come first. Local attention scores as the paper's best does."""
 
 
 class Scores:

@@ -1,0 +1,206 @@
+"""Listen, attend and spell, held to the papers' equations and to what every translator is held to."""
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from saccade import look
+from saccade.errors import ArgumentError
+from saccade.kernels import team
+from saccade.models.las import Las, Options
+
+LENGTHS = torch.tensor([17, 9, 2])
+FRAMES = torch.randn(3, 17, 5, generator=torch.Generator().manual_seed(1), dtype=torch.double)
+TARGET = torch.tensor([[1, 4, 5, 6], [1, 6, 4, 0], [1, 7, 0, 0]])
+WANTED = torch.tensor([[4, 5, 6, 2], [6, 4, 2, 0], [7, 2, 0, 0]])
+OPTIONS = Options(hidden_dim=8, embedding_dim=6, layers=2, pyramid=1, location_filters=3, location_width=5, dropout=0.5)
+VARIANTS = {"location": OPTIONS, "content": replace(OPTIONS, attention="content")}
+
+
+@pytest.fixture(params=VARIANTS)
+def model(request):
+    torch.manual_seed(0)
+    return Las(5, 9, VARIANTS[request.param]).double().eval()
+
+
+def by_definition(model, frames, target):
+    """The logits of one utterance, a position of the text at a time, as the equations have them."""
+    heard, lengths = model.listener(frames[None], torch.tensor([len(frames)]))
+    heard, attention = heard[0, : lengths[0]], model.attention
+    hidden = cell = context = heard.new_zeros(heard.shape[1])
+    weights, found = heard.new_zeros(len(heard)), []
+    for token in target:
+        entering = model.entering(torch.cat([model.embedding(token), context]))
+        first, forget, candidate, last = (entering + model.before(hidden)).chunk(4)
+        cell = torch.sigmoid(forget) * cell + torch.sigmoid(first) * torch.tanh(candidate)
+        hidden = torch.sigmoid(last) * torch.tanh(cell)
+        keys = attention.key_projection(heard)
+        if model.location is not None:
+            filters = model.location.filters.weight[:, 0]
+            padded = F.pad(weights, (filters.shape[1] // 2,) * 2)
+            seen = torch.stack([filters @ padded[place : place + filters.shape[1]] for place in range(len(heard))])
+            keys = keys + model.location.projection(seen)
+        v = attention.score.get().v
+        weights = (torch.tanh(attention.query_projection(hidden) + keys) @ v).softmax(0)
+        context = weights @ heard
+        features = torch.tanh(model.readout(torch.cat([hidden, context])))
+        found.append(model.embedding.weight @ features + model.bias)
+    return torch.stack(found)
+
+
+def test_it_is_what_the_equations_say(model):
+    logits = model(FRAMES, LENGTHS, TARGET)
+    for row, length in enumerate(LENGTHS.tolist()):
+        torch.testing.assert_close(logits[row], by_definition(model, FRAMES[row, :length], TARGET[row]))
+
+
+def test_padding_changes_nothing(model):
+    together = model(FRAMES, LENGTHS, TARGET)
+    rubbish = FRAMES.clone()
+    for row, length in enumerate(LENGTHS.tolist()):
+        rubbish[row, length:] = 1e3
+    torch.testing.assert_close(model(rubbish, LENGTHS, TARGET), together, rtol=0, atol=0)
+
+
+def test_step_by_step_is_teacher_forcing(model):
+    state, logits = model.encode(FRAMES, LENGTHS), []
+    for token in TARGET.unbind(1):
+        output, state = model.step(token, state)
+        logits.append(output.dense())
+    torch.testing.assert_close(torch.stack(logits, 1), model(FRAMES, LENGTHS, TARGET), rtol=1e-10, atol=1e-12)
+
+
+def test_a_state_is_reordered_and_repeated(model):
+    state = model.encode(FRAMES, LENGTHS)
+    expected = model.step(TARGET[:, 1], state)[0].dense()
+    chosen, wider = model.step(TARGET[[0, 0, 1, 1, 2, 2], 1], state.select(torch.arange(3)[:, None].expand(3, 2), None))
+    torch.testing.assert_close(chosen.dense(), expected.repeat_interleave(2, 0), rtol=1e-12, atol=1e-12)
+    following = model.step(TARGET[[0, 0, 1, 1, 2, 2], 2], wider)[0].dense()
+    rows = torch.tensor([[5, 4], [0, 1]])  # outputs change places within an example, and one example is dropped
+    some, _ = model.step(TARGET[[2, 2, 0, 0], 2], wider.select(rows, torch.tensor([2, 0])))
+    torch.testing.assert_close(some.dense(), following[rows.flatten()], rtol=1e-12, atol=1e-12)
+
+
+def test_it_learns_through_every_parameter(model):
+    model(FRAMES, LENGTHS, TARGET, WANTED).backward()
+    assert all(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in model.parameters())
+
+
+def test_gradients_are_right(model):
+    frames = FRAMES[1:, :6].clone().requires_grad_()
+    lengths = torch.tensor([6, 2])
+    assert torch.autograd.gradcheck(lambda x: model(x, lengths, TARGET[1:], WANTED[1:]), (frames,))
+
+
+def test_in_float32_it_computes_the_same_with_kernels_and_without(model, monkeypatch):
+    small, frames = model.float(), FRAMES.float()
+
+    def found():
+        loss = small(frames, LENGTHS, TARGET, WANTED, 0.1)
+        return [small(frames, LENGTHS, TARGET), loss, *torch.autograd.grad(loss, list(small.parameters()))]
+
+    ours = found()
+    monkeypatch.setitem(team._found, "numba", "there is none here")
+    for one, plain in zip(ours, found(), strict=True):
+        torch.testing.assert_close(one, plain, rtol=1e-4, atol=1e-6)
+
+
+def ways(gains, tokens):
+    """The probability of a text by CTC: the sum over all paths of frames that are it, repeats and blanks taken out."""
+    total = 0.0
+    for path in product(range(gains.shape[1]), repeat=len(gains)):
+        said = [token for place, token in enumerate(path) if token and (not place or token != path[place - 1])]
+        if said == tokens:
+            total += float(torch.stack([gains[place, token] for place, token in enumerate(path)]).sum().exp())
+    return total
+
+
+def test_what_was_heard_is_summed_over_all_alignments():
+    torch.manual_seed(0)
+    model = Las(5, 6, OPTIONS).double().eval()
+    frames, lengths = FRAMES[:2, :8], torch.tensor([8, 5])  # 4 and 3 steps
+    state = model.encode(frames, lengths)
+    texts = [[[4, 5], [4, 4], [5]], [[4, 5, 4], [4, 4], [5, 5, 5]]]
+    tokens = torch.tensor([[text + [0] * (3 - len(text)) for text in own] for own in texts])
+    sizes = torch.tensor([[len(text) for text in own] for own in texts])
+    found = model.heard(state, tokens, sizes).detach()
+    gains = model.connectionist(state.memory.value[:, 0]).log_softmax(-1).detach()
+    assert [state.lengths[row].item() for row in range(2)] == [4, 3]
+    for row, own in enumerate(texts):
+        for place, text in enumerate(own):
+            expected = ways(gains[row, : state.lengths[row]], text)
+            if expected:
+                assert float(found[row, place].exp()) == pytest.approx(expected, rel=1e-9)
+            else:  # five steps are the least for three of the same
+                assert float(found[row, place]) == -1e6
+
+
+def test_the_loss_has_its_shares():
+    torch.manual_seed(0)
+    model = Las(5, 9, replace(OPTIONS, ctc_weight=0.4)).double().eval()
+    logits = model(FRAMES, LENGTHS, TARGET)
+    spelled = F.cross_entropy(logits.flatten(0, 1), WANTED.flatten(), ignore_index=0)
+    sizes = torch.tensor([3, 2, 1])
+    gains = model.heard(model.encode(FRAMES, LENGTHS), WANTED[:, None], sizes[:, None])[:, 0]
+    expected = 0.6 * spelled + 0.4 * -(gains / sizes).mean()
+    torch.testing.assert_close(model(FRAMES, LENGTHS, TARGET, WANTED), expected)
+    without = Las(5, 9, replace(OPTIONS, ctc_weight=0.0)).double().eval()
+    logits = without(FRAMES, LENGTHS, TARGET).flatten(0, 1)
+    expected = F.cross_entropy(logits, WANTED.flatten(), ignore_index=0)
+    torch.testing.assert_close(without(FRAMES, LENGTHS, TARGET, WANTED), expected)
+
+
+def test_a_text_that_ctc_cannot_write_is_left_to_the_speller():
+    torch.manual_seed(0)
+    model = Las(5, 9, OPTIONS).double().eval()
+    wanted = torch.tensor([[4, 5, 6, 2], [6, 4, 2, 0], [7, 7, 2, 0]])  # two in one step: no
+    target = torch.tensor([[1, 4, 5, 6], [1, 6, 4, 0], [1, 7, 7, 0]])
+    loss = model(FRAMES, LENGTHS, target, wanted)
+    assert bool(loss.isfinite()) and float(loss) < 100
+    loss.backward()
+    assert all(bool(p.grad.isfinite().all()) for p in model.parameters())
+
+
+def test_the_alignment_is_what_each_step_looked_at(model):
+    with look.record(model) as records:
+        model(FRAMES, LENGTHS, TARGET)
+    weights = model.alignment(records)
+    assert weights.shape == (3, 4, 9)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(3, 4).double())
+    assert bool((weights[1, :, 5:] == 0).all()) and bool((weights[2, :, 1:] == 0).all())
+
+
+def test_scheduled_sampling_follows_the_model_in_training_alone():
+    torch.manual_seed(0)
+    options = replace(OPTIONS, dropout=0.0, time_masks=0, frequency_masks=0, scheduled_sampling=1 - 1e-9)
+    model = Las(5, 9, options).double().eval()
+    told = model(FRAMES, LENGTHS, TARGET)
+    own = [TARGET[:, 0]]
+    state = model.encode(FRAMES, LENGTHS)
+    for _ in range(3):
+        logits, state = model.step(own[-1], state)
+        own.append(logits.dense().argmax(-1))
+    free = model(FRAMES, LENGTHS, torch.stack(own, 1))
+    model.train()
+    torch.testing.assert_close(model(FRAMES, LENGTHS, TARGET), free)
+    assert not torch.allclose(told, free)
+    model.eval()
+    assert torch.equal(model(FRAMES, LENGTHS, TARGET), told)
+
+
+def test_what_means_nothing_is_refused_by_name():
+    wrong = {
+        "hidden_dim": (7, "--hidden-dim: expected an even number"),
+        "location_width": (4, "--location-width: expected an odd number"),
+        "pyramid": (9, "--pyramid: expected at most 3, the --layers"),
+        "ctc_weight": (1.0, "--ctc-weight: expected a share"),
+        "scheduled_sampling": (-0.1, "--scheduled-sampling: expected a share"),
+        "dropout": (1.0, "--dropout: expected 0 <= dropout < 1"),
+        "time_masks": (-1, "--time-masks: expected a number from 0"),
+    }
+    for name, (value, message) in wrong.items():
+        with pytest.raises(ArgumentError, match=message):
+            Options(**{name: value})
