@@ -164,8 +164,10 @@ def test_three_recordings_are_enough_and_two_are_not(folder):
     assert message.endswith("expected 3 different recordings or more, to train, validate and test, got 2")
 
 
-def test_a_rate_is_above_zero(folder):
-    assert refused(write(folder / "a.csv", rows([1])), 0) == "--rate: expected a sample rate above 0 Hz, got 0"
+@pytest.mark.parametrize("rate", [-1, 0, 16, 1_000_001])
+def test_a_rate_is_one_of_sound(folder, rate):
+    message = refused(write(folder / "a.csv", rows([1])), rate)
+    assert message == f"--rate: expected a sample rate from 1000 to 1000000 Hz, got {rate}"
 
 
 def test_a_file_that_is_no_audio_is_named_when_it_is_read(folder):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from saccade.errors import ArgumentError
-from saccade.tasks.transcribe.audio import read_audio
+from saccade.tasks.transcribe.audio import RATES, read_audio
 from saccade.tasks.transcribe.corpus import SPLITS, Utterance, check_index, check_split
 from saccade.tasks.transcribe.manifest import KINDS, Row, read_manifest
 
@@ -82,8 +82,8 @@ def open_recordings(path: Path, rate: int) -> Recordings:
         ArgumentError: naming the manifest, and the line in it, that is wrong or whose file is missing.
         OSError: if a manifest cannot be read.
     """
-    if rate < 1:
-        raise ArgumentError(f"--rate: expected a sample rate above 0 Hz, got {rate}")
+    if rate not in RATES:
+        raise ArgumentError(f"--rate: expected a sample rate from {RATES[0]} to {RATES[-1]} Hz, got {rate}")
     if path.is_dir() and not _found(path, _ALONE):
         read = {split: read_manifest(_one(path, names)) for split, names in _NAMES.items()}
         splits = {split: rows for split, (rows, _) in read.items()}
