@@ -105,17 +105,19 @@ def test_gradients_arrive():
         ({"rate": 0}, "rate: expected a number above 0, got 0"),
         ({"mels": -1}, "mels: expected a number above 0, got -1"),
         ({"floor": 0.0}, "floor: expected a number above 0, got 0.0"),
-        (
-            {"hop_ms": 0.0},
-            "hop_ms: expected a sample or more, and not more than window_ms, got 0.0 and 25.0 at 8000 Hz",
-        ),
+        ({"hop_ms": 0.0}, "hop_ms: expected a number above 0, got 0.0"),
+        ({"window_ms": math.nan}, "window_ms: expected a number above 0, got nan"),
+        ({"window_ms": math.inf}, "window_ms: expected a number above 0, got inf"),
+        ({"hop_ms": 0.01}, "hop_ms: expected a sample or more, and not more than window_ms, got 0.01 and 25.0 at 8000"),
         ({"hop_ms": 26.0}, "hop_ms: expected a sample or more, and not more than window_ms"),
         (
             {"low": 300.0, "high": 200.0},
             "low, high: expected 0 <= low < high <= 4000 Hz, half the rate, got 300 and 200",
         ),
         ({"high": 5000.0}, "low, high: expected 0 <= low < high <= 4000 Hz"),
-        ({"mels": 300}, "mels: expected fewer, as .* of 300 bands have no frequency in windows of 25 ms, got 300"),
+        ({"low": math.nan}, "low, high: expected 0 <= low < high <= 4000 Hz"),
+        ({"mels": 120}, "mels: expected fewer bands, as some would have no .* in 25 ms at 8000 Hz, got 120"),
+        ({"mels": 10**12}, "mels: expected fewer bands"),
     ],
 )
 def test_what_means_nothing_is_refused(options, message):

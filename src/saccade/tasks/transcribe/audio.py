@@ -20,10 +20,13 @@ from torch.nn import functional as F
 
 from saccade.errors import ArgumentError, SaccadeError
 
-__all__ = ["SUFFIXES", "Audio", "read_audio", "resample", "speed"]
+__all__ = ["RATES", "SUFFIXES", "Audio", "read_audio", "resample", "speed"]
 
 #: What the names of sound files end in, for whoever searches a folder; a file that is named may be called anything.
 SUFFIXES = (".aif", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".w64", ".wav")
+
+#: Sample rates in Hz that a recording may have: another one is a damaged file's, or means no speech.
+RATES = range(1000, 1_000_001)
 
 _CROSSINGS = 64  # zero crossings of the sinc on either side: from full to nothing within 8% of the lower Nyquist
 _CUTOFF = 0.96  # of the lower Nyquist frequency, the middle of those 8%
@@ -62,8 +65,8 @@ def read_audio(source: Path | BinaryIO, rate: int, name: str) -> Audio:
         name: what messages call it.
 
     Raises:
-        ArgumentError: naming it, if it is not there, is a folder, is no audio that can be read, is empty, or holds
-            numbers that are not finite.
+        ArgumentError: naming it, if it is not there, is a folder, is no audio that can be read, is empty, has a sample
+            rate that is not in `RATES`, or holds numbers that are not finite.
         SaccadeError: if soundfile is not installed.
         OSError: if it cannot be read for another reason.
 
@@ -156,7 +159,7 @@ def speed(samples: Tensor, factor: float) -> Tensor:
         ArgumentError: if the factor is not between 0.1 and 10.
 
     Source:
-        Ko, Peddinti, Povey, Khudanpur, Audio augmentation for speech recognition, Interspeech 2015, section 2.3.
+        Ko, Peddinti, Povey, Khudanpur, Audio augmentation for speech recognition, Interspeech 2015.
 
     Example:
         >>> speed(torch.zeros(1100), 1.1).shape
@@ -195,7 +198,7 @@ def _decode(data: bytes, name: str) -> tuple[Tensor, int, int]:
     """The samples `(samples, channels)` of a file's bytes, their rate, and how many the file says it has."""
     soundfile, parts = _soundfile(), []
     try:
-        with soundfile.SoundFile(io.BytesIO(data)) as file:
+        with soundfile.SoundFile(_Bytes(data)) as file:
             rate, promised = file.samplerate, file.frames
             while len(part := file.read(_PART, dtype="float32", always_2d=True)):  # a header may promise anything
                 parts.append(torch.from_numpy(part))
@@ -203,9 +206,20 @@ def _decode(data: bytes, name: str) -> tuple[Tensor, int, int]:
         reason = getattr(error, "error_string", str(error)).strip().rstrip(".")
         kind = "an empty file" if not data else f"one that cannot be read ({reason})"
         raise ArgumentError(f"{name}: expected a sound file such as WAV, FLAC or Ogg, got {kind}") from error
+    if rate not in RATES:
+        raise ArgumentError(f"{name}: expected a sample rate from {RATES[0]} to {RATES[-1]} Hz, got {rate}")
     if not parts:
         raise ArgumentError(f"{name}: expected audio, got a sound file without a sample")
     return torch.cat(parts), rate, promised
+
+
+class _Bytes(io.BytesIO):
+    """Bytes of which any place can be sought, as damaged headers have libsndfile do: an exception there is printed."""
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        size = len(self.getbuffer())
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self.tell(), io.SEEK_END: size}[whence]
+        return super().seek(min(max(0, start + offset), size))
 
 
 def _soundfile() -> Any:

@@ -7,6 +7,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.transcribe.an4 import is_an4, open_an4
 from saccade.tasks.transcribe.corpus import Corpus
 from saccade.tasks.transcribe.fsdd import is_fsdd, open_fsdd
+from saccade.tasks.transcribe.recordings import RATE, is_recordings, open_recordings
 from saccade.tasks.transcribe.tones import Tones
 
 __all__ = ["BUILTIN", "open_corpus"]
@@ -15,29 +16,37 @@ BUILTIN = {"tones": "strings of digits as a telephone's keys send them, in noise
 
 
 def open_corpus(data: str, rate: int | None = None) -> Corpus:
-    """Return the corpus that --data names: a built-in one, or a folder.
+    """Return the corpus that --data names: a built-in one, a data set's own folder, or what a manifest lists.
 
     Args:
-        data: a key of `BUILTIN`, or the path of a folder: the Free Spoken Digit Dataset, or AN4.
-        rate: the samples a second that --rate asks for, in Hz; None: what suits the data.
+        data: a key of `BUILTIN`; or the path of the Free Spoken Digit Dataset, of AN4, of a manifest, or of a folder
+            with one.
+        rate: the samples a second that --rate asks for, in Hz; None: those of the data, and 16,000 for a manifest.
 
     Raises:
         ArgumentError: if there is none, or something is wrong with it.
+        OSError: if a file cannot be read.
 
     Example:
         >>> open_corpus("tones").size("test")
         500
     """
     path = Path(data)
-    if data == "tones":
+    if data in BUILTIN:
         return _checked(Tones(), data, rate)
-    if path.is_dir() and is_fsdd(path):
+    if not path.exists():
+        near = difflib.get_close_matches(data, BUILTIN, 1)
+        hint = f"did you mean {near[0]}?" if near else f"built in: {', '.join(BUILTIN)}"
+        raise ArgumentError(f"--data: no data set {data}, and no folder or file; {hint}")
+    if not path.is_dir() or is_recordings(path):
+        return open_recordings(path, RATE if rate is None else rate)
+    if is_fsdd(path):
         return _checked(open_fsdd(path), data, rate)
-    if path.is_dir() and is_an4(path):
+    if is_an4(path):
         return _checked(open_an4(path), data, rate)
-    near = difflib.get_close_matches(data, BUILTIN, 1)
-    hint = f"did you mean {near[0]}?" if near else f"built in: {', '.join(BUILTIN)}"
-    raise ArgumentError(f"--data: no data set {data}, and no folder or file; {hint}")
+    wanted = "manifest.csv, .tsv or .jsonl, or the same called train, validation and test"
+    others = "recordings (.tar.gz) as FSDD has, or etc/an4_train.fileids as AN4 has"
+    raise ArgumentError(f"--data: expected in {data} {wanted}, {others}, found none of them")
 
 
 def _checked(corpus: Corpus, data: str, rate: int | None) -> Corpus:

@@ -59,7 +59,7 @@ class LogMel:
 
     def __post_init__(self) -> None:
         """Refuse what means nothing."""
-        for name in ("rate", "mels", "floor"):
+        for name in ("rate", "mels", "window_ms", "hop_ms", "floor"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ArgumentError(f"{name}: expected a number above 0, got {getattr(self, name)}")
         if not (self.hop >= 1 and self.hop <= self.window):
@@ -68,10 +68,9 @@ class LogMel:
         if not 0 <= self.low < self.top <= self.rate / 2:
             expected = f"0 <= low < high <= {self.rate / 2:g} Hz, half the rate"
             raise ArgumentError(f"low, high: expected {expected}, got {self.low:g} and {self.top:g}")
-        empty = (self.filters == 0).all(0).sum()
-        if empty:
-            most = f"{empty} of {self.mels} bands have no frequency in windows of {self.window_ms:g} ms"
-            raise ArgumentError(f"mels: expected fewer, as {most}, got {self.mels}")
+        if self.mels > self.size or bool((self.filters == 0).all(0).any()):
+            why = f"some would have no frequency of their own in {self.window_ms:g} ms at {self.rate} Hz"
+            raise ArgumentError(f"mels: expected fewer bands, as {why}, got {self.mels}")
 
     @property
     def window(self) -> int:

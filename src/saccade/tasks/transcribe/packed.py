@@ -1,5 +1,6 @@
 """Folders that come as they are or packed into one archive beside: the files of either, read in memory."""
 
+import gzip
 import tarfile
 import zlib
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from saccade.errors import ArgumentError
 
 __all__ = ["holds", "read_files"]
 
+_PART = 1 << 20  # bytes read at once
 _LARGEST = 1 << 30  # bytes of one file: far more than a recording has
 
 
@@ -39,11 +41,13 @@ def read_files(folder: Path, part: str, suffix: str) -> Iterator[tuple[str, byte
         return
     archive = folder / f"{part}.tar.gz"
     try:
-        with tarfile.open(archive) as members:
+        with gzip.open(archive) as stream, tarfile.open(fileobj=stream, mode="r:") as members:
             for member in members:
                 if member.isreg() and member.name.endswith(suffix):
                     yield member.name.removeprefix("./").removeprefix(f"{part}/"), _read(members, member, archive)
-    except (EOFError, zlib.error, tarfile.TarError) as error:
+            while stream.read(_PART):  # the checksum is at the very end
+                pass
+    except (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError) as error:
         raise ArgumentError(f"{archive}: expected a whole tar.gz, got a damaged one ({error}); copy it anew") from error
 
 
