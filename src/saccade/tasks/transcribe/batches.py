@@ -1,6 +1,6 @@
 """Utterances as frames and token ids, and a batch of them in rectangles."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from saccade.tasks.text.tokenizer import BEGIN, END, PADDING
 
-__all__ = ["Batch", "Heard", "pad", "stretched"]
+__all__ = ["Batch", "Heard", "Kept", "pad", "stretched"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +55,33 @@ class Batch:
     def to(self, device: torch.device) -> "Batch":
         """Return the batch on a device."""
         return Batch(self.frames.to(device), self.lengths.to(device), self.target.to(device))
+
+
+class Kept:
+    """Utterances that are kept in memory until they take so many bytes; others are made again each time.
+
+    Args:
+        most: bytes.
+
+    Example:
+        >>> kept = Kept(100)
+        >>> first = kept.get(0, lambda: Heard("a", torch.zeros(20, 1), []))
+        >>> kept.get(0, lambda: Heard("b", torch.zeros(20, 1), [])) is first  # 80 bytes
+        True
+    """
+
+    def __init__(self, most: int) -> None:
+        self._left, self._found = most, dict[int, Heard]()
+
+    def get(self, index: int, make: Callable[[], Heard]) -> Heard:
+        """Return the utterance of an index, made if it is not here."""
+        if (known := self._found.get(index)) is not None:
+            return known
+        heard = make()
+        if (size := heard.frames.nbytes) <= self._left:
+            self._left -= size
+            self._found[index] = heard
+        return heard
 
 
 def pad(utterances: Sequence[Heard]) -> Batch:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from saccade.errors import ArgumentError
+from saccade.tasks.transcribe.audio import RATES
 
 __all__ = ["RECIPES", "Options"]
 
@@ -97,8 +98,8 @@ class Options:
             if not least <= (value := getattr(self, name)) <= most:
                 option = f"--{name.replace('_', '-')}"
                 raise ArgumentError(f"{option}: expected a number from {least} to {most}, got {value}")
-        if self.rate is not None and not 1000 <= self.rate <= 1_000_000:
-            raise ArgumentError(f"--rate: expected samples a second, from 1000 to 1000000, got {self.rate}")
+        if self.rate is not None and self.rate not in RATES:
+            raise ArgumentError(f"--rate: expected a sample rate from {RATES[0]} to {RATES[-1]} Hz, got {self.rate}")
         if self.hop_ms > self.window_ms:
             raise ArgumentError(f"--hop-ms: expected at most {self.window_ms}, the --window-ms, got {self.hop_ms}")
         if self.tokenizer == "bpe" and self.vocabulary_size < _BYTES:

@@ -51,6 +51,15 @@ class Recordings:
         audio = read_audio(row.path, self.rate, str(row.path))
         return Utterance(str(row.path), audio.samples, row.text, row.speaker, audio.notes)
 
+    def text(self, split: str, index: int) -> str:
+        """Return the words of an utterance alone; its file is not read.
+
+        Raises:
+            ArgumentError: if there is no such split, or no such index in it.
+        """
+        check_index(split, index, self.size(split))
+        return self.splits[split][index].text
+
     def size(self, split: str) -> int:
         """Return how many utterances a split has.
 

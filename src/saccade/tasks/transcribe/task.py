@@ -14,7 +14,7 @@ from saccade.tasks.batches import Sampler
 from saccade.tasks.decoding import Decoding, Ensemble
 from saccade.tasks.text.tokenizer import Tokenizer, from_json
 from saccade.tasks.transcribe import asking, evaluation, transcription
-from saccade.tasks.transcribe.batches import Batch, Heard, pad, stretched
+from saccade.tasks.transcribe.batches import Batch, Heard, Kept, pad, stretched
 from saccade.tasks.transcribe.corpora import BUILTIN, open_corpus
 from saccade.tasks.transcribe.corpus import Corpus, Utterance
 from saccade.tasks.transcribe.learning import learn
@@ -199,7 +199,10 @@ class Transcribe:
         return Heard(path, frames, [])
 
     def heard(self, utterance: Utterance) -> Heard:
-        """Return an utterance of the corpus as the model takes it."""
+        """Return an utterance of the corpus as the model takes it; the first that had to be changed is said."""
+        if utterance.notes and "changed" not in vars(self):
+            vars(self)["changed"] = True
+            say(f"{utterance.notes[0]}; so may others be, which is not said again")
         return Heard(utterance.name, self.signals.frames(utterance.signal), self.target.encode(utterance.text))
 
     @cached_property
@@ -215,11 +218,21 @@ class Transcribe:
         most = (lengths * (self.signals.frame_seconds / _FASTEST)).long() + 1
         return most.clamp(max=2 * self.longest)
 
+    @cached_property
+    def _kept(self) -> Kept:
+        return Kept(_KEPT)
+
+    def _training(self, index: int) -> Heard:
+        """A training utterance; what comes again is kept."""
+        if self.corpus.size("train") is None:
+            return self.heard(self.corpus.example("train", index))
+        return self._kept.get(index, lambda: self.heard(self.corpus.example("train", index)))
+
     def _fitting(self, indices: Sequence[int]) -> list[Heard]:
         """The training utterances at some indices but for those that are too long, of which there is at least one."""
         settings = self.settings
         frames = settings.max_seconds / self.signals.frame_seconds
-        every = [self.heard(self.corpus.example("train", index)) for index in indices]
+        every = [self._training(index) for index in indices]
         found = [one for one in every if one.size <= frames and len(one.ids) <= settings.max_length]
         if not found:
             seen = f"all of {len(indices)} training utterances are longer than {settings.max_seconds:g} s"
@@ -227,6 +240,7 @@ class Transcribe:
         return found
 
 
+_KEPT = 1 << 30  # bytes of features that are not computed again in the next epoch
 _FASTEST = 0.04  # seconds a token: nobody speaks faster, characters included
 
 
