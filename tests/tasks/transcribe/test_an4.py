@@ -75,6 +75,15 @@ def test_packing_changes_nothing(folder):
     assert torch.equal(plain.example("test", 3).signal, packed.example("test", 3).signal)
 
 
+def test_other_words_or_features_are_other_data(folder):
+    known = {open_an4(folder).fingerprint}
+    lists(folder, "test", dict.fromkeys(TEST, "STOP"))
+    known.add(open_an4(folder).fingerprint)
+    (folder / "feat/an4_clstk/a/cen1-a-b.mfc").write_bytes(mfc(np.ones((20, 13))))
+    known.add(open_an4(folder).fingerprint)
+    assert len(known) == 3
+
+
 def test_marks_of_silence_are_no_words(folder):
     marked = dict.fromkeys(TEST, "<s> U  M <sil> SIX </s>")
     lists(folder, "test", marked)

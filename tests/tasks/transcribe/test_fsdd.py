@@ -11,7 +11,7 @@ import soundfile
 import torch
 
 from saccade.errors import ArgumentError
-from saccade.tasks.transcribe.fsdd import open_fsdd
+from saccade.tasks.transcribe.fsdd import Digits, Take, open_fsdd
 
 FSDD = Path(__file__).resolve().parents[4] / "shared/data/fsdd"
 SPEAKERS = ("ann", "bob_b")
@@ -88,6 +88,34 @@ def test_every_held_out_recording_is_used_and_all_lengths_occur(folder, split):
     lengths = Counter(len(utterance.text.split()) for utterance in found)
     assert set(lengths) == set(range(1, 8)) and min(lengths.values()) >= 70
     assert set(Counter(utterance.group for utterance in found).values()) == {250}
+
+
+def test_held_out_recordings_are_used_equally_often(folder):
+    corpus = open_fsdd(folder)
+    for speaker in range(2):
+        used = Counter(one for place in range(250) for one in said(corpus.example("test", 2 * place + speaker)))
+        assert len(used) == 20 and max(used.values()) - min(used.values()) <= 1
+
+
+def test_many_speakers_make_more_strings(folder):
+    recordings = [Take(str(n % 10), f"{n}", torch.full((3,), n / 64), 0.0) for n in range(40)]
+    corpus = Digits({"test": {f"speaker {n}": recordings for n in range(70)}}, "", "")
+    assert corpus.size("test") == 70 * 14
+    used = {
+        (one.group, value) for one in map(corpus.example, ["test"] * 980, range(980)) for value in one.signal.tolist()
+    }
+    assert len({(who, value) for who, value in used if value}) == 70 * 39
+
+
+def test_a_pause_is_as_loud_as_the_quietest_of_a_strings_recordings():
+    loud, quiet = (Take("7", "", torch.ones(400), level) for level in (0.1, 0.01))
+    lengths = []
+    for index in range(50):
+        signal = Digits({"test": {"ann": [loud, quiet]}}, "", "").example("test", 7 * index + 2).signal
+        pause = signal[signal != 1]  # both of them: these strings have three digits, the last two of them different
+        lengths.append(len(pause))
+        assert 0.008 < pause.square().mean().sqrt() < 0.012 and pause.abs().max() <= 0.04 + 1e-6
+    assert 800 <= min(lengths) < 1500 and 4000 < max(lengths) <= 4800
 
 
 def test_a_single_digit_is_its_recording(folder):

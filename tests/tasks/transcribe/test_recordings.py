@@ -1,5 +1,6 @@
 import io
 import random
+import unicodedata
 
 import numpy as np
 import pytest
@@ -126,8 +127,20 @@ def test_other_texts_speakers_files_or_splits_are_other_data(folder):
     assert len(known) == 6
 
 
+def test_an_accent_is_one_however_it_is_written(folder):
+    names = [f"{n} é.wav" for n in range(40)]
+    found = {}
+    for form in ("NFC", "NFD"):
+        listed = [[unicodedata.normalize(form, name), name, ""] for name in names]
+        for path, _, _ in listed:
+            (folder / path).write_bytes(b"")
+        corpus = open_recordings(write(folder / "a.csv", listed), 8000)
+        found[form] = [sorted(row.text for row in corpus.splits[split]) for split in SPLITS]
+    assert found["NFC"] == found["NFD"]
+
+
 def test_a_recording_in_two_splits_is_noted(folder):
-    found = rows([1, 2], "train") + rows([2, 3], "val") + rows([4], "test")
+    found = [*rows([1, 2], "train"), ["clips/../clips/2.wav", "x", "", "val"], *rows([3], "val"), *rows([4], "test")]
     path = write(folder / "a.csv", found)
     assert open_recordings(path, 8000).note == f"{path}: 1 recordings are in more than one split"
 

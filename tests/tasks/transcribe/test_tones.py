@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from saccade.errors import ArgumentError
+from saccade.tasks.transcribe import tones
 from saccade.tasks.transcribe.tones import FREQUENCIES, Tones
 
 TONES = Tones()
@@ -51,6 +52,11 @@ def test_all_digits_lengths_and_levels_occur_and_stay_within_bounds():
     for one in found:
         parts = 2 * len(one.text.split()) + 1
         assert one.signal.dtype == torch.float32 and 479 * parts <= len(one.signal) <= 1121 * parts
+
+
+def test_what_is_too_loud_stays_within_bounds(monkeypatch):
+    monkeypatch.setattr(tones, "LEVELS", (-1.0, 0.0))
+    assert TONES.example("test", 0).signal.abs().max() == 1
 
 
 def test_what_there_is_not_is_refused():

@@ -29,7 +29,7 @@ from saccade.tasks.transcribe.corpus import Utterance, check_index, check_split,
 from saccade.tasks.transcribe.features import deltas, normalized
 from saccade.tasks.transcribe.packed import holds, read_files
 
-__all__ = ["COEFFICIENTS", "SUFFIX", "Census", "cepstra", "features", "is_an4", "open_an4"]
+__all__ = ["COEFFICIENTS", "SUFFIX", "Census", "Entry", "cepstra", "features", "is_an4", "open_an4"]
 
 SUFFIX = ".mfc"  # of a feature file
 COEFFICIENTS = 13  # a frame; with their changes and the changes of these three times as many features
@@ -40,8 +40,12 @@ _FILLERS = {"<s>", "</s>", "<sil>"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
-    """A line of the lists: a file id such as an4_clstk/fash/an251-fash-b, its speaker, and its words."""
+class Entry:
+    """A line of the lists: a file id, its speaker, and its words.
+
+    >>> Entry("an4_clstk/fash/an251-fash-b", "fash", "YES").text
+    'YES'
+    """
 
     id: str
     speaker: str
@@ -59,13 +63,13 @@ class Census:
         note: what a user should know, "" if nothing.
 
     Example:
-        >>> entries = {split: [_Entry("x/ann/a1", "ann", "YES")] for split in ("train", "validation", "test")}
+        >>> entries = {split: [Entry("x/ann/a1", "ann", "YES")] for split in ("train", "validation", "test")}
         >>> census = Census(entries, {"x/ann/a1": torch.randn(50, 13)}, "", "")
         >>> census.example("test", 0).signal.shape, census.dim
         (torch.Size([50, 39]), 39)
     """
 
-    splits: Mapping[str, Sequence[_Entry]]
+    splits: Mapping[str, Sequence[Entry]]
     frames: Mapping[str, Tensor]
     fingerprint: str
     note: str
@@ -172,7 +176,7 @@ def cepstra(data: bytes, name: str) -> Tensor:
     return frames
 
 
-def _features(folder: Path, entries: Sequence[_Entry]) -> tuple[dict[str, Tensor], str]:
+def _features(folder: Path, entries: Sequence[Entry]) -> tuple[dict[str, Tensor], str]:
     """The frames of all utterances, and a hash of words and frames."""
     if not holds(folder, _PART):
         raise ArgumentError(f"{folder}: expected the features in {_PART} or {_PART}.tar.gz, found neither")
@@ -189,7 +193,7 @@ def _features(folder: Path, entries: Sequence[_Entry]) -> tuple[dict[str, Tensor
     return found, hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _entries(folder: Path, split: str) -> list[_Entry]:
+def _entries(folder: Path, split: str) -> list[Entry]:
     """The utterances of one list, in its order."""
     paths = [folder / "etc" / f"an4_{split}.{kind}" for kind in ("fileids", "transcription")]
     for path in paths:
@@ -201,7 +205,7 @@ def _entries(folder: Path, split: str) -> list[_Entry]:
     return [_entry(ids[line].strip(), words[line].strip(), f"{paths[1]}: line {line + 1}") for line in range(len(ids))]
 
 
-def _entry(file_id: str, line: str, where: str) -> _Entry:
+def _entry(file_id: str, line: str, where: str) -> Entry:
     match, folders = _LINE.fullmatch(line), file_id.split("/")
     if match is None or match[2] != folders[-1]:
         expected = f"expected words and ({folders[-1]}), as the list of file ids has it"
@@ -209,4 +213,4 @@ def _entry(file_id: str, line: str, where: str) -> _Entry:
     words = [word for word in match[1].split() if word not in _FILLERS]
     if not words:
         raise ArgumentError(f"{where}: expected words, got none")
-    return _Entry(file_id, folders[-2] if len(folders) > 1 else "", " ".join(words))
+    return Entry(file_id, folders[-2] if len(folders) > 1 else "", " ".join(words))

@@ -28,7 +28,7 @@ from saccade.tasks.transcribe.corpus import SPLITS, Utterance, check_index, chec
 from saccade.tasks.transcribe.packed import holds, read_files
 from saccade.train.randomness import derive, generator
 
-__all__ = ["RATE", "Digits", "is_fsdd", "open_fsdd"]
+__all__ = ["RATE", "Digits", "Take", "is_fsdd", "open_fsdd"]
 
 RATE = 8000  # Hz, of all recordings
 TAKES = {"test": range(5), "validation": range(5, 10), "train": range(10, 1_000_000)}
@@ -42,8 +42,19 @@ _QUIET = 160  # samples, 20 ms: the quietest stretch of so many is what a pause 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Recording:
-    """One digit, said once: `(samples,)` at 8 kHz."""
+class Take:
+    """One digit, said once.
+
+    Args:
+        digit: which.
+        name: of its file.
+        samples: `(samples,)` at 8 kHz.
+        quiet: the root mean square of its quietest 20 ms.
+
+    Example:
+        >>> Take("7", "7_jackson_32.wav", torch.zeros(3457), 0.0).digit
+        '7'
+    """
 
     digit: str
     name: str
@@ -69,13 +80,13 @@ class Digits:
         The Free Spoken Digit Dataset.
 
     Example:
-        >>> tone = _Recording("7", "7_ann_0.wav", torch.ones(800), 0.01)
+        >>> tone = Take("7", "7_ann_0.wav", torch.ones(800), 0.01)
         >>> digits = Digits({split: {"ann": [tone]} for split in TAKES}, "", "")
         >>> digits.example("test", 1).text, digits.example("test", 0).signal.shape
         ('7 7', torch.Size([800]))
     """
 
-    recordings: Mapping[str, Mapping[str, Sequence[_Recording]]]
+    recordings: Mapping[str, Mapping[str, Sequence[Take]]]
     fingerprint: str
     note: str
 
@@ -123,11 +134,11 @@ class Digits:
         strings = LONGEST * -(-most // _up_to(LONGEST))  # of each speaker, so that every recording is in one
         return max(HELD_OUT, strings * len(self.recordings[split]))
 
-    def _drawn(self, recordings: Sequence[_Recording], index: int) -> list[_Recording]:
+    def _drawn(self, recordings: Sequence[Take], index: int) -> list[Take]:
         length = 1 + derive(0, "length", index) % LONGEST
         return [recordings[derive(0, "digit", index, place) % len(recordings)] for place in range(length)]
 
-    def _row(self, split: str, speaker: str, number: int) -> list[_Recording]:
+    def _row(self, split: str, speaker: str, number: int) -> list[Take]:
         """A held-out string: lengths go 1 to 7 in turn, and its digits follow the last string's in an endless row."""
         rounds, shorter = divmod(number, LONGEST)
         first = rounds * _up_to(LONGEST) + _up_to(shorter)
@@ -154,7 +165,7 @@ def open_fsdd(folder: Path) -> Digits:
         ArgumentError: naming the file that is wrong, or the split that has none.
         OSError: if a file cannot be read.
     """
-    splits: dict[str, dict[str, list[_Recording]]] = {split: {} for split in TAKES}
+    splits: dict[str, dict[str, list[Take]]] = {split: {} for split in TAKES}
     digest, notes = hashlib.blake2b(digest_size=8), list[str]()
     for name, data in sorted(_files(folder)):
         match = _NAME.fullmatch(name)
@@ -162,7 +173,7 @@ def open_fsdd(folder: Path) -> Digits:
             continue
         digit, speaker, take = match.groups()
         audio = read_audio(io.BytesIO(data), RATE, f"{folder}: {name}")
-        recording = _Recording(digit, name, audio.samples, _quietest(audio.samples))
+        recording = Take(digit, name, audio.samples, _quietest(audio.samples))
         split = next(split for split, takes in TAKES.items() if int(take) in takes)
         splits[split].setdefault(speaker, []).append(recording)
         digest.update(f"{name} {len(data)} ".encode() + data)
@@ -205,7 +216,7 @@ def _quietest(samples: Tensor) -> float:
     return float(parts.square().mean(1).min().sqrt())
 
 
-def _join(recordings: Sequence[_Recording], draws: torch.Generator) -> Tensor:
+def _join(recordings: Sequence[Take], draws: torch.Generator) -> Tensor:
     quiet = min(one.quiet for one in recordings)
     parts = [recordings[0].samples]
     for one in recordings[1:]:
