@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from saccade.errors import ArgumentError
 from saccade.look import heard as pictures
 from saccade.look.files import file_name
 from saccade.tasks.transcribe.batches import Heard
 from saccade.tasks.transcribe.health import health
-from saccade.tasks.transcribe.transcription import heard_files, tokens_of, transcribe
+from saccade.tasks.transcribe.transcription import complain, heard_files, tokens_of, transcribe
 
 if TYPE_CHECKING:
     from saccade.tasks.transcribe.task import Transcribe
@@ -33,9 +34,13 @@ def draw(task: "Transcribe", model: Any, inputs: Iterable[str], folder: Path) ->
     Raises:
         ArgumentError: if a file could not be read.
     """
+    number, failed = 0, list[ArgumentError]()
     for number, (path, heard) in enumerate(heard_files(task, inputs), 1):
-        if heard is not None:
+        if isinstance(heard, ArgumentError):
+            failed.append(heard)
+        else:
             yield from _draw(task, model, path, heard, folder, number)
+    complain(number, failed)
 
 
 def _draw(task: "Transcribe", model: Any, path: str, heard: Heard, folder: Path, number: int) -> Iterator[Path]:

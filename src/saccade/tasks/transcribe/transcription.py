@@ -19,7 +19,7 @@ from saccade.train.notes import say
 if TYPE_CHECKING:
     from saccade.tasks.transcribe.task import Transcribe
 
-__all__ = ["Transcription", "alignments", "answers", "heard_files", "tokens_of", "transcribe", "weights_of"]
+__all__ = ["Transcription", "alignments", "answers", "complain", "heard_files", "tokens_of", "transcribe", "weights_of"]
 
 _END = "⏎"
 _NOTHING = "·"  # a special token in the middle, as untrained models write them
@@ -160,39 +160,55 @@ def _described(task: "Transcribe", heard: Heard, output: Transcription) -> dict[
     return {**parts, "step_seconds": round(step, 6), "weights": rows}
 
 
-def heard_files(task: "Transcribe", inputs: Iterable[str]) -> Iterator[tuple[str, Heard | None]]:
-    """Read files as they are asked for; of one that cannot be read it is said why, and it is None.
+def heard_files(task: "Transcribe", inputs: Iterable[str]) -> Iterator[tuple[str, Heard | ArgumentError]]:
+    """Read files as they are asked for; one that cannot be read is why, which is said, unless it is the only one.
 
-    Raises:
-        ArgumentError: at the end, if there was such a one; what is wrong with the only file there is.
+    Args:
+        task: the task.
+        inputs: paths, "-" being standard input.
     """
-    remaining, failed, number = iter(inputs), list[ArgumentError](), 0
+    remaining = iter(inputs)
     path, following = next(remaining, None), next(remaining, None)
     alone = following is None
     while path is not None:
-        number += 1
         try:
-            heard = task.listen(path)
+            yield path, task.listen(path)
         except ArgumentError as error:
-            if alone:
-                raise
-            say(str(error))
-            failed.append(error)
-            yield path, None
-        else:
-            yield path, heard
+            if not alone:
+                say(str(error))
+            yield path, error
         path, following = following, next(remaining, None)
+
+
+def complain(count: int, failed: Sequence[ArgumentError]) -> None:
+    """Raise what is wrong with files, once all of them are answered.
+
+    Args:
+        count: how many there were.
+        failed: why some could not be read.
+
+    Raises:
+        ArgumentError: if there are any.
+    """
     if failed:
-        raise ArgumentError(f"{len(failed)} of {number} files could not be read, as said above; they have no text")
+        said = f"{len(failed)} of {count} files could not be read, as said above; they have no text"
+        raise failed[0] if count == 1 else ArgumentError(said)
 
 
 def _answers(
     task: "Transcribe", model: Any, inputs: Iterable[str], count: int, ahead: int | None, *, attended: bool
 ) -> Iterator[tuple[tuple[str, Heard | None], list[Transcription]]]:
     """Each file with its texts, in order; no more of them are in memory than are read ahead."""
-    found, number = heard_files(task, inputs), 1
+    found, number, failed = heard_files(task, inputs), 0, list[ArgumentError]()
     while pairs := list(islice(found, min(_AHEAD, ahead or _AHEAD))):
-        heard = [one for _, one in pairs if one is not None]
-        texts = iter(transcribe(task, model, heard, count, attended=attended, first=number))
-        number += len(pairs)
-        yield from ((pair, next(texts) if pair[1] is not None else []) for pair in pairs)
+        heard = [one for _, one in pairs if isinstance(one, Heard)]
+        texts = iter(transcribe(task, model, heard, count, attended=attended, first=number + 1))
+        for path, one in pairs:
+            number += 1
+            if isinstance(one, Heard):
+                yield (path, one), next(texts)
+            else:
+                failed.append(one)
+                if len(pairs) > 1 or number > 1:
+                    yield (path, None), []
+    complain(number, failed)
