@@ -47,7 +47,9 @@ def test_equal_texts_are_in_one_split_whatever_their_order(held_out):
     hashes = np.array([text_hash(text) for text in texts], np.uint64)
     found = divide(hashes, Path("x"), "texts", held_out)
     assert list(found) == [*held_out, "train"] and sum(found.values()).tolist() == [1] * 270
-    parts = {split: {text for text, inside in zip(texts, where, strict=True) if inside} for split, where in found.items()}
+    parts = {
+        split: {text for text, inside in zip(texts, where, strict=True) if inside} for split, where in found.items()
+    }
     assert [len(parts[split]) for split in held_out] == [4] * len(held_out)
     backwards = divide(hashes[::-1], Path("x"), "texts", held_out)
     assert all((backwards[split] == found[split][::-1]).all() for split in found)

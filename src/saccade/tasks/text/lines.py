@@ -80,7 +80,9 @@ class Lines:
             return np.zeros(0, np.bool_)
         with mmap.mmap(self.file.descriptor, 0, access=mmap.ACCESS_READ) as mapped:
             first = np.frombuffer(mapped, np.uint8)[self.starts[:-1]]  # a copy: the map can be closed
-        blank = (first <= ord(" ")) | np.isin(first, _BLANK_STARTS[self.encoding])  # those that may be: only they are looked at
+        blank = (first <= ord(" ")) | np.isin(
+            first, _BLANK_STARTS[self.encoding]
+        )  # those that may be: only they are looked at
         places = np.flatnonzero(blank)
         blank[places] = np.fromiter((not self[number].strip() for number in map(int, places)), bool, len(places))
         return blank

@@ -1,4 +1,4 @@
-"""Text to token ids and back, by characters or pieces of words; described by JSON that says which."""
+"""Text to token ids and back, by characters, words or pieces of words; described by JSON that says which."""
 
 import unicodedata
 from collections import Counter
@@ -109,12 +109,15 @@ def from_json(content: Mapping[str, Any]) -> Tokenizer:
         [5, 4]
     """
     from saccade.tasks.text.bpe import BytePairs
+    from saccade.tasks.text.words import Words
 
     kind = content.get("kind")
+    if kind == "words":
+        return Words.from_json(content)
     if kind == "bpe":
         return BytePairs.from_json(content)
     if kind != "characters":
-        raise ArgumentError(f"tokenizer.json: expected a tokenizer of kind bpe or characters, got kind {kind!r}")
+        raise ArgumentError(f"tokenizer.json: expected a tokenizer of kind bpe, characters or words, got kind {kind!r}")
     characters = content["characters"]
     if not isinstance(characters, str) or len(set(characters)) != len(characters):
         raise ArgumentError("tokenizer.json: expected characters, each of them once, as one string")

@@ -66,4 +66,3 @@ def pad(pairs: Sequence[Encoded]) -> Batch:
     sources = [[*pair.source, END] for pair in pairs]
     targets = [[BEGIN, *pair.target, END] for pair in pairs]
     return Batch(rectangle(sources), torch.tensor(list(map(len, sources))), rectangle(targets))
-

@@ -61,4 +61,3 @@ def _sources(rows: _Columns) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
         hashes[number] = text_hash(source)
         blank[number] = not (source and target)
     return hashes, blank
-
