@@ -95,7 +95,7 @@ def _shape(line: bytes, place: str) -> tuple[int, bool]:
 def _read(line: bytes, dim: int, wanted: Mapping[bytes, int], found: dict[int, list[float]], place: str) -> None:
     """Take the vector of a line in, if it is wanted. A word may have spaces in it."""
     word, *numbers = line.rsplit(b" ", dim)
-    if len(numbers) < dim or not word:
+    if len(numbers) < dim or not word or (b" " in word and _numeric(word.rpartition(b" ")[2])):
         raise ArgumentError(
             f"{place}: expected a word and {dim} numbers, got {len(line.split())} parts: {_shown(line)}"
         )
