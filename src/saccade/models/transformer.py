@@ -22,9 +22,10 @@ from saccade.models.translator import Translator
 from saccade.models.words import embeddings
 from saccade.nn import MultiheadAttention
 
-__all__ = ["RECIPES", "Options", "State", "Transformer", "slopes", "waves"]
+__all__ = ["RECIPES", "Layer", "Options", "Positions", "State", "Transformer", "encoded", "placed", "slopes", "waves"]
 
 _ROTARY_BASE = 10_000.0  # the wavelengths of both papers
+Positions: TypeAlias = Literal["sinusoidal", "rotary", "alibi", "none"]
 _SIZES = (("hidden_dim", 2, 1 << 20), ("heads", 1, 1 << 12), ("layers", 1, 1 << 10), ("feedforward_dim", 1, 1 << 20))
 
 _DATES = {
@@ -73,7 +74,7 @@ class Options:
     norm: Literal["pre", "post"] = "pre"
     """Layer normalization before each part of a layer (Xiong et al. 2020), or after the sum, as in the paper."""
 
-    positions: Literal["sinusoidal", "rotary", "alibi", "none"] = "sinusoidal"
+    positions: Positions = "sinusoidal"
     """How it knows the order: waves added to the embeddings (the paper), queries and keys of self-attention turned by
     their positions (Su et al. 2021), scores that fall with the distance (Press, Smith, Lewis 2022), or none: the source
     is a set, and of the target each word knows only which others came before it."""
@@ -164,8 +165,8 @@ class Transformer(Translator[State]):
         dim = options.hidden_dim
         self.options = options
         self.source_embedding, self.target_embedding = embeddings(source_size, target_size, dim, joint=joint)
-        self.encoder = nn.ModuleList(_Layer(options, attends=False) for _ in range(options.layers))
-        self.decoder = nn.ModuleList(_Layer(options, attends=True) for _ in range(options.layers))
+        self.encoder = nn.ModuleList(Layer(options, attends=False) for _ in range(options.layers))
+        self.decoder = nn.ModuleList(Layer(options, attends=True) for _ in range(options.layers))
         last = nn.LayerNorm if options.norm == "pre" else nn.Identity
         self.encoder_norm, self.decoder_norm = last(dim), last(dim)
         self.bias = nn.Parameter(torch.zeros(target_size))
@@ -177,10 +178,8 @@ class Transformer(Translator[State]):
 
     def encode(self, source: Tensor, lengths: Tensor) -> State:
         within, x = masks.Lengths(lengths[:, None]), self._embedded(self.source_embedding, source, 0)
-        for layer in self.encoder:
-            own = layer.attention
-            x = layer(x, lambda y, own=own: own(y, mask=within, bias=self._distance(y, None)))
-        x, decoder = self.encoder_norm(x), cast("Iterable[_Layer]", self.decoder)
+        x = encoded(cast("Iterable[Layer]", self.encoder), x, within, self.options)
+        x, decoder = self.encoder_norm(x), cast("Iterable[Layer]", self.decoder)
         pairs = [(layer.attention.remember(x[:, :0]), layer.remember(x, within)) for layer in decoder]
         return State(tuple(own for own, _ in pairs), tuple(read for _, read in pairs))
 
@@ -223,18 +222,14 @@ class Transformer(Translator[State]):
     def _embedded(self, embedding: nn.Embedding, tokens: Tensor, first: int) -> Tensor:
         """The embeddings of tokens `(batch, length)` at the positions from `first` on."""
         x = embedding(tokens) * math.sqrt(embedding.embedding_dim)
-        if self.options.positions == "sinusoidal":
-            x = x + waves(first + torch.arange(tokens.shape[1], device=tokens.device), x.shape[-1]).to(x.dtype)
-        found: Tensor = self.dropout(x)
+        found: Tensor = self.dropout(placed(x, first, self.options))
         return found
 
     def _distance(self, x: Tensor, align: Literal["end"] | None) -> Alibi | None:
-        if self.options.positions != "alibi":
-            return None
-        return Alibi(slopes(self.options.heads).to(x), align)
+        return _distance(x, self.options, align)
 
 
-class _Layer(nn.Module):
+class Layer(nn.Module):
     """Self-attention, in the decoder attention to the source, and a feed-forward network, each added to its input."""
 
     def __init__(self, options: Options, *, attends: bool) -> None:
@@ -266,6 +261,33 @@ class _Layer(nn.Module):
     def _feedforward(self, x: Tensor) -> Tensor:
         found: Tensor = self.outer(self.dropout(F.relu(self.inner(x))))
         return found
+
+
+def encoded(layers: Iterable[Layer], x: Tensor, mask: masks.Mask, options: Options) -> Tensor:
+    """Return what layers of self-attention make of sequences, before the last normalization.
+
+    Args:
+        layers: made without attention to a source.
+        x: `(batch, length, hidden_dim)`.
+        mask: which positions may be attended to, against `(batch, heads, length, length)`.
+        options: of the layers.
+    """
+    for layer in layers:
+        own = layer.attention
+        x = layer(x, lambda y, own=own: own(y, mask=mask, bias=_distance(y, options, None)))
+    return x
+
+
+def placed(x: Tensor, first: int, options: Options) -> Tensor:
+    """Return features `(batch, length, hidden_dim)` of the positions from `first` on with their waves, if any."""
+    if options.positions != "sinusoidal":
+        return x
+    return x + waves(first + torch.arange(x.shape[1], device=x.device), x.shape[-1]).to(x.dtype)
+
+
+def _distance(x: Tensor, options: Options, align: Literal["end"] | None) -> Alibi | None:
+    """What scores of self-attention lose by the distance, where the options say so."""
+    return Alibi(slopes(options.heads).to(x), align) if options.positions == "alibi" else None
 
 
 def waves(positions: Tensor, dim: int) -> Tensor:

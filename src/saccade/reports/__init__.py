@@ -18,6 +18,7 @@ REPORTS = {
     "order": "saccade.reports.order.report:Order",
     "scores": "saccade.reports.scores.report:Scores",
     "soft-hard": "saccade.reports.soft_hard.report:SoftHard",
+    "pooling": "saccade.reports.pooling.report:Pooling",
 }
 
 

@@ -1,18 +1,19 @@
 """What can be said about any report, and about those that train models."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from saccade.errors import ArgumentError
 from saccade.tasks.translate.corpora import BUILTIN
 from saccade.train.notes import say
 from saccade.train.options import flag
 
-__all__ = ["Shared", "Trained", "arguments", "default_folder", "whole"]
+__all__ = ["Seeded", "Shared", "Trained", "arguments", "default_folder", "whole"]
 
-T = TypeVar("T", bound="Trained")
+T = TypeVar("T", bound="Seeded")
 _MAY_DIFFER = ("output", "resume", "device")
 
 
@@ -38,21 +39,18 @@ class Shared:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trained(Shared):
-    """The options of a report that trains models.
+class Seeded(Shared):
+    """The options of a report that trains models of any task.
 
-    >>> Trained(data="dates").seeds
+    >>> Seeded(data="reviews").seeds
     1
     """
 
+    builtin: ClassVar[Mapping[str, str]] = BUILTIN
+    """The task's built-in data, with a sentence each."""
+
     data: str = ""
-    """Parallel corpus, as `saccade train translate` takes it: a folder, a file of pairs, or dates."""
-
-    source: str | None = None
-    """Language to translate from, where the corpus is a folder."""
-
-    target: str | None = None
-    """Language to translate into, where the corpus is a folder."""
+    """The data, as `saccade train` takes them for the task: a folder, a file, or built-in ones."""
 
     seeds: int = 1
     """Train each model so often, with the seeds 1, 2, 3, ...; a larger number goes on with a report."""
@@ -70,9 +68,27 @@ class Trained(Shared):
         for name in ("max_steps", "max_minutes"):
             if (value := getattr(self, name)) is not None and not 0 < value < math.inf:
                 raise ArgumentError(f"{flag(name)}: expected a number above 0, got {value}")
-        if self.quick and (self.data not in ("", *BUILTIN) or self.max_steps or self.max_minutes):
-            beside = f"no --data but {' or '.join(BUILTIN)} and no budget beside it"
+        if self.quick and (self.data not in ("", *self.builtin) or self.max_steps or self.max_minutes):
+            beside = f"no --data but {' or '.join(self.builtin)} and no budget beside it"
             raise ArgumentError(f"--quick: expected {beside}, got some; leave one out")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained(Seeded):
+    """The options of a report that trains translators.
+
+    >>> Trained(data="dates").seeds
+    1
+    """
+
+    data: str = ""
+    """Parallel corpus, as `saccade train translate` takes it: a folder, a file of pairs, or dates."""
+
+    source: str | None = None
+    """Language to translate from, where the corpus is a folder."""
+
+    target: str | None = None
+    """Language to translate into, where the corpus is a folder."""
 
 
 def whole(options: T, quick: str) -> T:
@@ -90,7 +106,7 @@ def whole(options: T, quick: str) -> T:
     if not options.quick:
         return options
     data = options.data or quick
-    say(f"trying the claim on {data}: {BUILTIN[data]}")
+    say(f"trying the claim on {data}: {options.builtin[data]}")
     return replace(options, data=data)
 
 
@@ -103,11 +119,11 @@ def arguments(options: Shared) -> dict[str, Any]:
     return {name: value for name, value in asdict(options).items() if name not in _MAY_DIFFER}
 
 
-def default_folder(name: str, options: Trained) -> str:
+def default_folder(name: str, options: Seeded) -> str:
     """Return where a report is made if nothing is said.
 
     >>> default_folder("length", Trained(data="data/corpus", source="de", target="en"))
     'reports/length-corpus-de-en'
     """
-    pair = [language for language in (options.source, options.target) if language]
+    pair = [language for side in ("source", "target") if (language := getattr(options, side, None))]
     return "-".join([f"reports/{name}-{Path(options.data).name}", *pair, *(["quick"] if options.quick else [])])

@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from saccade.errors import ArgumentError
 from saccade.reports import Made
 from saccade.reports.commands import command, train_command
 from saccade.reports.folder import Folder
 from saccade.reports.making import Design, Step, finish
-from saccade.reports.options import Trained, arguments, default_folder, whole
+from saccade.reports.options import Seeded, Trained, arguments, default_folder, whole
 from saccade.reports.scoring import measured
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.corpora import open_corpus
@@ -20,9 +20,10 @@ from saccade.tasks.translate.corpus import Corpus, Pair
 from saccade.train.environment import choose_device
 from saccade.train.fit import train
 from saccade.train.options import Options
+from saccade.train.task import Task
 from saccade.train.trained import load_trained
 
-__all__ = ["Part", "Plan", "Variant", "budget", "make", "settings", "tested", "whole_test"]
+__all__ = ["Part", "Plan", "Variant", "budget", "make", "opened", "settings", "tested", "whole_test"]
 
 MINUTES = 40.0  # that a model is trained for at most if nothing is said
 QUICK_MINUTES = 3.0  # of training in all with --quick; the rest of five minutes is for data and measuring
@@ -35,7 +36,7 @@ class Variant:
 
     Args:
         name: what the report calls it; rows carry it as "model".
-        model: one of `Translate.models`.
+        model: one of the task's.
         values: options that are not the recipe's.
         recipe: the model whose recipe is taken, so that several have one; its own if not given.
     """
@@ -56,7 +57,24 @@ class Part:
     """
 
     about: Mapping[str, Any]
-    measure: Callable[[Translate, Any, int], dict[str, Any]]
+    measure: Callable[[Any, Any, int], dict[str, Any]]
+
+
+class Opened(Protocol):
+    """A corpus, as far as the frame of a report asks for it."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What the data are, in one string."""
+
+
+def opened(options: Trained) -> Corpus:
+    """Open the parallel corpus that the options name.
+
+    Raises:
+        SaccadeError: if it cannot be read.
+    """
+    return open_corpus(options.data, options.source, options.target)
 
 
 @dataclass(frozen=True)
@@ -68,15 +86,19 @@ class Plan:
         parts: what is measured of each, from the corpus and the options.
         quick: the built-in data of --quick.
         before: steps without training, which come first.
+        task: what the models are trained for.
+        opened: opens the corpus that the options name.
     """
 
     variants: Callable[[Any], Sequence[Variant]]
-    parts: Callable[[Corpus, Any], Sequence[Part]]
+    parts: Callable[[Any, Any], Sequence[Part]]
     quick: str = "dates"
     before: Sequence[Step] = ()
+    task: type[Task] = Translate
+    opened: Callable[[Any], Opened] = opened
 
 
-def make(design: Design, plan: Plan, options: Trained) -> Made:
+def make(design: Design, plan: Plan, options: Seeded) -> Made:
     """Train every model with every seed, measure every part, and write the page.
 
     Raises:
@@ -87,7 +109,7 @@ def make(design: Design, plan: Plan, options: Trained) -> Made:
     options = whole(options, plan.quick)
     choose_device(options.device)
     path = Path(options.output or default_folder(design.name, options))
-    corpus = open_corpus(options.data, options.source, options.target)
+    corpus = plan.opened(options)
     parts = plan.parts(corpus, options)
     decided = {**arguments(options), "data": corpus.fingerprint}  # another folder may hold the same data
     folder = Folder.open(path, design.name, decided, typed, resume=options.resume)
@@ -95,7 +117,7 @@ def make(design: Design, plan: Plan, options: Trained) -> Made:
     minutes = QUICK_MINUTES / len(jobs) if options.quick else MINUTES
     with folder.locked():
         folder.content.setdefault("data", options.data)
-        steps = [_step(options, variant, seed, parts, minutes) for variant, seed in jobs]
+        steps = [_step(plan.task, options, variant, seed, parts, minutes) for variant, seed in jobs]
         return finish(folder, design, [*plan.before, *steps])
 
 
@@ -116,28 +138,35 @@ def whole_test(corpus: Corpus, options: Trained) -> list[Part]:
     return [Part({"measured": "score"}, lambda task, model, seed: measured(task, model, pairs, seed))]
 
 
-def _step(options: Trained, variant: Variant, seed: int, parts: Sequence[Part], minutes: float) -> Step:
+def _step(
+    kind: type[Task], options: Seeded, variant: Variant, seed: int, parts: Sequence[Part], minutes: float
+) -> Step:
     rows = [{"model": variant.name, "seed": seed, **part.about} for part in parts]
-    do = partial(_train, options, variant, seed, parts, minutes)
+    do = partial(_train, kind, options, variant, seed, parts, minutes)
     return Step(f"{variant.name}, seed {seed}", rows, do)
 
 
 def _train(
-    options: Trained, variant: Variant, seed: int, parts: Sequence[Part], minutes: float, folder: Folder
+    kind: type[Task],
+    options: Seeded,
+    variant: Variant,
+    seed: int,
+    parts: Sequence[Part],
+    minutes: float,
+    folder: Folder,
 ) -> bool:
     """Train one model unless it is trained, and measure what is not measured; False if the user stopped it."""
     name = f"{re.sub(r'[^a-z0-9-]+', '-', variant.name)}-{seed}"
-    chosen = settings(options, variant, seed, folder.path / "runs" / name, minutes)
-    outcome = train(Translate, chosen)
+    chosen = settings(options, variant, seed, folder.path / "runs" / name, minutes, kind)
+    outcome = train(kind, chosen)
     if outcome.results is None:
         return False
-    typed = train_command(Translate, chosen)
+    typed = train_command(kind, chosen)
     about = {key: outcome.results[key] for key in _ABOUT}
     about["budget"] = {"max_steps": chosen.max_steps, "max_minutes": chosen.max_minutes}
     folder.content["runs"][name] = {"model": variant.name, "seed": seed, **about, "command": typed}
     folder.commit()
-    trained = load_trained(Translate, outcome.run, choose_device(options.device))
-    assert isinstance(trained.task, Translate)
+    trained = load_trained(kind, outcome.run, choose_device(options.device))
     for part in parts:
         row = {"model": variant.name, "seed": seed, **part.about}
         if not folder.rows(**row):
@@ -147,7 +176,9 @@ def _train(
     return True
 
 
-def settings(options: Trained, variant: Variant, seed: int, folder: Path, minutes: float) -> Options:
+def settings(
+    options: Seeded, variant: Variant, seed: int, folder: Path, minutes: float, kind: type[Task] = Translate
+) -> Options:
     """Return the options of one run.
 
     Args:
@@ -156,17 +187,18 @@ def settings(options: Trained, variant: Variant, seed: int, folder: Path, minute
         seed: of the run.
         folder: of the run.
         minutes: that it may take at most if the report's options name no budget.
+        kind: the task.
     """
-    flat = Translate.options(variant.model)
-    recipe = Translate.recipe(variant.recipe or variant.model, options.data)
-    corpus = {"data": options.data, "source": options.source, "target": options.target}
+    flat = kind.options(variant.model)
+    recipe = kind.recipe(variant.recipe or variant.model, options.data)
+    corpus = {name: getattr(options, name) for name in ("data", "source", "target") if hasattr(options, name)}
     own = {"model": variant.model, "run": str(folder), "seed": seed, "device": options.device}
     values = {**recipe, **budget(options, recipe, minutes), **corpus, **own, **variant.values}
     names = {field.name for field in fields(flat)}
     return flat(**{name: value for name, value in values.items() if name in names})
 
 
-def budget(options: Trained, recipe: Mapping[str, Any], minutes: float) -> dict[str, Any]:
+def budget(options: Seeded, recipe: Mapping[str, Any], minutes: float) -> dict[str, Any]:
     """Return how long a model is trained: as `saccade train` reads the same options, else as the recipe has it, but no
     longer than so many minutes.
 

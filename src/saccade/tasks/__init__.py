@@ -13,6 +13,7 @@ __all__ = ["TASKS", "find", "load_task"]
 
 TASKS = {
     "translate": "saccade.tasks.translate:Translate",
+    "classify-text": "saccade.tasks.classify_text:ClassifyText",
     "transcribe": "saccade.tasks.transcribe:Transcribe",
 }
 

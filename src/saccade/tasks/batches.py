@@ -3,14 +3,16 @@
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Generic, Protocol, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from saccade.train.randomness import derive, generator
 
-__all__ = ["Sampler", "Sized", "by_length", "spread"]
+__all__ = ["Sampler", "Sized", "by_length", "rectangle", "spread"]
 
 _POOL = 16  # batches that are sorted by length together: enough for little padding, few enough to stay random
 
@@ -52,6 +54,20 @@ def spread(size: int, count: int) -> range:
     [0, 3, 6, 9]
     """
     return range(0, size, max(1, -(-size // count)))
+
+
+def rectangle(rows: Sequence[Sequence[int]]) -> Tensor:
+    """Return rows of ids as one tensor `(rows, longest)`, padded by 0 behind their ends.
+
+    >>> rectangle([[7, 8], [9]])
+    tensor([[7, 8],
+            [9, 0]])
+    """
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    inside = np.arange(lengths.max()) < lengths[:, None]
+    ids = np.zeros(inside.shape, np.int64)
+    ids[inside] = np.fromiter(chain.from_iterable(rows), np.int64, lengths.sum())
+    return torch.from_numpy(ids)
 
 
 class Sampler(Generic[E]):

@@ -27,7 +27,6 @@ from saccade.train.weights import tensors
 
 __all__ = ["Keeper"]
 
-_VALIDATION_EXAMPLES = 500  # measured along the way; the whole split is measured at the end
 _LOWER = "lower --learning-rate in a new run (the last checkpoint is kept)"
 _LOOK_EVERY = 10  # steps between two looks at the loss: each waits for the device
 
@@ -141,7 +140,7 @@ class Keeper(pl.Callback):
     def _validate(self) -> tuple[dict[str, float], bool]:
         """Measure on validation; returns what metrics.jsonl shall say of it, and whether its weights are to be kept."""
         task, books, options = self.task, self.books, self.options
-        result = measure(task, self.model, "validation", options.seed, _VALIDATION_EXAMPLES)
+        result = measure(task, self.model, "validation", options.seed, options.validation_examples)
         headline, name = value(result.metrics[task.headline]), task.headline.replace("_", " ")
         self.measured = f"{name} {headline:.4f}"
         self.bar.note(f"step {books.step}: loss {self.loss:.4f}, {self.measured} on validation")

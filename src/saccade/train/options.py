@@ -56,6 +56,9 @@ class Options:
     validation_steps: int = field(default=500, metadata=_BUDGET)
     """Steps between two measurements on the validation split."""
 
+    validation_examples: int = field(default=500, metadata=_BUDGET)
+    """Examples of the validation split that are measured along the way; all of them are at the end."""
+
     device: str = field(default="auto", metadata=_BUDGET)
     """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
 
@@ -110,8 +113,18 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
-        positive = ("processes", "checkpoint_steps", "validation_steps", "learning_rate", "warmup_steps", "clip")
-        for name in (*positive, "max_steps", "max_minutes", "threads", "average", "patience", "schedule_steps"):
+        positive = ("processes", "checkpoint_steps", "validation_steps", "validation_examples", "learning_rate")
+        for name in (
+            *positive,
+            "warmup_steps",
+            "clip",
+            "max_steps",
+            "max_minutes",
+            "threads",
+            "average",
+            "patience",
+            "schedule_steps",
+        ):
             if (value := getattr(self, name)) is not None and not 0 < value < math.inf:
                 raise ArgumentError(f"{flag(name)}: expected a number above 0, got {value}")
         for name in ("threads", "processes"):

@@ -98,3 +98,20 @@ def test_a_full_disk_is_named_by_its_folder(tmp_path, monkeypatch):
     with pytest.raises(OSError) as caught:
         read_lines(tmp_path / "text.gz")
     assert caught.value.filename == module.tempfile.gettempdir()
+
+
+def test_latin_1_is_read_where_it_may_be(tmp_path):
+    (tmp_path / "text").write_bytes("caf\xe9\n\xa0\x85\nna\xefve \x97 x".encode("latin-1"))
+    with pytest.raises(ArgumentError, match="text: line 1: expected UTF-8, got byte 0xe9"):
+        read_lines(tmp_path / "text")
+    lines = read_lines(tmp_path / "text", latin1=True)
+    assert [lines[number] for number in range(3)] == ["caf\xe9", "\xa0\x85", "na\xefve \x97 x"]
+    assert lines.encoding == "latin-1" and lines.blank().tolist() == [False, True, False]
+    (tmp_path / "utf").write_text("caf\xe9\n", encoding="utf-8")
+    assert read_lines(tmp_path / "utf", latin1=True)[0] == "caf\xe9"
+
+
+def test_a_binary_file_is_no_latin_1(tmp_path):
+    (tmp_path / "text").write_bytes(b"a\n\xff\xfe\x00\n")
+    with pytest.raises(ArgumentError, match="line 2: expected text in UTF-8 or Latin-1, got byte 0x00"):
+        read_lines(tmp_path / "text", latin1=True)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.errors import ArgumentError
-from saccade.tasks.text.tokenizer import UNKNOWN, Characters, Words, from_json
+from saccade.tasks.text.tokenizer import UNKNOWN, Characters, SpacedWords, from_json
 
 
 @given(st.lists(st.text(), min_size=1, max_size=5))
@@ -35,7 +35,7 @@ def test_a_kind_that_is_not_known_is_named():
 
 @given(st.lists(st.text(alphabet="ab 3\t", min_size=1), min_size=1, max_size=5))
 def test_words_stand_as_they_stood_between_single_spaces(texts):
-    tokenizer = from_json(Words.learn(texts).to_json())
+    tokenizer = from_json(SpacedWords.learn(texts).to_json())
     for text in texts:
         ids = tokenizer.encode(text)
         assert tokenizer.decode(ids) == " ".join(text.split()) and tokenizer.pieces(text) == text.split()
@@ -45,7 +45,7 @@ def test_words_stand_as_they_stood_between_single_spaces(texts):
 @pytest.mark.parametrize("words", [3, "ab", ["a", "a"], ["a", 3]])
 def test_words_that_are_none_or_there_twice_are_refused(words):
     with pytest.raises(ArgumentError, match="expected words, each of them once"):
-        from_json({"kind": "words", "words": words})
+        from_json({"kind": "spaced words", "words": words})
 
 
 @pytest.mark.parametrize("characters", [3, ["a", "b"], "aa"])

@@ -21,11 +21,8 @@ from speech import record, train
 def trained(tmp_path_factory):
     """A recognizer that has begun to learn: enough that its answers differ, too little that they are certain."""
     folder = tmp_path_factory.mktemp("transcribe") / "run"
-    assert train(folder, "--max-steps", 60, "--seed", 2) == 0
-    trained = load_trained(Transcribe, Run.open(folder), torch.device("cpu"))
-    with torch.no_grad():  # what it would write first of all is that there is nothing
-        trained.model.bias[2] -= 2
-    return trained
+    assert train(folder, "--max-steps", 100, "--seed", 2, "--hidden-dim", 32) == 0
+    return load_trained(Transcribe, Run.open(folder), torch.device("cpu"))
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +41,7 @@ def texts(trained, heard, count=1, **changes):
 @pytest.mark.parametrize("changes", [{}, {"beam_size": 4}, {"beam_size": 3, "ctc_rescoring": 0.5}])
 def test_a_batch_answers_as_each_alone(trained, heard, changes):
     together = texts(trained, heard, **changes)
-    assert len({found[0][0] for found in together}) > 3
+    assert len({found[0][0] for found in together}) > 1
     for one, found in zip(heard, together, strict=True):
         [[(text, score)]] = texts(trained, [one], **changes)
         assert text == found[0][0] and score == pytest.approx(found[0][1], rel=1e-4)
@@ -136,7 +133,7 @@ def test_what_means_nothing_to_who_hears_is_refused(trained):
 def test_all_that_is_too_long_is_refused(trained):
     for change, option in (
         ({"max_seconds": 0.02}, "--max-seconds"),
-        ({"max_length": 1, "max_seconds": 0.3}, "--max-seconds"),
+        ({"max_length": 1, "max_seconds": 0.05}, "--max-seconds"),
     ):
         task = replace(trained.task, settings=replace(trained.task.settings, **change))
         with pytest.raises(ArgumentError, match=option):

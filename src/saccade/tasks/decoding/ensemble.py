@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from saccade import AuxOutput
 from saccade.kernels.likeliest import Logits
 
-__all__ = ["Ensemble", "States"]
+__all__ = ["Ensemble", "States", "mean_gains"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Ensemble(nn.Module):
         members: Sequence[Any] = list(self.members)
         steps = [member.step(token, own) for member, own in zip(members, state.members, strict=True)]
         logits = [part.dense() if isinstance(part, Logits) else part for part, _ in steps]
-        return _mean(logits), States(tuple(own for _, own in steps))
+        return mean_gains(logits), States(tuple(own for _, own in steps))
 
     def forward(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
         """Return the log-probabilities of every next token, given the true ones before it.
@@ -75,7 +75,7 @@ class Ensemble(nn.Module):
         Returns:
             `(batch, target_length, target_size)`.
         """
-        return _mean([member(source, lengths, target) for member in self.members])
+        return mean_gains([member(source, lengths, target) for member in self.members])
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
         """What each target position looked at: the mean over the members that attend, None if none does."""
@@ -90,7 +90,7 @@ class Ensemble(nn.Module):
         return torch.stack(padded).mean(0) if padded else None
 
 
-def _mean(logits: Sequence[Tensor]) -> Tensor:
-    """The logarithm of the mean of probabilities."""
+def mean_gains(logits: Sequence[Tensor]) -> Tensor:
+    """Return the logarithm of the mean of probabilities, given by the logits of each member."""
     gains = torch.stack([part.float().log_softmax(-1) for part in logits])
     return gains.logsumexp(0) - math.log(len(logits))

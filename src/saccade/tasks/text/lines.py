@@ -21,7 +21,9 @@ __all__ = ["Lines", "read_lines"]
 
 _PART = 1 << 22  # bytes read at once
 _GZIP = b"\x1f\x8b"
-_BLANK_STARTS = (0xC2, 0xE1, 0xE2, 0xE3, 0xEF)  # first bytes, in UTF-8, of white space that is not ASCII, and of a mark
+#: First bytes of white space that is not ASCII, and of a mark.
+_BLANK_STARTS = {"utf-8": (0xC2, 0xE1, 0xE2, 0xE3, 0xEF), "latin-1": (0x85, 0xA0)}
+_NO_TEXT = bytes(set(range(32)) - set(b"\t\n\v\f\r"))  # Latin-1 has a character for every byte, so these tell
 
 
 class _Open:
@@ -40,15 +42,17 @@ class Lines:
 
     Args:
         path: where they were read.
-        file: the file, or what it was unpacked to; UTF-8.
+        file: the file, or what it was unpacked to.
         starts: `(lines + 1,)`, where each line begins in them, and behind the last one where it ends.
         digest: a hash of the bytes.
+        encoding: of the bytes, "utf-8" or "latin-1".
     """
 
     path: Path
     file: _Open
     starts: NDArray[np.int64]
     digest: str
+    encoding: str = "utf-8"
 
     def __len__(self) -> int:
         """How many lines there are."""
@@ -63,7 +67,7 @@ class Lines:
         start, end = int(self.starts[number]), int(self.starts[number + 1])
         try:  # not mapped: a file that somebody cuts short in the meantime would end the process without a word
             part = os.pread(self.file.descriptor, end - start, start)
-            line = part.decode()
+            line = part.decode(self.encoding)
         except UnicodeDecodeError:
             part = b""
         if len(part) < end - start:
@@ -76,13 +80,15 @@ class Lines:
             return np.zeros(0, np.bool_)
         with mmap.mmap(self.file.descriptor, 0, access=mmap.ACCESS_READ) as mapped:
             first = np.frombuffer(mapped, np.uint8)[self.starts[:-1]]  # a copy: the map can be closed
-        blank = (first <= ord(" ")) | np.isin(first, _BLANK_STARTS)  # those that may be: only they are looked at
+        blank = (first <= ord(" ")) | np.isin(
+            first, _BLANK_STARTS[self.encoding]
+        )  # those that may be: only they are looked at
         places = np.flatnonzero(blank)
         blank[places] = np.fromiter((not self[number].strip() for number in map(int, places)), bool, len(places))
         return blank
 
 
-def read_lines(path: Path) -> Lines:
+def read_lines(path: Path, *, latin1: bool = False) -> Lines:
     r"""Index the lines of a file of UTF-8, which end at \n alone; a \r before it belongs to the end.
 
     The file is read once, in parts, and then line by line. What gzip has packed is unpacked into a temporary file
@@ -90,17 +96,18 @@ def read_lines(path: Path) -> Lines:
 
     Args:
         path: the file, packed or not, whatever it is called.
+        latin1: whether a file that is no UTF-8 is one of Latin-1, if there are no bytes in it that no text has.
 
     Raises:
-        ArgumentError: naming the file and line of what is no UTF-8, or the file that is no whole gzip.
+        ArgumentError: naming the file and line of what is no text so, or the file that is no whole gzip.
         OSError: if it cannot be read, or there is no space to unpack it.
     """
     with path.open("rb") as file:
         if file.read(len(_GZIP)) != _GZIP:
-            return _indexed(file, path)
+            return _indexed(file, path, latin1=latin1)
         with tempfile.TemporaryFile() as plain:
             _unpack(file, plain, path)
-            return _indexed(plain, path)
+            return _indexed(plain, path, latin1=latin1)
 
 
 def _unpack(packed: BinaryIO, plain: BinaryIO, path: Path) -> None:
@@ -116,14 +123,27 @@ def _unpack(packed: BinaryIO, plain: BinaryIO, path: Path) -> None:
         raise
 
 
-def _indexed(file: BinaryIO, path: Path) -> Lines:
+def _indexed(file: BinaryIO, path: Path, *, latin1: bool) -> Lines:
+    """Find the lines of a file in the first encoding that it is in."""
+    try:
+        return _found(file, path, "utf-8")
+    except ArgumentError:
+        if not latin1:
+            raise
+    return _found(file, path, "latin-1")
+
+
+def _found(file: BinaryIO, path: Path, encoding: str) -> Lines:
     """Find the lines of a file, and check its bytes and hash them on the way."""
     file.seek(0)
-    digest, decoder = hashlib.blake2b(digest_size=16), codecs.getincrementaldecoder("utf-8")()
+    digest, decoder = hashlib.blake2b(digest_size=16), codecs.getincrementaldecoder(encoding)()
     ends, size, last = [np.zeros(1, np.int64)], 0, 0
     try:
         while part := file.read(_PART):
             decoder.decode(part)
+            if encoding == "latin-1" and len(part.translate(None, _NO_TEXT)) < len(part):
+                start = next(place for place, byte in enumerate(part) if byte in _NO_TEXT)
+                raise UnicodeDecodeError(encoding, part, start, start + 1, "no text")
             digest.update(part)
             ends.append(np.flatnonzero(np.frombuffer(part, np.uint8) == ord("\n")) + (size + 1))
             last = int(ends[-1][-1]) if len(ends[-1]) else last
@@ -131,8 +151,9 @@ def _indexed(file: BinaryIO, path: Path) -> Lines:
         decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
         number = sum(map(len, ends)) + error.object[: error.start].count(b"\n")
-        wrong = f"expected UTF-8, got byte 0x{error.object[error.start]:02x}"
+        expected = "UTF-8" if encoding == "utf-8" else "text in UTF-8 or Latin-1"
+        wrong = f"expected {expected}, got byte 0x{error.object[error.start]:02x}"
         raise ArgumentError(f"{path}: line {number}: {wrong}; correct it or convert the file") from error
     if last != size:
         ends.append(np.array([size]))  # the last line has no end of its own
-    return Lines(path, _Open(file), np.concatenate(ends), digest.hexdigest())
+    return Lines(path, _Open(file), np.concatenate(ends), digest.hexdigest(), encoding)

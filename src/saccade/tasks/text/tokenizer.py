@@ -7,7 +7,18 @@ from typing import Any, ClassVar, Protocol, Self
 
 from saccade.errors import ArgumentError
 
-__all__ = ["BEGIN", "END", "PADDING", "SPECIAL", "UNKNOWN", "Characters", "Tokenizer", "Words", "from_json", "one_line"]
+__all__ = [
+    "BEGIN",
+    "END",
+    "PADDING",
+    "SPECIAL",
+    "UNKNOWN",
+    "Characters",
+    "SpacedWords",
+    "Tokenizer",
+    "from_json",
+    "one_line",
+]
 
 PADDING, BEGIN, END, UNKNOWN = range(4)
 SPECIAL = 4  # ids below are no text
@@ -122,19 +133,19 @@ class Characters(_Units):
         return {"kind": self.kind, "normalization": "NFC", "characters": "".join(self.units)}
 
 
-class Words(_Units):
+class SpacedWords(_Units):
     """One token a word: what stands between white space, as it stands there.
 
     Args:
         units: all that are known, in the order of their ids, from 4 on.
 
     Example:
-        >>> tokenizer = Words.learn(["7 3", "3 oh"])
+        >>> tokenizer = SpacedWords.learn(["7 3", "3 oh"])
         >>> tokenizer.encode("oh  7 8"), tokenizer.decode([4, 6])
         ([6, 5, 3], '3 oh')
     """
 
-    kind: ClassVar[str] = "words"
+    kind: ClassVar[str] = "spaced words"
     joint: ClassVar[str] = " "
 
     @staticmethod
@@ -158,14 +169,17 @@ def from_json(content: Mapping[str, Any]) -> Tokenizer:
         [5, 4]
     """
     from saccade.tasks.text.bpe import BytePairs
+    from saccade.tasks.text.words import Words
 
     kind = content.get("kind")
     if kind == "bpe":
         return BytePairs.from_json(content)
     if kind == "words":
-        return Words(_different(content["words"], list, "words"))
+        return Words.from_json(content)
+    if kind == SpacedWords.kind:
+        return SpacedWords(_different(content["words"], list, "words"))
     if kind != "characters":
-        known = "bpe, characters or words"
+        known = "bpe, characters, words or spaced words"
         raise ArgumentError(f"tokenizer.json: expected a tokenizer of kind {known}, got kind {kind!r}")
     return Characters(_different(content["characters"], str, "characters"))
 

@@ -7,14 +7,14 @@ from typing import Any
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import spread
 from saccade.tasks.text.bpe import BytePairs
-from saccade.tasks.text.tokenizer import UNKNOWN, Characters, Tokenizer, Words
+from saccade.tasks.text.tokenizer import UNKNOWN, Characters, SpacedWords, Tokenizer
 from saccade.tasks.transcribe.corpus import Corpus
 
 __all__ = ["Learned", "learn", "strange"]
 
 _ENDLESS = 2000  # utterances that are learned from where there is no end of them
 _FILES = 100_000  # of files, spread over them: more would change little of what is learned
-_TOKENIZERS: dict[str, Any] = {"words": Words, "characters": Characters, "bpe": BytePairs}
+_TOKENIZERS: dict[str, Any] = {"words": SpacedWords, "characters": Characters, "bpe": BytePairs}
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from saccade.tasks.text.tokenizer import BEGIN, END, PADDING, Tokenizer
+from saccade.tasks.batches import rectangle
+from saccade.tasks.text.tokenizer import BEGIN, END, Tokenizer
 from saccade.tasks.translate.corpus import Pair
 
 __all__ = ["Batch", "Encoded", "encode", "pad"]
@@ -66,12 +65,4 @@ def pad(pairs: Sequence[Encoded]) -> Batch:
     """
     sources = [[*pair.source, END] for pair in pairs]
     targets = [[BEGIN, *pair.target, END] for pair in pairs]
-    return Batch(_rectangle(sources), torch.tensor(list(map(len, sources))), _rectangle(targets))
-
-
-def _rectangle(rows: Sequence[Sequence[int]]) -> Tensor:
-    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-    inside = np.arange(lengths.max()) < lengths[:, None]
-    ids = np.full(inside.shape, PADDING, np.int64)
-    ids[inside] = np.fromiter(chain.from_iterable(rows), np.int64, lengths.sum())
-    return torch.from_numpy(ids)
+    return Batch(rectangle(sources), torch.tensor(list(map(len, sources))), rectangle(targets))

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from saccade.errors import ArgumentError
+from saccade.tasks.text.files import Split, fingerprint, keep, read_filled
 from saccade.tasks.text.lines import Lines
-from saccade.tasks.translate.files import Files, Split, fingerprint, keep, read_filled
+from saccade.tasks.translate.files import Files
 
 __all__ = ["open_folder"]
 

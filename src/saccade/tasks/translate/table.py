@@ -1,7 +1,5 @@
 """One file of pairs, a pair a line with a tab between, as Tatoeba and many exports come."""
 
-import hashlib
-import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,13 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saccade.errors import ArgumentError
+from saccade.tasks.text.files import Split, divide, fingerprint, keep, read_filled, text_hash
 from saccade.tasks.text.lines import Lines
-from saccade.tasks.translate.files import Files, Split, fingerprint, keep, read_filled
+from saccade.tasks.translate.files import Files
 
 __all__ = ["open_table"]
-
-_SHARE, _MOST = 20, 1000  # validation, and test: one in so many of the sources, but no more than that
-_SPLITS = ("validation", "test", "train")
 
 
 def open_table(path: Path) -> Files:
@@ -37,7 +33,7 @@ def open_table(path: Path) -> Files:
     hashes, blank = _sources(rows)
     chosen, note = keep(blank, path)
     kept = np.asarray(chosen, np.int64)
-    splits = {name: Split(rows, kept[part]) for name, part in _divide(hashes[kept], path).items()}
+    splits = {name: Split(rows, kept[part]) for name, part in divide(hashes[kept], path, "sources").items()}
     return Files(splits, fingerprint(splits, [lines]), note)
 
 
@@ -62,19 +58,6 @@ def _sources(rows: _Columns) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
         except ValueError as error:
             line = f"{rows.lines.path}: line {number + 1}"
             raise ArgumentError(f"{line}: expected a source, a tab and a target, got no tab") from error
-        hashes[number] = int.from_bytes(
-            hashlib.blake2b(unicodedata.normalize("NFC", source).encode(), digest_size=8).digest(), "big"
-        )
+        hashes[number] = text_hash(source)
         blank[number] = not (source and target)
     return hashes, blank
-
-
-def _divide(hashes: NDArray[np.uint64], path: Path) -> dict[str, NDArray[np.bool_]]:
-    """Which pairs are in which split: the sources with the lowest hashes validate, the next ones test, others train."""
-    different = np.unique(hashes)
-    if len(different) < len(_SPLITS):
-        wanted = f"expected {len(_SPLITS)} different sources or more, to train, validate and test"
-        raise ArgumentError(f"{path}: {wanted}, got {len(different)}")
-    count = min(max(1, len(different) // _SHARE), _MOST)
-    place = np.searchsorted(different[[count, 2 * count]], hashes, side="right")
-    return {split: place == number for number, split in enumerate(_SPLITS)}

@@ -1,0 +1,197 @@
+"""What every classifier of sentences is: words come in with their lengths, the logits of classes go out."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from saccade import AuxOutput, masks
+from saccade.errors import ArgumentError
+from saccade.models.recurrent import LockedDropout
+from saccade.nn import AttentionPool
+
+__all__ = ["Classifier", "Options", "Pool", "Pooled", "Words"]
+
+_DIM = 100  # of word vectors if nothing is said
+_UNKNOWN = 3  # the id of every word that is not known
+_WIDEST, _MOST_QUERIES = 1_000_000, 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What every classifier of sentences has.
+
+    >>> Options(word_dropout=0.3).dim
+    100
+    """
+
+    embedding_dim: int | None = None
+    """Features of a word's vector; 100 if not given, or as many as those of --vectors have."""
+
+    dropout: float = 0.5
+    """Probability of dropping a feature, of word vectors for a whole text and of what is classified, in training."""
+
+    word_dropout: float = 0.1
+    """Probability of reading a word as an unknown one, in training."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        if self.embedding_dim is not None and not 1 <= self.embedding_dim <= _WIDEST:
+            raise ArgumentError(f"--embedding-dim: expected a number from 1 to {_WIDEST}, got {self.embedding_dim}")
+        for name in ("dropout", "word_dropout"):
+            if not 0 <= (value := getattr(self, name)) < 1:
+                option = f"--{name.replace('_', '-')}"
+                raise ArgumentError(f"{option}: expected 0 <= {name.replace('_', ' ')} < 1, got {value}")
+
+    @property
+    def dim(self) -> int:
+        """Features of a word's vector."""
+        return _DIM if self.embedding_dim is None else self.embedding_dim
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pool:
+    """How a sequence is pooled by learned queries.
+
+    >>> Pool(queries=4).score
+    'additive'
+    """
+
+    score: Literal["additive", "dot"] = "additive"
+    """How positions are compared with a learned query: by an MLP (additive), or by a product."""
+
+    queries: int = 1
+    """How many learned queries pool the text, each for itself; what they find is classified side by side."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        if self.score not in ("additive", "dot"):
+            raise ArgumentError(f"--score: expected additive or dot, got {self.score}")
+        if not 1 <= self.queries <= _MOST_QUERIES:
+            raise ArgumentError(f"--queries: expected a number from 1 to {_MOST_QUERIES}, got {self.queries}")
+
+
+class Words(nn.Module):
+    """Word vectors, of which training drops words and features.
+
+    A dropped word is an unknown one, so that the vector of the unknown is learned too. A feature is dropped in all
+    words of a text or in none.
+
+    Args:
+        size: number of words, from 0 (padding) on.
+        options: dimensions and probabilities.
+
+    Source:
+        Iyyer et al. 2015, "Deep Unordered Composition Rivals Syntactic Methods for Text Classification", section 3.1
+        (https://aclanthology.org/P15-1162), which leaves words out instead; Gal, Ghahramani 2016 (`LockedDropout`).
+
+    Example:
+        >>> Words(7, Options(embedding_dim=4))(torch.tensor([[4, 5, 0]])).shape
+        torch.Size([1, 3, 4])
+    """
+
+    def __init__(self, size: int, options: Options) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(size, options.dim, padding_idx=0)
+        with torch.no_grad():
+            self.embedding.weight.normal_(0, 0.1)[0] = 0
+        self.word_dropout, self.dropout = options.word_dropout, LockedDropout(options.dropout)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return the vectors `(batch, length, embedding_dim)` of words `(batch, length)`."""
+        if self.training and self.word_dropout:
+            dropped = torch.rand(tokens.shape, device=tokens.device) < self.word_dropout
+            tokens = tokens.masked_fill(dropped & (tokens > 0), _UNKNOWN)
+        found: Tensor = self.dropout(self.embedding(tokens))
+        return found
+
+
+class Classifier(nn.Module, ABC):
+    r"""The shape of a classifier, which training, answers and pictures rely on and nothing else.
+
+    .. math:: p(c \mid w_1 \ldots w_n) = \operatorname{softmax}_c\big(f(w_1 \ldots w_n)\big)
+    """
+
+    Options: ClassVar[Any]
+    """The dataclass of its sizes; its docstrings are the help."""
+
+    recipes: ClassVar[dict[str, dict[str, Any]]]
+    """What suits each data set, by its name; "files" for texts of one's own."""
+
+    words: Words
+
+    @abstractmethod
+    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """Return the logits of classes.
+
+        Args:
+            tokens: ids of words `(batch, length)`; what lies beyond a text's length changes nothing.
+            lengths: `(batch,)`, at least 1.
+
+        Returns:
+            `(batch, classes)`.
+        """
+
+    def pooled(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
+        """Return how much each learned query took of each word, `(batch, queries, length)`; None without attention.
+
+        Args:
+            records: what `saccade.look.record` has of a `forward` in evaluation mode.
+        """
+        found = [aux.weights for name, aux in records if name.endswith("pool")]
+        return found[-1] if found else None
+
+    def shares(self, tokens: Tensor, label: int) -> Tensor | None:
+        """Return what each word added to the logit of a class over the mean of the others', `(length,)`, where logits
+        are a sum over words; else None.
+
+        Args:
+            tokens: ids of words `(length,)`.
+            label: the number of the class.
+        """
+        return None
+
+
+class Pooled(Classifier):
+    r"""A classifier whose features of positions are pooled by learned queries.
+
+    .. math::
+        o_n = \sum_j \operatorname{softmax}_j\big(\operatorname{score}(q_n, h_j)\big)\, h_j \qquad
+        f = W [o_1; \ldots; o_N] + b
+
+    A subclass says what the features \(h_j\) are.
+
+    Args:
+        size: number of words, from 0 (padding) on.
+        classes: number of classes.
+        dim: features of a position.
+        options: of words.
+        pool: how positions are pooled.
+        hidden_dim: features of the score's MLP, or of the product; None for those of a position.
+
+    Source:
+        Yang et al. 2016, "Hierarchical Attention Networks for Document Classification", Eq. 5 to 7
+        (https://aclanthology.org/N16-1174); Lin et al. 2017, "A Structured Self-attentive Sentence Embedding", Eq. 5
+        to 8 (https://arxiv.org/abs/1703.03130), for several queries, there with a penalty that is not here.
+    """
+
+    def __init__(
+        self, size: int, classes: int, dim: int, options: Options, pool: Pool, hidden_dim: int | None = None
+    ) -> None:
+        super().__init__()
+        self.words = Words(size, options)
+        self.pool = AttentionPool(dim, num_queries=pool.queries, hidden_dim=hidden_dim, score=pool.score)
+        self.dropout = LockedDropout(options.dropout)
+        self.output = nn.Linear(pool.queries * dim, classes)
+
+    @abstractmethod
+    def features(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """Return the features of positions, `(batch, length, dim)`, of what `forward` is given."""
+
+    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        found = self.pool(self.features(tokens, lengths), mask=masks.Lengths(lengths))
+        logits: Tensor = self.output(self.dropout(found.flatten(1)))
+        return logits

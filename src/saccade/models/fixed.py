@@ -1,0 +1,74 @@
+"""Fixed attention: word vectors pooled by learned queries, which no sentence changes (Yang et al. 2016).
+
+"Hierarchical Attention Networks for Document Classification", https://aclanthology.org/N16-1174.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+from torch import Tensor
+
+from saccade.errors import ArgumentError
+from saccade.models import classifier
+from saccade.models.classifier import Pool, Pooled
+
+__all__ = ["Fixed", "Options"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(classifier.Options, Pool):
+    """The sizes of a classifier by fixed attention.
+
+    >>> Options(score="dot").queries
+    1
+    """
+
+    hidden_dim: int | None = None
+    """Features that words are projected to before they are compared; none for dot, as many as words have for additive,
+    if not given."""
+
+    def __post_init__(self) -> None:
+        """Refuse what any part refuses."""
+        classifier.Options.__post_init__(self)
+        Pool.__post_init__(self)
+        if self.hidden_dim is not None and not 1 <= self.hidden_dim <= 1_000_000:
+            raise ArgumentError(f"--hidden-dim: expected a number from 1 to 1000000, got {self.hidden_dim}")
+
+
+class Fixed(Pooled):
+    r"""Attention over word vectors themselves: which words matter is learned, once for all sentences.
+
+    .. math::
+        \text{additive: } \operatorname{score}(q, h) &= v^\top \tanh(W h + q) \qquad
+        \text{dot: } \operatorname{score}(q, h) = q^\top h \\
+        h_j &= E w_j
+
+    The paper's word attention, whose features are those of a recurrent network, compares \(\tanh(W h_j + b)\) with a
+    learned vector: here v, and b is the query.
+
+    Args:
+        size: number of words, from 0 (padding) on.
+        classes: number of classes.
+        options: the sizes.
+
+    Example:
+        >>> model = Fixed(11, 3, Options(embedding_dim=4, queries=2))
+        >>> model(torch.tensor([[4, 5, 6], [7, 0, 0]]), torch.tensor([3, 1])).shape
+        torch.Size([2, 3])
+
+    Source:
+        Yang et al. 2016, Eq. 5 to 7; Lin et al. 2017, Eq. 5 to 8, for several queries.
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = {
+        "reviews": {"learning_rate": 1e-2},
+        "files": {},
+    }
+
+    def __init__(self, size: int, classes: int, options: Options = Options()) -> None:  # noqa: B008 (frozen)
+        super().__init__(size, classes, options.dim, options, options, options.hidden_dim)
+
+    def features(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        found: Tensor = self.words(tokens)
+        return found

@@ -1,0 +1,73 @@
+"""A bidirectional GRU pooled by attention, which reads words in their order (Zhou et al. 2016; Yang et al. 2016).
+
+"Attention-Based Bidirectional Long Short-Term Memory Networks for Relation Classification",
+https://aclanthology.org/P16-2034.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+from torch import Tensor
+
+from saccade.errors import ArgumentError
+from saccade.models import classifier
+from saccade.models.classifier import Pool, Pooled
+from saccade.models.recurrent import Encoder
+
+__all__ = ["Options", "RNNAttention"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(classifier.Options, Pool):
+    """The sizes of a recurrent classifier.
+
+    >>> Options(hidden_dim=64).score
+    'additive'
+    """
+
+    hidden_dim: int = 128
+    """Units of both directions together; even."""
+
+    def __post_init__(self) -> None:
+        """Refuse what any part refuses."""
+        classifier.Options.__post_init__(self)
+        Pool.__post_init__(self)
+        if not 2 <= self.hidden_dim <= 1_000_000 or self.hidden_dim % 2:
+            raise ArgumentError(f"--hidden-dim: expected an even number from 2 to 1000000, got {self.hidden_dim}")
+
+
+class RNNAttention(Pooled):
+    r"""What is pooled at a word knows the words around it.
+
+    .. math:: h_j = [\overrightarrow{\operatorname{GRU}}(E w_j); \overleftarrow{\operatorname{GRU}}(E w_j)]
+
+    and \(\sum_j \operatorname{softmax}_j(v^\top \tanh(W h_j + q))\, h_j\) is classified. Zhou et al. have an LSTM
+    whose directions are added and the score \(w^\top \tanh(h_j)\) (Eq. 9 to 11); Yang et al. a GRU and this score.
+
+    Args:
+        size: number of words, from 0 (padding) on.
+        classes: number of classes.
+        options: the sizes.
+
+    Example:
+        >>> model = RNNAttention(11, 3, Options(embedding_dim=4, hidden_dim=6))
+        >>> model(torch.tensor([[4, 5, 6], [7, 0, 0]]), torch.tensor([3, 1])).shape
+        torch.Size([2, 3])
+
+    Source:
+        Zhou et al. 2016, section 3; Yang et al. 2016, Eq. 1 to 7 (https://aclanthology.org/N16-1174).
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = {
+        "reviews": {"hidden_dim": 32, "learning_rate": 1e-2},
+        "files": {},
+    }
+
+    def __init__(self, size: int, classes: int, options: Options = Options()) -> None:  # noqa: B008 (frozen)
+        super().__init__(size, classes, options.hidden_dim, options, options)
+        self.encoder = Encoder(options.dim, options.hidden_dim)
+
+    def features(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        found: Tensor = self.encoder(self.words(tokens), lengths)
+        return found

@@ -1,0 +1,90 @@
+"""A small Transformer encoder pooled by attention (Vaswani et al. 2017; Lin et al. 2017).
+
+"Attention Is All You Need", https://arxiv.org/abs/1706.03762; "A Structured Self-attentive Sentence Embedding",
+https://arxiv.org/abs/1703.03130.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias, cast
+
+from torch import Tensor, nn
+
+from saccade import masks
+from saccade.models import classifier, transformer
+from saccade.models.classifier import Pool, Pooled
+from saccade.models.transformer import Layer, encoded, placed
+
+__all__ = ["Options", "SelfAttention"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(classifier.Options, transformer.Options):
+    """The sizes of a classifier by self-attention.
+
+    >>> Options(layers=1).heads
+    4
+    """
+
+    hidden_dim: int = 64
+    """Features of every position, a multiple of the heads."""
+
+    layers: int = 1
+    """Layers of self-attention."""
+
+    feedforward_dim: int = 128
+    """Features between the two maps of a feed-forward network."""
+
+    positions: transformer.Positions = "sinusoidal"
+    """How it knows the order: waves added to the words (the paper), queries and keys turned by their positions
+    (rotary), scores that fall with the distance (alibi), or none: then it reads a bag of words."""
+
+    queries: int = 1
+    """How many learned queries pool the text, each for itself; what they find is classified side by side."""
+
+    def __post_init__(self) -> None:
+        """Refuse what any part refuses."""
+        classifier.Options.__post_init__(self)
+        transformer.Options.__post_init__(self)
+        Pool(queries=self.queries)
+
+
+class SelfAttention(Pooled):
+    r"""Every word attends to every other, in layers as `saccade.models.transformer` has them.
+
+    .. math:: h = \operatorname{Encoder}(P E w + \operatorname{waves})
+
+    with a projection P of word vectors to the layers' width; the features of positions are pooled by the score
+    \(v^\top \tanh(W h_j + q)\).
+
+    Args:
+        size: number of words, from 0 (padding) on.
+        classes: number of classes.
+        options: the sizes.
+
+    Example:
+        >>> model = SelfAttention(11, 3, Options(embedding_dim=4, hidden_dim=8, heads=2, feedforward_dim=16))
+        >>> model(torch.tensor([[4, 5, 6], [7, 0, 0]]), torch.tensor([3, 1])).shape
+        torch.Size([2, 3])
+
+    Source:
+        Vaswani et al. 2017, section 3; Lin et al. 2017, Eq. 5 to 8 (there over a recurrent network).
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = {
+        "reviews": {"hidden_dim": 32, "feedforward_dim": 64, "learning_rate": 1e-2},
+        "files": {},
+    }
+
+    def __init__(self, size: int, classes: int, options: Options = Options()) -> None:  # noqa: B008 (frozen)
+        super().__init__(size, classes, options.hidden_dim, options, Pool(queries=options.queries))
+        self.options = options
+        self.projection = nn.Linear(options.dim, options.hidden_dim)
+        self.layers = nn.ModuleList(Layer(options, attends=False) for _ in range(options.layers))
+        self.norm = nn.LayerNorm(options.hidden_dim) if options.norm == "pre" else nn.Identity()
+
+    def features(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        x = placed(self.projection(self.words(tokens)), 0, self.options)
+        within = masks.Lengths(lengths[:, None])
+        found: Tensor = self.norm(encoded(cast("list[Layer]", self.layers), x, within, self.options))
+        return found

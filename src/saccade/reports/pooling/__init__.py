@@ -1,0 +1,1 @@
+"""Attention as pooling: sentences classified by what is made of their words, from a sum to attention over a GRU."""

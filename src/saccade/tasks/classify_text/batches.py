@@ -1,0 +1,59 @@
+"""Texts as ids of words with the number of their label, and a batch of them in a rectangle."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from saccade.tasks.batches import rectangle
+
+__all__ = ["Batch", "Encoded", "pad"]
+
+
+class Encoded(NamedTuple):
+    """The ids of the words of one text, one at the least, and the number of its label."""
+
+    ids: list[int]
+    label: int
+
+    @property
+    def size(self) -> int:
+        """The words it takes."""
+        return len(self.ids)
+
+    @property
+    def order(self) -> int:
+        """What texts are sorted by."""
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Padded ids of words.
+
+    Args:
+        tokens: `(batch, length)`.
+        lengths: `(batch,)`.
+        labels: `(batch,)`.
+    """
+
+    tokens: Tensor
+    lengths: Tensor
+    labels: Tensor
+
+    def to(self, device: torch.device) -> "Batch":
+        """Return the batch on a device."""
+        return Batch(self.tokens.to(device), self.lengths.to(device), self.labels.to(device))
+
+
+def pad(texts: Sequence[Encoded]) -> Batch:
+    """Make a batch of texts.
+
+    >>> pad([Encoded([7, 8], 0), Encoded([9], 1)]).tokens
+    tensor([[7, 8],
+            [9, 0]])
+    """
+    lengths = torch.tensor([text.size for text in texts])
+    return Batch(rectangle([text.ids for text in texts]), lengths, torch.tensor([text.label for text in texts]))

@@ -1,0 +1,82 @@
+"""What can be said about a run that classifies texts, and the defaults that suit each data set."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from saccade.errors import ArgumentError
+
+__all__ = ["RECIPES", "Options"]
+
+#: Found by training, see docs/results.md; the models have recipes of their own beside these.
+RECIPES: dict[str, dict[str, Any]] = {
+    "reviews": {
+        "batch_tokens": 600,
+        "warmup_steps": 20,
+        "max_steps": 400,
+        "threads": 1,
+        "checkpoint_steps": 200,
+        "validation_steps": 100,
+        "dropout": 0.1,
+        "word_dropout": 0.0,
+    },
+    "files": {
+        "batch_tokens": 1000,
+        "warmup_steps": 50,
+        "schedule": "constant",
+        "max_steps": 2000,
+        "checkpoint_steps": 140,
+        "validation_steps": 140,
+        "validation_examples": 5000,
+        "patience": 5,
+        "threads": 1,
+    },
+}
+_RANGES = (
+    ("batch_tokens", 1, 10_000_000),
+    ("vocabulary_size", 5, 10_000_000),  # 4 special ids, and a word
+    ("min_count", 1, 1_000_000),
+    ("max_length", 1, 100_000),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of every run that classifies texts, whatever its model.
+
+    >>> Options(min_count=2).vocabulary_size
+    30000
+    """
+
+    vocabulary_size: int = 30_000
+    """The most words there may be, learned from the training split: the most frequent."""
+
+    min_count: int = 1
+    """How often a word has to be in the training split to be known."""
+
+    vectors: str | None = None
+    """File of word vectors to begin with, as GloVe and word2vec write them as text, packed by gzip or not."""
+
+    freeze_vectors: bool = False
+    """Leave all word vectors as they are in the file."""
+
+    max_length: int = 400
+    """Words of a text that are read; what follows them is not."""
+
+    batch_tokens: int = 1000
+    """Words a batch, about, padding included."""
+
+    label_smoothing: float = 0.0
+    """Share of the label's probability that is spread evenly over all labels."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        for name, least, most in _RANGES:
+            if not least <= (value := getattr(self, name)) <= most:
+                option = f"--{name.replace('_', '-')}"
+                raise ArgumentError(f"{option}: expected a number from {least} to {most}, got {value}")
+        if not 0 <= self.label_smoothing < 1:
+            raise ArgumentError(f"--label-smoothing: expected 0 <= label smoothing < 1, got {self.label_smoothing}")
+        if self.vectors == "":
+            raise ArgumentError("--vectors: expected a file, got an empty name")
+        if self.freeze_vectors and self.vectors is None:
+            raise ArgumentError("--freeze-vectors: expected only with --vectors, got none to leave as they are")

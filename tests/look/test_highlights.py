@@ -1,0 +1,53 @@
+from xml.etree import ElementTree
+
+import pytest
+import torch
+
+from saccade.errors import ArgumentError, ShapeError
+from saccade.look.highlights import highlights
+
+WORDS = ["the", "film", "was", "not", "good"]
+WEIGHTS = torch.tensor([[0.05, 0.05, 0.1, 0.6, 0.2]])
+
+
+def test_png_svg_and_page_of_the_same_text(tmp_path):
+    paths = highlights(WEIGHTS, WORDS, tmp_path / "a", title="negative 0.98")
+    assert [path.name for path in paths] == ["a.png", "a.svg", "a.html"]
+    told = [element.text for element in ElementTree.fromstring(paths[1].read_text()) if element.text]
+    assert told[:2] == ["negative 0.98", "the 0.05, film 0.05, was 0.10, not 0.60, good 0.20"]
+    page = paths[2].read_text(encoding="utf-8")
+    assert all(f">{word}</span>" in page for word in WORDS) and "http" not in page and "<script" not in page
+    again = highlights(WEIGHTS, WORDS, tmp_path / "a", title="negative 0.98")
+    assert again == paths and len(list(tmp_path.iterdir())) == 3  # the same bytes
+
+
+def test_what_supports_and_what_speaks_against_are_of_two_colours(tmp_path):
+    _, _, page = highlights(torch.tensor([[2.0, -2.0]]), ["good", "bad"], tmp_path / "a")
+    good, bad = (line for line in page.read_text().replace("<span", "\n<span").splitlines() if "<span" in line)
+    assert "#0a0b33" in good and "#361302" in bad
+
+
+def test_every_row_is_drawn_and_long_texts_have_lines(tmp_path):
+    few = highlights(torch.rand(1, 5), WORDS, tmp_path / "few")[0]
+    many = highlights(torch.rand(3, 100), WORDS * 20, tmp_path / "many")[0]
+    heights = [int.from_bytes(path.read_bytes()[20:24], "big") for path in (few, many)]  # where a PNG says it
+    assert heights[1] > 4 * heights[0]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["x" * 5000], ['<b>&"'], ["$x$"], ["\x00\u202b"], ["שלום", "עולם"], ["مرحبا"], ["好"], ["💥"] * 3, ["\ufffd"]],
+)
+def test_strange_words_are_drawn(tmp_path, words):
+    paths = highlights(torch.rand(1, len(words)), words, tmp_path / "a", title="t")
+    assert all(path.stat().st_size > 300 for path in paths)
+    assert "<b>&" not in paths[2].read_text(encoding="utf-8")
+
+
+def test_what_cannot_be_drawn_is_refused(tmp_path):
+    with pytest.raises(ShapeError, match="a number a word"):
+        highlights(torch.rand(1, 4), WORDS, tmp_path / "a")
+    with pytest.raises(ArgumentError, match="a row and a word or more"):
+        highlights(torch.rand(1, 0), [], tmp_path / "a")
+    with pytest.raises(ArgumentError, match="finite"):
+        highlights(torch.tensor([[float("nan")]]), ["a"], tmp_path / "a")
