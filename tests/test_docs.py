@@ -1,9 +1,11 @@
 """Every example in the documentation runs, every page is reachable, and no page fetches anything from elsewhere."""
 
 import doctest
+import io
 import re
 import shlex
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,28 @@ def test_every_page_is_in_the_navigation():
 def test_links_between_pages_lead_somewhere(page):
     targets = re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8"))
     assert all((page.parent / target).exists() for target in targets if "://" not in target)
+
+
+@pytest.mark.slow
+def test_what_transcribe_says_runs(tmp_path, capsys, monkeypatch):
+    """Every command of the page, with fewer steps."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "docs/tones.wav", tmp_path)
+    rows = "".join(f"tones.wav,9 2 6 3 7,{split}\n" for split in ("train", "dev", "test"))
+    (tmp_path / "manifest.csv").write_text(f"path,text,split\n{rows}")
+    blocks = re.findall(
+        r"^```bash\n(.*?)^```", (ROOT / "docs/transcribe.md").read_text(encoding="utf-8"), flags=re.M | re.S
+    )
+    commands = [line.split("   #")[0].strip() for block in blocks for line in block.splitlines()]
+    assert len(commands) >= 10
+    for command in commands:
+        sound, _, rest = command.rpartition(" | ")
+        if sound:
+            recording = io.BytesIO((tmp_path / sound.removeprefix("cat ")).read_bytes())
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(recording)))
+        less = ["--max-steps", "10", *SMALL] if " train " in command else []
+        assert main([*shlex.split(rest)[1:], *less]) == 0, command
+        assert capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import itertools
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -60,6 +61,8 @@ def test_every_command_is_known():
 @pytest.mark.slow
 def test_jobs_run_one_after_the_other(tmp_path):
     corpus(tmp_path)
+    (tmp_path / "docs").mkdir()
+    shutil.copy(ROOT / "docs/tones.wav", tmp_path / "docs")
     for command in JOBS:
         done = run(command + "".join(less for verb, less in SMALLER.items() if verb in command), tmp_path)
         assert done.returncode == 0, f"{command}\n{done.stderr[-2000:]}"

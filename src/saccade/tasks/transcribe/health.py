@@ -30,17 +30,18 @@ class Health(NamedTuple):
 
 
 def health(weights: Tensor) -> Health:
-    """Return how the alignment of one text runs.
+    """Return how the alignment of one text runs; its end, which is heard nowhere, does not count.
 
     Args:
-        weights: `(tokens, steps)`, at least 1 each; rows sum to one.
+        weights: `(tokens + 1, steps)`, the last row of the end; rows sum to one.
 
     Example:
-        >>> health(torch.eye(4)), health(torch.eye(4)[[0, 3, 1, 2]])
+        >>> health(torch.eye(4)[[0, 1, 2, 3, 0]]), health(torch.eye(4)[[0, 3, 1, 2, 0]])
         (Health(monotonicity=1.0, coverage=1.0), Health(monotonicity=0.6666666666666666, coverage=1.0))
         >>> health(torch.full((4, 4), 0.25))
         Health(monotonicity=1.0, coverage=0.0)
     """
+    weights = weights[:-1] if len(weights) > 1 else weights  # of an empty text there is nothing but the end
     centers = weights.double() @ torch.arange(weights.shape[1], dtype=torch.double, device=weights.device)
     moves = centers.diff()
     monotonicity = float((moves >= -_BACK).double().mean()) if len(moves) else 1.0
