@@ -1,5 +1,7 @@
 from reports.pages import told, written_twice
+from reports.scores.conftest import made_up
 from saccade.reports.scores.page import write_page
+from saccade.reports.scores.report import Options, rows
 
 
 def test_the_page_says_everything_and_is_the_same_again(tmp_path, content):
@@ -14,3 +16,9 @@ def test_the_plot_tells_its_points_in_words(tmp_path, content):
     said = told(tmp_path / "scores.svg")
     assert said["title"] == "BLEU by what attention compares"
     assert said["desc"].startswith("none: BLEU 10; location: BLEU 12; general: BLEU 15")
+
+
+def test_the_claim_alone_is_five_rows(tmp_path):
+    write_page(tmp_path, made_up(variants=rows(Options(claimed=True))))
+    page = (tmp_path / "index.md").read_text()
+    assert "| local-m → local-p | +2.00 ± 0.00 | holds |" in page and "cosine" not in page

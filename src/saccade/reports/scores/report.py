@@ -1,6 +1,7 @@
 """The report `scores`: the same translator with every score, trained from one recipe on the same data."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from saccade.reports import Made
@@ -10,9 +11,8 @@ from saccade.reports.scores.findings import ORDER, summary
 from saccade.reports.scores.page import write_page
 from saccade.reports.training import Plan, Variant, make, whole_test
 
-__all__ = ["VARIANTS", "Options", "Scores"]
+__all__ = ["VARIANTS", "Options", "Scores", "rows"]
 
-Options = Trained
 _MODEL = "luong"
 _GLOBAL = {
     "location": "location",
@@ -32,6 +32,27 @@ VARIANTS: Sequence[Variant] = (
     *(variant for name, variant in _EVERY.items() if name not in ORDER),
 )
 """Those of the claim come first. Local attention scores as the paper's best does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Trained):
+    """What can be said about the report.
+
+    >>> Options(data="dates").claimed
+    False
+    """
+
+    claimed: bool = False
+    """Train the scores of the claim alone, five of nine: none, location, general, local-m and local-p."""
+
+
+def rows(options: Options) -> Sequence[Variant]:
+    """Return the variants that are trained.
+
+    >>> [variant.name for variant in rows(Options(claimed=True))]
+    ['none', 'location', 'general', 'local-m', 'local-p']
+    """
+    return VARIANTS[: len(ORDER)] if options.claimed else VARIANTS
 
 
 class Scores:
@@ -54,4 +75,4 @@ class Scores:
             ReportError: if the folder belongs to something else.
             SaccadeError: if the data cannot be read, or there is no such device.
         """
-        return make(Design("scores", write_page, summary), Plan(lambda options: VARIANTS, whole_test), options)
+        return make(Design("scores", write_page, summary), Plan(rows, whole_test), options)
