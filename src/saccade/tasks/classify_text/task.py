@@ -216,7 +216,7 @@ class ClassifyText:
             if example.label not in numbers:
                 known = ", ".join(self.labels)
                 raise ArgumentError(
-                    f"--data: the label {example.label!r:.60} of the {split} split is none of {known:.80}"
+                    f"--data: the label {example.label!r:.60} of the {split} split is none of the run's: {known:.80}"
                 )
         tokens = [answers.read(self, example.text)[0] for example in examples]
         return [
