@@ -74,6 +74,11 @@ def test_a_label_that_no_training_text_has_is_named(tmp_path, rows):
     ("changed", "words"),
     [
         (lambda rows: [(text, "yes") for text, _ in rows], "expected two labels or more to train on, got 'yes' alone"),
+        (lambda rows: [(label, text) for text, label in rows], "expected 3 different texts or more"),
+        (
+            lambda rows: [(text, f"{label} {n}") for n, (text, label) in enumerate(rows)],
+            "expected labels that several texts have, got 54 different ones for 54 texts",
+        ),
         (lambda rows: rows[:2], "expected 3 different texts or more, to validate, test and train, got 2"),
     ],
 )
