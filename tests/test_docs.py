@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from saccade.cli import main
+from saccade.tasks.classify_text import ClassifyText
 from saccade.tasks.translate import Translate
 from tiny import SMALL
 
@@ -87,15 +88,19 @@ def test_all_that_decoding_offers_runs(tmp_path, capsys, monkeypatch):
 TINY = {
     "transformer": ["--hidden-dim", "32", "--layers", "1", "--feedforward-dim", "48"],
     "bytenet": ["--hidden-dim", "16", "--max-dilation", "2"],
+    **{name: ["--embedding-dim", "8"] for name in ClassifyText.models},
 }
+MODELS = {"models.md": (Translate, 2), "classify-text.md": (ClassifyText, 0)}  # beside them local and hard attention
 
 
 @pytest.mark.slow
-def test_every_model_trains_and_is_looked_at_in_two_commands(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_trains_and_is_looked_at_in_two_commands(name, tmp_path, capsys, monkeypatch):
     """The commands of the page, as they stand there, for a few steps of small models."""
     monkeypatch.chdir(tmp_path)
-    page = (ROOT / "docs/models.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```bash\n(.*?)^```\n\n!\[[^]]+\]\((\S+)\)", page, flags=re.M | re.S)
+    kind, more = MODELS[name]
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```bash\n((?:saccade .*\n)+)```\n\n!\[[^]]+\]\((\S+)\)", page, flags=re.M)
     trained = set()
     for block, picture in blocks:
         train, look = (shlex.split(line)[1:] for line in block.splitlines())
@@ -107,4 +112,31 @@ def test_every_model_trains_and_is_looked_at_in_two_commands(tmp_path, capsys, m
         assert len(drawn) == 1 and Path(drawn[0]).stat().st_size > 0
         assert look[look.index("--output") + 1] == picture.removesuffix(".png")
         trained.add(model)
-    assert trained == set(Translate.models) and len(blocks) == len(trained) + 2  # local and hard attention
+    assert trained == set(kind.models) and len(blocks) == len(trained) + more
+
+
+@pytest.mark.slow
+def test_all_that_classifies_runs(tmp_path, capsys, monkeypatch):
+    """The commands of the page in their order, for a few steps, beside texts and vectors made here."""
+    monkeypatch.chdir(tmp_path)
+    texts = [(f"{'good' if n % 2 else 'bad'} film number {n}", n % 2) for n in range(60)]
+    (tmp_path / "sentiment").mkdir()
+    for name in (
+        "stsa.binary.train",
+        "stsa.binary.dev",
+        "stsa.binary.test",
+        "TREC.train.all",
+        "TREC.test.all",
+        "subj.all",
+    ):
+        (tmp_path / "sentiment" / name).write_text("".join(f"{label} {text}\n" for text, label in texts))
+    (tmp_path / "texts.tsv").write_text("".join(f"{text}\t{label}\n" for text, label in texts))
+    (tmp_path / "lines.txt").write_text("a good film\n\nbad\n")
+    (tmp_path / "glove.txt").write_text("good 1 2 3\nfilm 4 5 6\n")
+    page = (ROOT / "docs/classify-text.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^saccade (.+)$", page, flags=re.M)
+    assert len(commands) >= 20
+    for command in commands:
+        less = ["--max-steps", "3"] if command.startswith("train") else []
+        assert main([*shlex.split(command), *less]) == 0, command
+        assert capsys.readouterr().out

@@ -27,6 +27,16 @@ def test_a_row_is_its_file(header, row):
     assert (results["model"], str(results["seed"])) == (told["model"], told["seed"])
     assert told["parameters"] == f"{results['parameters']:,}"
     assert told["seconds"] == f"{results['seconds']:.0f}"
+    if "WER" in told:
+        assert (told["WER"], told["CER"]) == tuple(f"{metrics[name]:.4f}" for name in ("wer", "cer"))
+        assert told["validation WER"] == f"{results['validation']['wer']:.4f}"
+        assert told["steps"] == str(results["steps"])
+        return
+    if "accuracy" in told:
+        assert told["accuracy"] == f"{metrics['accuracy']:.4f}" and told["macro F1"] == f"{metrics['macro_f1']:.4f}"
+        assert told["validation"] == f"{results['validation']['accuracy']:.4f}"
+        assert told["steps"] == str(results["final"]["best_step"])
+        return
     if "exact match" in told:
         assert told["exact match"] == f"{metrics['exact_match']:.4f}"
         assert told["steps"] == str(results["steps"])

@@ -13,5 +13,5 @@ def test_every_task_of_the_table_can_be_loaded_and_names_its_parts():
 
 
 def test_a_task_that_is_not_there():
-    with pytest.raises(SaccadeError, match="TASK: expected one of translate, classify-text, got dance"):
+    with pytest.raises(SaccadeError, match="TASK: expected one of translate, classify-text, transcribe, got dance"):
         load_task("dance")

@@ -72,8 +72,8 @@ class SelfAttention(Pooled):
 
     Options: TypeAlias = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = {
-        "reviews": {"hidden_dim": 32, "feedforward_dim": 64, "learning_rate": 1e-2},
-        "files": {},
+        "reviews": {"hidden_dim": 32, "feedforward_dim": 64, "learning_rate": 5e-3},
+        "files": {"learning_rate": 3e-3},
     }
 
     def __init__(self, size: int, classes: int, options: Options = Options()) -> None:  # noqa: B008 (frozen)

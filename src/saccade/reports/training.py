@@ -156,7 +156,7 @@ def _train(
     folder: Folder,
 ) -> bool:
     """Train one model unless it is trained, and measure what is not measured; False if the user stopped it."""
-    name = f"{re.sub(r'[^a-z0-9-]+', '-', variant.name)}-{seed}"
+    name = f"{re.sub(r'[^a-z0-9-]+', '-', variant.name.lower())}-{seed}"
     chosen = settings(options, variant, seed, folder.path / "runs" / name, minutes, kind)
     outcome = train(kind, chosen)
     if outcome.results is None:

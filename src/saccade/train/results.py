@@ -116,6 +116,7 @@ def summarize(
         "final": _final(options, books, averaged),
         "seconds": round(books.seconds, 3),
         "tokens_per_second": speed,
+        "examples_per_second": _rate(test.examples, test.seconds),
         **_circumstances(run, options, model),
     }
 
@@ -148,6 +149,7 @@ def split_results(run: Run, options: Options, model: nn.Module, split: str, resu
         "seed": options.seed,
         "seconds": round(result.seconds, 3),
         "tokens_per_second": {"decode": _rate(result.tokens, result.seconds)},
+        "examples_per_second": _rate(result.examples, result.seconds),
         **_circumstances(run, options, model),
     }
 

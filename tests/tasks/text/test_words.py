@@ -1,4 +1,5 @@
 import json
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -29,8 +30,6 @@ def test_texts_are_cut_into_words_and_marks(text, pieces):
 
 @given(st.text(max_size=40))
 def test_every_text_that_is_not_blank_has_words_and_nothing_visible_is_lost(text):
-    import unicodedata
-
     pieces = Words([]).pieces(text)
     assert bool(pieces) == bool(text.strip())
     assert "".join(pieces) == "".join(unicodedata.normalize("NFC", text).split())

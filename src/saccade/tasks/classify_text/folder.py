@@ -15,6 +15,7 @@ __all__ = ["open_files"]
 
 _NAMES = {"train": ("train",), "validation": ("dev", "val", "valid", "validation"), "test": ("test",)}
 _HELD_OUT = tuple(f".{name}" for split, names in _NAMES.items() if split != "train" for name in names)
+_FEW = 10  # labels that there may be however few the texts
 _ENDS = ("", ".all", ".tsv", ".csv", ".txt")
 _SET = re.compile(rf"(.+?)(\.train)?({'|'.join(map(re.escape, _ENDS[1:]))})?(\.gz)?")
 
@@ -101,10 +102,13 @@ def _opened(paths: dict[str, Path | None]) -> Files:
 
 def _labels(train: Scanned, codes: np.ndarray) -> set[str]:
     names = list(train.labels)
-    labels = {names[code] for code in np.unique(codes)}
+    labels, path = {names[code] for code in np.unique(codes)}, train.table.lines.path
     if len(labels) < 2:
-        path, [only] = train.table.lines.path, labels
+        [only] = labels
         raise ArgumentError(f"{path}: expected two labels or more to train on, got {only!r:.60} alone")
+    if len(labels) > _FEW and 2 * len(labels) > len(codes):
+        got = f"got {len(labels)} different ones for {len(codes)} texts; is it a label that stands where labels should?"
+        raise ArgumentError(f"{path}: expected labels that several texts have, {got}")
     return labels
 
 

@@ -19,15 +19,19 @@ RECIPES: dict[str, dict[str, Any]] = {
         "dropout": 0.1,
         "word_dropout": 0.0,
     },
+    # Found on the 6,920 sentences of SST-2, an epoch of which takes 140 steps, by their validation split: a rate of
+    # 1e-3 takes three times as many steps and ends a hundredth lower; dropping a third of the words in a tenth's place,
+    # and a decay of weights, made no difference beyond chance.
     "files": {
         "batch_tokens": 1000,
         "warmup_steps": 50,
+        "learning_rate": 6e-3,
         "schedule": "constant",
-        "max_steps": 2000,
+        "max_steps": 1400,
         "checkpoint_steps": 140,
         "validation_steps": 140,
         "validation_examples": 5000,
-        "patience": 5,
+        "patience": 4,
         "threads": 1,
     },
 }

@@ -63,6 +63,8 @@ class Reviews:
 
     note = ""
     labels: Sequence[str] = _LABELS
+    GOOD: Sequence[str] = _GOOD
+    """Words of praise."""
 
     def example(self, split: str, index: int) -> Example:
         """Return example number `index` of a split: always the same one.
