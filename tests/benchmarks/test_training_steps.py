@@ -1,4 +1,4 @@
-"""The benchmark of classify-text runs, and says what it says it says."""
+"""The benchmark of training steps runs, and says what it says it says."""
 
 import subprocess
 import sys
@@ -12,13 +12,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
-def test_a_row_a_model(tmp_path):
-    words = [sys.executable, str(ROOT / "benchmarks/classify_text.py"), "--steps", "2"]
+@pytest.mark.parametrize(("task", "models"), [("classify-text", 4), ("transcribe", 1)])
+def test_a_row_a_model(task, models, tmp_path):
+    words = [sys.executable, str(ROOT / "benchmarks/training_steps.py"), "--task", task, "--steps", "2"]
     done = subprocess.run(
         words, capture_output=True, text=True, check=False, timeout=300, env=environment(), cwd=tmp_path
     )
     rows = [line for line in done.stdout.splitlines() if line.startswith("| `")]
-    assert done.returncode == 0 and len(rows) == 4, done.stderr
+    assert done.returncode == 0 and len(rows) == models, done.stderr
     for row in rows:
         _, rate, *parts, top = (cell.strip() for cell in row.strip("|").split("|"))
         assert float(rate.replace(",", "")) > 0 and all(float(part) > 0 for part in parts) and "%" in top

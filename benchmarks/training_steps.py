@@ -1,0 +1,89 @@
+"""Where the time of a training step goes in each model of a task.
+
+    python benchmarks/training_steps.py [--task TASK] [--data DATA] [--steps N]
+
+One thread, the recipe of the data; sentences a second, or seconds of audio a second. A step's parts are timed apart, in
+seconds of the processor, which other programs take none of; their means are shown, and the three operations that took
+most by torch.profiler.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from saccade.tasks import load_task
+from saccade.train.environment import keep_freed_memory
+from saccade.train.optimization import make_optimizer
+
+PARTS = ("batch", "forward", "backward", "update")
+#: What is counted in a batch of each task, and how many of it there are.
+COUNTED: dict[str, tuple[str, Callable[[Any, Any], float]]] = {
+    "classify-text": ("sentences/s", lambda task, batch: len(batch.labels)),
+    "transcribe": ("s of audio/s", lambda task, batch: int(batch.lengths.sum()) * task.signals.frame_seconds),
+}
+
+
+def step(task: Any, model: Any, optimizer: torch.optim.Optimizer, number: int) -> tuple[list[float], float]:
+    """Take one step; returns the seconds of its parts, and how much was in it."""
+    marks = [time.process_time()]
+    batch = task.batch(number)
+    marks.append(time.process_time())
+    optimizer.zero_grad()
+    loss = task.loss(model, batch).total
+    marks.append(time.process_time())
+    loss.backward()  # type: ignore[no-untyped-call]
+    marks.append(time.process_time())
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    marks.append(time.process_time())
+    return [after - before for before, after in pairwise(marks)], COUNTED[task.name][1](task, batch)
+
+
+def measured(kind: Any, name: str, data: str, steps: int) -> list[str]:
+    """A row of the table: how much a second, milliseconds of each part, and what takes most."""
+    options = kind.options(name)
+    known = set(options.__dataclass_fields__)
+    recipe = {key: value for key, value in kind.recipe(name, data).items() if key in known}
+    task = kind.prepare(options(**{**recipe, "model": name, "data": data, "run": "none"}))
+    torch.manual_seed(1)
+    model = task.build().train()
+    optimizer = make_optimizer(model, task.settings)
+    for number in range(16):  # compiles kernels, and makes the first stretch of batches
+        step(task, model, optimizer, number)
+    times, counts = zip(*(step(task, model, optimizer, number) for number in range(16, 16 + steps)), strict=True)
+    with profile(activities=[ProfilerActivity.CPU]) as seen:
+        for number in range(16):
+            step(task, model, optimizer, number)
+    events = sorted(seen.key_averages(), key=lambda event: -event.self_cpu_time_total)
+    total = sum(event.self_cpu_time_total for event in events)
+    top = ", ".join(f"{event.key} {event.self_cpu_time_total / total:.0%}" for event in events[:3])
+    parts = [f"{1000 * statistics.fmean(column):.2f}" for column in zip(*times, strict=True)]
+    rate = sum(counts) / sum(map(sum, times))
+    return [f"`{name}`", f"{rate:,.0f}", *parts, top]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--task", default="classify-text", choices=COUNTED)
+    parser.add_argument("--data", help="as `saccade train` takes it; what is built in if not given")
+    parser.add_argument("--steps", type=int, default=64, help="steps that are timed")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    keep_freed_memory()
+    kind = load_task(given.task)
+    header = ["model", COUNTED[given.task][0], *(f"{part}, ms" for part in PARTS), "operations that take most"]
+    print(f"| {' | '.join(header)} |\n|{'---|' * len(header)}")
+    data = given.data or next(iter(kind.builtin))
+    for name in kind.models:
+        print(f"| {' | '.join(measured(kind, name, data, given.steps))} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
