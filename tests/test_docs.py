@@ -55,7 +55,8 @@ def test_what_transcribe_says_runs(tmp_path, capsys, monkeypatch):
     blocks = re.findall(
         r"^```bash\n(.*?)^```", (ROOT / "docs/transcribe.md").read_text(encoding="utf-8"), flags=re.M | re.S
     )
-    commands = [line.split("   #")[0].strip() for block in blocks for line in block.splitlines()]
+    lines = [line.split("   #")[0].strip() for block in blocks for line in block.splitlines()]
+    commands = [line for line in lines if not line.startswith("python benchmarks/")]  # which tests of their own run
     assert len(commands) >= 10
     for command in commands:
         sound, _, rest = command.rpartition(" | ")
