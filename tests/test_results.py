@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from saccade.reports.pooling.findings import Findings
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 ROWS = [
@@ -52,3 +54,12 @@ def test_every_file_of_a_run_is_in_a_row():
     files = {str(path.relative_to(ROOT / "results")) for path in (ROOT / "results").glob("*/*-[0-9]*.json")}
     assert files == {cells(row)[1] for _, row in ROWS}
     assert len(files) >= 2
+
+
+def test_the_tables_of_pooling_are_those_of_its_report():
+    content = json.loads((ROOT / "results/pooling-sst2/report.json").read_text(encoding="utf-8"))
+    found = Findings(content)
+    for table in (found.table(), found.negation()):
+        assert all(f"| {' | '.join(row)} |" in PAGE for row in table)
+    assert f"--seeds {content['arguments']['seeds']} --output reports/pooling-sst2" in PAGE
+    assert f"The claim is {found.verdict.result}" in PAGE

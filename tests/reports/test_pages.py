@@ -26,3 +26,9 @@ def test_where_the_clock_ended_a_run_page_and_summary_say_so():
         assert ending(verdict, content) == ["reproduced: so it is", caution]
         texts = [part.text for part in beginning("t", "c", "s", verdict, content) if isinstance(part, Text)]
         assert texts[1] == "**reproduced**: so it is." and texts[2].startswith("**The clock ended training")
+
+
+def test_a_run_that_patience_ended_was_not_ended_by_the_clock():
+    run = {"model": "a", "steps": 9, "budget": {"max_steps": 20, "max_minutes": 1.0}}
+    assert "the clock ended training" in clock({"runs": {"a-1": {**run, "patient": False}}})
+    assert clock({"runs": {"a-1": {**run, "patient": True}}}) == ""

@@ -70,7 +70,7 @@ def clock(content: Mapping[str, Any]) -> str:
     """
     runs = content["runs"].values()
     steps = sorted((run["steps"], run["model"]) for run in runs)
-    if not any(_late(run["steps"], **run["budget"]) for run in runs if "budget" in run):
+    if not any(_late(run["steps"], **run["budget"]) for run in runs if "budget" in run and not run.get("patient")):
         return ""
     few, many = (f"{count} ({model})" for count, model in (steps[0], steps[-1]))
     return f"the clock ended training, after {few} to {many} steps: what is compared is what was learned by then"

@@ -164,6 +164,7 @@ def _train(
     typed = train_command(kind, chosen)
     about = {key: outcome.results[key] for key in _ABOUT}
     about["budget"] = {"max_steps": chosen.max_steps, "max_minutes": chosen.max_minutes}
+    about["patient"] = _patient(outcome.results["final"])
     folder.content["runs"][name] = {"model": variant.name, "seed": seed, **about, "command": typed}
     folder.commit()
     trained = load_trained(kind, outcome.run, choose_device(options.device))
@@ -174,6 +175,11 @@ def _train(
             folder.content["rows"].append({**row, **measured, "command": typed})
             folder.commit()
     return True
+
+
+def _patient(final: Mapping[str, Any]) -> bool:
+    """Whether a run ended since its validations got no better, and not by its budget."""
+    return final["patience"] is not None and final["validations_since_best"] >= final["patience"]
 
 
 def settings(

@@ -150,7 +150,9 @@ class Findings:
         }
         said = "; ".join(f"{one} → {after}: {_SAID[sign]}" for (one, after), sign in steps.items())
         heard = ", ".join(f"{model} {self.hears(model):.0%}" for model in self.models)
-        reason = f"step by step {said}. A not moves the score the right way in: {heard}"
+        first, last = self.models[0], self.models[-1]
+        whole = f"from {first} to {last}: {_SAID[self.accuracies[last].above(self.accuracies[first])]}"
+        reason = f"step by step {said}; {whole}. A not moves the score the right way in: {heard}"
         if all(sign > 0 for sign in steps.values()):
             return Verdict("reproduced", reason)
         return Verdict("reproduced in part" if 1 in steps.values() else "not reproduced", reason)
