@@ -1,5 +1,6 @@
 """Checks that definitions share: each raises one clear error with what was expected, what was got, and the argument."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -149,6 +150,29 @@ def check_align(owner: str, align: Align, extent: Extent) -> None:
         raise ArgumentTypeError(
             f"align of {owner}: expected 'start', 'end', an int or a tensor, got {type(align).__name__}"
         )
+
+
+def in_ranges(options: object, ranges: Iterable[tuple[str, float, float]]) -> None:
+    """Check options of the command line, each named as it is typed.
+
+    Args:
+        options: what has them.
+        ranges: of each its name, the least it may be and the most.
+
+    Raises:
+        ArgumentError: the first that is outside.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> in_ranges(SimpleNamespace(beam_size=0), [("beam_size", 1, 10)])
+        Traceback (most recent call last):
+        ...
+        saccade.errors.ArgumentError: --beam-size: expected a number from 1 to 10, got 0
+    """
+    for name, least, most in ranges:
+        if not least <= (value := getattr(options, name)) <= most:
+            option = f"--{name.replace('_', '-')}"
+            raise ArgumentError(f"{option}: expected a number from {least} to {most}, got {value}")
 
 
 def whole_dtype(name: str, tensor: Tensor) -> None:

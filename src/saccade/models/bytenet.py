@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.kernels.dropout import Dropout
 from saccade.kernels.likeliest import Logits
@@ -76,10 +77,7 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse sizes of nothing, naming the option as it is typed."""
-        for name, least, most in _SIZES:
-            if not least <= (value := getattr(self, name)) <= most:
-                option = f"--{name.replace('_', '-')}"
-                raise ArgumentError(f"{option}: expected a number from {least} to {most}, got {value}")
+        in_ranges(self, _SIZES)
         if self.kernel_size % 2 == 0:
             raise ArgumentError(f"--kernel-size: expected an odd number, got {self.kernel_size}")
         if self.max_dilation & (self.max_dilation - 1):

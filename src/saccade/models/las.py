@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade import AuxOutput, AuxRequest, masks
+from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.kernels.likeliest import Logits
 from saccade.kernels.lstm import lstm_plain
@@ -104,10 +105,7 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
-        for name, least, most in _SIZES:
-            if not least <= (value := getattr(self, name)) <= most:
-                option = f"--{name.replace('_', '-')}"
-                raise ArgumentError(f"{option}: expected a number from {least} to {most}, got {value}")
+        in_ranges(self, _SIZES)
         for name in ("hidden_dim", "location_width"):
             odd = name == "location_width"
             if (value := getattr(self, name)) % 2 != odd:

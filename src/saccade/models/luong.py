@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from saccade import masks, normalizers, scores
 from saccade.biases import GaussianWindow
+from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.kernels.likeliest import Logits
 from saccade.kernels.lstm import lstm_plain
@@ -28,11 +29,11 @@ __all__ = ["RECIPES", "Luong", "Options", "State"]
 
 _BETA = 8.0  # of the cosine in the beginning: with 1, no weight could be eight times another
 _SIZES = (
-    ("hidden_dim", 1 << 20),
-    ("embedding_dim", 1 << 20),
-    ("layers", 1000),
-    ("window", 10**5),
-    ("positions", 10**5),
+    ("hidden_dim", 1, 1 << 20),
+    ("embedding_dim", 1, 1 << 20),
+    ("layers", 1, 1000),
+    ("window", 1, 10**5),
+    ("positions", 1, 10**5),
 )
 _NORMALIZERS: dict[str, Callable[[], normalizers.Normalizer]] = {
     "softmax": normalizers.Softmax,
@@ -98,9 +99,7 @@ class Options(hard.Options):
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
         hard.Options.__post_init__(self)
-        for name, most in _SIZES:
-            if not 1 <= (value := getattr(self, name)) <= most:
-                raise ArgumentError(f"--{name.replace('_', '-')}: expected a number from 1 to {most}, got {value}")
+        in_ranges(self, _SIZES)
         if not 0 <= self.dropout < 1:
             raise ArgumentError(f"--dropout: expected 0 <= dropout < 1, got {self.dropout}")
         self._refuse_what_nothing_reads()

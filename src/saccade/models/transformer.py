@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from saccade import AuxOutput, masks
 from saccade.biases import Alibi
+from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.kernels.dropout import Dropout
 from saccade.kernels.likeliest import Logits
@@ -84,10 +85,7 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse sizes of nothing, naming the option as it is typed."""
-        for name, least, most in _SIZES:
-            if not least <= (value := getattr(self, name)) <= most:
-                option = f"--{name.replace('_', '-')}"
-                raise ArgumentError(f"{option}: expected a number from {least} to {most}, got {value}")
+        in_ranges(self, _SIZES)
         for field in fields(self):
             choices, chosen = get_args(field.type), getattr(self, field.name)
             if get_origin(field.type) is Literal and chosen not in choices:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 
 __all__ = ["RECIPES", "Options"]
@@ -74,10 +75,7 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
-        for name, least, most in _RANGES:
-            if not least <= (value := getattr(self, name)) <= most:
-                option = f"--{name.replace('_', '-')}"
-                raise ArgumentError(f"{option}: expected a number from {least} to {most}, got {value}")
+        in_ranges(self, _RANGES)
         if not 0 <= self.label_smoothing < 1:
             raise ArgumentError(f"--label-smoothing: expected 0 <= label smoothing < 1, got {self.label_smoothing}")
         if self.vectors == "":

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import torch
 from torch import nn
@@ -21,6 +21,7 @@ from saccade.tasks.classify_text.ensemble import Ensemble
 from saccade.tasks.classify_text.learning import learn
 from saccade.tasks.classify_text.options import RECIPES, Options
 from saccade.tasks.decoding import Decoding
+from saccade.tasks.modelled import Modelled
 from saccade.tasks.text.tokenizer import SPECIAL
 from saccade.tasks.text.vectors import Vectors
 from saccade.tasks.text.words import Words
@@ -39,7 +40,7 @@ _KEPT = 50_000  # training texts whose words are kept in memory: cutting them an
 
 
 @dataclass(frozen=True)
-class ClassifyText:
+class ClassifyText(Modelled):
     """Learn which label a text has, from texts with their labels.
 
     Args:
@@ -58,6 +59,8 @@ class ClassifyText:
 
     name: ClassVar[str] = "classify-text"
     headline: ClassVar[str] = "accuracy"
+    Settings: ClassVar[type] = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
     models: ClassVar[dict[str, str]] = {
         "rnn-attention": "saccade.models.rnn_attention:RNNAttention",
         "self-attention": "saccade.models.self_attention:SelfAttention",
@@ -65,20 +68,6 @@ class ClassifyText:
         "sum": "saccade.models.bag:Bag",
     }
     builtin: ClassVar[dict[str, str]] = BUILTIN
-    inputs: ClassVar[Literal["lines", "files"]] = "lines"
-    suffixes: ClassVar[tuple[str, ...]] = ()
-
-    @classmethod
-    def options(cls, model: str) -> type[shared.Options]:
-        """Return the dataclass of all options of a run with this model."""
-        return shared.flat(find(cls.models[model]).Options, Options, shared.Options)
-
-    @classmethod
-    def recipe(cls, model: str, data: str) -> dict[str, Any]:
-        """Return the defaults that suit these data."""
-        name = data if data in RECIPES else "files"
-        own: dict[str, Any] = find(cls.models[model]).recipes[name]
-        return {**RECIPES[name], **own}
 
     @classmethod
     def prepare(cls, options: Any) -> Self:

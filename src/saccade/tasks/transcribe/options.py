@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.tasks.transcribe.audio import RATES
 
@@ -94,10 +95,7 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
-        for name, least, most in _RANGES:
-            if not least <= (value := getattr(self, name)) <= most:
-                option = f"--{name.replace('_', '-')}"
-                raise ArgumentError(f"{option}: expected a number from {least} to {most}, got {value}")
+        in_ranges(self, _RANGES)
         if self.rate is not None and self.rate not in RATES:
             raise ArgumentError(f"--rate: expected a sample rate from {RATES[0]} to {RATES[-1]} Hz, got {self.rate}")
         if self.hop_ms > self.window_ms:

@@ -12,6 +12,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks import find
 from saccade.tasks.batches import Sampler
 from saccade.tasks.decoding import Decoding, Ensemble
+from saccade.tasks.modelled import Modelled
 from saccade.tasks.text.tokenizer import Tokenizer, from_json
 from saccade.tasks.transcribe import asking, evaluation, transcription
 from saccade.tasks.transcribe.batches import Batch, Heard, Kept, pad, stretched
@@ -33,7 +34,7 @@ __all__ = ["Transcribe"]
 
 
 @dataclass(frozen=True)
-class Transcribe:
+class Transcribe(Modelled):
     """Learn to write down what is said, from recordings and their texts.
 
     Args:
@@ -51,21 +52,11 @@ class Transcribe:
     decoding: Decoding = Decoding()  # noqa: RUF009 (frozen)
 
     name: ClassVar[str] = "transcribe"
+    Settings: ClassVar[type] = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
     models: ClassVar[dict[str, str]] = {"las": "saccade.models.las:Las"}
     builtin: ClassVar[dict[str, str]] = BUILTIN
     inputs: ClassVar[Literal["lines", "files"]] = "files"
-
-    @classmethod
-    def options(cls, model: str) -> type[shared.Options]:
-        """Return the dataclass of all options of a run with this model."""
-        return shared.flat(find(cls.models[model]).Options, Options, shared.Options)
-
-    @classmethod
-    def recipe(cls, model: str, data: str) -> dict[str, Any]:
-        """Return the defaults that suit these data."""
-        name = data if data in RECIPES else "files"
-        own: dict[str, Any] = find(cls.models[model]).recipes[name]
-        return {**RECIPES[name], **own}
 
     @classmethod
     def prepare(cls, options: Any) -> Self:
@@ -183,7 +174,7 @@ class Transcribe:
         return draw(self, model, inputs, folder)
 
     @property
-    def suffixes(self) -> tuple[str, ...]:
+    def suffixes(self) -> tuple[str, ...]:  # type: ignore[override] # those of a run depend on what it hears
         """What the names of files end in that are taken from a folder."""
         return suffixes(self.signals)
 

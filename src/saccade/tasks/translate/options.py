@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 
 __all__ = ["RECIPES", "TOKENIZERS", "Options"]
@@ -93,10 +94,7 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
-        for name, least, most in _RANGES:
-            if not least <= (value := getattr(self, name)) <= most:
-                option = f"--{name.replace('_', '-')}"
-                raise ArgumentError(f"{option}: expected a number from {least} to {most}, got {value}")
+        in_ranges(self, _RANGES)
         if self.tokenizer not in TOKENIZERS:
             raise ArgumentError(f"--tokenizer: expected {' or '.join(TOKENIZERS)}, got {self.tokenizer}")
         if not abs(self.length_penalty) <= _STEEPEST:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import torch
 from torch import nn
@@ -13,6 +13,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks import find
 from saccade.tasks.batches import Sampler
 from saccade.tasks.decoding import Decoding, Ensemble
+from saccade.tasks.modelled import Modelled
 from saccade.tasks.text.tokenizer import PADDING, Tokenizer, from_json
 from saccade.tasks.translate import asking, evaluation, translation
 from saccade.tasks.translate.batches import Batch, Encoded, encode, pad
@@ -32,7 +33,7 @@ __all__ = ["Translate"]
 
 
 @dataclass(frozen=True)
-class Translate:
+class Translate(Modelled):
     """Learn to write a target text for a source text, from pairs.
 
     Args:
@@ -50,6 +51,8 @@ class Translate:
     decoding: Decoding = Decoding()  # noqa: RUF009 (frozen)
 
     name: ClassVar[str] = "translate"
+    Settings: ClassVar[type] = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
     models: ClassVar[dict[str, str]] = {
         "rnnsearch": "saccade.models.rnnsearch:RNNSearch",
         "encoder-decoder": "saccade.models.encoder_decoder:EncoderDecoder",
@@ -58,20 +61,6 @@ class Translate:
         "bytenet": "saccade.models.bytenet:ByteNet",
     }
     builtin: ClassVar[dict[str, str]] = BUILTIN
-    inputs: ClassVar[Literal["lines", "files"]] = "lines"
-    suffixes: ClassVar[tuple[str, ...]] = ()
-
-    @classmethod
-    def options(cls, model: str) -> type[shared.Options]:
-        """Return the dataclass of all options of a run with this model."""
-        return shared.flat(find(cls.models[model]).Options, Options, shared.Options)
-
-    @classmethod
-    def recipe(cls, model: str, data: str) -> dict[str, Any]:
-        """Return the defaults that suit these data."""
-        name = data if data in RECIPES else "files"
-        own: dict[str, Any] = find(cls.models[model]).recipes[name]
-        return {**RECIPES[name], **own}
 
     @classmethod
     def prepare(cls, options: Any) -> Self:
