@@ -41,7 +41,7 @@ def texts(trained, heard, count=1, **changes):
 @pytest.mark.parametrize("changes", [{}, {"beam_size": 4}, {"beam_size": 3, "ctc_rescoring": 0.5}])
 def test_a_batch_answers_as_each_alone(trained, heard, changes):
     together = texts(trained, heard, **changes)
-    assert len({found[0][0] for found in together}) > 1
+    assert len({round(found[0][1], 4) for found in together}) > 3  # they differ, if not in their texts
     for one, found in zip(heard, together, strict=True):
         [[(text, score)]] = texts(trained, [one], **changes)
         assert text == found[0][0] and score == pytest.approx(found[0][1], rel=1e-4)
