@@ -183,14 +183,15 @@ class Memory:
             scores[..., i, j] = vᵀ tanh(q_i + k_j + f_j)
 
         Args:
-            offset: f, `(..., Lk, D)`, broadcastable with the keys; it may have further leading dimensions, as one for
-                each of several queries.
+            offset: f, `(..., Lk, D)`, in the keys' dtype; its leading dimensions are broadcast with theirs, and may be
+                more, as one for each of several queries.
 
         Returns:
-            A memory of the joint leading dimensions, to be read by queries that share f.
+            A memory of the joint leading dimensions, to be read by queries that share f. What is appended to it is not
+            moved.
 
         Raises:
-            ArgumentError: a score other than `scores.Additive`, which does not add key and query.
+            ArgumentError: a score other than `scores.Additive`, which does not add key and query, or another dtype.
             ShapeError: an offset that does not fit.
 
         Chorowski et al. 2015, "Attention-Based Models for Speech Recognition", equation 9.
@@ -204,10 +205,18 @@ class Memory:
         """
         if not isinstance(self.score, scores.Additive):
             raise ArgumentError(f"score: expected scores.Additive to shift keys of, got {type(self.score).__name__}")
-        rank = min(offset.ndim, 2)
-        if offset.shape[-rank:] != self.key.shape[-rank:] or rank < 2:
+        if not isinstance(offset, Tensor):
+            raise ArgumentTypeError(f"offset: expected a tensor, got {type(offset).__name__}")
+        if offset.dtype != self.key.dtype:
+            raise ArgumentError(f"offset: expected dtype {self.key.dtype}, that of the keys, got dtype {offset.dtype}")
+        lead, own = self.key.shape[:-2], offset.shape[:-2]
+        fits = all(1 in pair or pair[0] == pair[1] for pair in zip(reversed(lead), reversed(own), strict=False))
+        if offset.shape[-2:] != self.key.shape[-2:] or offset.ndim < 2 or not fits:
             expected = f"(..., {len(self)}, {self.key.shape[-1]})"
-            raise ShapeError(f"offset: expected {expected}, as the keys, got shape {tuple(offset.shape)}")
+            raise ShapeError(
+                f"offset: expected {expected}, broadcastable with keys {tuple(self.key.shape)}, "
+                f"got shape {tuple(offset.shape)}"
+            )
         # Of the sums, not e^{2k} times e^{2f}: as many exponentials are taken, and no product leaves the range.
         score, key, cache = self.score.prepare(self.key + offset)
         return Memory(score, key, self.value, cache, self.mask, self.prepare)

@@ -111,7 +111,20 @@ def inputs(task: Task, argument: str | None, file: str | None) -> Iterator[Itera
         yield iter(["-"])
     else:
         with texts(None, file) as lines:
-            yield (line.strip() for line in lines if line.strip())
+            yield _paths(lines, "standard input" if file is None else file)
+
+
+def _paths(lines: Iterator[str], name: str) -> Iterator[str]:
+    """The lines of a list of files that are not blank."""
+    listed = 0
+    for line in lines:
+        if "\0" in line:
+            raise UsageError(f"{name}: expected a list of files, one a line, got a recording; give it as INPUT")
+        if line.strip():
+            listed += 1
+            yield line.strip()
+    if not listed:
+        raise UsageError(f"{name}: expected a recording, or a list of files, one a line, got nothing")
 
 
 def _files(path: Path, suffixes: Sequence[str]) -> list[str]:

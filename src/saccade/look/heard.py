@@ -21,13 +21,14 @@ __all__ = ["draw"]
 
 _WIDTH, _SPECTRUM, _ROW, _TALLEST = 8.0, 1.5, 0.24, 12.0  # inches: the picture, its spectrum, a token, all tokens
 _GAP = 0.08  # inches between the two
+_SEEN = 1_000_000  # numbers that the colours of a spectrum go by
 
 
 def draw(
     weights: Tensor,
     frames: Tensor,
     tokens: Sequence[str],
-    seconds: float,
+    times: tuple[float, float],
     path: str | Path,
     *,
     title: str | None = None,
@@ -39,7 +40,7 @@ def draw(
         weights: `(tokens, steps)`, finite, at least 0.
         frames: the features of the recording, `(length, dim)`; low frequencies first.
         tokens: the tokens.
-        seconds: how long the recording is.
+        times: how long the recording is, and how long a step of the weights, in seconds; the last may go beyond.
         path: where to write, without a suffix; a name that is taken by another picture gets -2, -3, ... appended.
         title: a line above the picture.
 
@@ -54,7 +55,7 @@ def draw(
     Example:
         >>> from tempfile import TemporaryDirectory
         >>> with TemporaryDirectory() as folder:
-        ...     paths = draw(torch.eye(2), torch.rand(20, 8), ["one", "two"], 0.2, f"{folder}/said")
+        ...     paths = draw(torch.eye(2), torch.rand(20, 8), ["one", "two"], (0.2, 0.1), f"{folder}/said")
         >>> [path.name for path in paths]
         ['said.png', 'said.svg']
     """
@@ -71,12 +72,12 @@ def draw(
     style: dict[str, Any] = {"family": families("".join([*names, heading, "0.5 s"])), "parse_math": False, "color": INK}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")  # `families` has said so
-        _spectrum(above, frames, seconds)
-        _rows(below, matrix, names, seconds, style)
+        _spectrum(above, frames, times[0])
+        _rows(below, matrix, names, times, style)
         if heading:
             figure.text(0.5, 1 + 0.1 / whole, heading, ha="center", va="bottom", fontsize=11, **style)
         png, svg = saved(figure, "png"), saved(figure, "svg")
-    told = described(svg, heading or "Attention to sound", _story(matrix, names, seconds))
+    told = described(svg, heading or "Attention to sound", _story(matrix, names, times[1]))
     return write_beside(Path(path), {".png": png, ".svg": told})
 
 
@@ -96,7 +97,9 @@ def _checked(weights: Tensor, frames: Tensor, tokens: Sequence[str]) -> Tensor:
 def _spectrum(axes: "Axes", frames: Tensor, seconds: float) -> None:
     """The features as an image, low frequencies at the bottom."""
     image = frames.detach().cpu().double()
-    low, high = (float(torch.quantile(image.flatten()[:1_000_000], share)) for share in (0.02, 0.98))  # an outlier
+    low, high = (
+        float(torch.quantile(image.flatten()[:: 1 + image.numel() // _SEEN], share)) for share in (0.02, 0.98)
+    )  # an outlier
     axes.imshow(
         image.T.numpy(), origin="lower", aspect="auto", cmap="magma", vmin=low, vmax=high,
         extent=(0, seconds, 0, frames.shape[1]), interpolation="nearest",
@@ -106,14 +109,17 @@ def _spectrum(axes: "Axes", frames: Tensor, seconds: float) -> None:
     axes.spines[:].set(color=FAINT, linewidth=0.5)
 
 
-def _rows(axes: "Axes", matrix: Tensor, names: Sequence[str], seconds: float, style: dict[str, Any]) -> None:
+def _rows(
+    axes: "Axes", matrix: Tensor, names: Sequence[str], times: tuple[float, float], style: dict[str, Any]
+) -> None:
     """A row a token, the first on top, over the recording's time."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    count, peak = len(names), float(matrix.max())
+    count, peak, (seconds, step) = len(names), float(matrix.max()), times
     axes.imshow(
         matrix.numpy(), origin="upper", aspect="auto", cmap=LinearSegmentedColormap.from_list("saccade", COLOURS),
-        vmin=0, vmax=1.0 if peak > 0.5 or not peak else peak, extent=(0, seconds, count, 0), interpolation="nearest",
+        vmin=0, vmax=1.0 if peak > 0.5 or not peak else peak, interpolation="nearest",
+        extent=(0, matrix.shape[1] * step, count, 0),
     )  # fmt: skip
     room = max(1, round(count * _ROW / _TALLEST))  # of more tokens than have a row each, every so manyth is named
     size = 10 if room == 1 and count * _ROW <= _TALLEST else 7
@@ -124,13 +130,13 @@ def _rows(axes: "Axes", matrix: Tensor, names: Sequence[str], seconds: float, st
     for tick in axes.get_xticklabels():
         tick.set(fontsize=8, **style)
     axes.set_xlabel("seconds", fontsize=8, color=INK)
+    axes.set_xlim(0, seconds)
     axes.hlines(range(1, count), 0, seconds, color=FAINT, linewidth=0.2)
     axes.spines[:].set(color=FAINT, linewidth=0.5)
 
 
-def _story(matrix: Tensor, names: Sequence[str], seconds: float) -> str:
+def _story(matrix: Tensor, names: Sequence[str], step: float) -> str:
     """What the picture shows, in words: when each token was heard most."""
     best, where = matrix.max(-1)
-    step = seconds / matrix.shape[1]
     rows = zip(names, where.tolist(), best.tolist(), strict=True)
     return "; ".join(f"{name} at {(place + 0.5) * step:.2f} s ({weight:.2f})" for name, place, weight in rows)

@@ -45,7 +45,7 @@ _NEVER = -1e6  # the log-probability, in nats, of a text that CTC cannot write i
 
 RECIPES: dict[str, dict[str, Any]] = {
     "tones": {"hidden_dim": 64, "embedding_dim": 32, "layers": 2, "learning_rate": 8e-3},
-    "files": {"hidden_dim": 256, "embedding_dim": 64, "dropout": 0.2, "learning_rate": 2e-3},
+    "files": {"hidden_dim": 256, "embedding_dim": 64, "dropout": 0.3, "ctc_weight": 0.5, "learning_rate": 2e-3},
 }
 """What suits each data set."""
 
@@ -102,6 +102,11 @@ class Options:
 
     frequency_width: int = 8
     """Features of the widest such band."""
+
+    @property
+    def step_frames(self) -> int:
+        """Frames of a step of what is heard."""
+        return int(2**self.pyramid)
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
@@ -251,7 +256,7 @@ class Las(Translator[State]):
             lengths: how many tokens each has, `(examples, n)`.
 
         Returns:
-            `(examples, n)`, in nats; -1e6 where there are not frames enough to write it.
+            `(examples, n)`, in nats; -1e6 where there are not frames enough to write it, or a token is the blank.
 
         Source:
             Graves et al. 2006, "Connectionist Temporal Classification", Eq. 3 and 8.
@@ -262,9 +267,11 @@ class Las(Translator[State]):
         # On a processor: torch's gradient on a GPU depends on the order of its threads.
         gains = gains.movedim(1, 0).repeat_interleave(count, 1).cpu()
         steps, sizes = state.lengths.repeat_interleave(count).cpu(), lengths.flatten().cpu()
-        texts = tokens.flatten(0, 1).cpu()
+        texts = F.pad(tokens.flatten(0, 1), (0, 1)).cpu()  # where all are empty there is still a place
         cost = F.ctc_loss(gains, texts, steps, sizes, _BLANK, "none", zero_infinity=True)
-        found = torch.where(_frames(texts, sizes) <= steps, -cost, _NEVER)
+        within = torch.arange(texts.shape[1]) < sizes[:, None]
+        possible = (_frames(texts, within) <= steps) & ((texts != _BLANK) | ~within).all(1)
+        found = torch.where(possible, -cost, _NEVER)
         return found.to(tokens.device).view(len(tokens), count)
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
@@ -309,10 +316,10 @@ class Las(Translator[State]):
         return lambda entering, hidden, cell: lstm_plain(entering, self.before(hidden), cell)
 
 
-def _frames(texts: Tensor, sizes: Tensor) -> Tensor:
+def _frames(texts: Tensor, within: Tensor) -> Tensor:
     """The least steps in which CTC can write texts `(n, length)`: one a token, and one between two that are alike."""
-    within = torch.arange(1, texts.shape[1]) < sizes[:, None]
-    return sizes + ((texts[:, 1:] == texts[:, :-1]) & within).sum(1)
+    alike = (texts[:, 1:] == texts[:, :-1]) & within[:, 1:]
+    return within.sum(1) + alike.sum(1)
 
 
 class _Location(nn.Module):
@@ -326,6 +333,6 @@ class _Location(nn.Module):
 
     def forward(self, weights: Tensor) -> Tensor:
         """From `(examples, beam, steps)` to `(examples, beam, steps, hidden_dim)`."""
-        seen = self.filters(weights.flatten(0, 1)[:, None]).mT
+        seen = self.filters(weights.flatten(0, 1)[:, None].to(self.filters.weight)).mT
         found: Tensor = self.projection(seen)
         return found.view(*weights.shape, -1)

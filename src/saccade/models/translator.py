@@ -37,7 +37,7 @@ class Translator(nn.Module, ABC, Generic[S]):
     .. math:: p(y_t \mid y_{<t}, x) = \operatorname{softmax}(E f_t + b)
 
     A subclass says how the source becomes a state, how one more token changes it, and what the features \(f_t\) are
-    when all tokens are known. Its parameters have a `source_embedding`, and E and b are its `output`.
+    when all tokens are known. E and b are its `output`; one that reads tokens has a `source_embedding`.
     """
 
     Options: ClassVar[Any]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.tasks.transcribe.audio import SUFFIXES, read_audio, resample, speed
+from saccade.tasks.transcribe.audio import SUFFIXES, read_audio, resample
 
 RATES = [
     (8000, 16000),
@@ -88,19 +88,6 @@ def test_a_resampled_waveform_is_the_sum_that_defines_it(count, rate, new_rate):
 def test_what_cannot_be_resampled_is_refused(samples, rates, message):
     with pytest.raises(ArgumentError, match=message):
         resample(samples, *rates)
-
-
-@pytest.mark.parametrize("factor", [0.9, 1.1, 1.0, 1.037])
-def test_what_is_played_faster_is_shorter_and_higher(factor):
-    found = speed(tone(400, 8000, 4000), factor)
-    assert len(found) == math.ceil(round(4000 / factor, 9))
-    torch.testing.assert_close(middle(found), middle(tone(400 * factor, 8000, len(found))), rtol=0, atol=2e-4)
-
-
-@pytest.mark.parametrize("factor", [0.0, -1.0, 11.0, math.nan])
-def test_a_speed_that_means_nothing_is_refused(factor):
-    with pytest.raises(ArgumentError, match="factor: expected 0.1 <= factor <= 10, got"):
-        speed(torch.zeros(100), factor)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -42,5 +42,14 @@ def test_what_fits_is_made_once(most, made):
         return heard(5, value=float(index))  # 60 bytes
 
     for index in (0, 1, 2, 0, 1, 2):
-        assert float(kept.get(index, lambda index=index: make(index)).frames[0, 0]) == index
+        assert float(kept.get(index, make).frames[0, 0]) == index
     assert len(count) == made
+
+
+def test_what_is_not_wanted_is_asked_once():
+    kept, count = Kept(0), []
+
+    def make(index):
+        count.append(index)
+
+    assert kept.get(3, make) is None and kept.get(3, make) is None and count == [3]

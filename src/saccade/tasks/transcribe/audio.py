@@ -10,7 +10,6 @@ import io
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,7 +19,7 @@ from torch.nn import functional as F
 
 from saccade.errors import ArgumentError, SaccadeError
 
-__all__ = ["RATES", "SUFFIXES", "Audio", "read_audio", "resample", "speed"]
+__all__ = ["RATES", "SUFFIXES", "Audio", "read_audio", "resample"]
 
 #: What the names of sound files end in, for whoever searches a folder; a file that is named may be called anything.
 SUFFIXES = (".aif", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".w64", ".wav")
@@ -33,7 +32,8 @@ _CUTOFF = 0.96  # of the lower Nyquist frequency, the middle of those 8%
 _BETA = 8.0  # of the Kaiser window: what is beyond is 80 dB down
 _PHASES = 1024  # filters made at once
 _PART = 1 << 16  # sample times read at once
-_FINEST = 1000  # the largest denominator of a speed
+_MOST = 1 << 30  # bytes of a file: two days of telephone speech, and no end of what is no file
+_LONGEST = 1 << 31  # samples of it, unpacked
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,6 @@ def read_audio(source: Path | BinaryIO, rate: int, name: str) -> Audio:
         ArgumentError: naming it, if it is not there, is a folder, is no audio that can be read, is empty, has a sample
             rate that is not in `RATES`, or holds numbers that are not finite.
         SaccadeError: if soundfile is not installed.
-        OSError: if it cannot be read for another reason.
 
     Example:
         >>> import soundfile
@@ -90,6 +89,8 @@ def read_audio(source: Path | BinaryIO, rate: int, name: str) -> Audio:
     if old != rate:
         samples = resample(samples, old, rate)
         notes.append(f"{name}: resampled from {old} to {rate} Hz")
+        if not samples.isfinite().all():
+            raise ArgumentError(f"{name}: expected samples in [-1, 1], got some too large to be resampled")
     if (peak := float(samples.abs().max())) > 1:
         samples = (samples / peak).clamp(-1, 1)
         notes.append(f"{name}: scaled down from a peak of {peak:.3g} to 1")
@@ -145,32 +146,6 @@ def resample(samples: Tensor, rate: int, new_rate: int) -> Tensor:
     return result
 
 
-def speed(samples: Tensor, factor: float) -> Tensor:
-    """Return a waveform played faster (above 1) or slower, its pitch going with it.
-
-    Args:
-        samples: `(samples,)`.
-        factor: of the speed, taken to the nearest fraction of a denominator up to 1,000.
-
-    Returns:
-        `(⌈samples / factor⌉,)`.
-
-    Raises:
-        ArgumentError: if the factor is not between 0.1 and 10.
-
-    Source:
-        Ko, Peddinti, Povey, Khudanpur, Audio augmentation for speech recognition, Interspeech 2015.
-
-    Example:
-        >>> speed(torch.zeros(1100), 1.1).shape
-        torch.Size([1000])
-    """
-    if not 0.1 <= factor <= 10:
-        raise ArgumentError(f"factor: expected 0.1 <= factor <= 10, got {factor}")
-    ratio = Fraction(factor).limit_denominator(_FINEST)
-    return resample(samples, ratio.numerator, ratio.denominator)
-
-
 def _filters(old: int, new: int, reach: int, count: int) -> Iterator[Tensor]:
     """The taps of the first phases, each `(2 reach + 1,)`: what a sample counts for an output some way behind it."""
     window = torch.special.i0(torch.tensor(_BETA, dtype=torch.float64))
@@ -184,24 +159,35 @@ def _filters(old: int, new: int, reach: int, count: int) -> Iterator[Tensor]:
 
 
 def _read(source: Path | BinaryIO, name: str) -> bytes:
-    if not isinstance(source, Path):
-        return source.read()
-    if source.is_dir():
-        raise ArgumentError(f"{name}: expected a sound file, got a folder")
     try:
-        return source.read_bytes()
+        if not isinstance(source, Path):
+            data = source.read(_MOST + 1)
+        elif source.is_dir():
+            raise ArgumentError(f"{name}: expected a sound file, got a folder")
+        else:
+            with source.open("rb") as file:
+                data = file.read(_MOST + 1)
     except FileNotFoundError as error:
         raise ArgumentError(f"{name}: expected a sound file, found none") from error
+    except (OSError, ValueError) as error:  # the second of a name that no file can have
+        reason = getattr(error, "strerror", None) or error
+        raise ArgumentError(f"{name}: expected a sound file that can be read, got {reason}") from error
+    if len(data) > _MOST:
+        raise ArgumentError(f"{name}: expected a sound file of at most {_MOST >> 20} MiB, got more; cut it into parts")
+    return data
 
 
 def _decode(data: bytes, name: str) -> tuple[Tensor, int, int]:
     """The samples `(samples, channels)` of a file's bytes, their rate, and how many the file says it has."""
-    soundfile, parts = _soundfile(), []
+    soundfile, parts, count = _soundfile(), list[Tensor](), 0
     try:
         with soundfile.SoundFile(_Bytes(data)) as file:
             rate, promised = file.samplerate, file.frames
             while len(part := file.read(_PART, dtype="float32", always_2d=True)):  # a header may promise anything
                 parts.append(torch.from_numpy(part))
+                count += part.size
+                if count > _LONGEST:
+                    raise ArgumentError(f"{name}: expected at most {_LONGEST} samples, got more; cut it into parts")
     except soundfile.SoundFileError as error:
         reason = getattr(error, "error_string", str(error)).strip().rstrip(".")
         kind = "an empty file" if not data else f"one that cannot be read ({reason})"

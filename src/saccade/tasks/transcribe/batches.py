@@ -65,20 +65,20 @@ class Kept:
 
     Example:
         >>> kept = Kept(100)
-        >>> first = kept.get(0, lambda: Heard("a", torch.zeros(20, 1), []))
-        >>> kept.get(0, lambda: Heard("b", torch.zeros(20, 1), [])) is first  # 80 bytes
+        >>> first = kept.get(0, lambda index: Heard("a", torch.zeros(20, 1), []))
+        >>> kept.get(0, lambda index: Heard("b", torch.zeros(20, 1), [])) is first  # 80 bytes
         True
     """
 
     def __init__(self, most: int) -> None:
-        self._left, self._found = most, dict[int, Heard]()
+        self._left, self._found = most, dict[int, Heard | None]()
 
-    def get(self, index: int, make: Callable[[], Heard]) -> Heard:
-        """Return the utterance of an index, made if it is not here."""
-        if (known := self._found.get(index)) is not None:
-            return known
-        heard = make()
-        if (size := heard.frames.nbytes) <= self._left:
+    def get(self, index: int, make: Callable[[int], Heard | None]) -> Heard | None:
+        """Return the utterance of an index, made if it is not here; None is one that is not wanted."""
+        if index in self._found:
+            return self._found[index]
+        heard = make(index)
+        if (size := 0 if heard is None else heard.frames.nbytes) <= self._left:
             self._left -= size
             self._found[index] = heard
         return heard

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from saccade.tasks.transcribe.health import health, overall
+from saccade.tasks.transcribe.health import Health, health, overall
 from saccade.tasks.transcribe.transcription import transcribe, weights_of
 from saccade.train.randomness import derive
 from saccade.train.task import Evaluation, Metric
@@ -16,6 +16,7 @@ __all__ = ["HEADLINE", "character_errors", "evaluate", "sample", "word_errors"]
 
 HEADLINE = "word_accuracy"
 _ALIGNED = 50  # utterances whose alignments are looked at: enough to see a collapse
+_AT_ONCE = 512
 
 
 def word_errors(outputs: Sequence[str], references: Sequence[str]) -> float:
@@ -47,18 +48,23 @@ def evaluate(task: "Transcribe", model: Any, split: str, limit: int | None) -> E
     """
     size = task.corpus.size(split)
     indices = range(min(number for number in (size, limit) if number is not None))
-    utterances = [task.corpus.example(split, index) for index in indices]
-    heard = [task.heard(utterance) for utterance in utterances]
-    began = time.perf_counter()
-    outputs = [found[0].text if found else "" for found in transcribe(task, model, heard)]
-    seconds = time.perf_counter() - began
-    references = [" ".join(utterance.text.split()) for utterance in utterances]
-    wer = word_errors(outputs, references)
-    runs = overall([health(weights) for weights in weights_of(model, heard[:_ALIGNED])])
+    groups, references, outputs, runs = list[str](), list[str](), list[str](), list[Health]()
+    frames, seconds = 0, 0.0
+    for first in range(0, len(indices), _AT_ONCE):  # no more of a large split is in memory
+        utterances = [task.corpus.example(split, index) for index in indices[first : first + _AT_ONCE]]
+        heard = [task.heard(utterance) for utterance in utterances]
+        groups += [utterance.group for utterance in utterances]
+        references += [" ".join(utterance.text.split()) for utterance in utterances]
+        began = time.perf_counter()
+        numbers = range(first + 1, first + 1 + len(heard))
+        outputs += [found[0].text if found else "" for found in transcribe(task, model, heard, numbers=numbers)]
+        seconds += time.perf_counter() - began
+        frames += sum(one.size for one in heard)
+        runs += [health(weights) for weights in weights_of(model, heard[: max(0, _ALIGNED - first)])]
+    wer, aligned = word_errors(outputs, references), overall(runs)
     metrics: dict[str, Metric] = {HEADLINE: 1 - wer, "wer": wer, "cer": character_errors(outputs, references)}
-    metrics |= {f"alignment_{name}": number for name, number in runs._asdict().items()}
-    groups = _by_group([utterance.group for utterance in utterances], outputs, references)
-    return Evaluation(metrics, groups, len(heard), sum(one.size for one in heard), seconds)
+    metrics |= {f"alignment_{name}": number for name, number in aligned._asdict().items()}
+    return Evaluation(metrics, _by_group(groups, outputs, references), len(outputs), frames, seconds)
 
 
 def sample(task: "Transcribe", model: Any, step: int) -> str:

@@ -1,6 +1,6 @@
 """What is learned from a corpus before training: its tokenizer, and how long its texts are."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from saccade.tasks.text.bpe import BytePairs
 from saccade.tasks.text.tokenizer import UNKNOWN, Characters, SpacedWords, Tokenizer
 from saccade.tasks.transcribe.corpus import Corpus
 
-__all__ = ["Learned", "learn", "strange"]
+__all__ = ["Learned", "learn"]
 
 _ENDLESS = 2000  # utterances that are learned from where there is no end of them
 _FILES = 100_000  # of files, spread over them: more would change little of what is learned
@@ -51,20 +51,25 @@ def learn(corpus: Corpus, options: Any) -> Learned:
         raise ArgumentError(f"--max-length: each training text has more than {options.max_length} tokens; raise it")
     left_out = len(lengths) - len(fitting)
     long = f"{left_out} of {len(lengths)} training texts looked at have more than {options.max_length} tokens"
-    notes = [f"{long}, and such are left out (--max-length)" if left_out else "", strange(corpus, target)]
+    notes = [f"{long}, and such are left out (--max-length)" if left_out else "", *_strange(corpus, target, texts)]
     return Learned(target, max(1, *fitting), "; ".join(filter(None, notes)))
 
 
-def strange(corpus: Corpus, target: Tokenizer) -> str:
-    """Return a note on what is written in validation and test but never in training, "" if there is nothing."""
-    notes = []
+def _strange(corpus: Corpus, target: Tokenizer, training: Sequence[str]) -> Iterator[str]:
+    """Notes on what cannot be written: it is beyond the vocabulary's size, or never in training."""
+    cut = _unknown(training, target)
+    if cut:
+        yield f"{_some(cut)} are not among the most frequent (--vocabulary-size), and cannot be written"
     for split in ("validation", "test"):
         texts = [corpus.text(split, index) for index in range(corpus.size(split) or 0)]
-        unknown = _unknown(texts, target)
-        if unknown:
-            shown = ", ".join(unknown[:5]) + (f" and {len(unknown) - 5} more" if len(unknown) > 5 else "")
-            notes.append(f"{split} has {shown}, which training has not: they cannot be written")
-    return "; ".join(notes)
+        never = [piece for piece in _unknown(texts, target) if piece not in set(cut)]
+        if never:
+            yield f"{split} has {_some(never)}, which training has not: they cannot be written"
+
+
+def _some(pieces: Sequence[str]) -> str:
+    """The first five of some."""
+    return ", ".join(pieces[:5]) + (f" and {len(pieces) - 5} more" if len(pieces) > 5 else "")
 
 
 def _unknown(texts: Sequence[str], target: Tokenizer) -> list[str]:

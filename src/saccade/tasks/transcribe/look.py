@@ -34,10 +34,10 @@ def draw(task: "Transcribe", model: Any, inputs: Iterable[str], folder: Path) ->
     Raises:
         ArgumentError: if a file could not be read.
     """
-    number, failed = 0, list[ArgumentError]()
+    number = failed = 0
     for number, (path, heard) in enumerate(heard_files(task, inputs), 1):
         if isinstance(heard, ArgumentError):
-            failed.append(heard)
+            failed += 1
         else:
             yield from _draw(task, model, path, heard, folder, number)
     complain(number, failed)
@@ -45,10 +45,10 @@ def draw(task: "Transcribe", model: Any, inputs: Iterable[str], folder: Path) ->
 
 def _draw(task: "Transcribe", model: Any, path: str, heard: Heard, folder: Path, number: int) -> Iterator[Path]:
     with torch.inference_mode():
-        [found] = transcribe(task, model, [heard], attended=True, first=number)
-    weights, seconds = found[0].weights, heard.size * task.signals.frame_seconds
+        [found] = transcribe(task, model, [heard], attended=True, numbers=[number])
+    weights, times = found[0].weights, (heard.size * task.signals.frame_seconds, task.step_seconds)
     assert weights is not None
     runs = health(weights)
     title = f"{found[0].text or 'nothing heard'} (monotonic {runs.monotonicity:.2f}, covers {runs.coverage:.2f})"
     name = file_name("speech" if path == "-" else Path(path).stem)
-    yield from pictures.draw(weights, heard.frames, tokens_of(task, found[0]), seconds, folder / name, title=title)
+    yield from pictures.draw(weights, heard.frames, tokens_of(task, found[0]), times, folder / name, title=title)

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -155,8 +156,8 @@ def _named(rows: Sequence[Row], manifest: Path) -> dict[str, list[Row]]:
 
 def _twice(splits: Mapping[str, Sequence[Row]], path: Path) -> str:
     """A note on recordings that are in two splits, "" if there is none."""
-    files = [{os.path.normpath(row.path) for row in rows} for rows in splits.values()]
-    both = sum(map(len, files)) - len(set().union(*files))
+    files = Counter(path for rows in splits.values() for path in {os.path.normpath(row.path) for row in rows})
+    both = sum(count > 1 for count in files.values())
     return f"{path}: {both} recordings are in more than one split" if both else ""
 
 

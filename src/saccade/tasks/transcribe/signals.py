@@ -13,6 +13,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.transcribe.an4 import SUFFIX, cepstra, features
 from saccade.tasks.transcribe.audio import SUFFIXES, read_audio
 from saccade.tasks.transcribe.features import LogMel, normalized
+from saccade.train.options import flag
 
 __all__ = ["Signals", "suffixes"]
 
@@ -26,14 +27,14 @@ class Signals:
     Args:
         rate: samples a second of its waveforms; None where signals are frames of features.
         dim: features of a frame that comes as such; None where signals are waveforms.
-        mels, window_ms, hop_ms: of the log-mel features of a waveform, see `LogMel`.
+        mels, window_ms, hop_ms: of the log-mel features of a waveform, see `LogMel`; 0 where there are none.
     """
 
     rate: int | None
     dim: int | None
-    mels: int
-    window_ms: int
-    hop_ms: int
+    mels: int = 0
+    window_ms: int = 0
+    hop_ms: int = 0
 
     @property
     def width(self) -> int:
@@ -50,6 +51,19 @@ class Signals:
         """What makes frames of a waveform."""
         assert self.rate is not None
         return LogMel(self.rate, self.mels, self.window_ms, self.hop_ms)
+
+    def check(self) -> None:
+        """See that such features can be computed.
+
+        Raises:
+            ArgumentError: naming the option that they cannot have.
+        """
+        if self.dim is None:
+            try:
+                self.logmel  # noqa: B018 (made when it is asked for)
+            except ArgumentError as error:
+                name, _, reason = str(error).partition(":")
+                raise ArgumentError(f"{flag(name)}:{reason}") from error
 
     def frames(self, signal: Tensor) -> Tensor:
         """Return a signal's frames `(length, width)`: of a waveform log-mel features, each of mean 0, variance 1."""
@@ -87,5 +101,6 @@ def _features(source: Any, name: str) -> Tensor:
 def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
-    except OSError as error:
-        raise ArgumentError(f"{path}: {error.strerror}; give the path of a feature file") from error
+    except (OSError, ValueError) as error:  # the second of a name that no file can have
+        reason = getattr(error, "strerror", None) or error
+        raise ArgumentError(f"{path}: expected a feature file, got {reason}") from error

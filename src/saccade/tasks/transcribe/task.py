@@ -65,8 +65,10 @@ class Transcribe(Modelled):
         learned = learn(corpus, options)
         for note in filter(None, (corpus.note, learned.note)):
             say(note)
+        asking.check_features(corpus.dim, options)
         task = cls(options, learned.target, learned.longest, _signals(corpus.rate, corpus.dim, options))
         vars(task)["corpus"] = corpus  # the property of that name would read the files once more
+        task.signals.check()
         return task
 
     @classmethod
@@ -161,11 +163,8 @@ class Transcribe(Modelled):
     def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
         """Return the task and the model of an ensemble."""
         asking.check_alike(self, others)
-        if self.settings.ctc_rescoring:
-            say("an ensemble ranks as its search does: --ctc-rescoring is of one model, and left out")
         longest = min(self.longest, *(other.task.longest for other in others))  # type: ignore[attr-defined]
-        task = replace(self, settings=replace(self.settings, ctc_rescoring=0.0), longest=longest)
-        return task, Ensemble([model, *(each.model for each in others)])
+        return replace(self, longest=longest), Ensemble([model, *(each.model for each in others)])
 
     def look(self, model: nn.Module, inputs: Iterable[str], folder: Path) -> Iterator[Path]:
         """Draw where in each file each token of its best text was heard, over its spectrogram."""
@@ -177,6 +176,11 @@ class Transcribe(Modelled):
     def suffixes(self) -> tuple[str, ...]:  # type: ignore[override] # those of a run depend on what it hears
         """What the names of files end in that are taken from a folder."""
         return suffixes(self.signals)
+
+    @property
+    def step_seconds(self) -> float:
+        """Seconds of a step that the model attends to."""
+        return float(self.settings.step_frames * self.signals.frame_seconds)
 
     def listen(self, path: str) -> Heard:
         """Read a file, "-" being standard input, and say what of it was changed.
@@ -213,18 +217,19 @@ class Transcribe(Modelled):
     def _kept(self) -> Kept:
         return Kept(_KEPT)
 
-    def _training(self, index: int) -> Heard:
-        """A training utterance; what comes again is kept."""
-        if self.corpus.size("train") is None:
-            return self.heard(self.corpus.example("train", index))
-        return self._kept.get(index, lambda: self.heard(self.corpus.example("train", index)))
+    def _training(self, index: int) -> Heard | None:
+        """A training utterance, None if it is too long; what comes again is kept."""
+        return self._made(index) if self.corpus.size("train") is None else self._kept.get(index, self._made)
+
+    def _made(self, index: int) -> Heard | None:
+        heard, settings = self.heard(self.corpus.example("train", index)), self.settings
+        fits = heard.size * self.signals.frame_seconds <= settings.max_seconds and len(heard.ids) <= settings.max_length
+        return heard if fits else None
 
     def _fitting(self, indices: Sequence[int]) -> list[Heard]:
         """The training utterances at some indices but for those that are too long, of which there is at least one."""
-        settings = self.settings
-        frames = settings.max_seconds / self.signals.frame_seconds
-        every = [self._training(index) for index in indices]
-        found = [one for one in every if one.size <= frames and len(one.ids) <= settings.max_length]
+        settings, every = self.settings, [self._training(index) for index in indices]
+        found = [one for one in every if one is not None]
         if not found:
             seen = f"all of {len(indices)} training utterances are longer than {settings.max_seconds:g} s"
             raise ArgumentError(f"--max-seconds: {seen}, or than --max-length {settings.max_length} tokens; raise it")
@@ -236,4 +241,6 @@ _FASTEST = 0.04  # seconds a token: nobody speaks faster, characters included
 
 
 def _signals(rate: int | None, dim: int | None, options: Any) -> Signals:
+    if dim is not None:
+        return Signals(rate, dim)
     return Signals(rate, dim, options.mels, options.window_ms, options.hop_ms)

@@ -45,7 +45,13 @@ class Transcription:
 
 
 def transcribe(
-    task: "Transcribe", model: Any, heard: Sequence[Heard], count: int = 1, *, attended: bool = False, first: int = 1
+    task: "Transcribe",
+    model: Any,
+    heard: Sequence[Heard],
+    count: int = 1,
+    *,
+    attended: bool = False,
+    numbers: Sequence[int] | None = None,
 ) -> list[list[Transcription]]:
     """Return the best texts of each utterance, decoded in batches of like length.
 
@@ -57,13 +63,13 @@ def transcribe(
         heard: the utterances.
         count: how many texts of each are wanted; there may be fewer.
         attended: whether they shall have their weights.
-        first: number of the first, by which draws of the same file differ.
+        numbers: of the utterances, by which draws of the same file differ; 1, 2, 3, ... if not given.
     """
     results: list[list[Transcription]] = [[] for _ in heard]
     at_once = max(1, _DECODE_FRAMES // pursued(task.decoding, _asked(task, count)))
     for places in by_length([utterance.size for utterance in heard], at_once):
         chosen = [heard[place] for place in places]
-        names = [(first + place, heard[place].name) for place in places]
+        names = [(numbers[place] if numbers else place + 1, heard[place].name) for place in places]
         found = _decode(task, model, chosen, count, names)
         if attended:
             found = _read(model, chosen, found)
@@ -122,7 +128,8 @@ def _decode(
     tokens = Tokens(BEGIN, END, task.prefix)
     found = write(model, state, limits, tokens, task.decoding, _asked(task, count), names)
     if (share := task.settings.ctc_rescoring) and not task.decoding.sample:
-        found = _ranked(found, model.heard(state, found.tokens, found.lengths.clamp(min=0)), share, count)
+        gains = model.heard(state, found.tokens, found.lengths.clamp(min=0))
+        found = _ranked(found, gains, share, count, task.settings.length_penalty)
 
     def made(ids: list[int], score: float) -> Transcription:
         return Transcription(one_line(task.target.decode(ids)), ids, score)
@@ -131,8 +138,13 @@ def _decode(
     return [list(map(made, outputs, scores)) for outputs, scores in rows]
 
 
-def _ranked(found: Hypotheses, gains: Tensor, share: float, count: int) -> Hypotheses:
-    """The best `count` outputs by their scores and, with this share, their log-probabilities by CTC `(batch, n)`."""
+def _ranked(found: Hypotheses, gains: Tensor, share: float, count: int, alpha: float) -> Hypotheses:
+    """The best `count` outputs by their log-probabilities and, with this share, those by CTC `(batch, n)`.
+
+    Both are divided by the length penalty (Watanabe et al. 2017, "Hybrid CTC/Attention Architecture for End-to-End
+    Speech Recognition", Eq. 40, has none).
+    """
+    gains = gains / ((6 + found.lengths) / 6) ** alpha  # as the search has divided its own, the end being a token
     scores = torch.where(found.lengths < 0, -torch.inf, (1 - share) * found.scores + share * gains)
     scores, order = (part[:, :count] for part in scores.sort(dim=-1, descending=True, stable=True))
     tokens = found.tokens.gather(1, order[..., None].expand(-1, -1, found.tokens.shape[-1]))
@@ -155,60 +167,56 @@ def _read(model: Any, heard: Sequence[Heard], found: Sequence[Sequence[Transcrip
 def _described(task: "Transcribe", heard: Heard, output: Transcription) -> dict[str, Any]:
     assert output.weights is not None  # they were asked for
     rows = [[round(weight, 6) for weight in row] for row in output.weights.tolist()]
-    step = heard.size * task.signals.frame_seconds / output.weights.shape[1]
+    step = task.step_seconds
     parts = {"text": output.text, "score": round(output.score, 6), "tokens": tokens_of(task, output)}
     return {**parts, "step_seconds": round(step, 6), "weights": rows}
 
 
 def heard_files(task: "Transcribe", inputs: Iterable[str]) -> Iterator[tuple[str, Heard | ArgumentError]]:
-    """Read files as they are asked for; one that cannot be read is why, which is said, unless it is the only one.
+    """Read files as they are asked for; one that cannot be read is why, which is said.
 
     Args:
         task: the task.
         inputs: paths, "-" being standard input.
+
+    Raises:
+        ArgumentError: what is wrong with a file that is the only one.
     """
-    remaining = iter(inputs)
-    path, following = next(remaining, None), next(remaining, None)
-    alone = following is None
-    while path is not None:
+    remaining, first, pending = iter(inputs), True, list[str]()
+    while (path := pending.pop() if pending else next(remaining, None)) is not None:
         try:
-            yield path, task.listen(path)
+            heard = task.listen(path)
         except ArgumentError as error:
-            if not alone:
-                say(str(error))
+            pending = list(islice(remaining, 1)) if first else []  # only then the next one is waited for
+            if first and not pending:
+                raise
+            say(str(error))
             yield path, error
-        path, following = following, next(remaining, None)
+        else:
+            yield path, heard
+        first = False
 
 
-def complain(count: int, failed: Sequence[ArgumentError]) -> None:
-    """Raise what is wrong with files, once all of them are answered.
-
-    Args:
-        count: how many there were.
-        failed: why some could not be read.
+def complain(count: int, failed: int) -> None:
+    """Raise that some of several files could not be read, once all of them are answered.
 
     Raises:
         ArgumentError: if there are any.
     """
     if failed:
-        said = f"{len(failed)} of {count} files could not be read, as said above; they have no text"
-        raise failed[0] if count == 1 else ArgumentError(said)
+        raise ArgumentError(f"{failed} of {count} files could not be read, as said above; they have no text")
 
 
 def _answers(
     task: "Transcribe", model: Any, inputs: Iterable[str], count: int, ahead: int | None, *, attended: bool
 ) -> Iterator[tuple[tuple[str, Heard | None], list[Transcription]]]:
     """Each file with its texts, in order; no more of them are in memory than are read ahead."""
-    found, number, failed = heard_files(task, inputs), 0, list[ArgumentError]()
-    while pairs := list(islice(found, min(_AHEAD, ahead or _AHEAD))):
-        heard = [one for _, one in pairs if isinstance(one, Heard)]
-        texts = iter(transcribe(task, model, heard, count, attended=attended, first=number + 1))
-        for path, one in pairs:
-            number += 1
-            if isinstance(one, Heard):
-                yield (path, one), next(texts)
-            else:
-                failed.append(one)
-                if len(pairs) > 1 or number > 1:
-                    yield (path, None), []
+    found, number, failed = enumerate(heard_files(task, inputs), 1), 0, 0
+    while block := list(islice(found, min(_AHEAD, ahead or _AHEAD))):
+        whole = {number: one for number, (_, one) in block if isinstance(one, Heard)}
+        texts = transcribe(task, model, [*whole.values()], count, attended=attended, numbers=[*whole])
+        known = dict(zip(whole, texts, strict=True))
+        for number, (path, _) in block:
+            yield (path, whole.get(number)), known.get(number, [])
+        failed += len(block) - len(whole)
     complain(number, failed)
