@@ -161,6 +161,12 @@ def test_only_additive_keys_shift_and_only_by_what_fits(keys):
     with pytest.raises(ArgumentError, match="score: expected scores.Additive to shift keys of, got ScaledDot"):
         remember(key, key).shift(key)
     memory = remember(key, key, score=scores.Additive(torch.ones(4)))
-    for offset in (key[:, :4], key[..., :3], key[0, 0]):
+    for offset in (key[:, :4], key[..., :3], key[0, 0], torch.randn(3, 5, 4)):
         with pytest.raises(ShapeError, match=r"offset: expected \(..., 5, 4\)"):
             memory.shift(offset)
+    for offset in (key.double(), torch.zeros(2, 5, 4, dtype=torch.int64)):
+        with pytest.raises(ArgumentError, match="offset: expected dtype torch.float32"):
+            memory.shift(offset)
+    with pytest.raises(TypeError, match="offset: expected a tensor, got list"):
+        memory.shift([1.0])
+    assert memory.shift(torch.randn(3, 1, 5, 4)).read(torch.randn(3, 2, 1, 4)).shape == (3, 2, 1, 4)

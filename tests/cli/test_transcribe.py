@@ -96,6 +96,24 @@ def test_a_bad_file_among_others_loses_none_of_them(run, clips, tmp_path, capsys
     assert code == 2 and len(out) == 4 and len(err) == 2
 
 
+def test_a_strange_path_in_a_list_loses_no_answer(run, clips, tmp_path, capsys, monkeypatch):
+    good = asked(capsys, "predict", run, clips / "b.wav")[1]
+    lines = [clips / "b.wav", "x" * 300, clips / "b.wav/inside", clips, tmp_path / "gone.wav", clips / "b.wav"]
+    (tmp_path / "list.txt").write_text("".join(f"{line}\n" for line in lines))
+    code, out, err = asked(capsys, "predict", run, "--input", tmp_path / "list.txt")
+    assert code == 2 and out == [*good, "", "", "", "", *good] and len(err) == 5 and "4 of 6 files" in err[-1]
+    (tmp_path / "list.txt").write_text(f"{tmp_path / 'gone.wav'}\n{clips / 'b.wav'}\n")
+    assert asked(capsys, "predict", run, "--input", tmp_path / "list.txt")[1] == ["", *good]
+
+
+def test_a_recording_is_no_list_and_nothing_is_neither(run, clips, capsys, monkeypatch):
+    code, out, err = asked(capsys, "predict", run, "--input", clips / "b.wav")
+    assert code == 2 and out == [] and "expected a list of files, one a line, got a recording" in err[0]
+    hand_over(monkeypatch, b"")
+    code, out, err = asked(capsys, "predict", run)
+    assert code == 2 and out == [] and "got nothing" in err[0]
+
+
 def test_a_folder_without_sound_and_an_empty_name_are_refused(run, tmp_path, capsys):
     (tmp_path / "none").mkdir()
     for argument, message in ((tmp_path / "none", "expected files that end in"), ("", "expected a file or a folder")):
@@ -115,6 +133,10 @@ def test_several_answers_draws_and_alignments(run, clips, capsys):
     code, _, err = asked(capsys, "predict", run, path, "--replace-unknown")
     assert code == 2 and "--replace-unknown" in err[0]
     assert asked(capsys, "predict", run, path, "--ctc-rescoring", "0.5", "--beam-size", "3")[0] == 0
+    for more in (["--beam-size", "1"], ["--beam-size", "3", "--ensemble", run.parent / "copy"]):
+        shutil.copytree(run, run.parent / "copy", dirs_exist_ok=True)
+        code, _, err = asked(capsys, "predict", run, path, "--ctc-rescoring", "0.5", *more)
+        assert code == 2 and len(err) == 1 and "--ctc-rescoring" in err[0]
 
 
 def test_runs_are_asked_together(run, clips, tmp_path, capsys):
@@ -196,7 +218,8 @@ def test_texts_that_are_too_long_or_empty_are_left_out_and_said(tmp_path, capsys
 
 
 def test_options_of_other_tasks_are_refused(tmp_path, capsys):
-    for option in (["--source", "de"], ["--ctc-weight", "0", "--ctc-rescoring", "0.5"], ["--rate", "3"]):
+    ranked = ["--beam-size", "4", "--ctc-weight", "0", "--ctc-rescoring", "0.5"]
+    for option in (["--source", "de"], ranked, ["--rate", "3"], ["--mels", "900"], ["--ctc-rescoring", "0.5"]):
         code, _, err = asked(capsys, *taught(tmp_path / "run", "tones", *option))
         assert code == 2 and len(err) == 1 and option[-2].removeprefix("--") in err[0]
     assert not (tmp_path / "run").exists()

@@ -204,3 +204,26 @@ def test_what_means_nothing_is_refused_by_name():
     for name, (value, message) in wrong.items():
         with pytest.raises(ArgumentError, match=message):
             Options(**{name: value})
+
+
+def test_nothing_is_a_text_and_the_blank_is_none():
+    torch.manual_seed(0)
+    model = Las(5, 6, OPTIONS).double().eval()
+    state = model.encode(FRAMES[:2, :8], torch.tensor([8, 5]))
+    blanks = model.connectionist(state.memory.value[:, 0]).log_softmax(-1)[..., 0].detach()
+    expected = torch.stack([blanks[0, :4].sum(), blanks[1, :3].sum()])
+    for width in (0, 2):
+        tokens = torch.zeros(2, 1, width, dtype=torch.long)
+        found = model.heard(state, tokens, torch.zeros(2, 1, dtype=torch.long)).detach()
+        torch.testing.assert_close(found[:, 0], expected)
+    tokens = torch.tensor([[[4, 0, 5]], [[0, 4, 4]]])
+    assert (model.heard(state, tokens, torch.tensor([[3], [1]])) == -1e6).all()
+
+
+def test_half_precision_is_heard_and_written():
+    torch.manual_seed(0)
+    model = Las(5, 9, OPTIONS).eval()
+    exact = model(FRAMES.float(), LENGTHS, TARGET)
+    found = model.to(torch.bfloat16)(FRAMES.bfloat16(), LENGTHS, TARGET)
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found.float(), exact, rtol=0.1, atol=0.1)

@@ -7,7 +7,7 @@ from saccade.tasks.transcribe.tones import Tones
 
 def test_corpora_have_all_that_one_must_have():
     members = {name for name in dir(Corpus) if not name.startswith("_")}
-    assert members == {"example", "size", "rate", "dim", "fingerprint", "note"}
+    assert members == {"example", "text", "size", "rate", "dim", "fingerprint", "note"}
     for kind in (Tones, Digits, Census, Recordings):
         fields = set(getattr(kind, "__dataclass_fields__", ()))
         assert members <= fields | set(dir(kind)), kind

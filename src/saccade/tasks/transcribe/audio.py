@@ -160,13 +160,13 @@ def _filters(old: int, new: int, reach: int, count: int) -> Iterator[Tensor]:
 
 def _read(source: Path | BinaryIO, name: str) -> bytes:
     try:
-        if not isinstance(source, Path):
-            data = source.read(_MOST + 1)
-        elif source.is_dir():
-            raise ArgumentError(f"{name}: expected a sound file, got a folder")
-        else:
+        if isinstance(source, Path):
             with source.open("rb") as file:
                 data = file.read(_MOST + 1)
+        else:
+            data = source.read(_MOST + 1)
+    except IsADirectoryError as error:
+        raise ArgumentError(f"{name}: expected a sound file, got a folder") from error
     except FileNotFoundError as error:
         raise ArgumentError(f"{name}: expected a sound file, found none") from error
     except (OSError, ValueError) as error:  # the second of a name that no file can have
