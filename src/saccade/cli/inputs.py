@@ -18,7 +18,7 @@ from saccade.train.run import Run
 from saccade.train.task import Task
 from saccade.train.trained import Trained, load_trained
 
-__all__ = ["decoding_of", "inputs", "open_asked", "open_trained", "texts"]
+__all__ = ["check_named", "decoding_of", "inputs", "open_asked", "open_trained", "texts"]
 
 _PEEKED = 512  # bytes of standard input that show what it is
 
@@ -84,6 +84,19 @@ def open_trained(folder: str, device: str, *, option: str = "RUN", **changes: An
     return load_trained(kind, run, choose_device(device), wanted)
 
 
+def check_named(argument: str | None, file: str | None) -> None:
+    """See that what shall be answered is named once, and is there, before a run is opened for it.
+
+    Raises:
+        UsageError: if both were given.
+        OSError: if there is no such file.
+    """
+    if argument is not None and file is not None:
+        raise UsageError("--input: expected INPUT or --input FILE, got both")
+    if file is not None:
+        Path(file).stat()
+
+
 @contextmanager
 def inputs(task: Task, argument: str | None, file: str | None) -> Iterator[Iterator[str]]:
     """Give what a task shall answer: lines as `texts` has them, or the paths of files.
@@ -97,10 +110,10 @@ def inputs(task: Task, argument: str | None, file: str | None) -> Iterator[Itera
         file: the file's name; None if it was not given.
 
     Raises:
-        UsageError: if both were given, or a folder holds no such file.
+        UsageError: if a folder holds no such file, or there is nothing.
         OSError: if the file cannot be read.
     """
-    if task.inputs == "lines" or (argument is not None and file is not None):
+    if task.inputs == "lines":
         with texts(argument, file) as lines:
             yield lines
     elif argument is not None:
@@ -150,11 +163,8 @@ def texts(argument: str | None, file: str | None) -> Iterator[Iterator[str]]:
         file: the file's name; None if it was not given.
 
     Raises:
-        UsageError: if both were given.
         OSError: if the file cannot be read.
     """
-    if argument is not None and file is not None:
-        raise UsageError("--input: expected INPUT or --input FILE, got both")
     if argument is not None:
         yield iter(_readable(argument).split("\n"))
     elif file is not None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 
 from saccade.cli.arguments import parse
-from saccade.cli.inputs import inputs, open_trained
+from saccade.cli.inputs import check_named, inputs, open_trained
 
 __all__ = ["run"]
 
@@ -36,6 +36,7 @@ class Arguments:
 def run(arguments: list[str]) -> int:
     """Print the paths of the pictures as they are drawn."""
     given = parse(Arguments, arguments, "saccade look", Arguments.__doc__ or "")
+    check_named(given.text, given.input)
     trained = open_trained(given.run, given.device)
     with inputs(trained.task, given.text, given.input) as lines:
         folder = Path(given.output) if given.output else trained.run.folder / "pictures"

@@ -10,7 +10,7 @@ import torch
 import tyro
 
 from saccade.cli.arguments import UsageError, parse
-from saccade.cli.inputs import decoding_of, inputs, open_asked
+from saccade.cli.inputs import check_named, decoding_of, inputs, open_asked
 from saccade.tasks.decoding import Decoding
 from saccade.train.trained import Trained
 
@@ -90,6 +90,7 @@ def run(arguments: list[str]) -> int:
     for option, ranking in (("--beam-size", given.beam_size), ("--length-penalty", given.length_penalty)):
         if given.sample and ranking is not None:
             raise UsageError(f"{option}: expected without --sample, got both; draws are not searched for")
+    check_named(given.text, given.input)
     trained = _open(given, decoding)
     with inputs(trained.task, given.text, given.input) as lines:
         for answer in _answers(trained, lines, given):
