@@ -52,6 +52,7 @@ class Fixed(Pooled):
         options: the sizes.
 
     Example:
+        >>> import torch
         >>> model = Fixed(11, 3, Options(embedding_dim=4, queries=2))
         >>> model(torch.tensor([[4, 5, 6], [7, 0, 0]]), torch.tensor([3, 1])).shape
         torch.Size([2, 3])

@@ -50,6 +50,7 @@ class RNNAttention(Pooled):
         options: the sizes.
 
     Example:
+        >>> import torch
         >>> model = RNNAttention(11, 3, Options(embedding_dim=4, hidden_dim=6))
         >>> model(torch.tensor([[4, 5, 6], [7, 0, 0]]), torch.tensor([3, 1])).shape
         torch.Size([2, 3])

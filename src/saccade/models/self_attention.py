@@ -62,6 +62,7 @@ class SelfAttention(Pooled):
         options: the sizes.
 
     Example:
+        >>> import torch
         >>> model = SelfAttention(11, 3, Options(embedding_dim=4, hidden_dim=8, heads=2, feedforward_dim=16))
         >>> model(torch.tensor([[4, 5, 6], [7, 0, 0]]), torch.tensor([3, 1])).shape
         torch.Size([2, 3])
