@@ -213,6 +213,9 @@ def test_texts_that_are_too_long_or_empty_are_left_out_and_said(tmp_path, capsys
     assert code == 0
     assert sum("left out 1 of 10 rows, which have no text" in line for line in err) == 1
     assert sum("1 of 7 training texts looked at have more than 20 tokens" in line for line in err) == 1
+    assert sum("left out, longer than --max-seconds 20 or --max-length 20" in line for line in err) == 1
+    code, _, err = asked(capsys, *taught(tmp_path / "short", tmp_path / "data", "--max-seconds", "0.01"))
+    assert code == 2 and "--max-seconds: all of" in err[-1] and not (tmp_path / "short").exists()
     code, _, err = asked(capsys, *taught(tmp_path / "other", tmp_path / "data", "--max-length", "1"))
     assert code == 2 and "--max-length: each training text has more than 1 tokens" in err[0]
 

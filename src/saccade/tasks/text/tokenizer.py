@@ -1,6 +1,7 @@
 """Text to token ids and back, by characters, words or pieces of words; described by JSON that says which."""
 
 import unicodedata
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, Self
@@ -52,7 +53,7 @@ class Tokenizer(Protocol):
         """Return what `from_json` reads."""
 
 
-class _Units:
+class _Units(ABC):
     """Tokens that are parts of a text as they stand there.
 
     Args:
@@ -76,9 +77,9 @@ class _Units:
         return cls(sorted(ranked if size is None else ranked[: size - SPECIAL]))
 
     @staticmethod
+    @abstractmethod
     def split(text: str) -> list[str]:
         """Return the units of a text."""
-        raise NotImplementedError
 
     def __len__(self) -> int:
         """How many ids there are."""

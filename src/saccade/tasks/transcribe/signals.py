@@ -76,7 +76,7 @@ class Signals:
             ArgumentError: naming the file, if it cannot be read or is of another kind.
         """
         name = "standard input" if path == "-" else path
-        source: Any = io.BytesIO(sys.stdin.buffer.read()) if path == "-" else Path(path)
+        source: Any = sys.stdin.buffer if path == "-" else Path(path)
         if self.dim is not None:
             return _features(source, name), ()
         assert self.rate is not None

@@ -69,6 +69,7 @@ class Transcribe(Modelled):
         task = cls(options, learned.target, learned.longest, _signals(corpus.rate, corpus.dim, options))
         vars(task)["corpus"] = corpus  # the property of that name would read the files once more
         task.signals.check()
+        task.sampler  # noqa: B018 (whose first look at the data may refuse them: before a run is made of them)
         return task
 
     @classmethod
@@ -195,9 +196,8 @@ class Transcribe(Modelled):
 
     def heard(self, utterance: Utterance) -> Heard:
         """Return an utterance of the corpus as the model takes it; the first that had to be changed is said."""
-        if utterance.notes and "changed" not in vars(self):
-            vars(self)["changed"] = True
-            say(f"{utterance.notes[0]}; so may others be, which is not said again")
+        for note in utterance.notes[:1]:
+            self._say_once("changed", f"{note}; so may others be, which is not said again")
         return Heard(utterance.name, self.signals.frames(utterance.signal), self.target.encode(utterance.text))
 
     @cached_property
@@ -224,7 +224,16 @@ class Transcribe(Modelled):
     def _made(self, index: int) -> Heard | None:
         heard, settings = self.heard(self.corpus.example("train", index)), self.settings
         fits = heard.size * self.signals.frame_seconds <= settings.max_seconds and len(heard.ids) <= settings.max_length
+        if not fits:
+            limits = f"--max-seconds {settings.max_seconds:g} or --max-length {settings.max_length}"
+            self._say_once("long", f"{heard.name}: left out, longer than {limits}; so may others be")
         return heard if fits else None
+
+    def _say_once(self, what: str, note: str) -> None:
+        told = vars(self).setdefault("told", set())
+        if what not in told:
+            told.add(what)
+            say(note)
 
     def _fitting(self, indices: Sequence[int]) -> list[Heard]:
         """The training utterances at some indices but for those that are too long, of which there is at least one."""
