@@ -16,7 +16,7 @@ import torch
 from translate import Ours, Side, measure, open_task, parser_of
 from translate_table import spread, write_into
 
-from saccade.kernels.team import numba_missing, without_kernels
+from saccade.kernels.threads import numba_missing, without_kernels
 from saccade.train.environment import keep_freed_memory
 
 WITH, WITHOUT = "kernels", "without"

@@ -3,7 +3,7 @@ import torch
 
 from saccade import AuxRequest, attend, biases, errors, explain, masks, normalizers, reads, scores
 from saccade.backends import choose, sdpa
-from saccade.kernels import team
+from saccade.kernels import threads
 
 X = torch.randn(2, 3, 5, 8)
 LONG = torch.empty(1, 8, 4096, 64)
@@ -46,7 +46,7 @@ def test_auto_for_a_small_call(options, backend):
 @pytest.mark.parametrize("compiled", [True, False])
 def test_auto_for_a_long_call_lays_nothing_out(compiled, options, monkeypatch):
     if not compiled:
-        monkeypatch.setitem(team._found, "numba", "there is none here")
+        monkeypatch.setitem(threads._found, "numba", "there is none here")
     found = plan(LONG, **options)
     assert found.backend == ("sdpa" if "mask" in options else "cpu" if compiled else "chunked")
     assert found.peak_bytes < 600 << 20
@@ -147,7 +147,7 @@ def test_groups_become_rows_and_keys_are_not_copied(monkeypatch):
     ("limit", "recorded"), [(choose.SMALL_ADDITIVE, False), (choose.SMALL_ADDITIVE_RECORDED, True)]
 )
 def test_an_additive_call_is_laid_out_up_to_a_limit_that_a_backward_raises(limit, recorded, monkeypatch):
-    monkeypatch.setitem(team._found, "numba", "there is none here")
+    monkeypatch.setitem(threads._found, "numba", "there is none here")
     keys = limit // (4 * 256)  # of one query, 256 features each
     query, key = torch.empty(1, 256), torch.empty(keys + 1, 256)
     score = scores.Additive(torch.ones(256, requires_grad=recorded))

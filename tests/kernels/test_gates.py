@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from models.translators import gru
 from saccade.errors import ShapeError
 from saccade.kernels.gates import gated, gates_forward
-from saccade.models.unrolled import unrolled_gru
+from saccade.models.cells import gru_cell
 
 
 def draw(rows, size, seed, scale=1.0, dtype=torch.float32):
@@ -84,6 +84,6 @@ def test_what_a_kernel_would_not_notice_is_refused():
         gates_forward(entering, before[:3], hidden)
     with pytest.raises(ShapeError, match="entering: .*float64"):
         gates_forward(entering.double(), before, hidden)
-    step = unrolled_gru(torch.randn(6, 2, requires_grad=True), torch.zeros(6))
+    step = gru_cell(torch.randn(6, 2, requires_grad=True), torch.zeros(6))
     with pytest.raises(ShapeError, match="entering"):
         step(entering[:, :5], hidden)

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.errors import ShapeError
-from saccade.kernels import team
+from saccade.kernels import threads
 from saccade.kernels.lstm import lstm_forward, lstm_plain
-from saccade.models.unrolled import unrolled_lstm
+from saccade.models.cells import lstm_cell
 
 
 def torchs(rows, size, steps, seed, scale=1.0, dtype=torch.float32):
@@ -20,7 +20,7 @@ def torchs(rows, size, steps, seed, scale=1.0, dtype=torch.float32):
 
 
 def ours(layer, words):
-    step = unrolled_lstm(layer.weight_hh_l0, layer.bias_hh_l0)
+    step = lstm_cell(layer.weight_hh_l0, layer.bias_hh_l0)
     hidden = cell = words.new_zeros(len(words), layer.hidden_size)
     states = []
     for entering in torch.nn.functional.linear(words, layer.weight_ih_l0, layer.bias_ih_l0).unbind(1):
@@ -52,7 +52,7 @@ def test_it_is_torchs_with_its_gradients(rows, size, steps, seed, scale):
 def test_without_kernels_it_is_the_same(monkeypatch):
     layer, words = torchs(5, 7, 3, 0)
     found = with_gradients(*ours(layer, words), list(layer.parameters()))
-    monkeypatch.setitem(team._found, "numba", "there is none here")
+    monkeypatch.setitem(threads._found, "numba", "there is none here")
     for one, other in zip(found, with_gradients(*ours(layer, words), list(layer.parameters())), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
 
@@ -69,7 +69,7 @@ def test_its_gradient_is_differentiable_again():
         return torch.autograd.grad(sum(part.square().sum() for part in first), inputs)
 
     expected = curvature(lambda x, h, c: lstm_plain(x, torch.nn.functional.linear(h, weight, bias), c))
-    for one, other in zip(curvature(unrolled_lstm(weight, bias)), expected, strict=True):
+    for one, other in zip(curvature(lstm_cell(weight, bias)), expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 

@@ -2,7 +2,7 @@ import torch
 from torch import nn
 
 from saccade.kernels.sums import Sums
-from saccade.models.unrolled import unrolled, unrolled_gru
+from saccade.models.cells import gru_cell, linear_cell
 
 
 def loop(linear, weight, bias, x, steps, *, plain):
@@ -12,7 +12,7 @@ def loop(linear, weight, bias, x, steps, *, plain):
 
         step, unit = linear, lambda entering, hidden: gru(entering, hidden @ weight.T + bias, hidden)
     else:
-        step, unit = unrolled(linear), unrolled_gru(weight, bias)
+        step, unit = linear_cell(linear), gru_cell(weight, bias)
     hidden = x
     for _ in range(steps):
         hidden = unit(step(hidden), hidden)
@@ -103,7 +103,7 @@ def test_nothing_is_kept_of_a_pass_that_did_not_come_to_the_gate():
 def test_what_is_done_to_a_map_is_done_in_the_loop_too():
     linear, rows = nn.Linear(3, 3), torch.ones(2, 3)
     linear.register_forward_hook(lambda module, inputs, output: 2 * output)
-    assert torch.equal(unrolled(linear)(rows), linear(rows))
+    assert torch.equal(linear_cell(linear)(rows), linear(rows))
 
 
 def test_gradients_arrive_in_the_parameters_and_add_up_there():

@@ -6,7 +6,7 @@ import torch
 from models.translators import LENGTHS, SOURCE, TARGET
 from saccade.errors import ArgumentError
 from saccade.models.bytenet import ByteNet, Options
-from saccade.tasks.decoding import search
+from saccade.tasks.generate import search
 
 OPTIONS = Options(hidden_dim=5, sets=2, max_dilation=2)
 LONG = torch.tensor([[1, *range(4, 11), *range(4, 11)], [1, 7, 2, *[0] * 12], [1, 9, 8, 2, *[0] * 11]])

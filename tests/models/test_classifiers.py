@@ -9,7 +9,7 @@ from torch.nn.functional import linear
 from models.translators import annotations
 from saccade import look
 from saccade.errors import ArgumentError
-from saccade.kernels import team
+from saccade.kernels import threads
 from saccade.models import bag, classifier, fixed, rnn_attention, self_attention
 from saccade.models.bag import Bag
 from saccade.models.fixed import Fixed
@@ -80,7 +80,7 @@ def test_in_float32_it_computes_the_same_with_kernels_and_without(variant, monke
         return [model(TOKENS, LENGTHS), *torch.autograd.grad(loss, list(model.parameters()))]
 
     ours = found(model)
-    monkeypatch.setitem(team._found, "numba", "there is none here")
+    monkeypatch.setitem(threads._found, "numba", "there is none here")
     for one, plain, exact in zip(ours, found(model), found(model.double()), strict=True):
         torch.testing.assert_close(one, plain, rtol=1e-4, atol=1e-5)
         torch.testing.assert_close(one.double(), exact, rtol=1e-4, atol=1e-5)

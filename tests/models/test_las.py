@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from saccade import look
 from saccade.errors import ArgumentError
-from saccade.kernels import team
+from saccade.kernels import threads
 from saccade.models.las import Las, Options
 
 LENGTHS = torch.tensor([17, 9, 2])
@@ -103,7 +103,7 @@ def test_in_float32_it_computes_the_same_with_kernels_and_without(model, monkeyp
         return [small(frames, LENGTHS, TARGET), loss, *torch.autograd.grad(loss, list(small.parameters()))]
 
     ours = found()
-    monkeypatch.setitem(team._found, "numba", "there is none here")
+    monkeypatch.setitem(threads._found, "numba", "there is none here")
     for one, plain in zip(ours, found(), strict=True):
         torch.testing.assert_close(one, plain, rtol=1e-4, atol=1e-6)
 

@@ -7,7 +7,7 @@ import torch
 
 from saccade import look
 from saccade.models.las import Las, Options
-from saccade.tasks.decoding import search
+from saccade.tasks.generate import search
 from saccade.tasks.transcribe.health import health, overall
 
 SOUNDS, LONGEST, WIDTH = 4, 4, 8  # ids 4 to 7

@@ -11,7 +11,7 @@ from saccade.models.encoder_decoder import EncoderDecoder
 from saccade.models.luong import Luong
 from saccade.models.rnnsearch import RNNSearch
 from saccade.models.transformer import Transformer
-from saccade.tasks.decoding import search
+from saccade.tasks.generate import search
 
 LETTERS, LONGEST = 8, 6  # ids 4 to 11; 299,593 words
 SIZES = {"hidden_dim": 64, "embedding_dim": 32}

@@ -7,7 +7,7 @@ from models.translators import LENGTHS, SOURCE, TARGET
 from saccade import look
 from saccade.errors import ArgumentError
 from saccade.models.transformer import Options, Transformer, slopes, waves
-from saccade.tasks.decoding import search
+from saccade.tasks.generate import search
 
 OPTIONS = Options(hidden_dim=12, heads=3, layers=2, feedforward_dim=20)
 

@@ -7,7 +7,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from models.translators import LENGTHS, SOURCE, TARGET
-from saccade.kernels import team
+from saccade.kernels import threads
 from saccade.models import bytenet, luong, recurrent, rnnsearch, transformer
 from saccade.models.bytenet import ByteNet
 from saccade.models.encoder_decoder import EncoderDecoder
@@ -106,7 +106,7 @@ def test_in_float32_it_computes_the_same_with_kernels_and_without(variant, monke
         return [model(SOURCE, LENGTHS, TARGET), loss, *torch.autograd.grad(loss, list(model.parameters()))]
 
     ours = found(model)
-    monkeypatch.setitem(team._found, "numba", "there is none here")
+    monkeypatch.setitem(threads._found, "numba", "there is none here")
     for one, plain, exact in zip(ours, found(model), found(model.double()), strict=True):
         torch.testing.assert_close(one, plain, rtol=1e-4, atol=1e-6)
         torch.testing.assert_close(one.double(), exact, rtol=1e-4, atol=1e-6)

@@ -4,7 +4,7 @@ from torch import nn
 
 from saccade.errors import ArgumentError
 from saccade.models import words
-from saccade.models.unrolled import unrolled
+from saccade.models.cells import linear_cell
 from saccade.models.words import embeddings, projected
 
 
@@ -66,7 +66,7 @@ def test_a_map_without_a_bias_is_called_as_it_is():
     linear = nn.Linear(4, 6, bias=False)
     for _ in range(5):
         assert torch.equal(ask(embedding, linear, token), linear(embedding(token)))
-    assert torch.equal(unrolled(linear)(embedding(token)), linear(embedding(token)))
+    assert torch.equal(linear_cell(linear)(embedding(token)), linear(embedding(token)))
 
 
 def test_a_table_that_would_be_large_is_not_made(monkeypatch):

@@ -1,7 +1,7 @@
 import torch
 
 from saccade.train.options import Options
-from saccade.train.results import Books, measure
+from saccade.train.results import TrainState, measure
 from tiny import Line, LineOptions
 
 
@@ -17,5 +17,6 @@ def test_measuring_leaves_no_trace():
 
 
 def test_a_budget_is_steps_or_minutes():
-    assert Books(10).spent(Options(max_steps=10)) and not Books(9).spent(Options(max_steps=10))
-    assert Books(1, seconds=60).spent(Options(max_minutes=1)) and not Books(1, seconds=59).spent(Options(max_minutes=1))
+    assert TrainState(10).spent(Options(max_steps=10)) and not TrainState(9).spent(Options(max_steps=10))
+    minute = Options(max_minutes=1)
+    assert TrainState(1, seconds=60).spent(minute) and not TrainState(1, seconds=59).spent(minute)

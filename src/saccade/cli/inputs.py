@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from saccade.cli.arguments import UsageError, choose
 from saccade.tasks import TASKS, load_task
-from saccade.tasks.decoding import Decoding
+from saccade.tasks.generate import Decoding
 from saccade.train.environment import choose_device
 from saccade.train.run import Run
 from saccade.train.task import Task

@@ -11,7 +11,7 @@ import tyro
 
 from saccade.cli.arguments import UsageError, parse
 from saccade.cli.inputs import check_named, decoding_of, inputs, open_asked
-from saccade.tasks.decoding import Decoding
+from saccade.tasks.generate import Decoding
 from saccade.train.trained import Trained
 
 __all__ = ["run"]

@@ -10,7 +10,7 @@ from torch import Tensor
 from saccade.kernels.rows import TYPES, Rows, mask_rows, of_type
 from saccade.kernels.scratch import scratch
 from saccade.kernels.sums import by_definition
-from saccade.kernels.team import serves
+from saccade.kernels.threads import serves
 from saccade.scores import EXPONENT_LIMIT, Additive
 
 __all__ = ["packed", "scores"]

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from saccade.errors import ArgumentError, ShapeError
 from saccade.kernels.sums import by_definition
-from saccade.kernels.team import Kernel, serves
+from saccade.kernels.threads import Kernel, serves
 
 __all__ = ["linear_cross_entropy"]
 

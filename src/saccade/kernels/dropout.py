@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.errors import ArgumentError
-from saccade.kernels.team import Kernel, serves
+from saccade.kernels.threads import Kernel, serves
 
 __all__ = ["Dropout"]
 

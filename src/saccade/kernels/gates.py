@@ -7,7 +7,7 @@ from torch import Tensor
 
 from saccade.errors import ShapeError
 from saccade.kernels.sums import by_definition
-from saccade.kernels.team import Kernel, serves
+from saccade.kernels.threads import Kernel, serves
 
 __all__ = ["check_gates", "gated", "gates_backward", "gates_forward", "gates_plain", "laid_in_rows"]
 

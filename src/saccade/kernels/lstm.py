@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from saccade.kernels.gates import check_gates, laid_in_rows
-from saccade.kernels.team import Kernel
+from saccade.kernels.threads import Kernel
 
 __all__ = ["lstm_backward", "lstm_forward", "lstm_plain"]
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from saccade.kernels.team import Kernel
+from saccade.kernels.threads import Kernel
 
 __all__ = ["TYPES", "Rows", "by_rows", "mask_rows", "of_type"]
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from saccade.auxiliary import entropy as definition
 from saccade.kernels.rows import TYPES, by_rows, mask_rows, of_type
 from saccade.kernels.sums import by_definition
-from saccade.kernels.team import serves
+from saccade.kernels.threads import serves
 from saccade.kernels.weights import MANY
 from saccade.reads import largest as definition_of_largest
 

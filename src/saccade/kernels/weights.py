@@ -7,7 +7,7 @@ from torch import Tensor
 
 from saccade.kernels.rows import TYPES, by_rows, mask_rows, of_type
 from saccade.kernels.sums import by_definition
-from saccade.kernels.team import serves
+from saccade.kernels.threads import serves
 from saccade.normalizers import Entmax, Normalizer, Softmax, Sparsemax, gradient_of_alpha
 
 __all__ = ["MANY", "entmax", "softmax", "sparsemax"]

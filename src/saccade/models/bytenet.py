@@ -16,8 +16,8 @@ from torch.nn import functional as F
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.kernels.dropout import Dropout
-from saccade.kernels.likeliest import Logits
-from saccade.models.translator import Translator
+from saccade.kernels.topk import Logits
+from saccade.models.seq2seq import Seq2Seq
 from saccade.models.words import embeddings
 
 __all__ = ["RECIPES", "ByteNet", "Options", "State", "taps"]
@@ -117,7 +117,7 @@ class State:
         return State(source, tuple(cache[chosen] for cache in self.caches), self.position, rows.shape[1])
 
 
-class ByteNet(Translator[State]):
+class ByteNet(Seq2Seq[State]):
     r"""A causal stack of dilated convolutions on top of one that sees both sides of the source.
 
     .. math::

@@ -11,9 +11,9 @@ from typing import Any, ClassVar, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from saccade.kernels.likeliest import Logits
+from saccade.kernels.topk import Logits
 from saccade.models.recurrent import RECIPES, Encoder, LockedDropout, Options, Writer
-from saccade.models.translator import Translator
+from saccade.models.seq2seq import Seq2Seq
 from saccade.models.words import embeddings
 
 __all__ = ["EncoderDecoder", "State"]
@@ -32,7 +32,7 @@ class State:
         return State(self.hidden[chosen], self.summary[chosen])
 
 
-class EncoderDecoder(Translator[State]):
+class EncoderDecoder(Seq2Seq[State]):
     r"""Bidirectional GRU encoder and conditional GRU decoder with a fixed context.
 
     .. math::

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from saccade import AuxOutput, AuxRequest, reads
 from saccade.errors import ArgumentError
 from saccade.memory import Memory
-from saccade.models.translator import State, Translator
+from saccade.models.seq2seq import Seq2Seq, State
 from saccade.nn import Attention
 
 __all__ = ["Draws", "Noise", "Options", "Reader", "Reinforce", "attended", "gradient_noise", "reading"]
@@ -212,7 +212,7 @@ class Reinforce(nn.Module):
         return cost
 
 
-class Reader(Translator[S]):
+class Reader(Seq2Seq[S]):
     """A translator that reads its source by one `attention`, softly or hard.
 
     Where it reads by REINFORCE, what the wanted tokens cost in training is `Reinforce`'s.
@@ -232,7 +232,7 @@ class Reader(Translator[S]):
         """
 
     def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
-        """Return `written` of a source's state: see `Translator.features`."""
+        """Return `written` of a source's state: see `Seq2Seq.features`."""
         return self.written(target, self.encode(source, lengths))
 
     def forward(
@@ -243,7 +243,7 @@ class Reader(Translator[S]):
         wanted: Tensor | None = None,
         label_smoothing: float = 0.0,
     ) -> Tensor:
-        """Return logits or their cost, as `Translator.forward` does; in training by REINFORCE that of `Reinforce`."""
+        """Return logits or their cost, as `Seq2Seq.forward` does; in training by REINFORCE that of `Reinforce`."""
         draws = self.reinforce is not None and self.attention is not None and self.attention.training
         if wanted is None or not draws:
             return super().forward(source, lengths, target, wanted, label_smoothing)

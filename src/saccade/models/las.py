@@ -15,13 +15,13 @@ from torch.nn import functional as F
 from saccade import AuxOutput, AuxRequest, masks
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
-from saccade.kernels.likeliest import Logits
 from saccade.kernels.lstm import lstm_plain
+from saccade.kernels.topk import Logits
 from saccade.memory import Memory
+from saccade.models.cells import lstm_cell, plain
 from saccade.models.listener import Listener, SpecAugment
 from saccade.models.recurrent import LockedDropout
-from saccade.models.translator import Translator
-from saccade.models.unrolled import plain, unrolled_lstm
+from saccade.models.seq2seq import Seq2Seq
 from saccade.models.words import predicted
 from saccade.nn import Attention
 from saccade.numerics import wide
@@ -152,7 +152,7 @@ class State:
         return State(**parts, memory=self.memory.select(examples), lengths=self.lengths[examples])
 
 
-class Las(Translator[State]):
+class Las(Seq2Seq[State]):
     r"""Listener and speller: each step of the speller reads what was heard once, and that enters its next step.
 
     .. math::
@@ -233,7 +233,7 @@ class Las(Translator[State]):
         Args:
             source: frames `(batch, length, source_dim)`.
             lengths: `(batch,)`.
-            target, wanted, label_smoothing: as for `Translator.forward`.
+            target, wanted, label_smoothing: as for `Seq2Seq.forward`.
         """
         state = self.encode(source, lengths)
         cost = predicted(self._write(target, state)[0], *self.output, wanted, label_smoothing)
@@ -312,7 +312,7 @@ class Las(Translator[State]):
 
     def _unit(self) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
         if plain(self.before):
-            return unrolled_lstm(self.before.weight, self.before.bias)
+            return lstm_cell(self.before.weight, self.before.bias)
         return lambda entering, hidden, cell: lstm_plain(entering, self.before(hidden), cell)
 
 

@@ -63,7 +63,7 @@ class Listener(nn.Module):
 
 
 class _Layer(nn.Module):
-    """A bidirectional LSTM. torch's own: over many steps at once it takes half the time of `unrolled_lstm`."""
+    """A bidirectional LSTM. torch's own: over many steps at once it takes half the time of `lstm_cell`."""
 
     def __init__(self, input_dim: int, hidden_dim: int) -> None:
         super().__init__()

@@ -15,12 +15,12 @@ from saccade import masks, normalizers, scores
 from saccade.biases import GaussianWindow
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
-from saccade.kernels.likeliest import Logits
 from saccade.kernels.lstm import lstm_plain
+from saccade.kernels.topk import Logits
 from saccade.memory import Memory
 from saccade.models import hard, recurrent
+from saccade.models.cells import linear_cell, lstm_cell, plain
 from saccade.models.recurrent import LockedDropout, mirror, placed
-from saccade.models.unrolled import plain, unrolled, unrolled_lstm
 from saccade.models.words import embeddings
 from saccade.nn import Attention
 from saccade.numerics import wide
@@ -242,7 +242,7 @@ class Luong(hard.Reader[State]):
         shape, fed = state.fed.shape[:2], state.fed.flatten(0, 1)
         layers = [(hidden.flatten(0, 1), cell.flatten(0, 1)) for hidden, cell in state.layers]
         decoder = cast("list[_Layer]", list(self.decoder))
-        steps, feed = [layer.unrolled() for layer in decoder], None if self.feed is None else unrolled(self.feed)
+        steps, feed = [layer.cell() for layer in decoder], None if self.feed is None else linear_cell(self.feed)
         entering, found = decoder[0].entering(self.dropout(self.target_embedding(target))), []
         drops = _Drops(*(self.dropout.draw(fed, width) for width in (*[self.options.hidden_dim] * 2, fed.shape[1])))
         for offset, word in enumerate(entering.unbind(1)):
@@ -324,15 +324,15 @@ class _Layer(nn.Module):
         super().__init__()
         self.entering, self.before = nn.Linear(input_dim, 4 * hidden_dim), nn.Linear(hidden_dim, 4 * hidden_dim)
 
-    def unrolled(self) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
+    def cell(self) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
         """The step from what entered, state and cell to the next state and cell."""
         if plain(self.before):
-            return unrolled_lstm(self.before.weight, self.before.bias)
+            return lstm_cell(self.before.weight, self.before.bias)
         return lambda entering, hidden, cell: lstm_plain(entering, self.before(hidden), cell)
 
     def over(self, sequence: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """States `(batch, length, hidden_dim)`, and state and cell at each sentence's end `(batch, 1, hidden_dim)`."""
-        step, states, cells = self.unrolled(), [], []
+        step, states, cells = self.cell(), [], []
         hidden = cell = sequence.new_zeros(len(sequence), self.before.in_features)
         for word in self.entering(sequence).unbind(1):
             hidden, cell = step(word, hidden, cell)

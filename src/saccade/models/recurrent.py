@@ -14,9 +14,9 @@ from torch.nn import functional as F
 
 from saccade.errors import ArgumentError
 from saccade.kernels.gates import gated
-from saccade.kernels.likeliest import Logits
-from saccade.kernels.team import serves
-from saccade.models.unrolled import plain, unrolled, unrolled_gru
+from saccade.kernels.threads import serves
+from saccade.kernels.topk import Logits
+from saccade.models.cells import gru_cell, linear_cell, plain
 from saccade.models.words import projected
 
 __all__ = ["RECIPES", "Encoder", "LockedDropout", "Options", "Read", "Writer", "mirror", "placed"]
@@ -210,7 +210,7 @@ class Writer(nn.Module):
         return self._features(torch.stack(hiddens, 1), torch.stack(contexts, 1), embedded)
 
     def _maps(self) -> "_Maps":
-        return _Maps(_unit(self.before), unrolled(self.context), _unit(self.between))
+        return _Maps(_unit(self.before), linear_cell(self.context), _unit(self.between))
 
     def _features(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
         seen = self.dropout(torch.cat([hidden, context, embedded], -1))
@@ -239,12 +239,12 @@ def _advance(word: Tensor, hidden: Tensor, read: Read, maps: _Maps) -> tuple[Ten
 def _unit(linear: nn.Linear) -> Callable[[Tensor, Tensor], Tensor]:
     """The gated unit whose product with the state is a module, whatever is done to that."""
     if plain(linear):
-        return unrolled_gru(linear.weight, linear.bias)
+        return gru_cell(linear.weight, linear.bias)
     return lambda entering, hidden: gated(entering, linear(hidden), hidden)
 
 
 class _Direction(nn.GRU):
-    """One direction of an encoder: on a CPU, a loop of our own over `saccade.models.unrolled`."""
+    """One direction of an encoder: on a CPU, a loop of our own over `saccade.models.cells`."""
 
     def __init__(self, input_dim: int, hidden_dim: int) -> None:
         super().__init__(input_dim, hidden_dim, batch_first=True)
@@ -255,7 +255,7 @@ class _Direction(nn.GRU):
             states: Tensor = super().forward(sequence)[0]
             return states
         parts: Any = self  # of whose tensors torch says no type
-        step = unrolled_gru(parts.weight_hh_l0, parts.bias_hh_l0)
+        step = gru_cell(parts.weight_hh_l0, parts.bias_hh_l0)
         hidden, steps = sequence.new_zeros(len(sequence), self.hidden_size), []
         for entering in F.linear(sequence, parts.weight_ih_l0, parts.bias_ih_l0).unbind(1):
             hidden = step(entering, hidden)

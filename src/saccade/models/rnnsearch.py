@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade import masks
-from saccade.kernels.likeliest import Logits
+from saccade.kernels.topk import Logits
 from saccade.memory import Memory
 from saccade.models import hard, recurrent
 from saccade.models.recurrent import RECIPES, Encoder, LockedDropout, Writer

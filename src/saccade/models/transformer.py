@@ -17,9 +17,9 @@ from saccade.biases import Alibi
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.kernels.dropout import Dropout
-from saccade.kernels.likeliest import Logits
+from saccade.kernels.topk import Logits
 from saccade.memory import Memory
-from saccade.models.translator import Translator
+from saccade.models.seq2seq import Seq2Seq
 from saccade.models.words import embeddings
 from saccade.nn import MultiheadAttention
 
@@ -122,7 +122,7 @@ class State:
         return State(own, source, rows.shape[1])
 
 
-class Transformer(Translator[State]):
+class Transformer(Seq2Seq[State]):
     r"""Encoder and decoder of layers that attend and then transform each position on its own.
 
     .. math::

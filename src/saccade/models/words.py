@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
 from saccade.kernels.cross_entropy import linear_cross_entropy
-from saccade.kernels.team import serves
-from saccade.models.unrolled import plain
+from saccade.kernels.threads import serves
+from saccade.models.cells import plain
 
 __all__ = ["embeddings", "predicted", "projected"]
 

@@ -14,7 +14,7 @@ from saccade.checks import whole
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.masks import Mask
 from saccade.memory import Memory, remember
-from saccade.nn.held import Held
+from saccade.nn.parameters import Parameters
 from saccade.validate import kinds, probability
 
 SCORES = ("additive", "cosine", "dot", "gaussian", "general", "location", "scaled_dot")
@@ -85,12 +85,12 @@ class Attention(nn.Module):
             nn.Linear(key_dim, hidden_dim, bias=score != "additive", **place) if hidden_dim else nn.Identity()
         )
         sides = (hidden_dim or query_dim, hidden_dim or key_dim)
-        self.score = Held(
+        self.score = Parameters(
             named_score(score, *sides, max_length=max_length, **place) if isinstance(score, str) else score
         )
-        self.normalizer = Held(normalizers.Softmax() if normalizer is None else normalizer)
-        self.read = Held(reads.Soft() if read is None else read)
-        self.eval_read = None if eval_read is None else Held(eval_read)
+        self.normalizer = Parameters(normalizers.Softmax() if normalizer is None else normalizer)
+        self.read = Parameters(reads.Soft() if read is None else read)
+        self.eval_read = None if eval_read is None else Parameters(eval_read)
         self.output_projection = nn.Linear(self.value_dim, output_dim, **place) if output_dim else nn.Identity()
         self.dropout_p = dropout_p
 

@@ -14,7 +14,7 @@ from saccade.errors import ArgumentError
 from saccade.masks import Mask
 from saccade.memory import Memory, remember
 from saccade.nn.attention import features, named_score, only_memory, parts, projected, sources
-from saccade.nn.held import Held
+from saccade.nn.parameters import Parameters
 
 
 class MultiheadAttention(nn.Module):
@@ -102,8 +102,8 @@ class MultiheadAttention(nn.Module):
         per_head = heads if num_kv_heads != num_heads else (num_heads,)
         if isinstance(score, str):
             score = named_score(score, self.head_dim, self.head_dim, max_length=max_length, heads=per_head, **place)
-        self.score = Held(score)
-        self.normalizer = Held(normalizers.Softmax() if normalizer is None else normalizer)
+        self.score = Parameters(score)
+        self.normalizer = Parameters(normalizers.Softmax() if normalizer is None else normalizer)
         self.dropout_p = dropout_p
         self.reset_parameters()
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from saccade.look.dots import Dots, draw
+from saccade.look.dot_plot import Dots, draw
 from saccade.reports.document import Code, Heading, Part, Picture, Table, Text, html, markdown
 from saccade.reports.scoring import Trial
 from saccade.reports.verdict import Verdict

@@ -1,6 +1,6 @@
 """What every task shares: the Task protocol, run folders, checkpoints, and the trainer.
 
-Nothing here knows a task, and nothing but `engine` and `keeper` imports lightning.
+Nothing here knows a task, and nothing but `engine` and `callback` imports lightning.
 """
 
 from saccade.train.options import Options

@@ -1,7 +1,7 @@
 """The Lightning side: one module that runs any task's steps, and the trainer that runs the module.
 
 Lightning moves batches, differentiates, clips, steps, scales and talks to other processes. What a run is, when it is
-measured and how it is kept is `saccade.train.keeper`'s, because a resumed run must be the uninterrupted one.
+measured and how it is kept is `saccade.train.callback`'s, because a resumed run must be the uninterrupted one.
 """
 
 import itertools
@@ -17,18 +17,18 @@ from lightning.pytorch.strategies import DDPStrategy
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset
 
-from saccade.train.board import Board
+from saccade.train.callback import RunCallback
 from saccade.train.checkpoint import Checkpoint
 from saccade.train.environment import matmul_precision
-from saccade.train.keeper import Keeper
 from saccade.train.optimization import learning_rate, make_optimizer, restore_optimizer
 from saccade.train.options import Options
 from saccade.train.progress import Bar
 from saccade.train.randomness import derive, reproducible
 from saccade.train.ranks import Ranks
-from saccade.train.results import Books
+from saccade.train.results import TrainState
 from saccade.train.run import Run
 from saccade.train.task import Task
+from saccade.train.tensorboard import TensorBoard
 
 __all__ = ["advance"]
 
@@ -54,17 +54,17 @@ class _Steps(IterableDataset[Any]):
 class _Module(pl.LightningModule):
     """A task's model, as Lightning wants it."""
 
-    def __init__(self, keeper: Keeper, checkpoint: Checkpoint | None) -> None:
+    def __init__(self, callback: RunCallback, checkpoint: Checkpoint | None) -> None:
         super().__init__()
-        self.keeper, self.model, self.checkpoint = keeper, keeper.model, checkpoint
-        if keeper.ranks.world > 1:
+        self.callback, self.model, self.checkpoint = callback, callback.model, checkpoint
+        if callback.ranks.world > 1:
             self.idle = nn.Parameter(
                 torch.zeros(())
             )  # one unused, lest torch warn that it looks for them: see _several
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Make the optimizer, in the state that it was saved in."""
-        optimizer = make_optimizer(self.model, self.keeper.options)
+        optimizer = make_optimizer(self.model, self.callback.options)
         if self.checkpoint is not None:
             restore_optimizer(optimizer, self.checkpoint.optimizer)
         return optimizer
@@ -76,12 +76,12 @@ class _Module(pl.LightningModule):
 
     def training_step(self, batch: Any, batch_idx: int) -> Tensor:
         """Return the loss of one step, with everything random in it drawn from (seed, step, rank)."""
-        keeper, step, rank = self.keeper, self.keeper.books.step, self.keeper.ranks.rank
-        torch.manual_seed(derive(keeper.options.seed, "step", step, *((rank,) if rank else ())))
+        callback, step, rank = self.callback, self.callback.books.step, self.callback.ranks.rank
+        torch.manual_seed(derive(callback.options.seed, "step", step, *((rank,) if rank else ())))
         for group in self.trainer.optimizers[0].param_groups:
-            group["lr"] = learning_rate(step, keeper.options)
-        loss = keeper.task.loss(self.model, batch)
-        keeper.tokens = loss.tokens
+            group["lr"] = learning_rate(step, callback.options)
+        loss = callback.task.loss(self.model, batch)
+        callback.tokens = loss.tokens
         return loss.total
 
 
@@ -91,7 +91,7 @@ def advance(
     run: Run,
     options: Options,
     device: torch.device,
-    books: Books,
+    books: TrainState,
     checkpoint: Checkpoint | None,
     ranks: Ranks,
 ) -> bool:
@@ -118,27 +118,27 @@ def advance(
     tensorboard = run.folder / "tensorboard" if options.tensorboard and ranks.leads else None
     with (
         Bar(options.max_steps, books.step, shown=ranks.leads) as bar,
-        Board(tensorboard, books.step) as board,
+        TensorBoard(tensorboard, books.step) as board,
         warnings.catch_warnings(),
         reproducible(),
         matmul_precision(options.matmul_precision),
     ):
         for message in _HARMLESS:
             warnings.filterwarnings("ignore", message)
-        keeper = Keeper(task, model, run, options, books, ranks, bar, board)
-        trainer = _trainer(keeper, device)
+        callback = RunCallback(task, model, run, options, books, ranks, bar, board)
+        trainer = _trainer(callback, device)
         model.train()
         loader = DataLoader(_Steps(task, books.step, ranks), batch_size=None)
         try:
-            trainer.fit(_Module(keeper, checkpoint), loader)
+            trainer.fit(_Module(callback, checkpoint), loader)
         except SystemExit as stop:  # what Lightning makes of a second Ctrl-C
             raise KeyboardInterrupt from stop
-    return not keeper.interrupted
+    return not callback.interrupted
 
 
-def _trainer(keeper: Keeper, device: torch.device) -> pl.Trainer:
+def _trainer(callback: RunCallback, device: torch.device) -> pl.Trainer:
     """Lightning's trainer for this process."""
-    options, done, ranks = keeper.options, keeper.books.step, keeper.ranks
+    options, done, ranks = callback.options, callback.books.step, callback.ranks
     alone = {"devices": [device.index or 0] if device.type == "cuda" else 1}
     return pl.Trainer(
         accelerator="gpu" if device.type == "cuda" else "cpu",
@@ -148,7 +148,7 @@ def _trainer(keeper: Keeper, device: torch.device) -> pl.Trainer:
         max_epochs=-1,
         gradient_clip_val=options.clip,
         deterministic=True,
-        callbacks=[keeper],
+        callbacks=[callback],
         logger=False,
         enable_checkpointing=False,
         enable_progress_bar=False,

@@ -13,16 +13,16 @@ from typing import Any
 import torch
 from torch import nn
 
+from saccade.train.averaging import assemble
 from saccade.train.checkpoint import Checkpoint, load, newest, set_aside, step_folder
-from saccade.train.company import company
 from saccade.train.environment import check_precision, choose_device, keep_freed_memory, versions
 from saccade.train.files import write_json
-from saccade.train.final import assemble
+from saccade.train.launch import launch
 from saccade.train.notes import say
 from saccade.train.options import Options, identity, origin
 from saccade.train.randomness import seeded
 from saccade.train.ranks import Ranks, joined, place
-from saccade.train.results import Books, complete, measure, summarize
+from saccade.train.results import TrainState, complete, measure, summarize
 from saccade.train.run import Run, RunError, beside
 from saccade.train.task import Task, values
 from saccade.train.weights import load_into
@@ -101,7 +101,7 @@ def _follow(kind: type[Task], options: Options, device: torch.device, ranks: Ran
     folder, step = told
     run = Run.open(folder)
     task = kind.restore(options, folder)
-    model, books = _model(task, options), Books()
+    model, books = _model(task, options), TrainState()
     checkpoint = load(step_folder(run.checkpoints, step)) if step else None
     if checkpoint:
         books = _restore(run, options, model, checkpoint)
@@ -140,7 +140,7 @@ def _train(task: Task, run: Run, options: Options, device: torch.device, ranks: 
     if checkpoint is None and run.results() is not None and run.trained:
         lost = f"{run.checkpoints}: none can be read, so training would begin again over the model that is there"
         raise RunError(f"{lost}; --no-resume begins beside it")
-    model, books = _model(task, options), Books()
+    model, books = _model(task, options), TrainState()
     if checkpoint:
         books = _restore(run, options, model, checkpoint)
         if (before := checkpoint.scalars["threads"]) != (now := torch.get_num_threads()):
@@ -150,7 +150,7 @@ def _train(task: Task, run: Run, options: Options, device: torch.device, ranks: 
     if not books.ended(options):
         from saccade.train.engine import advance
 
-        with company(ranks, device, _work, type(task), asdict(options)):
+        with launch(ranks, device, _work, type(task), asdict(options)):
             ranks.share((run.folder, books.step))
             if not advance(task, model, run, options, device, books, checkpoint, ranks):
                 return Outcome(run, books.step, None, fresh=True)
@@ -160,7 +160,7 @@ def _train(task: Task, run: Run, options: Options, device: torch.device, ranks: 
 
 
 def _conclude(
-    task: Task, model: nn.Module, run: Run, options: Options, device: torch.device, books: Books
+    task: Task, model: nn.Module, run: Run, options: Options, device: torch.device, books: TrainState
 ) -> dict[str, Any]:
     """Write the trained model, measure it, and write its results."""
     weights, averaged = assemble(run, model, books, options)
@@ -190,7 +190,7 @@ def _model(task: Task, options: Options) -> nn.Module:
         return task.build()
 
 
-def _restore(run: Run, options: Options, model: nn.Module, checkpoint: Checkpoint) -> Books:
+def _restore(run: Run, options: Options, model: nn.Module, checkpoint: Checkpoint) -> TrainState:
     """Load a checkpoint into a model; returns how far it was."""
     own = origin(run.config["data"], options)
     if checkpoint.scalars.get("origin", own) != own:
@@ -198,8 +198,8 @@ def _restore(run: Run, options: Options, model: nn.Module, checkpoint: Checkpoin
         raise RunError(f"{what} (other data, seed or options); move it away")
     try:
         load_into(model, checkpoint.model)
-        names = (field.name for field in fields(Books) if field.name != "step")
-        books = Books(checkpoint.step, **{name: checkpoint.scalars[name] for name in names})
+        names = (field.name for field in fields(TrainState) if field.name != "step")
+        books = TrainState(checkpoint.step, **{name: checkpoint.scalars[name] for name in names})
     except (RuntimeError, KeyError) as error:
         what = f"{run.folder}: config.json, tokenizer.json and checkpoint {checkpoint.step} do not belong together"
         raise RunError(f"{what}; put back the one that was changed, or move the checkpoint away") from error

@@ -14,11 +14,11 @@ from saccade.train.randomness import seeded
 from saccade.train.run import Run
 from saccade.train.task import Evaluation, Task
 
-__all__ = ["Books", "complete", "measure", "split_results", "summarize", "undisturbed"]
+__all__ = ["TrainState", "complete", "measure", "split_results", "summarize", "undisturbed"]
 
 
 @dataclass
-class Books:
+class TrainState:
     """How far a run is.
 
     Args:
@@ -89,7 +89,7 @@ def undisturbed(model: nn.Module, seed: int, label: str) -> Iterator[None]:
 def summarize(
     run: Run,
     options: Options,
-    books: Books,
+    books: TrainState,
     model: nn.Module,
     measured: Mapping[str, Evaluation],
     averaged: Sequence[int],
@@ -121,7 +121,7 @@ def summarize(
     }
 
 
-def _final(options: Options, books: Books, averaged: Sequence[int]) -> dict[str, Any]:
+def _final(options: Options, books: TrainState, averaged: Sequence[int]) -> dict[str, Any]:
     """Return what results.json says of how the model was chosen: of which steps, and what was best by then."""
     how = {"steps": list(averaged), "average": options.average, "patience": options.patience}
     return {**how, "best": books.best, "best_step": books.best_step, "validations_since_best": books.stale}
@@ -134,7 +134,7 @@ def complete(results: Mapping[str, Any], options: Options) -> bool:
         return False
     same = (chosen.get("average"), chosen.get("patience")) == (options.average, options.patience)
     stale = chosen.get("validations_since_best")
-    books = Books(results["steps"], seconds=results["seconds"], stale=stale if isinstance(stale, int) else 0)
+    books = TrainState(results["steps"], seconds=results["seconds"], stale=stale if isinstance(stale, int) else 0)
     return same and books.ended(options)
 
 

@@ -145,7 +145,7 @@ class Task(Protocol):
         """The same with what each output attended to, as JSON has it."""
 
     def asked(self, model: nn.Module, decoding: Any, count: int) -> Self:
-        """Return the task that answers so (`saccade.tasks.decoding.Decoding`), each input with `count` outputs.
+        """Return the task that answers so (`saccade.tasks.generate.Decoding`), each input with `count` outputs.
 
         Raises SaccadeError in one line where that means nothing to the task or the model.
         """

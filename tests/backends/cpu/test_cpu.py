@@ -8,7 +8,7 @@ import torch
 from backends.cpu.cases import draw
 from saccade import AuxRequest, attend, errors, explain, masks, normalizers, reads, remember, scores
 from saccade.backends import choose, cpu
-from saccade.kernels import team
+from saccade.kernels import threads
 
 ADDITIVE = {"score": scores.Additive(torch.ones(6))}
 CALLABLE = {"score": lambda query, key: query @ key.mT}
@@ -41,7 +41,7 @@ def test_every_call_on_a_cpu_is_served(name, dtype):
 
 
 def test_where_there_is_no_numba_it_says_so(monkeypatch):
-    monkeypatch.setitem(team._found, "numba", "Numba cannot be imported: none here")
+    monkeypatch.setitem(threads._found, "numba", "Numba cannot be imported: none here")
     x = draw(2, 5, 6)
     with pytest.raises(errors.UnsupportedBackend, match="backend='cpu': Numba cannot be imported: none here"):
         attend(x, x, x, backend="cpu")
@@ -211,7 +211,7 @@ def test_what_torch_makes_where_nothing_is_said_plays_no_part(name):
 
 def test_a_kernel_takes_nothing_that_is_elsewhere():
     with pytest.raises(errors.ArgumentError, match="expected one on a CPU"):
-        team.Kernel("gates:forward")(1, torch.empty(3, device="meta"))
+        threads.Kernel("gates:forward")(1, torch.empty(3, device="meta"))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,7 +13,7 @@ from backends.cpu.cases import SCALES, allowed, assert_as_defined, draw, flags, 
 from saccade import AuxRequest, attend, errors, explain, masks, normalizers, reads, remember, scores
 from saccade.backends import cpu
 from saccade.backends.cpu import steps
-from saccade.kernels.team import without_kernels
+from saccade.kernels.threads import without_kernels
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file
 
 from saccade.errors import ArgumentError
-from saccade.tasks.decoding import Decoding
+from saccade.tasks.generate import Decoding
 from saccade.tasks.transcribe import Transcribe
 from saccade.tasks.transcribe.batches import Heard
 from saccade.tasks.transcribe.transcription import transcribe

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from saccade.errors import ArgumentError
-from saccade.tasks.decoding import Decoding
+from saccade.tasks.generate import Decoding
 from saccade.tasks.text.bpe import BytePairs
 from saccade.tasks.text.tokenizer import Characters
 from saccade.tasks.translate import Translate

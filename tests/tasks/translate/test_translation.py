@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 import torch
 
-from saccade.tasks.decoding import Decoding
+from saccade.tasks.generate import Decoding
 from saccade.tasks.text.tokenizer import UNKNOWN
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.attention import coverage

@@ -14,7 +14,7 @@ from saccade.backends.blockwise.blocks import Block, backward, empty_results, ev
 from saccade.backends.blockwise.engine import DEFINITION, ENGINES
 from saccade.call import Call
 from saccade.kernels.sums import by_definition
-from saccade.kernels.team import addressed
+from saccade.kernels.threads import addressed
 from saccade.numerics import transforming
 from saccade.structure import decode
 

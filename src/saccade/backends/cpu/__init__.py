@@ -16,7 +16,7 @@ from saccade.backends.blockwise.blocks import prepared
 from saccade.backends.cpu import steps
 from saccade.backends.cpu.engine import ENGINE
 from saccade.call import Call
-from saccade.kernels.team import numba_missing, reason
+from saccade.kernels.threads import numba_missing, reason
 from saccade.normalizers import Entmax, Softmax, Sparsemax
 from saccade.numerics import tracing, transforming
 from saccade.reads import Sample

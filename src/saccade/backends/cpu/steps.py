@@ -13,7 +13,7 @@ from torch import Tensor
 from saccade.backends.cpu.folding import Folded, folded
 from saccade.call import Call
 from saccade.kernels.sums import Sums, by_definition
-from saccade.kernels.team import Kernel, serves
+from saccade.kernels.threads import Kernel, serves
 from saccade.masks import Dense, Mask
 from saccade.normalizers import Softmax
 from saccade.numerics import tracing, transforming

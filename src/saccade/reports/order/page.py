@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade.look.dots import Dots, draw
+from saccade.look.dot_plot import Dots, draw
 from saccade.reports.document import Heading, Part, Picture, Table, Text
 from saccade.reports.order.exact import HOLDS
 from saccade.reports.order.findings import SET, WAYS, Findings

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade.look.dots import Dots, draw
+from saccade.look.dot_plot import Dots, draw
 from saccade.reports.document import Heading, Part, Table, Text
 from saccade.reports.pages import beginning, picture, publish, runs
 from saccade.reports.pooling.findings import OTHERS, Findings

@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from saccade.errors import ArgumentError
-from saccade.tasks.decoding import Decoding
+from saccade.tasks.generate import Decoding
 from saccade.train.options import flag
 
 if TYPE_CHECKING:

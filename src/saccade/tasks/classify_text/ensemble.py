@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade import AuxOutput
-from saccade.tasks.decoding.ensemble import mean_gains
+from saccade.tasks.generate.ensemble import mean_gains
 
 __all__ = ["Ensemble"]
 

@@ -20,7 +20,7 @@ from saccade.tasks.classify_text.corpus import Corpus, Example
 from saccade.tasks.classify_text.ensemble import Ensemble
 from saccade.tasks.classify_text.learning import learn
 from saccade.tasks.classify_text.options import RECIPES, Options
-from saccade.tasks.decoding import Decoding
+from saccade.tasks.generate import Decoding
 from saccade.tasks.modelled import Modelled
 from saccade.tasks.text.tokenizer import SPECIAL
 from saccade.tasks.text.vectors import Vectors

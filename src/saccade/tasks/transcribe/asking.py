@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from saccade.errors import ArgumentError
-from saccade.tasks.decoding import Decoding
+from saccade.tasks.generate import Decoding
 from saccade.tasks.text.tokenizer import UNKNOWN
 from saccade.tasks.transcribe.options import Options
 from saccade.train.options import flag

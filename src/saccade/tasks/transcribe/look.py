@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from saccade.errors import ArgumentError
-from saccade.look import heard as pictures
+from saccade.look import spectrogram as pictures
 from saccade.look.files import file_name
 from saccade.tasks.transcribe.batches import Heard
 from saccade.tasks.transcribe.health import health

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import by_length
-from saccade.tasks.decoding import Hypotheses
-from saccade.tasks.decoding.writing import Search, Tokens, pursued, write
+from saccade.tasks.generate import Hypotheses
+from saccade.tasks.generate.generate import Search, Tokens, pursued, write
 from saccade.tasks.text.tokenizer import BEGIN, END, one_line
 from saccade.tasks.transcribe.batches import Heard, pad
 from saccade.train.notes import say

@@ -12,7 +12,7 @@ from torch import nn
 from saccade.errors import ArgumentError
 from saccade.tasks import find
 from saccade.tasks.batches import Sampler
-from saccade.tasks.decoding import Decoding, Ensemble
+from saccade.tasks.generate import Decoding, Ensemble
 from saccade.tasks.modelled import Modelled
 from saccade.tasks.text.tokenizer import PADDING, Tokenizer, from_json
 from saccade.tasks.translate import asking, evaluation, translation

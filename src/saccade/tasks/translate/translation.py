@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from saccade.tasks.batches import by_length
-from saccade.tasks.decoding.writing import Search, Tokens, pursued, write
+from saccade.tasks.generate.generate import Search, Tokens, pursued, write
 from saccade.tasks.text.tokenizer import BEGIN, END, UNKNOWN, one_line
 from saccade.tasks.translate.attention import coverage, weights_of
 from saccade.tasks.translate.batches import Encoded, pad

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from saccade.kernels.likeliest import Logits, likeliest
-from saccade.tasks.decoding.model import Autoregressive, Begun, Hypotheses, S, begun
+from saccade.kernels.topk import Logits, topk_log_probs
+from saccade.tasks.generate.model import Autoregressive, Begun, Hypotheses, S, begun
 
 __all__ = ["search"]
 
@@ -139,7 +139,7 @@ class _Beams:
         # Of one beam at most `size` outputs go on, and one ends; where there is one beam, its best does either.
         barred = length < self.shortest
         width = 1 if self.size == 1 and not barred else min(self.size + 1, _vocabulary(logits))
-        *found, ends = likeliest(logits, width, self.end)
+        *found, ends = topk_log_probs(logits, width, self.end)
         best, words = (part.view(-1, self.size, width) for part in found)
         if barred:
             best = best.masked_fill(words == self.end, float("-inf"))

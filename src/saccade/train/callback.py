@@ -13,25 +13,25 @@ import torch
 from torch import Tensor, nn
 
 from saccade.errors import SaccadeError
-from saccade.train.board import Board
+from saccade.train.averaging import needed
 from saccade.train.checkpoint import Checkpoint, prune, save
-from saccade.train.final import needed
 from saccade.train.optimization import flat_from, learning_rate, optimizer_tensors
 from saccade.train.options import Options, origin
 from saccade.train.progress import Bar
 from saccade.train.ranks import Ranks
-from saccade.train.results import Books, measure, undisturbed
+from saccade.train.results import TrainState, measure, undisturbed
 from saccade.train.run import Run
 from saccade.train.task import Task, value, values
+from saccade.train.tensorboard import TensorBoard
 from saccade.train.weights import tensors
 
-__all__ = ["Keeper"]
+__all__ = ["RunCallback"]
 
 _LOWER = "lower --learning-rate in a new run (the last checkpoint is kept)"
 _LOOK_EVERY = 10  # steps between two looks at the loss: each waits for the device
 
 
-class Keeper(pl.Callback):
+class RunCallback(pl.Callback):
     """Keeps the books of one process; only the one that leads measures, writes and speaks.
 
     Args:
@@ -51,10 +51,10 @@ class Keeper(pl.Callback):
         model: nn.Module,
         run: Run,
         options: Options,
-        books: Books,
+        books: TrainState,
         ranks: Ranks,
         bar: Bar,
-        board: Board,
+        board: TensorBoard,
     ) -> None:
         self.task, self.model, self.run, self.options, self.books = task, model, run, options, books
         self.ranks, self.bar, self.board = ranks, bar, board

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from saccade.errors import ArgumentError
-from saccade.tasks.decoding import Decoding
+from saccade.tasks.generate import Decoding
 
 DRAWN = {"sample": True}
 

@@ -2,11 +2,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from saccade.train.averaging import chosen, needed
 from saccade.train.checkpoint import list_checkpoints
-from saccade.train.final import chosen, needed
 from saccade.train.fit import train
 from saccade.train.options import Options
-from saccade.train.results import Books, measure
+from saccade.train.results import TrainState, measure
 from saccade.train.run import Run
 from saccade.train.trained import load_trained
 from tiny import Line, LineOptions
@@ -35,9 +35,9 @@ def test_the_last_regular_ones_and_the_end_make_the_model():
 
 def test_what_the_end_may_need_stays_wherever_it_comes():
     steps = range(10, 60, 10)
-    assert needed(steps, Books(50), Options(checkpoint_steps=10, average=3)) == {30, 40, 50}
-    assert needed(steps, Books(50), Options(checkpoint_steps=10)) == {50}
-    books = Books(50, best=0.5, best_step=20)
+    assert needed(steps, TrainState(50), Options(checkpoint_steps=10, average=3)) == {30, 40, 50}
+    assert needed(steps, TrainState(50), Options(checkpoint_steps=10)) == {50}
+    books = TrainState(50, best=0.5, best_step=20)
     assert needed(steps, books, Options(checkpoint_steps=10, average=2, patience=5)) == {10, 20, 40, 50}
 
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from saccade.tasks.decoding.beam import search
-from saccade.tasks.decoding.model import Hypotheses
-from saccade.tasks.decoding.options import Decoding
-from saccade.tasks.decoding.sampling import sample
+from saccade.tasks.generate.beam import search
+from saccade.tasks.generate.model import Hypotheses
+from saccade.tasks.generate.request import Decoding
+from saccade.tasks.generate.sampling import sample
 from saccade.train.randomness import generator
 
 __all__ = ["Search", "Tokens", "pursued", "write"]
@@ -30,7 +30,7 @@ class Search:
 
     Args:
         beam_size: outputs pursued at once.
-        length_penalty: see `saccade.tasks.decoding.search`.
+        length_penalty: see `saccade.tasks.generate.search`.
         count: how many outputs of each example are wanted.
         seed: of the run, which draws follow from if nobody names another.
         rank_all: whether all that are pursued shall come back, since something else ranks them.
@@ -64,7 +64,7 @@ def write(
     """Return outputs of a batch of examples: the best, or draws.
 
     Args:
-        model: see `saccade.tasks.decoding.Autoregressive`.
+        model: see `saccade.tasks.generate.Autoregressive`.
         state: of the batch, before the first token.
         limits: `(batch,)`, the most tokens that each output may have.
         tokens: begin, end and prefix.

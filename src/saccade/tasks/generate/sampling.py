@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from saccade.kernels.likeliest import Logits
-from saccade.tasks.decoding.model import Autoregressive, Begun, Hypotheses, S, begun
+from saccade.kernels.topk import Logits
+from saccade.tasks.generate.model import Autoregressive, Begun, Hypotheses, S, begun
 
 __all__ = ["draw", "sample"]
 

@@ -1,8 +1,8 @@
 import torch
 
 from saccade.models.rnnsearch import Options, RNNSearch
-from saccade.tasks.decoding import Decoding, search
-from saccade.tasks.decoding.writing import Search, Tokens, pursued, write
+from saccade.tasks.generate import Decoding, search
+from saccade.tasks.generate.generate import Search, Tokens, pursued, write
 
 SOURCE, LENGTHS = torch.tensor([[4, 5, 2], [6, 2, 0]]), torch.tensor([3, 2])
 NAMES = [(1, "a"), (2, "b")]

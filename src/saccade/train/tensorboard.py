@@ -6,10 +6,10 @@ from types import TracebackType
 
 from saccade.errors import SaccadeError
 
-__all__ = ["Board"]
+__all__ = ["TensorBoard"]
 
 
-class Board:
+class TensorBoard:
     """Writes scalars into a folder that `tensorboard --logdir` reads; none where there is no folder.
 
     Args:
@@ -29,7 +29,7 @@ class Board:
                 raise SaccadeError(f"--tensorboard: expected the package tensorboard, got {error}") from error
             self._writer = SummaryWriter(str(folder), purge_step=step + 1)
 
-    def __enter__(self) -> "Board":
+    def __enter__(self) -> "TensorBoard":
         return self
 
     def __exit__(

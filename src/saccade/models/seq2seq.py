@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 from torch import Tensor, nn
 
 from saccade import AuxOutput
-from saccade.kernels.likeliest import Logits
+from saccade.kernels.topk import Logits
 from saccade.models.words import predicted
 
-__all__ = ["State", "Translator"]
+__all__ = ["Seq2Seq", "State"]
 
 
 class State(Protocol):
@@ -31,7 +31,7 @@ class State(Protocol):
 S = TypeVar("S", bound=State)
 
 
-class Translator(nn.Module, ABC, Generic[S]):
+class Seq2Seq(nn.Module, ABC, Generic[S]):
     r"""The shape of a translator, which training, search and pictures rely on and nothing else.
 
     .. math:: p(y_t \mid y_{<t}, x) = \operatorname{softmax}(E f_t + b)

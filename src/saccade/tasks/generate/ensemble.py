@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade import AuxOutput
-from saccade.kernels.likeliest import Logits
+from saccade.kernels.topk import Logits
 
 __all__ = ["Ensemble", "States", "mean_gains"]
 

@@ -1,6 +1,6 @@
 import pytest
 
-from saccade.train.board import Board
+from saccade.train.tensorboard import TensorBoard
 
 events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
 
@@ -11,15 +11,15 @@ def scalars(folder, name):
 
 
 def test_scalars_are_logged_and_a_resumed_run_takes_back_what_came_after_its_checkpoint(tmp_path):
-    with Board(tmp_path, 0) as board:
+    with TensorBoard(tmp_path, 0) as board:
         for step in (10, 20, 30):
             board.write(step, {"loss": 1.0})
-    with Board(tmp_path, 20) as board:
+    with TensorBoard(tmp_path, 20) as board:
         board.write(30, {"loss": 0.5})
     assert scalars(tmp_path, "loss") == {10: 1.0, 20: 1.0, 30: 0.5}
 
 
 def test_no_folder_no_log(tmp_path):
-    with Board(None, 0) as board:
+    with TensorBoard(None, 0) as board:
         board.write(1, {"loss": 1.0})
     assert list(tmp_path.iterdir()) == []

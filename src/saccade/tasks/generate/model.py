@@ -7,8 +7,8 @@ from typing import Generic, Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from saccade.kernels.likeliest import Logits, likeliest
-from saccade.models.translator import State
+from saccade.kernels.topk import Logits, topk_log_probs
+from saccade.models.seq2seq import State
 
 __all__ = ["Autoregressive", "Begun", "Hypotheses", "State", "begun"]
 
@@ -89,6 +89,6 @@ def begun(model: Autoregressive[S], state: S, limits: Tensor, begin: int, prefix
     last, scores = torch.full_like(limits, begin), torch.zeros(len(limits), device=limits.device)
     for token in prefix:
         logits, state = model.step(last, state)
-        scores = scores + likeliest(logits, 1, token)[2]
+        scores = scores + topk_log_probs(logits, 1, token)[2]
         last = torch.full_like(limits, token)
     return Begun(state, last, scores, (limits - len(prefix)).clamp(min=0), len(prefix))

@@ -1,4 +1,4 @@
-"""`likeliest`: the most probable tokens of an output layer, without laying out all probabilities."""
+"""`topk_log_probs`: the most probable tokens of an output layer, without laying out all probabilities."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from saccade.errors import ArgumentError
-from saccade.kernels.team import Kernel, serves
+from saccade.kernels.threads import Kernel, serves
 
-__all__ = ["Logits", "likeliest"]
+__all__ = ["Logits", "topk_log_probs"]
 
 _ROWS = 512  # rows of logits in memory
 _FEW = 4, 47  # rows whose product is faster the other way round, and turned: a third less on a CPU with AVX-512
-_forward = Kernel("likeliest:forward")
+_forward = Kernel("topk:forward")
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Logits:
         return F.linear(self.features, self.weight, self.bias)
 
 
-def likeliest(logits: Logits | Tensor, count: int, token: int) -> tuple[Tensor, Tensor, Tensor]:
+def topk_log_probs(logits: Logits | Tensor, count: int, token: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return the `count` largest log-probabilities of each row and their tokens, and that of one token beside them.
 
     Args:
@@ -55,7 +55,7 @@ def likeliest(logits: Logits | Tensor, count: int, token: int) -> tuple[Tensor, 
         ArgumentError: more than there are, or a token that is none.
 
     Example:
-        >>> likeliest(torch.tensor([[0.0, 3.0, 2.0]]), 2, token=0)[1]
+        >>> topk_log_probs(torch.tensor([[0.0, 3.0, 2.0]]), 2, token=0)[1]
         tensor([[1, 2]])
     """
     size = logits.bias.numel() if isinstance(logits, Logits) else logits.shape[-1]

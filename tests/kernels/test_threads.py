@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from saccade import AuxRequest, attend, normalizers, reads, scores
-from saccade.kernels import rows, team
+from saccade.kernels import rows, threads
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def same(found, expected):
 def test_results_are_the_same_for_any_number_of_threads(call):
     before, found = torch.get_num_threads(), []
     try:
-        for threads in (1, 2, 3, 8):
-            torch.set_num_threads(threads)
+        for count in (1, 2, 3, 8):
+            torch.set_num_threads(count)
             found.append(call())
     finally:
         torch.set_num_threads(before)
@@ -57,9 +57,9 @@ def test_results_are_the_same_for_any_number_of_threads(call):
 
 def test_where_torch_has_no_openmp_threads_of_our_own_do_the_same(call, monkeypatch):
     expected, before = call(), torch.get_num_threads()
-    monkeypatch.setitem(team._found, "openmp", None)
+    monkeypatch.setitem(threads._found, "openmp", None)
     used = []
-    monkeypatch.setattr(team, "_own", lambda *a, own=team._own: used.append(a[0]) or own(*a))
+    monkeypatch.setattr(threads, "_own", lambda *a, own=threads._own: used.append(a[0]) or own(*a))
     try:
         torch.set_num_threads(4)
         assert torch.equal(call(), expected) and used == [3]
@@ -70,7 +70,7 @@ def test_where_torch_has_no_openmp_threads_of_our_own_do_the_same(call, monkeypa
 def test_torchs_openmp_is_found_where_it_is_gnus():
     if "gomp" not in torch.__config__.show() and sys.platform != "linux":
         pytest.skip("PyTorch has another OpenMP here")
-    assert team._openmp() is not None
+    assert threads._openmp() is not None
 
 
 def test_many_threads_may_call_at_once(call):
@@ -79,20 +79,20 @@ def test_many_threads_may_call_at_once(call):
     def work():
         wrong.extend(not torch.equal(call(), expected) for _ in range(40))
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
+    workers = [threading.Thread(target=work) for _ in range(8)]
+    for thread in workers:
         thread.start()
-    for thread in threads:
+    for thread in workers:
         thread.join()
     assert wrong == [False] * 320
 
 
 def test_many_threads_may_call_every_kernel_at_once(everything):
     expected, found = everything(), []
-    threads = [threading.Thread(target=lambda: found.extend(everything() for _ in range(10))) for _ in range(8)]
-    for thread in threads:
+    workers = [threading.Thread(target=lambda: found.extend(everything() for _ in range(10))) for _ in range(8)]
+    for thread in workers:
         thread.start()
-    for thread in threads:
+    for thread in workers:
         thread.join()
     assert len(found) == 80 and all(same(one, expected) for one in found)
 
@@ -113,48 +113,48 @@ def test_calls_of_other_sizes_at_once_do_not_meet(everything):
     def work(start):
         found.extend((length, sized(length)) for length in lengths[start:] + lengths[:start])
 
-    threads = [threading.Thread(target=work, args=(start,)) for start in range(6)]
-    for thread in threads:
+    workers = [threading.Thread(target=work, args=(start,)) for start in range(6)]
+    for thread in workers:
         thread.start()
-    for thread in threads:
+    for thread in workers:
         thread.join()
     assert len(found) == 36 and all(same(one, expected[length]) for length, one in found)
 
 
 def test_torchs_number_of_threads_is_respected(monkeypatch):
-    if team._openmp() is None:
+    if threads._openmp() is None:
         pytest.skip("PyTorch has another OpenMP here")
-    used, before, enter = [], torch.get_num_threads(), team._openmp()
+    used, before, enter = [], torch.get_num_threads(), threads._openmp()
 
-    def entered(function, table, threads, more):
-        used.append(threads)
-        enter(function, table, threads, more)
+    def entered(function, table, count, more):
+        used.append(count)
+        enter(function, table, count, more)
 
-    monkeypatch.setitem(team._found, "openmp", entered)
+    monkeypatch.setitem(threads._found, "openmp", entered)
     query, key = torch.randn(3, 64, 8), torch.randn(3, 700, 8)
     try:
-        for threads in (1, 2, 3):
-            torch.set_num_threads(threads)
+        for count in (1, 2, 3):
+            torch.set_num_threads(count)
             used.clear()
             attend(
                 query, key, key, score=scores.Additive(torch.ones(8)), normalizer=normalizers.Entmax(), backend="cpu"
             )
-            assert set(used) == (set() if threads == 1 else {threads})
+            assert set(used) == (set() if count == 1 else {count})
     finally:
         torch.set_num_threads(before)
 
 
 def test_the_types_that_are_served_are_told():
     for dtype in (torch.float32, torch.float64):
-        assert team.reason(torch.ones(1, dtype=dtype), dtypes=rows.TYPES) is None
-    assert team.reason(torch.ones(1).double()) == (
+        assert threads.reason(torch.ones(1, dtype=dtype), dtypes=rows.TYPES) is None
+    assert threads.reason(torch.ones(1).double()) == (
         "its kernels take float32 on a CPU, and this is torch.float64 on cpu"
     )
-    assert team.reason(torch.ones(1), torch.ones(1).half(), dtypes=rows.TYPES) == (
+    assert threads.reason(torch.ones(1), torch.ones(1).half(), dtypes=rows.TYPES) == (
         "its kernels take float32 and float64 on a CPU, and this is torch.float16 on cpu"
     )
-    assert "on meta" in team.reason(torch.empty(1, device="meta"), dtypes=rows.TYPES)
-    assert team.serves(torch.ones(1).double(), dtypes=rows.TYPES) and not team.serves(torch.ones(1).double())
+    assert "on meta" in threads.reason(torch.empty(1, device="meta"), dtypes=rows.TYPES)
+    assert threads.serves(torch.ones(1).double(), dtypes=rows.TYPES) and not threads.serves(torch.ones(1).double())
 
 
 FORKED = """
@@ -192,9 +192,9 @@ def test_it_works_in_forked_children_after_use(program):
 
 
 def test_without_numba_the_reason_is_told(monkeypatch):
-    monkeypatch.setitem(team._found, "numba", "Numba cannot be imported: no module")
-    assert team.reason(torch.ones(1)) == "Numba cannot be imported: no module"
-    assert not team.serves(torch.ones(1))
+    monkeypatch.setitem(threads._found, "numba", "Numba cannot be imported: no module")
+    assert threads.reason(torch.ones(1)) == "Numba cannot be imported: no module"
+    assert not threads.serves(torch.ones(1))
 
 
 def test_kernels_are_compiled_where_nothing_can_be_kept(tmp_path):

@@ -7,7 +7,7 @@ from torch import nn
 from saccade.structure import Definition
 
 
-class Held(nn.Module):
+class Parameters(nn.Module):
     """A definition whose parameters are the module's parameters and whose other tensors are its buffers.
 
     Args:
@@ -15,7 +15,7 @@ class Held(nn.Module):
 
     >>> import torch
     >>> from saccade import normalizers
-    >>> held = Held(normalizers.Entmax(alpha=nn.Parameter(torch.tensor(1.5))))
+    >>> held = Parameters(normalizers.Entmax(alpha=nn.Parameter(torch.tensor(1.5))))
     >>> [name for name, _ in held.named_parameters()], type(held.get()).__name__
     (['alpha'], 'Entmax')
     """

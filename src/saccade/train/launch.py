@@ -19,7 +19,7 @@ from saccade.train.files import told
 from saccade.train.notes import say
 from saccade.train.ranks import GOES_ON, Ranks, Unreachable, free_port, joined, of_connection, placed
 
-__all__ = ["company"]
+__all__ = ["launch"]
 
 _GRACE = 30.0  # seconds in which a process notices by itself that another is gone
 _FAILED, _UNREACHED, _INTERRUPTED = 1, 3, 130  # how another process ends; the first says why
@@ -34,7 +34,7 @@ class _Other:
 
 
 @contextmanager
-def company(ranks: Ranks, device: torch.device, work: Callable[..., object], *arguments: Any) -> Iterator[None]:
+def launch(ranks: Ranks, device: torch.device, work: Callable[..., object], *arguments: Any) -> Iterator[None]:
     """Have the other processes do their work while the block runs in this one, the first of them.
 
     Args:

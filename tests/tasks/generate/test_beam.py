@@ -5,8 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade.tasks.decoding import search
-from tasks.decoding.table import BEGIN, END, WORDS, Table
+from saccade.tasks.generate import search
+from tasks.generate.table import BEGIN, END, WORDS, Table
 
 WRITTEN = [word for word in range(WORDS) if word != END]
 

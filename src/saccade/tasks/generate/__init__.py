@@ -4,10 +4,10 @@ A model is decoded through two things alone: its state, an explicit value that `
 takes the last token of every row and the state to the logits of the next token and the next state.
 """
 
-from saccade.tasks.decoding.beam import search
-from saccade.tasks.decoding.ensemble import Ensemble
-from saccade.tasks.decoding.model import Autoregressive, Hypotheses, State
-from saccade.tasks.decoding.options import Decoding
-from saccade.tasks.decoding.sampling import sample
+from saccade.tasks.generate.beam import search
+from saccade.tasks.generate.ensemble import Ensemble
+from saccade.tasks.generate.model import Autoregressive, Hypotheses, State
+from saccade.tasks.generate.request import Decoding
+from saccade.tasks.generate.sampling import sample
 
 __all__ = ["Autoregressive", "Decoding", "Ensemble", "Hypotheses", "State", "sample", "search"]

@@ -3,7 +3,7 @@ from xml.etree import ElementTree
 import pytest
 
 from saccade.errors import ArgumentError
-from saccade.look.dots import Dots, draw
+from saccade.look.dot_plot import Dots, draw
 
 
 def drawn(path, title="Score", **options):

@@ -1,21 +1,21 @@
 import torch
 
 from saccade import normalizers, scores
-from saccade.nn.held import Held
+from saccade.nn.parameters import Parameters
 
 
 def test_parameters_learn_and_other_tensors_are_buffers():
-    held = Held(normalizers.Softmax(torch.nn.Parameter(torch.ones(1)), sink=torch.zeros(1)))
+    held = Parameters(normalizers.Softmax(torch.nn.Parameter(torch.ones(1)), sink=torch.zeros(1)))
     assert [name for name, _ in held.named_parameters()] == ["temperature"]
     assert [name for name, _ in held.named_buffers()] == ["sink"]
     assert held.get().temperature is held.temperature
 
 
 def test_tensors_move_with_the_module():
-    held = Held(scores.Additive(torch.nn.Parameter(torch.ones(3)))).double()
+    held = Parameters(scores.Additive(torch.nn.Parameter(torch.ones(3)))).double()
     assert held.get().v.dtype == torch.float64
 
 
 def test_a_plain_callable_comes_back_as_it_is():
     function = lambda query, key: query @ key.mT
-    assert Held(function).get() is function and not list(Held(function).parameters())
+    assert Parameters(function).get() is function and not list(Parameters(function).parameters())

@@ -3,7 +3,7 @@ import torch
 from PIL import Image
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look.heard import draw
+from saccade.look.spectrogram import draw
 
 
 def test_a_picture_says_when_each_token_was_heard(tmp_path):

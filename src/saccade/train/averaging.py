@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from saccade.train.checkpoint import Checkpoint, CorruptCheckpoint, list_checkpoints, load, step_of
 from saccade.train.notes import say
 from saccade.train.options import Options
-from saccade.train.results import Books
+from saccade.train.results import TrainState
 from saccade.train.run import Run
 from saccade.train.weights import mean, tensors
 
@@ -33,14 +33,14 @@ def chosen(steps: Iterable[int], end: int, every: int, count: int) -> list[int]:
     return [*regular[max(0, len(regular) - count + 1) :], end]
 
 
-def needed(steps: Iterable[int], books: Books, options: Options) -> set[int]:
+def needed(steps: Iterable[int], books: TrainState, options: Options) -> set[int]:
     """Return the steps whose checkpoints the trained model may yet be made of, wherever the run ends."""
     there, every, count = list(steps), options.checkpoint_steps, options.average
     coming = chosen(there, books.step + 1, every, count + 1)[:-1]
     return {*coming, *(chosen(there, books.best_step, every, count) if books.best_step else ())}
 
 
-def assemble(run: Run, model: nn.Module, books: Books, options: Options) -> tuple[dict[str, Tensor], list[int]]:
+def assemble(run: Run, model: nn.Module, books: TrainState, options: Options) -> tuple[dict[str, Tensor], list[int]]:
     """Return the weights that training came to, and the steps that they are the mean of.
 
     Args:

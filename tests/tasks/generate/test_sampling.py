@@ -6,9 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade.tasks.decoding import sample, search
-from saccade.tasks.decoding.sampling import draw
-from tasks.decoding.table import BEGIN, END, WORDS, Table
+from saccade.tasks.generate import sample, search
+from saccade.tasks.generate.sampling import draw
+from tasks.generate.table import BEGIN, END, WORDS, Table
 
 WRITTEN = [word for word in range(WORDS) if word != END]
 ALMOST = 1 - 2.0**-53

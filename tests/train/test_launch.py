@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.train import company
+from saccade.train import launch
 from saccade.train.checkpoint import list_checkpoints
 from saccade.train.fit import train
 from saccade.train.optimization import learning_rate, make_optimizer
@@ -96,7 +96,7 @@ def ending(code, words=None):
     if words:
         mouth.send(words)
     mouth.close()
-    return company._Other(Ending(code), ear)
+    return launch._Other(Ending(code), ear)
 
 
 @pytest.mark.parametrize(
@@ -115,14 +115,14 @@ def ending(code, words=None):
     ],
 )
 def test_the_one_to_blame_is_waited_for_and_named(codes, words):
-    blame = company._blame([ending(code) for code in codes], 1)
+    blame = launch._blame([ending(code) for code in codes], 1)
     assert isinstance(blame, SaccadeError) and str(blame).startswith(words)
 
 
 def test_last_words_are_passed_on_and_an_interruption_is_one():
-    blame = company._blame([ending(1, "a.txt: No such file or directory")], 1)
+    blame = launch._blame([ending(1, "a.txt: No such file or directory")], 1)
     assert str(blame) == "process 1 of 2 ended (a.txt: No such file or directory)"
-    assert isinstance(company._blame([ending(1, "x"), ending(130)], 1), KeyboardInterrupt)
+    assert isinstance(launch._blame([ending(1, "x"), ending(130)], 1), KeyboardInterrupt)
 
 
 @pytest.mark.slow
@@ -178,7 +178,7 @@ def test_other_processes_than_were_started_are_refused(tmp_path, monkeypatch):
 def test_torchrun_starts_them_as_well(tmp_path):
     small = ["--hidden-dim", "8", "--embedding-dim", "4", "--batch-tokens", "100", "--max-steps", "3"]
     more = ["--processes", "2", "--threads", "1", "--run", str(tmp_path / "a"), "--device", "cpu", *small]
-    launch = [
+    torchrun = [
         sys.executable,
         "-m",
         "torch.distributed.run",
@@ -191,7 +191,7 @@ def test_torchrun_starts_them_as_well(tmp_path):
     ]
     for done in ("training in", "is at its end, step 3, already"):
         finished = subprocess.run(
-            [*launch, "train", "translate", "--data", "dates", *more],
+            [*torchrun, "train", "translate", "--data", "dates", *more],
             check=False,
             capture_output=True,
             text=True,

@@ -10,12 +10,12 @@ from torch.nn import functional as F
 from saccade.kernels.gates import gated, gates_backward, gates_forward, gates_plain
 from saccade.kernels.lstm import lstm_backward, lstm_forward, lstm_plain
 from saccade.kernels.sums import Sums, by_definition
-from saccade.kernels.team import serves
+from saccade.kernels.threads import serves
 
-__all__ = ["plain", "unrolled", "unrolled_gru", "unrolled_lstm"]
+__all__ = ["gru_cell", "linear_cell", "lstm_cell", "plain"]
 
 
-def unrolled(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
+def linear_cell(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
     r"""The map \(x \mapsto W x + b\) for rows `(rows, features)`, to be called once a step of a loop.
 
     Autograd makes a gradient of W at each step, as large as W, and then adds it to the last one: at a hundred rows a
@@ -27,7 +27,7 @@ def unrolled(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
 
     Example:
         >>> linear, rows = nn.Linear(3, 2), torch.ones(4, 3)
-        >>> step = unrolled(linear)
+        >>> step = linear_cell(linear)
         >>> torch.allclose(step(rows), linear(rows))
         True
     """
@@ -46,7 +46,7 @@ def plain(linear: nn.Module) -> bool:
     return type(linear) is nn.Linear and linear.bias is not None and not hooked
 
 
-def unrolled_gru(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
+def gru_cell(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
     r"""The gated recurrent unit whose product with the state is \(U h + b\), to be called once a step of a loop.
 
     Args:
@@ -58,7 +58,7 @@ def unrolled_gru(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor], Ten
         `saccade.kernels.gates.gated`.
 
     Example:
-        >>> step = unrolled_gru(torch.randn(6, 2), torch.zeros(6))
+        >>> step = gru_cell(torch.randn(6, 2), torch.zeros(6))
         >>> step(torch.zeros(4, 6), torch.ones(4, 2)).shape
         torch.Size([4, 2])
     """
@@ -107,7 +107,7 @@ def _gru(entering: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor) -> Tens
     return gates_plain(entering, F.linear(hidden, weight, bias), hidden)
 
 
-def unrolled_lstm(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
+def lstm_cell(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
     r"""Long short-term memory whose product with the state is \(U h + b\), to be called once a step of a loop.
 
     Args:
@@ -119,7 +119,7 @@ def unrolled_lstm(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor, Ten
         next state and cell; see `saccade.kernels.lstm.lstm_plain`.
 
     Example:
-        >>> step = unrolled_lstm(torch.randn(8, 2), torch.zeros(8))
+        >>> step = lstm_cell(torch.randn(8, 2), torch.zeros(8))
         >>> [part.shape for part in step(torch.zeros(4, 8), torch.ones(4, 2), torch.ones(4, 2))]
         [torch.Size([4, 2]), torch.Size([4, 2])]
     """

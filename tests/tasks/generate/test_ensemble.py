@@ -5,8 +5,8 @@ import torch
 
 from saccade import look
 from saccade.models import encoder_decoder, rnnsearch, transformer
-from saccade.tasks.decoding import Ensemble, sample, search
-from tasks.decoding.table import BEGIN, END, Table
+from saccade.tasks.generate import Ensemble, sample, search
+from tasks.generate.table import BEGIN, END, Table
 
 SOURCE, LENGTHS = torch.tensor([[5, 7, 9, 2], [8, 2, 0, 0], [6, 10, 2, 0]]), torch.tensor([4, 2, 3])
 LIMITS = torch.tensor([6, 3, 5])

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.errors import ArgumentError
-from saccade.kernels import likeliest as module
-from saccade.kernels import team
-from saccade.kernels.likeliest import Logits, likeliest
+from saccade.kernels import threads
+from saccade.kernels import topk as module
+from saccade.kernels.topk import Logits, topk_log_probs
 
 
 def draw(rows, size, seed, scale=1.0, dim=3):
@@ -34,7 +34,7 @@ def test_they_are_the_largest_log_probabilities(rows, size, count, seed, scale, 
     exact = Logits(*(part.double() for part in (logits.features, logits.weight, logits.bias))).dense().log_softmax(-1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_ROWS", most)
-        values, tokens, of_token = likeliest(logits, count, size - 1)
+        values, tokens, of_token = topk_log_probs(logits, count, size - 1)
     largest = exact.topk(count).values
     torch.testing.assert_close(values.double(), largest, rtol=1e-5, atol=1e-4)
     torch.testing.assert_close(exact.gather(1, tokens), largest, rtol=1e-5, atol=1e-4)
@@ -45,28 +45,28 @@ def test_they_are_the_largest_log_probabilities(rows, size, count, seed, scale, 
 def test_equal_ones_come_in_the_order_of_their_tokens():
     some = [float(token in (7, 300, 401)) for token in range(900)]
     for values, expected in (([0.0] * 500, [0, 1, 2, 3]), (some, [7, 300, 401, 0])):
-        assert likeliest(equal(values), 4, 0)[1].tolist() == [expected] * 2
+        assert topk_log_probs(equal(values), 4, 0)[1].tolist() == [expected] * 2
 
 
 def test_without_numba_and_in_other_types_it_is_torchs(monkeypatch):
     logits = draw(6, 50, 0)
-    ours = likeliest(logits, 3, 1)
-    double = likeliest(Logits(logits.features.double(), logits.weight.double(), logits.bias.double()), 3, 1)
-    monkeypatch.setitem(team._found, "numba", "there is none")
-    for one, other, exact in zip(ours, likeliest(logits, 3, 1), double, strict=True):
+    ours = topk_log_probs(logits, 3, 1)
+    double = topk_log_probs(Logits(logits.features.double(), logits.weight.double(), logits.bias.double()), 3, 1)
+    monkeypatch.setitem(threads._found, "numba", "there is none")
+    for one, other, exact in zip(ours, topk_log_probs(logits, 3, 1), double, strict=True):
         torch.testing.assert_close(one, other)
         torch.testing.assert_close(one, exact.to(one.dtype))
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("-inf")])
 def test_where_nothing_is_a_number_there_are_tokens_still(value):
-    values, tokens, _ = likeliest(equal([value] * 9), 3, 0)
+    values, tokens, _ = topk_log_probs(equal([value] * 9), 3, 0)
     assert values.isnan().all() and tokens.tolist() == [[0, 1, 2]] * 2
 
 
 def test_tokens_that_cannot_come_are_last_and_none_comes_twice():
     some = [float("-inf")] * 600 + [1.0] + [float("-inf")] * 20
-    values, tokens, _ = likeliest(equal(some), 3, 0)
+    values, tokens, _ = topk_log_probs(equal(some), 3, 0)
     assert tokens.tolist() == [[600, 0, 1]] * 2 and values.tolist() == [[0.0, float("-inf"), float("-inf")]] * 2
 
 
@@ -74,4 +74,4 @@ def test_tokens_that_cannot_come_are_last_and_none_comes_twice():
 def test_what_there_is_not_is_refused(count, token):
     for logits in (equal([0.0] * 9), equal([0.0] * 9).dense()):
         with pytest.raises(ArgumentError, match="9 tokens"):
-            likeliest(logits, count, token)
+            topk_log_probs(logits, count, token)
