@@ -8,7 +8,7 @@ import torch
 from saccade import look
 from saccade.models.las import Las, Options
 from saccade.tasks.generate import search
-from saccade.tasks.transcribe.health import health, overall
+from saccade.tasks.transcribe.alignment_metrics import health, overall
 
 SOUNDS, LONGEST, WIDTH = 4, 4, 8  # ids 4 to 7
 SIZES = {"hidden_dim": 48, "embedding_dim": 16, "layers": 2, "pyramid": 2, "ctc_weight": 0.5}

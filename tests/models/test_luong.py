@@ -8,7 +8,7 @@ from models.translators import LENGTHS, SOURCE, TARGET
 from saccade import look
 from saccade.errors import ArgumentError
 from saccade.models.luong import Luong, Options
-from saccade.tasks.translate.attention import weights_of
+from saccade.tasks.generate.attention import weights_of
 from saccade.tasks.translate.batches import Encoded
 
 OPTIONS = Options(hidden_dim=10, embedding_dim=6, layers=2)

@@ -12,7 +12,7 @@ from torch import nn
 
 from saccade.reports.slope import replicates, standard_error
 from saccade.tasks.translate import Translate
-from saccade.tasks.translate.corpus import Pair
+from saccade.tasks.translate.data.corpus import Pair
 from saccade.tasks.translate.evaluation import score
 from saccade.tasks.translate.metrics import in_place
 from saccade.train.randomness import seeded

@@ -15,8 +15,8 @@ from saccade.reports.making import Design, Step, finish
 from saccade.reports.options import Seeded, Trained, arguments, default_folder, whole
 from saccade.reports.scoring import measured
 from saccade.tasks.translate import Translate
-from saccade.tasks.translate.corpora import open_corpus
-from saccade.tasks.translate.corpus import Corpus, Pair
+from saccade.tasks.translate.data import open_corpus
+from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.train.environment import choose_device
 from saccade.train.fit import train
 from saccade.train.options import Options
