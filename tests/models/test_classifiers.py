@@ -13,11 +13,13 @@ from saccade.kernels import threads
 from saccade.models import bag, classifier, fixed, rnn_attention, self_attention
 from saccade.models.bag import Bag
 from saccade.models.fixed import Fixed
+from saccade.models.padded import Padded
 from saccade.models.rnn_attention import RNNAttention
 from saccade.models.self_attention import SelfAttention
 
 TOKENS = torch.tensor([[5, 6, 7, 8, 3, 0, 0], [9, 4, 0, 0, 0, 0, 0], [4, 5, 6, 7, 8, 9, 10]])
 LENGTHS = torch.tensor([5, 2, 7])
+BATCH = Padded(TOKENS, LENGTHS)
 DROPS = {"dropout": 0.5, "word_dropout": 0.2}
 FIXED = fixed.Options(embedding_dim=6, **DROPS)
 RNN = rnn_attention.Options(embedding_dim=6, hidden_dim=10, **DROPS)
@@ -49,26 +51,26 @@ def model(variant):
 
 
 def test_padding_and_batches_change_nothing(model):
-    together = model(TOKENS, LENGTHS)
+    together = model(BATCH)
     for row, length in enumerate(LENGTHS):
-        alone = model(TOKENS[row : row + 1, :length], LENGTHS[row : row + 1])
+        alone = model(Padded(TOKENS[row : row + 1, :length], LENGTHS[row : row + 1]))
         torch.testing.assert_close(together[row], alone[0], rtol=1e-12, atol=1e-12)
     rubbish = TOKENS.masked_fill(TOKENS == 0, 11)
-    torch.testing.assert_close(model(rubbish, LENGTHS), together, rtol=0, atol=0)
+    torch.testing.assert_close(model(Padded(rubbish, LENGTHS)), together, rtol=0, atol=0)
 
 
 def test_it_learns_through_every_parameter(model):
-    model(TOKENS, LENGTHS).square().sum().backward()
+    model(BATCH).square().sum().backward()
     assert all(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in model.parameters())
 
 
 def test_dropout_acts_in_training_alone(variant):
     kind, options = variant
     model = kind(13, 3, options)
-    once, again = model(TOKENS, LENGTHS), model(TOKENS, LENGTHS)
+    once, again = model(BATCH), model(BATCH)
     assert not torch.equal(once, again)
     model.eval()
-    assert torch.equal(model(TOKENS, LENGTHS), model(TOKENS, LENGTHS))
+    assert torch.equal(model(BATCH), model(BATCH))
 
 
 def test_in_float32_it_computes_the_same_with_kernels_and_without(variant, monkeypatch):
@@ -76,8 +78,8 @@ def test_in_float32_it_computes_the_same_with_kernels_and_without(variant, monke
     model = kind(13, 3, options).eval()
 
     def found(model):
-        loss = model(TOKENS, LENGTHS).square().sum()
-        return [model(TOKENS, LENGTHS), *torch.autograd.grad(loss, list(model.parameters()))]
+        loss = model(BATCH).square().sum()
+        return [model(BATCH), *torch.autograd.grad(loss, list(model.parameters()))]
 
     ours = found(model)
     monkeypatch.setitem(threads._found, "numba", "there is none here")
@@ -88,7 +90,7 @@ def test_in_float32_it_computes_the_same_with_kernels_and_without(variant, monke
 
 def test_weights_are_those_of_the_queries_over_words(model, variant):
     with look.record(model) as records:
-        model(TOKENS, LENGTHS)
+        model(BATCH)
     weights = model.pooled(records)
     if variant[0] is Bag:
         assert weights is None
@@ -103,8 +105,8 @@ def test_a_sum_is_the_sum_of_what_each_word_adds(variant):
     kind, options = VARIANTS["sum"]
     model = kind(13, 3, options).double().eval()
     words = model.words.embedding(TOKENS[2])
-    torch.testing.assert_close(model(TOKENS[2:], LENGTHS[2:])[0], model.output(words.sum(0)))
-    logits = model(TOKENS[2:], LENGTHS[2:])[0] - model.output.bias
+    torch.testing.assert_close(model(Padded(TOKENS[2:], LENGTHS[2:]))[0], model.output(words.sum(0)))
+    logits = model(Padded(TOKENS[2:], LENGTHS[2:]))[0] - model.output.bias
     for label in range(3):
         others = (logits.sum() - logits[label]) / 2
         torch.testing.assert_close(model.shares(TOKENS[2], label).sum(), logits[label] - others)
@@ -127,7 +129,7 @@ def test_fixed_attention_is_its_equations(name):
     model = kind(13, 3, options).double().eval()
     for row, length in enumerate(LENGTHS):
         features = model.words.embedding(TOKENS[row, :length])
-        torch.testing.assert_close(by_hand(model, features, options.score), model(TOKENS, LENGTHS)[row])
+        torch.testing.assert_close(by_hand(model, features, options.score), model(BATCH)[row])
 
 
 def test_recurrent_attention_is_its_equations():
@@ -135,15 +137,15 @@ def test_recurrent_attention_is_its_equations():
     model = kind(13, 3, options).double().eval()
     for row, length in enumerate(LENGTHS):
         features = annotations(model.encoder, model.words.embedding(TOKENS[row, :length]))
-        torch.testing.assert_close(by_hand(model, features, options.score), model(TOKENS, LENGTHS)[row])
+        torch.testing.assert_close(by_hand(model, features, options.score), model(BATCH)[row])
 
 
 def test_only_what_reads_words_in_order_tells_orders_apart(model, variant):
     kind, options = variant
-    turned = model(TOKENS[2:].flip(1), LENGTHS[2:])
+    turned = model(Padded(TOKENS[2:].flip(1), LENGTHS[2:]))
     blind = kind in (Bag, Fixed) or getattr(options, "positions", "") in ("none", "alibi")
     # without positions, or with their distances alone, a text read backwards is the same text
-    assert torch.allclose(turned, model(TOKENS[2:], LENGTHS[2:]), rtol=1e-10) == blind
+    assert torch.allclose(turned, model(Padded(TOKENS[2:], LENGTHS[2:])), rtol=1e-10) == blind
 
 
 def test_dropped_words_are_unknown_ones():

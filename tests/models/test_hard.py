@@ -3,12 +3,13 @@ import itertools
 import pytest
 import torch
 
-from models.translators import LENGTHS, SOURCE, TARGET
+from models.translators import BATCH, LENGTHS, SOURCE, TARGET
 from saccade import AuxRequest, look, reads
 from saccade.errors import ArgumentError
 from saccade.models import luong, rnnsearch
 from saccade.models.hard import Draws, Options, Reinforce, gradient_noise
 from saccade.models.luong import Luong
+from saccade.models.padded import Padded
 from saccade.models.rnnsearch import RNNSearch
 
 WANTED = TARGET.roll(-1, 1)
@@ -91,7 +92,7 @@ def test_a_translators_gradient_is_that_of_its_expected_cost(baseline, input_fee
             return reads.Sample(read.estimator, uniform=uniform)
 
         monkeypatch.setattr(reads.Sample, "drawn", drawn)
-        found = model(source, lengths, target, wanted)
+        found = model(Padded(source, lengths), target, wanted)
         losses, log_prob = kept
         probability = log_prob.sum().exp()
         grads = torch.autograd.grad(found, learning, retain_graph=True)
@@ -108,7 +109,7 @@ def test_several_samples_cost_what_their_rows_cost_by_themselves():
     options = rnnsearch.Options(hidden_dim=10, embedding_dim=6, read="reinforce", samples=3)
     model = RNNSearch(13, 11, options).double()
     torch.manual_seed(5)
-    found = model(SOURCE, LENGTHS, TARGET, WANTED, 0.1)
+    found = model(BATCH, TARGET, WANTED, 0.1)
     rows = torch.arange(3).repeat_interleave(3)
     single = rnnsearch.Options(hidden_dim=10, embedding_dim=6, read="straight-through")
     other = RNNSearch(13, 11, single).double()
@@ -116,7 +117,7 @@ def test_several_samples_cost_what_their_rows_cost_by_themselves():
         {name: held for name, held in model.state_dict().items() if not name.startswith("reinforce.")}
     )
     torch.manual_seed(5)
-    torch.testing.assert_close(found, other(SOURCE[rows], LENGTHS[rows], TARGET[rows], WANTED[rows], 0.1))
+    torch.testing.assert_close(found, other(Padded(SOURCE[rows], LENGTHS[rows]), TARGET[rows], WANTED[rows], 0.1))
 
 
 def test_entropy_is_worth_its_bonus():
@@ -181,7 +182,7 @@ def test_the_baseline_learns_the_mean_cost_to_come():
 def test_the_cost_is_that_of_what_was_drawn_and_every_parameter_learns(model):
     model.train()
     torch.manual_seed(1)
-    cost = model(SOURCE, LENGTHS, TARGET, WANTED, 0.1)
+    cost = model(BATCH, TARGET, WANTED, 0.1)
     assert 0 < float(cost.detach()) < 10
     cost.backward()
     assert all(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in model.parameters())
@@ -190,7 +191,7 @@ def test_the_cost_is_that_of_what_was_drawn_and_every_parameter_learns(model):
 def test_in_training_positions_are_drawn(model):
     """Every context is one value, not always the same one; a seed repeats it."""
     model.train()
-    memory, query = model.encode(SOURCE, LENGTHS).memory, torch.randn(3, 40, 10, dtype=torch.float64)
+    memory, query = model.encode(BATCH).memory, torch.randn(3, 40, 10, dtype=torch.float64)
 
     def drawn(seed):
         torch.manual_seed(seed)
@@ -207,14 +208,14 @@ def test_in_training_positions_are_drawn(model):
 def test_elsewhere_the_likeliest_position_is_read(model):
     model.eval()
     with look.record(model) as records:
-        logits = model(SOURCE, LENGTHS, TARGET)
-    torch.testing.assert_close(model(SOURCE, LENGTHS, TARGET), logits, rtol=0, atol=0)
+        logits = model(BATCH, TARGET)
+    torch.testing.assert_close(model(BATCH, TARGET), logits, rtol=0, atol=0)
     weights = torch.cat([aux.weights for _, aux in records], -2)
     seen = model.alignment(records)
     empty = weights.sum(-1) == 0  # where a window has moved past its source
     assert torch.equal(seen.sum(-1), (~empty).double())
     assert torch.equal(seen.argmax(-1)[~empty], weights.argmax(-1)[~empty])
-    memory = model.encode(SOURCE, LENGTHS).memory
+    memory = model.encode(BATCH).memory
     query = torch.randn(3, 2, 10, dtype=torch.float64)
     found, aux = model.attention(query, memory=memory, aux=AuxRequest(weights=True))
     rows = torch.arange(3)[:, None]
@@ -223,31 +224,31 @@ def test_elsewhere_the_likeliest_position_is_read(model):
 
 def test_a_step_at_a_time_and_alone_it_writes_the_same(model):
     model.eval()
-    whole = model(SOURCE, LENGTHS, TARGET)
-    state, logits = model.encode(SOURCE, LENGTHS), []
+    whole = model(BATCH, TARGET)
+    state, logits = model.encode(BATCH), []
     for token in TARGET.unbind(1):
         output, state = model.step(token, state)
         logits.append(output.dense())
     torch.testing.assert_close(torch.stack(logits, 1), whole, rtol=1e-10, atol=1e-12)
-    alone = model(SOURCE[1:2, :3], LENGTHS[1:2], TARGET[1:2])
+    alone = model(Padded(SOURCE[1:2, :3], LENGTHS[1:2]), TARGET[1:2])
     torch.testing.assert_close(alone[0], whole[1], rtol=1e-10, atol=1e-12)
 
 
 def test_noise_is_of_the_draws_alone(model):
     torch.manual_seed(0)
     modes = [module.training for module in model.modules()]
-    noise = gradient_noise(model, SOURCE, LENGTHS, TARGET, WANTED, draws=4)
+    noise = gradient_noise(model, BATCH, TARGET, WANTED, draws=4)
     assert noise.variance > 0
     assert [module.training for module in model.modules()] == modes
     soft = RNNSearch(13, 11, rnnsearch.Options(hidden_dim=10, embedding_dim=6, dropout=0.5)).double()
-    noise = gradient_noise(soft, SOURCE, LENGTHS, TARGET, WANTED, draws=3)
+    noise = gradient_noise(soft, BATCH, TARGET, WANTED, draws=3)
     assert noise.variance < 1e-20 and noise.signal > 0
     with pytest.raises(ArgumentError, match="draws"):
-        gradient_noise(soft, SOURCE, LENGTHS, TARGET, WANTED, draws=1)
+        gradient_noise(soft, BATCH, TARGET, WANTED, draws=1)
     for said in ({"score": "dot", "read": "straight-through"}, {"attention": "none"}):
         nothing = Luong(13, 11, luong.Options(hidden_dim=10, embedding_dim=6, **said))
         with pytest.raises(ArgumentError, match="model: expected an attention with parameters"):
-            gradient_noise(nothing, SOURCE, LENGTHS, TARGET, WANTED)
+            gradient_noise(nothing, BATCH, TARGET, WANTED)
 
 
 @pytest.mark.parametrize(

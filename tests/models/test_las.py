@@ -11,9 +11,11 @@ from saccade import look
 from saccade.errors import ArgumentError
 from saccade.kernels import threads
 from saccade.models.las import Las, Options
+from saccade.models.padded import Padded
 
 LENGTHS = torch.tensor([17, 9, 2])
 FRAMES = torch.randn(3, 17, 5, generator=torch.Generator().manual_seed(1), dtype=torch.double)
+BATCH = Padded(FRAMES, LENGTHS)
 TARGET = torch.tensor([[1, 4, 5, 6], [1, 6, 4, 0], [1, 7, 0, 0]])
 WANTED = torch.tensor([[4, 5, 6, 2], [6, 4, 2, 0], [7, 2, 0, 0]])
 OPTIONS = Options(hidden_dim=8, embedding_dim=6, layers=2, pyramid=1, location_filters=3, location_width=5, dropout=0.5)
@@ -28,7 +30,7 @@ def model(request):
 
 def by_definition(model, frames, target):
     """The logits of one utterance, a position of the text at a time, as the equations have them."""
-    heard, lengths = model.listener(frames[None], torch.tensor([len(frames)]))
+    heard, lengths = model.listener(Padded(frames[None], torch.tensor([len(frames)])))
     heard, attention = heard[0, : lengths[0]], model.attention
     hidden = cell = context = heard.new_zeros(heard.shape[1])
     weights, found = heard.new_zeros(len(heard)), []
@@ -52,29 +54,29 @@ def by_definition(model, frames, target):
 
 
 def test_it_is_what_the_equations_say(model):
-    logits = model(FRAMES, LENGTHS, TARGET)
+    logits = model(BATCH, TARGET)
     for row, length in enumerate(LENGTHS.tolist()):
         torch.testing.assert_close(logits[row], by_definition(model, FRAMES[row, :length], TARGET[row]))
 
 
 def test_padding_changes_nothing(model):
-    together = model(FRAMES, LENGTHS, TARGET)
+    together = model(BATCH, TARGET)
     rubbish = FRAMES.clone()
     for row, length in enumerate(LENGTHS.tolist()):
         rubbish[row, length:] = 1e3
-    torch.testing.assert_close(model(rubbish, LENGTHS, TARGET), together, rtol=0, atol=0)
+    torch.testing.assert_close(model(Padded(rubbish, LENGTHS), TARGET), together, rtol=0, atol=0)
 
 
 def test_step_by_step_is_teacher_forcing(model):
-    state, logits = model.encode(FRAMES, LENGTHS), []
+    state, logits = model.encode(BATCH), []
     for token in TARGET.unbind(1):
         output, state = model.step(token, state)
         logits.append(output.dense())
-    torch.testing.assert_close(torch.stack(logits, 1), model(FRAMES, LENGTHS, TARGET), rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(torch.stack(logits, 1), model(BATCH, TARGET), rtol=1e-10, atol=1e-12)
 
 
 def test_a_state_is_reordered_and_repeated(model):
-    state = model.encode(FRAMES, LENGTHS)
+    state = model.encode(BATCH)
     expected = model.step(TARGET[:, 1], state)[0].dense()
     chosen, wider = model.step(TARGET[[0, 0, 1, 1, 2, 2], 1], state.select(torch.arange(3)[:, None].expand(3, 2), None))
     torch.testing.assert_close(chosen.dense(), expected.repeat_interleave(2, 0), rtol=1e-12, atol=1e-12)
@@ -85,22 +87,22 @@ def test_a_state_is_reordered_and_repeated(model):
 
 
 def test_it_learns_through_every_parameter(model):
-    model(FRAMES, LENGTHS, TARGET, WANTED).backward()
+    model(BATCH, TARGET, WANTED).backward()
     assert all(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in model.parameters())
 
 
 def test_gradients_are_right(model):
     frames = FRAMES[1:, :6].clone().requires_grad_()
     lengths = torch.tensor([6, 2])
-    assert torch.autograd.gradcheck(lambda x: model(x, lengths, TARGET[1:], WANTED[1:]), (frames,))
+    assert torch.autograd.gradcheck(lambda x: model(Padded(x, lengths), TARGET[1:], WANTED[1:]), (frames,))
 
 
 def test_in_float32_it_computes_the_same_with_kernels_and_without(model, monkeypatch):
     small, frames = model.float(), FRAMES.float()
 
     def found():
-        loss = small(frames, LENGTHS, TARGET, WANTED, 0.1)
-        return [small(frames, LENGTHS, TARGET), loss, *torch.autograd.grad(loss, list(small.parameters()))]
+        loss = small(Padded(frames, LENGTHS), TARGET, WANTED, 0.1)
+        return [small(Padded(frames, LENGTHS), TARGET), loss, *torch.autograd.grad(loss, list(small.parameters()))]
 
     ours = found()
     monkeypatch.setitem(threads._found, "numba", "there is none here")
@@ -122,7 +124,7 @@ def test_what_was_heard_is_summed_over_all_alignments():
     torch.manual_seed(0)
     model = Las(5, 6, OPTIONS).double().eval()
     frames, lengths = FRAMES[:2, :8], torch.tensor([8, 5])  # 4 and 3 steps
-    state = model.encode(frames, lengths)
+    state = model.encode(Padded(frames, lengths))
     texts = [[[4, 5], [4, 4], [5]], [[4, 5, 4], [4, 4], [5, 5, 5]]]
     tokens = torch.tensor([[text + [0] * (3 - len(text)) for text in own] for own in texts])
     sizes = torch.tensor([[len(text) for text in own] for own in texts])
@@ -141,16 +143,16 @@ def test_what_was_heard_is_summed_over_all_alignments():
 def test_the_loss_has_its_shares():
     torch.manual_seed(0)
     model = Las(5, 9, replace(OPTIONS, ctc_weight=0.4)).double().eval()
-    logits = model(FRAMES, LENGTHS, TARGET)
+    logits = model(BATCH, TARGET)
     spelled = F.cross_entropy(logits.flatten(0, 1), WANTED.flatten(), ignore_index=0)
     sizes = torch.tensor([3, 2, 1])
-    gains = model.heard(model.encode(FRAMES, LENGTHS), WANTED[:, None], sizes[:, None])[:, 0]
+    gains = model.heard(model.encode(BATCH), WANTED[:, None], sizes[:, None])[:, 0]
     expected = 0.6 * spelled + 0.4 * -(gains / sizes).mean()
-    torch.testing.assert_close(model(FRAMES, LENGTHS, TARGET, WANTED), expected)
+    torch.testing.assert_close(model(BATCH, TARGET, WANTED), expected)
     without = Las(5, 9, replace(OPTIONS, ctc_weight=0.0)).double().eval()
-    logits = without(FRAMES, LENGTHS, TARGET).flatten(0, 1)
+    logits = without(BATCH, TARGET).flatten(0, 1)
     expected = F.cross_entropy(logits, WANTED.flatten(), ignore_index=0)
-    torch.testing.assert_close(without(FRAMES, LENGTHS, TARGET, WANTED), expected)
+    torch.testing.assert_close(without(BATCH, TARGET, WANTED), expected)
 
 
 def test_a_text_that_ctc_cannot_write_is_left_to_the_speller():
@@ -158,7 +160,7 @@ def test_a_text_that_ctc_cannot_write_is_left_to_the_speller():
     model = Las(5, 9, OPTIONS).double().eval()
     wanted = torch.tensor([[4, 5, 6, 2], [6, 4, 2, 0], [7, 7, 2, 0]])  # two in one step: no
     target = torch.tensor([[1, 4, 5, 6], [1, 6, 4, 0], [1, 7, 7, 0]])
-    loss = model(FRAMES, LENGTHS, target, wanted)
+    loss = model(BATCH, target, wanted)
     assert 0 < loss.item() < 100
     loss.backward()
     assert all(bool(p.grad.isfinite().all()) for p in model.parameters())
@@ -166,7 +168,7 @@ def test_a_text_that_ctc_cannot_write_is_left_to_the_speller():
 
 def test_the_alignment_is_what_each_step_looked_at(model):
     with look.record(model) as records:
-        model(FRAMES, LENGTHS, TARGET)
+        model(BATCH, TARGET)
     weights = model.alignment(records)
     assert weights.shape == (3, 4, 9)
     torch.testing.assert_close(weights.sum(-1), torch.ones(3, 4).double())
@@ -177,18 +179,18 @@ def test_scheduled_sampling_follows_the_model_in_training_alone():
     torch.manual_seed(0)
     options = replace(OPTIONS, dropout=0.0, time_masks=0, frequency_masks=0, scheduled_sampling=1 - 1e-9)
     model = Las(5, 9, options).double().eval()
-    told = model(FRAMES, LENGTHS, TARGET)
+    told = model(BATCH, TARGET)
     own = [TARGET[:, 0]]
-    state = model.encode(FRAMES, LENGTHS)
+    state = model.encode(BATCH)
     for _ in range(3):
         logits, state = model.step(own[-1], state)
         own.append(logits.dense().argmax(-1))
-    free = model(FRAMES, LENGTHS, torch.stack(own, 1))
+    free = model(BATCH, torch.stack(own, 1))
     model.train()
-    torch.testing.assert_close(model(FRAMES, LENGTHS, TARGET), free)
+    torch.testing.assert_close(model(BATCH, TARGET), free)
     assert not torch.allclose(told, free)
     model.eval()
-    assert torch.equal(model(FRAMES, LENGTHS, TARGET), told)
+    assert torch.equal(model(BATCH, TARGET), told)
 
 
 def test_what_means_nothing_is_refused_by_name():
@@ -209,7 +211,7 @@ def test_what_means_nothing_is_refused_by_name():
 def test_nothing_is_a_text_and_the_blank_is_none():
     torch.manual_seed(0)
     model = Las(5, 6, OPTIONS).double().eval()
-    state = model.encode(FRAMES[:2, :8], torch.tensor([8, 5]))
+    state = model.encode(Padded(FRAMES[:2, :8], torch.tensor([8, 5])))
     blanks = model.connectionist(state.memory.value[:, 0]).log_softmax(-1)[..., 0].detach()
     expected = torch.stack([blanks[0, :4].sum(), blanks[1, :3].sum()])
     for width in (0, 2):
@@ -223,7 +225,7 @@ def test_nothing_is_a_text_and_the_blank_is_none():
 def test_half_precision_is_heard_and_written():
     torch.manual_seed(0)
     model = Las(5, 9, OPTIONS).eval()
-    exact = model(FRAMES.float(), LENGTHS, TARGET)
-    found = model.to(torch.bfloat16)(FRAMES.bfloat16(), LENGTHS, TARGET)
+    exact = model(Padded(FRAMES.float(), LENGTHS), TARGET)
+    found = model.to(torch.bfloat16)(Padded(FRAMES.bfloat16(), LENGTHS), TARGET)
     assert found.dtype == torch.bfloat16
     torch.testing.assert_close(found.float(), exact, rtol=0.1, atol=0.1)

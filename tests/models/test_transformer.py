@@ -3,9 +3,10 @@ import math
 import pytest
 import torch
 
-from models.translators import LENGTHS, SOURCE, TARGET
+from models.translators import BATCH, LENGTHS, SOURCE, TARGET
 from saccade import look
 from saccade.errors import ArgumentError
+from saccade.models.padded import Padded
 from saccade.models.transformer import Options, Transformer, slopes, waves
 from saccade.tasks.generate import search
 
@@ -47,7 +48,7 @@ def test_it_is_torchs_transformer_with_the_papers_positions(norm):
         other = theirs(layer, norm, attends=True)
         x = other(x, source, tgt_mask=later, memory_key_padding_mask=padding)
     expected = model.decoder_norm(x) @ model.target_embedding.weight.T + model.bias
-    torch.testing.assert_close(model(SOURCE, LENGTHS, TARGET), expected)
+    torch.testing.assert_close(model(BATCH, TARGET), expected)
 
 
 def test_positions_are_the_papers():
@@ -65,7 +66,7 @@ def test_it_knows_the_order(positions):
     model = make(positions=positions)
     turned = SOURCE[:1].clone()
     turned[0, :4] = turned[0, :4].flip(0)
-    first, second = (model(part, LENGTHS[:1], TARGET[:1]) for part in (SOURCE[:1], turned))
+    first, second = (model(Padded(part, LENGTHS[:1]), TARGET[:1]) for part in (SOURCE[:1], turned))
     assert float((first - second).detach().abs().max()) > 1e-3
 
 
@@ -73,8 +74,8 @@ def test_without_positions_the_words_of_a_source_are_a_set():
     """What makes an order of them is the positions alone; what is written before a word still makes a difference."""
     model = make(positions="none")
     turned = SOURCE[2:].flip(1)
-    first = model(SOURCE[2:], LENGTHS[2:], TARGET[2:])
-    torch.testing.assert_close(first, model(turned, LENGTHS[2:], TARGET[2:]))
+    first = model(Padded(SOURCE[2:], LENGTHS[2:]), TARGET[2:])
+    torch.testing.assert_close(first, model(Padded(turned, LENGTHS[2:]), TARGET[2:]))
     assert float((first[:, 0] - first[:, 1]).detach().abs().max()) > 1e-3
 
 
@@ -83,11 +84,11 @@ def test_without_positions_the_words_of_a_source_are_a_set():
 def test_a_search_with_its_cache_finds_what_the_whole_would(positions, beam):
     model, limits = make(positions=positions), torch.tensor([6, 4, 8])
     with torch.no_grad():
-        found = search(model, model.encode(SOURCE, LENGTHS), limits, begin=1, end=2, beam_size=beam, length_penalty=0.0)
+        found = search(model, model.encode(BATCH), limits, begin=1, end=2, beam_size=beam, length_penalty=0.0)
         for row, outputs in enumerate(found.lists()):
             for tokens, score in zip(outputs, found.scores[row].tolist(), strict=False):
                 target = torch.tensor([[1, *tokens]])
-                logits = model(SOURCE[row : row + 1], LENGTHS[row : row + 1], target).log_softmax(-1)[0]
+                logits = model(Padded(SOURCE[row : row + 1], LENGTHS[row : row + 1]), target).log_softmax(-1)[0]
                 expected = sum(logits[place, token] for place, token in enumerate([*tokens, 2]))
                 assert score == pytest.approx(float(expected), abs=1e-4)
                 if beam == 1:
@@ -97,7 +98,7 @@ def test_a_search_with_its_cache_finds_what_the_whole_would(positions, beam):
 def test_it_shows_what_every_layer_attends_to():
     model = make()
     with look.record(model) as records:
-        model(SOURCE, LENGTHS, TARGET)
+        model(BATCH, TARGET)
     assert len(records) == 2 + 2 * 2
     for name, aux in records:
         assert aux.weights.shape[:2] == (3, 3) and "attention" in name
@@ -128,7 +129,7 @@ def test_what_means_nothing_is_refused_by_name(changes, named):
 def test_its_alignment_is_of_every_target_position_to_the_source(layers):
     model = make(layers=layers)
     with look.record(model) as records:
-        model(SOURCE, LENGTHS, TARGET)
+        model(BATCH, TARGET)
     found = model.alignment(records)
     assert found.shape == (3, TARGET.shape[1], SOURCE.shape[1])
     torch.testing.assert_close(found.sum(-1), torch.ones_like(found[..., 0]))

@@ -6,12 +6,13 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from models.translators import LENGTHS, SOURCE, TARGET
+from models.translators import BATCH, LENGTHS, SOURCE, TARGET
 from saccade.kernels import threads
 from saccade.models import bytenet, luong, recurrent, rnnsearch, transformer
 from saccade.models.bytenet import ByteNet
 from saccade.models.encoder_decoder import EncoderDecoder
 from saccade.models.luong import Luong
+from saccade.models.padded import Padded
 from saccade.models.rnnsearch import RNNSearch
 from saccade.models.transformer import Transformer
 
@@ -62,25 +63,25 @@ def model(variant):
 
 
 def test_padding_changes_nothing(model):
-    together = model(SOURCE, LENGTHS, TARGET)
+    together = model(BATCH, TARGET)
     for row, length in enumerate(LENGTHS):
-        alone = model(SOURCE[row : row + 1, :length], LENGTHS[row : row + 1], TARGET[row : row + 1])
+        alone = model(Padded(SOURCE[row : row + 1, :length], LENGTHS[row : row + 1]), TARGET[row : row + 1])
         torch.testing.assert_close(together[row], alone[0], rtol=1e-12, atol=1e-12)
     rubbish = SOURCE.clone()
     rubbish[SOURCE == 0] = 11
-    torch.testing.assert_close(model(rubbish, LENGTHS, TARGET), together, rtol=0, atol=0)
+    torch.testing.assert_close(model(Padded(rubbish, LENGTHS), TARGET), together, rtol=0, atol=0)
 
 
 def test_step_by_step_is_teacher_forcing(model):
-    state, logits = model.encode(SOURCE, LENGTHS), []
+    state, logits = model.encode(BATCH), []
     for token in TARGET.unbind(1):
         output, state = model.step(token, state)
         logits.append(output.dense())
-    torch.testing.assert_close(torch.stack(logits, 1), model(SOURCE, LENGTHS, TARGET), rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(torch.stack(logits, 1), model(BATCH, TARGET), rtol=1e-10, atol=1e-12)
 
 
 def test_a_state_is_reordered_and_repeated(model):
-    state = model.encode(SOURCE, LENGTHS)
+    state = model.encode(BATCH)
     expected = model.step(TARGET[:, 1], state)[0].dense()
     chosen, wider = model.step(TARGET[[0, 0, 1, 1, 2, 2], 1], state.select(torch.arange(3)[:, None].expand(3, 2), None))
     torch.testing.assert_close(chosen.dense(), expected.repeat_interleave(2, 0), rtol=1e-12, atol=1e-12)
@@ -91,7 +92,7 @@ def test_a_state_is_reordered_and_repeated(model):
 
 
 def test_it_learns_through_every_parameter(model):
-    model(SOURCE, LENGTHS, TARGET).square().sum().backward()
+    model(BATCH, TARGET).square().sum().backward()
     assert all(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in model.parameters())
 
 
@@ -102,8 +103,8 @@ def test_in_float32_it_computes_the_same_with_kernels_and_without(variant, monke
     wanted = TARGET.roll(-1, 1)
 
     def found(model):
-        loss = model(SOURCE, LENGTHS, TARGET, wanted, 0.1)
-        return [model(SOURCE, LENGTHS, TARGET), loss, *torch.autograd.grad(loss, list(model.parameters()))]
+        loss = model(BATCH, TARGET, wanted, 0.1)
+        return [model(BATCH, TARGET), loss, *torch.autograd.grad(loss, list(model.parameters()))]
 
     ours = found(model)
     monkeypatch.setitem(threads._found, "numba", "there is none here")
@@ -114,9 +115,9 @@ def test_in_float32_it_computes_the_same_with_kernels_and_without(variant, monke
 
 def test_what_the_wanted_tokens_cost_is_the_cross_entropy_of_the_logits(model):
     wanted = TARGET.roll(-1, 1)
-    logits = model(SOURCE, LENGTHS, TARGET).flatten(0, 1)
+    logits = model(BATCH, TARGET).flatten(0, 1)
     expected = cross_entropy(logits, wanted.flatten(), ignore_index=0, label_smoothing=0.1)
-    torch.testing.assert_close(model(SOURCE, LENGTHS, TARGET, wanted, 0.1), expected)
+    torch.testing.assert_close(model(BATCH, TARGET, wanted, 0.1), expected)
 
 
 def test_one_vocabulary_has_one_embedding(variant):
@@ -132,22 +133,22 @@ def test_dropout_acts_in_training_alone(variant):
     torch.manual_seed(0)
     kind, options = variant
     model = kind(13, 11, options)
-    once, again = model(SOURCE, LENGTHS, TARGET), model(SOURCE, LENGTHS, TARGET)
+    once, again = model(BATCH, TARGET), model(BATCH, TARGET)
     assert not torch.equal(once, again)
     model.eval()
-    assert torch.equal(model(SOURCE, LENGTHS, TARGET), model(SOURCE, LENGTHS, TARGET))
+    assert torch.equal(model(BATCH, TARGET), model(BATCH, TARGET))
 
 
 def test_no_token_sees_those_behind_it(model):
     """The derivative of every logit by every later target embedding is zero, of those before it is not."""
     table = target_embedding(model)
     words = table(TARGET[:1]).detach()
-    logits = model(SOURCE[:1], LENGTHS[:1], TARGET[:1])
+    logits = model(Padded(SOURCE[:1], LENGTHS[:1]), TARGET[:1])
 
     def written(words):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(table, "forward", lambda tokens: words)
-            return model(SOURCE[:1], LENGTHS[:1], TARGET[:1])[0].sum(-1)
+            return model(Padded(SOURCE[:1], LENGTHS[:1]), TARGET[:1])[0].sum(-1)
 
     torch.testing.assert_close(written(words), logits[0].sum(-1))
     influence = torch.autograd.functional.jacobian(written, words)[:, 0].abs().sum(-1)

@@ -2,8 +2,11 @@
 
 import torch
 
+from saccade.models.padded import Padded
+
 SOURCE = torch.tensor([[5, 6, 7, 8, 2, 0, 0], [9, 4, 2, 0, 0, 0, 0], [4, 5, 6, 7, 8, 9, 2]])
 LENGTHS = torch.tensor([5, 3, 7])
+BATCH = Padded(SOURCE, LENGTHS)
 TARGET = torch.tensor([[1, 4, 5, 6], [1, 7, 2, 0], [1, 9, 8, 2]])
 
 

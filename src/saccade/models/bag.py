@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade.models.classifier import Classifier, Options, Words
+from saccade.models.padded import Padded
 
 __all__ = ["Bag", "Options"]
 
@@ -28,8 +29,8 @@ class Bag(Classifier):
 
     Example:
         >>> model = Bag(11, 2, Options(embedding_dim=4)).eval()
-        >>> logits = model(torch.tensor([[4, 5, 6]]), torch.tensor([3]))
-        >>> torch.allclose(logits, model(torch.tensor([[6, 4, 5]]), torch.tensor([3])), atol=1e-6)
+        >>> logits = model(Padded(torch.tensor([[4, 5, 6]]), torch.tensor([3])))
+        >>> torch.allclose(logits, model(Padded(torch.tensor([[6, 4, 5]]), torch.tensor([3]))), atol=1e-6)
         True
 
     Source:
@@ -48,9 +49,8 @@ class Bag(Classifier):
         self.words = Words(size, options)
         self.output = nn.Linear(options.dim, classes)
 
-    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        within = torch.arange(tokens.shape[1], device=tokens.device) < lengths[:, None]
-        logits: Tensor = self.output(torch.where(within[..., None], self.words(tokens), 0.0).sum(1))
+    def forward(self, source: Padded) -> Tensor:
+        logits: Tensor = self.output(torch.where(source.within[..., None], self.words(source.values), 0.0).sum(1))
         return logits
 
     def shares(self, tokens: Tensor, label: int) -> Tensor | None:

@@ -17,6 +17,7 @@ from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.kernels.dropout import Dropout
 from saccade.kernels.topk import Logits
+from saccade.models.padded import Padded
 from saccade.models.seq2seq import Seq2Seq
 from saccade.models.words import embeddings
 
@@ -117,7 +118,7 @@ class State:
         return State(source, tuple(cache[chosen] for cache in self.caches), self.position, rows.shape[1])
 
 
-class ByteNet(Seq2Seq[State]):
+class ByteNet(Seq2Seq[Padded, State]):
     r"""A causal stack of dilated convolutions on top of one that sees both sides of the source.
 
     .. math::
@@ -137,8 +138,8 @@ class ByteNet(Seq2Seq[State]):
 
     Example:
         >>> model = ByteNet(11, 7, Options(hidden_dim=4, sets=1))
-        >>> source, lengths = torch.randint(4, 11, (2, 5)), torch.tensor([5, 3])
-        >>> model(source, lengths, torch.randint(4, 7, (2, 6))).shape
+        >>> source = Padded(torch.randint(4, 11, (2, 5)), torch.tensor([5, 3]))
+        >>> model(source, torch.randint(4, 7, (2, 6))).shape
         torch.Size([2, 6, 7])
 
     Source:
@@ -170,10 +171,11 @@ class ByteNet(Seq2Seq[State]):
     def output(self) -> tuple[Tensor, Tensor]:
         return self.target_embedding.weight, self.bias
 
-    def encode(self, source: Tensor, lengths: Tensor) -> State:
+    def encode(self, source: Padded) -> State:
+        tokens, lengths = source
         widths = (self.options.stretch * lengths.double() - 1e-9).ceil().long()  # 1.1 times 100 is a little above 110
-        places = torch.arange(int(widths.max()), device=source.device)
-        tokens = F.pad(source, (0, max(0, len(places) - source.shape[1])))[:, : len(places)]
+        places = torch.arange(int(widths.max()), device=tokens.device)
+        tokens = F.pad(tokens, (0, max(0, len(places) - tokens.shape[1])))[:, : len(places)]
         x = self._embedded(self.source_embedding, tokens) * (places < lengths[:, None])[..., None]
         within = (places < widths[:, None])[..., None]
         for block in self.encoder:
@@ -192,8 +194,8 @@ class ByteNet(Seq2Seq[State]):
         logits = Logits(self._features(x), *self.output)
         return logits, State(state.source, tuple(caches), state.position + 1, state.beam)
 
-    def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
-        read, length = self.encode(source, lengths).source, target.shape[1]
+    def features(self, source: Padded, target: Tensor) -> Tensor:
+        read, length = self.encode(source).source, target.shape[1]
         x = self._embedded(self.target_embedding, target) + _fitted(read, length)
         for block in self.decoder:
             x = block(x)

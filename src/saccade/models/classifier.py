@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from saccade import AuxOutput, masks
 from saccade.errors import ArgumentError
+from saccade.models.padded import Padded
 from saccade.models.recurrent import LockedDropout
 from saccade.nn import AttentionPool
 
@@ -124,12 +125,11 @@ class Classifier(nn.Module, ABC):
     words: Words
 
     @abstractmethod
-    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+    def forward(self, source: Padded) -> Tensor:
         """Return the logits of classes.
 
         Args:
-            tokens: ids of words `(batch, length)`; what lies beyond a text's length changes nothing.
-            lengths: `(batch,)`, at least 1.
+            source: ids of words `(batch, length)`; what padding holds changes nothing.
 
         Returns:
             `(batch, classes)`.
@@ -188,10 +188,10 @@ class Pooled(Classifier):
         self.output = nn.Linear(pool.queries * dim, classes)
 
     @abstractmethod
-    def features(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+    def features(self, source: Padded) -> Tensor:
         """Return the features of positions, `(batch, length, dim)`, of what `forward` is given."""
 
-    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        found = self.pool(self.features(tokens, lengths), mask=masks.Lengths(lengths))
+    def forward(self, source: Padded) -> Tensor:
+        found = self.pool(self.features(source), mask=masks.Lengths(source.lengths))
         logits: Tensor = self.output(self.dropout(found.flatten(1)))
         return logits

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade.kernels.topk import Logits
+from saccade.models.padded import Padded
 from saccade.models.recurrent import RECIPES, Encoder, LockedDropout, Options, Writer
 from saccade.models.seq2seq import Seq2Seq
 from saccade.models.words import embeddings
@@ -32,7 +33,7 @@ class State:
         return State(self.hidden[chosen], self.summary[chosen])
 
 
-class EncoderDecoder(Seq2Seq[State]):
+class EncoderDecoder(Seq2Seq[Padded, State]):
     r"""Bidirectional GRU encoder and conditional GRU decoder with a fixed context.
 
     .. math::
@@ -49,8 +50,8 @@ class EncoderDecoder(Seq2Seq[State]):
 
     Example:
         >>> model = EncoderDecoder(11, 7, Options(hidden_dim=8, embedding_dim=4))
-        >>> source, lengths = torch.randint(4, 11, (2, 5)), torch.tensor([5, 3])
-        >>> model(source, lengths, torch.randint(4, 7, (2, 6))).shape
+        >>> source = Padded(torch.randint(4, 11, (2, 5)), torch.tensor([5, 3]))
+        >>> model(source, torch.randint(4, 7, (2, 6))).shape
         torch.Size([2, 6, 7])
 
     Source:
@@ -79,18 +80,18 @@ class EncoderDecoder(Seq2Seq[State]):
     def output(self) -> tuple[Tensor, Tensor]:
         return self.writer.embedding.weight, self.writer.bias
 
-    def encode(self, source: Tensor, lengths: Tensor) -> State:
-        annotations = self.encoder(self.dropout(self.source_embedding(source)), lengths)
+    def encode(self, source: Padded) -> State:
+        annotations = self.encoder(self.dropout(self.source_embedding(source.values)), source.lengths)
         ahead, back = annotations.chunk(2, -1)
-        rows = torch.arange(len(source), device=source.device)
-        summary = self.dropout(torch.cat([ahead[rows, lengths - 1], back[:, 0]], -1))
+        rows = torch.arange(len(annotations), device=annotations.device)
+        summary = self.dropout(torch.cat([ahead[rows, source.lengths - 1], back[:, 0]], -1))
         return State(torch.tanh(self.bridge(summary)), summary)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
         logits, hidden = self.writer.step(token, state.hidden, lambda query: state.summary)
         return logits, State(hidden, state.summary)
 
-    def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
-        state = self.encode(source, lengths)
+    def features(self, source: Padded, target: Tensor) -> Tensor:
+        state = self.encode(source)
         found: Tensor = self.writer(target, state.hidden, lambda query: state.summary)
         return found

@@ -11,6 +11,7 @@ from torch import Tensor
 from saccade.errors import ArgumentError
 from saccade.models import classifier
 from saccade.models.classifier import Pool, Pooled
+from saccade.models.padded import Padded
 
 __all__ = ["Fixed", "Options"]
 
@@ -54,7 +55,7 @@ class Fixed(Pooled):
     Example:
         >>> import torch
         >>> model = Fixed(11, 3, Options(embedding_dim=4, queries=2))
-        >>> model(torch.tensor([[4, 5, 6], [7, 0, 0]]), torch.tensor([3, 1])).shape
+        >>> model(Padded(torch.tensor([[4, 5, 6], [7, 0, 0]]), torch.tensor([3, 1]))).shape
         torch.Size([2, 3])
 
     Source:
@@ -70,6 +71,6 @@ class Fixed(Pooled):
     def __init__(self, size: int, classes: int, options: Options = Options()) -> None:  # noqa: B008 (frozen)
         super().__init__(size, classes, options.dim, options, options, options.hidden_dim)
 
-    def features(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        found: Tensor = self.words(tokens)
+    def features(self, source: Padded) -> Tensor:
+        found: Tensor = self.words(source.values)
         return found

@@ -20,6 +20,7 @@ from saccade.nn import Attention
 
 __all__ = ["Draws", "Noise", "Options", "Reader", "Reinforce", "attended", "gradient_noise", "reading"]
 
+X = TypeVar("X")
 S = TypeVar("S", bound=State)
 
 
@@ -212,7 +213,7 @@ class Reinforce(nn.Module):
         return cost
 
 
-class Reader(Seq2Seq[S]):
+class Reader(Seq2Seq[X, S]):
     """A translator that reads its source by one `attention`, softly or hard.
 
     Where it reads by REINFORCE, what the wanted tokens cost in training is `Reinforce`'s.
@@ -231,23 +232,16 @@ class Reader(Seq2Seq[S]):
             draws: where to keep what is drawn.
         """
 
-    def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
+    def features(self, source: X, target: Tensor) -> Tensor:
         """Return `written` of a source's state: see `Seq2Seq.features`."""
-        return self.written(target, self.encode(source, lengths))
+        return self.written(target, self.encode(source))
 
-    def forward(
-        self,
-        source: Tensor,
-        lengths: Tensor,
-        target: Tensor,
-        wanted: Tensor | None = None,
-        label_smoothing: float = 0.0,
-    ) -> Tensor:
+    def forward(self, source: X, target: Tensor, wanted: Tensor | None = None, label_smoothing: float = 0.0) -> Tensor:
         """Return logits or their cost, as `Seq2Seq.forward` does; in training by REINFORCE that of `Reinforce`."""
         draws = self.reinforce is not None and self.attention is not None and self.attention.training
         if wanted is None or not draws:
-            return super().forward(source, lengths, target, wanted, label_smoothing)
-        state = self.encode(source, lengths)
+            return super().forward(source, target, wanted, label_smoothing)
+        state = self.encode(source)
 
         def write(rows: Tensor, draws: Draws) -> Tensor:
             return self.written(target[rows.flatten()], state.select(rows, None), draws)
@@ -286,16 +280,14 @@ class Noise:
     signal: float
 
 
-def gradient_noise(
-    model: Any, source: Tensor, lengths: Tensor, target: Tensor, wanted: Tensor, draws: int = 16
-) -> Noise:
+def gradient_noise(model: Any, source: Any, target: Tensor, wanted: Tensor, draws: int = 16) -> Noise:
     """Return the noise of the gradient that a translator's attention gets from a batch, over what it may draw.
 
     Nothing else is random: dropout is off. Soft attention has none. The draws come from torch's global generator.
 
     Args:
         model: a translator with an `attention`, whose parameters' gradient is looked at.
-        source, lengths, target, wanted: as for its forward.
+        source, target, wanted: as for its forward.
         draws: how many gradients are made, at least 2.
 
     Raises:
@@ -312,7 +304,7 @@ def gradient_noise(
         parameters = list(model.attention.parameters())
         found = []
         for _ in range(draws):
-            grads = torch.autograd.grad(model(source, lengths, target, wanted), parameters, allow_unused=True)
+            grads = torch.autograd.grad(model(source, target, wanted), parameters, allow_unused=True)
             found.append(torch.cat([grad.flatten().double() for grad in grads if grad is not None]))
     finally:
         for module, mode in modes.items():

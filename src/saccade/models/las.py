@@ -20,6 +20,7 @@ from saccade.kernels.topk import Logits
 from saccade.memory import Memory
 from saccade.models.cells import lstm_cell, plain
 from saccade.models.listener import Listener, SpecAugment
+from saccade.models.padded import Padded
 from saccade.models.recurrent import LockedDropout
 from saccade.models.seq2seq import Seq2Seq
 from saccade.models.words import predicted
@@ -152,7 +153,7 @@ class State:
         return State(**parts, memory=self.memory.select(examples), lengths=self.lengths[examples])
 
 
-class Las(Seq2Seq[State]):
+class Las(Seq2Seq[Padded, State]):
     r"""Listener and speller: each step of the speller reads what was heard once, and that enters its next step.
 
     .. math::
@@ -173,8 +174,8 @@ class Las(Seq2Seq[State]):
 
     Example:
         >>> model = Las(5, 7, Options(hidden_dim=8, embedding_dim=4))
-        >>> frames, lengths = torch.randn(2, 30, 5), torch.tensor([30, 17])
-        >>> model(frames, lengths, torch.randint(4, 7, (2, 6))).shape
+        >>> source = Padded(torch.randn(2, 30, 5), torch.tensor([30, 17]))
+        >>> model(source, torch.randint(4, 7, (2, 6))).shape
         torch.Size([2, 6, 7])
 
     Source:
@@ -205,9 +206,9 @@ class Las(Seq2Seq[State]):
     def output(self) -> tuple[Tensor, Tensor]:
         return self.embedding.weight, self.bias
 
-    def encode(self, source: Tensor, lengths: Tensor) -> State:
-        """Listen to utterances: frames `(batch, length, source_dim)`, `lengths` `(batch,)`."""
-        heard, lengths = self.listener(self.augment(source, lengths), lengths)
+    def encode(self, source: Padded) -> State:
+        """Listen to utterances: frames `(batch, length, source_dim)`."""
+        heard, lengths = self.listener(self.augment(source))
         heard = self.dropout(heard)
         memory = self.attention.remember(heard[:, None], mask=masks.Lengths(lengths[:, None]))
         nothing = heard.new_zeros(len(heard), 1, self.options.hidden_dim)
@@ -217,25 +218,19 @@ class Las(Seq2Seq[State]):
         features, state = self._write(token[:, None], state)
         return Logits(features[:, 0], *self.output), state
 
-    def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
-        return self._write(target, self.encode(source, lengths))[0]
+    def features(self, source: Padded, target: Tensor) -> Tensor:
+        return self._write(target, self.encode(source))[0]
 
     def forward(
-        self,
-        source: Tensor,
-        lengths: Tensor,
-        target: Tensor,
-        wanted: Tensor | None = None,
-        label_smoothing: float = 0.0,
+        self, source: Padded, target: Tensor, wanted: Tensor | None = None, label_smoothing: float = 0.0
     ) -> Tensor:
         """Return the logits of every next token, or with `wanted` what these cost, by attention and by CTC.
 
         Args:
             source: frames `(batch, length, source_dim)`.
-            lengths: `(batch,)`.
             target, wanted, label_smoothing: as for `Seq2Seq.forward`.
         """
-        state = self.encode(source, lengths)
+        state = self.encode(source)
         cost = predicted(self._write(target, state)[0], *self.output, wanted, label_smoothing)
         if wanted is None or self.connectionist is None:
             return cost

@@ -20,6 +20,7 @@ from saccade.kernels.topk import Logits
 from saccade.memory import Memory
 from saccade.models import hard, recurrent
 from saccade.models.cells import linear_cell, lstm_cell, plain
+from saccade.models.padded import Padded
 from saccade.models.recurrent import LockedDropout, mirror, placed
 from saccade.models.words import embeddings
 from saccade.nn import Attention
@@ -149,7 +150,7 @@ class State:
         return State(layers, self.fed.flatten(0, 1)[rows], self.position, lengths, memory)
 
 
-class Luong(hard.Reader[State]):
+class Luong(hard.Reader[Padded, State]):
     r"""LSTM encoder and decoder; the decoder's last state asks, and what it asks and what it finds predict the word.
 
     .. math::
@@ -175,8 +176,8 @@ class Luong(hard.Reader[State]):
 
     Example:
         >>> model = Luong(11, 7, Options(hidden_dim=8, embedding_dim=4, attention="local-p"))
-        >>> source, lengths = torch.randint(4, 11, (2, 5)), torch.tensor([5, 3])
-        >>> model(source, lengths, torch.randint(4, 7, (2, 6))).shape
+        >>> source = Padded(torch.randint(4, 11, (2, 5)), torch.tensor([5, 3]))
+        >>> model(source, torch.randint(4, 7, (2, 6))).shape
         torch.Size([2, 6, 7])
 
     Source:
@@ -213,9 +214,10 @@ class Luong(hard.Reader[State]):
     def output(self) -> tuple[Tensor, Tensor]:
         return self.target_embedding.weight, self.bias
 
-    def encode(self, source: Tensor, lengths: Tensor) -> State:
-        x, layers = self.source_embedding(source), []
-        order = mirror(lengths, source.shape[1]) if self.options.reverse else None
+    def encode(self, source: Padded) -> State:
+        (tokens, lengths), layers = source, []
+        x = self.source_embedding(tokens)
+        order = mirror(lengths, tokens.shape[1]) if self.options.reverse else None
         x = x if order is None else placed(x, order)
         for layer in cast("Iterable[_Layer]", self.encoder):
             x, last = layer.over(self.dropout(x), lengths)

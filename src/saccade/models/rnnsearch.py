@@ -13,6 +13,7 @@ from saccade import masks
 from saccade.kernels.topk import Logits
 from saccade.memory import Memory
 from saccade.models import hard, recurrent
+from saccade.models.padded import Padded
 from saccade.models.recurrent import RECIPES, Encoder, LockedDropout, Writer
 from saccade.models.words import embeddings
 from saccade.nn import Attention
@@ -52,7 +53,7 @@ class State:
         return State(self.hidden.flatten(0, 1)[rows], memory)
 
 
-class RNNSearch(hard.Reader[State]):
+class RNNSearch(hard.Reader[Padded, State]):
     r"""Bidirectional GRU encoder, conditional GRU decoder, and between them additive attention.
 
     .. math::
@@ -71,8 +72,8 @@ class RNNSearch(hard.Reader[State]):
 
     Example:
         >>> model = RNNSearch(11, 7, Options(hidden_dim=8, embedding_dim=4))
-        >>> source, lengths = torch.randint(4, 11, (2, 5)), torch.tensor([5, 3])
-        >>> model(source, lengths, torch.randint(4, 7, (2, 6))).shape
+        >>> source = Padded(torch.randint(4, 11, (2, 5)), torch.tensor([5, 3]))
+        >>> model(source, torch.randint(4, 7, (2, 6))).shape
         torch.Size([2, 6, 7])
 
     Source:
@@ -104,11 +105,11 @@ class RNNSearch(hard.Reader[State]):
     def output(self) -> tuple[Tensor, Tensor]:
         return self.writer.embedding.weight, self.writer.bias
 
-    def encode(self, source: Tensor, lengths: Tensor) -> State:
-        annotations = self.dropout(self.encoder(self.dropout(self.source_embedding(source)), lengths))
-        within = torch.arange(source.shape[1], device=source.device) < lengths[:, None]
-        mean = (annotations * within[..., None]).sum(1) / lengths[:, None]
-        memory = self.attention.remember(annotations, mask=masks.Lengths(lengths))
+    def encode(self, source: Padded) -> State:
+        embedded = self.dropout(self.source_embedding(source.values))
+        annotations = self.dropout(self.encoder(embedded, source.lengths))
+        mean = (annotations * source.within[..., None]).sum(1) / source.lengths[:, None]
+        memory = self.attention.remember(annotations, mask=masks.Lengths(source.lengths))
         return State(torch.tanh(self.bridge(mean))[:, None], memory)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from saccade import masks
 from saccade.models import classifier, transformer
 from saccade.models.classifier import Pool, Pooled
+from saccade.models.padded import Padded
 from saccade.models.transformer import Layer, encoded, placed
 
 __all__ = ["Options", "SelfAttention"]
@@ -64,7 +65,7 @@ class SelfAttention(Pooled):
     Example:
         >>> import torch
         >>> model = SelfAttention(11, 3, Options(embedding_dim=4, hidden_dim=8, heads=2, feedforward_dim=16))
-        >>> model(torch.tensor([[4, 5, 6], [7, 0, 0]]), torch.tensor([3, 1])).shape
+        >>> model(Padded(torch.tensor([[4, 5, 6], [7, 0, 0]]), torch.tensor([3, 1]))).shape
         torch.Size([2, 3])
 
     Source:
@@ -84,8 +85,8 @@ class SelfAttention(Pooled):
         self.layers = nn.ModuleList(Layer(options, attends=False) for _ in range(options.layers))
         self.norm = nn.LayerNorm(options.hidden_dim) if options.norm == "pre" else nn.Identity()
 
-    def features(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        x = placed(self.projection(self.words(tokens)), 0, self.options)
-        within = masks.Lengths(lengths[:, None])
+    def features(self, source: Padded) -> Tensor:
+        x = placed(self.projection(self.words(source.values)), 0, self.options)
+        within = masks.Lengths(source.lengths[:, None])
         found: Tensor = self.norm(encoded(cast("list[Layer]", self.layers), x, within, self.options))
         return found

@@ -28,10 +28,11 @@ class State(Protocol):
         """
 
 
+X = TypeVar("X")
 S = TypeVar("S", bound=State)
 
 
-class Seq2Seq(nn.Module, ABC, Generic[S]):
+class Seq2Seq(nn.Module, ABC, Generic[X, S]):
     r"""The shape of a translator, which training, search and pictures rely on and nothing else.
 
     .. math:: p(y_t \mid y_{<t}, x) = \operatorname{softmax}(E f_t + b)
@@ -54,15 +55,14 @@ class Seq2Seq(nn.Module, ABC, Generic[S]):
         """E `(target_size, dim)` and b `(target_size,)`."""
 
     @abstractmethod
-    def encode(self, source: Tensor, lengths: Tensor) -> S:
-        """Read source sentences.
+    def encode(self, source: X) -> S:
+        """Read the sources of a batch.
 
         Args:
-            source: token ids `(batch, length)`; what lies beyond a sentence's length changes nothing.
-            lengths: `(batch,)`, at least 1.
+            source: as the model takes it: `Padded` token ids or frames; what padding holds changes nothing.
 
         Returns:
-            The state before the first target token, one row a sentence; `select` reorders and repeats its rows.
+            The state before the first target token, one row an example; `select` reorders and repeats its rows.
         """
 
     @abstractmethod
@@ -70,28 +70,19 @@ class Seq2Seq(nn.Module, ABC, Generic[S]):
         """Return the `Logits` `(rows, target_size)` after one more target token `(rows,)`, and the next state."""
 
     @abstractmethod
-    def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
+    def features(self, source: X, target: Tensor) -> Tensor:
         """Return what every next token is predicted from, given the true tokens before it: `(batch, length, dim)`.
 
         Args:
-            source: token ids `(batch, source_length)`.
-            lengths: `(batch,)`.
+            source: as for `encode`.
             target: token ids `(batch, length)`, from the begin token on.
         """
 
-    def forward(
-        self,
-        source: Tensor,
-        lengths: Tensor,
-        target: Tensor,
-        wanted: Tensor | None = None,
-        label_smoothing: float = 0.0,
-    ) -> Tensor:
+    def forward(self, source: X, target: Tensor, wanted: Tensor | None = None, label_smoothing: float = 0.0) -> Tensor:
         """Return the logits of every next token, given the true tokens before it (teacher forcing), or what they cost.
 
         Args:
-            source: token ids `(batch, source_length)`.
-            lengths: `(batch,)`.
+            source: as for `encode`.
             target: token ids `(batch, target_length)`, from the begin token on.
             wanted: the true next tokens `(batch, target_length)`, 0 where there is none.
             label_smoothing: share of the wanted probability that is spread over all tokens.
@@ -99,7 +90,7 @@ class Seq2Seq(nn.Module, ABC, Generic[S]):
         Returns:
             Logits `(batch, target_length, target_size)`; with `wanted` its mean cross-entropy, a number.
         """
-        return predicted(self.features(source, lengths, target), *self.output, wanted, label_smoothing)
+        return predicted(self.features(source, target), *self.output, wanted, label_smoothing)
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
         """Return what each target position looked at, `(batch, target_length, source_length)`, or None if it attends to

@@ -19,6 +19,7 @@ from saccade.errors import ArgumentError
 from saccade.kernels.dropout import Dropout
 from saccade.kernels.topk import Logits
 from saccade.memory import Memory
+from saccade.models.padded import Padded
 from saccade.models.seq2seq import Seq2Seq
 from saccade.models.words import embeddings
 from saccade.nn import MultiheadAttention
@@ -122,7 +123,7 @@ class State:
         return State(own, source, rows.shape[1])
 
 
-class Transformer(Seq2Seq[State]):
+class Transformer(Seq2Seq[Padded, State]):
     r"""Encoder and decoder of layers that attend and then transform each position on its own.
 
     .. math::
@@ -141,8 +142,8 @@ class Transformer(Seq2Seq[State]):
 
     Example:
         >>> model = Transformer(11, 7, Options(hidden_dim=8, heads=2, layers=1, feedforward_dim=16))
-        >>> source, lengths = torch.randint(4, 11, (2, 5)), torch.tensor([5, 3])
-        >>> model(source, lengths, torch.randint(4, 7, (2, 6))).shape
+        >>> source = Padded(torch.randint(4, 11, (2, 5)), torch.tensor([5, 3]))
+        >>> model(source, torch.randint(4, 7, (2, 6))).shape
         torch.Size([2, 6, 7])
 
     Source:
@@ -174,8 +175,9 @@ class Transformer(Seq2Seq[State]):
     def output(self) -> tuple[Tensor, Tensor]:
         return self.target_embedding.weight, self.bias
 
-    def encode(self, source: Tensor, lengths: Tensor) -> State:
-        within, x = masks.Lengths(lengths[:, None]), self._embedded(self.source_embedding, source, 0)
+    def encode(self, source: Padded) -> State:
+        within = masks.Lengths(source.lengths[:, None])
+        x = self._embedded(self.source_embedding, source.values, 0)
         x = encoded(cast("Iterable[Layer]", self.encoder), x, within, self.options)
         x, decoder = self.encoder_norm(x), cast("Iterable[Layer]", self.decoder)
         pairs = [(layer.attention.remember(x[:, :0]), layer.remember(x, within)) for layer in decoder]
@@ -195,8 +197,8 @@ class Transformer(Seq2Seq[State]):
         logits = Logits(features, *self.output)
         return logits, State(tuple(caches), state.source, state.beam)
 
-    def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
-        memories = self.encode(source, lengths).source
+    def features(self, source: Padded, target: Tensor) -> Tensor:
+        memories = self.encode(source).source
         x = self._embedded(self.target_embedding, target, 0)
         for layer, memory in zip(self.decoder, memories, strict=True):
             own = layer.attention
