@@ -7,7 +7,17 @@ from typing import Any, Generic, Protocol, TypeVar
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import spread
 
-__all__ = ["SPLITS", "Dataset", "Lazy", "check_index", "check_split", "inventory", "no_such_data", "take", "training_sample"]
+__all__ = [
+    "SPLITS",
+    "Dataset",
+    "Lazy",
+    "check_index",
+    "check_split",
+    "inventory",
+    "no_such_data",
+    "take",
+    "training_sample",
+]
 
 SPLITS = ("train", "validation", "test")
 T = TypeVar("T")

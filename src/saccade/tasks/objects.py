@@ -58,7 +58,7 @@ def rows_of(objects: Any, read: Callable[[Any, Any], R], key: Callable[[R], Any]
         objects: an iterable of rows, of which a twentieth, but at most 1,000, validate and as many test, by a hash of
             what they ask; or a mapping with rows of "train", "validation" and "test", of which one that is missing is
             held out in the same way.
-        read: from a row, and the columns' description where the rows have one (`features` of `datasets`), to an example.
+        read: from a row, and the columns' description where there is one (`features` of `datasets`), to an example.
         key: from an example to what it asks: equal ones are in one split.
 
     Raises:
@@ -94,7 +94,8 @@ def pair_reader(*columns: Sequence[str], nested: str | None = None) -> Callable[
         nested: a column that may hold a mapping with all of them, such as "translation".
 
     Example:
-        >>> pair_reader(("source", "de"), ("target", "en"), nested="translation")({"translation": {"de": "a", "en": "b"}}, None)
+        >>> read = pair_reader(("source", "de"), ("target", "en"), nested="translation")
+        >>> read({"translation": {"de": "a", "en": "b"}}, None)
         ('a', 'b')
     """
 

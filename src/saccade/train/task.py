@@ -165,8 +165,9 @@ class Task(Protocol):
     unit: ClassVar[str]
     """What a batch is counted in: "tokens", "frames", "images"."""
 
-    settings: Any
-    """All options of the run."""
+    @property
+    def settings(self) -> Any:
+        """All options of the run."""
 
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:

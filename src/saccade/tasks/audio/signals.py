@@ -10,8 +10,8 @@ from typing import Any
 from torch import Tensor
 
 from saccade.errors import ArgumentError
-from saccade.tasks.audio.recordings import SUFFIXES, read_audio, wav
 from saccade.tasks.audio.features import LogMel, normalized
+from saccade.tasks.audio.recordings import SUFFIXES, read_audio, wav
 from saccade.tasks.audio.sphinx import COEFFICIENTS, SUFFIX, cepstra, encode, features
 from saccade.train.options import flag
 

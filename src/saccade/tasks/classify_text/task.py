@@ -21,11 +21,11 @@ from saccade.tasks.classify_text.options import RECIPES, REQUESTS, Options
 from saccade.tasks.classify_text.vocabulary import Vocabulary, learn
 from saccade.tasks.dataset import Lazy
 from saccade.tasks.ensembles import check_alike
-from saccade.tasks.request import completed
 from saccade.tasks.labels import Ensemble
 from saccade.tasks.labels.metrics import HEADLINE, measured
 from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.request import Request, check_count
+from saccade.tasks.request import completed
 from saccade.tasks.text.special import SPECIAL
 from saccade.tasks.text.vectors import Vectors
 from saccade.train import options as shared

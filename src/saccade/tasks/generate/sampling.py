@@ -125,7 +125,9 @@ class _Draws:
 
     def take(self, log_probs: Tensor, length: int, temperature: float, top_p: float, *, barred: bool) -> None:
         """Draw one more token each, but no end where it is barred."""
-        allowed = log_probs.index_fill(-1, torch.tensor(self.end, device=log_probs.device), float("-inf")) if barred else log_probs
+        allowed = log_probs
+        if barred:
+            allowed = log_probs.index_fill(-1, torch.tensor(self.end, device=log_probs.device), float("-inf"))
         uniforms = self.uniforms[self.examples, :, length].flatten()
         pieces = zip(allowed.split(_ROWS), uniforms.split(_ROWS), strict=True)
         drawn = torch.cat([draw(*piece, temperature, top_p) for piece in pieces]).view(self.last.shape)

@@ -14,7 +14,7 @@ __all__ = ["Ranking", "label_numbers", "probabilities"]
 
 @dataclass(frozen=True)
 class Ranking:
-    """How probable each class is.
+    r"""How probable each class is.
 
     Args:
         labels: their names.
@@ -23,7 +23,7 @@ class Ranking:
     Example:
         >>> ranking = Ranking(("bad", "good"), torch.tensor([0.25, 0.75]))
         >>> ranking.lines(1), ranking.best
-        (['good\\t0.7500'], 1)
+        (['good\t0.7500'], 1)
     """
 
     labels: tuple[str, ...]

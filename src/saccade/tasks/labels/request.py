@@ -36,6 +36,4 @@ def check_count(request: Request, labels: int) -> None:
         ArgumentError: if that is what is asked for.
     """
     if request.nbest > labels:
-        raise ArgumentError(
-            f"--nbest: expected at most {labels}, as many labels as there are, got {request.nbest}"
-        )
+        raise ArgumentError(f"--nbest: expected at most {labels}, as many labels as there are, got {request.nbest}")

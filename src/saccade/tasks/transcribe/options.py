@@ -5,11 +5,11 @@ from typing import Any, Literal
 
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
+from saccade.tasks.audio.recordings import RATES
 from saccade.tasks.generate import options as generate
 from saccade.tasks.generate.request import EvalRequest as GenerateEvalRequest
 from saccade.tasks.generate.request import Request as GenerateRequest
 from saccade.tasks.request import LookRequest
-from saccade.tasks.audio.recordings import RATES
 
 __all__ = ["RECIPES", "REQUESTS", "EvalRequest", "Options", "Request", "check_rescoring"]
 

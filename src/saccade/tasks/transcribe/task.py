@@ -147,7 +147,7 @@ class Transcribe:
         The metric that counts is word accuracy, 1 − WER. Beside it how the alignments of the true texts run: see
         `AlignmentMetrics`.
         """
-        indices, settings = take(self.data, split, limit), self.settings
+        indices = take(self.data, split, limit)
         groups, references, outputs, runs = list[str](), list[str](), list[str](), list[AlignmentMetrics]()
         frames, seconds = 0, 0.0
         for first in range(0, len(indices), _AT_ONCE):  # no more of a large split is in memory

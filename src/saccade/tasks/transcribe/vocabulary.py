@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from saccade.errors import ArgumentError
-from saccade.tasks.batches import spread
 from saccade.tasks.audio.signals import Signals
+from saccade.tasks.batches import spread
 from saccade.tasks.dataset import inventory
 from saccade.tasks.saved import TOKENIZER, reading, whole_number
 from saccade.tasks.text.bpe import BytePairs

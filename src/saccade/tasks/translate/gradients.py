@@ -1,8 +1,9 @@
 """What mattered to each token of a translation where the model does not attend: its gradients."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
-from typing import Any
 
 from saccade.numerics import divide
 from saccade.tasks.translate.batches import Encoded, pad

@@ -59,7 +59,11 @@ def measured(
     if name == "bleu":
         lower = bleu(outputs, references, language, lowercase=True)
         metrics |= {"bleu_lowercase": lower, "chrf": chrf(outputs, references)}
-    parts = by_group(lambda *texts: value(score(*texts, data, language)), outputs, references, groups)
+
+    def scored(own: Sequence[str], true: Sequence[str]) -> float:
+        return value(score(own, true, data, language))
+
+    parts = by_group(scored, outputs, references, groups)
     return metrics, {name: parts}
 
 

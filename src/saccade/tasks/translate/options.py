@@ -5,10 +5,10 @@ from typing import Any
 
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
-from saccade.tasks.request import LookRequest
 from saccade.tasks.generate import options as generate
 from saccade.tasks.generate.request import EvalRequest as GenerateEvalRequest
 from saccade.tasks.generate.request import Request as GenerateRequest
+from saccade.tasks.request import LookRequest
 
 __all__ = ["RECIPES", "REQUESTS", "TOKENIZERS", "EvalRequest", "Options", "Request"]
 

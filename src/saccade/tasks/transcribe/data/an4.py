@@ -22,11 +22,11 @@ from pathlib import Path
 from torch import Tensor
 
 from saccade.errors import ArgumentError
-from saccade.tasks.text.lines import read_lines
-from saccade.tasks.dataset import check_index, check_split, inventory
-from saccade.tasks.transcribe.data.corpus import Recording
-from saccade.tasks.audio.sphinx import COEFFICIENTS, SUFFIX, cepstra, features
 from saccade.tasks.audio.archives import holds, read_files
+from saccade.tasks.audio.sphinx import COEFFICIENTS, SUFFIX, cepstra, features
+from saccade.tasks.dataset import check_index, check_split, inventory
+from saccade.tasks.text.lines import read_lines
+from saccade.tasks.transcribe.data.corpus import Recording
 
 __all__ = ["Census", "Entry", "is_an4", "open_an4"]
 

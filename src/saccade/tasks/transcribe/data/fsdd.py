@@ -23,10 +23,10 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError
+from saccade.tasks.audio.archives import holds, read_files
 from saccade.tasks.audio.recordings import read_audio
 from saccade.tasks.dataset import SPLITS, check_index, check_split, inventory
 from saccade.tasks.transcribe.data.corpus import Recording
-from saccade.tasks.audio.archives import holds, read_files
 from saccade.train.randomness import derive, generator
 
 __all__ = ["RATE", "Digits", "Take", "is_fsdd", "open_fsdd"]

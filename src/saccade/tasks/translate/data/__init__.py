@@ -57,8 +57,7 @@ def open_corpus(data: str, source: str | None = None, target: str | None = None,
 
 
 def _pairs(objects: Any, source: str | None, target: str | None) -> "_Pairs":
-    columns = (("source", source), ("target", target))
-    names = [tuple(filter(None, column)) for column in columns]
+    names = [tuple(filter(None, column)) for column in ((source, "source"), (target, "target"))]
     return _Pairs(rows_of(objects, pair_reader(*names, nested="translation"), lambda row: row[0]))
 
 
@@ -66,11 +65,12 @@ def _pairs(objects: Any, source: str | None, target: str | None) -> "_Pairs":
 class _Pairs:
     """A corpus of Python objects."""
 
-    rows: Rows[tuple[str, str]]
+    rows: Rows[tuple[str, ...]]
 
     def example(self, split: str, index: int) -> Pair:
         """Return one pair of a split; its group is ""."""
-        return Pair(*self.rows.example(split, index), "")
+        source, target = self.rows.example(split, index)
+        return Pair(source, target, "")
 
     def size(self, split: str) -> int:
         """Return how many pairs a split has."""
