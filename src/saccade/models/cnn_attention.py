@@ -1,0 +1,138 @@
+"""A residual convolutional network whose positions also attend to each other (Zhang et al. 2019; Bello et al. 2019).
+
+"Self-Attention Generative Adversarial Networks", https://arxiv.org/abs/1805.08318.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from saccade.errors import ArgumentError
+from saccade.models import cnn
+from saccade.models.cnn import CNN, WIDEST, Convolution
+from saccade.nn import MultiheadAttention
+
+__all__ = ["CNNAttention", "Options", "SelfAttention"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(cnn.Options):
+    """The sizes of a convolutional network with self-attention.
+
+    >>> Options(heads=2).attention_stage
+    2
+    """
+
+    attention_dim: int = 32
+    """Features of self-attention, all heads together."""
+
+    heads: int = 2
+    """Heads of self-attention, a divisor of its features."""
+
+    attention_stage: int = 2
+    """The stage that self-attention follows, from 1 on."""
+
+    def __post_init__(self) -> None:
+        """Refuse what the network refuses, and what no attention fits."""
+        cnn.Options.__post_init__(self)
+        if not 1 <= self.attention_stage <= len(self.channels):
+            expected = f"a stage from 1 to {len(self.channels)} (--widths)"
+            raise ArgumentError(f"--attention-stage: expected {expected}, got {self.attention_stage}")
+        if not 1 <= self.attention_dim <= WIDEST:
+            raise ArgumentError(f"--attention-dim: expected a number from 1 to {WIDEST}, got {self.attention_dim}")
+        if self.heads < 1 or self.attention_dim % self.heads:
+            raise ArgumentError(f"--heads: expected a divisor of {self.attention_dim} features, got {self.heads}")
+
+
+class SelfAttention(nn.Module):
+    r"""All positions of a map of features attend to all of them, and what they find is added.
+
+    .. math::
+        u_i = A x_i + p_i \qquad
+        o_i = \Big[\sum_j \operatorname{softmax}_j\Big(\frac{(W^Q_h u_i)^\top W^K_h u_j}{\sqrt{d / H}}\Big)
+            W^V_h u_j\Big]_{h=1}^H \qquad y_i = x_i + B\, W^O o_i
+
+    where A and B are convolutions of one pixel, to fewer features and back, with batch normalization, and p is a fixed
+    code of row and column, so that maps of any size have one.
+
+    Args:
+        channels: of input and output.
+        dim: d, the features of attention.
+        heads: H.
+
+    Source:
+        Zhang et al. 2019, Eq. 1 to 3 and figure 2, whose \(\gamma\), which learns from 0 on so that the network begins
+        without attention, is here B's normalization, one a channel; Vaswani et al. 2017, section 3.5, for the code, of
+        two dimensions as in Parmar et al. 2018, "Image Transformer", section 3.
+
+    Example:
+        >>> SelfAttention(8, 4, 2)(torch.rand(2, 8, 4, 3)).shape
+        torch.Size([2, 8, 4, 3])
+    """
+
+    def __init__(self, channels: int, dim: int, heads: int) -> None:
+        super().__init__()
+        self.before = Convolution(channels, dim, 1)
+        self.attention = MultiheadAttention(dim, heads)
+        self.after = Convolution(dim, channels, 1)
+        nn.init.zeros_(self.after.norm.weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the same shape as x, `(batch, channels, height, width)`."""
+        height, width = x.shape[2:]
+        narrow = self.before(x)
+        with torch.autocast(x.device.type, enabled=x.device.type != "cpu"):  # bfloat16 takes a CPU three times as long
+            positions = narrow.flatten(2).mT.float() + _code(height, width, narrow.shape[1]).to(x.device)
+            found = self.attention(positions)
+        added: Tensor = self.after(found.mT.unflatten(2, (height, width)))
+        return x + added
+
+
+def _code(height: int, width: int, channels: int) -> Tensor:
+    """Sines and cosines of rows and of columns, `(height · width, channels)`: known for any size of a map."""
+    rates = 10_000.0 ** -(torch.arange(-(-channels // 4)) * 4 / channels)
+    rows, columns = (torch.arange(count)[:, None] * rates for count in (height, width))
+    vertical = torch.cat([rows.sin(), rows.cos()], 1)[:, None].expand(-1, width, -1)
+    horizontal = torch.cat([columns.sin(), columns.cos()], 1)[None].expand(height, -1, -1)
+    return torch.cat([vertical, horizontal], 2).flatten(0, 1)[:, :channels]
+
+
+class CNNAttention(CNN):
+    r"""`CNN` with self-attention over the map of features that one of its stages ends with.
+
+    A convolution sees what is near; comparing two far parts of an image takes attention, or depth.
+
+    Args:
+        channels, classes, mean, std: as `CNN` has them.
+        options: the sizes.
+
+    Example:
+        >>> model = CNNAttention(3, 10, Options(widths="4,8")).eval()
+        >>> model(torch.rand(2, 3, 32, 32)).shape, model(torch.rand(1, 3, 9, 41)).shape
+        (torch.Size([2, 10]), torch.Size([1, 10]))
+
+    Source:
+        Zhang et al. 2019, section 3; Bello et al. 2019, "Attention Augmented Convolutional Networks", section 3
+        (https://arxiv.org/abs/1904.09925), concatenate what attention finds with what convolutions do.
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = cnn.RECIPES
+
+    def __init__(
+        self,
+        channels: int,
+        classes: int,
+        options: Options = Options(),  # noqa: B008 (frozen)
+        mean: Sequence[float] | None = None,
+        std: Sequence[float] | None = None,
+    ) -> None:
+        super().__init__(channels, classes, options, mean, std)
+        self.stage = options.attention_stage - 1
+        self.across = SelfAttention(options.channels[self.stage], options.attention_dim, options.heads)
+
+    def _after(self, stage: int, x: Tensor) -> Tensor:
+        return self.across(x) if stage == self.stage else x

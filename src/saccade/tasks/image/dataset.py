@@ -1,0 +1,234 @@
+"""What a data set of labelled images is, and the one that lies in memory."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from saccade.errors import ArgumentError
+
+__all__ = ["SPLITS", "Dataset", "Example", "InMemory", "Part", "check_index", "hold_out", "pixels", "statistics"]
+
+SPLITS = ("train", "validation", "test")
+_SHARE, _MOST = 10, 5000  # of each part that is held out: one in so many of the images, but no more than that
+_SEEN = 10_000  # training images that the mean and deviation of channels are computed from
+Bytes = NDArray[np.uint8]
+
+
+class Example(NamedTuple):
+    """An image, its label, and the group that it is measured in beside its class, "" if none.
+
+    >>> Example(torch.zeros(3, 8, 8, dtype=torch.uint8), "cat", "").label
+    'cat'
+    """
+
+    image: Tensor
+    """`(channels, height, width)`, uint8."""
+    label: str
+    group: str
+
+
+class Dataset(Protocol):
+    """Labelled images in three splits, each a function of its split and index alone."""
+
+    def example(self, split: str, index: int) -> Example:
+        """Return one example of a split ("train", "validation" or "test")."""
+
+    def size(self, split: str) -> int | None:
+        """Return how many examples a split has, None where it is endless."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of all images."""
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """All labels, sorted."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What the examples are, in one string: another one means other data."""
+
+    @property
+    def note(self) -> str:
+        """What a user should know of the data before training, "" if nothing."""
+
+
+class Part(NamedTuple):
+    """The images of a split, and the numbers of their labels.
+
+    >>> Part(np.zeros((2, 3, 8, 8), np.uint8), np.array([0, 1])).images.shape
+    (2, 3, 8, 8)
+    """
+
+    images: Bytes
+    codes: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory:
+    """Labelled images of one size, in memory.
+
+    Args:
+        parts: "train", "validation" and "test".
+        labels: all labels; codes are places in it.
+        note: what a user should know of the data, "" if nothing.
+
+    Raises:
+        ArgumentError: if a split has no images, or there are fewer than two labels.
+
+    Example:
+        >>> part = Part(np.zeros((2, 1, 8, 8), np.uint8), np.array([0, 1]))
+        >>> data = InMemory(dict.fromkeys(SPLITS, part), ("cat", "dog"), "")
+        >>> data.example("test", 1).label, data.size("test"), data.shape
+        ('dog', 2, (1, 8, 8))
+    """
+
+    parts: Mapping[str, Part]
+    labels: tuple[str, ...]
+    note: str
+
+    def __post_init__(self) -> None:
+        """Refuse what nothing can be learned from, or measured on."""
+        if len(self.labels) < 2:
+            raise ArgumentError(f"labels: expected two or more, got {', '.join(self.labels) or 'none'}")
+        for split in SPLITS:
+            if not len(self.parts[split].codes):
+                raise ArgumentError(f"{split}: expected images, got none")
+
+    def example(self, split: str, index: int) -> Example:
+        """Return one example of a split; its group is "".
+
+        Raises:
+            ArgumentError: if there is no such split, or no such index in it.
+        """
+        check_index(split, index, self.size(split))
+        images, codes = self.parts[split]
+        return Example(torch.from_numpy(images[index]), self.labels[codes[index]], "")
+
+    def size(self, split: str) -> int:
+        """Return how many examples a split has.
+
+        Raises:
+            ArgumentError: if there is no such split.
+        """
+        _check_split(split)
+        return len(self.parts[split].codes)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of all images."""
+        channels, height, width = self.parts["train"].images.shape[1:]
+        return channels, height, width
+
+    @property
+    def fingerprint(self) -> str:
+        """How many examples there are, and a hash of all images and labels."""
+        digest = hashlib.blake2b(repr((self.labels, self.shape)).encode(), digest_size=8)
+        for split in SPLITS:
+            images, codes = self.parts[split]
+            digest.update(np.ascontiguousarray(images).data)
+            digest.update(codes.astype("<i8").tobytes())
+        counts = ", ".join(f"{split} {self.size(split)}" for split in SPLITS)
+        return f"images {counts}, {len(self.labels)} labels, contents {digest.hexdigest()}"
+
+
+def _check_split(split: str) -> None:
+    if split not in SPLITS:
+        raise ArgumentError(f"split: expected one of {', '.join(SPLITS)}, got {split!r}")
+
+
+def check_index(split: str, index: int, size: int | None) -> None:
+    """Refuse what is no split, and an index that a split of some size, None where it is endless, does not have.
+
+    Raises:
+        ArgumentError: if there is no such split or index.
+
+    Example:
+        >>> check_index("test", 500, 500)
+        Traceback (most recent call last):
+        saccade.errors.ArgumentError: index: expected 0 <= index < 500 in test, got 500
+    """
+    _check_split(split)
+    if index < 0 or (size is not None and index >= size):
+        below = "" if size is None else f" < {size}"
+        raise ArgumentError(f"index: expected 0 <= index{below} in {split}, got {index}")
+
+
+def hold_out(hashes: NDArray[np.uint64], names: Sequence[str], what: str) -> dict[str, NDArray[np.bool_]]:
+    """Return which images are in which split, by their hashes alone: equal hashes are in one split.
+
+    The images with the lowest hashes are the first split held out, the next ones the second, all others are to train
+    on: a tenth of the different images, but at most 5,000, are in each split that is held out.
+
+    Args:
+        hashes: `(images,)`, of what they are or of what they are called.
+        names: the splits that are held out.
+        what: the data are called, for the error.
+
+    Raises:
+        ArgumentError: if there are too few different images.
+
+    Example:
+        >>> hold_out(np.array([7, 5, 7, 9], np.uint64), ["validation", "test"], "a")["train"]
+        array([False, False, False,  True])
+    """
+    different = np.unique(hashes)
+    if len(different) <= len(names):
+        raise ArgumentError(f"{what}: expected {len(names) + 1} different images or more, got {len(different)}")
+    count = min(max(1, len(different) // _SHARE), _MOST)
+    bounds = different[[count * (number + 1) for number in range(len(names))]]
+    place = np.searchsorted(bounds, hashes, side="right")
+    return {split: place == number for number, split in enumerate((*names, "train"))}
+
+
+def hashes(keys: Sequence[bytes]) -> NDArray[np.uint64]:
+    """Return a number below 2^64 for each of some bytes, the same for the same bytes on every machine.
+
+    >>> hashes([b"a", b"a"]).tolist() == [int(hashes([b"a"])[0])] * 2
+    True
+    """
+    digests = (hashlib.blake2b(key, digest_size=8).digest() for key in keys)
+    return np.array([int.from_bytes(digest, "big") for digest in digests], np.uint64)
+
+
+def pixels(images: Tensor) -> Tensor:
+    """Return uint8 images as models take them: float32 in [0, 1].
+
+    >>> pixels(torch.tensor([[[0, 255]]], dtype=torch.uint8))
+    tensor([[[0., 1.]]])
+    """
+    return images.float() / 255
+
+
+def statistics(data: Dataset) -> tuple[list[float], list[float]]:
+    """Return the mean and the standard deviation of each channel over training images in [0, 1].
+
+    Of many images the first 10,000 are taken; a channel that never changes has a deviation of 1.
+
+    Args:
+        data: the data set.
+
+    Returns:
+        Both, a number a channel.
+
+    Example:
+        >>> part = Part(np.full((2, 1, 8, 8), 51, np.uint8), np.array([0, 1]))
+        >>> statistics(InMemory(dict.fromkeys(SPLITS, part), ("cat", "dog"), ""))
+        ([0.2], [1.0])
+    """
+    size = data.size("train")
+    count = _SEEN if size is None else min(size, _SEEN)
+    total = square = torch.zeros(data.shape[0], dtype=torch.float64)
+    for index in range(count):
+        image = data.example("train", index).image.double() / 255
+        total, square = total + image.mean((1, 2)), square + image.square().mean((1, 2))
+    mean = total / count
+    variance = (square / count - mean.square()).clamp(min=0)
+    deviation = torch.where(variance > 1e-8, variance.sqrt(), 1.0)
+    return [round(value, 6) for value in mean.tolist()], [round(value, 6) for value in deviation.tolist()]

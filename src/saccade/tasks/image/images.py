@@ -1,0 +1,169 @@
+"""Image files as tensors of one kind: 8 bits a channel, grey or RGB, upright, opaque.
+
+Nothing in a file is believed before it is checked: how large it is, how many pixels it says it has, that all are there.
+"""
+
+import io
+import struct
+import warnings
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from saccade.errors import ArgumentError, SaccadeError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["SUFFIXES", "read_image"]
+
+#: What the names of image files end in, for whoever searches a folder; a file that is named may be called anything.
+SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pbm", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff", ".webp")
+
+_FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")  # no PostScript, which would run a program
+_MOST_BYTES, _MOST_PIXELS, _LEAST_SIDE = 256 << 20, 64_000_000, 2
+_GREY = ("1", "L", "I", "I;16", "I;16B", "I;16L", "I;16N")
+_DAMAGED = (  # what decoders raise on bytes that are no image
+    OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, EOFError, OverflowError, AttributeError,
+    struct.error, zlib.error,
+)  # fmt: skip
+
+
+def read_image(
+    source: Path | BinaryIO, name: str, *, channels: int | None = None, size: tuple[int, int] | None = None
+) -> Tensor:
+    """Read an image file (PNG, JPEG, GIF, BMP, WebP, TIFF, PPM).
+
+    It is turned upright as its EXIF says, of an animation the first frame is taken, what is transparent lies over
+    white, and 16 bits a channel become 8. With a size it is scaled until it covers that, and its middle is cut out.
+
+    Args:
+        source: the file, or its bytes.
+        name: what messages call it.
+        channels: 1 (grey, by luminance) or 3 (RGB); None: 1 where the file is grey without transparency, else 3.
+        size: height and width of the result; None: those of the file.
+
+    Returns:
+        `(channels, height, width)`, uint8.
+
+    Raises:
+        ArgumentError: naming it, if it is not there, is a folder, is no image of these kinds, is damaged or cut off,
+            has more than 64 million pixels or a side below 2, or holds numbers of more than 16 bits.
+        SaccadeError: if Pillow is not installed.
+
+    Example:
+        >>> from PIL import Image
+        >>> file = io.BytesIO()
+        >>> Image.new("RGBA", (4, 3), (255, 0, 0, 0)).save(file, "PNG")
+        >>> read_image(file, "clear.png")[:, 0, 0], read_image(file, "clear.png", channels=1, size=(2, 2)).shape
+        (tensor([255, 255, 255], dtype=torch.uint8), torch.Size([1, 2, 2]))
+    """
+    data = _read(source, name)
+    pillow, operations = _pillow()
+    if not data:
+        raise ArgumentError(f"{name}: expected an image, got an empty file")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of damaged metadata, and of a size that is checked here
+        try:
+            with pillow.open(io.BytesIO(data), formats=_FORMATS) as image:
+                _check_size(image.size, name)
+                upright = operations.exif_transpose(image)
+                grey = _wanted(upright, channels) == 1
+                flat = _eight_bits(upright, name)
+                found = _opaque(flat).convert("L" if grey else "RGB")
+                if size is not None and found.size != size[::-1]:
+                    found = operations.fit(found, size[::-1], pillow.Resampling.BICUBIC)
+        except pillow.DecompressionBombError as error:
+            raise _too_large(name) from error
+        except pillow.UnidentifiedImageError as error:
+            kinds = ", ".join(_FORMATS[:-1])
+            raise ArgumentError(f"{name}: expected an image ({kinds} or {_FORMATS[-1]}), got another file") from error
+        except ArgumentError:
+            raise
+        except MemoryError as error:
+            raise _too_large(name) from error
+        except _DAMAGED as error:
+            raise ArgumentError(f"{name}: expected a whole image, got a damaged one ({_reason(error)})") from error
+    array = np.array(found, dtype=np.uint8)
+    return torch.from_numpy(array[None] if grey else np.ascontiguousarray(array.transpose(2, 0, 1)))
+
+
+def _read(source: Path | BinaryIO, name: str) -> bytes:
+    try:
+        if isinstance(source, Path):
+            with source.open("rb") as file:
+                data = file.read(_MOST_BYTES + 1)
+        else:
+            source.seek(0)
+            data = source.read(_MOST_BYTES + 1)
+    except IsADirectoryError as error:
+        raise ArgumentError(f"{name}: expected an image, got a folder") from error
+    except FileNotFoundError as error:
+        raise ArgumentError(f"{name}: expected an image, found none") from error
+    except (OSError, ValueError) as error:  # the second of a name that no file can have
+        reason = getattr(error, "strerror", None) or error
+        raise ArgumentError(f"{name}: expected an image that can be read, got {reason}") from error
+    if len(data) > _MOST_BYTES:
+        raise ArgumentError(f"{name}: expected an image of at most {_MOST_BYTES >> 20} MiB, got more; scale it down")
+    return data
+
+
+def _check_size(size: tuple[int, int], name: str) -> None:
+    width, height = size
+    if width * height > _MOST_PIXELS:
+        raise _too_large(name, f"{width} × {height}")
+    if min(size) < _LEAST_SIDE:
+        raise ArgumentError(f"{name}: expected an image of 2 × 2 pixels or more, got {width} × {height}")
+
+
+def _too_large(name: str, got: str = "more") -> ArgumentError:
+    return ArgumentError(f"{name}: expected an image of at most 64 million pixels, got {got}; scale it down")
+
+
+def _wanted(image: "Image", channels: int | None) -> int:
+    """How many channels the result has."""
+    if channels not in (None, 1, 3):
+        raise ArgumentError(f"channels: expected 1 or 3, got {channels}")
+    return channels or (1 if image.mode in _GREY and "transparency" not in image.info else 3)
+
+
+def _eight_bits(image: "Image", name: str) -> "Image":
+    """An image whose numbers are bytes: the upper ones of 16 bits."""
+    if image.mode == "F":
+        raise ArgumentError(f"{name}: expected 8 or 16 bits a channel, got floating point numbers; save it as a PNG")
+    if not image.mode.startswith("I"):
+        return image
+    values = np.asarray(image).astype(np.int64)
+    if values.min() < 0 or values.max() >= 1 << 16:
+        raise ArgumentError(f"{name}: expected 8 or 16 bits a channel, got {values.min()} to {values.max()}")
+    from PIL import Image
+
+    return Image.fromarray((values >> 8).astype(np.uint8))
+
+
+def _opaque(image: "Image") -> "Image":
+    """An image over white, where something of it is transparent."""
+    if "transparency" not in image.info and image.mode not in ("RGBA", "LA", "PA", "RGBa", "La"):
+        return image
+    from PIL import Image
+
+    colours = image.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", image.size, (255, 255, 255, 255)), colours)
+
+
+def _reason(error: BaseException) -> str:
+    """What went wrong, in one short line."""
+    return " ".join(str(error).split())[:100] or type(error).__name__
+
+
+def _pillow() -> tuple[Any, Any]:
+    try:
+        from PIL import Image, ImageOps
+    except ImportError as error:
+        way_out = "pip install 'saccade[train]'"
+        raise SaccadeError(f"reading images needs Pillow, which is not installed: {way_out}") from error
+    return Image, ImageOps
