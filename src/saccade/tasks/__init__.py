@@ -12,6 +12,7 @@ TASKS = {
     "translate": "saccade.tasks.translate:Translate",
     "classify-text": "saccade.tasks.classify_text:ClassifyText",
     "transcribe": "saccade.tasks.transcribe:Transcribe",
+    "classify-image": "saccade.tasks.classify_image:ClassifyImage",
 }
 
 
