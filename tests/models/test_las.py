@@ -35,8 +35,8 @@ def by_definition(model, frames, target):
     hidden = cell = context = heard.new_zeros(heard.shape[1])
     weights, found = heard.new_zeros(len(heard)), []
     for token in target:
-        entering = model.entering(torch.cat([model.embedding(token), context]))
-        first, forget, candidate, last = (entering + model.before(hidden)).chunk(4)
+        inputs = model.input_proj(torch.cat([model.embedding(token), context]))
+        first, forget, candidate, last = (inputs + model.hidden_proj(hidden)).chunk(4)
         cell = torch.sigmoid(forget) * cell + torch.sigmoid(first) * torch.tanh(candidate)
         hidden = torch.sigmoid(last) * torch.tanh(cell)
         keys = attention.key_projection(heard)
@@ -110,13 +110,13 @@ def test_in_float32_it_computes_the_same_with_kernels_and_without(model, monkeyp
         torch.testing.assert_close(one, plain, rtol=1e-4, atol=1e-6)
 
 
-def ways(gains, tokens):
+def ways(log_probs, tokens):
     """The probability of a text by CTC: the sum over all paths of frames that are it, repeats and blanks taken out."""
     total = 0.0
-    for path in product(range(gains.shape[1]), repeat=len(gains)):
+    for path in product(range(log_probs.shape[1]), repeat=len(log_probs)):
         said = [token for place, token in enumerate(path) if token and (not place or token != path[place - 1])]
         if said == tokens:
-            total += float(torch.stack([gains[place, token] for place, token in enumerate(path)]).sum().exp())
+            total += float(torch.stack([log_probs[place, token] for place, token in enumerate(path)]).sum().exp())
     return total
 
 
@@ -128,12 +128,12 @@ def test_what_was_heard_is_summed_over_all_alignments():
     texts = [[[4, 5], [4, 4], [5]], [[4, 5, 4], [4, 4], [5, 5, 5]]]
     tokens = torch.tensor([[text + [0] * (3 - len(text)) for text in own] for own in texts])
     sizes = torch.tensor([[len(text) for text in own] for own in texts])
-    found = model.heard(state, tokens, sizes).detach()
-    gains = model.connectionist(state.memory.value[:, 0]).log_softmax(-1).detach()
+    found = model.ctc_log_probs(state, tokens, sizes).detach()
+    log_probs = model.ctc(state.memory.value[:, 0]).log_softmax(-1).detach()
     assert [state.lengths[row].item() for row in range(2)] == [4, 3]
     for row, own in enumerate(texts):
         for place, text in enumerate(own):
-            expected = ways(gains[row, : state.lengths[row]], text)
+            expected = ways(log_probs[row, : state.lengths[row]], text)
             if expected:
                 assert float(found[row, place].exp()) == pytest.approx(expected, rel=1e-9)
             else:  # five steps are the least for three of the same
@@ -146,8 +146,8 @@ def test_the_loss_has_its_shares():
     logits = model(BATCH, TARGET)
     spelled = F.cross_entropy(logits.flatten(0, 1), WANTED.flatten(), ignore_index=0)
     sizes = torch.tensor([3, 2, 1])
-    gains = model.heard(model.encode(BATCH), WANTED[:, None], sizes[:, None])[:, 0]
-    expected = 0.6 * spelled + 0.4 * -(gains / sizes).mean()
+    log_probs = model.ctc_log_probs(model.encode(BATCH), WANTED[:, None], sizes[:, None])[:, 0]
+    expected = 0.6 * spelled + 0.4 * -(log_probs / sizes).mean()
     torch.testing.assert_close(model(BATCH, TARGET, WANTED), expected)
     without = Las(5, 9, replace(OPTIONS, ctc_weight=0.0)).double().eval()
     logits = without(BATCH, TARGET).flatten(0, 1)
@@ -212,14 +212,14 @@ def test_nothing_is_a_text_and_the_blank_is_none():
     torch.manual_seed(0)
     model = Las(5, 6, OPTIONS).double().eval()
     state = model.encode(Padded(FRAMES[:2, :8], torch.tensor([8, 5])))
-    blanks = model.connectionist(state.memory.value[:, 0]).log_softmax(-1)[..., 0].detach()
+    blanks = model.ctc(state.memory.value[:, 0]).log_softmax(-1)[..., 0].detach()
     expected = torch.stack([blanks[0, :4].sum(), blanks[1, :3].sum()])
     for width in (0, 2):
         tokens = torch.zeros(2, 1, width, dtype=torch.long)
-        found = model.heard(state, tokens, torch.zeros(2, 1, dtype=torch.long)).detach()
+        found = model.ctc_log_probs(state, tokens, torch.zeros(2, 1, dtype=torch.long)).detach()
         torch.testing.assert_close(found[:, 0], expected)
     tokens = torch.tensor([[[4, 0, 5]], [[0, 4, 4]]])
-    assert (model.heard(state, tokens, torch.tensor([[3], [1]])) == -1e6).all()
+    assert (model.ctc_log_probs(state, tokens, torch.tensor([[3], [1]])) == -1e6).all()
 
 
 def test_half_precision_is_heard_and_written():

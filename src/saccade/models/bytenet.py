@@ -94,6 +94,9 @@ class Options:
         return tuple(1 << power for power in range(self.max_dilation.bit_length())) * self.sets
 
 
+_DEFAULT = Options()
+
+
 @dataclass(frozen=True)
 class State:
     """What the decoder carries on: of each convolution what it will read again, a constant number of positions.
@@ -149,13 +152,7 @@ class ByteNet(Seq2Seq[Padded, State]):
     Options: TypeAlias = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
 
-    def __init__(
-        self,
-        source_size: int,
-        target_size: int,
-        options: Options = Options(),  # noqa: B008 (frozen)
-        joint: bool = False,
-    ) -> None:
+    def __init__(self, source_size: int, target_size: int, options: Options = _DEFAULT, joint: bool = False) -> None:
         super().__init__()
         dim = 2 * options.hidden_dim
         self.options = options
@@ -224,8 +221,8 @@ class _Block(nn.Module):
 
     def forward(self, x: Tensor, within: Tensor | None = None) -> Tensor:
         """The features `(batch, length, 2 d)` from those of positions on both sides `within`, or before if None."""
-        entering = self._entering(x) if within is None else self._entering(x) * within
-        return self._added(x, taps(entering, self.size, self.dilation, causal=within is None))
+        reduced = self._reduced(x) if within is None else self._reduced(x) * within
+        return self._residual(x, taps(reduced, self.size, self.dilation, causal=within is None))
 
     def nothing(self, like: Tensor) -> Tensor:
         """What lies before the first position: zeros `(examples, (k - 1) * dilation, d)`."""
@@ -233,14 +230,14 @@ class _Block(nn.Module):
 
     def step(self, x: Tensor, cache: Tensor) -> tuple[Tensor, Tensor]:
         """The features `(rows, 2 d)` of one more position of a causal convolution, and what the next one reads."""
-        window = torch.cat([cache, self._entering(x)[:, None]], 1)
-        return self._added(x, window[:, :: self.dilation].flatten(1)), window[:, 1:]
+        window = torch.cat([cache, self._reduced(x)[:, None]], 1)
+        return self._residual(x, window[:, :: self.dilation].flatten(1)), window[:, 1:]
 
-    def _entering(self, x: Tensor) -> Tensor:
+    def _reduced(self, x: Tensor) -> Tensor:
         found: Tensor = F.relu(self.norms[1](self.down(F.relu(self.norms[0](x)))))
         return found
 
-    def _added(self, x: Tensor, read: Tensor) -> Tensor:
+    def _residual(self, x: Tensor, read: Tensor) -> Tensor:
         found: Tensor = x + self.dropout(self.up(F.relu(self.norms[2](self.convolution(read)))))
         return found
 

@@ -36,6 +36,9 @@ class Options(classifier.Options, Pool):
             raise ArgumentError(f"--hidden-dim: expected a number from 1 to 1000000, got {self.hidden_dim}")
 
 
+_DEFAULT = Options()
+
+
 class Fixed(Pooled):
     r"""Attention over word vectors themselves: which words matter is learned, once for all sentences.
 
@@ -68,7 +71,7 @@ class Fixed(Pooled):
         "files": {},
     }
 
-    def __init__(self, size: int, classes: int, options: Options = Options()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, size: int, classes: int, options: Options = _DEFAULT) -> None:
         super().__init__(size, classes, options.dim, options, options, options.hidden_dim)
 
     def features(self, source: Padded) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.models.padded import Padded
-from saccade.models.recurrent import LockedDropout, mirror, placed
+from saccade.models.recurrent import LockedDropout, at_positions, reversed_positions
 
 __all__ = ["Listener", "SpecAugment", "halved"]
 
@@ -70,9 +70,11 @@ class _Layer(nn.Module):
         self.backwards = nn.LSTM(input_dim, hidden_dim // 2, batch_first=True)
 
     def forward(self, frames: Tensor, lengths: Tensor) -> Tensor:
-        order = mirror(lengths, frames.shape[1])  # padding is behind the frames in both directions: none is packed
-        ahead, back = self.forwards(frames)[0], self.backwards(placed(frames, order))[0]
-        return torch.cat([ahead, placed(back, order)], -1)
+        order = reversed_positions(
+            lengths, frames.shape[1]
+        )  # padding is behind the frames in both directions: none is packed
+        ahead, back = self.forwards(frames)[0], self.backwards(at_positions(frames, order))[0]
+        return torch.cat([ahead, at_positions(back, order)], -1)
 
 
 def halved(source: Padded) -> Padded:

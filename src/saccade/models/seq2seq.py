@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from saccade import AuxOutput
 from saccade.kernels.topk import Logits
-from saccade.models.words import predicted
+from saccade.models.words import logits_or_loss
 
 __all__ = ["Seq2Seq", "State"]
 
@@ -90,7 +90,7 @@ class Seq2Seq(nn.Module, ABC, Generic[X, S]):
         Returns:
             Logits `(batch, target_length, target_size)`; with `wanted` its mean cross-entropy, a number.
         """
-        return predicted(self.features(source, target), *self.output, wanted, label_smoothing)
+        return logits_or_loss(self.features(source, target), *self.output, wanted, label_smoothing)
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
         """Return what each target position looked at, `(batch, target_length, source_length)`, or None if it attends to

@@ -24,7 +24,18 @@ from saccade.models.seq2seq import Seq2Seq
 from saccade.models.words import embeddings
 from saccade.nn import MultiheadAttention
 
-__all__ = ["RECIPES", "Layer", "Options", "Positions", "State", "Transformer", "encoded", "placed", "slopes", "waves"]
+__all__ = [
+    "RECIPES",
+    "Layer",
+    "Options",
+    "Positions",
+    "State",
+    "Transformer",
+    "add_positions",
+    "apply_layers",
+    "slopes",
+    "waves",
+]
 
 _ROTARY_BASE = 10_000.0  # the wavelengths of both papers
 Positions: TypeAlias = Literal["sinusoidal", "rotary", "alibi", "none"]
@@ -102,6 +113,9 @@ class Options:
             raise ArgumentError(f"--dropout: expected 0 <= dropout < 1, got {self.dropout}")
 
 
+_DEFAULT = Options()
+
+
 @dataclass(frozen=True)
 class State:
     """What the decoder carries on: the key-value cache.
@@ -153,13 +167,7 @@ class Transformer(Seq2Seq[Padded, State]):
     Options: TypeAlias = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
 
-    def __init__(
-        self,
-        source_size: int,
-        target_size: int,
-        options: Options = Options(),  # noqa: B008 (frozen)
-        joint: bool = False,
-    ) -> None:
+    def __init__(self, source_size: int, target_size: int, options: Options = _DEFAULT, joint: bool = False) -> None:
         super().__init__()
         dim = options.hidden_dim
         self.options = options
@@ -178,7 +186,7 @@ class Transformer(Seq2Seq[Padded, State]):
     def encode(self, source: Padded) -> State:
         within = masks.Lengths(source.lengths[:, None])
         x = self._embedded(self.source_embedding, source.values, 0)
-        x = encoded(cast("Iterable[Layer]", self.encoder), x, within, self.options)
+        x = apply_layers(cast("Iterable[Layer]", self.encoder), x, within, self.options)
         x, decoder = self.encoder_norm(x), cast("Iterable[Layer]", self.decoder)
         pairs = [(layer.attention.remember(x[:, :0]), layer.remember(x, within)) for layer in decoder]
         return State(tuple(own for own, _ in pairs), tuple(read for _, read in pairs))
@@ -222,7 +230,7 @@ class Transformer(Seq2Seq[Padded, State]):
     def _embedded(self, embedding: nn.Embedding, tokens: Tensor, first: int) -> Tensor:
         """The embeddings of tokens `(batch, length)` at the positions from `first` on."""
         x = embedding(tokens) * math.sqrt(embedding.embedding_dim)
-        found: Tensor = self.dropout(placed(x, first, self.options))
+        found: Tensor = self.dropout(add_positions(x, first, self.options))
         return found
 
     def _distance(self, x: Tensor, align: Literal["end"] | None) -> Alibi | None:
@@ -263,7 +271,7 @@ class Layer(nn.Module):
         return found
 
 
-def encoded(layers: Iterable[Layer], x: Tensor, mask: masks.Mask, options: Options) -> Tensor:
+def apply_layers(layers: Iterable[Layer], x: Tensor, mask: masks.Mask, options: Options) -> Tensor:
     """Return what layers of self-attention make of sequences, before the last normalization.
 
     Args:
@@ -278,7 +286,7 @@ def encoded(layers: Iterable[Layer], x: Tensor, mask: masks.Mask, options: Optio
     return x
 
 
-def placed(x: Tensor, first: int, options: Options) -> Tensor:
+def add_positions(x: Tensor, first: int, options: Options) -> Tensor:
     """Return features `(batch, length, hidden_dim)` of the positions from `first` on with their waves, if any."""
     if options.positions != "sinusoidal":
         return x
