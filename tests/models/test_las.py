@@ -198,8 +198,8 @@ def test_what_means_nothing_is_refused_by_name():
         "hidden_dim": (7, "--hidden-dim: expected an even number"),
         "location_width": (4, "--location-width: expected an odd number"),
         "pyramid": (9, "--pyramid: expected at most 3, the --layers"),
-        "ctc_weight": (1.0, "--ctc-weight: expected a share"),
-        "scheduled_sampling": (-0.1, "--scheduled-sampling: expected a share"),
+        "ctc_weight": (1.0, "--ctc-weight: expected 0 <= ctc weight < 1"),
+        "scheduled_sampling": (-0.1, "--scheduled-sampling: expected 0 <= scheduled sampling < 1"),
         "dropout": (1.0, "--dropout: expected 0 <= dropout < 1"),
         "time_masks": (-1, "--time-masks: expected a number from 0"),
     }

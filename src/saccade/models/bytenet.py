@@ -17,6 +17,7 @@ from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.kernels.dropout import Dropout
 from saccade.kernels.topk import Logits
+from saccade.models.checks import below_one
 from saccade.models.padded import Padded
 from saccade.models.seq2seq import Seq2Seq
 from saccade.models.words import embeddings
@@ -85,8 +86,7 @@ class Options:
             raise ArgumentError(f"--max-dilation: expected a power of two, got {self.max_dilation}")
         if not 1 <= self.stretch <= _STEEPEST:
             raise ArgumentError(f"--stretch: expected a number from 1 to {_STEEPEST:g}, got {self.stretch}")
-        if not 0 <= self.dropout < 1:
-            raise ArgumentError(f"--dropout: expected 0 <= dropout < 1, got {self.dropout}")
+        below_one(self, "dropout")
 
     @property
     def dilations(self) -> tuple[int, ...]:

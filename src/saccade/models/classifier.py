@@ -9,7 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from saccade import AuxOutput, masks
+from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
+from saccade.models.checks import below_one
 from saccade.models.padded import Padded
 from saccade.models.recurrent import LockedDropout
 from saccade.nn import AttentionPool
@@ -40,12 +42,9 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
-        if self.embedding_dim is not None and not 1 <= self.embedding_dim <= _WIDEST:
-            raise ArgumentError(f"--embedding-dim: expected a number from 1 to {_WIDEST}, got {self.embedding_dim}")
-        for name in ("dropout", "word_dropout"):
-            if not 0 <= (value := getattr(self, name)) < 1:
-                option = f"--{name.replace('_', '-')}"
-                raise ArgumentError(f"{option}: expected 0 <= {name.replace('_', ' ')} < 1, got {value}")
+        if self.embedding_dim is not None:
+            in_ranges(self, (("embedding_dim", 1, _WIDEST),))
+        below_one(self, "dropout", "word_dropout")
 
     @property
     def dim(self) -> int:
@@ -71,8 +70,7 @@ class Pool:
         """Refuse what means nothing, naming the option as it is typed."""
         if self.score not in ("additive", "dot"):
             raise ArgumentError(f"--score: expected additive or dot, got {self.score}")
-        if not 1 <= self.queries <= _MOST_QUERIES:
-            raise ArgumentError(f"--queries: expected a number from 1 to {_MOST_QUERIES}, got {self.queries}")
+        in_ranges(self, (("queries", 1, _MOST_QUERIES),))
 
 
 class Words(nn.Module):

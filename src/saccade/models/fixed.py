@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from torch import Tensor
 
-from saccade.errors import ArgumentError
+from saccade.checks import in_ranges
 from saccade.models import classifier
 from saccade.models.classifier import Pool, Pooled
 from saccade.models.padded import Padded
@@ -32,8 +32,8 @@ class Options(classifier.Options, Pool):
         """Refuse what any part refuses."""
         classifier.Options.__post_init__(self)
         Pool.__post_init__(self)
-        if self.hidden_dim is not None and not 1 <= self.hidden_dim <= 1_000_000:
-            raise ArgumentError(f"--hidden-dim: expected a number from 1 to 1000000, got {self.hidden_dim}")
+        if self.hidden_dim is not None:
+            in_ranges(self, (("hidden_dim", 1, 1_000_000),))
 
 
 _DEFAULT = Options()

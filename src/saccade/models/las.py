@@ -18,6 +18,7 @@ from saccade.errors import ArgumentError
 from saccade.kernels.topk import Logits
 from saccade.memory import Memory
 from saccade.models.cells import lstm_of
+from saccade.models.checks import below_one
 from saccade.models.listener import Listener, SpecAugment
 from saccade.models.padded import Padded
 from saccade.models.recurrent import LockedDropout
@@ -119,11 +120,7 @@ class Options:
                 raise ArgumentError(f"--{name.replace('_', '-')}: expected {expected}, got {value}")
         if self.pyramid > self.layers:
             raise ArgumentError(f"--pyramid: expected at most {self.layers}, the --layers, got {self.pyramid}")
-        if not 0 <= self.dropout < 1:
-            raise ArgumentError(f"--dropout: expected 0 <= dropout < 1, got {self.dropout}")
-        for name in ("ctc_weight", "scheduled_sampling"):
-            if not 0 <= (value := getattr(self, name)) < 1:
-                raise ArgumentError(f"--{name.replace('_', '-')}: expected a share from 0 to below 1, got {value}")
+        below_one(self, "dropout", "ctc_weight", "scheduled_sampling")
 
 
 _DEFAULT = Options()

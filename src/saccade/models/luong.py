@@ -19,6 +19,7 @@ from saccade.kernels.topk import Logits
 from saccade.memory import Memory
 from saccade.models import hard, recurrent
 from saccade.models.cells import linear_cell, lstm_of
+from saccade.models.checks import below_one
 from saccade.models.padded import Padded
 from saccade.models.recurrent import LockedDropout, at_positions, reversed_positions
 from saccade.models.renames import renamed
@@ -101,8 +102,7 @@ class Options(hard.Options):
         """Refuse what means nothing, naming the option as it is typed."""
         hard.Options.__post_init__(self)
         in_ranges(self, _SIZES)
-        if not 0 <= self.dropout < 1:
-            raise ArgumentError(f"--dropout: expected 0 <= dropout < 1, got {self.dropout}")
+        below_one(self, "dropout")
         self._refuse_what_nothing_reads()
         if self.attention == "local-p" and self.entropy_bonus:
             why = "with --attention local-p, whose weights do not sum to one"

@@ -12,10 +12,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.kernels.threads import serves
 from saccade.kernels.topk import Logits
 from saccade.models.cells import gru_cell, gru_of, linear_cell
+from saccade.models.checks import below_one
 from saccade.models.renames import renamed
 from saccade.models.words import ProjectedWords
 
@@ -59,10 +61,8 @@ class Options:
         """Refuse sizes of nothing, naming the option as it is typed."""
         if not 2 <= self.hidden_dim <= _WIDEST or self.hidden_dim % 2:
             raise ArgumentError(f"--hidden-dim: expected an even number from 2 to {_WIDEST}, got {self.hidden_dim}")
-        if not 1 <= self.embedding_dim <= _WIDEST:
-            raise ArgumentError(f"--embedding-dim: expected a number from 1 to {_WIDEST}, got {self.embedding_dim}")
-        if not 0 <= self.dropout < 1:
-            raise ArgumentError(f"--dropout: expected 0 <= dropout < 1, got {self.dropout}")
+        in_ranges(self, (("embedding_dim", 1, _WIDEST),))
+        below_one(self, "dropout")
 
 
 class LockedDropout(nn.Module):

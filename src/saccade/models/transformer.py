@@ -19,6 +19,7 @@ from saccade.errors import ArgumentError
 from saccade.kernels.dropout import Dropout
 from saccade.kernels.topk import Logits
 from saccade.memory import Memory
+from saccade.models.checks import below_one
 from saccade.models.padded import Padded
 from saccade.models.seq2seq import Seq2Seq
 from saccade.models.words import embeddings
@@ -109,8 +110,7 @@ class Options:
         if self.positions == "rotary" and self.hidden_dim // self.heads % 2:
             each = self.hidden_dim // self.heads
             raise ArgumentError(f"--positions rotary: expected an even number of features a head, got {each}")
-        if not 0 <= self.dropout < 1:
-            raise ArgumentError(f"--dropout: expected 0 <= dropout < 1, got {self.dropout}")
+        below_one(self, "dropout")
 
 
 _DEFAULT = Options()
