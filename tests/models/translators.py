@@ -1,4 +1,4 @@
-"""What the tests of the recurrent translators share: small batches, and the gated unit written out."""
+"""What the tests of models share: small batches, and gated units, layers and pools written out."""
 
 import torch
 
@@ -41,3 +41,29 @@ def decode(decoder, token, hidden, read):
     following = gru(decoder.context_proj(context), decoder.intermediate_proj(middle), middle)
     t = torch.tanh(decoder.readout(torch.cat([following, context, word])))
     return decoder.embedding.weight @ t + decoder.bias, following
+
+
+def torch_layer(layer, norm, *, attends):
+    """A layer of torch's Transformer with the numbers of ours: 12 features, 3 heads, 20 between."""
+    kind = torch.nn.TransformerDecoderLayer if attends else torch.nn.TransformerEncoderLayer
+    other = kind(12, 3, 20, batch_first=True, norm_first=norm == "pre", dtype=torch.double).eval()
+    state = {f"self_attn.{name}": value for name, value in layer.attention.state_dict().items()}
+    if attends:
+        state |= {f"multihead_attn.{name}": value for name, value in layer.source_attention.state_dict().items()}
+    for ours, name in (("inner", "linear1"), ("outer", "linear2")):
+        state |= {f"{name}.{part}": value for part, value in getattr(layer, ours).state_dict().items()}
+    for place, one in enumerate(layer.norms, 1):
+        state |= {f"norm{place}.{part}": value for part, value in one.state_dict().items()}
+    other.load_state_dict(state)
+    return other
+
+
+def pooled_by_hand(model, features, score):
+    """The logits of one text: softmax of every query's scores over its features `(length, dim)`, and what it reads."""
+    pool = model.pool.attention
+    if score == "additive":
+        keys = torch.tanh(pool.key_projection(features)[None] + model.pool.queries[:, None])
+        scores = keys @ pool.score.get().v
+    else:
+        scores = model.pool.queries @ features.T
+    return model.output((scores.softmax(-1) @ features).flatten())

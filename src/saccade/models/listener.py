@@ -54,6 +54,8 @@ class Listener(nn.Module):
         Returns:
             What was heard, `(batch, length', hidden_dim)`, and how many steps of it are of each utterance.
         """
+        # What padding holds is read behind each utterance, and would be in the gradients of all weights if it were NaN.
+        source = Padded(torch.where(source.within[..., None], source.values, 0.0), source.lengths)
         for depth, layer in enumerate(cast("Sequence[_Layer]", self.layers)):
             source = Padded(self.dropout(source.values), source.lengths) if depth else source
             source = halved(source) if depth < self.pyramid else source
