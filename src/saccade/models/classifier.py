@@ -112,6 +112,12 @@ class Classifier(nn.Module, ABC):
     r"""The shape of a classifier, which training, answers and pictures rely on and nothing else.
 
     .. math:: p(c \mid w_1 \ldots w_n) = \operatorname{softmax}_c\big(f(w_1 \ldots w_n)\big)
+
+    Example:
+        >>> from saccade.models.bag import Bag
+        >>> model = Bag(11, 2).eval()
+        >>> model(Padded(torch.tensor([[4, 5, 6]]), torch.tensor([3]))).softmax(-1).shape
+        torch.Size([1, 2])
     """
 
     Options: ClassVar[Any]
@@ -174,6 +180,12 @@ class Pooled(Classifier):
         Yang et al. 2016, "Hierarchical Attention Networks for Document Classification", Eq. 5 to 7
         (https://aclanthology.org/N16-1174); Lin et al. 2017, "A Structured Self-attentive Sentence Embedding", Eq. 5
         to 8 (https://arxiv.org/abs/1703.03130), for several queries, there with a penalty that is not here.
+
+    Example:
+        >>> from saccade.models.fixed import Fixed, Options
+        >>> model = Fixed(11, 2, Options(embedding_dim=4))
+        >>> model.features(Padded(torch.tensor([[4, 5, 6]]), torch.tensor([3]))).shape
+        torch.Size([1, 3, 4])
     """
 
     def __init__(
@@ -187,7 +199,14 @@ class Pooled(Classifier):
 
     @abstractmethod
     def features(self, source: Padded) -> Tensor:
-        """Return the features of positions, `(batch, length, dim)`, of what `forward` is given."""
+        """Return the features of positions.
+
+        Args:
+            source: as for `forward`.
+
+        Returns:
+            `(batch, length, dim)`.
+        """
 
     def forward(self, source: Padded) -> Tensor:
         found = self.pool(self.features(source), mask=masks.Lengths(source.lengths))

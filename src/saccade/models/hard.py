@@ -1,4 +1,4 @@
-"""Hard attention in translators: each step reads one source position, drawn in training, and learns which by rewards.
+"""Hard attention: each step of a decoder reads one source position, drawn in training, and learns which by rewards.
 
 Xu et al. 2015, "Show, Attend and Tell", section 4.1, https://arxiv.org/abs/1502.03044.
 """
@@ -78,6 +78,16 @@ class Samples:
 
     Args:
         entropies: whether those of the weights are wanted too.
+        query: that asked, `(rows, steps, hidden_dim)` each.
+        log_prob: of what was drawn, `(rows, steps)` each.
+        entropy: of the weights, `(rows, steps)` each, in nats.
+
+    Example:
+        >>> attention = Attention(4, 4, score="dot", read=reads.Sample("reinforce"))
+        >>> samples, query = Samples(entropies=False), torch.randn(2, 3, 4)
+        >>> context = attended(attention, query, attention.remember(torch.randn(2, 5, 4)), samples)
+        >>> context.shape, samples.log_prob[0].shape
+        (torch.Size([2, 3, 4]), torch.Size([2, 3]))
     """
 
     entropies: bool
@@ -112,6 +122,12 @@ def attended(
 
     Returns:
         `(examples * beam, steps, value_dim)`.
+
+    Example:
+        >>> attention = Attention(4, 4, score="dot")
+        >>> memory, beam = attention.remember(torch.randn(2, 5, 4)), 3
+        >>> attended(attention, torch.randn(2 * beam, 1, 4), memory).shape
+        torch.Size([6, 1, 4])
     """
     together = query.reshape(len(memory.key), -1, query.shape[-1])
     if samples is None:
@@ -123,7 +139,7 @@ def attended(
 
 
 class Reinforce(nn.Module):
-    r"""The expected cost of what a translator writes when it reads where it drew, with an unbiased gradient.
+    r"""The expected cost of what a decoder writes when it reads where it drew, with an unbiased gradient.
 
     .. math::
         \nabla \mathbb{E}\Big[\sum_t \ell_t\Big] = \mathbb{E}\Big[\sum_t \nabla \ell_t
@@ -218,13 +234,22 @@ class Reinforce(nn.Module):
 
 
 class Reader(Seq2Seq[X, S]):
-    """A translator that reads its source by one `attention`, softly or hard.
+    """A model that reads its source by one `attention`, softly or hard.
 
-    Where it reads by REINFORCE, what the wanted tokens cost in training is `Reinforce`'s.
+    Where it reads by REINFORCE, what the wanted tokens cost in training is `Reinforce`'s. A subclass says what the
+    source becomes (`encode`) and what the tokens are predicted from (`decode`).
+
+    Example:
+        >>> from saccade.models.rnnsearch import RNNSearch
+        >>> issubclass(RNNSearch, Reader)
+        True
     """
 
     attention: Attention | None
+    """What reads the source; None for a model that looks at nothing."""
+
     reinforce: Reinforce | None
+    """What teaches it where to look; None if the gradient does."""
 
     @abstractmethod
     def decode(self, target: Tensor, state: S, samples: Samples | None = None) -> Tensor:
@@ -278,6 +303,9 @@ class Noise:
     Args:
         variance: \(\sum_i \operatorname{Var} g_i\) over draws, unbiased.
         signal: \(\lVert \mathbb{E} g \rVert^2\), estimated without bias; it may come out below 0 where noise is all.
+
+    >>> Noise(variance=4.0, signal=1.0).signal
+    1.0
     """
 
     variance: float
@@ -285,17 +313,25 @@ class Noise:
 
 
 def gradient_noise(model: Any, source: Any, target: Tensor, wanted: Tensor, draws: int = 16) -> Noise:
-    """Return the noise of the gradient that a translator's attention gets from a batch, over what it may draw.
+    """Return the noise of the gradient that a model's attention gets from a batch, over what it may draw.
 
     Nothing else is random: dropout is off. Soft attention has none. The draws come from torch's global generator.
 
     Args:
-        model: a translator with an `attention`, whose parameters' gradient is looked at.
+        model: one with an `attention`, whose parameters' gradient is looked at.
         source, target, wanted: as for its forward.
         draws: how many gradients are made, at least 2.
 
     Raises:
         ArgumentError: fewer than 2 draws, or an attention without parameters.
+
+    Example:
+        >>> from saccade.models.padded import Padded
+        >>> from saccade.models.rnnsearch import Options, RNNSearch
+        >>> model = RNNSearch(9, 7, Options(hidden_dim=4, embedding_dim=3))  # reads softly
+        >>> source = Padded(torch.tensor([[4, 5, 6]]), torch.tensor([3]))
+        >>> round(gradient_noise(model, source, torch.tensor([[1, 4]]), torch.tensor([[4, 2]]), draws=2).variance, 6)
+        0.0
     """
     if draws < 2:
         raise ArgumentError(f"draws: expected at least 2, got {draws}")

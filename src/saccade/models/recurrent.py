@@ -93,7 +93,20 @@ class LockedDropout(nn.Module):
         return self.draw(sequence, sequence.shape[-1])(sequence)
 
     def draw(self, sequence: Tensor, features: int) -> Callable[[Tensor], Tensor]:
-        """Return what drops features of sequences `(batch, ..., features)` as long as one asks: of a step or of all."""
+        """Return what drops the same features of a batch as long as one asks, of a step or of all of them.
+
+        Args:
+            sequence: of the batch `(batch, ...)`, for its device and type.
+            features: how many there are.
+
+        Returns:
+            A function of `(batch, ..., features)`.
+
+        Example:
+            >>> drop = LockedDropout(0.5).draw(torch.ones(2, 4), 4)
+            >>> torch.equal(drop(torch.ones(2, 4)), drop(torch.ones(2, 4)))
+            True
+        """
         if not self.training or not self.probability:
             return lambda sequence: sequence
         kept = F.dropout(sequence.new_ones(len(sequence), features), self.probability)
@@ -268,11 +281,35 @@ class _Direction(nn.GRU):
 
 
 def reversed_positions(lengths: Tensor, width: int) -> Tensor:
-    """Return positions `(batch, width)` that turn each sentence around and leave its padding; its own inverse."""
+    """Return positions that turn each sentence around and leave its padding where it is; their own inverse.
+
+    Args:
+        lengths: `(batch,)`.
+        width: of the sentences with their padding.
+
+    Returns:
+        `(batch, width)`.
+
+    Example:
+        >>> reversed_positions(torch.tensor([3, 1]), 3).tolist()
+        [[2, 1, 0], [0, 1, 2]]
+    """
     steps = torch.arange(width, device=lengths.device)
     return torch.where(steps < lengths[:, None], lengths[:, None] - 1 - steps, steps)
 
 
 def at_positions(values: Tensor, positions: Tensor) -> Tensor:
-    """Return `values` `(batch, width, features)` at `positions` `(batch, width)`."""
+    """Return what stands at some positions of each sentence.
+
+    Args:
+        values: `(batch, width, features)`.
+        positions: `(batch, length)`.
+
+    Returns:
+        `(batch, length, features)`.
+
+    Example:
+        >>> at_positions(torch.tensor([[[4.0], [5.0], [6.0]]]), torch.tensor([[2, 0, 0]])).flatten().tolist()
+        [6.0, 4.0, 4.0]
+    """
     return values.gather(1, positions[..., None].expand_as(values))

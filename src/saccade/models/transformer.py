@@ -238,7 +238,20 @@ class Transformer(Seq2Seq[Padded, State]):
 
 
 class Layer(nn.Module):
-    """Self-attention, in the decoder attention to the source, and a feed-forward network, each added to its input."""
+    """Self-attention, in the decoder attention to the source, and a feed-forward network, each added to its input.
+
+    Args:
+        options: the sizes.
+        attends: whether it has attention to a source.
+
+    Source:
+        Vaswani et al. 2017, section 3.1.
+
+    Example:
+        >>> layer = Layer(Options(hidden_dim=8, heads=2, feedforward_dim=16), attends=False)
+        >>> layer(torch.randn(1, 5, 8), layer.attention).shape
+        torch.Size([1, 5, 8])
+    """
 
     def __init__(self, options: Options, *, attends: bool) -> None:
         super().__init__()
@@ -279,6 +292,15 @@ def apply_layers(layers: Iterable[Layer], x: Tensor, mask: masks.Mask, options: 
         x: `(batch, length, hidden_dim)`.
         mask: which positions may be attended to, against `(batch, heads, length, length)`.
         options: of the layers.
+
+    Returns:
+        `(batch, length, hidden_dim)`.
+
+    Example:
+        >>> options = Options(hidden_dim=8, heads=2, feedforward_dim=16)
+        >>> layers = [Layer(options, attends=False) for _ in range(2)]
+        >>> apply_layers(layers, torch.randn(1, 5, 8), masks.Lengths(torch.tensor([[3]])), options).shape
+        torch.Size([1, 5, 8])
     """
     for layer in layers:
         own = layer.attention
@@ -287,7 +309,20 @@ def apply_layers(layers: Iterable[Layer], x: Tensor, mask: masks.Mask, options: 
 
 
 def add_positions(x: Tensor, first: int, options: Options) -> Tensor:
-    """Return features `(batch, length, hidden_dim)` of the positions from `first` on with their waves, if any."""
+    """Return features with the waves of their positions added to them, where the options say so.
+
+    Args:
+        x: `(batch, length, hidden_dim)`.
+        first: the position of the first of them.
+        options: whose positions they are.
+
+    Returns:
+        `(batch, length, hidden_dim)`.
+
+    Example:
+        >>> add_positions(torch.zeros(1, 1, 4), 0, Options(hidden_dim=4, heads=1)).tolist()
+        [[[0.0, 1.0, 0.0, 1.0]]]
+    """
     if options.positions != "sinusoidal":
         return x
     return x + waves(first + torch.arange(x.shape[1], device=x.device), x.shape[-1]).to(x.dtype)
