@@ -7,7 +7,7 @@ from models.translators import BATCH, LENGTHS, SOURCE, TARGET
 from saccade import AuxRequest, look, reads
 from saccade.errors import ArgumentError
 from saccade.models import luong, rnnsearch
-from saccade.models.hard import Options, Reinforce, Samples, gradient_noise
+from saccade.models.hard import Options, Reinforce, Samples, attended, attention_options, gradient_noise
 from saccade.models.luong import Luong
 from saccade.models.padded import Padded
 from saccade.models.rnnsearch import RNNSearch
@@ -267,3 +267,50 @@ def test_options_that_mean_nothing_together_are_refused_by_name(said, named):
     for kind in (Options, rnnsearch.Options, luong.Options):
         with pytest.raises(ArgumentError, match=named):
             kind(**said)
+
+
+def test_what_is_drawn_is_kept_a_column_a_step():
+    torch.manual_seed(0)
+    options = rnnsearch.Options(hidden_dim=10, embedding_dim=6, read="reinforce", entropy_bonus=0.1)
+    model = RNNSearch(13, 11, options).double()
+    for entropies in (True, False):
+        samples = Samples(entropies)
+        features = model.decode(TARGET, model.encode(BATCH), samples)
+        assert features.shape[:2] == TARGET.shape
+        log_prob = torch.cat(samples.log_prob, 1)
+        assert log_prob.shape == TARGET.shape and bool((log_prob <= 0).all())
+        assert torch.cat(samples.query, 1).shape == (*TARGET.shape, 10)
+        assert len(samples.entropy) == (TARGET.shape[1] if entropies else 0)
+        if entropies:
+            most = LENGTHS.double().log()[:, None]
+            assert bool((torch.cat(samples.entropy, 1) <= most + 1e-9).all())
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_outputs_of_an_example_read_its_memory(beam):
+    torch.manual_seed(0)
+    model = RNNSearch(13, 11, rnnsearch.Options(hidden_dim=10, embedding_dim=6)).double().eval()
+    memory, query = model.encode(BATCH).memory, torch.randn(3 * beam, 2, 10, dtype=torch.float64)
+    found = attended(model.attention, query, memory)
+    assert found.shape == query.shape
+    for row in range(3 * beam):
+        own = memory.select(torch.tensor([row // beam]))
+        torch.testing.assert_close(found[row : row + 1], model.attention(query[row : row + 1], memory=own))
+
+
+def test_what_attention_is_told_depends_on_the_way_to_read():
+    assert attention_options(Options()) == {}
+    for read in ("reinforce", "straight-through"):
+        told = attention_options(Options(read=read))
+        assert told["read"].estimator == read.replace("-", "_") and told["eval_read"] == reads.Argmax()
+
+
+def test_without_attention_or_in_evaluation_the_cost_is_the_cross_entropy():
+    for said in ({"read": "reinforce"}, {"attention": "none"}):
+        torch.manual_seed(0)
+        model = Luong(13, 11, luong.Options(hidden_dim=10, embedding_dim=6, **said)).double().eval()
+        expected = torch.nn.functional.cross_entropy(
+            model(BATCH, TARGET).flatten(0, 1), WANTED.flatten(), ignore_index=0
+        )
+        torch.testing.assert_close(model(BATCH, TARGET, WANTED), expected)
+        assert (model.attention is None) == ("attention" in said)

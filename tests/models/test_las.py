@@ -183,3 +183,45 @@ def test_half_precision_is_heard_and_written():
     found = model.to(torch.bfloat16)(Padded(FRAMES.bfloat16(), LENGTHS), TARGET)
     assert found.dtype == torch.bfloat16
     torch.testing.assert_close(found.float(), exact, rtol=0.1, atol=0.1)
+
+
+def test_without_location_it_looks_wherever_the_last_step_did():
+    torch.manual_seed(0)
+    content, location = (Las(5, 9, VARIANTS[name]).double().eval() for name in ("content", "location"))
+    for model, same in ((content, True), (location, False)):
+        state = model.encode(BATCH)
+        moved = replace(state, weights=torch.rand_like(state.weights))
+        first, second = (model.step(TARGET[:, 0], one)[0].dense() for one in (state, moved))
+        assert torch.equal(first, second) == same
+
+
+def test_a_share_of_ctc_of_nothing_has_no_second_output():
+    assert Las(5, 9, replace(OPTIONS, ctc_weight=0.0)).ctc is None
+    assert Las(5, 9, OPTIONS).ctc.out_features == 9
+
+
+def test_a_step_of_what_is_heard_is_as_long_as_the_pyramid_says():
+    for pyramid in (0, 1, 2):
+        model = Las(5, 9, replace(OPTIONS, pyramid=pyramid)).double().eval()
+        assert model.options.step_frames == 2**pyramid
+        state = model.encode(BATCH)
+        assert state.lengths.tolist() == [-(-length // 2**pyramid) for length in LENGTHS.tolist()]
+
+
+def test_frames_are_hidden_in_training_alone():
+    torch.manual_seed(0)
+    options = replace(OPTIONS, dropout=0.0, time_masks=3, time_width=40)
+    model = Las(5, 9, options).double().eval()
+    expected = model(BATCH, TARGET)
+    assert torch.equal(model(BATCH, TARGET), expected)
+    assert not torch.equal(model.train()(BATCH, TARGET), expected)
+
+
+def test_ctc_learns_from_what_was_heard_alone():
+    """The share of CTC reaches listener and its own output, and nothing of the speller."""
+    torch.manual_seed(0)
+    model = Las(5, 9, OPTIONS).double().eval()
+    found = model.ctc_log_probs(model.encode(BATCH), WANTED[:, None, :1], torch.ones(3, 1, dtype=torch.long))
+    found.sum().backward()
+    learned = {name.split(".")[0] for name, p in model.named_parameters() if p.grad is not None}
+    assert learned == {"listener", "ctc"}
