@@ -7,7 +7,6 @@ from models.translators import BATCH, LENGTHS, SOURCE, TARGET
 from saccade.errors import ArgumentError
 from saccade.models.bytenet import ByteNet, Options
 from saccade.models.padded import Padded
-from saccade.tasks.generate import search
 
 OPTIONS = Options(hidden_dim=5, sets=2, max_dilation=2)
 LONG = torch.tensor([[1, *range(4, 11), *range(4, 11)], [1, 7, 2, *[0] * 12], [1, 9, 8, 2, *[0] * 11]])
@@ -115,21 +114,6 @@ def test_targets_longer_than_the_source_are_the_same_step_by_step_alone_and_toge
     for row, length in enumerate(LENGTHS):
         alone = model(Padded(SOURCE[row : row + 1, :length], LENGTHS[row : row + 1]), LONG[row : row + 1])
         torch.testing.assert_close(together[row], alone[0], rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("beam", [1, 3])
-def test_a_search_with_its_caches_finds_what_the_whole_would(beam):
-    model, limits = make(), torch.tensor([12, 4, 8])
-    with torch.no_grad():
-        found = search(model, model.encode(BATCH), limits, begin=1, end=2, beam_size=beam, length_penalty=0.0)
-        for row, outputs in enumerate(found.lists()):
-            for tokens, score in zip(outputs, found.scores[row].tolist(), strict=False):
-                target = torch.tensor([[1, *tokens]])
-                logits = model(Padded(SOURCE[row : row + 1], LENGTHS[row : row + 1]), target).log_softmax(-1)[0]
-                expected = sum(logits[place, token] for place, token in enumerate([*tokens, 2]))
-                assert score == pytest.approx(float(expected), abs=1e-4)
-                if beam == 1:
-                    assert logits[:-1].argmax(-1).tolist() == tokens
 
 
 def test_the_recipe_for_files_is_of_the_size_of_the_other_models():

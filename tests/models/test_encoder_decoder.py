@@ -1,6 +1,6 @@
 import torch
 
-from models.translators import BATCH, LENGTHS, SOURCE, TARGET, annotations, write
+from models.translators import BATCH, LENGTHS, SOURCE, TARGET, annotations, decode
 from saccade.models import rnnsearch
 from saccade.models.encoder_decoder import EncoderDecoder
 from saccade.models.recurrent import Options
@@ -21,7 +21,7 @@ def test_it_is_its_equations():
     summary = torch.cat([read[-1, :5], read[0, 5:]])
     hidden = torch.tanh(model.bridge(summary))
     for token, logits in zip(TARGET[row], model(BATCH, TARGET)[row], strict=True):
-        expected, hidden = write(model.writer, token, hidden, lambda query: summary)
+        expected, hidden = decode(model.decoder, token, hidden, lambda query: summary)
         torch.testing.assert_close(logits, expected, rtol=1e-9, atol=1e-9)
 
 

@@ -65,3 +65,44 @@ def test_what_is_hidden_is_stretches_and_bands_within_bounds():
 def test_nothing_is_hidden_outside_training_or_without_masks(augment):
     frames = torch.ones(2, 30, 8)
     assert torch.equal(augment(Padded(frames, torch.tensor([30, 5]))).values, frames)
+
+
+@pytest.mark.parametrize("pyramid", [0, 1, 2])
+def test_padding_that_is_no_number_is_in_no_gradient(pyramid):
+    torch.manual_seed(0)
+    listener = Listener(3, 8, layers=2, pyramid=pyramid).double()
+    frames = torch.randn(3, 9, 3, dtype=torch.double)
+    spoilt = Padded(frames.masked_fill(~Padded(frames, LENGTHS).within[..., None], torch.nan), LENGTHS)
+    grads = []
+    for source in (Padded(frames, LENGTHS), spoilt):
+        found = listener(source)
+        heard = torch.where(found.within[..., None], found.values, 0.0)
+        grads.append(torch.autograd.grad(heard.square().sum(), list(listener.parameters())))
+    for one, other in zip(*grads, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("lengths", [[1], [2], [5, 8], [3, 1, 7]])
+@pytest.mark.parametrize("pyramid", [0, 1, 3])
+def test_so_many_steps_are_heard_as_the_frames_need(pyramid, lengths):
+    listener, lengths = Listener(3, 4, layers=3, pyramid=pyramid), torch.tensor(lengths)
+    found = listener(Padded(torch.randn(len(lengths), int(lengths.max()), 3), lengths))
+    assert found.lengths.tolist() == [-(-length // 2**pyramid) for length in lengths.tolist()]
+    assert found.values.shape == (len(lengths), int(found.lengths.max()), 4)
+
+
+def test_derivatives_are_right():
+    torch.manual_seed(0)
+    listener = Listener(2, 4, layers=2, pyramid=1).double()
+    frames = torch.randn(2, 5, 2, dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: listener(Padded(x, torch.tensor([5, 2]))).values, (frames,))
+
+
+def test_a_seed_repeats_what_is_hidden_and_lengths_stay():
+    augment, source = SpecAugment(2, 7, 2, 3), Padded(torch.ones(3, 100, 8), torch.tensor([100, 20, 3]))
+    found = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        found.append(augment(source))
+    assert torch.equal(found[0].values, found[1].values) and not torch.equal(found[0].values, found[2].values)
+    assert all(hidden.lengths is source.lengths for hidden in found)

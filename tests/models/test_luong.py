@@ -20,9 +20,9 @@ def make(**changes):
     return Luong(13, 11, replace(OPTIONS, **changes)).double().eval()
 
 
-def cell(layer, entering, hidden, memory, fed=0.0):
+def cell(layer, inputs, hidden, memory, fed=0.0):
     """One step of an LSTM layer, as its equations say."""
-    gates = entering @ layer.entering.weight.T + layer.entering.bias + layer.before(hidden) + fed
+    gates = inputs @ layer.input_proj.weight.T + layer.input_proj.bias + layer.hidden_proj(hidden) + fed
     i, f, g, o = gates.chunk(4, -1)
     memory = torch.sigmoid(f) * memory + torch.sigmoid(i) * torch.tanh(g)
     return torch.sigmoid(o) * torch.tanh(memory), memory
@@ -84,13 +84,13 @@ def test_it_is_its_equations(attention, score, reverse, input_feeding):
         read, states = encoded(model, model.source_embedding(SOURCE[row, :length]))
         fed = torch.zeros(6, dtype=torch.float64)
         for position, token in enumerate(TARGET[row]):
-            entering = model.target_embedding(token)
+            inputs = model.target_embedding(token)
             for depth, layer in enumerate(model.decoder):
                 feed = model.feed(fed) if input_feeding and not depth else 0.0
-                states[depth] = cell(layer, entering, *states[depth], feed)
-                entering = states[depth][0]
-            weights = weighed(model, entering, read, position)
-            fed = torch.tanh(model.readout(torch.cat([weights @ read, entering])))
+                states[depth] = cell(layer, inputs, *states[depth], feed)
+                inputs = states[depth][0]
+            weights = weighed(model, inputs, read, position)
+            fed = torch.tanh(model.readout(torch.cat([weights @ read, inputs])))
             logits = model.target_embedding.weight @ fed + model.bias
             torch.testing.assert_close(found[row, position], logits, rtol=1e-9, atol=1e-10)
             seen = model.alignment(records)[row, position]
@@ -150,7 +150,7 @@ def test_what_is_frozen_lets_gradients_through():
 
 def test_hooks_of_its_maps_are_called():
     model, calls = make().float(), []
-    model.decoder[0].before.register_forward_hook(lambda *call: calls.append(call))
+    model.decoder[0].hidden_proj.register_forward_hook(lambda *call: calls.append(call))
     plain = make().float()
     torch.testing.assert_close(model(BATCH, TARGET), plain(BATCH, TARGET))
     assert len(calls) == TARGET.shape[1]

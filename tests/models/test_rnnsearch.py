@@ -1,6 +1,6 @@
 import torch
 
-from models.translators import BATCH, LENGTHS, SOURCE, TARGET, annotations, write
+from models.translators import BATCH, LENGTHS, SOURCE, TARGET, annotations, decode
 from saccade import look
 from saccade.models.rnnsearch import Options, RNNSearch
 
@@ -22,7 +22,7 @@ def test_it_is_its_equations():
         return (torch.tanh(w(query) + u(read)) @ v.flatten()).softmax(0) @ read
 
     for token, logits in zip(TARGET[row], model(BATCH, TARGET)[row], strict=True):
-        expected, hidden = write(model.writer, token, hidden, context)
+        expected, hidden = decode(model.decoder, token, hidden, context)
         torch.testing.assert_close(logits, expected, rtol=1e-9, atol=1e-9)
 
 

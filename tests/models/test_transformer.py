@@ -3,12 +3,11 @@ import math
 import pytest
 import torch
 
-from models.translators import BATCH, LENGTHS, SOURCE, TARGET
+from models.translators import BATCH, LENGTHS, SOURCE, TARGET, torch_layer
 from saccade import look
 from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
 from saccade.models.transformer import Options, Transformer, slopes, waves
-from saccade.tasks.generate import search
 
 OPTIONS = Options(hidden_dim=12, heads=3, layers=2, feedforward_dim=20)
 
@@ -16,21 +15,6 @@ OPTIONS = Options(hidden_dim=12, heads=3, layers=2, feedforward_dim=20)
 def make(**changes):
     torch.manual_seed(0)
     return Transformer(13, 11, Options(**{**vars(OPTIONS), **changes})).double().eval()
-
-
-def theirs(layer, norm, *, attends):
-    """A layer of torch's with the numbers of ours."""
-    kind = torch.nn.TransformerDecoderLayer if attends else torch.nn.TransformerEncoderLayer
-    other = kind(12, 3, 20, batch_first=True, norm_first=norm == "pre", dtype=torch.double).eval()
-    state = {f"self_attn.{name}": value for name, value in layer.attention.state_dict().items()}
-    if attends:
-        state |= {f"multihead_attn.{name}": value for name, value in layer.source_attention.state_dict().items()}
-    for ours, name in (("inner", "linear1"), ("outer", "linear2")):
-        state |= {f"{name}.{part}": value for part, value in getattr(layer, ours).state_dict().items()}
-    for place, one in enumerate(layer.norms, 1):
-        state |= {f"norm{place}.{part}": value for part, value in one.state_dict().items()}
-    other.load_state_dict(state)
-    return other
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
@@ -41,11 +25,11 @@ def test_it_is_torchs_transformer_with_the_papers_positions(norm):
     scale = math.sqrt(12)
     source = model.source_embedding(SOURCE) * scale + waves(torch.arange(SOURCE.shape[1]), 12)
     for layer in model.encoder:
-        source = theirs(layer, norm, attends=False)(source, src_key_padding_mask=padding)
+        source = torch_layer(layer, norm, attends=False)(source, src_key_padding_mask=padding)
     source = model.encoder_norm(source)
     x = model.target_embedding(TARGET) * scale + waves(torch.arange(TARGET.shape[1]), 12)
     for layer in model.decoder:
-        other = theirs(layer, norm, attends=True)
+        other = torch_layer(layer, norm, attends=True)
         x = other(x, source, tgt_mask=later, memory_key_padding_mask=padding)
     expected = model.decoder_norm(x) @ model.target_embedding.weight.T + model.bias
     torch.testing.assert_close(model(BATCH, TARGET), expected)
@@ -77,22 +61,6 @@ def test_without_positions_the_words_of_a_source_are_a_set():
     first = model(Padded(SOURCE[2:], LENGTHS[2:]), TARGET[2:])
     torch.testing.assert_close(first, model(Padded(turned, LENGTHS[2:]), TARGET[2:]))
     assert float((first[:, 0] - first[:, 1]).detach().abs().max()) > 1e-3
-
-
-@pytest.mark.parametrize("positions", ["sinusoidal", "rotary", "alibi", "none"])
-@pytest.mark.parametrize("beam", [1, 3])
-def test_a_search_with_its_cache_finds_what_the_whole_would(positions, beam):
-    model, limits = make(positions=positions), torch.tensor([6, 4, 8])
-    with torch.no_grad():
-        found = search(model, model.encode(BATCH), limits, begin=1, end=2, beam_size=beam, length_penalty=0.0)
-        for row, outputs in enumerate(found.lists()):
-            for tokens, score in zip(outputs, found.scores[row].tolist(), strict=False):
-                target = torch.tensor([[1, *tokens]])
-                logits = model(Padded(SOURCE[row : row + 1], LENGTHS[row : row + 1]), target).log_softmax(-1)[0]
-                expected = sum(logits[place, token] for place, token in enumerate([*tokens, 2]))
-                assert score == pytest.approx(float(expected), abs=1e-4)
-                if beam == 1:
-                    assert logits[:-1].argmax(-1).tolist() == tokens
 
 
 def test_it_shows_what_every_layer_attends_to():

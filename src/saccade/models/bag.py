@@ -13,6 +13,8 @@ from saccade.models.padded import Padded
 
 __all__ = ["Bag", "Options"]
 
+_DEFAULT = Options()
+
 
 class Bag(Classifier):
     r"""Every word has a say of its own, whatever stands beside it.
@@ -44,7 +46,7 @@ class Bag(Classifier):
         "files": {},
     }
 
-    def __init__(self, size: int, classes: int, options: Options = Options()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, size: int, classes: int, options: Options = _DEFAULT) -> None:
         super().__init__()
         self.words = Words(size, options)
         self.output = nn.Linear(options.dim, classes)

@@ -13,11 +13,14 @@ from torch import Tensor, nn
 
 from saccade.kernels.topk import Logits
 from saccade.models.padded import Padded
-from saccade.models.recurrent import RECIPES, Encoder, LockedDropout, Options, Writer
+from saccade.models.recurrent import RECIPES, Decoder, Encoder, LockedDropout, Options
+from saccade.models.renames import renamed
 from saccade.models.seq2seq import Seq2Seq
 from saccade.models.words import embeddings
 
 __all__ = ["EncoderDecoder", "State"]
+
+_DEFAULT = Options()
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class EncoderDecoder(Seq2Seq[Padded, State]):
     .. math::
         c = [\overrightarrow{h}_n; \overleftarrow{h}_1] \qquad s_0 = \tanh(W_s c) \qquad c_i = c
 
-    with the state and all that follows from \(c_i\) as `saccade.models.recurrent.Writer` has it: the same context
+    with the state and all that follows from \(c_i\) as `saccade.models.recurrent.Decoder` has it: the same context
     enters every step. Whatever the source's length, it must fit into these `hidden_dim` numbers.
 
     Args:
@@ -61,24 +64,19 @@ class EncoderDecoder(Seq2Seq[Padded, State]):
     Options: TypeAlias = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
 
-    def __init__(
-        self,
-        source_size: int,
-        target_size: int,
-        options: Options = Options(),  # noqa: B008 (frozen)
-        joint: bool = False,
-    ) -> None:
+    def __init__(self, source_size: int, target_size: int, options: Options = _DEFAULT, joint: bool = False) -> None:
         super().__init__()
         hidden, dim = options.hidden_dim, options.embedding_dim
         self.source_embedding, target = embeddings(source_size, target_size, dim, joint=joint)
         self.encoder = Encoder(dim, hidden)
         self.bridge = nn.Linear(hidden, hidden)
-        self.writer = Writer(target, hidden, hidden, options.dropout)
+        self.decoder = Decoder(target, hidden, hidden, options.dropout)
         self.dropout = LockedDropout(options.dropout)
+        renamed(self, {"writer": "decoder"})
 
     @property
     def output(self) -> tuple[Tensor, Tensor]:
-        return self.writer.embedding.weight, self.writer.bias
+        return self.decoder.embedding.weight, self.decoder.bias
 
     def encode(self, source: Padded) -> State:
         annotations = self.encoder(self.dropout(self.source_embedding(source.values)), source.lengths)
@@ -88,10 +86,10 @@ class EncoderDecoder(Seq2Seq[Padded, State]):
         return State(torch.tanh(self.bridge(summary)), summary)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
-        logits, hidden = self.writer.step(token, state.hidden, lambda query: state.summary)
+        logits, hidden = self.decoder.step(token, state.hidden, lambda query: state.summary)
         return logits, State(hidden, state.summary)
 
     def features(self, source: Padded, target: Tensor) -> Tensor:
         state = self.encode(source)
-        found: Tensor = self.writer(target, state.hidden, lambda query: state.summary)
+        found: Tensor = self.decoder(target, state.hidden, lambda query: state.summary)
         return found

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.models.padded import Padded
-from saccade.models.recurrent import LockedDropout, mirror, placed
+from saccade.models.recurrent import LockedDropout, at_positions, reversed_positions
 
 __all__ = ["Listener", "SpecAugment", "halved"]
 
@@ -54,6 +54,8 @@ class Listener(nn.Module):
         Returns:
             What was heard, `(batch, length', hidden_dim)`, and how many steps of it are of each utterance.
         """
+        # What padding holds is read behind each utterance, and would be in the gradients of all weights if it were NaN.
+        source = Padded(torch.where(source.within[..., None], source.values, 0.0), source.lengths)
         for depth, layer in enumerate(cast("Sequence[_Layer]", self.layers)):
             source = Padded(self.dropout(source.values), source.lengths) if depth else source
             source = halved(source) if depth < self.pyramid else source
@@ -70,9 +72,11 @@ class _Layer(nn.Module):
         self.backwards = nn.LSTM(input_dim, hidden_dim // 2, batch_first=True)
 
     def forward(self, frames: Tensor, lengths: Tensor) -> Tensor:
-        order = mirror(lengths, frames.shape[1])  # padding is behind the frames in both directions: none is packed
-        ahead, back = self.forwards(frames)[0], self.backwards(placed(frames, order))[0]
-        return torch.cat([ahead, placed(back, order)], -1)
+        order = reversed_positions(
+            lengths, frames.shape[1]
+        )  # padding is behind the frames in both directions: none is packed
+        ahead, back = self.forwards(frames)[0], self.backwards(at_positions(frames, order))[0]
+        return torch.cat([ahead, at_positions(back, order)], -1)
 
 
 def halved(source: Padded) -> Padded:

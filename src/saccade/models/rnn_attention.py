@@ -37,6 +37,9 @@ class Options(classifier.Options, Pool):
             raise ArgumentError(f"--hidden-dim: expected an even number from 2 to 1000000, got {self.hidden_dim}")
 
 
+_DEFAULT = Options()
+
+
 class RNNAttention(Pooled):
     r"""What is pooled at a word knows the words around it.
 
@@ -66,7 +69,7 @@ class RNNAttention(Pooled):
         "files": {},
     }
 
-    def __init__(self, size: int, classes: int, options: Options = Options()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, size: int, classes: int, options: Options = _DEFAULT) -> None:
         super().__init__(size, classes, options.hidden_dim, options, options)
         self.encoder = Encoder(options.dim, options.hidden_dim)
 

@@ -13,7 +13,7 @@ from saccade import masks
 from saccade.models import classifier, transformer
 from saccade.models.classifier import Pool, Pooled
 from saccade.models.padded import Padded
-from saccade.models.transformer import Layer, encoded, placed
+from saccade.models.transformer import Layer, add_positions, apply_layers
 
 __all__ = ["Options", "SelfAttention"]
 
@@ -49,6 +49,9 @@ class Options(classifier.Options, transformer.Options):
         Pool(queries=self.queries)
 
 
+_DEFAULT = Options()
+
+
 class SelfAttention(Pooled):
     r"""Every word attends to every other, in layers as `saccade.models.transformer` has them.
 
@@ -78,7 +81,7 @@ class SelfAttention(Pooled):
         "files": {"learning_rate": 3e-3},
     }
 
-    def __init__(self, size: int, classes: int, options: Options = Options()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, size: int, classes: int, options: Options = _DEFAULT) -> None:
         super().__init__(size, classes, options.hidden_dim, options, Pool(queries=options.queries))
         self.options = options
         self.projection = nn.Linear(options.dim, options.hidden_dim)
@@ -86,7 +89,7 @@ class SelfAttention(Pooled):
         self.norm = nn.LayerNorm(options.hidden_dim) if options.norm == "pre" else nn.Identity()
 
     def features(self, source: Padded) -> Tensor:
-        x = placed(self.projection(self.words(source.values)), 0, self.options)
+        x = add_positions(self.projection(self.words(source.values)), 0, self.options)
         within = masks.Lengths(source.lengths[:, None])
-        found: Tensor = self.norm(encoded(cast("list[Layer]", self.layers), x, within, self.options))
+        found: Tensor = self.norm(apply_layers(cast("list[Layer]", self.layers), x, within, self.options))
         return found
