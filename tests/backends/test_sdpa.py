@@ -137,8 +137,8 @@ def test_where_products_are_rounded_ours_are_taken(monkeypatch):
 def test_a_mask_that_kernels_broadcast_counts_its_own_entries_alone(monkeypatch):
     """Nothing of queries by keys is laid out for it, so that `auto` need not look for another backend."""
     padding, bias = torch.ones(2, 1, 1, 5, dtype=torch.bool), torch.zeros(2, 1, 1, 5)
-    sizes = [sdpa.laid_out(call_of(X, X, X, **options)) for options in ({"mask": padding}, {"mask": FLAGS}, {"bias": bias})]
-    assert sizes == [10, 50, 50]
+    options = {"mask": padding}, {"mask": FLAGS}, {"bias": bias}
+    assert [sdpa.laid_out(call_of(X, X, X, **option)) for option in options] == [10, 50, 50]
     monkeypatch.setattr(sdpa, "LAYOUT_LIMIT", 40)
     assert explain(X, X, X, mask=padding).backend == "sdpa"
     assert "laid out" in explain(X, X, X, mask=FLAGS).why["sdpa"]
