@@ -23,8 +23,8 @@ def ours(layer, words):
     step = lstm_cell(layer.weight_hh_l0, layer.bias_hh_l0)
     hidden = cell = words.new_zeros(len(words), layer.hidden_size)
     states = []
-    for entering in torch.nn.functional.linear(words, layer.weight_ih_l0, layer.bias_ih_l0).unbind(1):
-        hidden, cell = step(entering, hidden, cell)
+    for input_proj in torch.nn.functional.linear(words, layer.weight_ih_l0, layer.bias_ih_l0).unbind(1):
+        hidden, cell = step(input_proj, hidden, cell)
         states.append(hidden)
     return torch.stack(states, 1), cell
 
@@ -58,13 +58,13 @@ def test_without_kernels_it_is_the_same(monkeypatch):
 
 
 def test_its_gradient_is_differentiable_again():
-    weight, bias, entering, hidden, cell = (
+    weight, bias, input_proj, hidden, cell = (
         torch.randn(*shape, requires_grad=True) for shape in ((8, 2), (8,), (3, 8), (3, 2), (3, 2))
     )
 
     def curvature(step):
-        hiddens, cells = step(entering, hidden, cell)
-        inputs = entering, hidden, cell, weight, bias
+        hiddens, cells = step(input_proj, hidden, cell)
+        inputs = input_proj, hidden, cell, weight, bias
         first = torch.autograd.grad((hiddens.square() + cells).sum(), inputs, create_graph=True)
         return torch.autograd.grad(sum(part.square().sum() for part in first), inputs)
 
@@ -74,7 +74,7 @@ def test_its_gradient_is_differentiable_again():
 
 
 def test_shapes_that_do_not_fit_are_refused():
-    with pytest.raises(ShapeError, match=r"before: expected \(2, 12\)"):
+    with pytest.raises(ShapeError, match=r"hidden_proj: expected \(2, 12\)"):
         lstm_forward(torch.zeros(2, 12), torch.zeros(2, 11), torch.zeros(2, 3))
     for dtype in (torch.float64, torch.bfloat16):
         with pytest.raises(ShapeError, match="of torch.float32"):

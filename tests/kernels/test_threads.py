@@ -59,7 +59,7 @@ def test_where_torch_has_no_openmp_threads_of_our_own_do_the_same(call, monkeypa
     expected, before = call(), torch.get_num_threads()
     monkeypatch.setitem(threads._found, "openmp", None)
     used = []
-    monkeypatch.setattr(threads, "_own", lambda *a, own=threads._own: used.append(a[0]) or own(*a))
+    monkeypatch.setattr(threads, "_run_in_pool", lambda *a, own=threads._run_in_pool: used.append(a[0]) or own(*a))
     try:
         torch.set_num_threads(4)
         assert torch.equal(call(), expected) and used == [3]
