@@ -1,8 +1,8 @@
 """How near is near enough: as near as the plain formula comes in the same type, by law 3, whatever machine rounds.
 
-A constant that one processor's rounding stays below, another's exceeds: products are summed in another order there. So the
-plain formula is asked how far it is from float64, and not once, where it may be lucky, but for neighbours of the inputs
-too, which are as good as the inputs themselves: what a last digit of them moves, no way of computing can be held to.
+A constant that one processor's rounding stays below, another's exceeds: products are summed in another order there. So
+the plain formula is asked how far it is from float64, and not once, where it may be lucky, but for neighbours of the
+inputs too, which are as good as the inputs themselves: what a last digit of them moves, no way of computing is held to.
 """
 
 import torch
@@ -39,7 +39,7 @@ def plain_errors(plain, inputs, truth):
     worst = [0.0] * len(truth)
     for seed in range(NEIGHBOURS + 1):
         found = tree_leaves(plain(*(moved(inputs, seed) if seed else inputs)))
-        if any(not one.is_floating_point() and not torch.equal(one, exact) for one, exact in zip(found, truth)):
+        if any(not torch.equal(*pair) for pair in zip(found, truth, strict=True) if not pair[1].is_floating_point()):
             continue  # another choice was made: what follows from it is no error of rounding
         worst = [
             max(most, distance(one, exact)) if exact.is_floating_point() else most

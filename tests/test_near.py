@@ -44,7 +44,7 @@ def test_a_mistake_is_not(name):
 
 
 def test_where_a_slope_has_no_bound_as_much_is_allowed_as_the_formula_errs():
-    """A root near 0: a last digit of what it is taken of is the third of the root, in the plain formula as in any other."""
+    """A root near 0: a last digit of what it is taken of is the third of the root, in the formula as in any other."""
 
     def root(x):
         return (x - 1).sqrt()
