@@ -5,6 +5,8 @@ the plain formula is asked how far it is from float64, and not once, where it ma
 inputs too, which are as good as the inputs themselves: what a last digit of them moves, no way of computing is held to.
 """
 
+import copy
+
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
@@ -79,6 +81,15 @@ def moved(inputs, seed):
         return part * (1 + steps * torch.finfo(part.dtype).eps)
 
     return tree_map(step, inputs)
+
+
+def with_parameters(model, parameters):
+    """Another such model, of these parameters and their type."""
+    made = copy.deepcopy(model).to(parameters[0].dtype)
+    with torch.no_grad():
+        for mine, given in zip(made.parameters(), parameters, strict=True):
+            mine.copy_(given)
+    return made
 
 
 def is_floating(part):

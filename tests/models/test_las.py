@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from near import assert_near, with_parameters
 from saccade import look
 from saccade.errors import ArgumentError
 from saccade.kernels import team
@@ -96,16 +97,15 @@ def test_gradients_are_right(model):
 
 
 def test_in_float32_it_computes_the_same_with_kernels_and_without(model, monkeypatch):
-    small, frames = model.float(), FRAMES.float()
+    def found(frames, *parameters):
+        made = with_parameters(model, parameters)
+        loss = made(frames, LENGTHS, TARGET, WANTED, 0.1)
+        return [made(frames, LENGTHS, TARGET), loss, *torch.autograd.grad(loss, list(made.parameters()))]
 
-    def found():
-        loss = small(frames, LENGTHS, TARGET, WANTED, 0.1)
-        return [small(frames, LENGTHS, TARGET), loss, *torch.autograd.grad(loss, list(small.parameters()))]
-
-    ours = found()
+    inputs = FRAMES.float(), *model.float().parameters()
+    ours = found(*inputs)
     monkeypatch.setitem(team._found, "numba", "there is none here")
-    for one, plain in zip(ours, found(), strict=True):
-        torch.testing.assert_close(one, plain, rtol=1e-4, atol=1e-6)
+    assert_near(ours, found, *inputs)
 
 
 def ways(gains, tokens):

@@ -232,9 +232,8 @@ def test_the_recorded_block_and_the_recomputed_agree(names, dtype):
     finally:
         object.__setattr__(ENGINE, "pairs", before)
     assert kept == [True, True, False, False]
-    close = 1e-5 if dtype == torch.float32 else 1e-12
-    for other in found[1:]:
-        torch.testing.assert_close(other, found[0], rtol=close, atol=close)
+    for one in found:
+        assert_near(one, lambda *given: evaluated("reference", names, *given), *of_type(dtype))
 
 
 def recorded(query):
