@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 NEIGHBOURS = 4
 FEW = {torch.float64: 1 << 22, torch.float32: 8, torch.bfloat16: 2, torch.float16: 2}
-"""Last digits beside the plain formula's error. Beside float64 nothing is truer, so that its rounding is in the truth."""
+"""Last digits beside the error of the plain formula. Beside float64 nothing is truer: its rounding is in the truth."""
 
 
 def assert_near(found, plain, *inputs, times=3.0, unit=1.0):
