@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.translators import gru
+from near import assert_near
 from saccade.errors import ShapeError
 from saccade.kernels.gates import gated, gates_forward
 from saccade.models.cells import gru_cell
@@ -26,11 +27,13 @@ def with_gradients(function, inputs):
 @settings(deadline=None, max_examples=60)
 def test_it_is_the_unit_with_its_gradients(rows, size, seed, scale):
     inputs = draw(rows, size, seed, scale)
-    exact = with_gradients(gru, [tensor.detach().double().requires_grad_() for tensor in inputs])
-    for ours, theirs in zip(with_gradients(gated, inputs), exact, strict=True):
-        torch.testing.assert_close(ours.double(), theirs, rtol=2e-5, atol=2e-6 * max(1, scale))
+
+    def defined(*given):
+        return with_gradients(gru, [tensor.requires_grad_() for tensor in given])
+
+    assert_near(with_gradients(gated, inputs), defined, *inputs)
     with torch.no_grad():
-        torch.testing.assert_close(gated(*inputs), exact[0].float(), rtol=2e-5, atol=2e-6 * max(1, scale))
+        assert_near(gated(*inputs), gru, *inputs)
 
 
 def test_in_float64_it_is_the_unit_exactly_and_differentiable_again():

@@ -2,6 +2,7 @@
 
 import torch
 
+from near import assert_near, with_parameters
 from saccade.kernels import threads
 
 
@@ -30,13 +31,12 @@ def the_same_with_and_without_kernels(monkeypatch, model, call, exactly):
         exactly: `call` for float64.
     """
 
-    def found(model, call):
-        output, loss = call(model)
-        return [output, loss, *torch.autograd.grad(loss, list(model.parameters()))]
+    def found(*parameters):
+        made = with_parameters(model, parameters)
+        output, loss = (exactly if parameters[0].dtype is torch.float64 else call)(made)
+        return [output, loss, *torch.autograd.grad(loss, list(made.parameters()))]
 
-    ours = found(model, call)
+    parameters = list(model.parameters())
+    ours = found(*parameters)
     monkeypatch.setitem(threads._found, "numba", "there is none here")
-    plain, exact = found(model, call), found(model.double(), exactly)
-    for one, other, true in zip(ours, plain, exact, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
-        torch.testing.assert_close(one.double(), true, rtol=1e-4, atol=1e-5)
+    assert_near(ours, found, *parameters)
