@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from near import assert_near, with_parameters
 from saccade import look
 from saccade.errors import ArgumentError
 from saccade.models.las import Las, Options

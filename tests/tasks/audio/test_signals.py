@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from saccade.errors import ArgumentError
-from saccade.tasks.transcribe.data.an4 import cepstra, features
 from saccade.tasks.audio.features import LogMel, normalized
 from saccade.tasks.audio.signals import Signals, suffixes
+from saccade.tasks.transcribe.data.an4 import cepstra, features
 from saccade.tasks.transcribe.data.tones import Tones
 from speech import record
 

@@ -6,8 +6,8 @@ import torch
 from saccade import look
 from saccade.models.encoder_decoder import EncoderDecoder
 from saccade.models.rnnsearch import Options, RNNSearch
-from saccade.tasks.translate import attention
 from saccade.tasks.generate.attention import attends, coverage, weights_of
+from saccade.tasks.translate import attention
 from saccade.tasks.translate.batches import Encoded
 
 SIZES = Options(hidden_dim=12, embedding_dim=8)

@@ -117,7 +117,7 @@ def transcribe(
         state = model.encode(source)
         found = generate(model, state, limits(source.lengths), how, names)
         if share and how.sampling is None:
-            log_probs = model.heard(state, found.tokens, found.lengths.clamp(min=0))
+            log_probs = model.ctc_log_probs(state, found.tokens, found.lengths.clamp(min=0))
             found = _ranked(found, log_probs, share, how.count, how.length_penalty)
         outputs = outputs_of(found, target)
         if form == "lines":

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from saccade.errors import ArgumentError
-from saccade.tasks.transcribe.data.an4 import cepstra, open_an4
 from saccade.tasks.audio.features import deltas
+from saccade.tasks.transcribe.data.an4 import cepstra, open_an4
 
 AN4 = Path(__file__).resolve().parents[4] / "shared/data/an4_mfcc"
 TRAIN = {f"an4_clstk/{who}/cen{n}-{who}-b": f"{who.upper()} {n}" for who in "abcdefghijkl" for n in (1, 2)}

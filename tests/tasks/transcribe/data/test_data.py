@@ -3,8 +3,8 @@ import pytest
 import soundfile
 
 from saccade.errors import ArgumentError
-from saccade.tasks.transcribe.data.an4 import Census
 from saccade.tasks.transcribe.data import BUILTIN, open_corpus
+from saccade.tasks.transcribe.data.an4 import Census
 from saccade.tasks.transcribe.data.fsdd import Digits
 from saccade.tasks.transcribe.data.recordings import Recordings
 
