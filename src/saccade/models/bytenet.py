@@ -107,6 +107,12 @@ class State:
             hidden_dim)`.
         position: of the next target token.
         beam: outputs an example.
+
+    Example:
+        >>> model = ByteNet(9, 7, Options(hidden_dim=4, sets=1, max_dilation=1))
+        >>> state = model.encode(Padded(torch.tensor([[4, 5], [6, 0]]), torch.tensor([2, 1])))
+        >>> state.select(torch.tensor([[0, 0], [1, 1]]), None).caches[0].shape
+        torch.Size([4, 2, 4])
     """
 
     source: Tensor
