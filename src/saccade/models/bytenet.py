@@ -197,9 +197,8 @@ class ByteNet(Seq2Seq[Padded, State]):
         logits = Logits(self._features(x), *self.output)
         return logits, State(state.source, tuple(caches), state.position + 1, state.beam)
 
-    def features(self, source: Padded, target: Tensor) -> Tensor:
-        read, length = self.encode(source).source, target.shape[1]
-        x = self._embedded(self.target_embedding, target) + _fitted(read, length)
+    def decode(self, target: Tensor, state: State) -> Tensor:
+        x = self._embedded(self.target_embedding, target) + _fitted(state.source, target.shape[1])
         for block in self.decoder:
             x = block(x)
         return self._features(x)

@@ -96,7 +96,6 @@ class EncoderDecoder(Seq2Seq[Padded, State]):
         logits, hidden = self.decoder.step(token, state.hidden, lambda query: state.summary)
         return logits, State(hidden, state.summary)
 
-    def features(self, source: Padded, target: Tensor) -> Tensor:
-        state = self.encode(source)
+    def decode(self, target: Tensor, state: State) -> Tensor:
         found: Tensor = self.decoder(target, state.hidden, lambda query: state.summary)
         return found

@@ -225,8 +225,8 @@ class Las(Seq2Seq[Padded, State]):
         features, state = self._decode(token[:, None], state)
         return Logits(features[:, 0], *self.output), state
 
-    def features(self, source: Padded, target: Tensor) -> Tensor:
-        return self._decode(target, self.encode(source))[0]
+    def decode(self, target: Tensor, state: State) -> Tensor:
+        return self._decode(target, state)[0]
 
     def forward(
         self, source: Padded, target: Tensor, wanted: Tensor | None = None, label_smoothing: float = 0.0
@@ -278,7 +278,7 @@ class Las(Seq2Seq[Padded, State]):
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
         """Return the weights of every step one below the other, `(batch, target_length, steps)`."""
-        return torch.cat([aux.weights for _, aux in records if aux.weights is not None], -2)[:, 0]
+        return torch.cat([aux.weights for _, aux in records if aux.weights is not None], -2).flatten(0, 1)
 
     def _decode(self, target: Tensor, state: State) -> tuple[Tensor, State]:
         """What the tokens after `target` `(rows, length)` are predicted from, `(rows, length, embedding_dim)`."""

@@ -211,10 +211,9 @@ class Transformer(Seq2Seq[Padded, State]):
         logits = Logits(features, *self.output)
         return logits, State(tuple(caches), state.source, state.beam)
 
-    def features(self, source: Padded, target: Tensor) -> Tensor:
-        memories = self.encode(source).source
+    def decode(self, target: Tensor, state: State) -> Tensor:
         x = self._embedded(self.target_embedding, target, 0)
-        for layer, memory in zip(self.decoder, memories, strict=True):
+        for layer, memory in zip(self.decoder, state.source, strict=True):
             own = layer.attention
             x = layer(
                 x,
