@@ -1,6 +1,7 @@
 # One virtual environment for everything; it is made again where what it is made from has changed.
 #   make demo      trains a model that reads dates in twenty languages, and draws what it attends to
 #   make test      all tests
+#   make draws     the tests whose examples are drawn, on new ones, ROUNDS times over
 #   make check     what has to hold before a change goes in: lint, types, tests, coverage, documentation
 
 PYTHON ?= python3
@@ -8,10 +9,11 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 READY := .venv/ready
 JOBS ?= 2
+ROUNDS ?= 5
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick check lint types coverage docs bench
+.PHONY: help demo test quick draws check lint types coverage docs bench
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -37,6 +39,9 @@ test: $(READY)
 
 quick: $(READY)
 	python -m pytest -n $(JOBS) -m "not slow"
+
+draws: $(READY)
+	for round in $$(seq $(ROUNDS)); do HYPOTHESIS_PROFILE=draws python -m pytest -n $(JOBS) -m hypothesis tests || exit; done
 
 check: lint types coverage docs
 

@@ -29,6 +29,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from translate_configuration import SIZES, our_sizes
 from translate_table import machine_rate, summary, table, write_into
 
+from saccade.models.padded import Padded
 from saccade.tasks.translate.task import Translate
 from saccade.tasks.translate.translation import Translation, encode_sources, translate
 from saccade.train.environment import keep_freed_memory
@@ -71,7 +72,7 @@ class Ours:
     def count(self, source: int, target: int) -> dict[str, Any]:
         """Floating-point operations of all matrix products for one sentence, as torch counts them."""
         with FlopCounterMode(display=False) as counter, torch.no_grad():
-            self.model(torch.full((1, source), 9), torch.tensor([source]), torch.full((1, target), 9))
+            self.model(Padded(torch.full((1, source), 9), torch.tensor([source])), torch.full((1, target), 9))
         return {"flops": counter.get_total_flops()}
 
     def train(self, steps: int) -> dict[str, Any]:

@@ -1,14 +1,19 @@
-"""What all tests share: one seed, one thread a process, and hypothesis drawing the same examples every time."""
+"""What all tests share: one seed, one thread a process, and hypothesis drawing the same examples every time.
+
+`HYPOTHESIS_PROFILE=draws` draws new ones (`make draws`).
+"""
+
+import os
 
 import hypothesis
 import pytest
 import torch
 
-pytest.register_assert_rewrite("laws.checks", "laws.smooth", "backends.cpu.cases")
-hypothesis.settings.register_profile(
-    "saccade", deadline=None, derandomize=True, database=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
-hypothesis.settings.load_profile("saccade")
+pytest.register_assert_rewrite("laws.checks", "laws.smooth", "backends.cpu.cases", "near")
+QUIET = {"deadline": None, "database": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("saccade", derandomize=True, **QUIET)
+hypothesis.settings.register_profile("draws", derandomize=False, print_blob=True, **QUIET)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "saccade"))
 torch.set_num_threads(1)  # the tests' tensors are small, and two processes share the cores
 
 

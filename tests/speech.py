@@ -3,7 +3,7 @@
 import soundfile
 
 from saccade.cli import main
-from saccade.tasks.transcribe.tones import Tones
+from saccade.tasks.transcribe.data.tones import Tones
 
 TINY = ["--hidden-dim", "16", "--embedding-dim", "8", "--layers", "2", "--batch-tokens", "600", "--dropout", "0.1"]
 

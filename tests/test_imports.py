@@ -25,7 +25,7 @@ DEFINITIONS = {
     "call",
     "dots",
 }
-ATTENTION = {"attention", "memory", "validate"}
+ATTENTION = {"attention", "memory", "shortcuts", "validate"}
 MAY_IMPORT = {
     **dict.fromkeys(DEFINITIONS, DEFINITIONS),
     "kernels": DEFINITIONS | {"kernels"},

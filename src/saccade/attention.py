@@ -1,17 +1,28 @@
-"""`attend`, the one operation, and `explain`, what it would do: validate, choose a backend, run it."""
+"""`attend`, the one operation, and `explain`, what it would do.
 
+    attend ─────────┬─ shortcuts.plain ───▶ output      a small plain call, or None
+    Memory.read ────┼─ shortcuts.repeated ▶ output      a step like the memory's last one, or None
+                    ▼
+                full_path       down: cast as autocast says, then
+                    validate.checked_call               arguments ──▶ Call, or one clear error
+                    run
+                      choose                            Call ──▶ backend
+                      backend.run                       Call ──▶ output and statistics
+                                up: the output, with aux a pair
+"""
+
+from dataclasses import replace
 from typing import Any, overload
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from saccade import normalizers, reads, scores
+from saccade import normalizers, reads, scores, shortcuts
 from saccade.auxiliary import AuxOutput, AuxRequest
-from saccade.backends import sdpa
 from saccade.backends.choose import Plan, choose, plan
 from saccade.biases import Factor
-from saccade.call import Call
+from saccade.call import BackendState, Call
 from saccade.masks import Mask
 from saccade.validate import checked_call
 
@@ -112,12 +123,45 @@ def attend(
     """
     usual = score is _SCORE and normalizer is _NORMALIZER and read is _READ and backend == "auto"
     if usual and bias is None and gate is None and aux is None and dropout_p == 0:
-        plain = sdpa.plain(query, key, value, mask)
-        if plain is not None:
-            return plain
+        output = shortcuts.plain(query, key, value, mask)
+        if output is not None:
+            return output
+    return full_path(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, backend)
+
+
+def full_path(
+    query: Any,
+    key: Any,
+    value: Any,
+    score: Any,
+    mask: Any,
+    bias: Any,
+    gate: Any,
+    normalizer: Any,
+    read: Any,
+    dropout_p: float,
+    aux: AuxRequest | None,
+    backend: str,
+    cache: Tensor | None = None,
+    state: BackendState | None = None,
+) -> Tensor | tuple[Tensor, AuxOutput]:
+    """The full path of a call, down and up: what `attend` and `Memory.read` do where no shortcut is open.
+
+    Args: as for `attend`, all of them, whatever they are, and of a memory:
+        cache: what its score prepared beside the keys.
+        state: what backends keep with it.
+
+    Returns:
+        As `attend`.
+
+    Raises:
+        As `attend`.
+    """
     if autocasting(query):
         query, key, value, score = autocast(query, key, value, score)
     call = checked_call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux)
+    if cache is not None or state is not None:
+        call = replace(call, cache=cache, state=state)
     output, found = run(call, backend)
     return output if aux is None else (output, found)
 

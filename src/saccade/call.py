@@ -1,7 +1,7 @@
 """One call of `attend` after validation: all that is to be computed, as a tree that backends slice and run."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor
@@ -14,12 +14,48 @@ from saccade.reads import Read, Sample, Soft
 from saccade.scores import Score, ScoreFunction
 from saccade.structure import Axes, Definition, Grid, aligned, encodable, registered
 
+T = TypeVar("T")
+
+
+class BackendState:
+    """What backends keep with a memory from one read of it to the next: one object of each class, made when it is first
+    asked for.
+
+    A class of a backend's own is the key, so that memory and call carry the state and know nothing of it. It may decide
+    how fast a result comes and where gradients are summed, never what the result is: a copy begins empty.
+
+    >>> state = BackendState()
+    >>> state.of(list) is state.of(list)
+    True
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[type, Any] = {}
+
+    def of(self, kind: type[T]) -> T:
+        """The one object of this class."""
+        found: T | None = self._kept.get(kind)
+        if found is None:
+            found = self._kept[kind] = kind()
+        return found
+
+    def __reduce__(self) -> tuple[type["BackendState"], tuple[()]]:  # copies and pickles
+        return BackendState, ()
+
 
 @registered
 @dataclass(frozen=True)
 class Call(Definition):
-    """query, key, value and every definition that acts on them; `noise` decides dropout, `aux` what else is returned,
-    `cache` is what the score prepared from the keys, `steps` what all reads of a memory share.
+    """All that one call computes with, checked.
+
+    Args:
+        query, key, value: `(..., Lq, Dq)`, `(..., Lk, Dk)`, `(..., Lk, Dv)`.
+        score, mask, bias, gate, normalizer, read: the definitions that act on them.
+        dropout_p: probability of dropping a weight.
+        noise: integers `(..., Lq)` that decide which are dropped, once they are drawn.
+        aux: what is returned beside the output.
+        cache: what the score prepared of a memory's keys `(..., Lk, C)`, or None.
+        state: what backends keep with the memory that is read, or None where there is none.
     """
 
     axes: ClassVar[dict[str, Axes]] = {
@@ -42,7 +78,7 @@ class Call(Definition):
     noise: Tensor | None
     aux: AuxRequest
     cache: Tensor | None = None
-    steps: Any = None
+    state: BackendState | None = None
 
     @property
     def batch(self) -> tuple[int, ...]:

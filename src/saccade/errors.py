@@ -22,7 +22,19 @@ class SaccadeError(Exception):
 class ArgumentError(SaccadeError, ValueError):
     """An argument has a value that means nothing here (an alpha below 1, an unknown name, a statistic that is
     undefined).
+
+    Args:
+        complaint: what was expected and what was got; the whole message, if there is no argument.
+        argument: its name, where whoever catches the error may know it by another.
+
+    Example:
+        >>> str(ArgumentError("expected 1 or more, got 0", "mels"))
+        'mels: expected 1 or more, got 0'
     """
+
+    def __init__(self, complaint: str, argument: str | None = None) -> None:
+        super().__init__(complaint if argument is None else f"{argument}: {complaint}")
+        self.complaint, self.argument = complaint, argument
 
 
 class ArgumentTypeError(ArgumentError, TypeError):

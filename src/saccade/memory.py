@@ -7,17 +7,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade import normalizers, reads, scores
-from saccade.attention import autocast, autocasting, run
+from saccade import normalizers, reads, scores, shortcuts
+from saccade.attention import autocast, autocasting, full_path
 from saccade.auxiliary import AuxOutput, AuxRequest
-from saccade.backends.cpu.steps import Steps
 from saccade.biases import Factor
+from saccade.call import BackendState
 from saccade.checks import ensure, whole, whole_dtype
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.masks import Mask, as_mask
 from saccade.numerics import tracing, transforming
 from saccade.structure import Extent, Grid, aligned
-from saccade.validate import batch_of, checked_call, kinds, tensors
+from saccade.validate import batch_of, kinds, tensors
 
 _SCORE, _NORMALIZER, _READ = scores.ScaledDot(), normalizers.Softmax(), reads.Soft()
 
@@ -47,6 +47,8 @@ class Memory:
         value: `(..., Lk, Dv)`.
         cache: what the score prepared beside them `(..., Lk, C)`, or None.
         mask: which keys may be attended to, boolean `(..., 1, Lk)`, or None for all.
+        prepare: the score that `remember` was given, which prepares the keys that are appended.
+        state: what backends keep with these very tensors from read to read; another memory has another.
     """
 
     score: scores.Score | scores.ScoreFunction
@@ -54,9 +56,9 @@ class Memory:
     value: Tensor
     cache: Tensor | None = None
     mask: Tensor | None = None
-    prepare: Any = field(default=None, repr=False)
+    prepare: scores.Score | scores.ScoreFunction | None = field(default=None, repr=False)
     _buffer: _Buffer | None = field(default=None, repr=False)
-    _steps: Steps = field(default_factory=Steps, init=False, repr=False, compare=False)
+    state: BackendState = field(default_factory=BackendState, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return self.key.shape[-2]
@@ -88,18 +90,14 @@ class Memory:
         normalizer, read = _NORMALIZER if normalizer is None else normalizer, _READ if read is None else read
         plain = mask is None and bias is None and gate is None and aux is None and dropout_p == 0
         if plain and type(read) is reads.Soft and backend in ("auto", "cpu") and not tracing():
-            known = self._steps.again(query, self.mask, normalizer)
-            if known is not None:
-                return known
+            output = shortcuts.repeated(self.state, query, self.mask, normalizer)
+            if output is not None:
+                return output
         both = self.mask if mask is None or self.mask is None else as_mask(mask) & self.mask
         both = mask if self.mask is None else both
-        key, value, score = self.key, self.value, self.score
-        if autocasting(query):
-            query, key, value, score = autocast(query, key, value, score)
-        call = checked_call(query, key, value, score, both, bias, gate, normalizer, read, dropout_p, aux)
-        steps = None if tracing() or transforming() else self._steps
-        output, found = run(replace(call, cache=self.cache, steps=steps), backend)
-        return output if aux is None else (output, found)
+        call = self.score, both, bias, gate, normalizer, read, dropout_p, aux, backend
+        state = None if tracing() or transforming() else self.state
+        return full_path(query, self.key, self.value, *call, cache=self.cache, state=state)
 
     def append(self, key: Tensor, value: Tensor, mask: Mask | Tensor | None = None) -> "Memory":
         """This memory with more keys behind; two appends to one memory never see each other.
@@ -172,7 +170,8 @@ class Memory:
         inside = (batch_index >= 0) & (batch_index < size)
         outside = f"batch_index: expected indices from 0 to {size - 1}, got some outside"
         ensure(inside, outside, values=not (tracing() or transforming()))
-        score, prepare = (s.map(chosen) if isinstance(s, scores.Score) else s for s in (self.score, self.prepare))
+        score = self.score.map(chosen) if isinstance(self.score, scores.Score) else self.score
+        prepare = self.prepare.map(chosen) if isinstance(self.prepare, scores.Score) else self.prepare
         cache, mask = (None if part is None else chosen(part) for part in (self.cache, self.mask))
         return Memory(score, chosen(self.key), chosen(self.value), cache, mask, prepare)
 

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.translators import gru
+from near import assert_near
 from saccade.errors import ShapeError
 from saccade.kernels.gates import gated, gates_forward
 from saccade.models.cells import gru_cell
@@ -26,11 +27,13 @@ def with_gradients(function, inputs):
 @settings(deadline=None, max_examples=60)
 def test_it_is_the_unit_with_its_gradients(rows, size, seed, scale):
     inputs = draw(rows, size, seed, scale)
-    exact = with_gradients(gru, [tensor.detach().double().requires_grad_() for tensor in inputs])
-    for ours, theirs in zip(with_gradients(gated, inputs), exact, strict=True):
-        torch.testing.assert_close(ours.double(), theirs, rtol=2e-5, atol=2e-6 * max(1, scale))
+
+    def defined(*given):
+        return with_gradients(gru, [tensor.requires_grad_() for tensor in given])
+
+    assert_near(with_gradients(gated, inputs), defined, *inputs)
     with torch.no_grad():
-        torch.testing.assert_close(gated(*inputs), exact[0].float(), rtol=2e-5, atol=2e-6 * max(1, scale))
+        assert_near(gated(*inputs), gru, *inputs)
 
 
 def test_in_float64_it_is_the_unit_exactly_and_differentiable_again():
@@ -39,13 +42,13 @@ def test_in_float64_it_is_the_unit_exactly_and_differentiable_again():
 
 
 def test_rows_may_lie_apart():
-    entering, before, hidden = (tensor.detach() for tensor in draw(6, 5, 1))
-    apart = torch.stack([entering, entering.flip(0)], 1)[:, 0]
+    input_proj, hidden_proj, hidden = (tensor.detach() for tensor in draw(6, 5, 1))
+    apart = torch.stack([input_proj, input_proj.flip(0)], 1)[:, 0]
     columns = hidden.T.contiguous().T
     assert apart.stride() == (30, 1) and columns.stride() == (1, 6)
-    assert torch.equal(gated(apart, before, columns), gated(entering, before, hidden))
-    wide = torch.cat([before, before], 1)[:, :15]
-    assert torch.equal(gated(entering, wide, hidden), gated(entering, before, hidden))
+    assert torch.equal(gated(apart, hidden_proj, columns), gated(input_proj, hidden_proj, hidden))
+    wide = torch.cat([hidden_proj, hidden_proj], 1)[:, :15]
+    assert torch.equal(gated(input_proj, wide, hidden), gated(input_proj, hidden_proj, hidden))
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
@@ -72,18 +75,18 @@ def test_second_derivatives_and_many_at_once():
 
 
 def test_a_state_that_broadcasts_is_torchs():
-    entering, before, hidden = (tensor.detach() for tensor in draw(4, 2, 0))
-    torch.testing.assert_close(gated(entering, before, hidden[:1]), gru(entering, before, hidden[:1]))
+    input_proj, hidden_proj, hidden = (tensor.detach() for tensor in draw(4, 2, 0))
+    torch.testing.assert_close(gated(input_proj, hidden_proj, hidden[:1]), gru(input_proj, hidden_proj, hidden[:1]))
 
 
 def test_what_a_kernel_would_not_notice_is_refused():
-    entering, before, hidden = (tensor.detach() for tensor in draw(4, 2, 0))
-    with pytest.raises(ShapeError, match=r"entering: expected \(4, 6\) .*got \(4, 5\)"):
-        gates_forward(entering[:, :5], before, hidden)
-    with pytest.raises(ShapeError, match=r"before: .*got \(3, 6\)"):
-        gates_forward(entering, before[:3], hidden)
-    with pytest.raises(ShapeError, match="entering: .*float64"):
-        gates_forward(entering.double(), before, hidden)
+    input_proj, hidden_proj, hidden = (tensor.detach() for tensor in draw(4, 2, 0))
+    with pytest.raises(ShapeError, match=r"input_proj: expected \(4, 6\) .*got \(4, 5\)"):
+        gates_forward(input_proj[:, :5], hidden_proj, hidden)
+    with pytest.raises(ShapeError, match=r"hidden_proj: .*got \(3, 6\)"):
+        gates_forward(input_proj, hidden_proj[:3], hidden)
+    with pytest.raises(ShapeError, match="input_proj: .*float64"):
+        gates_forward(input_proj.double(), hidden_proj, hidden)
     step = gru_cell(torch.randn(6, 2, requires_grad=True), torch.zeros(6))
-    with pytest.raises(ShapeError, match="entering"):
-        step(entering[:, :5], hidden)
+    with pytest.raises(ShapeError, match="input_proj"):
+        step(input_proj[:, :5], hidden)

@@ -3,6 +3,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from near import assert_near
 from saccade.errors import ShapeError
 from saccade.kernels import threads
 from saccade.kernels.lstm import lstm_forward, lstm_plain
@@ -23,10 +24,20 @@ def ours(layer, words):
     step = lstm_cell(layer.weight_hh_l0, layer.bias_hh_l0)
     hidden = cell = words.new_zeros(len(words), layer.hidden_size)
     states = []
-    for entering in torch.nn.functional.linear(words, layer.weight_ih_l0, layer.bias_ih_l0).unbind(1):
-        hidden, cell = step(entering, hidden, cell)
+    for input_proj in torch.nn.functional.linear(words, layer.weight_ih_l0, layer.bias_ih_l0).unbind(1):
+        hidden, cell = step(input_proj, hidden, cell)
         states.append(hidden)
     return torch.stack(states, 1), cell
+
+
+def by_definition(words, *parameters):
+    """torch's, of these parameters, with their gradients."""
+    layer = torch.nn.LSTM(3, parameters[1].shape[1], batch_first=True).to(words.dtype)
+    with torch.no_grad():
+        for mine, given in zip(layer.parameters(), parameters, strict=True):
+            mine.copy_(given)
+    output, (_, cell) = layer(words)
+    return with_gradients(output, cell[0], list(layer.parameters()))
 
 
 def with_gradients(output, cell, inputs):
@@ -41,12 +52,11 @@ def with_gradients(output, cell, inputs):
 def test_it_is_torchs_with_its_gradients(rows, size, steps, seed, scale):
     layer, words = torchs(rows, size, steps, seed, scale)
     found = with_gradients(*ours(layer, words), list(layer.parameters()))
+    inputs = words, *layer.parameters()
+    assert_near(found, by_definition, *inputs)
     with torch.no_grad():
-        torch.testing.assert_close(ours(layer, words)[0], found[0], rtol=1e-6, atol=1e-6)
-    layer, words = layer.double(), words.double()
-    output, (_, cell) = layer(words)
-    for one, other in zip(found, with_gradients(output, cell[0], list(layer.parameters())), strict=True):
-        torch.testing.assert_close(one.double(), other, rtol=3e-5, atol=3e-6 * max(1, scale) * rows)
+        unrecorded = ours(layer, words)
+    assert_near(unrecorded, lambda *given: by_definition(*given)[:2], *inputs)
 
 
 def test_without_kernels_it_is_the_same(monkeypatch):
@@ -58,13 +68,13 @@ def test_without_kernels_it_is_the_same(monkeypatch):
 
 
 def test_its_gradient_is_differentiable_again():
-    weight, bias, entering, hidden, cell = (
+    weight, bias, input_proj, hidden, cell = (
         torch.randn(*shape, requires_grad=True) for shape in ((8, 2), (8,), (3, 8), (3, 2), (3, 2))
     )
 
     def curvature(step):
-        hiddens, cells = step(entering, hidden, cell)
-        inputs = entering, hidden, cell, weight, bias
+        hiddens, cells = step(input_proj, hidden, cell)
+        inputs = input_proj, hidden, cell, weight, bias
         first = torch.autograd.grad((hiddens.square() + cells).sum(), inputs, create_graph=True)
         return torch.autograd.grad(sum(part.square().sum() for part in first), inputs)
 
@@ -74,7 +84,7 @@ def test_its_gradient_is_differentiable_again():
 
 
 def test_shapes_that_do_not_fit_are_refused():
-    with pytest.raises(ShapeError, match=r"before: expected \(2, 12\)"):
+    with pytest.raises(ShapeError, match=r"hidden_proj: expected \(2, 12\)"):
         lstm_forward(torch.zeros(2, 12), torch.zeros(2, 11), torch.zeros(2, 3))
     for dtype in (torch.float64, torch.bfloat16):
         with pytest.raises(ShapeError, match="of torch.float32"):

@@ -10,7 +10,7 @@ def loop(linear, weight, bias, x, steps, *, plain):
     if plain:
         from models.translators import gru
 
-        step, unit = linear, lambda entering, hidden: gru(entering, hidden @ weight.T + bias, hidden)
+        step, unit = linear, lambda input_proj, hidden: gru(input_proj, hidden @ weight.T + bias, hidden)
     else:
         step, unit = linear_cell(linear), gru_cell(weight, bias)
     hidden = x

@@ -3,13 +3,13 @@
 import pytest
 
 from saccade.backends import reference
-from saccade.backends.blockwise.engine import ENGINES
+from saccade.backends.blockwise.engine import ENGINES, engine_named
 from saccade.backends.chunked import additive
 
 
 @pytest.fixture(autouse=True, scope="module")
 def small_blocks():
-    before = {engine: engine.pairs for engine in ENGINES.values()}
+    before = {engine: engine.pairs for engine in map(engine_named, ENGINES)}
     with pytest.MonkeyPatch.context() as patch:
         for engine in before:
             object.__setattr__(engine, "pairs", 37)

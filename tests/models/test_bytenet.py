@@ -3,10 +3,10 @@ import math
 import pytest
 import torch
 
-from models.translators import LENGTHS, SOURCE, TARGET
+from models.translators import BATCH, LENGTHS, SOURCE, TARGET
 from saccade.errors import ArgumentError
 from saccade.models.bytenet import ByteNet, Options
-from saccade.tasks.generate import search
+from saccade.models.padded import Padded
 
 OPTIONS = Options(hidden_dim=5, sets=2, max_dilation=2)
 LONG = torch.tensor([[1, *range(4, 11), *range(4, 11)], [1, 7, 2, *[0] * 12], [1, 9, 8, 2, *[0] * 11]])
@@ -59,7 +59,7 @@ def test_it_is_its_equations(changes):
             xs = block(one, xs, causal=True)
         last = torch.stack([model.readout(sigma(model.decoder_norm, x)) for x in xs])
         expected = last @ model.target_embedding.weight.T + model.bias
-        torch.testing.assert_close(model(SOURCE, LENGTHS, LONG)[row], expected, rtol=1e-10, atol=1e-10)
+        torch.testing.assert_close(model(BATCH, LONG)[row], expected, rtol=1e-10, atol=1e-10)
 
 
 def influence(function, x):
@@ -89,14 +89,14 @@ def test_its_dilations_double_and_begin_again():
 
 def test_target_positions_read_the_source_at_their_own_and_earlier_ones_and_zeros_beyond(monkeypatch):
     model = make(sets=1)  # which reaches 6 positions back
-    state, target = model.encode(SOURCE, LENGTHS), LONG[:1]
+    state, target = model.encode(BATCH), LONG[:1]
     assert state.source.shape == (3, 9, 10)  # 1.2 times 7 tokens
     for row, width in enumerate((6, 4, 9)):
         assert bool((state.source[row, width:] == 0).all()) and bool((state.source[row, :width] != 0).any(1).all())
 
     def written(columns):
-        monkeypatch.setattr(model, "encode", lambda source, lengths: type(state)(columns[None], state.caches))
-        return model(SOURCE, LENGTHS, target)[0]
+        monkeypatch.setattr(model, "encode", lambda source: type(state)(columns[None], state.caches))
+        return model(BATCH, target)[0]
 
     found = influence(written, state.source[2].detach())
     distance = torch.arange(target.shape[1])[:, None] - torch.arange(9)
@@ -105,30 +105,15 @@ def test_target_positions_read_the_source_at_their_own_and_earlier_ones_and_zero
 
 def test_targets_longer_than_the_source_are_the_same_step_by_step_alone_and_together():
     model = make()
-    together, state, logits = model(SOURCE, LENGTHS, LONG), model.encode(SOURCE, LENGTHS), []
+    together, state, logits = model(BATCH, LONG), model.encode(BATCH), []
     for token in LONG.unbind(1):
         output, state = model.step(token, state)
         logits.append(output.dense())
         assert [cache.shape for cache in state.caches] == [(3, 2 * one.dilation, 5) for one in model.decoder]
     torch.testing.assert_close(torch.stack(logits, 1), together, rtol=1e-10, atol=1e-12)
     for row, length in enumerate(LENGTHS):
-        alone = model(SOURCE[row : row + 1, :length], LENGTHS[row : row + 1], LONG[row : row + 1])
+        alone = model(Padded(SOURCE[row : row + 1, :length], LENGTHS[row : row + 1]), LONG[row : row + 1])
         torch.testing.assert_close(together[row], alone[0], rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("beam", [1, 3])
-def test_a_search_with_its_caches_finds_what_the_whole_would(beam):
-    model, limits = make(), torch.tensor([12, 4, 8])
-    with torch.no_grad():
-        found = search(model, model.encode(SOURCE, LENGTHS), limits, begin=1, end=2, beam_size=beam, length_penalty=0.0)
-        for row, outputs in enumerate(found.lists()):
-            for tokens, score in zip(outputs, found.scores[row].tolist(), strict=False):
-                target = torch.tensor([[1, *tokens]])
-                logits = model(SOURCE[row : row + 1], LENGTHS[row : row + 1], target).log_softmax(-1)[0]
-                expected = sum(logits[place, token] for place, token in enumerate([*tokens, 2]))
-                assert score == pytest.approx(float(expected), abs=1e-4)
-                if beam == 1:
-                    assert logits[:-1].argmax(-1).tolist() == tokens
 
 
 def test_the_recipe_for_files_is_of_the_size_of_the_other_models():
@@ -140,7 +125,7 @@ def test_the_recipe_for_files_is_of_the_size_of_the_other_models():
 
 def test_it_has_no_alignment():
     model = make()
-    model(SOURCE, LENGTHS, TARGET)
+    model(BATCH, TARGET)
     assert model.alignment([]) is None
 
 
@@ -166,14 +151,14 @@ def test_what_means_nothing_is_refused_by_name(changes, named):
 @pytest.mark.parametrize(("length", "width"), [(50, 55), (100, 110), (7, 8)])
 def test_a_decimal_stretch_is_what_it_says(length, width):
     model = ByteNet(13, 11, Options(hidden_dim=4, sets=1, max_dilation=2, stretch=1.1))
-    assert model.encode(torch.full((1, length), 5), torch.tensor([length])).source.shape[1] == width
+    assert model.encode(Padded(torch.full((1, length), 5), torch.tensor([length]))).source.shape[1] == width
 
 
 def test_padding_that_has_learned_something_is_still_nothing():
     """With one vocabulary the embedding of padding is a row of the output matrix."""
     torch.manual_seed(0)
     model = ByteNet(13, 13, Options(hidden_dim=4, sets=1, max_dilation=2, stretch=2.0), joint=True).eval()
-    before = model.encode(torch.tensor([[5, 6]]), torch.tensor([2])).source
+    before = model.encode(Padded(torch.tensor([[5, 6]]), torch.tensor([2]))).source
     with torch.no_grad():
         model.source_embedding.weight[0] = 3.0
-    torch.testing.assert_close(model.encode(torch.tensor([[5, 6]]), torch.tensor([2])).source, before)
+    torch.testing.assert_close(model.encode(Padded(torch.tensor([[5, 6]]), torch.tensor([2]))).source, before)

@@ -1,6 +1,6 @@
 import torch
 
-from models.translators import LENGTHS, SOURCE, TARGET, annotations, write
+from models.translators import BATCH, LENGTHS, SOURCE, TARGET, annotations, decode
 from saccade.models import rnnsearch
 from saccade.models.encoder_decoder import EncoderDecoder
 from saccade.models.recurrent import Options
@@ -20,13 +20,13 @@ def test_it_is_its_equations():
     read = annotations(model.encoder, model.source_embedding(SOURCE[row, : LENGTHS[row]]))
     summary = torch.cat([read[-1, :5], read[0, 5:]])
     hidden = torch.tanh(model.bridge(summary))
-    for token, logits in zip(TARGET[row], model(SOURCE, LENGTHS, TARGET)[row], strict=True):
-        expected, hidden = write(model.writer, token, hidden, lambda query: summary)
+    for token, logits in zip(TARGET[row], model(BATCH, TARGET)[row], strict=True):
+        expected, hidden = decode(model.decoder, token, hidden, lambda query: summary)
         torch.testing.assert_close(logits, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_the_source_is_so_many_numbers_whatever_its_length():
-    state = make().encode(SOURCE, LENGTHS)
+    state = make().encode(BATCH)
     assert state.summary.shape == (3, 10)
 
 

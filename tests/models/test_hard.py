@@ -3,12 +3,13 @@ import itertools
 import pytest
 import torch
 
-from models.translators import LENGTHS, SOURCE, TARGET
+from models.translators import BATCH, LENGTHS, SOURCE, TARGET
 from saccade import AuxRequest, look, reads
 from saccade.errors import ArgumentError
 from saccade.models import luong, rnnsearch
-from saccade.models.hard import Draws, Options, Reinforce, gradient_noise
+from saccade.models.hard import Options, Reinforce, Samples, attended, attention_options, gradient_noise
 from saccade.models.luong import Luong
+from saccade.models.padded import Padded
 from saccade.models.rnnsearch import RNNSearch
 
 WANTED = TARGET.roll(-1, 1)
@@ -47,7 +48,7 @@ def test_the_gradient_is_that_of_the_expected_cost():
         probability = log_prob.sum().exp()
         # the first token is written before the second draw, and cannot depend on it
         losses = torch.stack([table[i, 0, 0], table[i, j, 1]])[None]
-        cost = reinforce.cost(losses, Draws(False, [query], [log_prob]), wanted)
+        cost = reinforce.cost(losses, Samples(False, [query], [log_prob]), wanted)
         torch.testing.assert_close(cost, losses.mean())
         expected = expected + probability * losses.mean()
         grads = torch.autograd.grad(cost, (first, second, table), allow_unused=True, retain_graph=True)
@@ -76,9 +77,9 @@ def test_a_translators_gradient_is_that_of_its_expected_cost(baseline, input_fee
     learning = [p for name, p in model.named_parameters() if not name.startswith("reinforce.")]
     kept, original = [], model.reinforce.cost
 
-    def cost(losses, draws, wanted):
-        kept[:] = losses, torch.cat(draws.log_prob, 1)
-        return original(losses, draws, wanted)
+    def cost(losses, samples, wanted):
+        kept[:] = losses, torch.cat(samples.log_prob, 1)
+        return original(losses, samples, wanted)
 
     monkeypatch.setattr(model.reinforce, "cost", cost)
     estimated = [torch.zeros_like(p) for p in learning]
@@ -91,7 +92,7 @@ def test_a_translators_gradient_is_that_of_its_expected_cost(baseline, input_fee
             return reads.Sample(read.estimator, uniform=uniform)
 
         monkeypatch.setattr(reads.Sample, "drawn", drawn)
-        found = model(source, lengths, target, wanted)
+        found = model(Padded(source, lengths), target, wanted)
         losses, log_prob = kept
         probability = log_prob.sum().exp()
         grads = torch.autograd.grad(found, learning, retain_graph=True)
@@ -108,7 +109,7 @@ def test_several_samples_cost_what_their_rows_cost_by_themselves():
     options = rnnsearch.Options(hidden_dim=10, embedding_dim=6, read="reinforce", samples=3)
     model = RNNSearch(13, 11, options).double()
     torch.manual_seed(5)
-    found = model(SOURCE, LENGTHS, TARGET, WANTED, 0.1)
+    found = model(BATCH, TARGET, WANTED, 0.1)
     rows = torch.arange(3).repeat_interleave(3)
     single = rnnsearch.Options(hidden_dim=10, embedding_dim=6, read="straight-through")
     other = RNNSearch(13, 11, single).double()
@@ -116,14 +117,14 @@ def test_several_samples_cost_what_their_rows_cost_by_themselves():
         {name: held for name, held in model.state_dict().items() if not name.startswith("reinforce.")}
     )
     torch.manual_seed(5)
-    torch.testing.assert_close(found, other(SOURCE[rows], LENGTHS[rows], TARGET[rows], WANTED[rows], 0.1))
+    torch.testing.assert_close(found, other(Padded(SOURCE[rows], LENGTHS[rows]), TARGET[rows], WANTED[rows], 0.1))
 
 
 def test_entropy_is_worth_its_bonus():
     reinforce = Reinforce(Options(read="reinforce", entropy_bonus=0.25), 4)
     log_prob, entropy = torch.zeros(1, 3), torch.ones(1, 3, requires_grad=True)
-    draws = Draws(True, [torch.zeros(1, 3, 4)], [log_prob], [entropy])
-    reinforce.cost(torch.tensor([[1.0, 2.0, 0.0]]), draws, torch.tensor([[5, 5, 0]])).backward()
+    samples = Samples(True, [torch.zeros(1, 3, 4)], [log_prob], [entropy])
+    reinforce.cost(torch.tensor([[1.0, 2.0, 0.0]]), samples, torch.tensor([[5, 5, 0]])).backward()
     torch.testing.assert_close(entropy.grad, torch.tensor([[-0.125, -0.125, 0.0]]))
 
 
@@ -133,8 +134,8 @@ def test_what_is_read_and_not_fed_on_changes_its_own_token_alone():
         torch.nn.init.zeros_(parameter)
     log_prob = torch.zeros(1, 4, requires_grad=True)
     losses = torch.tensor([[1.0, 10.0, 100.0, 0.0]])
-    draws = Draws(False, [torch.zeros(1, 4, 4)], [log_prob])
-    reinforce.cost(losses, draws, torch.tensor([[5, 5, 5, 0]])).backward()
+    samples = Samples(False, [torch.zeros(1, 4, 4)], [log_prob])
+    reinforce.cost(losses, samples, torch.tensor([[5, 5, 5, 0]])).backward()
     torch.testing.assert_close(log_prob.grad * 3, losses)
 
 
@@ -148,7 +149,7 @@ def test_leaving_one_out_is_unbiased_too():
         chosen = torch.tensor(pair)
         log_prob = scores.log_softmax(0)[chosen][:, None]
         cost = reinforce.cost(
-            costs[chosen][:, None], Draws(False, [torch.zeros(2, 1, 4)], [log_prob]), torch.ones(1, 1)
+            costs[chosen][:, None], Samples(False, [torch.zeros(2, 1, 4)], [log_prob]), torch.ones(1, 1)
         )
         total += log_prob.sum().exp().detach() * torch.autograd.grad(cost, scores)[0]
     torch.testing.assert_close(total, torch.autograd.grad((scores.softmax(0) * costs).sum(), scores)[0])
@@ -160,7 +161,7 @@ def test_what_a_token_cannot_change_is_not_charged_to_its_draw():
         torch.nn.init.zeros_(parameter)
     log_prob = torch.zeros(1, 4, requires_grad=True)
     losses = torch.tensor([[1.0, 10.0, 100.0, 0.0]])
-    cost = reinforce.cost(losses, Draws(False, [torch.zeros(1, 4, 4)], [log_prob]), torch.tensor([[5, 5, 5, 0]]))
+    cost = reinforce.cost(losses, Samples(False, [torch.zeros(1, 4, 4)], [log_prob]), torch.tensor([[5, 5, 5, 0]]))
     cost.backward()
     torch.testing.assert_close(log_prob.grad * 3, torch.tensor([[111.0, 110.0, 100.0, 0.0]]))
 
@@ -172,16 +173,16 @@ def test_the_baseline_learns_the_mean_cost_to_come():
     query, losses = torch.eye(2)[None], torch.tensor([[3.0, 1.0]])  # (3 + 1) / 2 tokens to come, then 1 / 1
     for _ in range(300):
         optimizer.zero_grad()
-        draws = Draws(False, [query], [torch.zeros(1, 2)])
-        reinforce.cost(losses, draws, torch.tensor([[5, 5]])).backward()
+        samples = Samples(False, [query], [torch.zeros(1, 2)])
+        reinforce.cost(losses, samples, torch.tensor([[5, 5]])).backward()
         optimizer.step()
-    torch.testing.assert_close(reinforce.expected(query)[0, :, 0], torch.tensor([2.0, 1.0]), atol=0.02, rtol=0)
+    torch.testing.assert_close(reinforce.baseline(query)[0, :, 0], torch.tensor([2.0, 1.0]), atol=0.02, rtol=0)
 
 
 def test_the_cost_is_that_of_what_was_drawn_and_every_parameter_learns(model):
     model.train()
     torch.manual_seed(1)
-    cost = model(SOURCE, LENGTHS, TARGET, WANTED, 0.1)
+    cost = model(BATCH, TARGET, WANTED, 0.1)
     assert 0 < float(cost.detach()) < 10
     cost.backward()
     assert all(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in model.parameters())
@@ -190,7 +191,7 @@ def test_the_cost_is_that_of_what_was_drawn_and_every_parameter_learns(model):
 def test_in_training_positions_are_drawn(model):
     """Every context is one value, not always the same one; a seed repeats it."""
     model.train()
-    memory, query = model.encode(SOURCE, LENGTHS).memory, torch.randn(3, 40, 10, dtype=torch.float64)
+    memory, query = model.encode(BATCH).memory, torch.randn(3, 40, 10, dtype=torch.float64)
 
     def drawn(seed):
         torch.manual_seed(seed)
@@ -207,14 +208,14 @@ def test_in_training_positions_are_drawn(model):
 def test_elsewhere_the_likeliest_position_is_read(model):
     model.eval()
     with look.record(model) as records:
-        logits = model(SOURCE, LENGTHS, TARGET)
-    torch.testing.assert_close(model(SOURCE, LENGTHS, TARGET), logits, rtol=0, atol=0)
+        logits = model(BATCH, TARGET)
+    torch.testing.assert_close(model(BATCH, TARGET), logits, rtol=0, atol=0)
     weights = torch.cat([aux.weights for _, aux in records], -2)
     seen = model.alignment(records)
     empty = weights.sum(-1) == 0  # where a window has moved past its source
     assert torch.equal(seen.sum(-1), (~empty).double())
     assert torch.equal(seen.argmax(-1)[~empty], weights.argmax(-1)[~empty])
-    memory = model.encode(SOURCE, LENGTHS).memory
+    memory = model.encode(BATCH).memory
     query = torch.randn(3, 2, 10, dtype=torch.float64)
     found, aux = model.attention(query, memory=memory, aux=AuxRequest(weights=True))
     rows = torch.arange(3)[:, None]
@@ -223,31 +224,31 @@ def test_elsewhere_the_likeliest_position_is_read(model):
 
 def test_a_step_at_a_time_and_alone_it_writes_the_same(model):
     model.eval()
-    whole = model(SOURCE, LENGTHS, TARGET)
-    state, logits = model.encode(SOURCE, LENGTHS), []
+    whole = model(BATCH, TARGET)
+    state, logits = model.encode(BATCH), []
     for token in TARGET.unbind(1):
         output, state = model.step(token, state)
         logits.append(output.dense())
     torch.testing.assert_close(torch.stack(logits, 1), whole, rtol=1e-10, atol=1e-12)
-    alone = model(SOURCE[1:2, :3], LENGTHS[1:2], TARGET[1:2])
+    alone = model(Padded(SOURCE[1:2, :3], LENGTHS[1:2]), TARGET[1:2])
     torch.testing.assert_close(alone[0], whole[1], rtol=1e-10, atol=1e-12)
 
 
 def test_noise_is_of_the_draws_alone(model):
     torch.manual_seed(0)
     modes = [module.training for module in model.modules()]
-    noise = gradient_noise(model, SOURCE, LENGTHS, TARGET, WANTED, draws=4)
+    noise = gradient_noise(model, BATCH, TARGET, WANTED, draws=4)
     assert noise.variance > 0
     assert [module.training for module in model.modules()] == modes
     soft = RNNSearch(13, 11, rnnsearch.Options(hidden_dim=10, embedding_dim=6, dropout=0.5)).double()
-    noise = gradient_noise(soft, SOURCE, LENGTHS, TARGET, WANTED, draws=3)
+    noise = gradient_noise(soft, BATCH, TARGET, WANTED, draws=3)
     assert noise.variance < 1e-20 and noise.signal > 0
     with pytest.raises(ArgumentError, match="draws"):
-        gradient_noise(soft, SOURCE, LENGTHS, TARGET, WANTED, draws=1)
+        gradient_noise(soft, BATCH, TARGET, WANTED, draws=1)
     for said in ({"score": "dot", "read": "straight-through"}, {"attention": "none"}):
         nothing = Luong(13, 11, luong.Options(hidden_dim=10, embedding_dim=6, **said))
         with pytest.raises(ArgumentError, match="model: expected an attention with parameters"):
-            gradient_noise(nothing, SOURCE, LENGTHS, TARGET, WANTED)
+            gradient_noise(nothing, BATCH, TARGET, WANTED)
 
 
 @pytest.mark.parametrize(
@@ -266,3 +267,50 @@ def test_options_that_mean_nothing_together_are_refused_by_name(said, named):
     for kind in (Options, rnnsearch.Options, luong.Options):
         with pytest.raises(ArgumentError, match=named):
             kind(**said)
+
+
+def test_what_is_drawn_is_kept_a_column_a_step():
+    torch.manual_seed(0)
+    options = rnnsearch.Options(hidden_dim=10, embedding_dim=6, read="reinforce", entropy_bonus=0.1)
+    model = RNNSearch(13, 11, options).double()
+    for entropies in (True, False):
+        samples = Samples(entropies)
+        features = model.decode(TARGET, model.encode(BATCH), samples)
+        assert features.shape[:2] == TARGET.shape
+        log_prob = torch.cat(samples.log_prob, 1)
+        assert log_prob.shape == TARGET.shape and bool((log_prob <= 0).all())
+        assert torch.cat(samples.query, 1).shape == (*TARGET.shape, 10)
+        assert len(samples.entropy) == (TARGET.shape[1] if entropies else 0)
+        if entropies:
+            most = LENGTHS.double().log()[:, None]
+            assert bool((torch.cat(samples.entropy, 1) <= most + 1e-9).all())
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_outputs_of_an_example_read_its_memory(beam):
+    torch.manual_seed(0)
+    model = RNNSearch(13, 11, rnnsearch.Options(hidden_dim=10, embedding_dim=6)).double().eval()
+    memory, query = model.encode(BATCH).memory, torch.randn(3 * beam, 2, 10, dtype=torch.float64)
+    found = attended(model.attention, query, memory)
+    assert found.shape == query.shape
+    for row in range(3 * beam):
+        own = memory.select(torch.tensor([row // beam]))
+        torch.testing.assert_close(found[row : row + 1], model.attention(query[row : row + 1], memory=own))
+
+
+def test_what_attention_is_told_depends_on_the_way_to_read():
+    assert attention_options(Options()) == {}
+    for read in ("reinforce", "straight-through"):
+        told = attention_options(Options(read=read))
+        assert told["read"].estimator == read.replace("-", "_") and told["eval_read"] == reads.Argmax()
+
+
+def test_without_attention_or_in_evaluation_the_cost_is_the_cross_entropy():
+    for said in ({"read": "reinforce"}, {"attention": "none"}):
+        torch.manual_seed(0)
+        model = Luong(13, 11, luong.Options(hidden_dim=10, embedding_dim=6, **said)).double().eval()
+        expected = torch.nn.functional.cross_entropy(
+            model(BATCH, TARGET).flatten(0, 1), WANTED.flatten(), ignore_index=0
+        )
+        torch.testing.assert_close(model(BATCH, TARGET, WANTED), expected)
+        assert (model.attention is None) == ("attention" in said)

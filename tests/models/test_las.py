@@ -9,11 +9,12 @@ from torch.nn import functional as F
 
 from saccade import look
 from saccade.errors import ArgumentError
-from saccade.kernels import threads
 from saccade.models.las import Las, Options
+from saccade.models.padded import Padded
 
 LENGTHS = torch.tensor([17, 9, 2])
 FRAMES = torch.randn(3, 17, 5, generator=torch.Generator().manual_seed(1), dtype=torch.double)
+BATCH = Padded(FRAMES, LENGTHS)
 TARGET = torch.tensor([[1, 4, 5, 6], [1, 6, 4, 0], [1, 7, 0, 0]])
 WANTED = torch.tensor([[4, 5, 6, 2], [6, 4, 2, 0], [7, 2, 0, 0]])
 OPTIONS = Options(hidden_dim=8, embedding_dim=6, layers=2, pyramid=1, location_filters=3, location_width=5, dropout=0.5)
@@ -28,13 +29,13 @@ def model(request):
 
 def by_definition(model, frames, target):
     """The logits of one utterance, a position of the text at a time, as the equations have them."""
-    heard, lengths = model.listener(frames[None], torch.tensor([len(frames)]))
+    heard, lengths = model.listener(Padded(frames[None], torch.tensor([len(frames)])))
     heard, attention = heard[0, : lengths[0]], model.attention
     hidden = cell = context = heard.new_zeros(heard.shape[1])
     weights, found = heard.new_zeros(len(heard)), []
     for token in target:
-        entering = model.entering(torch.cat([model.embedding(token), context]))
-        first, forget, candidate, last = (entering + model.before(hidden)).chunk(4)
+        inputs = model.input_proj(torch.cat([model.embedding(token), context]))
+        first, forget, candidate, last = (inputs + model.hidden_proj(hidden)).chunk(4)
         cell = torch.sigmoid(forget) * cell + torch.sigmoid(first) * torch.tanh(candidate)
         hidden = torch.sigmoid(last) * torch.tanh(cell)
         keys = attention.key_projection(heard)
@@ -52,69 +53,24 @@ def by_definition(model, frames, target):
 
 
 def test_it_is_what_the_equations_say(model):
-    logits = model(FRAMES, LENGTHS, TARGET)
+    logits = model(BATCH, TARGET)
     for row, length in enumerate(LENGTHS.tolist()):
         torch.testing.assert_close(logits[row], by_definition(model, FRAMES[row, :length], TARGET[row]))
-
-
-def test_padding_changes_nothing(model):
-    together = model(FRAMES, LENGTHS, TARGET)
-    rubbish = FRAMES.clone()
-    for row, length in enumerate(LENGTHS.tolist()):
-        rubbish[row, length:] = 1e3
-    torch.testing.assert_close(model(rubbish, LENGTHS, TARGET), together, rtol=0, atol=0)
-
-
-def test_step_by_step_is_teacher_forcing(model):
-    state, logits = model.encode(FRAMES, LENGTHS), []
-    for token in TARGET.unbind(1):
-        output, state = model.step(token, state)
-        logits.append(output.dense())
-    torch.testing.assert_close(torch.stack(logits, 1), model(FRAMES, LENGTHS, TARGET), rtol=1e-10, atol=1e-12)
-
-
-def test_a_state_is_reordered_and_repeated(model):
-    state = model.encode(FRAMES, LENGTHS)
-    expected = model.step(TARGET[:, 1], state)[0].dense()
-    chosen, wider = model.step(TARGET[[0, 0, 1, 1, 2, 2], 1], state.select(torch.arange(3)[:, None].expand(3, 2), None))
-    torch.testing.assert_close(chosen.dense(), expected.repeat_interleave(2, 0), rtol=1e-12, atol=1e-12)
-    following = model.step(TARGET[[0, 0, 1, 1, 2, 2], 2], wider)[0].dense()
-    rows = torch.tensor([[5, 4], [0, 1]])  # outputs change places within an example, and one example is dropped
-    some, _ = model.step(TARGET[[2, 2, 0, 0], 2], wider.select(rows, torch.tensor([2, 0])))
-    torch.testing.assert_close(some.dense(), following[rows.flatten()], rtol=1e-12, atol=1e-12)
-
-
-def test_it_learns_through_every_parameter(model):
-    model(FRAMES, LENGTHS, TARGET, WANTED).backward()
-    assert all(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in model.parameters())
 
 
 def test_gradients_are_right(model):
     frames = FRAMES[1:, :6].clone().requires_grad_()
     lengths = torch.tensor([6, 2])
-    assert torch.autograd.gradcheck(lambda x: model(x, lengths, TARGET[1:], WANTED[1:]), (frames,))
+    assert torch.autograd.gradcheck(lambda x: model(Padded(x, lengths), TARGET[1:], WANTED[1:]), (frames,))
 
 
-def test_in_float32_it_computes_the_same_with_kernels_and_without(model, monkeypatch):
-    small, frames = model.float(), FRAMES.float()
-
-    def found():
-        loss = small(frames, LENGTHS, TARGET, WANTED, 0.1)
-        return [small(frames, LENGTHS, TARGET), loss, *torch.autograd.grad(loss, list(small.parameters()))]
-
-    ours = found()
-    monkeypatch.setitem(threads._found, "numba", "there is none here")
-    for one, plain in zip(ours, found(), strict=True):
-        torch.testing.assert_close(one, plain, rtol=1e-4, atol=1e-6)
-
-
-def ways(gains, tokens):
+def ways(log_probs, tokens):
     """The probability of a text by CTC: the sum over all paths of frames that are it, repeats and blanks taken out."""
     total = 0.0
-    for path in product(range(gains.shape[1]), repeat=len(gains)):
+    for path in product(range(log_probs.shape[1]), repeat=len(log_probs)):
         said = [token for place, token in enumerate(path) if token and (not place or token != path[place - 1])]
         if said == tokens:
-            total += float(torch.stack([gains[place, token] for place, token in enumerate(path)]).sum().exp())
+            total += float(torch.stack([log_probs[place, token] for place, token in enumerate(path)]).sum().exp())
     return total
 
 
@@ -122,16 +78,16 @@ def test_what_was_heard_is_summed_over_all_alignments():
     torch.manual_seed(0)
     model = Las(5, 6, OPTIONS).double().eval()
     frames, lengths = FRAMES[:2, :8], torch.tensor([8, 5])  # 4 and 3 steps
-    state = model.encode(frames, lengths)
+    state = model.encode(Padded(frames, lengths))
     texts = [[[4, 5], [4, 4], [5]], [[4, 5, 4], [4, 4], [5, 5, 5]]]
     tokens = torch.tensor([[text + [0] * (3 - len(text)) for text in own] for own in texts])
     sizes = torch.tensor([[len(text) for text in own] for own in texts])
-    found = model.heard(state, tokens, sizes).detach()
-    gains = model.connectionist(state.memory.value[:, 0]).log_softmax(-1).detach()
+    found = model.ctc_log_probs(state, tokens, sizes).detach()
+    log_probs = model.ctc(state.memory.value[:, 0]).log_softmax(-1).detach()
     assert [state.lengths[row].item() for row in range(2)] == [4, 3]
     for row, own in enumerate(texts):
         for place, text in enumerate(own):
-            expected = ways(gains[row, : state.lengths[row]], text)
+            expected = ways(log_probs[row, : state.lengths[row]], text)
             if expected:
                 assert float(found[row, place].exp()) == pytest.approx(expected, rel=1e-9)
             else:  # five steps are the least for three of the same
@@ -141,16 +97,16 @@ def test_what_was_heard_is_summed_over_all_alignments():
 def test_the_loss_has_its_shares():
     torch.manual_seed(0)
     model = Las(5, 9, replace(OPTIONS, ctc_weight=0.4)).double().eval()
-    logits = model(FRAMES, LENGTHS, TARGET)
+    logits = model(BATCH, TARGET)
     spelled = F.cross_entropy(logits.flatten(0, 1), WANTED.flatten(), ignore_index=0)
     sizes = torch.tensor([3, 2, 1])
-    gains = model.heard(model.encode(FRAMES, LENGTHS), WANTED[:, None], sizes[:, None])[:, 0]
-    expected = 0.6 * spelled + 0.4 * -(gains / sizes).mean()
-    torch.testing.assert_close(model(FRAMES, LENGTHS, TARGET, WANTED), expected)
+    log_probs = model.ctc_log_probs(model.encode(BATCH), WANTED[:, None], sizes[:, None])[:, 0]
+    expected = 0.6 * spelled + 0.4 * -(log_probs / sizes).mean()
+    torch.testing.assert_close(model(BATCH, TARGET, WANTED), expected)
     without = Las(5, 9, replace(OPTIONS, ctc_weight=0.0)).double().eval()
-    logits = without(FRAMES, LENGTHS, TARGET).flatten(0, 1)
+    logits = without(BATCH, TARGET).flatten(0, 1)
     expected = F.cross_entropy(logits, WANTED.flatten(), ignore_index=0)
-    torch.testing.assert_close(without(FRAMES, LENGTHS, TARGET, WANTED), expected)
+    torch.testing.assert_close(without(BATCH, TARGET, WANTED), expected)
 
 
 def test_a_text_that_ctc_cannot_write_is_left_to_the_speller():
@@ -158,7 +114,7 @@ def test_a_text_that_ctc_cannot_write_is_left_to_the_speller():
     model = Las(5, 9, OPTIONS).double().eval()
     wanted = torch.tensor([[4, 5, 6, 2], [6, 4, 2, 0], [7, 7, 2, 0]])  # two in one step: no
     target = torch.tensor([[1, 4, 5, 6], [1, 6, 4, 0], [1, 7, 7, 0]])
-    loss = model(FRAMES, LENGTHS, target, wanted)
+    loss = model(BATCH, target, wanted)
     assert 0 < loss.item() < 100
     loss.backward()
     assert all(bool(p.grad.isfinite().all()) for p in model.parameters())
@@ -166,7 +122,7 @@ def test_a_text_that_ctc_cannot_write_is_left_to_the_speller():
 
 def test_the_alignment_is_what_each_step_looked_at(model):
     with look.record(model) as records:
-        model(FRAMES, LENGTHS, TARGET)
+        model(BATCH, TARGET)
     weights = model.alignment(records)
     assert weights.shape == (3, 4, 9)
     torch.testing.assert_close(weights.sum(-1), torch.ones(3, 4).double())
@@ -177,18 +133,18 @@ def test_scheduled_sampling_follows_the_model_in_training_alone():
     torch.manual_seed(0)
     options = replace(OPTIONS, dropout=0.0, time_masks=0, frequency_masks=0, scheduled_sampling=1 - 1e-9)
     model = Las(5, 9, options).double().eval()
-    told = model(FRAMES, LENGTHS, TARGET)
+    told = model(BATCH, TARGET)
     own = [TARGET[:, 0]]
-    state = model.encode(FRAMES, LENGTHS)
+    state = model.encode(BATCH)
     for _ in range(3):
         logits, state = model.step(own[-1], state)
         own.append(logits.dense().argmax(-1))
-    free = model(FRAMES, LENGTHS, torch.stack(own, 1))
+    free = model(BATCH, torch.stack(own, 1))
     model.train()
-    torch.testing.assert_close(model(FRAMES, LENGTHS, TARGET), free)
+    torch.testing.assert_close(model(BATCH, TARGET), free)
     assert not torch.allclose(told, free)
     model.eval()
-    assert torch.equal(model(FRAMES, LENGTHS, TARGET), told)
+    assert torch.equal(model(BATCH, TARGET), told)
 
 
 def test_what_means_nothing_is_refused_by_name():
@@ -196,8 +152,8 @@ def test_what_means_nothing_is_refused_by_name():
         "hidden_dim": (7, "--hidden-dim: expected an even number"),
         "location_width": (4, "--location-width: expected an odd number"),
         "pyramid": (9, "--pyramid: expected at most 3, the --layers"),
-        "ctc_weight": (1.0, "--ctc-weight: expected a share"),
-        "scheduled_sampling": (-0.1, "--scheduled-sampling: expected a share"),
+        "ctc_weight": (1.0, "--ctc-weight: expected 0 <= ctc weight < 1"),
+        "scheduled_sampling": (-0.1, "--scheduled-sampling: expected 0 <= scheduled sampling < 1"),
         "dropout": (1.0, "--dropout: expected 0 <= dropout < 1"),
         "time_masks": (-1, "--time-masks: expected a number from 0"),
     }
@@ -209,21 +165,63 @@ def test_what_means_nothing_is_refused_by_name():
 def test_nothing_is_a_text_and_the_blank_is_none():
     torch.manual_seed(0)
     model = Las(5, 6, OPTIONS).double().eval()
-    state = model.encode(FRAMES[:2, :8], torch.tensor([8, 5]))
-    blanks = model.connectionist(state.memory.value[:, 0]).log_softmax(-1)[..., 0].detach()
+    state = model.encode(Padded(FRAMES[:2, :8], torch.tensor([8, 5])))
+    blanks = model.ctc(state.memory.value[:, 0]).log_softmax(-1)[..., 0].detach()
     expected = torch.stack([blanks[0, :4].sum(), blanks[1, :3].sum()])
     for width in (0, 2):
         tokens = torch.zeros(2, 1, width, dtype=torch.long)
-        found = model.heard(state, tokens, torch.zeros(2, 1, dtype=torch.long)).detach()
+        found = model.ctc_log_probs(state, tokens, torch.zeros(2, 1, dtype=torch.long)).detach()
         torch.testing.assert_close(found[:, 0], expected)
     tokens = torch.tensor([[[4, 0, 5]], [[0, 4, 4]]])
-    assert (model.heard(state, tokens, torch.tensor([[3], [1]])) == -1e6).all()
+    assert (model.ctc_log_probs(state, tokens, torch.tensor([[3], [1]])) == -1e6).all()
 
 
 def test_half_precision_is_heard_and_written():
     torch.manual_seed(0)
     model = Las(5, 9, OPTIONS).eval()
-    exact = model(FRAMES.float(), LENGTHS, TARGET)
-    found = model.to(torch.bfloat16)(FRAMES.bfloat16(), LENGTHS, TARGET)
+    exact = model(Padded(FRAMES.float(), LENGTHS), TARGET)
+    found = model.to(torch.bfloat16)(Padded(FRAMES.bfloat16(), LENGTHS), TARGET)
     assert found.dtype == torch.bfloat16
     torch.testing.assert_close(found.float(), exact, rtol=0.1, atol=0.1)
+
+
+def test_without_location_it_looks_wherever_the_last_step_did():
+    torch.manual_seed(0)
+    content, location = (Las(5, 9, VARIANTS[name]).double().eval() for name in ("content", "location"))
+    for model, same in ((content, True), (location, False)):
+        state = model.encode(BATCH)
+        moved = replace(state, weights=torch.rand_like(state.weights))
+        first, second = (model.step(TARGET[:, 0], one)[0].dense() for one in (state, moved))
+        assert torch.equal(first, second) == same
+
+
+def test_a_share_of_ctc_of_nothing_has_no_second_output():
+    assert Las(5, 9, replace(OPTIONS, ctc_weight=0.0)).ctc is None
+    assert Las(5, 9, OPTIONS).ctc.out_features == 9
+
+
+def test_a_step_of_what_is_heard_is_as_long_as_the_pyramid_says():
+    for pyramid in (0, 1, 2):
+        model = Las(5, 9, replace(OPTIONS, pyramid=pyramid)).double().eval()
+        assert model.options.step_frames == 2**pyramid
+        state = model.encode(BATCH)
+        assert state.lengths.tolist() == [-(-length // 2**pyramid) for length in LENGTHS.tolist()]
+
+
+def test_frames_are_hidden_in_training_alone():
+    torch.manual_seed(0)
+    options = replace(OPTIONS, dropout=0.0, time_masks=3, time_width=40)
+    model = Las(5, 9, options).double().eval()
+    expected = model(BATCH, TARGET)
+    assert torch.equal(model(BATCH, TARGET), expected)
+    assert not torch.equal(model.train()(BATCH, TARGET), expected)
+
+
+def test_ctc_learns_from_what_was_heard_alone():
+    """The share of CTC reaches listener and its own output, and nothing of the speller."""
+    torch.manual_seed(0)
+    model = Las(5, 9, OPTIONS).double().eval()
+    found = model.ctc_log_probs(model.encode(BATCH), WANTED[:, None, :1], torch.ones(3, 1, dtype=torch.long))
+    found.sum().backward()
+    learned = {name.split(".")[0] for name, p in model.named_parameters() if p.grad is not None}
+    assert learned == {"listener", "ctc"}

@@ -7,8 +7,9 @@ import torch
 
 from saccade import look
 from saccade.models.las import Las, Options
+from saccade.models.padded import Padded
 from saccade.tasks.generate import search
-from saccade.tasks.transcribe.health import health, overall
+from saccade.tasks.transcribe.alignment_metrics import health, overall
 
 SOUNDS, LONGEST, WIDTH = 4, 4, 8  # ids 4 to 7
 SIZES = {"hidden_dim": 48, "embedding_dim": 16, "layers": 2, "pyramid": 2, "ctc_weight": 0.5}
@@ -44,15 +45,15 @@ def test_it_learns_to_write_what_it_hears(attention):
         optimizer.param_groups[0]["lr"] = rate * min(1, (step + 1) / 30) * (1 - 0.9 * step / steps)
         frames, lengths, target = said(32, numbers)
         optimizer.zero_grad()
-        model(frames, lengths, target[:, :-1], target[:, 1:]).backward()
+        model(Padded(frames, lengths), target[:, :-1], target[:, 1:]).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
     model.eval()
     frames, lengths, target = said(200, numbers)
     with torch.inference_mode(), look.record(model) as records:
-        found = search(model, model.encode(frames, lengths), torch.full((200,), LONGEST + 2), begin=1, end=2)
+        found = search(model, model.encode(Padded(frames, lengths)), torch.full((200,), LONGEST + 2), begin=1, end=2)
         records.clear()
-        model(frames, lengths, target[:, :-1])
+        model(Padded(frames, lengths), target[:, :-1])
     expected = [[number for number in row.tolist() if number > 3] for row in target]
     right = sum(ids == wanted for [ids], wanted in zip(found.lists(), expected, strict=True)) / 200
     assert right >= 0.8, f"{right} of unheard strings, seed {seed}"

@@ -9,6 +9,7 @@ from saccade.models import bytenet, luong, recurrent, rnnsearch, transformer
 from saccade.models.bytenet import ByteNet
 from saccade.models.encoder_decoder import EncoderDecoder
 from saccade.models.luong import Luong
+from saccade.models.padded import Padded
 from saccade.models.rnnsearch import RNNSearch
 from saccade.models.transformer import Transformer
 from saccade.tasks.generate import search
@@ -58,13 +59,15 @@ def test_it_learns_to_reverse_words(name):
         optimizer.param_groups[0]["lr"] = rate * min(1, (step + 1) / 30) * (1 - 0.9 * step / steps)
         source, lengths, target = words(128, numbers)
         optimizer.zero_grad()
-        model(source, lengths, target[:, :-1], target[:, 1:]).backward()
+        model(Padded(source, lengths), target[:, :-1], target[:, 1:]).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
     model.eval()
     source, lengths, target = words(300, torch.Generator().manual_seed(seed + 1))
     with torch.inference_mode():
-        found = search(model, model.encode(source, lengths), torch.full((300,), 2 * LONGEST), begin=1, end=2).lists()
+        found = search(
+            model, model.encode(Padded(source, lengths)), torch.full((300,), 2 * LONGEST), begin=1, end=2
+        ).lists()
     expected = [[token for token in row if token > 2] for row in target.tolist()]
     right = sum(best == wanted for (best, *_), wanted in zip(found, expected, strict=True)) / 300
     assert right > least, f"{name}, seed {seed}: {right}"

@@ -4,12 +4,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from models.translators import LENGTHS, SOURCE, TARGET
+from models.translators import BATCH, LENGTHS, SOURCE, TARGET
 from saccade import look
 from saccade.errors import ArgumentError
 from saccade.models.luong import Luong, Options
-from saccade.tasks.translate.attention import weights_of
-from saccade.tasks.translate.batches import Encoded
+from saccade.models.padded import Padded
 
 OPTIONS = Options(hidden_dim=10, embedding_dim=6, layers=2)
 
@@ -21,9 +20,9 @@ def make(**changes):
     return Luong(13, 11, replace(OPTIONS, **changes)).double().eval()
 
 
-def cell(layer, entering, hidden, memory, fed=0.0):
+def cell(layer, inputs, hidden, memory, fed=0.0):
     """One step of an LSTM layer, as its equations say."""
-    gates = entering @ layer.entering.weight.T + layer.entering.bias + layer.before(hidden) + fed
+    gates = inputs @ layer.input_proj.weight.T + layer.input_proj.bias + layer.hidden_proj(hidden) + fed
     i, f, g, o = gates.chunk(4, -1)
     memory = torch.sigmoid(f) * memory + torch.sigmoid(i) * torch.tanh(g)
     return torch.sigmoid(o) * torch.tanh(memory), memory
@@ -80,18 +79,18 @@ def test_it_is_its_equations(attention, score, reverse, input_feeding):
     """One sentence, one word and one source position at a time."""
     model = make(attention=attention, score=score, reverse=reverse, input_feeding=input_feeding)
     with look.record(model) as records:
-        found = model(SOURCE, LENGTHS, TARGET)
+        found = model(BATCH, TARGET)
     for row, length in enumerate(LENGTHS):
         read, states = encoded(model, model.source_embedding(SOURCE[row, :length]))
         fed = torch.zeros(6, dtype=torch.float64)
         for position, token in enumerate(TARGET[row]):
-            entering = model.target_embedding(token)
+            inputs = model.target_embedding(token)
             for depth, layer in enumerate(model.decoder):
                 feed = model.feed(fed) if input_feeding and not depth else 0.0
-                states[depth] = cell(layer, entering, *states[depth], feed)
-                entering = states[depth][0]
-            weights = weighed(model, entering, read, position)
-            fed = torch.tanh(model.readout(torch.cat([weights @ read, entering])))
+                states[depth] = cell(layer, inputs, *states[depth], feed)
+                inputs = states[depth][0]
+            weights = weighed(model, inputs, read, position)
+            fed = torch.tanh(model.readout(torch.cat([weights @ read, inputs])))
             logits = model.target_embedding.weight @ fed + model.bias
             torch.testing.assert_close(found[row, position], logits, rtol=1e-9, atol=1e-10)
             seen = model.alignment(records)[row, position]
@@ -101,14 +100,14 @@ def test_it_is_its_equations(attention, score, reverse, input_feeding):
 
 def test_where_it_predicts_to_look_is_learned():
     model = make(attention="local-p")
-    model(SOURCE, LENGTHS, TARGET)[..., 3].sum().backward()
+    model(BATCH, TARGET)[..., 3].sum().backward()
     assert all(bool(p.grad.abs().sum() > 0) for p in model.center.parameters())
 
 
 def test_a_window_that_has_moved_past_the_source_sees_nothing():
     model, long = make(attention="local-m", window=1), torch.randint(4, 11, (3, 9))
     with look.record(model) as records:
-        assert bool(model(SOURCE, LENGTHS, long).isfinite().all())
+        assert bool(model(BATCH, long).isfinite().all())
     weights = model.alignment(records)
     assert not weights[1, 5:].any() and bool((weights[1, :4].sum(-1) > 0.99).all())
 
@@ -118,15 +117,13 @@ def test_the_location_score_reads_no_further_than_its_weights(local):
     model = make(score="location", positions=4, **local)
     long = torch.randint(4, 12, (1, 40), generator=torch.Generator().manual_seed(0))
     with look.record(model) as records:
-        logits = model(long, torch.tensor([40]), TARGET[:1])
+        logits = model(Padded(long, torch.tensor([40])), TARGET[:1])
     weights = model.alignment(records)
     assert weights.shape == (1, 4, 4) and bool((weights.sum(-1) > 0).all())
-    state = model.encode(long, torch.tensor([40]))
+    state = model.encode(Padded(long, torch.tensor([40])))
     assert state.lengths.tolist() == [4] and state.memory.value.shape == (1, 4, 10)
     logits.sum().backward()
     assert model.center is None or all(bool(p.grad.abs().sum() > 0) for p in model.center.parameters())
-    [padded] = weights_of(model, [Encoded(long[0, :39].tolist(), [4, 5])])
-    assert padded.shape == (3, 40) and not padded[:, 4:].any()
 
 
 def test_a_place_far_behind_is_told_from_the_next_one_in_half_precision():
@@ -135,7 +132,7 @@ def test_a_place_far_behind_is_told_from_the_next_one_in_half_precision():
     lengths, seen = torch.tensor([300, 299]), []
     model.center.register_forward_hook(lambda module, inputs, output: seen.append((inputs[0], output)))
     with torch.autocast("cpu", torch.bfloat16):
-        model(long, lengths, TARGET[:2])
+        model(Padded(long, lengths), TARGET[:2])
     assert all(share.dtype == torch.float32 for _, share in seen)
 
 
@@ -145,7 +142,7 @@ def test_what_is_frozen_lets_gradients_through():
     for model in models:
         for parameter in (*model.decoder.parameters(), *model.encoder.parameters()):
             parameter.requires_grad_(False)
-        model(SOURCE, LENGTHS, TARGET, wanted).backward()
+        model(BATCH, TARGET, wanted).backward()
     for (name, one), other in zip(models[0].named_parameters(), models[1].parameters(), strict=True):
         if other.requires_grad:
             torch.testing.assert_close(one.grad.double(), other.grad, rtol=1e-3, atol=1e-6, msg=name)
@@ -153,16 +150,16 @@ def test_what_is_frozen_lets_gradients_through():
 
 def test_hooks_of_its_maps_are_called():
     model, calls = make().float(), []
-    model.decoder[0].before.register_forward_hook(lambda *call: calls.append(call))
+    model.decoder[0].hidden_proj.register_forward_hook(lambda *call: calls.append(call))
     plain = make().float()
-    torch.testing.assert_close(model(SOURCE, LENGTHS, TARGET), plain(SOURCE, LENGTHS, TARGET))
+    torch.testing.assert_close(model(BATCH, TARGET), plain(BATCH, TARGET))
     assert len(calls) == TARGET.shape[1]
 
 
 def test_without_attention_nothing_is_recorded():
     model = make(attention="none")
     with look.record(model) as records:
-        model(SOURCE, LENGTHS, TARGET)
+        model(BATCH, TARGET)
     assert model.alignment(records) is None and model.attention is None
 
 

@@ -1,6 +1,6 @@
 import torch
 
-from models.translators import LENGTHS, SOURCE, TARGET, annotations, write
+from models.translators import BATCH, LENGTHS, SOURCE, TARGET, annotations, decode
 from saccade import look
 from saccade.models.rnnsearch import Options, RNNSearch
 
@@ -21,15 +21,15 @@ def test_it_is_its_equations():
     def context(query):
         return (torch.tanh(w(query) + u(read)) @ v.flatten()).softmax(0) @ read
 
-    for token, logits in zip(TARGET[row], model(SOURCE, LENGTHS, TARGET)[row], strict=True):
-        expected, hidden = write(model.writer, token, hidden, context)
+    for token, logits in zip(TARGET[row], model(BATCH, TARGET)[row], strict=True):
+        expected, hidden = decode(model.decoder, token, hidden, context)
         torch.testing.assert_close(logits, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_it_attends_once_a_step_to_the_sentence_alone():
     model = make()
     with look.record(model) as records:
-        model(SOURCE, LENGTHS, TARGET)
+        model(BATCH, TARGET)
     assert len(records) == TARGET.shape[1]
     for _, aux in records:
         outside = torch.arange(SOURCE.shape[1]) >= LENGTHS[:, None]

@@ -3,11 +3,11 @@ import math
 import pytest
 import torch
 
-from models.translators import LENGTHS, SOURCE, TARGET
+from models.translators import BATCH, LENGTHS, SOURCE, TARGET, torch_layer
 from saccade import look
 from saccade.errors import ArgumentError
+from saccade.models.padded import Padded
 from saccade.models.transformer import Options, Transformer, slopes, waves
-from saccade.tasks.generate import search
 
 OPTIONS = Options(hidden_dim=12, heads=3, layers=2, feedforward_dim=20)
 
@@ -15,21 +15,6 @@ OPTIONS = Options(hidden_dim=12, heads=3, layers=2, feedforward_dim=20)
 def make(**changes):
     torch.manual_seed(0)
     return Transformer(13, 11, Options(**{**vars(OPTIONS), **changes})).double().eval()
-
-
-def theirs(layer, norm, *, attends):
-    """A layer of torch's with the numbers of ours."""
-    kind = torch.nn.TransformerDecoderLayer if attends else torch.nn.TransformerEncoderLayer
-    other = kind(12, 3, 20, batch_first=True, norm_first=norm == "pre", dtype=torch.double).eval()
-    state = {f"self_attn.{name}": value for name, value in layer.attention.state_dict().items()}
-    if attends:
-        state |= {f"multihead_attn.{name}": value for name, value in layer.source_attention.state_dict().items()}
-    for ours, name in (("inner", "linear1"), ("outer", "linear2")):
-        state |= {f"{name}.{part}": value for part, value in getattr(layer, ours).state_dict().items()}
-    for place, one in enumerate(layer.norms, 1):
-        state |= {f"norm{place}.{part}": value for part, value in one.state_dict().items()}
-    other.load_state_dict(state)
-    return other
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
@@ -40,14 +25,14 @@ def test_it_is_torchs_transformer_with_the_papers_positions(norm):
     scale = math.sqrt(12)
     source = model.source_embedding(SOURCE) * scale + waves(torch.arange(SOURCE.shape[1]), 12)
     for layer in model.encoder:
-        source = theirs(layer, norm, attends=False)(source, src_key_padding_mask=padding)
+        source = torch_layer(layer, norm, attends=False)(source, src_key_padding_mask=padding)
     source = model.encoder_norm(source)
     x = model.target_embedding(TARGET) * scale + waves(torch.arange(TARGET.shape[1]), 12)
     for layer in model.decoder:
-        other = theirs(layer, norm, attends=True)
+        other = torch_layer(layer, norm, attends=True)
         x = other(x, source, tgt_mask=later, memory_key_padding_mask=padding)
     expected = model.decoder_norm(x) @ model.target_embedding.weight.T + model.bias
-    torch.testing.assert_close(model(SOURCE, LENGTHS, TARGET), expected)
+    torch.testing.assert_close(model(BATCH, TARGET), expected)
 
 
 def test_positions_are_the_papers():
@@ -65,7 +50,7 @@ def test_it_knows_the_order(positions):
     model = make(positions=positions)
     turned = SOURCE[:1].clone()
     turned[0, :4] = turned[0, :4].flip(0)
-    first, second = (model(part, LENGTHS[:1], TARGET[:1]) for part in (SOURCE[:1], turned))
+    first, second = (model(Padded(part, LENGTHS[:1]), TARGET[:1]) for part in (SOURCE[:1], turned))
     assert float((first - second).detach().abs().max()) > 1e-3
 
 
@@ -73,31 +58,15 @@ def test_without_positions_the_words_of_a_source_are_a_set():
     """What makes an order of them is the positions alone; what is written before a word still makes a difference."""
     model = make(positions="none")
     turned = SOURCE[2:].flip(1)
-    first = model(SOURCE[2:], LENGTHS[2:], TARGET[2:])
-    torch.testing.assert_close(first, model(turned, LENGTHS[2:], TARGET[2:]))
+    first = model(Padded(SOURCE[2:], LENGTHS[2:]), TARGET[2:])
+    torch.testing.assert_close(first, model(Padded(turned, LENGTHS[2:]), TARGET[2:]))
     assert float((first[:, 0] - first[:, 1]).detach().abs().max()) > 1e-3
-
-
-@pytest.mark.parametrize("positions", ["sinusoidal", "rotary", "alibi", "none"])
-@pytest.mark.parametrize("beam", [1, 3])
-def test_a_search_with_its_cache_finds_what_the_whole_would(positions, beam):
-    model, limits = make(positions=positions), torch.tensor([6, 4, 8])
-    with torch.no_grad():
-        found = search(model, model.encode(SOURCE, LENGTHS), limits, begin=1, end=2, beam_size=beam, length_penalty=0.0)
-        for row, outputs in enumerate(found.lists()):
-            for tokens, score in zip(outputs, found.scores[row].tolist(), strict=False):
-                target = torch.tensor([[1, *tokens]])
-                logits = model(SOURCE[row : row + 1], LENGTHS[row : row + 1], target).log_softmax(-1)[0]
-                expected = sum(logits[place, token] for place, token in enumerate([*tokens, 2]))
-                assert score == pytest.approx(float(expected), abs=1e-4)
-                if beam == 1:
-                    assert logits[:-1].argmax(-1).tolist() == tokens
 
 
 def test_it_shows_what_every_layer_attends_to():
     model = make()
     with look.record(model) as records:
-        model(SOURCE, LENGTHS, TARGET)
+        model(BATCH, TARGET)
     assert len(records) == 2 + 2 * 2
     for name, aux in records:
         assert aux.weights.shape[:2] == (3, 3) and "attention" in name
@@ -128,7 +97,7 @@ def test_what_means_nothing_is_refused_by_name(changes, named):
 def test_its_alignment_is_of_every_target_position_to_the_source(layers):
     model = make(layers=layers)
     with look.record(model) as records:
-        model(SOURCE, LENGTHS, TARGET)
+        model(BATCH, TARGET)
     found = model.alignment(records)
     assert found.shape == (3, TARGET.shape[1], SOURCE.shape[1])
     torch.testing.assert_close(found.sum(-1), torch.ones_like(found[..., 0]))

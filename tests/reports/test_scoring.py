@@ -1,5 +1,5 @@
 from saccade.reports.scoring import Score, mean, measured, sign
-from saccade.tasks.translate.corpus import Pair
+from saccade.tasks.translate.data.corpus import Pair
 
 
 class Echo:

@@ -37,8 +37,8 @@ def test_what_the_end_may_need_stays_wherever_it_comes():
     steps = range(10, 60, 10)
     assert needed(steps, TrainState(50), Options(checkpoint_steps=10, average=3)) == {30, 40, 50}
     assert needed(steps, TrainState(50), Options(checkpoint_steps=10)) == {50}
-    books = TrainState(50, best=0.5, best_step=20)
-    assert needed(steps, books, Options(checkpoint_steps=10, average=2, patience=5)) == {10, 20, 40, 50}
+    state = TrainState(50, best=0.5, best_step=20)
+    assert needed(steps, state, Options(checkpoint_steps=10, average=2, patience=5)) == {10, 20, 40, 50}
 
 
 def test_the_mean_of_checkpoints_is_the_model_and_what_is_measured(tmp_path):

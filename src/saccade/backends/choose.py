@@ -69,7 +69,7 @@ def named(backend: str) -> ModuleType:
     """The backend of that name.
 
     Raises:
-        ArgumentError: nobody knows the name.
+        ArgumentError: there is none.
     """
     if not isinstance(backend, str):
         raise ArgumentTypeError(f"backend: expected a name, such as 'auto', got {type(backend).__name__}")

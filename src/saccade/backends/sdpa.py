@@ -81,6 +81,9 @@ def _bfloat16() -> bool:
 def laid_out(call: Call) -> int:
     """How many entries mask and bias have once they are dense tensors."""
     grid, rank = call.grid(), len(call.batch)
+    unfolded = call.query.shape[:-2] == call.key.shape[:-2] == call.value.shape[:-2]
+    if isinstance(call.mask, Dense) and call.bias is None and unfolded and call.query.device.type == "cpu":
+        return call.mask.allowed.numel()  # its kernels broadcast it
     batch = [1] * rank
     for part in (call.mask, call.bias):
         for tensor, axes in part.leaves() if part is not None else []:
@@ -126,57 +129,6 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
     if masked and not tracing() and call.query.device.type == "cpu" and suspicious(call, output):
         output = attention(reference.cleaned(call))
     return output, NOTHING
-
-
-def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | None:
-    """Scaled dot products, softmax and soft read of three tensors that are of one shape and wrong in nothing, with no
-    mask, a causal one, or, where no gradient is to follow, a dense one; None of any others.
-
-    What it leaves out costs more than a small call itself.
-    """
-    tensors = query, key, value
-    if not type(query) is type(key) is type(value) is Tensor or any(tensor.is_nested for tensor in tensors):
-        return None
-    if not query.shape == key.shape == value.shape or not 2 <= query.ndim <= 4 or not all(map(_simple, tensors)):
-        return None
-    if torch.is_autocast_enabled("cpu") or tracing() or transforming() or rounding():
-        return None
-    is_causal = type(mask) is Causal and mask.align is None
-    recorded = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
-    if recorded and keeping_elsewhere():
-        return None
-    missing = 4 - query.ndim
-    dense = None if mask is None or is_causal or recorded else _dense(mask, query.shape)
-    if mask is not None and not is_causal and dense is None:
-        return None
-    if missing:
-        first = (None,) * missing
-        query, key, value = query[first], key[first], value[first]
-    output = scaled_dot_product_attention(query, key, value, dense, is_causal=is_causal)
-    if recorded:
-        twice_differentiable(output)
-    if dense is not None:
-        flat = output.view(-1) if output.is_contiguous() else output.reshape(-1)
-        if not math.isfinite(torch.dot(flat, flat).item()):
-            return None  # what is forbidden may have come through
-    return output[(0,) * missing] if missing else output
-
-
-def _simple(tensor: Tensor) -> bool:
-    """Whether a tensor is float32 on a CPU, dense and not empty."""
-    known = tensor.dtype == torch.float32 and tensor.is_cpu and tensor.layout == torch.strided
-    return known and tensor.numel() > 0
-
-
-def _dense(mask: object, shape: torch.Size) -> Tensor | None:
-    """A mask that is a boolean tensor broadcastable to the pairs, of four dimensions, or None."""
-    if type(mask) is not Tensor or mask.dtype != torch.bool or not mask.is_cpu or mask.layout != torch.strided:
-        return None
-    if not 2 <= mask.ndim <= len(shape):
-        return None
-    sizes = (*shape[:-1], shape[-2])[len(shape) - mask.ndim :]
-    fits = all(m in (1, s) for m, s in zip(mask.shape, sizes, strict=True))
-    return mask[(None,) * (4 - mask.ndim)] if fits else None
 
 
 def suspicious(call: Call, output: Tensor) -> bool:

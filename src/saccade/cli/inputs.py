@@ -1,4 +1,4 @@
-"""What verbs that answer input share: opening a run, and reading lines from wherever they come."""
+"""Reading what shall be answered, from wherever it comes: lines of text, or the paths of files."""
 
 import gzip
 import os
@@ -6,95 +6,15 @@ import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from saccade.cli.arguments import UsageError, choose
-from saccade.tasks import TASKS, load_task
-from saccade.tasks.generate import Decoding
-from saccade.train.environment import choose_device
-from saccade.train.run import Run
+from saccade.cli.arguments import UsageError
 from saccade.train.task import Task
-from saccade.train.trained import Trained, load_trained
 
-__all__ = ["check_named", "decoding_of", "inputs", "open_asked", "open_trained", "texts"]
+__all__ = ["inputs", "texts"]
 
 _PEEKED = 512  # bytes of standard input that show what it is
-
-
-def decoding_of(given: Any) -> Decoding:
-    """Return how answers shall be written, out of the arguments of a verb, which may have some of its options.
-
-    Raises:
-        ArgumentError: if they mean nothing.
-    """
-    named = {field.name: getattr(given, field.name, None) for field in fields(Decoding)}
-    if named["prefix"] is not None:
-        named["prefix"] = _readable(named["prefix"])
-    return Decoding(**{name: value for name, value in named.items() if value is not None})
-
-
-def open_asked(
-    folder: str, device: str, decoding: Decoding, ensemble: Sequence[str], count: int, **changes: Any
-) -> Trained:
-    """Return a run, or several as one, ready to be asked.
-
-    Args:
-        folder: of the run.
-        device: as it is typed.
-        decoding: how it shall write.
-        ensemble: folders of further runs.
-        count: answers to each input.
-        changes: as `open_trained` has them.
-
-    Raises:
-        SaccadeError: as `open_trained` does; if the runs cannot be one, or what is asked means nothing to them.
-    """
-    trained = open_trained(folder, device, **changes)
-    if ensemble:
-        seen = {Path(folder).resolve()}
-        for other in ensemble:
-            if (place := Path(other).resolve()) in seen:
-                raise UsageError(f"--ensemble {other}: expected each run once, got it again")
-            seen.add(place)
-        others = [open_trained(other, device, option="--ensemble") for other in ensemble]
-        task, model = trained.task.join(trained.model, others)
-        trained = replace(trained, task=task, model=model)
-    return replace(trained, task=trained.task.asked(trained.model, decoding, count))
-
-
-def open_trained(folder: str, device: str, *, option: str = "RUN", **changes: Any) -> Trained:
-    """Return a run with its model on a device.
-
-    Args:
-        folder: of the run.
-        device: as it is typed.
-        option: what names the folder on the command line.
-        changes: options that shall have another value than the run's; None is that of the run.
-
-    Raises:
-        SaccadeError: if it is no run, or has nothing trained, or there is no such device, or an option means nothing.
-    """
-    if not folder:
-        raise UsageError(f"{option}: expected the folder of a run, got an empty name")
-    run = Run.open(Path(folder))
-    kind = load_task(choose(str(run.folder), run.config["task"], TASKS))
-    wanted = {name: value for name, value in changes.items() if value is not None}
-    return load_trained(kind, run, choose_device(device), wanted)
-
-
-def check_named(argument: str | None, file: str | None) -> None:
-    """See that what shall be answered is named once, and is there, before a run is opened for it.
-
-    Raises:
-        UsageError: if both were given.
-        OSError: if there is no such file.
-    """
-    if argument is not None and file is not None:
-        raise UsageError("--input: expected INPUT or --input FILE, got both")
-    if file is not None:
-        Path(file).stat()
 
 
 @contextmanager
@@ -107,12 +27,13 @@ def inputs(task: Task, argument: str | None, file: str | None) -> Iterator[Itera
     Args:
         task: the task.
         argument: as it was typed, None if it was not given.
-        file: the file's name; None if it was not given.
+        file: the file's name, "-" for standard input; None if it was not given.
 
     Raises:
         UsageError: if a folder holds no such file, or there is nothing.
         OSError: if the file cannot be read.
     """
+    file = None if file == "-" else file
     if task.inputs == "lines":
         with texts(argument, file) as lines:
             yield lines
@@ -132,12 +53,12 @@ def _paths(lines: Iterator[str], name: str) -> Iterator[str]:
     listed = 0
     for line in lines:
         if "\0" in line:
-            raise UsageError(f"{name}: expected a list of files, one a line, got a recording; give it as INPUT")
+            raise UsageError(f"{name}: expected a list of files, one a line, got a file itself; give it as INPUT")
         if line.strip():
             listed += 1
             yield line.strip()
     if not listed:
-        raise UsageError(f"{name}: expected a recording, or a list of files, one a line, got nothing")
+        raise UsageError(f"{name}: expected a file, or a list of files, one a line, got nothing")
 
 
 def _files(path: Path, suffixes: Sequence[str]) -> list[str]:

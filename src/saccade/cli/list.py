@@ -1,30 +1,96 @@
 """`saccade list`: name the tasks, their models and their built-in data."""
 
+import json
 import sys
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, get_args, get_origin
 
-from saccade.cli.arguments import UsageError
-from saccade.tasks import TASKS, find, load_task
+from saccade.cli.arguments import parse
+from saccade.tasks import TASKS, load_task
+from saccade.train.recipes import defaults
+from saccade.train.task import Task, find, options_class
 
-__all__ = ["run"]
+__all__ = ["described", "run"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arguments:
+    """Name the tasks, their models and their built-in data."""
+
+    json: bool = False
+    """Write one JSON object instead, with the options of every model."""
 
 
 def run(arguments: list[str]) -> int:
     """Print each task, its models and its data with a sentence each."""
-    if arguments and arguments[0] not in ("-h", "--help"):
-        raise UsageError(f"saccade list: expected no arguments, got {arguments[0]}")
+    given = parse(Arguments, arguments, "saccade list", Arguments.__doc__ or "")
+    if given.json:
+        print(json.dumps({"tasks": [described(load_task(name)) for name in TASKS]}, ensure_ascii=False, indent=2))
+        return 0
     for name in TASKS:
-        task = load_task(name)
-        print(f"{name}: {_sentence(sys.modules[task.__module__.rpartition('.')[0]].__doc__)}")
+        kind = load_task(name)
+        print(f"{name}: {_summary(kind)}")
         print("  models")
-        for model, where in task.models.items():
-            find(where)
-            print(f"    {model:12} {_sentence(sys.modules[where.partition(':')[0]].__doc__)}")
+        for model, where in kind.models.items():
+            print(f"    {model:16} {_sentence(where)}")
         print("  data")
-        for data, sentence in task.builtin.items():
-            print(f"    {data:12} {sentence}")
+        for data, sentence in kind.builtin.items():
+            print(f"    {data:16} {sentence}")
     return 0
 
 
-def _sentence(text: str | None) -> str:
-    """The first line of a docstring."""
+def described(kind: type[Task]) -> dict[str, Any]:
+    """Return a task, its models with all options, and its built-in data, as JSON has them.
+
+    Options have the defaults of the first built-in data set.
+    """
+    models = [
+        {"name": name, "summary": _sentence(where), "options": _options(kind, name)}
+        for name, where in kind.models.items()
+    ]
+    data = [{"name": name, "summary": sentence} for name, sentence in kind.builtin.items()]
+    return {"name": kind.name, "summary": _summary(kind), "models": models, "data": data}
+
+
+def _options(kind: type[Task], model: str) -> list[dict[str, Any]]:
+    flat, usual = options_class(kind, model), defaults(kind, model, next(iter(kind.builtin)), {})
+    told = _help(flat)
+    return [
+        {
+            "name": field.name,
+            "type": _type(field.type),
+            "default": usual.get(field.name, None if field.default is MISSING else field.default),
+            "help": told.get(field.name, ""),
+        }
+        for field in fields(flat)
+    ]
+
+
+def _help(flat: type) -> dict[str, str]:
+    """What the docstrings say below each field."""
+    import docstring_parser
+
+    found: dict[str, str] = {}
+    for part in reversed(flat.__mro__[1:-1]):
+        for parameter in docstring_parser.parse_from_object(part).params:
+            found[parameter.arg_name] = " ".join((parameter.description or "").split())
+    return found
+
+
+def _type(kind: Any) -> str:
+    if get_origin(kind) is not None and all(isinstance(choice, str) for choice in get_args(kind)):
+        return " or ".join(get_args(kind))
+    return getattr(kind, "__name__", str(kind)) if get_origin(kind) is None else str(kind)
+
+
+def _summary(kind: type[Task]) -> str:
+    return _first_line(sys.modules[kind.__module__.rpartition(".")[0]].__doc__)
+
+
+def _sentence(where: str) -> str:
+    find(where)
+    return _first_line(sys.modules[where.partition(":")[0]].__doc__)
+
+
+def _first_line(text: str | None) -> str:
     return (text or "").strip().splitlines()[0]

@@ -10,13 +10,14 @@ from saccade.tasks import TASKS, load_task
 from saccade.train.fit import train
 from saccade.train.notes import say
 from saccade.train.options import Options
-from saccade.train.schedules import FALLING, SCHEDULES
-from saccade.train.task import Task
+from saccade.train.recipes import defaults
+from saccade.train.schedules import FALLING
+from saccade.train.task import Task, options_class
 
-__all__ = ["run"]
+__all__ = ["options", "run"]
 
 _INTERRUPTED = 130
-_HORIZON = ("schedule_steps", "final_rate")  # of a recipe: a schedule that does not fall has no use for them
+_DECISIVE = ("max_steps", "max_minutes", "schedule")  # options that others' defaults depend on
 
 
 def run(arguments: list[str]) -> int:
@@ -59,16 +60,11 @@ def options(kind: type[Task], arguments: list[str]) -> Options:
     if (data := peek(arguments, "--data")) == "":
         raise UsageError("--data: expected a built-in data set, a folder or a file, got an empty name")
     data = next(iter(kind.builtin)) if data is None else data
-    flat = kind.options(model)
-    recipe = kind.recipe(model, data)
-    defaults: dict[str, Any] = {field.name: recipe[field.name] for field in fields(flat) if field.name in recipe}
-    if peek(arguments, "--max-minutes") and not peek(arguments, "--max-steps"):
-        defaults |= {"max_steps": None, "max_minutes": 1.0}  # the minutes are those that follow on the command line
-    if (schedule := peek(arguments, "--schedule")) in SCHEDULES and schedule not in FALLING:
-        defaults = {name: value for name, value in defaults.items() if name not in _HORIZON} | {"schedule": schedule}
+    flat = options_class(kind, model)
+    given = {name: peek(arguments, f"--{name.replace('_', '-')}") for name in _DECISIVE}
     program = f"saccade train {kind.name}"
     description = f"Train {kind.name}. Models: {', '.join(kind.models)}. Built-in data: {', '.join(kind.builtin)}."
-    default = flat(model=model, data=data, **defaults)
+    default = flat(**defaults(kind, model, data, given))
     return parse(flat, arguments, program, description, default, _elsewhere(kind, flat))
 
 
@@ -76,7 +72,7 @@ def _elsewhere(kind: type[Task], flat: type[Options]) -> dict[str, str]:
     """The options that other models have, by their names, and which models these are."""
     own, found = {field.name for field in fields(flat)}, dict[str, list[str]]()
     for model in kind.models:
-        for field in fields(kind.options(model)):
+        for field in fields(options_class(kind, model)):
             if field.name not in own:
                 found.setdefault(field.name.replace("_", "-"), []).append(model)
     return {name: f"--model {' or '.join(models)}" for name, models in found.items()}

@@ -20,7 +20,7 @@ _score, _ways = of_type("lanes:scores"), of_type("lanes_backward:ways")
 _differentiate = of_type("lanes_backward:gradients")
 
 _MOST = {torch.float32: 2.0**31, torch.float64: 2.0**255}
-"""What 1 + e^{2(q + k)} is held to, so that the product of four is in range."""
+"""The bound on 1 + e^{2(q + k)}, with which the product of four is in range."""
 
 _NEAR, _TILE, _COLUMNS, _QUERIES = 0.5, 512, 64, 4
 """As in the kernels."""

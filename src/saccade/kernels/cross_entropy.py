@@ -39,7 +39,7 @@ def linear_cross_entropy(
 
     Raises:
         ShapeError: shapes that do not fit.
-        ArgumentError: a target that is no row of W.
+        ArgumentError: a target outside the rows of W.
 
     Source:
         Szegedy et al. 2016, "Rethinking the Inception Architecture", section 7; that the gradient is made in the

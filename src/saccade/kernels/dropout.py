@@ -26,7 +26,7 @@ class Dropout(nn.Module):
         p: probability of dropping a number, from 0 to below 1; it is rounded to a multiple of 2^-32.
 
     Raises:
-        ArgumentError: a p that is no such probability.
+        ArgumentError: a p outside of that range.
 
     Source:
         Srivastava et al. 2014, "Dropout", section 4, scaled in training; the hash is MurmurHash3.

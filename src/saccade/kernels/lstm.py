@@ -1,4 +1,4 @@
-"""The gates of long short-term memory: one pass over what its two products made, forward and backward."""
+"""The gates of long short-term memory: one pass over its two projections, forward and backward."""
 
 import torch
 from torch import Tensor
@@ -12,16 +12,16 @@ _ROWS = 8  # in a block, as compiled.lstm has it
 _forward, _backward = Kernel("lstm:forward"), Kernel("lstm:backward")
 
 
-def lstm_plain(entering: Tensor, before: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    r"""Long short-term memory, its two products taken, by torch's operations, in any type and to any derivative.
+def lstm_plain(input_proj: Tensor, hidden_proj: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Long short-term memory from its two projections, by torch's operations, in any type and to any derivative.
 
     .. math::
         i, f, o = \sigma(x_{ifo} + u_{ifo}) \qquad g = \tanh(x_g + u_g) \qquad
         c' = f \odot c + i \odot g \qquad h' = o \odot \tanh(c')
 
     Args:
-        entering: x = W input + b, `(..., 4 hidden)` in the order i, f, g, o.
-        before: u = U hidden + b, of that shape.
+        input_proj: x = W input + b, the input's projections `(..., 4 hidden)` in the order i, f, g, o.
+        hidden_proj: u = U hidden + b, the state's, of that shape.
         cell: c, `(..., hidden)`.
 
     Returns:
@@ -36,31 +36,31 @@ def lstm_plain(entering: Tensor, before: Tensor, cell: Tensor) -> tuple[Tensor, 
         >>> cell
         tensor([0.5000, 0.5000])
     """
-    first, forget, candidate, last = (entering + before).chunk(4, -1)
-    new = torch.sigmoid(forget) * cell + torch.sigmoid(first) * torch.tanh(candidate)
-    return torch.sigmoid(last) * torch.tanh(new), new
+    input_gate, forget_gate, candidate, output_gate = (input_proj + hidden_proj).chunk(4, -1)
+    new = torch.sigmoid(forget_gate) * cell + torch.sigmoid(input_gate) * torch.tanh(candidate)
+    return torch.sigmoid(output_gate) * torch.tanh(new), new
 
 
-def lstm_forward(entering: Tensor, before: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def lstm_forward(input_proj: Tensor, hidden_proj: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The next state and cell, and what the backward needs, of float32 rows.
 
     Args:
-        entering, before, cell: as for `lstm_plain`, `(rows, 4 hidden)` and `(rows, hidden)`.
+        input_proj, hidden_proj, cell: as for `lstm_plain`, `(rows, 4 hidden)` and `(rows, hidden)`.
 
     Raises:
         ShapeError: shapes or types that do not fit, which a kernel would not notice.
     """
     rows, size = cell.shape
-    check_gates(entering, before, cell, 4)
-    entering, before, cell = laid_in_rows(entering), before.contiguous(), laid_in_rows(cell)
-    hidden, new, gates = (before.new_empty(rows, width * size) for width in (1, 1, 5))
-    sides = entering, entering.stride(0), before, cell, cell.stride(0)
+    check_gates(input_proj, hidden_proj, cell, 4)
+    input_proj, hidden_proj, cell = laid_in_rows(input_proj), hidden_proj.contiguous(), laid_in_rows(cell)
+    hidden, new, gates = (hidden_proj.new_empty(rows, width * size) for width in (1, 1, 5))
+    sides = input_proj, input_proj.stride(0), hidden_proj, cell, cell.stride(0)
     _forward(-(-rows // _ROWS), *sides, hidden, new, gates, rows, size)
     return hidden, new, gates
 
 
 def lstm_backward(hidden_grad: Tensor, new_grad: Tensor, gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients of what entered (and of u, which is the same) and of the cell, from those of next state and cell.
+    """The gradients of `input_proj` (`hidden_proj` has the same) and of the cell, from those of next state and cell.
 
     Args:
         hidden_grad, new_grad: `(rows, hidden)`.
@@ -69,7 +69,7 @@ def lstm_backward(hidden_grad: Tensor, new_grad: Tensor, gates: Tensor, cell: Te
     """
     rows, size = cell.shape
     hidden_grad, new_grad, cell = (laid_in_rows(part) for part in (hidden_grad, new_grad, cell))
-    entering_grad, cell_grad = gates.new_empty(rows, 4 * size), gates.new_empty(rows, size)
+    input_proj_grad, cell_grad = gates.new_empty(rows, 4 * size), gates.new_empty(rows, size)
     sides = hidden_grad, hidden_grad.stride(0), new_grad, new_grad.stride(0), gates, cell, cell.stride(0)
-    _backward(-(-rows // _ROWS), *sides, entering_grad, cell_grad, rows, size)
-    return entering_grad, cell_grad
+    _backward(-(-rows // _ROWS), *sides, input_proj_grad, cell_grad, rows, size)
+    return input_proj_grad, cell_grad

@@ -1,13 +1,13 @@
 """The threads that kernels run on: those of PyTorch's own operations.
 
-After each parallel operation PyTorch's threads stay awake for a while, waiting for the next. Threads of our own would
+After each parallel operation PyTorch's threads spin for a while, waiting for the next. A thread pool of our own would
 have to share the cores with them and gain nothing (measured: a product followed by a kernel, 1.0x with two threads of
-our own, 2.0x with PyTorch's). So a kernel enters the same OpenMP team, by the entry that compilers use for a parallel
-region. Where PyTorch has no such library, as on macOS, threads of our own do the work.
+our own, 2.0x with PyTorch's). So a kernel runs as a parallel region of the same OpenMP runtime, through the entry that
+compilers call. Where PyTorch has no such runtime, as on macOS, a thread pool does the work.
 
-Blocks are not dealt out beforehand: each thread takes the next that nobody has, so that a thread that is held up
-holds up no other. What a block computes does not depend on who computes it: results are the same for any number of
-threads.
+Blocks of work are not assigned beforehand: each thread takes the next one from a shared counter, so that a thread that
+is delayed delays no other. What a block computes does not depend on the thread that computes it: results are the same
+for any number of threads.
 """
 
 import ctypes
@@ -64,7 +64,7 @@ class Kernel:
         if (enter := _openmp()) is not None:
             enter(self._address, whole.ctypes.data, threads, 0)
         else:
-            _own(threads - 1, self._call, whole.ctypes.data)  # type: ignore[arg-type]
+            _run_in_pool(threads - 1, self._call, whole.ctypes.data)  # type: ignore[arg-type]
 
 
 def _address(tensor: torch.Tensor) -> int:
@@ -82,8 +82,8 @@ def serves(*tensors: torch.Tensor, dtypes: Collection[torch.dtype] = (torch.floa
 def reason(*tensors: torch.Tensor, dtypes: Collection[torch.dtype] = (torch.float32,)) -> str | None:
     """Why kernels do not take these tensors here, or None.
 
-    A kernel reads memory at addresses: the tensors must be plain ones with numbers of their own, and nobody may be
-    watching operations go by.
+    A kernel reads memory at addresses: the tensors must be plain ones with memory of their own, and no mode may be
+    recording the operations.
     """
     if torch.compiler.is_compiling() or torch._C._is_tracing() or torch._C._len_torch_dispatch_stack():
         return "its kernels run eagerly, and operations are being traced"
@@ -94,7 +94,7 @@ def reason(*tensors: torch.Tensor, dtypes: Collection[torch.dtype] = (torch.floa
             known = " and ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
             return f"its kernels take {known} on a CPU, and this is {tensor.dtype} on {tensor.device.type}"
         if type(tensor) not in _PLAIN or tensor.layout != torch.strided or tensor.is_neg() or not addressed(tensor):
-            return f"its kernels take plain dense tensors, and this is a {type(tensor).__name__} that is none"
+            return f"its kernels take plain dense tensors, and this {type(tensor).__name__} is not one"
     if torch.is_autocast_enabled("cpu"):
         return "its kernels take the tensors as they are, and autocast is on"
     return numba_missing()
@@ -182,15 +182,15 @@ def _in_forked_child() -> None:
     if _found.pop("parallel", None):
         torch.set_num_threads(1)
     _found.pop("pool", None)
-    globals()["_lock"] = threading.Lock()  # whoever held it is not in the child
+    globals()["_lock"] = threading.Lock()  # the thread that holds it is not in the child
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_forked_child)
 
 
-def _own(helpers: int, call: Callable[[int], None], table: int) -> None:
-    """The work by this thread and so many of our own."""
+def _run_in_pool(helpers: int, call: Callable[[int], None], table: int) -> None:
+    """The work by this thread and `helpers` threads of the pool."""
     with _lock:
         if "pool" not in _found:
             _found["pool"] = ThreadPoolExecutor(max(os.cpu_count() or 1, helpers))

@@ -11,14 +11,14 @@ from saccade.kernels.threads import Kernel, serves
 
 __all__ = ["Logits", "topk_log_probs"]
 
-_ROWS = 512  # rows of logits in memory
-_FEW = 4, 47  # rows whose product is faster the other way round, and turned: a third less on a CPU with AVX-512
+_ROWS = 512  # logits of so many rows are in memory at once
+_FEW = 4, 47  # from so many rows to so many W fᵀ, transposed, takes a third less than f Wᵀ (AVX-512)
 _forward = Kernel("topk:forward")
 
 
 @dataclass(frozen=True)
 class Logits:
-    """Logits of an output layer, W f + b, before anybody has computed them.
+    """Logits of an output layer, W f + b, not computed yet.
 
     Args:
         features: f, `(rows, D)`.
@@ -40,19 +40,20 @@ class Logits:
 
 
 def topk_log_probs(logits: Logits | Tensor, count: int, token: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the `count` largest log-probabilities of each row and their tokens, and that of one token beside them.
+    """The `count` largest log-probabilities of each row with their tokens, and the log-probability of one token more.
 
     Args:
         logits: `Logits`, or a tensor `(rows, vocabulary)`.
-        count: how many, at most the vocabulary. Equal ones come in the order of their tokens where a kernel finds them,
-            and in any order where torch does.
-        token: whose log-probability is wanted in any case.
+        count: how many, from 1 to the size of the vocabulary. Ties come in the order of their tokens where a kernel
+            finds them, and in any order where torch does.
+        token: the one whose log-probability is returned whether it is among the largest or not.
 
     Returns:
-        `(rows, count)`, largest first, int64 `(rows, count)`, and `(rows,)`.
+        log-probabilities `(rows, count)`, largest first, their tokens, int64 `(rows, count)`, and those of `token`
+        `(rows,)`.
 
     Raises:
-        ArgumentError: more than there are, or a token that is none.
+        ArgumentError: a count or a token outside the vocabulary.
 
     Example:
         >>> topk_log_probs(torch.tensor([[0.0, 3.0, 2.0]]), 2, token=0)[1]
@@ -60,28 +61,29 @@ def topk_log_probs(logits: Logits | Tensor, count: int, token: int) -> tuple[Ten
     """
     size = logits.bias.numel() if isinstance(logits, Logits) else logits.shape[-1]
     if not 0 <= token < size or not 1 <= count <= size:
-        raise ArgumentError(f"count, token: expected 1 to {size} and one of {size} tokens, got {count}, {token}")
+        expected = f"a count from 1 to {size} and a token from 0 to {size - 1}"
+        raise ArgumentError(f"count, token: expected {expected}, got {count} and {token}")
     if isinstance(logits, Logits):
         parts = logits.features, logits.weight, logits.bias
         learns = torch.is_grad_enabled() and any(part.requires_grad for part in parts)
         fits = logits.weight.shape == (size, logits.features.shape[-1]) and logits.bias.ndim == 1
         if len(logits.features) and fits and not learns and serves(*parts):
-            found = [_found(rows, logits, count, token) for rows in logits.features.split(_ROWS)]
-            values, places, of_token = found[0] if len(found) == 1 else map(torch.cat, zip(*found, strict=True))
-            return values, places, of_token
+            found = [_of_rows(rows, logits, count, token) for rows in logits.features.split(_ROWS)]
+            values, tokens, of_token = found[0] if len(found) == 1 else map(torch.cat, zip(*found, strict=True))
+            return values, tokens, of_token
         logits = logits.dense()
-    gains = logits.float().log_softmax(-1)  # torch takes twice as long for the logsumexp alone, on a CPU
-    values, places = gains.topk(count)
-    return values, places, gains[:, token]
+    log_probs = logits.float().log_softmax(-1)  # torch takes twice as long for the logsumexp alone, on a CPU
+    values, tokens = log_probs.topk(count)
+    return values, tokens, log_probs[:, token]
 
 
-def _found(features: Tensor, layer: Logits, count: int, token: int) -> tuple[Tensor, Tensor, Tensor]:
+def _of_rows(features: Tensor, layer: Logits, count: int, token: int) -> tuple[Tensor, Tensor, Tensor]:
     rows, size = len(features), len(layer.weight)
     if _FEW[0] <= rows <= _FEW[1]:
         product = torch.mm(layer.weight, features.T).T.contiguous()
     else:
         product = torch.mm(features, layer.weight.T)
     values, of_token = features.new_empty(rows, count), features.new_empty(rows)
-    places = features.new_empty(rows, count, dtype=torch.int64)
-    _forward(rows, product, size, layer.bias.contiguous(), values, places, count, token, of_token)
-    return values, places, of_token
+    tokens = features.new_empty(rows, count, dtype=torch.int64)
+    _forward(rows, product, size, layer.bias.contiguous(), values, tokens, count, token, of_token)
+    return values, tokens, of_token

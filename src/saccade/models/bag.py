@@ -9,8 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from saccade.models.classifier import Classifier, Options, Words
+from saccade.models.padded import Padded
 
 __all__ = ["Bag", "Options"]
+
+_DEFAULT = Options()
 
 
 class Bag(Classifier):
@@ -28,8 +31,8 @@ class Bag(Classifier):
 
     Example:
         >>> model = Bag(11, 2, Options(embedding_dim=4)).eval()
-        >>> logits = model(torch.tensor([[4, 5, 6]]), torch.tensor([3]))
-        >>> torch.allclose(logits, model(torch.tensor([[6, 4, 5]]), torch.tensor([3])), atol=1e-6)
+        >>> logits = model(Padded(torch.tensor([[4, 5, 6]]), torch.tensor([3])))
+        >>> torch.allclose(logits, model(Padded(torch.tensor([[6, 4, 5]]), torch.tensor([3]))), atol=1e-6)
         True
 
     Source:
@@ -43,14 +46,13 @@ class Bag(Classifier):
         "files": {},
     }
 
-    def __init__(self, size: int, classes: int, options: Options = Options()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, size: int, classes: int, options: Options = _DEFAULT) -> None:
         super().__init__()
         self.words = Words(size, options)
         self.output = nn.Linear(options.dim, classes)
 
-    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        within = torch.arange(tokens.shape[1], device=tokens.device) < lengths[:, None]
-        logits: Tensor = self.output(torch.where(within[..., None], self.words(tokens), 0.0).sum(1))
+    def forward(self, source: Padded) -> Tensor:
+        logits: Tensor = self.output(torch.where(source.within[..., None], self.words(source.values), 0.0).sum(1))
         return logits
 
     def shares(self, tokens: Tensor, label: int) -> Tensor | None:

@@ -17,6 +17,8 @@ from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.kernels.dropout import Dropout
 from saccade.kernels.topk import Logits
+from saccade.models.checks import below_one
+from saccade.models.padded import Padded
 from saccade.models.seq2seq import Seq2Seq
 from saccade.models.words import embeddings
 
@@ -84,13 +86,15 @@ class Options:
             raise ArgumentError(f"--max-dilation: expected a power of two, got {self.max_dilation}")
         if not 1 <= self.stretch <= _STEEPEST:
             raise ArgumentError(f"--stretch: expected a number from 1 to {_STEEPEST:g}, got {self.stretch}")
-        if not 0 <= self.dropout < 1:
-            raise ArgumentError(f"--dropout: expected 0 <= dropout < 1, got {self.dropout}")
+        below_one(self, "dropout")
 
     @property
     def dilations(self) -> tuple[int, ...]:
         """Of each block, in their order."""
         return tuple(1 << power for power in range(self.max_dilation.bit_length())) * self.sets
+
+
+_DEFAULT = Options()
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,7 @@ class State:
         return State(source, tuple(cache[chosen] for cache in self.caches), self.position, rows.shape[1])
 
 
-class ByteNet(Seq2Seq[State]):
+class ByteNet(Seq2Seq[Padded, State]):
     r"""A causal stack of dilated convolutions on top of one that sees both sides of the source.
 
     .. math::
@@ -137,8 +141,8 @@ class ByteNet(Seq2Seq[State]):
 
     Example:
         >>> model = ByteNet(11, 7, Options(hidden_dim=4, sets=1))
-        >>> source, lengths = torch.randint(4, 11, (2, 5)), torch.tensor([5, 3])
-        >>> model(source, lengths, torch.randint(4, 7, (2, 6))).shape
+        >>> source = Padded(torch.randint(4, 11, (2, 5)), torch.tensor([5, 3]))
+        >>> model(source, torch.randint(4, 7, (2, 6))).shape
         torch.Size([2, 6, 7])
 
     Source:
@@ -148,13 +152,7 @@ class ByteNet(Seq2Seq[State]):
     Options: TypeAlias = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
 
-    def __init__(
-        self,
-        source_size: int,
-        target_size: int,
-        options: Options = Options(),  # noqa: B008 (frozen)
-        joint: bool = False,
-    ) -> None:
+    def __init__(self, source_size: int, target_size: int, options: Options = _DEFAULT, joint: bool = False) -> None:
         super().__init__()
         dim = 2 * options.hidden_dim
         self.options = options
@@ -170,10 +168,11 @@ class ByteNet(Seq2Seq[State]):
     def output(self) -> tuple[Tensor, Tensor]:
         return self.target_embedding.weight, self.bias
 
-    def encode(self, source: Tensor, lengths: Tensor) -> State:
+    def encode(self, source: Padded) -> State:
+        tokens, lengths = source
         widths = (self.options.stretch * lengths.double() - 1e-9).ceil().long()  # 1.1 times 100 is a little above 110
-        places = torch.arange(int(widths.max()), device=source.device)
-        tokens = F.pad(source, (0, max(0, len(places) - source.shape[1])))[:, : len(places)]
+        places = torch.arange(int(widths.max()), device=tokens.device)
+        tokens = F.pad(tokens, (0, max(0, len(places) - tokens.shape[1])))[:, : len(places)]
         x = self._embedded(self.source_embedding, tokens) * (places < lengths[:, None])[..., None]
         within = (places < widths[:, None])[..., None]
         for block in self.encoder:
@@ -192,8 +191,8 @@ class ByteNet(Seq2Seq[State]):
         logits = Logits(self._features(x), *self.output)
         return logits, State(state.source, tuple(caches), state.position + 1, state.beam)
 
-    def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
-        read, length = self.encode(source, lengths).source, target.shape[1]
+    def features(self, source: Padded, target: Tensor) -> Tensor:
+        read, length = self.encode(source).source, target.shape[1]
         x = self._embedded(self.target_embedding, target) + _fitted(read, length)
         for block in self.decoder:
             x = block(x)
@@ -222,8 +221,8 @@ class _Block(nn.Module):
 
     def forward(self, x: Tensor, within: Tensor | None = None) -> Tensor:
         """The features `(batch, length, 2 d)` from those of positions on both sides `within`, or before if None."""
-        entering = self._entering(x) if within is None else self._entering(x) * within
-        return self._added(x, taps(entering, self.size, self.dilation, causal=within is None))
+        reduced = self._reduced(x) if within is None else self._reduced(x) * within
+        return self._residual(x, taps(reduced, self.size, self.dilation, causal=within is None))
 
     def nothing(self, like: Tensor) -> Tensor:
         """What lies before the first position: zeros `(examples, (k - 1) * dilation, d)`."""
@@ -231,14 +230,14 @@ class _Block(nn.Module):
 
     def step(self, x: Tensor, cache: Tensor) -> tuple[Tensor, Tensor]:
         """The features `(rows, 2 d)` of one more position of a causal convolution, and what the next one reads."""
-        window = torch.cat([cache, self._entering(x)[:, None]], 1)
-        return self._added(x, window[:, :: self.dilation].flatten(1)), window[:, 1:]
+        window = torch.cat([cache, self._reduced(x)[:, None]], 1)
+        return self._residual(x, window[:, :: self.dilation].flatten(1)), window[:, 1:]
 
-    def _entering(self, x: Tensor) -> Tensor:
+    def _reduced(self, x: Tensor) -> Tensor:
         found: Tensor = F.relu(self.norms[1](self.down(F.relu(self.norms[0](x)))))
         return found
 
-    def _added(self, x: Tensor, read: Tensor) -> Tensor:
+    def _residual(self, x: Tensor, read: Tensor) -> Tensor:
         found: Tensor = x + self.dropout(self.up(F.relu(self.norms[2](self.convolution(read)))))
         return found
 

@@ -1,4 +1,4 @@
-"""Linear maps inside a loop: the same map step after step, and one sum for its weight's gradient."""
+"""Linear maps and recurrent cells inside a loop: the same step again and again, and one sum for its gradients."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from saccade.kernels.lstm import lstm_backward, lstm_forward, lstm_plain
 from saccade.kernels.sums import Sums, by_definition
 from saccade.kernels.threads import serves
 
-__all__ = ["gru_cell", "linear_cell", "lstm_cell", "plain"]
+__all__ = ["gru_cell", "gru_of", "linear_cell", "lstm_cell", "lstm_of", "plain"]
 
 
 def linear_cell(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
@@ -54,8 +54,8 @@ def gru_cell(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor], Tensor]
         bias: b, `(3 hidden,)`.
 
     Returns:
-        A function of what enters, `(rows, 3 hidden)`, and the state, `(rows, hidden)`, that returns the next state; see
-        `saccade.kernels.gates.gated`.
+        A function of the input's part of the gates, `(rows, 3 hidden)`, and the state, `(rows, hidden)`, that returns
+        the next state; see `saccade.kernels.gates.gated`.
 
     Example:
         >>> step = gru_cell(torch.randn(6, 2), torch.zeros(6))
@@ -63,11 +63,42 @@ def gru_cell(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor], Tensor]
         torch.Size([4, 2])
     """
     if not torch.is_grad_enabled() or not weight.requires_grad or not serves(weight, bias):
-        return lambda entering, hidden: gated(entering, F.linear(hidden, weight, bias), hidden)
+        return lambda input_gates, hidden: gated(input_gates, F.linear(hidden, weight, bias), hidden)
     sums = _Sums()
     gate = sums.gate(weight, bias)
     transposed = weight.detach().T.contiguous()
-    return lambda entering, hidden: _Gru.apply(sums, gate, entering, hidden, weight, transposed, bias)
+    return lambda input_gates, hidden: _Gru.apply(sums, gate, input_gates, hidden, weight, transposed, bias)
+
+
+def gru_of(linear: nn.Linear) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return `gru_cell` of a module whose product with the state it is, whatever else is done to that module.
+
+    Args:
+        linear: from the state to the gates, `hidden` to `3 hidden` features; one with hooks is called as it is.
+
+    Example:
+        >>> gru_of(nn.Linear(2, 6))(torch.zeros(4, 6), torch.ones(4, 2)).shape
+        torch.Size([4, 2])
+    """
+    if plain(linear):
+        return gru_cell(linear.weight, linear.bias)
+    return lambda input_gates, hidden: gated(input_gates, linear(hidden), hidden)
+
+
+def lstm_of(linear: nn.Linear) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """Return `lstm_cell` of a module whose product with the state it is, whatever else is done to that module.
+
+    Args:
+        linear: from the state to the gates, `hidden` to `4 hidden` features; one with hooks is called as it is.
+
+    Example:
+        >>> hidden, cell = lstm_of(nn.Linear(2, 8))(torch.zeros(4, 8), torch.ones(4, 2), torch.ones(4, 2))
+        >>> hidden.shape, cell.shape
+        (torch.Size([4, 2]), torch.Size([4, 2]))
+    """
+    if plain(linear):
+        return lstm_cell(linear.weight, linear.bias)
+    return lambda input_gates, hidden, cell: lstm_plain(input_gates, linear(hidden), cell)
 
 
 class _Gru(torch.autograd.Function):
@@ -78,33 +109,33 @@ class _Gru(torch.autograd.Function):
         ctx: Any,
         sums: "_Sums",
         gate: Tensor,
-        entering: Tensor,
+        input_gates: Tensor,
         hidden: Tensor,
         weight: Tensor,
         transposed: Tensor,
         bias: Tensor,
     ) -> Tensor:
-        before = torch.addmm(bias, hidden, transposed)
-        new, gates = gates_forward(entering, before, hidden)
+        hidden_gates = torch.addmm(bias, hidden, transposed)
+        new, gates = gates_forward(input_gates, hidden_gates, hidden)
         ctx.sums = sums
-        ctx.save_for_backward(entering, gates, before, hidden, weight, bias)
+        ctx.save_for_backward(input_gates, gates, hidden_gates, hidden, weight, bias)
         return new
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        entering, gates, before, hidden, weight, bias = ctx.saved_tensors
+        input_gates, gates, hidden_gates, hidden, weight, bias = ctx.saved_tensors
         if torch.is_grad_enabled() or not serves(grad):
             wanted = [ctx.needs_input_grad[place] for place in (2, 3, 4, 6)]
-            found = by_definition(_gru, (entering, hidden, weight, bias), wanted, grad)
+            found = by_definition(_gru, (input_gates, hidden, weight, bias), wanted, grad)
             return None, None, found[0], found[1], found[2], None, found[3]
-        entering_grad, before_grad, hidden_grad = gates_backward(grad, gates, before, hidden)
+        input_grad, gates_grad, hidden_grad = gates_backward(grad, gates, hidden_gates, hidden)
         if ctx.needs_input_grad[1]:
-            ctx.sums.add(before_grad, hidden)
-        return None, grad.new_zeros(()), entering_grad, hidden_grad.addmm_(before_grad, weight), None, None, None
+            ctx.sums.add(gates_grad, hidden)
+        return None, grad.new_zeros(()), input_grad, hidden_grad.addmm_(gates_grad, weight), None, None, None
 
 
-def _gru(entering: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    return gates_plain(entering, F.linear(hidden, weight, bias), hidden)
+def _gru(input_gates: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    return gates_plain(input_gates, F.linear(hidden, weight, bias), hidden)
 
 
 def lstm_cell(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
@@ -115,8 +146,8 @@ def lstm_cell(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor, Tensor]
         bias: b, `(4 hidden,)`.
 
     Returns:
-        A function of what enters, `(rows, 4 hidden)`, the state and the cell, `(rows, hidden)` each, that returns the
-        next state and cell; see `saccade.kernels.lstm.lstm_plain`.
+        A function of the input's part of the gates, `(rows, 4 hidden)`, the state and the cell, `(rows, hidden)` each,
+        that returns the next state and cell; see `saccade.kernels.lstm.lstm_plain`.
 
     Example:
         >>> step = lstm_cell(torch.randn(8, 2), torch.zeros(8))
@@ -124,15 +155,15 @@ def lstm_cell(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor, Tensor]
         [torch.Size([4, 2]), torch.Size([4, 2])]
     """
     if not serves(weight, bias) or (torch.is_grad_enabled() and not weight.requires_grad):
-        return lambda entering, hidden, cell: lstm_plain(entering, F.linear(hidden, weight, bias), cell)
+        return lambda input_gates, hidden, cell: lstm_plain(input_gates, F.linear(hidden, weight, bias), cell)
     if not torch.is_grad_enabled():
-        return lambda entering, hidden, cell: lstm_forward(entering, F.linear(hidden, weight, bias), cell)[:2]
+        return lambda input_gates, hidden, cell: lstm_forward(input_gates, F.linear(hidden, weight, bias), cell)[:2]
     sums = _Sums()
     gate = sums.gate(weight, bias)
     transposed = weight.detach().T.contiguous()
 
-    def step(entering: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-        found: tuple[Tensor, Tensor] = _Lstm.apply(sums, gate, entering, hidden, cell, weight, transposed, bias)
+    def step(input_gates: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        found: tuple[Tensor, Tensor] = _Lstm.apply(sums, gate, input_gates, hidden, cell, weight, transposed, bias)
         return found
 
     return step
@@ -146,33 +177,33 @@ class _Lstm(torch.autograd.Function):
         ctx: Any,
         sums: "_Sums",
         gate: Tensor,
-        entering: Tensor,
+        input_gates: Tensor,
         hidden: Tensor,
         cell: Tensor,
         weight: Tensor,
         transposed: Tensor,
         bias: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        following, new, gates = lstm_forward(entering, torch.addmm(bias, hidden, transposed), cell)
+        following, new, gates = lstm_forward(input_gates, torch.addmm(bias, hidden, transposed), cell)
         ctx.sums = sums
-        ctx.save_for_backward(entering, gates, hidden, cell, weight, bias)
+        ctx.save_for_backward(input_gates, gates, hidden, cell, weight, bias)
         return following, new
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        entering, gates, hidden, cell, weight, bias = ctx.saved_tensors
+        input_gates, gates, hidden, cell, weight, bias = ctx.saved_tensors
         if torch.is_grad_enabled() or not serves(*grads):
             wanted = [ctx.needs_input_grad[place] for place in (2, 3, 4, 5, 7)]
-            found = by_definition(_lstm, (entering, hidden, cell, weight, bias), wanted, grads)
+            found = by_definition(_lstm, (input_gates, hidden, cell, weight, bias), wanted, grads)
             return None, None, *found[:4], None, found[4]
-        entering_grad, cell_grad = lstm_backward(grads[0], grads[1], gates, cell)
+        input_grad, cell_grad = lstm_backward(grads[0], grads[1], gates, cell)
         if ctx.needs_input_grad[1]:
-            ctx.sums.add(entering_grad, hidden)
-        return None, entering.new_zeros(()), entering_grad, entering_grad @ weight, cell_grad, None, None, None
+            ctx.sums.add(input_grad, hidden)
+        return None, input_gates.new_zeros(()), input_grad, input_grad @ weight, cell_grad, None, None, None
 
 
-def _lstm(entering: Tensor, hidden: Tensor, cell: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-    return lstm_plain(entering, F.linear(hidden, weight, bias), cell)
+def _lstm(input_gates: Tensor, hidden: Tensor, cell: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+    return lstm_plain(input_gates, F.linear(hidden, weight, bias), cell)
 
 
 class _Sums(Sums[list[Tensor]]):

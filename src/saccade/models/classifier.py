@@ -9,7 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from saccade import AuxOutput, masks
+from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
+from saccade.models.checks import below_one
+from saccade.models.padded import Padded
 from saccade.models.recurrent import LockedDropout
 from saccade.nn import AttentionPool
 
@@ -39,12 +42,9 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
-        if self.embedding_dim is not None and not 1 <= self.embedding_dim <= _WIDEST:
-            raise ArgumentError(f"--embedding-dim: expected a number from 1 to {_WIDEST}, got {self.embedding_dim}")
-        for name in ("dropout", "word_dropout"):
-            if not 0 <= (value := getattr(self, name)) < 1:
-                option = f"--{name.replace('_', '-')}"
-                raise ArgumentError(f"{option}: expected 0 <= {name.replace('_', ' ')} < 1, got {value}")
+        if self.embedding_dim is not None:
+            in_ranges(self, (("embedding_dim", 1, _WIDEST),))
+        below_one(self, "dropout", "word_dropout")
 
     @property
     def dim(self) -> int:
@@ -70,8 +70,7 @@ class Pool:
         """Refuse what means nothing, naming the option as it is typed."""
         if self.score not in ("additive", "dot"):
             raise ArgumentError(f"--score: expected additive or dot, got {self.score}")
-        if not 1 <= self.queries <= _MOST_QUERIES:
-            raise ArgumentError(f"--queries: expected a number from 1 to {_MOST_QUERIES}, got {self.queries}")
+        in_ranges(self, (("queries", 1, _MOST_QUERIES),))
 
 
 class Words(nn.Module):
@@ -113,6 +112,12 @@ class Classifier(nn.Module, ABC):
     r"""The shape of a classifier, which training, answers and pictures rely on and nothing else.
 
     .. math:: p(c \mid w_1 \ldots w_n) = \operatorname{softmax}_c\big(f(w_1 \ldots w_n)\big)
+
+    Example:
+        >>> from saccade.models.bag import Bag
+        >>> model = Bag(11, 2).eval()
+        >>> model(Padded(torch.tensor([[4, 5, 6]]), torch.tensor([3]))).softmax(-1).shape
+        torch.Size([1, 2])
     """
 
     Options: ClassVar[Any]
@@ -124,12 +129,11 @@ class Classifier(nn.Module, ABC):
     words: Words
 
     @abstractmethod
-    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+    def forward(self, source: Padded) -> Tensor:
         """Return the logits of classes.
 
         Args:
-            tokens: ids of words `(batch, length)`; what lies beyond a text's length changes nothing.
-            lengths: `(batch,)`, at least 1.
+            source: ids of words `(batch, length)`; what padding holds changes nothing.
 
         Returns:
             `(batch, classes)`.
@@ -176,6 +180,12 @@ class Pooled(Classifier):
         Yang et al. 2016, "Hierarchical Attention Networks for Document Classification", Eq. 5 to 7
         (https://aclanthology.org/N16-1174); Lin et al. 2017, "A Structured Self-attentive Sentence Embedding", Eq. 5
         to 8 (https://arxiv.org/abs/1703.03130), for several queries, there with a penalty that is not here.
+
+    Example:
+        >>> from saccade.models.fixed import Fixed, Options
+        >>> model = Fixed(11, 2, Options(embedding_dim=4))
+        >>> model.features(Padded(torch.tensor([[4, 5, 6]]), torch.tensor([3]))).shape
+        torch.Size([1, 3, 4])
     """
 
     def __init__(
@@ -188,10 +198,17 @@ class Pooled(Classifier):
         self.output = nn.Linear(pool.queries * dim, classes)
 
     @abstractmethod
-    def features(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """Return the features of positions, `(batch, length, dim)`, of what `forward` is given."""
+    def features(self, source: Padded) -> Tensor:
+        """Return the features of positions.
 
-    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        found = self.pool(self.features(tokens, lengths), mask=masks.Lengths(lengths))
+        Args:
+            source: as for `forward`.
+
+        Returns:
+            `(batch, length, dim)`.
+        """
+
+    def forward(self, source: Padded) -> Tensor:
+        found = self.pool(self.features(source), mask=masks.Lengths(source.lengths))
         logits: Tensor = self.output(self.dropout(found.flatten(1)))
         return logits

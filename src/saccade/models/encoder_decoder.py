@@ -12,11 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from saccade.kernels.topk import Logits
-from saccade.models.recurrent import RECIPES, Encoder, LockedDropout, Options, Writer
+from saccade.models.padded import Padded
+from saccade.models.recurrent import RECIPES, Decoder, Encoder, LockedDropout, Options
+from saccade.models.renames import renamed
 from saccade.models.seq2seq import Seq2Seq
 from saccade.models.words import embeddings
 
 __all__ = ["EncoderDecoder", "State"]
+
+_DEFAULT = Options()
 
 
 @dataclass(frozen=True)
@@ -32,13 +36,13 @@ class State:
         return State(self.hidden[chosen], self.summary[chosen])
 
 
-class EncoderDecoder(Seq2Seq[State]):
+class EncoderDecoder(Seq2Seq[Padded, State]):
     r"""Bidirectional GRU encoder and conditional GRU decoder with a fixed context.
 
     .. math::
         c = [\overrightarrow{h}_n; \overleftarrow{h}_1] \qquad s_0 = \tanh(W_s c) \qquad c_i = c
 
-    with the state and all that follows from \(c_i\) as `saccade.models.recurrent.Writer` has it: the same context
+    with the state and all that follows from \(c_i\) as `saccade.models.recurrent.Decoder` has it: the same context
     enters every step. Whatever the source's length, it must fit into these `hidden_dim` numbers.
 
     Args:
@@ -49,8 +53,8 @@ class EncoderDecoder(Seq2Seq[State]):
 
     Example:
         >>> model = EncoderDecoder(11, 7, Options(hidden_dim=8, embedding_dim=4))
-        >>> source, lengths = torch.randint(4, 11, (2, 5)), torch.tensor([5, 3])
-        >>> model(source, lengths, torch.randint(4, 7, (2, 6))).shape
+        >>> source = Padded(torch.randint(4, 11, (2, 5)), torch.tensor([5, 3]))
+        >>> model(source, torch.randint(4, 7, (2, 6))).shape
         torch.Size([2, 6, 7])
 
     Source:
@@ -60,37 +64,32 @@ class EncoderDecoder(Seq2Seq[State]):
     Options: TypeAlias = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
 
-    def __init__(
-        self,
-        source_size: int,
-        target_size: int,
-        options: Options = Options(),  # noqa: B008 (frozen)
-        joint: bool = False,
-    ) -> None:
+    def __init__(self, source_size: int, target_size: int, options: Options = _DEFAULT, joint: bool = False) -> None:
         super().__init__()
         hidden, dim = options.hidden_dim, options.embedding_dim
         self.source_embedding, target = embeddings(source_size, target_size, dim, joint=joint)
         self.encoder = Encoder(dim, hidden)
         self.bridge = nn.Linear(hidden, hidden)
-        self.writer = Writer(target, hidden, hidden, options.dropout)
+        self.decoder = Decoder(target, hidden, hidden, options.dropout)
         self.dropout = LockedDropout(options.dropout)
+        renamed(self, {"writer": "decoder"})
 
     @property
     def output(self) -> tuple[Tensor, Tensor]:
-        return self.writer.embedding.weight, self.writer.bias
+        return self.decoder.embedding.weight, self.decoder.bias
 
-    def encode(self, source: Tensor, lengths: Tensor) -> State:
-        annotations = self.encoder(self.dropout(self.source_embedding(source)), lengths)
+    def encode(self, source: Padded) -> State:
+        annotations = self.encoder(self.dropout(self.source_embedding(source.values)), source.lengths)
         ahead, back = annotations.chunk(2, -1)
-        rows = torch.arange(len(source), device=source.device)
-        summary = self.dropout(torch.cat([ahead[rows, lengths - 1], back[:, 0]], -1))
+        rows = torch.arange(len(annotations), device=annotations.device)
+        summary = self.dropout(torch.cat([ahead[rows, source.lengths - 1], back[:, 0]], -1))
         return State(torch.tanh(self.bridge(summary)), summary)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
-        logits, hidden = self.writer.step(token, state.hidden, lambda query: state.summary)
+        logits, hidden = self.decoder.step(token, state.hidden, lambda query: state.summary)
         return logits, State(hidden, state.summary)
 
-    def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
-        state = self.encode(source, lengths)
-        found: Tensor = self.writer(target, state.hidden, lambda query: state.summary)
+    def features(self, source: Padded, target: Tensor) -> Tensor:
+        state = self.encode(source)
+        found: Tensor = self.decoder(target, state.hidden, lambda query: state.summary)
         return found

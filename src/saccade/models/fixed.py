@@ -8,9 +8,10 @@ from typing import Any, ClassVar, TypeAlias
 
 from torch import Tensor
 
-from saccade.errors import ArgumentError
+from saccade.checks import in_ranges
 from saccade.models import classifier
 from saccade.models.classifier import Pool, Pooled
+from saccade.models.padded import Padded
 
 __all__ = ["Fixed", "Options"]
 
@@ -31,8 +32,11 @@ class Options(classifier.Options, Pool):
         """Refuse what any part refuses."""
         classifier.Options.__post_init__(self)
         Pool.__post_init__(self)
-        if self.hidden_dim is not None and not 1 <= self.hidden_dim <= 1_000_000:
-            raise ArgumentError(f"--hidden-dim: expected a number from 1 to 1000000, got {self.hidden_dim}")
+        if self.hidden_dim is not None:
+            in_ranges(self, (("hidden_dim", 1, 1_000_000),))
+
+
+_DEFAULT = Options()
 
 
 class Fixed(Pooled):
@@ -54,7 +58,7 @@ class Fixed(Pooled):
     Example:
         >>> import torch
         >>> model = Fixed(11, 3, Options(embedding_dim=4, queries=2))
-        >>> model(torch.tensor([[4, 5, 6], [7, 0, 0]]), torch.tensor([3, 1])).shape
+        >>> model(Padded(torch.tensor([[4, 5, 6], [7, 0, 0]]), torch.tensor([3, 1]))).shape
         torch.Size([2, 3])
 
     Source:
@@ -67,9 +71,9 @@ class Fixed(Pooled):
         "files": {},
     }
 
-    def __init__(self, size: int, classes: int, options: Options = Options()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, size: int, classes: int, options: Options = _DEFAULT) -> None:
         super().__init__(size, classes, options.dim, options, options, options.hidden_dim)
 
-    def features(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        found: Tensor = self.words(tokens)
+    def features(self, source: Padded) -> Tensor:
+        found: Tensor = self.words(source.values)
         return found

@@ -1,4 +1,4 @@
-"""Hard attention in translators: each step reads one source position, drawn in training, and learns which by rewards.
+"""Hard attention: each step of a decoder reads one source position, drawn in training, and learns which by rewards.
 
 Xu et al. 2015, "Show, Attend and Tell", section 4.1, https://arxiv.org/abs/1502.03044.
 """
@@ -15,11 +15,13 @@ from torch.nn import functional as F
 from saccade import AuxOutput, AuxRequest, reads
 from saccade.errors import ArgumentError
 from saccade.memory import Memory
+from saccade.models.renames import renamed
 from saccade.models.seq2seq import Seq2Seq, State
 from saccade.nn import Attention
 
-__all__ = ["Draws", "Noise", "Options", "Reader", "Reinforce", "attended", "gradient_noise", "reading"]
+__all__ = ["Noise", "Options", "Reader", "Reinforce", "Samples", "attended", "attention_options", "gradient_noise"]
 
+X = TypeVar("X")
 S = TypeVar("S", bound=State)
 
 
@@ -59,10 +61,10 @@ class Options:
             raise ArgumentError(f"--entropy-bonus: expected a number from 0 on, got {self.entropy_bonus}")
 
 
-def reading(options: Options) -> dict[str, Any]:
+def attention_options(options: Options) -> dict[str, Any]:
     """Return what `saccade.nn.Attention` is told: to draw in training, and to take the likeliest elsewhere.
 
-    >>> reading(Options(read="straight-through"))["eval_read"]
+    >>> attention_options(Options(read="straight-through"))["eval_read"]
     Argmax()
     """
     if options.read == "soft":
@@ -71,11 +73,21 @@ def reading(options: Options) -> dict[str, Any]:
 
 
 @dataclass
-class Draws:
+class Samples:
     """What the steps of a forward drew, in their order.
 
     Args:
         entropies: whether those of the weights are wanted too.
+        query: that asked, `(rows, steps, hidden_dim)` each.
+        log_prob: of what was drawn, `(rows, steps)` each.
+        entropy: of the weights, `(rows, steps)` each, in nats.
+
+    Example:
+        >>> attention = Attention(4, 4, score="dot", read=reads.Sample("reinforce"))
+        >>> samples, query = Samples(entropies=False), torch.randn(2, 3, 4)
+        >>> context = attended(attention, query, attention.remember(torch.randn(2, 5, 4)), samples)
+        >>> context.shape, samples.log_prob[0].shape
+        (torch.Size([2, 3, 4]), torch.Size([2, 3]))
     """
 
     entropies: bool
@@ -96,30 +108,38 @@ class Draws:
                 kept.append(found.reshape(query.shape[:2]))
 
 
-def attended(attention: Attention, query: Tensor, memory: Memory, draws: Draws | None = None, **options: Any) -> Tensor:
+def attended(
+    attention: Attention, query: Tensor, memory: Memory, samples: Samples | None = None, **options: Any
+) -> Tensor:
     """Return what a decoder's rows read, of which those of an example lie side by side and read one memory.
 
     Args:
         attention: of the model.
         query: `(examples * beam, steps, hidden_dim)`.
         memory: of the examples.
-        draws: where to keep what was drawn, if it was.
+        samples: where to keep what was drawn, if it was.
         options: mask and gate, for queries `(examples, beam * steps, hidden_dim)`.
 
     Returns:
         `(examples * beam, steps, value_dim)`.
+
+    Example:
+        >>> attention = Attention(4, 4, score="dot")
+        >>> memory, beam = attention.remember(torch.randn(2, 5, 4)), 3
+        >>> attended(attention, torch.randn(2 * beam, 1, 4), memory).shape
+        torch.Size([6, 1, 4])
     """
     together = query.reshape(len(memory.key), -1, query.shape[-1])
-    if draws is None:
+    if samples is None:
         context: Tensor = attention(together, memory=memory, **options)
     else:
-        context, aux = attention(together, memory=memory, aux=draws.request, **options)
-        draws.add(query, aux)
+        context, aux = attention(together, memory=memory, aux=samples.request, **options)
+        samples.add(query, aux)
     return context.reshape(*query.shape[:2], context.shape[-1])
 
 
 class Reinforce(nn.Module):
-    r"""The expected cost of what a translator writes when it reads where it drew, with an unbiased gradient.
+    r"""The expected cost of what a decoder writes when it reads where it drew, with an unbiased gradient.
 
     .. math::
         \nabla \mathbb{E}\Big[\sum_t \ell_t\Big] = \mathbb{E}\Big[\sum_t \nabla \ell_t
@@ -137,9 +157,9 @@ class Reinforce(nn.Module):
     Example:
         >>> reinforce = Reinforce(Options(read="reinforce", baseline="leave-one-out", samples=2), 4)
         >>> log_prob = torch.zeros(2, 3, requires_grad=True)
-        >>> draws = Draws(False, [torch.zeros(2, 3, 4)], [log_prob])
+        >>> samples = Samples(False, [torch.zeros(2, 3, 4)], [log_prob])
         >>> losses = torch.tensor([[1.0, 2.0, 3.0], [1.0, 1.0, 2.0]])
-        >>> reinforce.cost(losses, draws, torch.tensor([[4, 5, 6]])).backward()
+        >>> reinforce.cost(losses, samples, torch.tensor([[4, 5, 6]])).backward()
         >>> log_prob.grad * 6
         tensor([[ 2.,  2.,  1.],
                 [-2., -2., -1.]])
@@ -152,11 +172,12 @@ class Reinforce(nn.Module):
     def __init__(self, options: Options, hidden_dim: int, *, feeds: bool = True) -> None:
         super().__init__()
         self.options, self.feeds = options, feeds
-        self.expected = nn.Linear(hidden_dim, 1) if options.baseline == "learned" else None
+        self.baseline = nn.Linear(hidden_dim, 1) if options.baseline == "learned" else None
+        renamed(self, {"expected": "baseline"})
 
     def forward(
         self,
-        write: Callable[[Tensor, Draws], Tensor],
+        decode: Callable[[Tensor, Samples], Tensor],
         wanted: Tensor,
         weight: Tensor,
         bias: Tensor,
@@ -165,27 +186,27 @@ class Reinforce(nn.Module):
         """Return the cost of the wanted tokens under an output layer.
 
         Args:
-            write: from the numbers of the sentences `(batch, samples)` to be written, and where to keep what it draws,
-                to features `(batch * samples, length, dim)`.
+            decode: from the numbers of the sentences `(batch, samples)` to be written, and where to keep what it
+                draws, to features `(batch * samples, length, dim)`.
             wanted: `(batch, length)`, 0 where there is none.
-            weight, bias, label_smoothing: as for `saccade.models.words.predicted`.
+            weight, bias, label_smoothing: as for `saccade.models.words.logits_or_loss`.
         """
         count = self.options.samples
         rows = torch.arange(len(wanted), device=wanted.device)[:, None].expand(-1, count)
-        draws = Draws(self.options.entropy_bonus > 0)
-        logits = F.linear(write(rows, draws), weight, bias)
+        samples = Samples(self.options.entropy_bonus > 0)
+        logits = F.linear(decode(rows, samples), weight, bias)
         tokens = wanted.repeat_interleave(count, 0)
         losses = F.cross_entropy(
             logits.flatten(0, 1), tokens.flatten(), ignore_index=0, reduction="none", label_smoothing=label_smoothing
         )
-        return self.cost(losses.view(tokens.shape), draws, wanted)
+        return self.cost(losses.view(tokens.shape), samples, wanted)
 
-    def cost(self, losses: Tensor, draws: Draws, wanted: Tensor) -> Tensor:
+    def cost(self, losses: Tensor, samples: Samples, wanted: Tensor) -> Tensor:
         """Return the mean of what tokens cost, with the gradient above.
 
         Args:
             losses: `(batch * samples, length)`, 0 where nothing is wanted.
-            draws: of every token.
+            samples: of every token.
             wanted: `(batch, length)`.
         """
         inside = (wanted != 0).repeat_interleave(self.options.samples, 0)
@@ -193,67 +214,69 @@ class Reinforce(nn.Module):
         following, left = losses.detach(), inside.to(losses.dtype)
         if self.feeds:
             following, left = _to_come(following), _to_come(left)
-        log_prob, own = torch.cat(draws.log_prob, 1), losses.new_zeros(())
-        if self.expected is None:
+        log_prob, own = torch.cat(samples.log_prob, 1), losses.new_zeros(())
+        if self.baseline is None:
             each = following.unflatten(0, (-1, self.options.samples))
             others = (each.sum(1, keepdim=True) - each) / (self.options.samples - 1)
             surplus = (each - others).flatten(0, 1)
         else:
             # What a token to come will cost, on the mean: of one size wherever in the sentence, so that its own
             # gradient does not crowd out all others where they are clipped together.
-            guess = self.expected(torch.cat(draws.query, 1).detach())[..., 0]
+            guess = self.baseline(torch.cat(samples.query, 1).detach())[..., 0]
             surplus = following - (left * guess).detach()
             own = ((following / left.clamp(min=1) - guess).square() * inside).sum() / number
         learned = surplus * log_prob
-        if draws.entropy:
-            learned = learned - self.options.entropy_bonus * torch.cat(draws.entropy, 1)
+        if samples.entropy:
+            learned = learned - self.options.entropy_bonus * torch.cat(samples.entropy, 1)
         hidden: Tensor = (learned * inside).sum() / number + own
         cost: Tensor = losses.sum() / number + (hidden - hidden.detach())
         return cost
 
 
-class Reader(Seq2Seq[S]):
-    """A translator that reads its source by one `attention`, softly or hard.
+class Reader(Seq2Seq[X, S]):
+    """A model that reads its source by one `attention`, softly or hard.
 
-    Where it reads by REINFORCE, what the wanted tokens cost in training is `Reinforce`'s.
+    Where it reads by REINFORCE, what the wanted tokens cost in training is `Reinforce`'s. A subclass says what the
+    source becomes (`encode`) and what the tokens are predicted from (`decode`).
+
+    Example:
+        >>> from saccade.models.rnnsearch import RNNSearch
+        >>> issubclass(RNNSearch, Reader)
+        True
     """
 
     attention: Attention | None
+    """What reads the source; None for a model that looks at nothing."""
+
     reinforce: Reinforce | None
+    """What teaches it where to look; None if the gradient does."""
 
     @abstractmethod
-    def written(self, target: Tensor, state: S, draws: Draws | None = None) -> Tensor:
+    def decode(self, target: Tensor, state: S, samples: Samples | None = None) -> Tensor:
         """Return what every token after the true ones `(rows, length)` is predicted from, `(rows, length, dim)`.
 
         Args:
             target: token ids, a row for each row of the state.
             state: before the first of them.
-            draws: where to keep what is drawn.
+            samples: where to keep what is drawn.
         """
 
-    def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
-        """Return `written` of a source's state: see `Seq2Seq.features`."""
-        return self.written(target, self.encode(source, lengths))
+    def features(self, source: X, target: Tensor) -> Tensor:
+        """Return `decode` of a source's state: see `Seq2Seq.features`."""
+        return self.decode(target, self.encode(source))
 
-    def forward(
-        self,
-        source: Tensor,
-        lengths: Tensor,
-        target: Tensor,
-        wanted: Tensor | None = None,
-        label_smoothing: float = 0.0,
-    ) -> Tensor:
+    def forward(self, source: X, target: Tensor, wanted: Tensor | None = None, label_smoothing: float = 0.0) -> Tensor:
         """Return logits or their cost, as `Seq2Seq.forward` does; in training by REINFORCE that of `Reinforce`."""
-        draws = self.reinforce is not None and self.attention is not None and self.attention.training
-        if wanted is None or not draws:
-            return super().forward(source, lengths, target, wanted, label_smoothing)
-        state = self.encode(source, lengths)
+        samples = self.reinforce is not None and self.attention is not None and self.attention.training
+        if wanted is None or not samples:
+            return super().forward(source, target, wanted, label_smoothing)
+        state = self.encode(source)
 
-        def write(rows: Tensor, draws: Draws) -> Tensor:
-            return self.written(target[rows.flatten()], state.select(rows, None), draws)
+        def decode(rows: Tensor, samples: Samples) -> Tensor:
+            return self.decode(target[rows.flatten()], state.select(rows, None), samples)
 
         assert self.reinforce is not None
-        cost: Tensor = self.reinforce(write, wanted, *self.output, label_smoothing)
+        cost: Tensor = self.reinforce(decode, wanted, *self.output, label_smoothing)
         return cost
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
@@ -280,26 +303,35 @@ class Noise:
     Args:
         variance: \(\sum_i \operatorname{Var} g_i\) over draws, unbiased.
         signal: \(\lVert \mathbb{E} g \rVert^2\), estimated without bias; it may come out below 0 where noise is all.
+
+    >>> Noise(variance=4.0, signal=1.0).signal
+    1.0
     """
 
     variance: float
     signal: float
 
 
-def gradient_noise(
-    model: Any, source: Tensor, lengths: Tensor, target: Tensor, wanted: Tensor, draws: int = 16
-) -> Noise:
-    """Return the noise of the gradient that a translator's attention gets from a batch, over what it may draw.
+def gradient_noise(model: Any, source: Any, target: Tensor, wanted: Tensor, draws: int = 16) -> Noise:
+    """Return the noise of the gradient that a model's attention gets from a batch, over what it may draw.
 
     Nothing else is random: dropout is off. Soft attention has none. The draws come from torch's global generator.
 
     Args:
-        model: a translator with an `attention`, whose parameters' gradient is looked at.
-        source, lengths, target, wanted: as for its forward.
+        model: one with an `attention`, whose parameters' gradient is looked at.
+        source, target, wanted: as for its forward.
         draws: how many gradients are made, at least 2.
 
     Raises:
         ArgumentError: fewer than 2 draws, or an attention without parameters.
+
+    Example:
+        >>> from saccade.models.padded import Padded
+        >>> from saccade.models.rnnsearch import Options, RNNSearch
+        >>> model = RNNSearch(9, 7, Options(hidden_dim=4, embedding_dim=3))  # reads softly
+        >>> source = Padded(torch.tensor([[4, 5, 6]]), torch.tensor([3]))
+        >>> round(gradient_noise(model, source, torch.tensor([[1, 4]]), torch.tensor([[4, 2]]), draws=2).variance, 6)
+        0.0
     """
     if draws < 2:
         raise ArgumentError(f"draws: expected at least 2, got {draws}")
@@ -312,7 +344,7 @@ def gradient_noise(
         parameters = list(model.attention.parameters())
         found = []
         for _ in range(draws):
-            grads = torch.autograd.grad(model(source, lengths, target, wanted), parameters, allow_unused=True)
+            grads = torch.autograd.grad(model(source, target, wanted), parameters, allow_unused=True)
             found.append(torch.cat([grad.flatten().double() for grad in grads if grad is not None]))
     finally:
         for module, mode in modes.items():

@@ -4,7 +4,7 @@ Chan, Jaitly, Le, Vinyals 2016, "Listen, Attend and Spell", https://arxiv.org/ab
 attention of Chorowski et al. 2015, "Attention-Based Models for Speech Recognition", https://arxiv.org/abs/1506.07503.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -15,14 +15,16 @@ from torch.nn import functional as F
 from saccade import AuxOutput, AuxRequest, masks
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
-from saccade.kernels.lstm import lstm_plain
 from saccade.kernels.topk import Logits
 from saccade.memory import Memory
-from saccade.models.cells import lstm_cell, plain
+from saccade.models.cells import lstm_of
+from saccade.models.checks import below_one
 from saccade.models.listener import Listener, SpecAugment
+from saccade.models.padded import Padded
 from saccade.models.recurrent import LockedDropout
+from saccade.models.renames import renamed
 from saccade.models.seq2seq import Seq2Seq
-from saccade.models.words import predicted
+from saccade.models.words import logits_or_loss
 from saccade.nn import Attention
 from saccade.numerics import wide
 
@@ -118,11 +120,10 @@ class Options:
                 raise ArgumentError(f"--{name.replace('_', '-')}: expected {expected}, got {value}")
         if self.pyramid > self.layers:
             raise ArgumentError(f"--pyramid: expected at most {self.layers}, the --layers, got {self.pyramid}")
-        if not 0 <= self.dropout < 1:
-            raise ArgumentError(f"--dropout: expected 0 <= dropout < 1, got {self.dropout}")
-        for name in ("ctc_weight", "scheduled_sampling"):
-            if not 0 <= (value := getattr(self, name)) < 1:
-                raise ArgumentError(f"--{name.replace('_', '-')}: expected a share from 0 to below 1, got {value}")
+        below_one(self, "dropout", "ctc_weight", "scheduled_sampling")
+
+
+_DEFAULT = Options()
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ class State:
         return State(**parts, memory=self.memory.select(examples), lengths=self.lengths[examples])
 
 
-class Las(Seq2Seq[State]):
+class Las(Seq2Seq[Padded, State]):
     r"""Listener and speller: each step of the speller reads what was heard once, and that enters its next step.
 
     .. math::
@@ -173,8 +174,8 @@ class Las(Seq2Seq[State]):
 
     Example:
         >>> model = Las(5, 7, Options(hidden_dim=8, embedding_dim=4))
-        >>> frames, lengths = torch.randn(2, 30, 5), torch.tensor([30, 17])
-        >>> model(frames, lengths, torch.randint(4, 7, (2, 6))).shape
+        >>> source = Padded(torch.randn(2, 30, 5), torch.tensor([30, 17]))
+        >>> model(source, torch.randint(4, 7, (2, 6))).shape
         torch.Size([2, 6, 7])
 
     Source:
@@ -184,7 +185,7 @@ class Las(Seq2Seq[State]):
     Options: TypeAlias = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
 
-    def __init__(self, source_dim: int, target_size: int, options: Options = Options()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, source_dim: int, target_size: int, options: Options = _DEFAULT) -> None:
         super().__init__()
         hidden, dim = options.hidden_dim, options.embedding_dim
         self.options = options
@@ -193,61 +194,56 @@ class Las(Seq2Seq[State]):
         self.listener = Listener(source_dim, hidden, options.layers, options.pyramid, options.dropout)
         self.embedding = nn.Embedding(target_size, dim, padding_idx=0)
         nn.init.normal_(self.embedding.weight, std=dim**-0.5)
-        self.entering, self.before = nn.Linear(dim + hidden, 4 * hidden), nn.Linear(hidden, 4 * hidden)
+        self.input_proj, self.hidden_proj = nn.Linear(dim + hidden, 4 * hidden), nn.Linear(hidden, 4 * hidden)
         self.attention = Attention(hidden, hidden, hidden_dim=hidden, score="additive")
         self.location = _Location(options, hidden) if options.attention == "location" else None
         self.readout = nn.Linear(2 * hidden, dim)
         self.bias = nn.Parameter(torch.zeros(target_size))
-        self.connectionist = nn.Linear(hidden, target_size) if options.ctc_weight else None
+        self.ctc = nn.Linear(hidden, target_size) if options.ctc_weight else None
         self.dropout = LockedDropout(options.dropout)
+        renamed(self, {"entering": "input_proj", "before": "hidden_proj", "connectionist": "ctc"})
 
     @property
     def output(self) -> tuple[Tensor, Tensor]:
         return self.embedding.weight, self.bias
 
-    def encode(self, source: Tensor, lengths: Tensor) -> State:
-        """Listen to utterances: frames `(batch, length, source_dim)`, `lengths` `(batch,)`."""
-        heard, lengths = self.listener(self.augment(source, lengths), lengths)
+    def encode(self, source: Padded) -> State:
+        """Listen to utterances: frames `(batch, length, source_dim)`."""
+        heard, lengths = self.listener(self.augment(source))
         heard = self.dropout(heard)
         memory = self.attention.remember(heard[:, None], mask=masks.Lengths(lengths[:, None]))
         nothing = heard.new_zeros(len(heard), 1, self.options.hidden_dim)
         return State(nothing, nothing, nothing, heard.new_zeros(len(heard), 1, heard.shape[1]), memory, lengths)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
-        features, state = self._write(token[:, None], state)
+        features, state = self._decode(token[:, None], state)
         return Logits(features[:, 0], *self.output), state
 
-    def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
-        return self._write(target, self.encode(source, lengths))[0]
+    def features(self, source: Padded, target: Tensor) -> Tensor:
+        return self._decode(target, self.encode(source))[0]
 
     def forward(
-        self,
-        source: Tensor,
-        lengths: Tensor,
-        target: Tensor,
-        wanted: Tensor | None = None,
-        label_smoothing: float = 0.0,
+        self, source: Padded, target: Tensor, wanted: Tensor | None = None, label_smoothing: float = 0.0
     ) -> Tensor:
         """Return the logits of every next token, or with `wanted` what these cost, by attention and by CTC.
 
         Args:
             source: frames `(batch, length, source_dim)`.
-            lengths: `(batch,)`.
             target, wanted, label_smoothing: as for `Seq2Seq.forward`.
         """
-        state = self.encode(source, lengths)
-        cost = predicted(self._write(target, state)[0], *self.output, wanted, label_smoothing)
-        if wanted is None or self.connectionist is None:
+        state = self.encode(source)
+        cost = logits_or_loss(self._decode(target, state)[0], *self.output, wanted, label_smoothing)
+        if wanted is None or self.ctc is None:
             return cost
-        said = (wanted != 0).sum(1) - 1  # all but the end
+        lengths = (wanted != 0).sum(1) - 1  # without the end
         share = self.options.ctc_weight
-        gains = self.heard(state, wanted[:, None], said[:, None])[:, 0]
+        log_probs = self.ctc_log_probs(state, wanted[:, None], lengths[:, None])[:, 0]
         # Of what is too short to be written in its frames CTC learns nothing; the speller does.
-        possible = (gains > _NEVER).to(gains)
-        ctc = -(gains * possible / said.clamp(min=1)).sum() / possible.sum().clamp(min=1)
+        possible = (log_probs > _NEVER).to(log_probs)
+        ctc = -(log_probs * possible / lengths.clamp(min=1)).sum() / possible.sum().clamp(min=1)
         return (1 - share) * cost + share * ctc
 
-    def heard(self, state: State, tokens: Tensor, lengths: Tensor) -> Tensor:
+    def ctc_log_probs(self, state: State, tokens: Tensor, lengths: Tensor) -> Tensor:
         r"""Return the log-probability of texts by CTC on what was heard, summed over all ways to align them.
 
         Args:
@@ -261,16 +257,16 @@ class Las(Seq2Seq[State]):
         Source:
             Graves et al. 2006, "Connectionist Temporal Classification", Eq. 3 and 8.
         """
-        assert self.connectionist is not None
+        assert self.ctc is not None
         count = tokens.shape[1]
-        gains = wide(self.connectionist(state.memory.value[:, 0])).log_softmax(-1)
+        log_probs = wide(self.ctc(state.memory.value[:, 0])).log_softmax(-1)
         # On a processor: torch's gradient on a GPU depends on the order of its threads.
-        gains = gains.movedim(1, 0).repeat_interleave(count, 1).cpu()
+        log_probs = log_probs.movedim(1, 0).repeat_interleave(count, 1).cpu()
         steps, sizes = state.lengths.repeat_interleave(count).cpu(), lengths.flatten().cpu()
         texts = F.pad(tokens.flatten(0, 1), (0, 1)).cpu()  # where all are empty there is still a place
-        cost = F.ctc_loss(gains, texts, steps, sizes, _BLANK, "none", zero_infinity=True)
+        cost = F.ctc_loss(log_probs, texts, steps, sizes, _BLANK, "none", zero_infinity=True)
         within = torch.arange(texts.shape[1]) < sizes[:, None]
-        possible = (_frames(texts, within) <= steps) & ((texts != _BLANK) | ~within).all(1)
+        possible = (_least_steps(texts, within) <= steps) & ((texts != _BLANK) | ~within).all(1)
         found = torch.where(possible, -cost, _NEVER)
         return found.to(tokens.device).view(len(tokens), count)
 
@@ -278,19 +274,19 @@ class Las(Seq2Seq[State]):
         """Return the weights of every step one below the other, `(batch, target_length, steps)`."""
         return torch.cat([aux.weights for _, aux in records if aux.weights is not None], -2)[:, 0]
 
-    def _write(self, target: Tensor, state: State) -> tuple[Tensor, State]:
+    def _decode(self, target: Tensor, state: State) -> tuple[Tensor, State]:
         """What the tokens after `target` `(rows, length)` are predicted from, `(rows, length, embedding_dim)`."""
         examples, beam = state.hidden.shape[:2]
         hidden, cell, context = (part.flatten(0, 1) for part in (state.hidden, state.cell, state.context))
-        advance, weights, found = self._unit(), state.weights, list[Tensor]()
-        drops = [self.dropout.draw(context, width) for width in (self.options.embedding_dim, 2 * hidden.shape[1])]
+        advance, weights, found = lstm_of(self.hidden_proj), state.weights, list[Tensor]()
+        dropouts = [self.dropout.draw(context, width) for width in (self.options.embedding_dim, 2 * hidden.shape[1])]
         for place, token in enumerate(target.unbind(1)):
             token = self._chosen(token, found) if place else token
-            entering = self.entering(torch.cat([drops[0](self.embedding(token)), context], -1))
-            hidden, cell = advance(entering, hidden, cell)
+            inputs = self.input_proj(torch.cat([dropouts[0](self.embedding(token)), context], -1))
+            hidden, cell = advance(inputs, hidden, cell)
             read, weights = self._read(hidden.view(examples, beam, 1, -1), weights, state.memory)
             context = read.flatten(0, 2)
-            found.append(torch.tanh(self.readout(drops[1](torch.cat([hidden, context], -1)))))
+            found.append(torch.tanh(self.readout(dropouts[1](torch.cat([hidden, context], -1)))))
         hidden, cell, context = (part.view(examples, beam, -1) for part in (hidden, cell, context))
         return torch.stack(found, 1), replace(state, hidden=hidden, cell=cell, context=context, weights=weights)
 
@@ -310,13 +306,8 @@ class Las(Seq2Seq[State]):
         own = F.linear(found[-1].detach(), *self.output).argmax(-1)
         return torch.where(torch.rand(len(token), device=token.device) < share, own, token)
 
-    def _unit(self) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
-        if plain(self.before):
-            return lstm_cell(self.before.weight, self.before.bias)
-        return lambda entering, hidden, cell: lstm_plain(entering, self.before(hidden), cell)
 
-
-def _frames(texts: Tensor, within: Tensor) -> Tensor:
+def _least_steps(texts: Tensor, within: Tensor) -> Tensor:
     """The least steps in which CTC can write texts `(n, length)`: one a token, and one between two that are alike."""
     alike = (texts[:, 1:] == texts[:, :-1]) & within[:, 1:]
     return within.sum(1) + alike.sum(1)

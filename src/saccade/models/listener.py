@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.models.recurrent import LockedDropout, mirror, placed
+from saccade.models.padded import Padded
+from saccade.models.recurrent import LockedDropout, at_positions, reversed_positions
 
 __all__ = ["Listener", "SpecAugment", "halved"]
 
@@ -32,8 +33,8 @@ class Listener(nn.Module):
 
     Example:
         >>> listener = Listener(4, 6, layers=3, pyramid=2)
-        >>> found, lengths = listener(torch.randn(2, 9, 4), torch.tensor([9, 5]))
-        >>> found.shape, lengths.tolist()
+        >>> found = listener(Padded(torch.randn(2, 9, 4), torch.tensor([9, 5])))
+        >>> found.values.shape, found.lengths.tolist()
         (torch.Size([2, 3, 6]), [3, 2])
     """
 
@@ -44,22 +45,22 @@ class Listener(nn.Module):
         self.layers = nn.ModuleList(_Layer(width, hidden_dim) for width in widths)
         self.dropout = LockedDropout(dropout)
 
-    def forward(self, frames: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, source: Padded) -> Padded:
         """Listen to utterances.
 
         Args:
-            frames: `(batch, length, input_dim)`; what lies beyond an utterance's length changes nothing within it.
-            lengths: `(batch,)`, at least 1.
+            source: frames `(batch, length, input_dim)`; what padding holds changes nothing within an utterance.
 
         Returns:
-            `(batch, length', hidden_dim)`, and the lengths of the utterances in it, `(batch,)`.
+            What was heard, `(batch, length', hidden_dim)`, and how many steps of it are of each utterance.
         """
+        # What padding holds is read behind each utterance, and would be in the gradients of all weights if it were NaN.
+        source = Padded(torch.where(source.within[..., None], source.values, 0.0), source.lengths)
         for depth, layer in enumerate(cast("Sequence[_Layer]", self.layers)):
-            frames = self.dropout(frames) if depth else frames
-            if depth < self.pyramid:
-                frames, lengths = halved(frames, lengths)
-            frames = layer(frames, lengths)
-        return frames, lengths
+            source = Padded(self.dropout(source.values), source.lengths) if depth else source
+            source = halved(source) if depth < self.pyramid else source
+            source = Padded(layer(*source), source.lengths)
+        return source
 
 
 class _Layer(nn.Module):
@@ -71,30 +72,31 @@ class _Layer(nn.Module):
         self.backwards = nn.LSTM(input_dim, hidden_dim // 2, batch_first=True)
 
     def forward(self, frames: Tensor, lengths: Tensor) -> Tensor:
-        order = mirror(lengths, frames.shape[1])  # padding is behind the frames in both directions: none is packed
-        ahead, back = self.forwards(frames)[0], self.backwards(placed(frames, order))[0]
-        return torch.cat([ahead, placed(back, order)], -1)
+        order = reversed_positions(
+            lengths, frames.shape[1]
+        )  # padding is behind the frames in both directions: none is packed
+        ahead, back = self.forwards(frames)[0], self.backwards(at_positions(frames, order))[0]
+        return torch.cat([ahead, at_positions(back, order)], -1)
 
 
-def halved(frames: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+def halved(source: Padded) -> Padded:
     """Return every two frames as one of twice the features; to an odd last one zeros are added.
 
     Args:
-        frames: `(batch, length, features)`.
-        lengths: `(batch,)`.
+        source: frames `(batch, length, features)`.
 
     Returns:
-        `(batch, ceil(length / 2), 2 features)`, and the lengths in it.
+        Frames `(batch, ceil(length / 2), 2 features)`.
 
     Example:
-        >>> halved(torch.tensor([[[1.0], [2.0], [3.0]]]), torch.tensor([3]))
-        (tensor([[[1., 2.],
-                 [3., 0.]]]), tensor([2]))
+        >>> halved(Padded(torch.tensor([[[1.0], [2.0], [3.0]]]), torch.tensor([3])))
+        Padded(values=tensor([[[1., 2.],
+                 [3., 0.]]]), lengths=tensor([2]))
     """
-    within = torch.arange(frames.shape[1], device=frames.device) < lengths[:, None]
-    frames = torch.where(within[..., None], frames, 0.0)  # what lies behind an odd length would be read with its last
+    # What lies behind an odd length would be read with its last.
+    frames = torch.where(source.within[..., None], source.values, 0.0)
     frames = F.pad(frames, (0, 0, 0, frames.shape[1] % 2))
-    return frames.unflatten(1, (-1, 2)).flatten(2), (lengths + 1) // 2
+    return Padded(frames.unflatten(1, (-1, 2)).flatten(2), (source.lengths + 1) // 2)
 
 
 class SpecAugment(nn.Module):
@@ -113,7 +115,7 @@ class SpecAugment(nn.Module):
         Park et al. 2019, "SpecAugment", section 2, https://arxiv.org/abs/1904.08779.
 
     Example:
-        >>> SpecAugment(2, 10, 2, 5).eval()(torch.ones(1, 30, 8), torch.tensor([30])).min()
+        >>> SpecAugment(2, 10, 2, 5).eval()(Padded(torch.ones(1, 30, 8), torch.tensor([30]))).values.min()
         tensor(1.)
     """
 
@@ -122,10 +124,11 @@ class SpecAugment(nn.Module):
         self.time_masks, self.time_width = time_masks, time_width
         self.frequency_masks, self.frequency_width = frequency_masks, frequency_width
 
-    def forward(self, frames: Tensor, lengths: Tensor) -> Tensor:
-        """Hide parts of `(batch, length, features)`, lengths `(batch,)`."""
+    def forward(self, source: Padded) -> Padded:
+        """Return frames `(batch, length, features)`, in training with parts of them hidden."""
         if not self.training:
-            return frames
+            return source
+        frames, lengths = source
         shown = torch.ones_like(frames[..., :1], dtype=torch.bool)
         for _ in range(self.time_masks):
             shown = shown & ~_stretch(lengths, (lengths // 5).clamp(max=self.time_width), frames.shape[1])[..., None]
@@ -133,7 +136,7 @@ class SpecAugment(nn.Module):
         for _ in range(self.frequency_masks):
             widest = torch.full_like(lengths, min(self.frequency_width, frames.shape[2] // 2))
             shown = shown & ~_stretch(bands, widest, frames.shape[2])[:, None]
-        return torch.where(shown, frames, 0.0)
+        return Padded(torch.where(shown, frames, 0.0), lengths)
 
 
 def _stretch(sizes: Tensor, widest: Tensor, length: int) -> Tensor:

@@ -15,12 +15,14 @@ from saccade import masks, normalizers, scores
 from saccade.biases import GaussianWindow
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
-from saccade.kernels.lstm import lstm_plain
 from saccade.kernels.topk import Logits
 from saccade.memory import Memory
 from saccade.models import hard, recurrent
-from saccade.models.cells import linear_cell, lstm_cell, plain
-from saccade.models.recurrent import LockedDropout, mirror, placed
+from saccade.models.cells import linear_cell, lstm_of
+from saccade.models.checks import below_one
+from saccade.models.padded import Padded
+from saccade.models.recurrent import LockedDropout, at_positions, reversed_positions
+from saccade.models.renames import renamed
 from saccade.models.words import embeddings
 from saccade.nn import Attention
 from saccade.numerics import wide
@@ -100,8 +102,7 @@ class Options(hard.Options):
         """Refuse what means nothing, naming the option as it is typed."""
         hard.Options.__post_init__(self)
         in_ranges(self, _SIZES)
-        if not 0 <= self.dropout < 1:
-            raise ArgumentError(f"--dropout: expected 0 <= dropout < 1, got {self.dropout}")
+        below_one(self, "dropout")
         self._refuse_what_nothing_reads()
         if self.attention == "local-p" and self.entropy_bonus:
             why = "with --attention local-p, whose weights do not sum to one"
@@ -120,6 +121,9 @@ class Options(hard.Options):
         for name, (means, beside) in wanted.items():
             if not means and (value := getattr(self, name)) != Options.__dataclass_fields__[name].default:
                 raise ArgumentError(f"--{name}: expected only with {beside}, got {value}")
+
+
+_DEFAULT = Options()
 
 
 @dataclass(frozen=True)
@@ -149,7 +153,7 @@ class State:
         return State(layers, self.fed.flatten(0, 1)[rows], self.position, lengths, memory)
 
 
-class Luong(hard.Reader[State]):
+class Luong(hard.Reader[Padded, State]):
     r"""LSTM encoder and decoder; the decoder's last state asks, and what it asks and what it finds predict the word.
 
     .. math::
@@ -175,8 +179,8 @@ class Luong(hard.Reader[State]):
 
     Example:
         >>> model = Luong(11, 7, Options(hidden_dim=8, embedding_dim=4, attention="local-p"))
-        >>> source, lengths = torch.randint(4, 11, (2, 5)), torch.tensor([5, 3])
-        >>> model(source, lengths, torch.randint(4, 7, (2, 6))).shape
+        >>> source = Padded(torch.randint(4, 11, (2, 5)), torch.tensor([5, 3]))
+        >>> model(source, torch.randint(4, 7, (2, 6))).shape
         torch.Size([2, 6, 7])
 
     Source:
@@ -186,13 +190,7 @@ class Luong(hard.Reader[State]):
     Options: TypeAlias = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
 
-    def __init__(
-        self,
-        source_size: int,
-        target_size: int,
-        options: Options = Options(),  # noqa: B008 (frozen)
-        joint: bool = False,
-    ) -> None:
+    def __init__(self, source_size: int, target_size: int, options: Options = _DEFAULT, joint: bool = False) -> None:
         super().__init__()
         hidden, dim, attends = options.hidden_dim, options.embedding_dim, options.attention != "none"
         self.options = options
@@ -213,17 +211,18 @@ class Luong(hard.Reader[State]):
     def output(self) -> tuple[Tensor, Tensor]:
         return self.target_embedding.weight, self.bias
 
-    def encode(self, source: Tensor, lengths: Tensor) -> State:
-        x, layers = self.source_embedding(source), []
-        order = mirror(lengths, source.shape[1]) if self.options.reverse else None
-        x = x if order is None else placed(x, order)
+    def encode(self, source: Padded) -> State:
+        (tokens, lengths), layers = source, []
+        x = self.source_embedding(tokens)
+        order = reversed_positions(lengths, tokens.shape[1]) if self.options.reverse else None
+        x = x if order is None else at_positions(x, order)
         for layer in cast("Iterable[_Layer]", self.encoder):
             x, last = layer.over(self.dropout(x), lengths)
             layers.append(last)
         fed = x.new_zeros(len(x), 1, self.options.embedding_dim)
         memory = None
         if self.attention is not None:
-            annotations = self.dropout(x if order is None else placed(x, order))
+            annotations = self.dropout(x if order is None else at_positions(x, order))
             if self.options.score == "location":  # which has no weights for what is farther behind
                 annotations = annotations[:, : self.options.positions]
                 lengths = lengths.clamp(max=self.options.positions)
@@ -231,45 +230,54 @@ class Luong(hard.Reader[State]):
         return State(tuple(layers), fed, 0, lengths, memory)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
-        features, state = self._write(token[:, None], state, None)
+        features, state = self._decode(token[:, None], state, None)
         return Logits(features[:, 0], *self.output), state
 
-    def written(self, target: Tensor, state: State, draws: hard.Draws | None = None) -> Tensor:
-        return self._write(target, state, draws)[0]
+    def decode(self, target: Tensor, state: State, samples: hard.Samples | None = None) -> Tensor:
+        return self._decode(target, state, samples)[0]
 
-    def _write(self, target: Tensor, state: State, draws: hard.Draws | None) -> tuple[Tensor, State]:
+    def _decode(self, target: Tensor, state: State, samples: hard.Samples | None) -> tuple[Tensor, State]:
         """What the tokens after `target` `(rows, length)` are predicted from, `(rows, length, embedding_dim)`."""
         shape, fed = state.fed.shape[:2], state.fed.flatten(0, 1)
         layers = [(hidden.flatten(0, 1), cell.flatten(0, 1)) for hidden, cell in state.layers]
         decoder = cast("list[_Layer]", list(self.decoder))
-        steps, feed = [layer.cell() for layer in decoder], None if self.feed is None else linear_cell(self.feed)
-        entering, found = decoder[0].entering(self.dropout(self.target_embedding(target))), []
-        drops = _Drops(*(self.dropout.draw(fed, width) for width in (*[self.options.hidden_dim] * 2, fed.shape[1])))
-        for offset, word in enumerate(entering.unbind(1)):
+        steps, feed = (
+            [lstm_of(layer.hidden_proj) for layer in decoder],
+            None if self.feed is None else linear_cell(self.feed),
+        )
+        inputs, found = decoder[0].input_proj(self.dropout(self.target_embedding(target))), []
+        dropouts = _Dropouts(
+            *(self.dropout.draw(fed, width) for width in (*[self.options.hidden_dim] * 2, fed.shape[1]))
+        )
+        for offset, word in enumerate(inputs.unbind(1)):
             word = word if feed is None else word + feed(fed)
             for depth, step in enumerate(steps):
-                word = word if not depth else decoder[depth].entering(drops.layers(layers[depth - 1][0]))
+                word = word if not depth else decoder[depth].input_proj(dropouts.layers(layers[depth - 1][0]))
                 layers[depth] = step(word, *layers[depth])
             found.append(layers[-1][0])
             if feed is not None:
-                fed = self._read(found[-1][:, None], state, state.position + offset, draws, drops)[:, 0]
+                fed = self._read(found[-1][:, None], state, state.position + offset, samples, dropouts)[:, 0]
                 found[-1] = fed
         features = torch.stack(found, 1)
         if feed is None:
-            features = self._read(features, state, state.position, draws, drops)
+            features = self._read(features, state, state.position, samples, dropouts)
         carried = tuple((hidden.view(*shape, -1), cell.view(*shape, -1)) for hidden, cell in layers)
         position = state.position + target.shape[1]
         return features, State(carried, fed.view(*shape, -1), position, state.lengths, state.memory)
 
-    def _read(self, query: Tensor, state: State, first: int, draws: hard.Draws | None, drops: "_Drops") -> Tensor:
+    def _read(
+        self, query: Tensor, state: State, first: int, samples: hard.Samples | None, dropouts: "_Dropouts"
+    ) -> Tensor:
         """What is predicted from, for queries `(rows, length, hidden_dim)` at the positions from `first` on."""
-        asked = drops.asked(query)
+        asked = dropouts.asked(query)
         if self.attention is None:
-            return drops.features(torch.tanh(self.readout(asked)))
+            return dropouts.features(torch.tanh(self.readout(asked)))
         assert state.memory is not None
-        context = hard.attended(self.attention, query, state.memory, draws, **self._around(query, state.lengths, first))
+        context = hard.attended(
+            self.attention, query, state.memory, samples, **self._around(query, state.lengths, first)
+        )
         seen = torch.cat([context, asked], -1)
-        return drops.features(torch.tanh(self.readout(seen)))
+        return dropouts.features(torch.tanh(self.readout(seen)))
 
     def _around(self, query: Tensor, lengths: Tensor, first: int) -> dict[str, Any]:
         """Window and Gaussian of local attention, for queries `(rows, steps, hidden_dim)`; Eq. 9 and 10."""
@@ -293,7 +301,7 @@ def _attention(options: Options) -> Attention:
         score=named,
         normalizer=_NORMALIZERS[options.normalizer](),
         max_length=options.positions if score == "location" else None,
-        **hard.reading(options),
+        **hard.attention_options(options),
     )
 
 
@@ -309,7 +317,7 @@ class _Center(nn.Module):
         return torch.sigmoid(wide(self.outer(torch.tanh(self.inner(query)))[..., 0]))
 
 
-class _Drops(NamedTuple):
+class _Dropouts(NamedTuple):
     """What is dropped, at every step alike: between layers, of the last state, and of what words are predicted from."""
 
     layers: Callable[[Tensor], Tensor]
@@ -322,19 +330,14 @@ class _Layer(nn.Module):
 
     def __init__(self, input_dim: int, hidden_dim: int) -> None:
         super().__init__()
-        self.entering, self.before = nn.Linear(input_dim, 4 * hidden_dim), nn.Linear(hidden_dim, 4 * hidden_dim)
-
-    def cell(self) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
-        """The step from what entered, state and cell to the next state and cell."""
-        if plain(self.before):
-            return lstm_cell(self.before.weight, self.before.bias)
-        return lambda entering, hidden, cell: lstm_plain(entering, self.before(hidden), cell)
+        self.input_proj, self.hidden_proj = nn.Linear(input_dim, 4 * hidden_dim), nn.Linear(hidden_dim, 4 * hidden_dim)
+        renamed(self, {"entering": "input_proj", "before": "hidden_proj"})
 
     def over(self, sequence: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """States `(batch, length, hidden_dim)`, and state and cell at each sentence's end `(batch, 1, hidden_dim)`."""
-        step, states, cells = self.cell(), [], []
-        hidden = cell = sequence.new_zeros(len(sequence), self.before.in_features)
-        for word in self.entering(sequence).unbind(1):
+        step, states, cells = lstm_of(self.hidden_proj), [], []
+        hidden = cell = sequence.new_zeros(len(sequence), self.hidden_proj.in_features)
+        for word in self.input_proj(sequence).unbind(1):
             hidden, cell = step(word, hidden, cell)
             states.append(hidden)
             cells.append(cell)

@@ -1,6 +1,6 @@
-"""What recurrent translators share: a bidirectional reader, and a writer that is told what to look at by a function.
+"""What recurrent translators share: a bidirectional encoder, and a decoder that is told what to look at by a function.
 
-The writer is one for models with attention and without: at each step it asks `read(hidden)` for the context. Attention
+The decoder is one for models with attention and without: at each step it asks `read(hidden)` for the context. Attention
 answers anew each time; a fixed vector is the same answer always.
 """
 
@@ -12,17 +12,25 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
-from saccade.kernels.gates import gated
 from saccade.kernels.threads import serves
 from saccade.kernels.topk import Logits
-from saccade.models.cells import gru_cell, linear_cell, plain
-from saccade.models.words import projected
+from saccade.models.cells import gru_cell, gru_of, linear_cell
+from saccade.models.checks import below_one
+from saccade.models.renames import renamed
+from saccade.models.words import ProjectedWords
 
-__all__ = ["RECIPES", "Encoder", "LockedDropout", "Options", "Read", "Writer", "mirror", "placed"]
+__all__ = ["RECIPES", "Decoder", "Encoder", "LockedDropout", "Options", "Read", "at_positions", "reversed_positions"]
 
 _WIDEST = 1_000_000  # beyond any memory; torch fails in other words at far larger sizes
 Read: TypeAlias = Callable[[Tensor], Tensor]
+_OLDER = {
+    "word": "input_proj",
+    "before": "hidden_proj",
+    "context": "context_proj",
+    "between": "intermediate_proj",
+}
 
 RECIPES: dict[str, dict[str, Any]] = {
     "dates": {"hidden_dim": 128, "embedding_dim": 64, "learning_rate": 8e-3},
@@ -53,10 +61,8 @@ class Options:
         """Refuse sizes of nothing, naming the option as it is typed."""
         if not 2 <= self.hidden_dim <= _WIDEST or self.hidden_dim % 2:
             raise ArgumentError(f"--hidden-dim: expected an even number from 2 to {_WIDEST}, got {self.hidden_dim}")
-        if not 1 <= self.embedding_dim <= _WIDEST:
-            raise ArgumentError(f"--embedding-dim: expected a number from 1 to {_WIDEST}, got {self.embedding_dim}")
-        if not 0 <= self.dropout < 1:
-            raise ArgumentError(f"--dropout: expected 0 <= dropout < 1, got {self.dropout}")
+        in_ranges(self, (("embedding_dim", 1, _WIDEST),))
+        below_one(self, "dropout")
 
 
 class LockedDropout(nn.Module):
@@ -87,7 +93,20 @@ class LockedDropout(nn.Module):
         return self.draw(sequence, sequence.shape[-1])(sequence)
 
     def draw(self, sequence: Tensor, features: int) -> Callable[[Tensor], Tensor]:
-        """Return what drops features of sequences `(batch, ..., features)` as long as one asks: of a step or of all."""
+        """Return what drops the same features of a batch as long as one asks, of a step or of all of them.
+
+        Args:
+            sequence: of the batch `(batch, ...)`, for its device and type.
+            features: how many there are.
+
+        Returns:
+            A function of `(batch, ..., features)`.
+
+        Example:
+            >>> drop = LockedDropout(0.5).draw(torch.ones(2, 4), 4)
+            >>> torch.equal(drop(torch.ones(2, 4)), drop(torch.ones(2, 4)))
+            True
+        """
         if not self.training or not self.probability:
             return lambda sequence: sequence
         kept = F.dropout(sequence.new_ones(len(sequence), features), self.probability)
@@ -127,12 +146,12 @@ class Encoder(nn.Module):
         """
         # Mirrored within their lengths, sentences have their padding behind them for the backward direction too: no
         # state has seen any, and nothing has to be packed, which costs a third more.
-        order = mirror(lengths, embedded.shape[1])
-        ahead, back = self.forwards(embedded), self.backwards(placed(embedded, order))
-        return torch.cat([ahead, placed(back, order)], -1)
+        order = reversed_positions(lengths, embedded.shape[1])
+        ahead, back = self.forwards(embedded), self.backwards(at_positions(embedded, order))
+        return torch.cat([ahead, at_positions(back, order)], -1)
 
 
-class Writer(nn.Module):
+class Decoder(nn.Module):
     r"""A conditional GRU with a deep output: it takes the last word in, looks, takes in what it saw, and predicts.
 
     .. math::
@@ -155,9 +174,9 @@ class Writer(nn.Module):
         al. 2017, "Nematus", section 2 (https://arxiv.org/abs/1703.04357).
 
     Example:
-        >>> writer = Writer(nn.Embedding(7, 4), context_dim=3, hidden_dim=6)
+        >>> decoder = Decoder(nn.Embedding(7, 4), context_dim=3, hidden_dim=6)
         >>> context = torch.randn(2, 3)
-        >>> writer(torch.randint(7, (2, 5)), torch.zeros(2, 6), lambda hidden: context).shape
+        >>> decoder(torch.randint(7, (2, 5)), torch.zeros(2, 6), lambda hidden: context).shape
         torch.Size([2, 5, 4])
     """
 
@@ -165,13 +184,15 @@ class Writer(nn.Module):
         super().__init__()
         size, dim = embedding.weight.shape
         self.embedding = embedding
-        self.word = nn.Linear(dim, 3 * hidden_dim)
-        self.before = nn.Linear(hidden_dim, 3 * hidden_dim)
-        self.context = nn.Linear(context_dim, 3 * hidden_dim)
-        self.between = nn.Linear(hidden_dim, 3 * hidden_dim)
+        self.input_proj = nn.Linear(dim, 3 * hidden_dim)
+        self.hidden_proj = nn.Linear(hidden_dim, 3 * hidden_dim)
+        self.context_proj = nn.Linear(context_dim, 3 * hidden_dim)
+        self.intermediate_proj = nn.Linear(hidden_dim, 3 * hidden_dim)
         self.readout = nn.Linear(hidden_dim + context_dim + dim, dim)
         self.bias = nn.Parameter(torch.zeros(size))
         self.dropout = LockedDropout(dropout)
+        self._words = ProjectedWords()
+        renamed(self, _OLDER)
 
     def step(self, token: Tensor, hidden: Tensor, read: Read) -> tuple[Logits, Tensor]:
         """Return the `Logits` `(batch, vocabulary)` after one more token `(batch,)`, and the next state.
@@ -183,8 +204,11 @@ class Writer(nn.Module):
         """
         embedded = self.dropout(self.embedding(token))
         dropped = self.dropout.training and self.dropout.probability
-        word = self.word(embedded) if dropped else projected(self.embedding, self.word, token, embedded)
-        hidden, context = _advance(word, hidden, read, self._maps())
+        if dropped:
+            word = self.input_proj(embedded)
+        else:
+            word = self._words.project(self.embedding, self.input_proj, token, embedded)
+        hidden, context = _advance(word, hidden, read, self._cells())
         return self._logits(self._features(hidden, context, embedded)), hidden
 
     def forward(self, target: Tensor, hidden: Tensor, read: Read) -> Tensor:
@@ -200,17 +224,17 @@ class Writer(nn.Module):
         """
         embedded = self.dropout(self.embedding(target))
         hiddens, contexts = [], []
-        maps = self._maps()
-        for word in self.word(embedded).unbind(1):
-            hidden, context = _advance(word, hidden, read, maps)
+        cells = self._cells()
+        for word in self.input_proj(embedded).unbind(1):
+            hidden, context = _advance(word, hidden, read, cells)
             hiddens.append(hidden)
             contexts.append(context)
         # The words before the loop and the readout after it need no step's result for the next: one product for all
         # steps is far faster than one each.
         return self._features(torch.stack(hiddens, 1), torch.stack(contexts, 1), embedded)
 
-    def _maps(self) -> "_Maps":
-        return _Maps(_unit(self.before), linear_cell(self.context), _unit(self.between))
+    def _cells(self) -> "_Cells":
+        return _Cells(gru_of(self.hidden_proj), linear_cell(self.context_proj), gru_of(self.intermediate_proj))
 
     def _features(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
         seen = self.dropout(torch.cat([hidden, context, embedded], -1))
@@ -221,26 +245,19 @@ class Writer(nn.Module):
         return Logits(features, self.embedding.weight, self.bias)
 
 
-class _Maps(NamedTuple):
-    """What a writer does at every step: the unit that takes the word in, and the one that takes in what was seen."""
+class _Cells(NamedTuple):
+    """What a decoder does at every step: the unit that takes the word in, and the one that takes in what was seen."""
 
     first: Callable[[Tensor, Tensor], Tensor]
     context: Callable[[Tensor], Tensor]
     second: Callable[[Tensor, Tensor], Tensor]
 
 
-def _advance(word: Tensor, hidden: Tensor, read: Read, maps: _Maps) -> tuple[Tensor, Tensor]:
+def _advance(word: Tensor, hidden: Tensor, read: Read, cells: _Cells) -> tuple[Tensor, Tensor]:
     """The next state and what was seen, from the projected word."""
-    hidden = maps.first(word, hidden)
+    hidden = cells.first(word, hidden)
     context = read(hidden)
-    return maps.second(maps.context(context), hidden), context
-
-
-def _unit(linear: nn.Linear) -> Callable[[Tensor, Tensor], Tensor]:
-    """The gated unit whose product with the state is a module, whatever is done to that."""
-    if plain(linear):
-        return gru_cell(linear.weight, linear.bias)
-    return lambda entering, hidden: gated(entering, linear(hidden), hidden)
+    return cells.second(cells.context(context), hidden), context
 
 
 class _Direction(nn.GRU):
@@ -257,18 +274,42 @@ class _Direction(nn.GRU):
         parts: Any = self  # of whose tensors torch says no type
         step = gru_cell(parts.weight_hh_l0, parts.bias_hh_l0)
         hidden, steps = sequence.new_zeros(len(sequence), self.hidden_size), []
-        for entering in F.linear(sequence, parts.weight_ih_l0, parts.bias_ih_l0).unbind(1):
-            hidden = step(entering, hidden)
+        for inputs in F.linear(sequence, parts.weight_ih_l0, parts.bias_ih_l0).unbind(1):
+            hidden = step(inputs, hidden)
             steps.append(hidden)
         return torch.stack(steps, 1)
 
 
-def mirror(lengths: Tensor, width: int) -> Tensor:
-    """Return positions `(batch, width)` that turn each sentence around and leave its padding; its own inverse."""
+def reversed_positions(lengths: Tensor, width: int) -> Tensor:
+    """Return positions that turn each sentence around and leave its padding where it is; their own inverse.
+
+    Args:
+        lengths: `(batch,)`.
+        width: of the sentences with their padding.
+
+    Returns:
+        `(batch, width)`.
+
+    Example:
+        >>> reversed_positions(torch.tensor([3, 1]), 3).tolist()
+        [[2, 1, 0], [0, 1, 2]]
+    """
     steps = torch.arange(width, device=lengths.device)
     return torch.where(steps < lengths[:, None], lengths[:, None] - 1 - steps, steps)
 
 
-def placed(values: Tensor, positions: Tensor) -> Tensor:
-    """Return `values` `(batch, width, features)` at `positions` `(batch, width)`."""
+def at_positions(values: Tensor, positions: Tensor) -> Tensor:
+    """Return what stands at some positions of each sentence.
+
+    Args:
+        values: `(batch, width, features)`.
+        positions: `(batch, length)`.
+
+    Returns:
+        `(batch, length, features)`.
+
+    Example:
+        >>> at_positions(torch.tensor([[[4.0], [5.0], [6.0]]]), torch.tensor([[2, 0, 0]])).flatten().tolist()
+        [6.0, 4.0, 4.0]
+    """
     return values.gather(1, positions[..., None].expand_as(values))

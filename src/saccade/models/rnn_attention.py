@@ -12,6 +12,7 @@ from torch import Tensor
 from saccade.errors import ArgumentError
 from saccade.models import classifier
 from saccade.models.classifier import Pool, Pooled
+from saccade.models.padded import Padded
 from saccade.models.recurrent import Encoder
 
 __all__ = ["Options", "RNNAttention"]
@@ -36,6 +37,9 @@ class Options(classifier.Options, Pool):
             raise ArgumentError(f"--hidden-dim: expected an even number from 2 to 1000000, got {self.hidden_dim}")
 
 
+_DEFAULT = Options()
+
+
 class RNNAttention(Pooled):
     r"""What is pooled at a word knows the words around it.
 
@@ -52,7 +56,7 @@ class RNNAttention(Pooled):
     Example:
         >>> import torch
         >>> model = RNNAttention(11, 3, Options(embedding_dim=4, hidden_dim=6))
-        >>> model(torch.tensor([[4, 5, 6], [7, 0, 0]]), torch.tensor([3, 1])).shape
+        >>> model(Padded(torch.tensor([[4, 5, 6], [7, 0, 0]]), torch.tensor([3, 1]))).shape
         torch.Size([2, 3])
 
     Source:
@@ -65,10 +69,10 @@ class RNNAttention(Pooled):
         "files": {},
     }
 
-    def __init__(self, size: int, classes: int, options: Options = Options()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, size: int, classes: int, options: Options = _DEFAULT) -> None:
         super().__init__(size, classes, options.hidden_dim, options, options)
         self.encoder = Encoder(options.dim, options.hidden_dim)
 
-    def features(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        found: Tensor = self.encoder(self.words(tokens), lengths)
+    def features(self, source: Padded) -> Tensor:
+        found: Tensor = self.encoder(self.words(source.values), source.lengths)
         return found

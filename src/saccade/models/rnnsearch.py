@@ -13,7 +13,9 @@ from saccade import masks
 from saccade.kernels.topk import Logits
 from saccade.memory import Memory
 from saccade.models import hard, recurrent
-from saccade.models.recurrent import RECIPES, Encoder, LockedDropout, Writer
+from saccade.models.padded import Padded
+from saccade.models.recurrent import RECIPES, Decoder, Encoder, LockedDropout
+from saccade.models.renames import renamed
 from saccade.models.words import embeddings
 from saccade.nn import Attention
 
@@ -34,6 +36,9 @@ class Options(recurrent.Options, hard.Options):
         hard.Options.__post_init__(self)
 
 
+_DEFAULT = Options()
+
+
 @dataclass(frozen=True)
 class State:
     """What the decoder carries on.
@@ -52,7 +57,7 @@ class State:
         return State(self.hidden.flatten(0, 1)[rows], memory)
 
 
-class RNNSearch(hard.Reader[State]):
+class RNNSearch(hard.Reader[Padded, State]):
     r"""Bidirectional GRU encoder, conditional GRU decoder, and between them additive attention.
 
     .. math::
@@ -60,7 +65,7 @@ class RNNSearch(hard.Reader[State]):
         s_0 = \tanh\big(W_s \tfrac{1}{n} \textstyle\sum_j h_j\big) \\
         c_i &= \sum_j \operatorname{softmax}_j\big(v^\top \tanh(W s'_i + U h_j)\big)\, h_j
 
-    with the state \(s'_i\) and all that follows from \(c_i\) as `saccade.models.recurrent.Writer` has it. The keys
+    with the state \(s'_i\) and all that follows from \(c_i\) as `saccade.models.recurrent.Decoder` has it. The keys
     \(U h_j\) are prepared once a sentence.
 
     Args:
@@ -71,8 +76,8 @@ class RNNSearch(hard.Reader[State]):
 
     Example:
         >>> model = RNNSearch(11, 7, Options(hidden_dim=8, embedding_dim=4))
-        >>> source, lengths = torch.randint(4, 11, (2, 5)), torch.tensor([5, 3])
-        >>> model(source, lengths, torch.randint(4, 7, (2, 6))).shape
+        >>> source = Padded(torch.randint(4, 11, (2, 5)), torch.tensor([5, 3]))
+        >>> model(source, torch.randint(4, 7, (2, 6))).shape
         torch.Size([2, 6, 7])
 
     Source:
@@ -83,47 +88,44 @@ class RNNSearch(hard.Reader[State]):
     recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
     attention: Attention
 
-    def __init__(
-        self,
-        source_size: int,
-        target_size: int,
-        options: Options = Options(),  # noqa: B008 (frozen)
-        joint: bool = False,
-    ) -> None:
+    def __init__(self, source_size: int, target_size: int, options: Options = _DEFAULT, joint: bool = False) -> None:
         super().__init__()
         hidden, dim = options.hidden_dim, options.embedding_dim
         self.source_embedding, target = embeddings(source_size, target_size, dim, joint=joint)
         self.encoder = Encoder(dim, hidden)
         self.bridge = nn.Linear(hidden, hidden)
-        self.attention = Attention(hidden, hidden, hidden_dim=hidden, score="additive", **hard.reading(options))
+        self.attention = Attention(
+            hidden, hidden, hidden_dim=hidden, score="additive", **hard.attention_options(options)
+        )
         self.reinforce = hard.Reinforce(options, hidden) if options.read == "reinforce" else None
-        self.writer = Writer(target, hidden, hidden, options.dropout)
+        self.decoder = Decoder(target, hidden, hidden, options.dropout)
         self.dropout = LockedDropout(options.dropout)
+        renamed(self, {"writer": "decoder"})
 
     @property
     def output(self) -> tuple[Tensor, Tensor]:
-        return self.writer.embedding.weight, self.writer.bias
+        return self.decoder.embedding.weight, self.decoder.bias
 
-    def encode(self, source: Tensor, lengths: Tensor) -> State:
-        annotations = self.dropout(self.encoder(self.dropout(self.source_embedding(source)), lengths))
-        within = torch.arange(source.shape[1], device=source.device) < lengths[:, None]
-        mean = (annotations * within[..., None]).sum(1) / lengths[:, None]
-        memory = self.attention.remember(annotations, mask=masks.Lengths(lengths))
+    def encode(self, source: Padded) -> State:
+        embedded = self.dropout(self.source_embedding(source.values))
+        annotations = self.dropout(self.encoder(embedded, source.lengths))
+        mean = (annotations * source.within[..., None]).sum(1) / source.lengths[:, None]
+        memory = self.attention.remember(annotations, mask=masks.Lengths(source.lengths))
         return State(torch.tanh(self.bridge(mean))[:, None], memory)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
         hidden = state.hidden.flatten(0, 1)
-        logits, hidden = self.writer.step(token, hidden, self._reader(state))
+        logits, hidden = self.decoder.step(token, hidden, self._reader(state))
         return logits, State(hidden.view(state.hidden.shape), state.memory)
 
-    def written(self, target: Tensor, state: State, draws: hard.Draws | None = None) -> Tensor:
-        found: Tensor = self.writer(target, state.hidden.flatten(0, 1), self._reader(state, draws))
+    def decode(self, target: Tensor, state: State, samples: hard.Samples | None = None) -> Tensor:
+        found: Tensor = self.decoder(target, state.hidden.flatten(0, 1), self._reader(state, samples))
         return found
 
-    def _reader(self, state: State, draws: hard.Draws | None = None) -> recurrent.Read:
+    def _reader(self, state: State, samples: hard.Samples | None = None) -> recurrent.Read:
         """What reads the source for the decoder's rows: c_i `(rows, hidden_dim)`, Eq. 5 and 6."""
 
         def read(query: Tensor) -> Tensor:
-            return hard.attended(self.attention, query[:, None], state.memory, draws)[:, 0]
+            return hard.attended(self.attention, query[:, None], state.memory, samples)[:, 0]
 
         return read

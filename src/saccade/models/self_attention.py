@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from saccade import masks
 from saccade.models import classifier, transformer
 from saccade.models.classifier import Pool, Pooled
-from saccade.models.transformer import Layer, encoded, placed
+from saccade.models.padded import Padded
+from saccade.models.transformer import Layer, add_positions, apply_layers
 
 __all__ = ["Options", "SelfAttention"]
 
@@ -48,6 +49,9 @@ class Options(classifier.Options, transformer.Options):
         Pool(queries=self.queries)
 
 
+_DEFAULT = Options()
+
+
 class SelfAttention(Pooled):
     r"""Every word attends to every other, in layers as `saccade.models.transformer` has them.
 
@@ -64,7 +68,7 @@ class SelfAttention(Pooled):
     Example:
         >>> import torch
         >>> model = SelfAttention(11, 3, Options(embedding_dim=4, hidden_dim=8, heads=2, feedforward_dim=16))
-        >>> model(torch.tensor([[4, 5, 6], [7, 0, 0]]), torch.tensor([3, 1])).shape
+        >>> model(Padded(torch.tensor([[4, 5, 6], [7, 0, 0]]), torch.tensor([3, 1]))).shape
         torch.Size([2, 3])
 
     Source:
@@ -77,15 +81,15 @@ class SelfAttention(Pooled):
         "files": {"learning_rate": 3e-3},
     }
 
-    def __init__(self, size: int, classes: int, options: Options = Options()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, size: int, classes: int, options: Options = _DEFAULT) -> None:
         super().__init__(size, classes, options.hidden_dim, options, Pool(queries=options.queries))
         self.options = options
         self.projection = nn.Linear(options.dim, options.hidden_dim)
         self.layers = nn.ModuleList(Layer(options, attends=False) for _ in range(options.layers))
         self.norm = nn.LayerNorm(options.hidden_dim) if options.norm == "pre" else nn.Identity()
 
-    def features(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        x = placed(self.projection(self.words(tokens)), 0, self.options)
-        within = masks.Lengths(lengths[:, None])
-        found: Tensor = self.norm(encoded(cast("list[Layer]", self.layers), x, within, self.options))
+    def features(self, source: Padded) -> Tensor:
+        x = add_positions(self.projection(self.words(source.values)), 0, self.options)
+        within = masks.Lengths(source.lengths[:, None])
+        found: Tensor = self.norm(apply_layers(cast("list[Layer]", self.layers), x, within, self.options))
         return found

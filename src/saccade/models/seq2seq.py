@@ -1,4 +1,4 @@
-"""What every translator is: a source is read once, a target is written token by token, from features of each."""
+"""What every sequence-to-sequence model is: a source is read once, a target is predicted token by token."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -8,13 +8,13 @@ from torch import Tensor, nn
 
 from saccade import AuxOutput
 from saccade.kernels.topk import Logits
-from saccade.models.words import predicted
+from saccade.models.words import logits_or_loss
 
 __all__ = ["Seq2Seq", "State"]
 
 
 class State(Protocol):
-    """What a translator carries from one token to the next, for rows of outputs, those of an example side by side."""
+    """What a decoder carries from one token to the next, for rows of outputs, those of an example side by side."""
 
     def select(self, rows: Tensor, examples: Tensor | None) -> Self:
         """Return the state of some rows.
@@ -28,16 +28,28 @@ class State(Protocol):
         """
 
 
+X = TypeVar("X")
 S = TypeVar("S", bound=State)
 
 
-class Seq2Seq(nn.Module, ABC, Generic[S]):
-    r"""The shape of a translator, which training, search and pictures rely on and nothing else.
+class Seq2Seq(nn.Module, ABC, Generic[X, S]):
+    r"""The shape of a model that predicts token by token, which training, search and pictures rely on and nothing else.
 
     .. math:: p(y_t \mid y_{<t}, x) = \operatorname{softmax}(E f_t + b)
 
     A subclass says how the source becomes a state, how one more token changes it, and what the features \(f_t\) are
-    when all tokens are known. E and b are its `output`; one that reads tokens has a `source_embedding`.
+    when all tokens are known. E and b are its `output`. A source x is one value of any kind, X: `Padded` tokens or
+    frames, a tensor of images; nothing but the subclass knows.
+
+    Example:
+        >>> import torch
+        >>> from saccade.models.padded import Padded
+        >>> from saccade.models.transformer import Options, Transformer
+        >>> model = Transformer(11, 7, Options(hidden_dim=8, heads=2, layers=1, feedforward_dim=16)).eval()
+        >>> source, target = Padded(torch.tensor([[4, 5, 6]]), torch.tensor([3])), torch.tensor([[1, 4]])
+        >>> logits, state = model.step(target[:, 0], model.encode(source))
+        >>> torch.allclose(logits.dense(), model(source, target)[:, 0], atol=1e-5)
+        True
     """
 
     Options: ClassVar[Any]
@@ -47,6 +59,7 @@ class Seq2Seq(nn.Module, ABC, Generic[S]):
     """What suits each data set, by its name; "files" for a corpus of one's own."""
 
     source_embedding: nn.Embedding
+    """Of the source's tokens, in models whose source is tokens: pictures show the gradients by its output."""
 
     @property
     @abstractmethod
@@ -54,15 +67,14 @@ class Seq2Seq(nn.Module, ABC, Generic[S]):
         """E `(target_size, dim)` and b `(target_size,)`."""
 
     @abstractmethod
-    def encode(self, source: Tensor, lengths: Tensor) -> S:
-        """Read source sentences.
+    def encode(self, source: X) -> S:
+        """Read the sources of a batch.
 
         Args:
-            source: token ids `(batch, length)`; what lies beyond a sentence's length changes nothing.
-            lengths: `(batch,)`, at least 1.
+            source: as the model takes it: `Padded` token ids or frames; what padding holds changes nothing.
 
         Returns:
-            The state before the first target token, one row a sentence; `select` reorders and repeats its rows.
+            The state before the first target token, one row an example; `select` reorders and repeats its rows.
         """
 
     @abstractmethod
@@ -70,28 +82,19 @@ class Seq2Seq(nn.Module, ABC, Generic[S]):
         """Return the `Logits` `(rows, target_size)` after one more target token `(rows,)`, and the next state."""
 
     @abstractmethod
-    def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
+    def features(self, source: X, target: Tensor) -> Tensor:
         """Return what every next token is predicted from, given the true tokens before it: `(batch, length, dim)`.
 
         Args:
-            source: token ids `(batch, source_length)`.
-            lengths: `(batch,)`.
+            source: as for `encode`.
             target: token ids `(batch, length)`, from the begin token on.
         """
 
-    def forward(
-        self,
-        source: Tensor,
-        lengths: Tensor,
-        target: Tensor,
-        wanted: Tensor | None = None,
-        label_smoothing: float = 0.0,
-    ) -> Tensor:
+    def forward(self, source: X, target: Tensor, wanted: Tensor | None = None, label_smoothing: float = 0.0) -> Tensor:
         """Return the logits of every next token, given the true tokens before it (teacher forcing), or what they cost.
 
         Args:
-            source: token ids `(batch, source_length)`.
-            lengths: `(batch,)`.
+            source: as for `encode`.
             target: token ids `(batch, target_length)`, from the begin token on.
             wanted: the true next tokens `(batch, target_length)`, 0 where there is none.
             label_smoothing: share of the wanted probability that is spread over all tokens.
@@ -99,7 +102,7 @@ class Seq2Seq(nn.Module, ABC, Generic[S]):
         Returns:
             Logits `(batch, target_length, target_size)`; with `wanted` its mean cross-entropy, a number.
         """
-        return predicted(self.features(source, lengths, target), *self.output, wanted, label_smoothing)
+        return logits_or_loss(self.features(source, target), *self.output, wanted, label_smoothing)
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
         """Return what each target position looked at, `(batch, target_length, source_length)`, or None if it attends to

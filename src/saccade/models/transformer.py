@@ -19,11 +19,24 @@ from saccade.errors import ArgumentError
 from saccade.kernels.dropout import Dropout
 from saccade.kernels.topk import Logits
 from saccade.memory import Memory
+from saccade.models.checks import below_one
+from saccade.models.padded import Padded
 from saccade.models.seq2seq import Seq2Seq
 from saccade.models.words import embeddings
 from saccade.nn import MultiheadAttention
 
-__all__ = ["RECIPES", "Layer", "Options", "Positions", "State", "Transformer", "encoded", "placed", "slopes", "waves"]
+__all__ = [
+    "RECIPES",
+    "Layer",
+    "Options",
+    "Positions",
+    "State",
+    "Transformer",
+    "add_positions",
+    "apply_layers",
+    "slopes",
+    "waves",
+]
 
 _ROTARY_BASE = 10_000.0  # the wavelengths of both papers
 Positions: TypeAlias = Literal["sinusoidal", "rotary", "alibi", "none"]
@@ -97,8 +110,10 @@ class Options:
         if self.positions == "rotary" and self.hidden_dim // self.heads % 2:
             each = self.hidden_dim // self.heads
             raise ArgumentError(f"--positions rotary: expected an even number of features a head, got {each}")
-        if not 0 <= self.dropout < 1:
-            raise ArgumentError(f"--dropout: expected 0 <= dropout < 1, got {self.dropout}")
+        below_one(self, "dropout")
+
+
+_DEFAULT = Options()
 
 
 @dataclass(frozen=True)
@@ -122,7 +137,7 @@ class State:
         return State(own, source, rows.shape[1])
 
 
-class Transformer(Seq2Seq[State]):
+class Transformer(Seq2Seq[Padded, State]):
     r"""Encoder and decoder of layers that attend and then transform each position on its own.
 
     .. math::
@@ -141,8 +156,8 @@ class Transformer(Seq2Seq[State]):
 
     Example:
         >>> model = Transformer(11, 7, Options(hidden_dim=8, heads=2, layers=1, feedforward_dim=16))
-        >>> source, lengths = torch.randint(4, 11, (2, 5)), torch.tensor([5, 3])
-        >>> model(source, lengths, torch.randint(4, 7, (2, 6))).shape
+        >>> source = Padded(torch.randint(4, 11, (2, 5)), torch.tensor([5, 3]))
+        >>> model(source, torch.randint(4, 7, (2, 6))).shape
         torch.Size([2, 6, 7])
 
     Source:
@@ -152,13 +167,7 @@ class Transformer(Seq2Seq[State]):
     Options: TypeAlias = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
 
-    def __init__(
-        self,
-        source_size: int,
-        target_size: int,
-        options: Options = Options(),  # noqa: B008 (frozen)
-        joint: bool = False,
-    ) -> None:
+    def __init__(self, source_size: int, target_size: int, options: Options = _DEFAULT, joint: bool = False) -> None:
         super().__init__()
         dim = options.hidden_dim
         self.options = options
@@ -174,9 +183,10 @@ class Transformer(Seq2Seq[State]):
     def output(self) -> tuple[Tensor, Tensor]:
         return self.target_embedding.weight, self.bias
 
-    def encode(self, source: Tensor, lengths: Tensor) -> State:
-        within, x = masks.Lengths(lengths[:, None]), self._embedded(self.source_embedding, source, 0)
-        x = encoded(cast("Iterable[Layer]", self.encoder), x, within, self.options)
+    def encode(self, source: Padded) -> State:
+        within = masks.Lengths(source.lengths[:, None])
+        x = self._embedded(self.source_embedding, source.values, 0)
+        x = apply_layers(cast("Iterable[Layer]", self.encoder), x, within, self.options)
         x, decoder = self.encoder_norm(x), cast("Iterable[Layer]", self.decoder)
         pairs = [(layer.attention.remember(x[:, :0]), layer.remember(x, within)) for layer in decoder]
         return State(tuple(own for own, _ in pairs), tuple(read for _, read in pairs))
@@ -195,8 +205,8 @@ class Transformer(Seq2Seq[State]):
         logits = Logits(features, *self.output)
         return logits, State(tuple(caches), state.source, state.beam)
 
-    def features(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
-        memories = self.encode(source, lengths).source
+    def features(self, source: Padded, target: Tensor) -> Tensor:
+        memories = self.encode(source).source
         x = self._embedded(self.target_embedding, target, 0)
         for layer, memory in zip(self.decoder, memories, strict=True):
             own = layer.attention
@@ -220,7 +230,7 @@ class Transformer(Seq2Seq[State]):
     def _embedded(self, embedding: nn.Embedding, tokens: Tensor, first: int) -> Tensor:
         """The embeddings of tokens `(batch, length)` at the positions from `first` on."""
         x = embedding(tokens) * math.sqrt(embedding.embedding_dim)
-        found: Tensor = self.dropout(placed(x, first, self.options))
+        found: Tensor = self.dropout(add_positions(x, first, self.options))
         return found
 
     def _distance(self, x: Tensor, align: Literal["end"] | None) -> Alibi | None:
@@ -228,7 +238,20 @@ class Transformer(Seq2Seq[State]):
 
 
 class Layer(nn.Module):
-    """Self-attention, in the decoder attention to the source, and a feed-forward network, each added to its input."""
+    """Self-attention, in the decoder attention to the source, and a feed-forward network, each added to its input.
+
+    Args:
+        options: the sizes.
+        attends: whether it has attention to a source.
+
+    Source:
+        Vaswani et al. 2017, section 3.1.
+
+    Example:
+        >>> layer = Layer(Options(hidden_dim=8, heads=2, feedforward_dim=16), attends=False)
+        >>> layer(torch.randn(1, 5, 8), layer.attention).shape
+        torch.Size([1, 5, 8])
+    """
 
     def __init__(self, options: Options, *, attends: bool) -> None:
         super().__init__()
@@ -261,7 +284,7 @@ class Layer(nn.Module):
         return found
 
 
-def encoded(layers: Iterable[Layer], x: Tensor, mask: masks.Mask, options: Options) -> Tensor:
+def apply_layers(layers: Iterable[Layer], x: Tensor, mask: masks.Mask, options: Options) -> Tensor:
     """Return what layers of self-attention make of sequences, before the last normalization.
 
     Args:
@@ -269,6 +292,15 @@ def encoded(layers: Iterable[Layer], x: Tensor, mask: masks.Mask, options: Optio
         x: `(batch, length, hidden_dim)`.
         mask: which positions may be attended to, against `(batch, heads, length, length)`.
         options: of the layers.
+
+    Returns:
+        `(batch, length, hidden_dim)`.
+
+    Example:
+        >>> options = Options(hidden_dim=8, heads=2, feedforward_dim=16)
+        >>> layers = [Layer(options, attends=False) for _ in range(2)]
+        >>> apply_layers(layers, torch.randn(1, 5, 8), masks.Lengths(torch.tensor([[3]])), options).shape
+        torch.Size([1, 5, 8])
     """
     for layer in layers:
         own = layer.attention
@@ -276,8 +308,21 @@ def encoded(layers: Iterable[Layer], x: Tensor, mask: masks.Mask, options: Optio
     return x
 
 
-def placed(x: Tensor, first: int, options: Options) -> Tensor:
-    """Return features `(batch, length, hidden_dim)` of the positions from `first` on with their waves, if any."""
+def add_positions(x: Tensor, first: int, options: Options) -> Tensor:
+    """Return features with the waves of their positions added to them, where the options say so.
+
+    Args:
+        x: `(batch, length, hidden_dim)`.
+        first: the position of the first of them.
+        options: whose positions they are.
+
+    Returns:
+        `(batch, length, hidden_dim)`.
+
+    Example:
+        >>> add_positions(torch.zeros(1, 1, 4), 0, Options(hidden_dim=4, heads=1)).tolist()
+        [[[0.0, 1.0, 0.0, 1.0]]]
+    """
     if options.positions != "sinusoidal":
         return x
     return x + waves(first + torch.arange(x.shape[1], device=x.device), x.shape[-1]).to(x.dtype)

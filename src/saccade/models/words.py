@@ -1,7 +1,6 @@
 """Words on their way into a model and out of it: embeddings, projections of them by a table, and predictions."""
 
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -11,63 +10,82 @@ from saccade.kernels.cross_entropy import linear_cross_entropy
 from saccade.kernels.threads import serves
 from saccade.models.cells import plain
 
-__all__ = ["embeddings", "predicted", "projected"]
+__all__ = ["ProjectedWords", "embeddings", "logits_or_loss"]
 
 _LARGEST = 64 << 20  # bytes of a table
 
 
 @dataclass
-class _Words:
-    """How many words a map was asked for since its numbers last changed, and all projections if that were enough."""
+class _Known:
+    """How many words were asked for since the numbers last changed, and all projections if that were enough."""
 
     numbers: tuple[tuple[int, int], ...]
     asked: int = 0
     table: Tensor | None = None
 
 
-_known: WeakKeyDictionary[nn.Linear, _Words] = WeakKeyDictionary()
-
-
-def projected(embedding: nn.Embedding, linear: nn.Linear, token: Tensor, embedded: Tensor) -> Tensor:
-    """Return `linear(embedded)`, by a table of all words where nothing is learned and many were asked for already.
+class ProjectedWords:
+    """A linear map of embedded words, by a table of all words where nothing is learned and many were asked for already.
 
     The table takes one product for each word of the vocabulary, so it is made when as many have been asked for; a
     twelfth of what a decoder multiplies is then looked up. It is given up when the numbers change: PyTorch counts most
     changes, and for those that it does not (through `.data`) one word of each call is projected and compared.
 
-    Args:
-        embedding: of the words.
-        linear: what projects them.
-        token: ids `(rows,)`.
-        embedded: their embeddings, `(rows, embedding_dim)`, as the embedding has them.
+    Who maps words again and again keeps one of these for each map; it is no part of a model's state, and a copy of the
+    model begins without a table.
 
     Example:
-        >>> embedding, linear, token = nn.Embedding(5, 3), nn.Linear(3, 2), torch.tensor([4, 0])
+        >>> words, embedding, linear = ProjectedWords(), nn.Embedding(5, 3), nn.Linear(3, 2)
+        >>> token = torch.tensor([4, 0])
         >>> with torch.no_grad():
-        ...     found = projected(embedding, linear, token, embedding(token))
+        ...     found = words.project(embedding, linear, token, embedding(token))
         >>> torch.equal(found, linear(embedding(token)))
         True
     """
-    size = 4 * embedding.num_embeddings * linear.out_features
-    parts = embedding.weight, linear.weight, linear.bias
-    if torch.is_grad_enabled() or size > _LARGEST or not len(token) or not plain(linear) or not serves(*parts):
-        found: Tensor = linear(embedded)
-        return found
-    if any(part.is_inference() for part in parts):  # whose changes nobody counts
-        return linear(embedded)  # type: ignore[no-any-return]
-    numbers = tuple((part.data_ptr(), part._version) for part in parts)
-    words = _known.get(linear)
-    if words is not None and words.table is not None:
-        same = torch.allclose(words.table[token[0]], linear(embedded[0]), rtol=1e-4, atol=1e-5)
-        words = words if same else None
-    if words is None or words.numbers != numbers:
-        words = _known[linear] = _Words(numbers)
-    if words.table is None:
-        if words.asked < embedding.num_embeddings:
-            words.asked += len(token)
+
+    def __init__(self) -> None:
+        self._known: _Known | None = None
+
+    def __reduce__(self) -> tuple[type["ProjectedWords"], tuple[()]]:
+        return ProjectedWords, ()  # the numbers of a copy lie elsewhere: no table is of them
+
+    @property
+    def table(self) -> Tensor | None:
+        """All projections, `(words, features)`, if they are known."""
+        return None if self._known is None else self._known.table
+
+    def project(self, embedding: nn.Embedding, linear: nn.Linear, token: Tensor, embedded: Tensor) -> Tensor:
+        """Return `linear(embedded)`, from the table if there is one.
+
+        Args:
+            embedding: of the words.
+            linear: what projects them.
+            token: ids `(rows,)`.
+            embedded: their embeddings, `(rows, embedding_dim)`, as the embedding has them.
+
+        Returns:
+            `(rows, features)`.
+        """
+        size = 4 * embedding.num_embeddings * linear.out_features
+        parts = embedding.weight, linear.weight, linear.bias
+        if torch.is_grad_enabled() or size > _LARGEST or not len(token) or not plain(linear) or not serves(*parts):
+            found: Tensor = linear(embedded)
+            return found
+        if any(part.is_inference() for part in parts):  # whose changes nobody counts
             return linear(embedded)  # type: ignore[no-any-return]
-        words.table = linear(embedding.weight)
-    return words.table[token]
+        numbers = tuple((part.data_ptr(), part._version) for part in parts)
+        known = self._known
+        if known is not None and known.table is not None:
+            same = torch.allclose(known.table[token[0]], linear(embedded[0]), rtol=1e-4, atol=1e-5)
+            known = known if same else None
+        if known is None or known.numbers != numbers:
+            known = self._known = _Known(numbers)
+        if known.table is None:
+            if known.asked < embedding.num_embeddings:
+                known.asked += len(token)
+                return linear(embedded)  # type: ignore[no-any-return]
+            known.table = linear(embedding.weight)
+        return known.table[token]
 
 
 def embeddings(source_size: int, target_size: int, dim: int, *, joint: bool) -> tuple[nn.Embedding, nn.Embedding]:
@@ -103,7 +121,7 @@ def _embedding(size: int, dim: int) -> nn.Embedding:
     return embedding
 
 
-def predicted(
+def logits_or_loss(
     features: Tensor, weight: Tensor, bias: Tensor, wanted: Tensor | None = None, label_smoothing: float = 0.0
 ) -> Tensor:
     """Return the logits of every next token, or what the true ones cost; then the logits are never all in memory.
@@ -119,7 +137,7 @@ def predicted(
         `(batch, length, vocabulary)`; with `wanted` its mean cross-entropy, a number.
 
     Example:
-        >>> predicted(torch.ones(1, 2, 3), torch.ones(5, 3), torch.zeros(5)).shape
+        >>> logits_or_loss(torch.ones(1, 2, 3), torch.ones(5, 3), torch.zeros(5)).shape
         torch.Size([1, 2, 5])
     """
     if wanted is None:

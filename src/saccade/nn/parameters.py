@@ -15,8 +15,8 @@ class Parameters(nn.Module):
 
     >>> import torch
     >>> from saccade import normalizers
-    >>> held = Parameters(normalizers.Entmax(alpha=nn.Parameter(torch.tensor(1.5))))
-    >>> [name for name, _ in held.named_parameters()], type(held.get()).__name__
+    >>> module = Parameters(normalizers.Entmax(alpha=nn.Parameter(torch.tensor(1.5))))
+    >>> [name for name, _ in module.named_parameters()], type(module.get()).__name__
     (['alpha'], 'Entmax')
     """
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from saccade.tasks import find
+from saccade.train.task import find
 
 __all__ = ["REPORTS", "Made", "Report", "load_report"]
 

@@ -5,7 +5,8 @@ from dataclasses import fields
 from typing import Any
 
 from saccade.train.options import Options, flag
-from saccade.train.task import Task
+from saccade.train.task import Task, options_class
+from saccade.train.task import recipe as recipe_of
 
 __all__ = ["command", "train_command"]
 
@@ -37,9 +38,9 @@ def command(program: str, options: Any, defaults: Any) -> str:
 
 def train_command(kind: type[Task], options: Options) -> str:
     """Return the command that trains a run with these options, for those who want it without the report."""
-    flat = kind.options(options.model)
+    flat = options_class(kind, options.model)
     names = {field.name for field in fields(flat)}
-    recipe = {name: value for name, value in kind.recipe(options.model, options.data).items() if name in names}
+    recipe = {name: value for name, value in recipe_of(kind, options.model, options.data).items() if name in names}
     if options.max_minutes is not None:  # minutes alone lift the recipe's steps, and are never the default
         recipe |= {"max_steps": None, "max_minutes": 2 * options.max_minutes}
     return command(f"saccade train {kind.name}", options, flat(**recipe))

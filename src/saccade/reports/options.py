@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from saccade.errors import ArgumentError
-from saccade.tasks.translate.corpora import BUILTIN
+from saccade.tasks.translate.data import BUILTIN
 from saccade.train.notes import say
 from saccade.train.options import flag
 

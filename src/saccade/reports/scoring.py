@@ -11,10 +11,11 @@ import torch
 from torch import nn
 
 from saccade.reports.slope import replicates, standard_error
+from saccade.tasks.generate.generate import best_texts
 from saccade.tasks.translate import Translate
-from saccade.tasks.translate.corpus import Pair
-from saccade.tasks.translate.evaluation import score
-from saccade.tasks.translate.metrics import in_place
+from saccade.tasks.translate.data.corpus import Pair
+from saccade.tasks.translate.metrics import in_place, score
+from saccade.tasks.translate.source import encode_sources
 from saccade.train.randomness import seeded
 from saccade.train.task import Metric, value
 
@@ -82,14 +83,15 @@ def measured(task: Translate, model: nn.Module, pairs: Sequence[Pair], seed: int
     """
     began = time.perf_counter()
     with torch.inference_mode(), seeded(seed, "test"):
-        outputs = [best[0] for best in task.predict(model, (pair.source for pair in pairs), 1)]
+        sources = encode_sources([pair.source for pair in pairs], task.vocabulary.source, task.most)
+        outputs = best_texts([answer.outputs for answer in task.answer(model, sources, None)])
     seconds = time.perf_counter() - began
     references = [pair.target for pair in pairs]
     several = task.settings.data == "several-dates"
 
     def scored(places: Sequence[int]) -> Metric:
         texts = [outputs[place] for place in places], [references[place] for place in places]
-        return in_place(*texts) if several else score(task, *texts)
+        return in_place(*texts) if several else score(*texts, task.settings.data, task.settings.target)
 
     metric = scored(range(len(outputs)))
     partial = replicates(lambda places: value(scored(places)), len(outputs))

@@ -15,12 +15,13 @@ from saccade.reports.making import Design, Step, finish
 from saccade.reports.options import Seeded, Trained, arguments, default_folder, whole
 from saccade.reports.scoring import measured
 from saccade.tasks.translate import Translate
-from saccade.tasks.translate.corpora import open_corpus
-from saccade.tasks.translate.corpus import Corpus, Pair
+from saccade.tasks.translate.data import open_corpus
+from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.train.environment import choose_device
 from saccade.train.fit import train
 from saccade.train.options import Options
-from saccade.train.task import Task
+from saccade.train.task import Task, options_class
+from saccade.train.task import recipe as recipe_of
 from saccade.train.trained import load_trained
 
 __all__ = ["Part", "Plan", "Variant", "budget", "make", "opened", "settings", "tested", "whole_test"]
@@ -195,8 +196,8 @@ def settings(
         minutes: that it may take at most if the report's options name no budget.
         kind: the task.
     """
-    flat = kind.options(variant.model)
-    recipe = kind.recipe(variant.recipe or variant.model, options.data)
+    flat = options_class(kind, variant.model)
+    recipe = recipe_of(kind, variant.recipe or variant.model, options.data)
     corpus = {name: getattr(options, name) for name in ("data", "source", "target") if hasattr(options, name)}
     own = {"model": variant.model, "run": str(folder), "seed": seed, "device": options.device}
     values = {**recipe, **budget(options, recipe, minutes), **corpus, **own, **variant.values}

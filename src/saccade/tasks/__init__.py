@@ -3,29 +3,17 @@
 Adding one is a folder here with a class of the shape of `saccade.train.Task`, and a line in `TASKS`.
 """
 
-from importlib import import_module
-from typing import Any
-
 from saccade.errors import SaccadeError
-from saccade.train.task import Task
+from saccade.train.task import Task, find
 
-__all__ = ["TASKS", "find", "load_task"]
+__all__ = ["TASKS", "load_task"]
 
 TASKS = {
     "translate": "saccade.tasks.translate:Translate",
     "classify-text": "saccade.tasks.classify_text:ClassifyText",
     "transcribe": "saccade.tasks.transcribe:Transcribe",
+    "classify-image": "saccade.tasks.classify_image:ClassifyImage",
 }
-
-
-def find(where: str) -> Any:
-    """Import what a table names as "module:Name".
-
-    >>> find("saccade.errors:ShapeError").__name__
-    'ShapeError'
-    """
-    module, _, name = where.partition(":")
-    return getattr(import_module(module), name)
 
 
 def load_task(name: str) -> type[Task]:

@@ -2,7 +2,6 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from itertools import chain
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -12,7 +11,7 @@ from torch import Tensor
 
 from saccade.train.randomness import derive, generator
 
-__all__ = ["Sampler", "Sized", "by_length", "rectangle", "spread"]
+__all__ = ["Cache", "Sampler", "Sized", "by_length", "in_batches", "rectangle", "spread"]
 
 _POOL = 16  # batches that are sorted by length together: enough for little padding, few enough to stay random
 
@@ -30,6 +29,7 @@ class Sized(Protocol):
 
 
 E = TypeVar("E", bound=Sized)
+T = TypeVar("T")
 
 
 def by_length(sizes: Sequence[int], batch_tokens: int) -> list[list[int]]:
@@ -45,6 +45,66 @@ def by_length(sizes: Sequence[int], batch_tokens: int) -> list[list[int]]:
         else:
             groups.append([index])
     return groups
+
+
+def in_batches(sizes: Sequence[int], most: int, work: Callable[[list[int]], Sequence[T]]) -> list[T]:
+    """Return what work makes of all indices, done for groups of like sizes, in the order of the indices.
+
+    Args:
+        sizes: of the examples.
+        most: the size of a group, padding included; see `by_length`.
+        work: from the indices of a group to a result each.
+
+    Example:
+        >>> in_batches([9, 2, 2, 3], 6, lambda places: [10 * place for place in places])
+        [0, 10, 20, 30]
+    """
+    found: dict[int, T] = {}
+    for places in by_length(sizes, most):
+        found.update(zip(places, work(places), strict=True))
+    return [found[place] for place in range(len(sizes))]
+
+
+class Cache(Generic[T]):
+    """What was made of indices, kept in memory until it takes so many bytes; anything else is made again each time.
+
+    Args:
+        make: makes it.
+        most: bytes.
+        nbytes: how many one takes.
+
+    Example:
+        >>> cache = Cache(lambda index: [index], 2, lambda item: 1)
+        >>> cache.get(0) is cache.get(0), cache.get(1) is cache.get(1), cache.get(2) is cache.get(2)
+        (True, True, False)
+    """
+
+    def __init__(self, make: Callable[[int], T], most: int, nbytes: Callable[[T], int]) -> None:
+        self._make, self._left, self._nbytes, self._found = make, most, nbytes, dict[int, T]()
+
+    def get(self, index: int) -> T:
+        """Return what is made of an index."""
+        if index in self._found:
+            return self._found[index]
+        made = self._make(index)
+        if (size := self._nbytes(made)) <= self._left:
+            self._left -= size
+            self._found[index] = made
+        return made
+
+
+class _Last(Generic[T]):
+    """A function of a number that remembers its last few results."""
+
+    def __init__(self, make: Callable[[int], T], count: int) -> None:
+        self._make, self._count, self._found = make, count, dict[int, T]()
+
+    def __call__(self, number: int) -> T:
+        if number not in self._found:
+            while len(self._found) >= self._count:
+                del self._found[next(iter(self._found))]
+            self._found[number] = self._make(number)
+        return self._found[number]
 
 
 def spread(size: int, count: int) -> range:
@@ -90,12 +150,11 @@ class Sampler(Generic[E]):
         sample = range(1000) if size is None else spread(size, 1000)
         tokens = sum(example.size for example in encode(sample))
         self.pool_examples = max(_POOL, round(_POOL * batch_tokens * len(sample) / tokens))
-        self._order = lru_cache(2)(self._order)  # type: ignore[method-assign]
-        self._pool = lru_cache(1)(self._pool)  # type: ignore[method-assign]
+        self._orders, self._pools = _Last(self._order, 2), _Last(self._pool, 1)
 
     def batch(self, step: int) -> list[E]:
         """Return the examples of one step."""
-        return self._pool(step // _POOL)[step % _POOL]
+        return self._pools(step // _POOL)[step % _POOL]
 
     def _pool(self, number: int) -> list[list[E]]:
         """One stretch of the row, sorted and cut into batches in random order."""
@@ -112,7 +171,7 @@ class Sampler(Generic[E]):
         if self.size is None:
             return derive(self.seed, "stream") % 2**32 + place
         epoch, offset = divmod(place, self.size)
-        return int(self._order(epoch)[offset])
+        return int(self._orders(epoch)[offset])
 
     def _order(self, epoch: int) -> Tensor:
         assert self.size is not None

@@ -33,24 +33,24 @@ def chosen(steps: Iterable[int], end: int, every: int, count: int) -> list[int]:
     return [*regular[max(0, len(regular) - count + 1) :], end]
 
 
-def needed(steps: Iterable[int], books: TrainState, options: Options) -> set[int]:
+def needed(steps: Iterable[int], state: TrainState, options: Options) -> set[int]:
     """Return the steps whose checkpoints the trained model may yet be made of, wherever the run ends."""
     there, every, count = list(steps), options.checkpoint_steps, options.average
-    coming = chosen(there, books.step + 1, every, count + 1)[:-1]
-    return {*coming, *(chosen(there, books.best_step, every, count) if books.best_step else ())}
+    coming = chosen(there, state.step + 1, every, count + 1)[:-1]
+    return {*coming, *(chosen(there, state.best_step, every, count) if state.best_step else ())}
 
 
-def assemble(run: Run, model: nn.Module, books: TrainState, options: Options) -> tuple[dict[str, Tensor], list[int]]:
+def assemble(run: Run, model: nn.Module, state: TrainState, options: Options) -> tuple[dict[str, Tensor], list[int]]:
     """Return the weights that training came to, and the steps that they are the mean of.
 
     Args:
         run: where the checkpoints are.
         model: as it was after the last step.
-        books: how far it is, and where it was best.
+        state: how far it is, and where it was best.
         options: `average` says of how many checkpoints, `patience` whether up to the best validation or to the end.
     """
-    end = books.best_step if options.patience and books.best_step else books.step
-    if end == books.step and options.average == 1:
+    end = state.best_step if options.patience and state.best_step else state.step
+    if end == state.step and options.average == 1:
         return tensors(model), [end]
     places = {step_of(place): place for place in list_checkpoints(run.checkpoints)}
     steps = [step for step in chosen(places, end, options.checkpoint_steps, options.average) if step in places]
@@ -68,8 +68,8 @@ def assemble(run: Run, model: nn.Module, books: TrainState, options: Options) ->
 
     weights = mean(whole())
     if end not in used:
-        say(f"no checkpoint of step {end}, so the model is that of the last step, {books.step}")
-        return tensors(model), [books.step]
+        say(f"no checkpoint of step {end}, so the model is that of the last step, {state.step}")
+        return tensors(model), [state.step]
     if len(used) < options.average:
         say(f"the model is the mean of {len(used)} checkpoints: there are not {options.average} to average")
     return weights, used

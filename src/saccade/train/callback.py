@@ -1,4 +1,4 @@
-"""The callback that keeps a run's books: after every step it counts, shows, measures, saves, and stops if it must."""
+"""The callback that keeps a run's state: after every step it counts, shows, measures, saves, and stops if it must."""
 
 import math
 import signal
@@ -19,7 +19,7 @@ from saccade.train.optimization import flat_from, learning_rate, optimizer_tenso
 from saccade.train.options import Options, origin
 from saccade.train.progress import Bar
 from saccade.train.ranks import Ranks
-from saccade.train.results import TrainState, measure, undisturbed
+from saccade.train.results import TrainState, measure, sample, undisturbed
 from saccade.train.run import Run
 from saccade.train.task import Task, value, values
 from saccade.train.tensorboard import TensorBoard
@@ -32,14 +32,14 @@ _LOOK_EVERY = 10  # steps between two looks at the loss: each waits for the devi
 
 
 class RunCallback(pl.Callback):
-    """Keeps the books of one process; only the one that leads measures, writes and speaks.
+    """Keeps the state of one process; only the one that leads measures, writes and speaks.
 
     Args:
         task: what is trained on.
         model: what is trained.
         run: where checkpoints and metrics go.
         options: of the run.
-        books: how far the run is; kept up to date in place.
+        state: how far the run is; kept up to date in place.
         ranks: the processes that train together.
         bar: shows progress.
         board: TensorBoard's log.
@@ -51,15 +51,15 @@ class RunCallback(pl.Callback):
         model: nn.Module,
         run: Run,
         options: Options,
-        books: TrainState,
+        state: TrainState,
         ranks: Ranks,
         bar: Bar,
         board: TensorBoard,
     ) -> None:
-        self.task, self.model, self.run, self.options, self.books = task, model, run, options, books
+        self.task, self.model, self.run, self.options, self.state = task, model, run, options, state
         self.ranks, self.bar, self.board = ranks, bar, board
-        self.saved = self.began = books.step
-        self.tokens = 0
+        self.saved = self.began = state.step
+        self.count = 0
         self.signalled = self.interrupted = False
         self.loss, self.measured = math.nan, ""
         self.mark = 0.0
@@ -75,10 +75,10 @@ class RunCallback(pl.Callback):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Do what is due after a step."""
-        books, options = self.books, self.options
-        books.step += 1
-        validate, save_now = (books.step % every == 0 for every in (options.validation_steps, options.checkpoint_steps))
-        write = validate or save_now or books.step % _LOOK_EVERY == 0
+        state, options = self.state, self.options
+        state.step += 1
+        validate, save_now = (state.step % every == 0 for every in (options.validation_steps, options.checkpoint_steps))
+        write = validate or save_now or state.step % _LOOK_EVERY == 0
         if write:
             self._look(outputs["loss"])
         self._tick(training=True)
@@ -94,7 +94,7 @@ class RunCallback(pl.Callback):
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Save the last step, wherever it fell."""
-        if self.ranks.leads and self.books.step != self.saved:
+        if self.ranks.leads and self.state.step != self.saved:
             self._save(trainer)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
@@ -103,18 +103,18 @@ class RunCallback(pl.Callback):
         signal.signal(number, signal.default_int_handler)
 
     def _agree(self) -> bool:
-        """Count the tokens of all processes, and decide for all whether to stop: no process may wait for another."""
-        ended = self.ranks.leads and self.books.ended(self.options)  # one clock decides
-        tokens, signals, ends = self.ranks.sums(self.tokens, self.signalled, ended)
-        self.books.tokens += int(tokens)
+        """Count the units of all processes, and decide for all whether to stop: no process may wait for another."""
+        ended = self.ranks.leads and self.state.ended(self.options)  # one clock decides
+        count, signals, ends = self.ranks.sums(self.count, self.signalled, ended)
+        self.state.tokens += int(count)
         self.interrupted = signals > 0 and not ends
         return signals > 0 or ends > 0
 
     def _tick(self, *, training: bool) -> None:
         """Book the time since the last call."""
         now = time.perf_counter()
-        self.books.seconds += now - self.mark
-        self.books.training_seconds += (now - self.mark) * training
+        self.state.seconds += now - self.mark
+        self.state.training_seconds += (now - self.mark) * training
         self.mark = now
 
     def _look(self, loss: Tensor) -> None:
@@ -122,34 +122,34 @@ class RunCallback(pl.Callback):
         first = math.isnan(self.loss)
         self.loss = self.ranks.sums(float(loss))[0] / self.ranks.world
         if not math.isfinite(self.loss):
-            raise SaccadeError(f"the loss is {self.loss} at step {self.books.step}; {_LOWER}")
+            raise SaccadeError(f"the loss is {self.loss} at step {self.state.step}; {_LOWER}")
         if first and self.ranks.leads:  # not before: a run that fails at once shall say no more than why
             self.bar.note(f"{'going on' if self.began else 'training'} in {self.run.folder} at step {self.began}")
             if note := flat_from(self.options):
                 self.bar.note(note)
 
     def _show(self, write: bool, metrics: dict[str, float]) -> None:
-        books = self.books
-        speed = books.tokens / books.training_seconds
-        self.bar.update(books.step, f"loss {self.loss:.4f}  {self.measured}  {speed:,.0f} tokens/s")
+        state = self.state
+        speed = state.tokens / state.training_seconds
+        self.bar.update(state.step, f"loss {self.loss:.4f}  {self.measured}  {speed:,.0f} {self.task.unit}/s")
         if write:
-            measured = {"loss": self.loss, "learning_rate": learning_rate(books.step - 1, self.options)}
-            self.run.log(step=books.step, **measured, seconds=round(books.seconds, 3), **metrics)
-            self.board.write(books.step, {**measured, **metrics})
+            measured = {"loss": self.loss, "learning_rate": learning_rate(state.step - 1, self.options)}
+            self.run.log(step=state.step, **measured, seconds=round(state.seconds, 3), **metrics)
+            self.board.write(state.step, {**measured, **metrics})
 
     def _validate(self) -> tuple[dict[str, float], bool]:
         """Measure on validation; returns what metrics.jsonl shall say of it, and whether its weights are to be kept."""
-        task, books, options = self.task, self.books, self.options
+        task, state, options = self.task, self.state, self.options
         result = measure(task, self.model, "validation", options.seed, options.validation_examples)
         headline, name = value(result.metrics[task.headline]), task.headline.replace("_", " ")
         self.measured = f"{name} {headline:.4f}"
-        self.bar.note(f"step {books.step}: loss {self.loss:.4f}, {self.measured} on validation")
+        self.bar.note(f"step {state.step}: loss {self.loss:.4f}, {self.measured} on validation")
         with undisturbed(self.model, options.seed, "sample"):
-            self.bar.note(f"  {task.sample(self.model, books.step)}")
-        better = options.patience is not None and books.judge(headline)
-        if options.patience is not None and books.stale >= options.patience:
-            was = f"{name} {books.best:.4f} at step {books.best_step} was the best"
-            self.bar.note(f"stopping early at step {books.step}: {books.stale} validations without a better one; {was}")
+            self.bar.note(f"  {sample(task, self.model, options.seed, state.step)}")
+        better = options.patience is not None and state.judge(headline)
+        if options.patience is not None and state.stale >= options.patience:
+            was = f"{name} {state.best:.4f} at step {state.best_step} was the best"
+            self.bar.note(f"stopping early at step {state.step}: {state.stale} validations without a better one; {was}")
         self._tick(training=False)
         return {f"validation_{name}": number for name, number in values(result.metrics).items()}, better
 
@@ -157,17 +157,17 @@ class RunCallback(pl.Callback):
         """See that all weights are numbers: the loss was computed before the step that may have spoiled them."""
         for name, tensor in weights.items():
             if not tensor.isfinite().all():
-                raise SaccadeError(f"the weights {name} are no numbers after step {self.books.step}; {_LOWER}")
+                raise SaccadeError(f"the weights {name} are not finite after step {self.state.step}; {_LOWER}")
 
     def _save(self, trainer: pl.Trainer) -> None:
         self._tick(training=False)
         weights = tensors(self.model)
         self._check(weights)
-        step, optimizer = self.books.step, optimizer_tensors(trainer.optimizers[0])
+        step, optimizer = self.state.step, optimizer_tensors(trainer.optimizers[0])
         scaler = trainer.precision_plugin.state_dict()  # of the loss, in half precision: numbers alone
-        scalars = {**asdict(self.books), "threads": torch.get_num_threads(), "scaler": scaler}
+        scalars = {**asdict(self.state), "threads": torch.get_num_threads(), "scaler": scaler}
         scalars["origin"] = origin(self.run.config["data"], self.options)
         save(self.run.checkpoints, Checkpoint(step, weights, optimizer, scalars))
-        prune(self.run.checkpoints, lambda steps: needed(steps, self.books, self.options))
+        prune(self.run.checkpoints, lambda steps: needed(steps, self.state, self.options))
         self.saved = step
         self._tick(training=False)

@@ -76,12 +76,12 @@ class _Module(pl.LightningModule):
 
     def training_step(self, batch: Any, batch_idx: int) -> Tensor:
         """Return the loss of one step, with everything random in it drawn from (seed, step, rank)."""
-        callback, step, rank = self.callback, self.callback.books.step, self.callback.ranks.rank
+        callback, step, rank = self.callback, self.callback.state.step, self.callback.ranks.rank
         torch.manual_seed(derive(callback.options.seed, "step", step, *((rank,) if rank else ())))
         for group in self.trainer.optimizers[0].param_groups:
             group["lr"] = learning_rate(step, callback.options)
         loss = callback.task.loss(self.model, batch)
-        callback.tokens = loss.tokens
+        callback.count = loss.count
         return loss.total
 
 
@@ -91,7 +91,7 @@ def advance(
     run: Run,
     options: Options,
     device: torch.device,
-    books: TrainState,
+    state: TrainState,
     checkpoint: Checkpoint | None,
     ranks: Ranks,
 ) -> bool:
@@ -107,8 +107,8 @@ def advance(
         run: where checkpoints and metrics go.
         options: of the run.
         device: where to compute.
-        books: how far the run is; kept up to date in place.
-        checkpoint: that `books` is of; None at the beginning.
+        state: how far the run is; kept up to date in place.
+        checkpoint: that `state` is of; None at the beginning.
         ranks: the processes that train together, all of which call this.
 
     Returns:
@@ -117,18 +117,18 @@ def advance(
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     tensorboard = run.folder / "tensorboard" if options.tensorboard and ranks.leads else None
     with (
-        Bar(options.max_steps, books.step, shown=ranks.leads) as bar,
-        TensorBoard(tensorboard, books.step) as board,
+        Bar(options.max_steps, state.step, shown=ranks.leads) as bar,
+        TensorBoard(tensorboard, state.step) as board,
         warnings.catch_warnings(),
         reproducible(),
         matmul_precision(options.matmul_precision),
     ):
         for message in _HARMLESS:
             warnings.filterwarnings("ignore", message)
-        callback = RunCallback(task, model, run, options, books, ranks, bar, board)
+        callback = RunCallback(task, model, run, options, state, ranks, bar, board)
         trainer = _trainer(callback, device)
         model.train()
-        loader = DataLoader(_Steps(task, books.step, ranks), batch_size=None)
+        loader = DataLoader(_Steps(task, state.step, ranks), batch_size=None)
         try:
             trainer.fit(_Module(callback, checkpoint), loader)
         except SystemExit as stop:  # what Lightning makes of a second Ctrl-C
@@ -138,7 +138,7 @@ def advance(
 
 def _trainer(callback: RunCallback, device: torch.device) -> pl.Trainer:
     """Lightning's trainer for this process."""
-    options, done, ranks = callback.options, callback.books.step, callback.ranks
+    options, done, ranks = callback.options, callback.state.step, callback.ranks
     alone = {"devices": [device.index or 0] if device.type == "cuda" else 1}
     return pl.Trainer(
         accelerator="gpu" if device.type == "cuda" else "cpu",

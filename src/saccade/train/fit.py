@@ -24,7 +24,7 @@ from saccade.train.randomness import seeded
 from saccade.train.ranks import Ranks, joined, place
 from saccade.train.results import TrainState, complete, measure, summarize
 from saccade.train.run import Run, RunError, beside
-from saccade.train.task import Task, values
+from saccade.train.task import Task, options_class, values
 from saccade.train.weights import load_into
 
 __all__ = ["Outcome", "train"]
@@ -49,12 +49,13 @@ class Outcome:
     follows: bool = False
 
 
-def train(kind: type[Task], options: Options) -> Outcome:
+def train(kind: type[Task], options: Options, objects: Any = None) -> Outcome:
     """Train, or go on training, until the budget is spent.
 
     Args:
         kind: the task.
-        options: of the task and the model, as the task's `options` has them.
+        options: of the task and the model, as `options_class` has them.
+        objects: the data, where they are Python objects.
 
     Returns:
         The run and its results.
@@ -70,7 +71,9 @@ def train(kind: type[Task], options: Options) -> Outcome:
     _share_processor(options, ranks)
     keep_freed_memory()
     with joined(device) if ranks.external and ranks.world > 1 else nullcontext():
-        return _lead(kind, options, device, ranks) if ranks.leads else _follow(kind, options, device, ranks)
+        if ranks.leads:
+            return _lead(kind, options, objects, device, ranks)
+        return _follow(kind, options, device, ranks)
 
 
 def _share_processor(options: Options, ranks: Ranks) -> None:
@@ -79,16 +82,16 @@ def _share_processor(options: Options, ranks: Ranks) -> None:
         torch.set_num_threads(options.threads or max(1, (os.cpu_count() or 1) // ranks.here))
 
 
-def _lead(kind: type[Task], options: Options, device: torch.device, ranks: Ranks) -> Outcome:
+def _lead(kind: type[Task], options: Options, objects: Any, device: torch.device, ranks: Ranks) -> Outcome:
     """What the first process does, or the only one."""
-    run, task = open_run(kind, options)
+    run, task, model = open_run(kind, options, objects)
     with run.locked():
         results = run.results()
         if results is not None and run.trained and complete(results, options):
             if ranks.external:
                 ranks.share(None)
             return Outcome(run, results["steps"], results, fresh=False)
-        return _train(task, run, options, device, ranks)
+        return _train(task, model or _model(task, options), run, options, device, ranks)
 
 
 def _follow(kind: type[Task], options: Options, device: torch.device, ranks: Ranks) -> Outcome:
@@ -101,77 +104,84 @@ def _follow(kind: type[Task], options: Options, device: torch.device, ranks: Ran
     folder, step = told
     run = Run.open(folder)
     task = kind.restore(options, folder)
-    model, books = _model(task, options), TrainState()
+    model, state = _model(task, options), TrainState()
     checkpoint = load(step_folder(run.checkpoints, step)) if step else None
     if checkpoint:
-        books = _restore(run, options, model, checkpoint)
-    advance(task, model.to(device), run, options, device, books, checkpoint, ranks)
-    return Outcome(run, books.step, None, fresh=True, follows=True)
+        state = _restore(run, options, model, checkpoint)
+    advance(task, model.to(device), run, options, device, state, checkpoint, ranks)
+    return Outcome(run, state.step, None, fresh=True, follows=True)
 
 
 def _work(kind: type[Task], options: dict[str, Any]) -> None:
     """What a process does that `company` starts."""
-    train(kind, kind.options(options["model"])(**options))
+    train(kind, options_class(kind, options["model"])(**options))
 
 
-def open_run(kind: type[Task], options: Options) -> tuple[Run, Task]:
-    """Return the run that the options name, made if it is not there, and its task."""
+def open_run(kind: type[Task], options: Options, objects: Any = None) -> tuple[Run, Task, nn.Module | None]:
+    """Return the run that the options name, made if it is not there, its task, and the model if it was made for that.
+
+    Args:
+        kind: the task.
+        options: of the run.
+        objects: the data, where they are Python objects.
+    """
     folder = Path(options.run or f"runs/{kind.name}-{Path(options.data).name}-{options.model}")
     if not options.resume and folder.exists():
         folder = beside(folder)
         say(f"starting a new run in {folder}")
     if not (folder / "config.json").exists():
-        task = kind.prepare(options)
-        task.build()  # a model too large for the memory leaves no folder behind
-        config = {"task": kind.name, "model": options.model, "data": task.fingerprint, "options": asdict(options)}
-        return Run.create(folder, {**config, "saccade": versions().get("saccade", "unknown")}, task.save), task
+        task = kind.prepare(options, objects)
+        model = _model(task, options)  # before the folder: a model too large for the memory leaves none behind
+        config = {"task": kind.name, "model": options.model, "data": task.data.fingerprint, "options": asdict(options)}
+        run = Run.create(folder, {**config, "saccade": versions().get("saccade", "unknown")}, task.save)
+        return run, task, model
     run = Run.open(folder)
     run.refuse_difference(kind.name, {"model": options.model})
-    task = kind.restore(options, folder)
-    if task.fingerprint != run.config["data"]:
+    task = kind.restore(options, folder, objects)
+    if task.data.fingerprint != run.config["data"]:
         old, new = run.config["options"]["data"], options.data
-        run.refuse("--data", *((old, new) if old != new else (run.config["data"], task.fingerprint)))
+        run.refuse("--data", *((old, new) if old != new else (run.config["data"], task.data.fingerprint)))
     run.refuse_difference(kind.name, identity(options))  # last: what data there are changes other options' defaults
-    return run, task
+    return run, task, None
 
 
-def _train(task: Task, run: Run, options: Options, device: torch.device, ranks: Ranks) -> Outcome:
+def _train(task: Task, model: nn.Module, run: Run, options: Options, device: torch.device, ranks: Ranks) -> Outcome:
     checkpoint = _checkpoint(run)
     if checkpoint is None and run.results() is not None and run.trained:
         lost = f"{run.checkpoints}: none can be read, so training would begin again over the model that is there"
         raise RunError(f"{lost}; --no-resume begins beside it")
-    model, books = _model(task, options), TrainState()
+    state = TrainState()
     if checkpoint:
-        books = _restore(run, options, model, checkpoint)
+        state = _restore(run, options, model, checkpoint)
         if (before := checkpoint.scalars["threads"]) != (now := torch.get_num_threads()):
             say(f"{before} threads until now, {now} from here on: the last digits of results may differ")
     model.to(device)
-    run.rewind_log(books.step)
-    if not books.ended(options):
+    run.rewind_log(state.step)
+    if not state.ended(options):
         from saccade.train.engine import advance
 
         with launch(ranks, device, _work, type(task), asdict(options)):
-            ranks.share((run.folder, books.step))
-            if not advance(task, model, run, options, device, books, checkpoint, ranks):
-                return Outcome(run, books.step, None, fresh=True)
+            ranks.share((run.folder, state.step))
+            if not advance(task, model, run, options, device, state, checkpoint, ranks):
+                return Outcome(run, state.step, None, fresh=True)
     elif ranks.external:
         ranks.share(None)
-    return Outcome(run, books.step, _conclude(task, model, run, options, device, books), fresh=True)
+    return Outcome(run, state.step, _conclude(task, model, run, options, device, state), fresh=True)
 
 
 def _conclude(
-    task: Task, model: nn.Module, run: Run, options: Options, device: torch.device, books: TrainState
+    task: Task, model: nn.Module, run: Run, options: Options, device: torch.device, state: TrainState
 ) -> dict[str, Any]:
     """Write the trained model, measure it, and write its results."""
-    weights, averaged = assemble(run, model, books, options)
-    run.save_weights(weights, books.step)
+    weights, averaged = assemble(run, model, state, options)
+    run.save_weights(weights, state.step)
     load_into(model, weights)
     model.to(device)  # Lightning takes it back to the CPU
     measured = {split: measure(task, model, split, options.seed) for split in ("test", "validation")}
-    results = summarize(run, options, books, model, measured, averaged)
+    results = summarize(run, options, state, model, measured, averaged)
     numbers = values(measured["validation"].metrics)
     write_json(run.folder / "results.json", results)
-    run.log(step=books.step, **{f"final_validation_{name}": number for name, number in numbers.items()})
+    run.log(step=state.step, **{f"final_validation_{name}": number for name, number in numbers.items()})
     return results
 
 
@@ -199,8 +209,8 @@ def _restore(run: Run, options: Options, model: nn.Module, checkpoint: Checkpoin
     try:
         load_into(model, checkpoint.model)
         names = (field.name for field in fields(TrainState) if field.name != "step")
-        books = TrainState(checkpoint.step, **{name: checkpoint.scalars[name] for name in names})
+        state = TrainState(checkpoint.step, **{name: checkpoint.scalars[name] for name in names})
     except (RuntimeError, KeyError) as error:
         what = f"{run.folder}: config.json, tokenizer.json and checkpoint {checkpoint.step} do not belong together"
         raise RunError(f"{what}; put back the one that was changed, or move the checkpoint away") from error
-    return books
+    return state

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["say", "unheard"]
+__all__ = ["Once", "say", "unheard"]
 
 
 def say(line: str) -> None:
@@ -13,6 +13,19 @@ def say(line: str) -> None:
     if "TORCHELASTIC_RUN_ID" not in os.environ or os.environ.get("RANK", "0") == "0":
         with unheard():
             sys.stderr.write(line + "\n")
+
+
+class Once:
+    """Says a note of each kind once."""
+
+    def __init__(self) -> None:
+        self._kinds = set[str]()
+
+    def say(self, kind: str, line: str) -> None:
+        """Write a note unless one of its kind was written."""
+        if kind not in self._kinds:
+            self._kinds.add(kind)
+            say(line)
 
 
 @contextmanager

@@ -81,13 +81,19 @@ def make_optimizer(model: nn.Module, options: Options) -> torch.optim.Optimizer:
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """Return an optimizer's state as tensors named "parameter number.name". Its settings follow from the options."""
     state = optimizer.state_dict()["state"]
-    return {f"{number}.{name}": tensor for number, tensors in state.items() for name, tensor in tensors.items()}
+    return {
+        f"{number}.{name}": tensor.contiguous() for number, tensors in state.items() for name, tensor in tensors.items()
+    }
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
     """Put back what `optimizer_tensors` returned."""
     state: dict[int, dict[str, Tensor]] = {}
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     for key, tensor in tensors.items():
         number, name = key.split(".", 1)
-        state.setdefault(int(number), {})[name] = tensor
+        like = parameters[int(number)]
+        # A fused step goes through the memory of all of them at once: they lie as their parameter does.
+        laid = torch.empty_like(like, dtype=tensor.dtype).copy_(tensor) if tensor.shape == like.shape else tensor
+        state.setdefault(int(number), {})[name] = laid
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})

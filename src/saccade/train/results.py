@@ -10,11 +10,11 @@ from torch import nn
 
 from saccade.train.environment import hardware, matmul_precision, versions
 from saccade.train.options import Options
-from saccade.train.randomness import seeded
+from saccade.train.randomness import derive, seeded
 from saccade.train.run import Run
 from saccade.train.task import Evaluation, Task
 
-__all__ = ["TrainState", "complete", "measure", "split_results", "summarize", "undisturbed"]
+__all__ = ["TrainState", "complete", "measure", "sample", "split_results", "summarize", "undisturbed"]
 
 
 @dataclass
@@ -23,7 +23,7 @@ class TrainState:
 
     Args:
         step: steps taken.
-        tokens: tokens trained on.
+        tokens: units (`Task.unit`) trained on.
         seconds: all time since training began, over all processes that trained this run.
         training_seconds: the part of it that was spent in steps, not in measuring and saving.
         best: the headline of the best validation so far, None before the first.
@@ -57,7 +57,9 @@ class TrainState:
         return late or (options.max_steps is not None and self.step >= options.max_steps)
 
 
-def measure(task: Task, model: nn.Module, split: str, seed: int, limit: int | None = None) -> Evaluation:
+def measure(
+    task: Task, model: nn.Module, split: str, seed: int, limit: int | None = None, request: Any = None
+) -> Evaluation:
     """Evaluate a model without leaving a trace in it or in the generators.
 
     Args:
@@ -66,12 +68,29 @@ def measure(task: Task, model: nn.Module, split: str, seed: int, limit: int | No
         split: "validation" or "test".
         seed: of the run; what is random in an evaluation follows from it and the split.
         limit: measure on the first so many examples only.
+        request: how, where otherwise than the run has it (`Task.requests`, "eval").
 
     Returns:
         The task's evaluation.
     """
     with undisturbed(model, seed, split):
-        return task.evaluate(model, split, limit)
+        return task.evaluate(model, split, limit, request)
+
+
+def sample(task: Task, model: nn.Module, seed: int, step: int) -> str:
+    """Return an example of the validation split, what the model makes of it, and what it should be, in a line.
+
+    Args:
+        task: what the model is for.
+        model: in evaluation mode.
+        seed: of the run.
+        step: of the run; which example it is follows from both.
+    """
+    size = task.data.size("validation") or 1
+    example = task.example("validation", derive(seed, "sample", step) % size)
+    [answer] = task.answer(model, [example.input], None, "json")
+    expected = "; ".join(filter(None, [f"expected: {example.answer}", answer.remark]))
+    return " ".join(f"{example.text} → {answer.lines()[0]} ({expected})".split())
 
 
 @contextmanager
@@ -89,7 +108,7 @@ def undisturbed(model: nn.Module, seed: int, label: str) -> Iterator[None]:
 def summarize(
     run: Run,
     options: Options,
-    books: TrainState,
+    state: TrainState,
     model: nn.Module,
     measured: Mapping[str, Evaluation],
     averaged: Sequence[int],
@@ -99,32 +118,32 @@ def summarize(
     Args:
         run: the run.
         options: it was trained with.
-        books: how far it is.
+        state: how far it is.
         model: what it came to.
         measured: the evaluations of "test", which are its `metrics`, and of "validation".
         averaged: the steps whose weights' mean the model is.
     """
     test, validation = measured["test"], measured["validation"]
-    speed = {"train": _rate(books.tokens, books.training_seconds), "decode": _rate(test.tokens, test.seconds)}
+    speed = {"train": _rate(state.tokens, state.training_seconds), "decode": _rate(test.count, test.seconds)}
     return {
         **_subject(run, options, model),
         "metrics": test.metrics,
         "groups": test.groups,
         "validation": validation.metrics,
         "seed": options.seed,
-        "steps": books.step,
-        "final": _final(options, books, averaged),
-        "seconds": round(books.seconds, 3),
+        "steps": state.step,
+        "final": _final(options, state, averaged),
+        "seconds": round(state.seconds, 3),
         "tokens_per_second": speed,
         "examples_per_second": _rate(test.examples, test.seconds),
         **_circumstances(run, options, model),
     }
 
 
-def _final(options: Options, books: TrainState, averaged: Sequence[int]) -> dict[str, Any]:
+def _final(options: Options, state: TrainState, averaged: Sequence[int]) -> dict[str, Any]:
     """Return what results.json says of how the model was chosen: of which steps, and what was best by then."""
     how = {"steps": list(averaged), "average": options.average, "patience": options.patience}
-    return {**how, "best": books.best, "best_step": books.best_step, "validations_since_best": books.stale}
+    return {**how, "best": state.best, "best_step": state.best_step, "validations_since_best": state.stale}
 
 
 def complete(results: Mapping[str, Any], options: Options) -> bool:
@@ -134,8 +153,8 @@ def complete(results: Mapping[str, Any], options: Options) -> bool:
         return False
     same = (chosen.get("average"), chosen.get("patience")) == (options.average, options.patience)
     stale = chosen.get("validations_since_best")
-    books = TrainState(results["steps"], seconds=results["seconds"], stale=stale if isinstance(stale, int) else 0)
-    return same and books.ended(options)
+    state = TrainState(results["steps"], seconds=results["seconds"], stale=stale if isinstance(stale, int) else 0)
+    return same and state.ended(options)
 
 
 def split_results(run: Run, options: Options, model: nn.Module, split: str, result: Evaluation) -> dict[str, Any]:
@@ -148,7 +167,7 @@ def split_results(run: Run, options: Options, model: nn.Module, split: str, resu
         "examples": result.examples,
         "seed": options.seed,
         "seconds": round(result.seconds, 3),
-        "tokens_per_second": {"decode": _rate(result.tokens, result.seconds)},
+        "tokens_per_second": {"decode": _rate(result.count, result.seconds)},
         "examples_per_second": _rate(result.examples, result.seconds),
         **_circumstances(run, options, model),
     }

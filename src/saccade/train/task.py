@@ -4,19 +4,38 @@ A task is a class. `prepare` makes one from options and data, `restore` from a r
 run moved elsewhere still predicts). Everything else is asked of the object that they return.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 from torch import Tensor, nn
 
-from saccade.train.options import Options
+from saccade.train.options import Options, flat
 
-__all__ = ["Evaluation", "Loss", "Metric", "Task", "value", "values"]
+__all__ = [
+    "Answer",
+    "Data",
+    "Evaluation",
+    "Example",
+    "Form",
+    "Loss",
+    "Metric",
+    "Task",
+    "Unreadable",
+    "find",
+    "options_class",
+    "recipe",
+    "value",
+    "values",
+]
 
 Metric: TypeAlias = float | dict[str, Any]
 """A number, or {"score": number, "signature": text} where a signature says how the number was computed."""
+
+Form: TypeAlias = Literal["lines", "json", "pictures"]
+"""What an answer will be written as: what it costs to make depends on it."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +44,11 @@ class Loss:
 
     Args:
         total: scalar tensor, what is minimized (a mean, so that batches of all sizes weigh alike).
-        tokens: how many tokens (or frames, or examples: what the task counts) it was the mean of.
+        count: how many units (`Task.unit`: tokens, frames, images) it was the mean of.
     """
 
     total: Tensor
-    tokens: int
+    count: int
 
 
 @dataclass(frozen=True)
@@ -40,14 +59,14 @@ class Evaluation:
         metrics: what was measured on all examples, fractions between 0 and 1 where that is their nature.
         groups: the same for parts of the split (a metric's name, then the group's): by language, by length.
         examples: how many examples there were.
-        tokens: how many tokens the model wrote.
+        count: how many units (`Task.unit`) the model wrote or read.
         seconds: how long that took.
     """
 
     metrics: dict[str, Metric]
     groups: dict[str, dict[str, float]] = field(default_factory=dict)
     examples: int = 0
-    tokens: int = 0
+    count: int = 0
     seconds: float = 0.0
 
 
@@ -69,6 +88,59 @@ def values(metrics: Mapping[str, Metric]) -> dict[str, float]:
     return {name: value(metric) for name, metric in metrics.items()}
 
 
+class Example(NamedTuple):
+    """An example of the data as a person sees it.
+
+    Args:
+        input: what `Task.answer` takes.
+        text: the input in one line: itself where it is a text, else a name for it.
+        answer: what the right answer is, in one line.
+        file: the input as a file, its name's suffix and its bytes, where the task reads files.
+
+    >>> Example(None, "18 juin 2025", "2025-06-18").answer
+    '2025-06-18'
+    """
+
+    input: Any
+    text: str
+    answer: str
+    file: tuple[str, bytes] | None = None
+
+
+class Unreadable(NamedTuple):
+    """In an input's place where it could not be read: the line that asked."""
+
+    line: str
+
+
+class Answer(Protocol):
+    """What a model makes of one input, which can be written as lines, as JSON and as pictures."""
+
+    def lines(self) -> list[str]:
+        """Return the lines that the shell prints, as many as were asked for; blank ones where there is no answer."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the answer with all that is known of it, as JSON has it."""
+
+    def draw(self, folder: Path) -> Iterator[Path]:
+        """Draw what the model looked at; yields the files as they are written."""
+
+    @property
+    def remark(self) -> str:
+        """What is said beside the answer where one example is shown in training, "" if nothing."""
+
+
+class Data(Protocol):
+    """What a trainer asks of a data set."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What the data are, in one string; training on is refused when it has changed."""
+
+    def size(self, split: str) -> int | None:
+        """Return how many examples a split ("train", "validation", "test") has, None where it is endless."""
+
+
 class Task(Protocol):
     """A job: its data, its models, its loss, what it measures, and how it answers.
 
@@ -79,38 +151,49 @@ class Task(Protocol):
 
     name: ClassVar[str]
     models: ClassVar[dict[str, str]]
-    """Name of each model, and where it is: "module:Class"."""
+    """Name of each model, and where it is: "module:Class". It has `Options` (a dataclass) and `recipes`."""
     builtin: ClassVar[dict[str, str]]
     """Name of each built-in data set, and a sentence about it."""
+    Options: ClassVar[type]
+    """The dataclass of what every run of the task has, whatever its model."""
+    recipes: ClassVar[dict[str, dict[str, Any]]]
+    """What suits each built-in data set, by its name, and "files", whatever data are one's own, for all models."""
+    requests: ClassVar[Mapping[str, type]]
+    """The flags of the verbs "predict", "eval" and "look": for each a dataclass, all of whose fields have defaults."""
     inputs: ClassVar[Literal["lines", "files"]]
     """What it answers: lines of text, or files, each by its path, "-" being standard input's bytes."""
+    unit: ClassVar[str]
+    """What a batch is counted in: "tokens", "frames", "images"."""
+
+    @property
+    def settings(self) -> Any:
+        """All options of the run."""
 
     @classmethod
-    def options(cls, model: str) -> type[Options]:
-        """The one flat dataclass of all that can be said about a run with this model; its docstrings are the help."""
+    def prepare(cls, options: Any, objects: Any = None) -> Self:
+        """Read the data, or take Python objects as data; learn what is learned before training (a tokenizer).
+
+        Raises SaccadeError in one line.
+        """
 
     @classmethod
-    def recipe(cls, model: str, data: str) -> dict[str, Any]:
-        """The defaults that suit these data, where they differ from the dataclass's own."""
-
-    @classmethod
-    def prepare(cls, options: Any) -> Self:
-        """Read the data, learn what is learned before training (a tokenizer). Raises SaccadeError in one line."""
-
-    @classmethod
-    def restore(cls, options: Any, folder: Path) -> Self:
-        """Make the task again from what `save` wrote, without its data."""
+    def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
+        """Make the task again from what `save` wrote, without its data, which are opened when they are asked for."""
 
     def save(self, folder: Path) -> None:
         """Write what `restore` reads."""
 
     @property
-    def fingerprint(self) -> str:
-        """What the data are, in one string; training on is refused when it has changed. Opens the data."""
-
-    @property
     def headline(self) -> str:
         """The metric that tells better from worse, larger being better: progress shows it, training may stop by it."""
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """What the names of files end in that it takes from a folder; none where it answers lines."""
+
+    @property
+    def data(self) -> Data:
+        """The data set, opened when it is first asked for: answering needs none."""
 
     def build(self) -> nn.Module:
         """Make the model, freshly initialized."""
@@ -121,34 +204,23 @@ class Task(Protocol):
     def loss(self, model: nn.Module, batch: Any) -> Loss:
         """Run the model on a batch, on the device where the model and the batch are."""
 
-    def evaluate(self, model: nn.Module, split: str, limit: int | None = None) -> Evaluation:
-        """Run the model free on a split ("validation", "test"), or on its first `limit` examples."""
+    def example(self, split: str, index: int) -> Example:
+        """Return one example of the data."""
 
-    def sample(self, model: nn.Module, step: int) -> str:
-        """Show what the model does on one example, in a line; which example may depend on the step."""
+    def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
+        """Run the model free on a split, or on `limit` examples of it, as the run or a request for "eval" has it."""
 
-    @property
-    def suffixes(self) -> tuple[str, ...]:
-        """What the names of files end in that it takes from a folder; none where it answers lines."""
+    def read(self, line: str, number: int) -> Any:
+        """Return line number `number` of what is asked, from 1 on, as `answer` takes it.
 
-    def predict(
-        self, model: nn.Module, inputs: Iterable[str], count: int, *, ahead: int | None = None
-    ) -> Iterator[list[str]]:
-        """Answer each input with its best `count` outputs, in order, in constant memory.
-
-        At most `ahead` inputs are read before the first of them is answered; with None as many as suit the task.
+        Raises SaccadeError in one line where it cannot be read.
         """
 
-    def align(
-        self, model: nn.Module, inputs: Iterable[str], count: int, *, ahead: int | None = None
-    ) -> Iterator[dict[str, Any]]:
-        """The same with what each output attended to, as JSON has it."""
+    def check(self, model: nn.Module, request: Any) -> None:
+        """Refuse, by SaccadeError in one line, a request that means nothing to the task or the model."""
 
-    def asked(self, model: nn.Module, decoding: Any, count: int) -> Self:
-        """Return the task that answers so (`saccade.tasks.generate.Decoding`), each input with `count` outputs.
-
-        Raises SaccadeError in one line where that means nothing to the task or the model.
-        """
+    def answer(self, model: nn.Module, inputs: Sequence[Any], request: Any, form: Form = "lines") -> Sequence[Answer]:
+        """Answer inputs, in order; one that is `Unreadable` has a blank answer."""
 
     def join(self, model: nn.Module, others: Sequence[Any]) -> tuple[Self, nn.Module]:
         """Return a task and a model that are several runs as one: this and others (`saccade.train.trained.Trained`).
@@ -156,5 +228,24 @@ class Task(Protocol):
         Raises SaccadeError in one line that names what keeps them apart.
         """
 
-    def look(self, model: nn.Module, inputs: Iterable[str], folder: Path) -> Iterator[Path]:
-        """Draw what the model attends to on each input; yields the files as they are written."""
+
+def find(where: str) -> Any:
+    """Import what a table names as "module:Name".
+
+    >>> find("saccade.errors:ShapeError").__name__
+    'ShapeError'
+    """
+    module, _, name = where.partition(":")
+    return getattr(import_module(module), name)
+
+
+def options_class(kind: type[Task], model: str) -> type[Options]:
+    """Return the one flat dataclass of all options of a run with a model; its docstrings are the help."""
+    return flat(find(kind.models[model]).Options, kind.Options, Options)
+
+
+def recipe(kind: type[Task], model: str, data: str) -> dict[str, Any]:
+    """Return the defaults that suit some data, where they differ from the dataclass's own."""
+    name = data if data in kind.recipes else "files"
+    own: dict[str, Any] = find(kind.models[model]).recipes[name]
+    return {**kind.recipes[name], **own}

@@ -1,17 +1,14 @@
 """A trained model out of a run's folder, for all that is not training."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 
-from saccade.errors import ArgumentError
 from saccade.train.environment import keep_freed_memory
-from saccade.train.options import flag
 from saccade.train.run import Run, RunError
-from saccade.train.task import Task
+from saccade.train.task import Task, options_class
 from saccade.train.weights import by_columns, load_into
 
 __all__ = ["Trained", "load_trained"]
@@ -35,31 +32,26 @@ class Trained:
     options: Any
 
 
-def load_trained(kind: type[Task], run: Run, device: torch.device, changes: Mapping[str, Any] | None = None) -> Trained:
+def load_trained(kind: type[Task], run: Run, device: torch.device, objects: Any = None) -> Trained:
     """Load the model of a run.
 
     Args:
         kind: the run's task.
         run: the folder.
         device: where the model shall be.
-        changes: options that shall have another value than the run's, of those that change no weight.
+        objects: the data, where the run was trained on Python objects; without them it answers, but is not measured.
 
     Raises:
-        ArgumentError: if the task has no such option, or the value means nothing to it.
         RunError: if there is nothing trained, or the folder's files do not belong together.
     """
     keep_freed_memory()
     model_name = run.config["model"]
     if model_name not in kind.models:
         raise RunError(f"{run.folder}: its model is {model_name}, which this Saccade has not: {', '.join(kind.models)}")
-    options = run.options(kind.options(model_name))
+    options = run.options(options_class(kind, model_name))
     if options.model != model_name:
         raise RunError(f"{run.folder / 'config.json'}: it names two models, {model_name} and {options.model}")
-    for name in changes or {}:
-        if not hasattr(options, name):
-            raise ArgumentError(f"{flag(name)}: {kind.name} has no such option")
-    options = replace(options, **(changes or {}))
-    task = kind.restore(options, run.folder)
+    task = kind.restore(options, run.folder, objects)
     model = task.build()
     try:
         load_into(model, run.weights())

@@ -16,7 +16,9 @@ def tensors(model: nn.Module) -> dict[str, Tensor]:
     ['0.bias', '0.weight', '1.bias']
     """
     first = _first_names(model)
-    return {name: held.detach().cpu() for name, held in model.state_dict(keep_vars=True).items() if first[name] == name}
+    state = model.state_dict(keep_vars=True)
+    # Whatever their layout in memory (channels last, say), files hold them row by row.
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in state.items() if first[name] == name}
 
 
 def load_into(model: nn.Module, weights: Mapping[str, Tensor]) -> None:

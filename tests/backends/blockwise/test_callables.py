@@ -4,13 +4,13 @@ import torch
 from saccade import AuxRequest, attend, masks, reads
 from saccade.auxiliary import AuxOutput
 from saccade.backends.blockwise.callables import joined
-from saccade.backends.blockwise.engine import ENGINES
+from saccade.backends.blockwise.engine import engine_named
 
 
 @pytest.fixture(params=["chunked", "cpu"])
 def backend(request):
     """Of blocks of two queries."""
-    engine = ENGINES[request.param]
+    engine = engine_named(request.param)
     before = engine.pairs
     object.__setattr__(engine, "pairs", 2 * 2 * 7)
     yield request.param

@@ -1,22 +1,28 @@
 import dataclasses
+import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from saccade import attend, normalizers
-from saccade.backends import chunked, cpu, reference
+from saccade.backends import chunked, cpu, reference, triton
 from saccade.backends.blockwise import Engine
-from saccade.backends.blockwise.engine import DEFINITION, ENGINES
+from saccade.backends.blockwise.engine import DEFINITION, ENGINES, engine_named
 
 
 def test_engines_are_known_by_name():
-    assert ENGINES["chunked"] is chunked.ENGINE and ENGINES["cpu"] is cpu.engine.ENGINE
-    assert ENGINES["reference"] is DEFINITION
-    assert all(name == engine.name for name, engine in ENGINES.items())
+    assert engine_named("chunked") is chunked.ENGINE and engine_named("cpu") is cpu.engine.ENGINE
+    assert engine_named("reference") is DEFINITION and engine_named("triton") is triton.ENGINE
+    assert all(name == engine_named(name).name for name in ENGINES)
+
+
+def test_there_are_no_engines_but_those_of_the_table():
+    with pytest.raises(KeyError):
+        engine_named("sdpa")
 
 
 def test_a_new_one_is_a_name_and_its_functions(monkeypatch):
-    monkeypatch.setattr("saccade.backends.blockwise.engine.ENGINES", {})
     seen = []
 
     def weigh(call, grid):
@@ -26,7 +32,8 @@ def test_a_new_one_is_a_name_and_its_functions(monkeypatch):
     engine = Engine("mine", lambda call: call, weigh, reference.read, pairs=14)
     with pytest.raises(dataclasses.FrozenInstanceError):
         engine.pairs = 3
-    monkeypatch.setitem(ENGINES, "mine", engine)
+    monkeypatch.setitem(sys.modules, "of_my_own", SimpleNamespace(ENGINE=engine))
+    monkeypatch.setitem(ENGINES, "mine", "of_my_own:ENGINE")
     monkeypatch.setattr(chunked, "run", lambda call: cpu.blockwise.run(engine, call))
     query, key = torch.randn(5, 3).requires_grad_(), torch.randn(7, 3)
     found, expected = (

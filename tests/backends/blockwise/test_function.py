@@ -6,7 +6,7 @@ from saccade import AuxRequest, attend, masks, normalizers, reads, scores
 from saccade.backends import choose
 from saccade.backends.blockwise import function
 from saccade.backends.blockwise.blocks import floating_results, forward, result_names
-from saccade.backends.blockwise.engine import ENGINES
+from saccade.backends.blockwise.engine import engine_named
 from saccade.structure import encode
 
 STATISTICS = AuxRequest(entropy=True, top=2, received=True)
@@ -56,7 +56,7 @@ def test_an_encoded_call_is_restored(name):
     again = function.restored(skeleton, tensors)
     assert all(torch.equal(one.tensor, two.tensor) for one, two in zip(call.leaves(), again.leaves(), strict=True))
     for engine in ("reference", "chunked", "cpu"):
-        assert all(map(torch.equal, forward(ENGINES[engine], call), forward(ENGINES[engine], again)))
+        assert all(map(torch.equal, forward(engine_named(engine), call), forward(engine_named(engine), again)))
 
 
 @ENGINE
@@ -73,7 +73,7 @@ def test_the_forward_operator_is_a_good_one(name, engine):
 def test_the_backward_operator_is_a_good_one(name, engine):
     call = call_of(CASES[name]())
     tensors, skeleton = encoded(call)
-    results = dict(zip(result_names(call), forward(ENGINES[engine], call), strict=True))
+    results = dict(zip(result_names(call), forward(engine_named(engine), call), strict=True))
     grads = [torch.randn_like(results[part]) for part in floating_results(call)]
     wanted = [tensor.is_floating_point() for tensor in tensors[:-1]] + [False]
     opcheck(function.backward_op, (grads, tensors, skeleton, engine, wanted))
@@ -105,7 +105,7 @@ def test_the_operators_are_the_functions(name, engine):
 @CASE
 def test_the_engines_agree(name):
     call = call_of(CASES[name]())
-    torch.testing.assert_close(*(forward(ENGINES[engine], call) for engine in ("chunked", "cpu")))
+    torch.testing.assert_close(*(forward(engine_named(engine), call) for engine in ("chunked", "cpu")))
 
 
 @ENGINE

@@ -3,7 +3,7 @@ import torch
 from torch._dynamo.testing import CompileCounterWithBackend
 
 from saccade import AuxRequest, attend, errors, explain, masks, normalizers, reads, scores
-from saccade.backends.blockwise.engine import ENGINES
+from saccade.backends.blockwise.engine import ENGINES, engine_named
 
 BACKENDS = pytest.mark.parametrize("backend", ["chunked", "cpu"])
 QUIET = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -40,7 +40,7 @@ def gradients(found, leaves):
 
 @pytest.fixture
 def small_blocks():
-    before = {engine: engine.pairs for engine in ENGINES.values()}
+    before = {engine: engine.pairs for engine in map(engine_named, ENGINES)}
     for engine in before:
         object.__setattr__(engine, "pairs", 100)
     yield

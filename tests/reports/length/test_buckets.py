@@ -1,7 +1,7 @@
 import pytest
 
 from saccade.reports.length.buckets import by_source_length, measured
-from saccade.tasks.translate.corpus import Pair
+from saccade.tasks.translate.data.corpus import Pair
 
 #: Ten sentences of a length, and one longer.
 PAIRS = [Pair("w " * (12 if index == 3 else 4), "a b c d e", "") for index in range(11)]

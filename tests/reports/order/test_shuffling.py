@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.reports.order.shuffling import shuffled
-from saccade.tasks.translate.corpus import Pair
+from saccade.tasks.translate.data.corpus import Pair
 
 
 def turned(texts, rule="words"):

@@ -3,7 +3,7 @@ import torch
 from saccade.tasks.text.tokenizer import Characters
 from saccade.tasks.translate.batches import Encoded, pad
 from saccade.tasks.translate.batches import encode as encode_pairs
-from saccade.tasks.translate.corpus import Pair
+from saccade.tasks.translate.data.corpus import Pair
 
 
 def test_padding_begin_and_end():

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from saccade.tasks.generate import Decoding
+from saccade.tasks.generate.attention import coverage
 from saccade.tasks.text.tokenizer import UNKNOWN
 from saccade.tasks.translate import Translate
-from saccade.tasks.translate.attention import coverage
 from saccade.tasks.translate.translation import encode_sources, translate
 
 LINES = ["mercredi 18 juin 2025", "February 15, 2019", "2019年2月15日", "", "15. März 1999", "١٥ مارس ٢٠٢٠"]

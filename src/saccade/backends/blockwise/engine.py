@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 
 from torch import Tensor
 
@@ -21,7 +23,7 @@ class Engine:
     """How the blocks of a backend are computed; `blockwise` does the rest: slicing, memory, derivatives, operators.
 
     Args:
-        name: of the backend.
+        name: of the backend, as `ENGINES` has it.
         prepare: done once for all blocks: what the score keeps of the keys goes to the call's `cache`. The call's other
             tensors may change, their number and order may not.
         weigh: the weights of one block of queries; differentiable by autograd.
@@ -35,12 +37,30 @@ class Engine:
     read: Callable[[Call, Tensor, Tensor | None, reference.Known], tuple[Tensor, AuxOutput]]
     pairs: int
 
-    def __post_init__(self) -> None:
-        ENGINES[self.name] = self
-
-
-ENGINES: dict[str, Engine] = {}
-"""By name: all that an opaque operator can be told."""
 
 DEFINITION = Engine("reference", lambda call: call, reference.weigh, reference.read, 1 << 19)
 """The reference's own formulas, block by block: what second derivatives go through."""
+
+ENGINES = {
+    "reference": "saccade.backends.blockwise.engine:DEFINITION",
+    "chunked": "saccade.backends.chunked:ENGINE",
+    "cpu": "saccade.backends.cpu.engine:ENGINE",
+    "triton": "saccade.backends.triton:ENGINE",
+}
+"""Where the engine of each name is: a name is all that an opaque operator can be told."""
+
+
+def engine_named(name: str) -> Engine:
+    """The engine of that name, its module imported when it is first asked for.
+
+    >>> engine_named("chunked").name
+    'chunked'
+    """
+    return _engine_at(ENGINES[name])
+
+
+@cache
+def _engine_at(where: str) -> Engine:
+    module, _, name = where.partition(":")
+    engine: Engine = getattr(import_module(module), name)
+    return engine

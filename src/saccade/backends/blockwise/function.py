@@ -11,7 +11,7 @@ from torch import Tensor
 
 from saccade.backends import reference
 from saccade.backends.blockwise.blocks import Block, backward, empty_results, evaluate, forward
-from saccade.backends.blockwise.engine import DEFINITION, ENGINES
+from saccade.backends.blockwise.engine import DEFINITION, engine_named
 from saccade.call import Call
 from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import addressed
@@ -42,7 +42,7 @@ class Blockwise(torch.autograd.Function):
     def forward(engine: str, skeleton: "Call | str", *leaves: Tensor) -> tuple[Tensor, ...]:
         if isinstance(skeleton, str):
             return tuple(forward_op(list(leaves), skeleton, engine))
-        return tuple(forward(ENGINES[engine], restored(skeleton, leaves)))
+        return tuple(forward(engine_named(engine), restored(skeleton, leaves)))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -79,7 +79,7 @@ class BlockwiseBackward(torch.autograd.Function):
     def forward(
         engine: str, skeleton: Call, wanted: tuple[bool, ...], count: int, *tensors: Tensor
     ) -> tuple[Tensor, ...]:
-        return tuple(backward(ENGINES[engine], restored(skeleton, tensors[count:]), tensors[:count], wanted))
+        return tuple(backward(engine_named(engine), restored(skeleton, tensors[count:]), tensors[:count], wanted))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -160,7 +160,7 @@ def reference_gradients(
 @torch.library.custom_op("saccade::blockwise_forward", mutates_args=())
 def forward_op(leaves: list[Tensor], skeleton: str, engine: str) -> list[Tensor]:
     """`forward`, as an opaque operator."""
-    return forward(ENGINES[engine], restored(skeleton, leaves))
+    return forward(engine_named(engine), restored(skeleton, leaves))
 
 
 @forward_op.register_fake
@@ -182,7 +182,7 @@ def backward_op(
 ) -> list[Tensor]:
     """`backward`, as an opaque operator."""
     with _autograd_inside_operators():
-        return backward(ENGINES[engine], restored(skeleton, leaves), grads, wanted)
+        return backward(engine_named(engine), restored(skeleton, leaves), grads, wanted)
 
 
 @backward_op.register_fake

@@ -56,7 +56,7 @@ def unwise(call: Call) -> str | None:
     """Why `auto` passes it over although it could serve the call, or None."""
     little = "for a call this small the plain formula is faster"
     if isinstance(call.score, Additive):
-        alone = call.cache is None and call.steps is None  # a loop's reads of a memory gain by summing their gradients
+        alone = call.cache is None and call.state is None  # a loop's reads of a memory gain by summing their gradients
         return little if alone and not tracing() and reference.peak_bytes(call) <= LITTLE_ADDITIVE else None
     normalizer, request = call.normalizer, call.aux
     soft = isinstance(normalizer, Softmax) and normalizer.sink is None

@@ -71,9 +71,10 @@ def run(call: Call) -> Tensor:
     temperature = float(call.normalizer.temperature)
     # Reads share their sums where the tensors are the memory's own, not folded or expanded for this query.
     own = inputs.key.shape == call.key.shape and inputs.value.shape == call.value.shape
-    if call.steps is not None and call.cache is not None:
-        call.steps.keep(call, inputs, temperature, own=own)
-    return attention(*inputs, temperature, call.steps if own else None).reshape(shape)
+    shared = None if call.state is None else call.state.of(Steps)
+    if shared is not None and call.cache is not None:
+        shared.keep(call, inputs, temperature, own=own)
+    return attention(*inputs, temperature, shared if own else None).reshape(shape)
 
 
 def attention(
@@ -111,9 +112,7 @@ def attention(
 
 class Steps:
     """What the reads of one memory share: how the last one was done, and where their gradients of its key and value
-    are summed.
-
-    It belongs to these very tensors: a copy of it begins anew.
+    are summed. The memory's `BackendState` has it.
     """
 
     def __init__(self) -> None:
@@ -156,7 +155,7 @@ class Steps:
         last = _Step(call.query.shape, inputs.query.shape, given, folds, given.shapes(), temperature, own)
         self._last = last if last.stands() else None
 
-    def again(self, query: Tensor, mask: Tensor | None, normalizer: object) -> Tensor | None:
+    def again(self, query: object, mask: Tensor | None, normalizer: object) -> Tensor | None:
         """The soft read of a query as the last step was done; None where this may be another.
 
         Checking and folding a call costs more than a small step itself.
@@ -185,12 +184,6 @@ class Steps:
         else:
             return None
         return output.reshape(*last.shape[:-1], output.shape[-1])
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Steps":
-        return Steps()
-
-    def __reduce__(self) -> tuple[type["Steps"], tuple[()]]:
-        return Steps, ()
 
 
 class _Parts(NamedTuple):

@@ -139,7 +139,7 @@ def grouped(tensor: Tensor, dim: int, spans: Spans) -> Tensor:
 
 
 def of_centers(mask: masks.Around, spans: Spans) -> Blocks:
-    """|j − center| ≤ radius, by the smallest and largest centre; a centre that is no number allows nothing."""
+    """|j − center| ≤ radius, by the smallest and largest centre; a centre that is NaN allows nothing."""
     center = wide(mask.center) if mask.center.is_floating_point() else mask.center.double()  # integers know no infinity
     centers, radius = spans.fold.definition(center, 1)[..., None], reach(mask)
     missing = centers != centers

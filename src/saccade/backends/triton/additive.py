@@ -5,7 +5,7 @@ atomically, so the same call gives the same bits: queries own their gradients, t
 parts.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -82,18 +82,21 @@ class _Scores(torch.autograd.Function):
     def forward(ctx: Any, query: Tensor, key: Tensor, v: Tensor, powers: Tensor, allowed: Tensor | None) -> Tensor:
         from saccade.backends.triton.kernels import additive
 
-        v = v.to(query.dtype).contiguous()
+        query, key, v = query.contiguous(), key.contiguous(), v.to(query.dtype).contiguous()
         ctx.save_for_backward(query, key, v)
         (batch, length, features), width = query.shape, key.shape[-2]
         found = query.new_empty(batch, length, width)
-        mask, strides, masked = flags(allowed, found.shape, query)
+        mask, masked = flags(allowed, found.shape, query)
         rows, keys = (ONE_ROW, ITS_KEYS) if length == 1 else (ROWS, KEYS)
-        query_powers, key_powers = exponentials(query).contiguous(), powers.mT.contiguous()
         launch(
             additive.scores,
             batch * -(-length // rows) * -(-width // keys),
-            *(query, key, query_powers, key_powers, v, sizes(query), sizes(key), mask, found),
-            *(length, width, features, *query.stride(), *key.stride(), v.stride(0) if v.ndim > 1 else 0, *strides),
+            *_side(query),
+            *Side(key, powers.mT.contiguous(), sizes(key)),
+            *(v, _step(v)),
+            *mask,
+            found,
+            *(length, width, features),
             **_constants(query),
             FREE=FREE[query.dtype],
             MASKED=masked,
@@ -116,30 +119,47 @@ class _Scores(torch.autograd.Function):
         return query_grad, key_grad, v_grad, None, None
 
 
-Side = tuple[Tensor, Tensor, Tensor]
-"""Queries or keys `(N, I, D)`, their exponentials, and their `sizes`."""
+class Side(NamedTuple):
+    """Queries or keys as a kernel takes them, all contiguous.
+
+    Args:
+        rows: `(N, I, D)`.
+        powers: their `exponentials`.
+        sizes: max |x| of each, `(N, I)`.
+    """
+
+    rows: Tensor
+    powers: Tensor
+    sizes: Tensor
 
 
 def _side(tensor: Tensor) -> Side:
-    return tensor, exponentials(tensor).contiguous(), sizes(tensor)
+    return Side(tensor, exponentials(tensor).contiguous(), sizes(tensor))
+
+
+def _step(v: Tensor) -> int:
+    """From one entry's v to the next."""
+    return v.stride(0) if v.ndim > 1 else 0
 
 
 def _gradients(mine: Side, other: Side, v: Tensor, grad: Tensor, with_v: bool) -> tuple[Tensor, Tensor]:
     """The gradient of the first side, and that of v in parts `(N, tiles, D)`, from grad `(N, I, J)` of any strides."""
     from saccade.backends.triton.kernels import additive
 
-    x, powers, size = mine
-    others, other_powers, other_size = other
-    batch, length, features = x.shape
+    batch, length, features = mine.rows.shape
     tiles = -(-length // GRADIENT_ROWS)
-    found, parts = x.new_empty(x.shape), x.new_empty((batch, tiles, features) if with_v else 0)
+    found = torch.empty_like(mine.rows)
+    parts = found.new_empty((batch, tiles, features) if with_v else 0)
     launch(
         additive.gradients,
         batch * tiles * -(-features // FEATURES),
-        *(x, others, powers, other_powers, v, size, other_size, grad, found, parts),
-        *(length, others.shape[-2], features, *x.stride(), *others.stride()),
-        *(v.stride(0) if v.ndim > 1 else 0, *grad.stride()),
-        **_constants(x),
+        *mine,
+        *other,
+        *(v, _step(v)),
+        *(grad, *grad.stride()),
+        *(found, parts),
+        *(length, other.rows.shape[-2], features),
+        **_constants(found),
         WITH_V=with_v,
         ROWS=GRADIENT_ROWS,
         FEATURES=FEATURES,

@@ -1,7 +1,7 @@
 """How a kernel is started, and how tensors of any batch dimensions become what it walks over."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -34,11 +34,18 @@ def stacked(tensor: Tensor, batch: tuple[int, ...]) -> Tensor:
     return tensor.expand(*batch, *tensor.shape[-2:]).reshape(math.prod(batch), *tensor.shape[-2:])
 
 
-def flags(allowed: Tensor | None, shape: torch.Size, stand_in: Tensor) -> tuple[Tensor, tuple[int, ...], bool]:
-    """Which keys are allowed, as bytes `(N, L, S)` with their strides, and whether that is asked at all: without a
-    mask `stand_in` is passed and not read.
-    """
+class Flags(NamedTuple):
+    """Which keys are allowed, as a kernel takes them: bytes `(N, L, S)` and their strides."""
+
+    allowed: Tensor
+    n: int
+    i: int
+    j: int
+
+
+def flags(allowed: Tensor | None, shape: torch.Size, stand_in: Tensor) -> tuple[Flags, bool]:
+    """The `Flags` of a mask, and whether there is one: without it `stand_in` is passed and not read."""
     if allowed is None:
-        return stand_in, (0, 0, 0), False
+        return Flags(stand_in, 0, 0, 0), False
     found = stacked(allowed.expand(shape), tuple(shape[:-2])).view(torch.uint8)
-    return found, found.stride(), True
+    return Flags(found, *found.stride()), True

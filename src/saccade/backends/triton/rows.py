@@ -73,9 +73,9 @@ def _indices(weights: Tensor, count: int, allowed: Tensor | None) -> Tensor:
 
     length, width = weights.shape[-2:]
     indices = torch.empty((*weights.shape[:-1], count), dtype=torch.int64, device=weights.device)
-    mask, strides, masked = flags(allowed, weights.shape, weights)
+    mask, masked = flags(allowed, weights.shape, weights)
     rows = indices.numel() // count if count else 0
-    arguments = weights, mask, indices, rows, length, width, count, *strides
+    arguments = weights, indices, *mask, rows, length, width, count
     launch_rows(statistics.largest, rows, *arguments, MASKED=masked)
     return indices
 
@@ -104,8 +104,8 @@ class _Softmax(torch.autograd.Function):
         scores = scores.contiguous()
         length, width = scores.shape[-2:]
         weights, lse = torch.empty_like(scores), scores.new_empty(scores.shape[:-1])
-        mask, strides, masked = flags(allowed, scores.shape, scores)
-        arguments = scores, mask, weights, lse, lse.numel(), length, width, *strides
+        mask, masked = flags(allowed, scores.shape, scores)
+        arguments = scores, weights, lse, *mask, lse.numel(), length, width
         launch_rows(kernels.softmax, lse.numel(), *arguments, MASKED=masked)
         ctx.save_for_backward(weights)
         return weights, lse
@@ -131,9 +131,9 @@ class _Entmax(torch.autograd.Function):
         scores, alpha = scores.contiguous(), alpha.contiguous()
         length, width = scores.shape[-2:]
         weights = torch.empty_like(scores)
-        mask, strides, masked = flags(allowed, scores.shape, scores)
+        mask, masked = flags(allowed, scores.shape, scores)
         rows, tolerance = alpha.numel(), 2 * torch.finfo(scores.dtype).eps
-        arguments = scores, mask, alpha, weights, rows, length, width, *strides, tolerance
+        arguments = scores, weights, alpha, tolerance, *mask, rows, length, width
         launch_rows(kernels.entmax, rows, *arguments, MASKED=masked, KIND=kind)
         ctx.kind = kind
         ctx.save_for_backward(weights, alpha)
@@ -148,7 +148,7 @@ class _Entmax(torch.autograd.Function):
         learns = ctx.needs_input_grad[2]
         found, alpha_found = torch.empty_like(weights), torch.empty_like(alpha)
         rows, kind = alpha.numel(), 0 if learns else ctx.kind
-        arguments = weights, alpha, grad.contiguous(), found, alpha_found, rows, weights.shape[-1]
+        arguments = weights, grad.contiguous(), found, alpha, alpha_found, rows, weights.shape[-1]
         launch_rows(kernels.entmax_gradient, rows, *arguments, KIND=kind, LEARNS=learns)
         return found, None, alpha_found if learns else None, None
 

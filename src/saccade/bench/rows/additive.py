@@ -138,7 +138,7 @@ def _memory(place: Place, length: int) -> Row:
         theirs=training(textbook),
         targets=(within(400),) if length == _MEMORY[-1] else (),
         memory=True,
-        warm=_inputs(64, _MEMORY_DIM, grad=True),
+        warm=_inputs(128, _MEMORY_DIM, grad=True),  # more than a step: compiles what the call itself runs
         peer_bytes=16 * length**2 * _MEMORY_DIM,
         quick=length == _MEMORY[0],
     )

@@ -1,4 +1,4 @@
-"""The gated recurrent unit, its two products taken: one pass forward, one backward."""
+"""The gated recurrent unit from its two projections: one pass forward, one backward."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ ROWS = 8
 
 
 @loops
-def _row(entering: Any, before: Any, hidden: Any, new: Any, gates: Any, size: int) -> None:
+def _row(input_proj: Any, hidden_proj: Any, hidden: Any, new: Any, gates: Any, size: int) -> None:
     for i in range(2 * size):
-        gates[i] = sigmoid(entering[i] + before[i])
+        gates[i] = sigmoid(input_proj[i] + hidden_proj[i])
     candidate = gates[2 * size :]
     for i in range(size):
-        candidate[i] = entering[2 * size + i] + gates[i] * before[2 * size + i]
+        candidate[i] = input_proj[2 * size + i] + gates[i] * hidden_proj[2 * size + i]
     for i in range(size):
         candidate[i] = tanh(candidate[i])
     for i in range(size):
@@ -26,7 +26,7 @@ def _row(entering: Any, before: Any, hidden: Any, new: Any, gates: Any, size: in
 
 @kernel
 def forward(table: Any) -> None:
-    """[taken, blocks, entering, its stride, before, hidden, its stride, new, gates, rows, size]."""
+    """[taken, blocks, input_proj, its stride, hidden_proj, hidden, its stride, new, gates, rows, size]."""
     rows, size = table[9], table[10]
     while True:
         block = take(table)
@@ -45,27 +45,36 @@ def forward(table: Any) -> None:
 
 @loops
 def _row_backward(
-    grad: Any, gates: Any, before: Any, hidden: Any, entering_grad: Any, before_grad: Any, hidden_grad: Any, size: int
+    grad: Any,
+    gates: Any,
+    hidden_proj: Any,
+    hidden: Any,
+    input_proj_grad: Any,
+    hidden_proj_grad: Any,
+    hidden_grad: Any,
+    size: int,
 ) -> None:
     reset, update, candidate = gates[:size], gates[size : 2 * size], gates[2 * size :]
-    inside, last = entering_grad[2 * size :], before[2 * size :]
+    inside, last = input_proj_grad[2 * size :], hidden_proj[2 * size :]
     for i in range(size):
         hidden_grad[i] = grad[i] * update[i]
     for i in range(size):
         inside[i] = grad[i] * (F(1.0) - update[i]) * (F(1.0) - candidate[i] * candidate[i])
     for i in range(size):
-        before_grad[2 * size + i] = inside[i] * reset[i]
+        hidden_proj_grad[2 * size + i] = inside[i] * reset[i]
     for i in range(size):
-        before_grad[i] = before_grad[2 * size + i] * last[i] * (F(1.0) - reset[i])
+        hidden_proj_grad[i] = hidden_proj_grad[2 * size + i] * last[i] * (F(1.0) - reset[i])
     for i in range(size):
-        before_grad[size + i] = hidden_grad[i] * (hidden[i] - candidate[i]) * (F(1.0) - update[i])
+        hidden_proj_grad[size + i] = hidden_grad[i] * (hidden[i] - candidate[i]) * (F(1.0) - update[i])
     for i in range(2 * size):
-        entering_grad[i] = before_grad[i]
+        input_proj_grad[i] = hidden_proj_grad[i]
 
 
 @kernel
 def backward(table: Any) -> None:
-    """[taken, blocks, grad, stride, gates, before, hidden, stride, entering', before', hidden', rows, size]."""
+    """[taken, blocks, grad, its stride, gates, hidden_proj, hidden, its stride, gradients of input_proj, hidden_proj
+    and hidden, rows, size].
+    """
     rows, size = table[11], table[12]
     while True:
         block = take(table)

@@ -35,7 +35,7 @@ NEAR = 0.5
 """Where the largest |q| and |k| of a tile add up to less, 1 - 2 r would cancel."""
 
 FREE = 11.0
-"""Where they add up to no more, four x have a product below 2^128: none has to be held to anything."""
+"""Where they add up to no more, four x have a product below 2^128: none needs a bound."""
 
 SKIP, IDENTITY, DIRECT, SMALL, UNBOUNDED = 0, 1, 2, 3, 4
 
@@ -79,8 +79,8 @@ def _any(allowed: Any) -> bool:
     return False
 
 
-def _reciprocals_by(held: Any) -> Any:
-    """The loop of the forward, with x held to the most there may be, or not."""
+def _reciprocals_by(bounded: Any) -> Any:
+    """The loop of the forward, with or without a bound on x."""
 
     @loops
     def reciprocals(
@@ -91,8 +91,8 @@ def _reciprocals_by(held: Any) -> Any:
         a0, a1, a2, a3 = a
         v0, v1, v2, v3 = v
         for j in range(scores.size):
-            x0, x1 = held(one + a0 * b0[j], most), held(one + a1 * b1[j], most)
-            x2, x3 = held(one + a2 * b2[j], most), held(one + a3 * b3[j], most)
+            x0, x1 = bounded(one + a0 * b0[j], most), bounded(one + a1 * b1[j], most)
+            x2, x3 = bounded(one + a2 * b2[j], most), bounded(one + a3 * b3[j], most)
             first, second = x0 * x1, x2 * x3
             scores[j] += ((v0 * x1 + v1 * x0) * second + (v2 * x3 + v3 * x2) * first) / (first * second)
 
@@ -176,7 +176,7 @@ def _strip(
 def _scores(table: Any, kind: Any) -> None:
     """2 left, 3 right, 4 query, 5 key (both packed; raw, or one number where no tile needs them), 6 v, 7 its stride, 8
     mask, 9 where each query's row of it begins (empty: none), 10 scores, 11 bounds (the exponential's range, the most
-    an x is held to); [12 queries, 13 keys, 14 features, 15 queries a block, 16 whether 4 and 5 are there, 17 how many
+    the bound on x); [12 queries, 13 keys, 14 features, 15 queries a block, 16 whether 4 and 5 are there, 17 how many
     of 9 there are].
     """
     length, width, size, strip = table[12], table[13], table[14], table[15]

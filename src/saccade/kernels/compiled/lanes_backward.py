@@ -63,16 +63,16 @@ def _ways(grads: Any, left: Any, right: Any, limit: float, ways: Any, sums: Any)
             sums[i // QUERIES, t] = total if way in (IDENTITY, UNBOUNDED) else zero
 
 
-def _pair_by(held: Any) -> Any:
-    """The loop of the backward, with x held to the most there may be, or not."""
+def _pair_by(bounded: Any) -> Any:
+    """The loop of the backward, with or without a bound on x."""
 
     @inline
     def four(b: float, left: tuple[float, ...], most: float) -> tuple[float, ...]:
         """r of four queries and a key, with one division."""
         a0, a1, a2, a3 = left
         one = type(most)(1)
-        x0, x1 = held(one + a0 * b, most), held(one + a1 * b, most)
-        x2, x3 = held(one + a2 * b, most), held(one + a3 * b, most)
+        x0, x1 = bounded(one + a0 * b, most), bounded(one + a1 * b, most)
+        x2, x3 = bounded(one + a2 * b, most), bounded(one + a3 * b, most)
         first, second = x0 * x1, x2 * x3
         shared = one / (first * second)
         first, second = first * shared, second * shared

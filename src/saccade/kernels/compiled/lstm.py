@@ -1,4 +1,4 @@
-"""Long short-term memory, its two products taken: one pass forward, one backward."""
+"""Long short-term memory from its two projections: one pass forward, one backward."""
 
 from typing import Any
 
@@ -12,26 +12,26 @@ ROWS = 8
 
 
 @loops
-def _row(entering: Any, before: Any, cell: Any, hidden: Any, new: Any, gates: Any, size: int) -> None:
+def _row(input_proj: Any, hidden_proj: Any, cell: Any, hidden: Any, new: Any, gates: Any, size: int) -> None:
     """Gates come in the order of input, forget, candidate, output; tanh of the new cell is kept behind them."""
     for i in range(2 * size):
-        gates[i] = sigmoid(entering[i] + before[i])
+        gates[i] = sigmoid(input_proj[i] + hidden_proj[i])
     for i in range(2 * size, 3 * size):
-        gates[i] = tanh(entering[i] + before[i])
+        gates[i] = tanh(input_proj[i] + hidden_proj[i])
     for i in range(3 * size, 4 * size):
-        gates[i] = sigmoid(entering[i] + before[i])
+        gates[i] = sigmoid(input_proj[i] + hidden_proj[i])
     for i in range(size):
         new[i] = gates[i] * gates[2 * size + i] + gates[size + i] * cell[i]
-    shown = gates[4 * size :]
+    tanh_cell = gates[4 * size :]
     for i in range(size):
-        shown[i] = tanh(new[i])
+        tanh_cell[i] = tanh(new[i])
     for i in range(size):
-        hidden[i] = gates[3 * size + i] * shown[i]
+        hidden[i] = gates[3 * size + i] * tanh_cell[i]
 
 
 @kernel
 def forward(table: Any) -> None:
-    """[taken, blocks, entering, its stride, before, cell, its stride, hidden, new cell, gates, rows, size]."""
+    """[taken, blocks, input_proj, its stride, hidden_proj, cell, its stride, hidden, new cell, gates, rows, size]."""
     rows, size = table[10], table[11]
     while True:
         block = take(table)
@@ -51,26 +51,29 @@ def forward(table: Any) -> None:
 
 @loops
 def _row_backward(
-    hidden_grad: Any, new_grad: Any, gates: Any, cell: Any, entering_grad: Any, cell_grad: Any, size: int
+    hidden_grad: Any, new_grad: Any, gates: Any, cell: Any, input_proj_grad: Any, cell_grad: Any, size: int
 ) -> None:
-    shown = gates[4 * size :]
-    for i in range(size):  # what reaches the new cell, for the moment where the old one's gradient will be
-        cell_grad[i] = new_grad[i] + hidden_grad[i] * gates[3 * size + i] * (F(1.0) - shown[i] * shown[i])
+    tanh_cell = gates[4 * size :]
+    for i in range(size):  # the new cell's gradient, in the memory where the old one's will be
+        cell_grad[i] = new_grad[i] + hidden_grad[i] * gates[3 * size + i] * (F(1.0) - tanh_cell[i] * tanh_cell[i])
     for i in range(size):
-        entering_grad[i] = cell_grad[i] * gates[2 * size + i] * gates[i] * (F(1.0) - gates[i])
+        input_proj_grad[i] = cell_grad[i] * gates[2 * size + i] * gates[i] * (F(1.0) - gates[i])
     for i in range(size):
-        entering_grad[size + i] = cell_grad[i] * cell[i] * gates[size + i] * (F(1.0) - gates[size + i])
+        input_proj_grad[size + i] = cell_grad[i] * cell[i] * gates[size + i] * (F(1.0) - gates[size + i])
     for i in range(size):
-        entering_grad[2 * size + i] = cell_grad[i] * gates[i] * (F(1.0) - gates[2 * size + i] * gates[2 * size + i])
+        input_proj_grad[2 * size + i] = cell_grad[i] * gates[i] * (F(1.0) - gates[2 * size + i] * gates[2 * size + i])
     for i in range(size):
-        entering_grad[3 * size + i] = hidden_grad[i] * shown[i] * gates[3 * size + i] * (F(1.0) - gates[3 * size + i])
+        opened = gates[3 * size + i]
+        input_proj_grad[3 * size + i] = hidden_grad[i] * tanh_cell[i] * opened * (F(1.0) - opened)
     for i in range(size):
         cell_grad[i] = cell_grad[i] * gates[size + i]
 
 
 @kernel
 def backward(table: Any) -> None:
-    """[taken, blocks, hidden', stride, new cell', stride, gates, cell, stride, entering', cell', rows, size]."""
+    """[taken, blocks, gradient of hidden, its stride, of the new cell, its stride, gates, cell, its stride, gradients
+    of input_proj and cell, rows, size].
+    """
     rows, size = table[11], table[12]
     while True:
         block = take(table)

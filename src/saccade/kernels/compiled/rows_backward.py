@@ -10,7 +10,7 @@ from saccade.kernels.compiled.rows import sum_of
 
 @loops
 def _slope(weights: Any, a: float, slopes: Any) -> None:
-    """p^(1-a) where p > 0: the derivative of a weight by its own score, the threshold held."""
+    """p^(1-a) where p > 0: the derivative of a weight by its own score at a fixed threshold."""
     zero, one = type(a)(0), type(a)(1)
     if a == 0:
         for j in range(weights.size):

@@ -9,8 +9,8 @@ from torch import nn
 
 from saccade.reports import scoring
 from saccade.tasks.translate import Translate
-from saccade.tasks.translate.corpora import BUILTIN
-from saccade.tasks.translate.corpus import Pair
+from saccade.tasks.translate.data import BUILTIN
+from saccade.tasks.translate.data.corpus import Pair
 from saccade.tasks.translate.metrics import length_groups, length_unit
 
 __all__ = ["FEW", "Bucket", "by_source_length", "measured", "unit"]

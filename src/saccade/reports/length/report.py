@@ -12,7 +12,7 @@ from saccade.reports.making import Design
 from saccade.reports.options import Trained
 from saccade.reports.training import Part, Plan, Variant, make, tested
 from saccade.tasks.translate import Translate
-from saccade.tasks.translate.corpus import Corpus
+from saccade.tasks.translate.data.corpus import Corpus
 
 __all__ = ["MODELS", "Length", "Options"]
 

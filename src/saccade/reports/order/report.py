@@ -15,7 +15,7 @@ from saccade.reports.order.shuffling import how, shuffled
 from saccade.reports.scoring import measured
 from saccade.reports.training import Part, Plan, Variant, make, tested
 from saccade.tasks.translate import Translate
-from saccade.tasks.translate.corpus import Corpus, Pair
+from saccade.tasks.translate.data.corpus import Corpus, Pair
 
 __all__ = ["Options", "Order"]
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import torch
 
-from saccade.tasks.translate.corpora import BUILTIN
-from saccade.tasks.translate.corpus import Pair
+from saccade.tasks.translate.data import BUILTIN
+from saccade.tasks.translate.data.corpus import Pair
 from saccade.tasks.translate.metrics import length_unit
 from saccade.train.randomness import generator
 

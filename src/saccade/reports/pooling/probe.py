@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import torch
 
 from saccade.tasks.classify_text import ClassifyText
-from saccade.tasks.classify_text.answers import classify
 
 __all__ = ["PAIRS", "Pair", "moved"]
 
@@ -49,9 +48,10 @@ def moved(task: ClassifyText, model: Any, pairs: Sequence[Pair] = PAIRS) -> list
         "probabilities" of the positive label.
     """
     with torch.inference_mode():
-        answers = classify(task, model, [text for pair in pairs for text in (pair.plain, pair.denied)])
-    shares = [float(answer.probabilities[-1]) if answer else 0.5 for answer in answers]
-    logits = [float(answer.probabilities[-1].logit()) if answer else 0.0 for answer in answers]
+        texts = [task.read(text, 1) for pair in pairs for text in (pair.plain, pair.denied)]
+        rankings = [answer.ranking for answer in task.answer(model, texts, None)]
+    shares = [float(ranking.probabilities[-1]) if ranking else 0.5 for ranking in rankings]
+    logits = [float(ranking.probabilities[-1].logit()) if ranking else 0.0 for ranking in rankings]
     return [
         {
             **pair._asdict(),

@@ -15,8 +15,8 @@ from saccade.reports.pooling.page import write_page
 from saccade.reports.pooling.probe import moved
 from saccade.reports.training import Part, Plan, Variant, make
 from saccade.tasks.classify_text import ClassifyText
-from saccade.tasks.classify_text.corpora import BUILTIN, open_corpus
-from saccade.tasks.classify_text.corpus import Corpus
+from saccade.tasks.classify_text.data import BUILTIN, open_corpus
+from saccade.tasks.classify_text.data.corpus import Corpus
 from saccade.train.results import measure
 from saccade.train.task import value
 

@@ -7,6 +7,7 @@ from typing import Any
 from torch import nn
 
 from saccade.models.hard import gradient_noise
+from saccade.models.padded import Padded
 from saccade.tasks.translate import Translate
 from saccade.train.randomness import seeded
 
@@ -64,8 +65,7 @@ def noise(
             noises = [
                 gradient_noise(
                     other,
-                    batch.source[:SENTENCES],
-                    batch.lengths[:SENTENCES],
+                    Padded(batch.source.values[:SENTENCES], batch.source.lengths[:SENTENCES]),
                     batch.target[:SENTENCES, :-1],
                     batch.target[:SENTENCES, 1:],
                     DRAWS,

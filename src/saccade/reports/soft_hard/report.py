@@ -13,7 +13,7 @@ from saccade.reports.soft_hard.noise import BATCHES, DRAWS, LEARNED, SENTENCES, 
 from saccade.reports.soft_hard.page import write_page
 from saccade.reports.training import Part, Plan, Variant, make, whole_test
 from saccade.tasks.translate import Translate
-from saccade.tasks.translate.corpus import Corpus
+from saccade.tasks.translate.data.corpus import Corpus
 
 __all__ = ["Options", "SoftHard"]
 

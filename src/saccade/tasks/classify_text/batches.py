@@ -1,12 +1,12 @@
 """Texts as ids of words with the number of their label, and a batch of them in a rectangle."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from saccade.models.padded import Padded
 from saccade.tasks.batches import rectangle
 
 __all__ = ["Batch", "Encoded", "pad"]
@@ -29,31 +29,29 @@ class Encoded(NamedTuple):
         return len(self.ids)
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(NamedTuple):
     """Padded ids of words.
 
     Args:
-        tokens: `(batch, length)`.
-        lengths: `(batch,)`.
+        source: ids `(batch, length)`, and the lengths.
         labels: `(batch,)`.
     """
 
-    tokens: Tensor
-    lengths: Tensor
+    source: Padded
     labels: Tensor
 
     def to(self, device: torch.device) -> "Batch":
         """Return the batch on a device."""
-        return Batch(self.tokens.to(device), self.lengths.to(device), self.labels.to(device))
+        return Batch(self.source.to(device), self.labels.to(device))
 
 
 def pad(texts: Sequence[Encoded]) -> Batch:
     """Make a batch of texts.
 
-    >>> pad([Encoded([7, 8], 0), Encoded([9], 1)]).tokens
+    >>> pad([Encoded([7, 8], 0), Encoded([9], 1)]).source.values
     tensor([[7, 8],
             [9, 0]])
     """
     lengths = torch.tensor([text.size for text in texts])
-    return Batch(rectangle([text.ids for text in texts]), lengths, torch.tensor([text.label for text in texts]))
+    source = Padded(rectangle([text.ids for text in texts]), lengths)
+    return Batch(source, torch.tensor([text.label for text in texts]))

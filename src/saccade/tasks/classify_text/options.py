@@ -5,8 +5,10 @@ from typing import Any
 
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
+from saccade.tasks.labels.request import EvalRequest, Request
+from saccade.tasks.request import LookRequest
 
-__all__ = ["RECIPES", "Options"]
+__all__ = ["RECIPES", "REQUESTS", "Options"]
 
 #: Found by training, see docs/results.md; the models have recipes of their own beside these.
 RECIPES: dict[str, dict[str, Any]] = {
@@ -82,3 +84,6 @@ class Options:
             raise ArgumentError("--vectors: expected a file, got an empty name")
         if self.freeze_vectors and self.vectors is None:
             raise ArgumentError("--freeze-vectors: expected only with --vectors, got none to leave as they are")
+
+
+REQUESTS: dict[str, type] = {"predict": Request, "eval": EvalRequest, "look": LookRequest}

@@ -1,4 +1,4 @@
-"""How any autoregressive model writes: searched, sampled or several as one, a batch at a time.
+"""Answers that are sequences: searched, sampled or several models as one, a batch at a time, whatever was read.
 
 A model is decoded through two things alone: its state, an explicit value that `select` reorders, and `step`, which
 takes the last token of every row and the state to the logits of the next token and the next state.
@@ -7,7 +7,6 @@ takes the last token of every row and the state to the logits of the next token 
 from saccade.tasks.generate.beam import search
 from saccade.tasks.generate.ensemble import Ensemble
 from saccade.tasks.generate.model import Autoregressive, Hypotheses, State
-from saccade.tasks.generate.request import Decoding
 from saccade.tasks.generate.sampling import sample
 
-__all__ = ["Autoregressive", "Decoding", "Ensemble", "Hypotheses", "State", "sample", "search"]
+__all__ = ["Autoregressive", "Ensemble", "Hypotheses", "State", "sample", "search"]

@@ -111,8 +111,20 @@ class _Beams:
         scores = leaders.clone()
         scores[:, 0] = begun.scores  # all beams are alike in the beginning: only one of them counts
         last, done = begun.last[:, None].expand(-1, size), torch.zeros(batch, dtype=torch.bool, device=device)
-        numbers = end, wanted, least, longest, shortest
-        return cls(*numbers, penalties, torch.arange(batch, device=device), begun.limits, last, scores, leaders, done)
+        return cls(
+            end=end,
+            wanted=wanted,
+            least=least,
+            longest=longest,
+            shortest=shortest,
+            penalties=penalties,
+            examples=torch.arange(batch, device=device),
+            limits=begun.limits,
+            last=last,
+            scores=scores,
+            leaders=leaders,
+            done=done,
+        )
 
     @property
     def size(self) -> int:

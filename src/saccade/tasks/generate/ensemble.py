@@ -1,6 +1,5 @@
 """Several models as one, whose probabilities are the mean of theirs."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +10,9 @@ from torch.nn import functional as F
 
 from saccade import AuxOutput
 from saccade.kernels.topk import Logits
+from saccade.tasks.ensembles import mean_log_probs
 
-__all__ = ["Ensemble", "States", "mean_gains"]
+__all__ = ["Ensemble", "States"]
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,13 @@ class Ensemble(nn.Module):
         members: the models: each with `encode`, `step`, `alignment` and a `forward` that returns logits.
 
     Example:
+        >>> from saccade.models.padded import Padded
         >>> from saccade.models.transformer import Options, Transformer
         >>> sizes = Options(hidden_dim=8, heads=2, layers=1, feedforward_dim=16)
         >>> model = Ensemble([Transformer(11, 7, sizes), Transformer(11, 7, sizes)])
-        >>> state = model.encode(torch.tensor([[4, 9, 2]]), torch.tensor([3]))
-        >>> gains, state = model.step(torch.tensor([1]), state)
-        >>> gains.shape, round(gains.exp().sum().item(), 4)
+        >>> state = model.encode(Padded(torch.tensor([[4, 9, 2]]), torch.tensor([3])))
+        >>> log_probs, state = model.step(torch.tensor([1]), state)
+        >>> log_probs.shape, round(log_probs.exp().sum().item(), 4)
         (torch.Size([1, 7]), 1.0)
 
     Source:
@@ -52,30 +53,29 @@ class Ensemble(nn.Module):
         super().__init__()
         self.members = nn.ModuleList(members)
 
-    def encode(self, source: Tensor, lengths: Tensor) -> States:
-        """Return the members' states before the first token; `source` `(batch, length)`, `lengths` `(batch,)`."""
+    def encode(self, source: Any) -> States:
+        """Return the members' states before the first token, of a source that all of them read."""
         members: Sequence[Any] = list(self.members)
-        return States(tuple(member.encode(source, lengths) for member in members))
+        return States(tuple(member.encode(source) for member in members))
 
     def step(self, token: Tensor, state: States) -> tuple[Tensor, States]:
         """Return log-probabilities `(rows, target_size)` after one more token `(rows,)`, and the next states."""
         members: Sequence[Any] = list(self.members)
         steps = [member.step(token, own) for member, own in zip(members, state.members, strict=True)]
         logits = [part.dense() if isinstance(part, Logits) else part for part, _ in steps]
-        return mean_gains(logits), States(tuple(own for _, own in steps))
+        return mean_log_probs(logits), States(tuple(own for _, own in steps))
 
-    def forward(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
+    def forward(self, source: Any, target: Tensor) -> Tensor:
         """Return the log-probabilities of every next token, given the true ones before it.
 
         Args:
-            source: token ids `(batch, source_length)`.
-            lengths: `(batch,)`.
+            source: what all members read.
             target: token ids `(batch, target_length)`, from the begin token on.
 
         Returns:
             `(batch, target_length, target_size)`.
         """
-        return mean_gains([member(source, lengths, target) for member in self.members])
+        return mean_log_probs([member(source, target) for member in self.members])
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
         """What each target position looked at: the mean over the members that attend, None if none does."""
@@ -88,9 +88,3 @@ class Ensemble(nn.Module):
         width = max((part.shape[-1] for part in weights), default=0)  # some leave out what they never look at
         padded = [F.pad(part, (0, width - part.shape[-1])) for part in weights]
         return torch.stack(padded).mean(0) if padded else None
-
-
-def mean_gains(logits: Sequence[Tensor]) -> Tensor:
-    """Return the logarithm of the mean of probabilities, given by the logits of each member."""
-    gains = torch.stack([part.float().log_softmax(-1) for part in logits])
-    return gains.logsumexp(0) - math.log(len(logits))

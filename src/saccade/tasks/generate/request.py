@@ -1,72 +1,139 @@
-"""What can be said about how answers are written when they are asked for; none of it is a property of a run."""
+"""How answers are written when they are asked for; none of it is a property of a run."""
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from saccade.errors import ArgumentError
+from saccade.tasks.generate.generate import Sampling, Search
+from saccade.tasks.generate.options import check_length_penalty
+from saccade.tasks.text.special import UNKNOWN
+from saccade.tasks.text.tokenizer import Tokenizer
 
-__all__ = ["Decoding"]
+__all__ = ["EvalRequest", "Request", "check_prefix", "search_of"]
 
 _LONGEST = 100_000  # tokens: no text is longer
-_HEAVIEST = 1000  # a coverage penalty beside which nothing else counts
+_MOST = 10_000  # outputs pursued at once: more fit into no memory
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decoding:
-    """How answers are written, beside what a run says of its beam search.
+class EvalRequest:
+    """How outputs are found when a run is measured, where otherwise than the run has it.
+
+    >>> EvalRequest(beam_size=5).length_penalty is None
+    True
+    """
+
+    beam_size: int | None = None
+    """Outputs pursued at once in beam search; as the run has it if not given."""
+
+    length_penalty: float | None = None
+    """How much beam search favours long outputs; as the run has it if not given."""
+
+    min_length: int = 0
+    """The tokens that an answer has at the least, where its limit allows so many."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        if self.beam_size is not None and not 0 < self.beam_size <= _MOST:
+            raise ArgumentError(f"--beam-size: expected a number from 1 to {_MOST}, got {self.beam_size}")
+        check_length_penalty(self.length_penalty or 0.0)
+        if not 0 <= self.min_length <= _LONGEST:
+            raise ArgumentError(f"--min-length: expected a number from 0 to {_LONGEST}, got {self.min_length}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(EvalRequest):
+    """How answers are written: searched for or drawn, how many, and with which beginning.
 
     Raises:
         ArgumentError: what means nothing, or nothing together, naming the option as it is typed.
 
     Example:
-        >>> Decoding(sample=True, temperature=0.7).min_length
+        >>> Request(sample=True, temperature=0.7).min_length
         0
     """
 
-    sample: bool = False
-    """Whether answers are drawn at random, not searched for."""
-
-    temperature: float | None = None
-    """Of the distribution that is drawn from, 1 if not given."""
-
-    top_p: float | None = None
-    """Share of the probability whose most probable tokens are drawn from, 1 if not given: all of it."""
-
-    seed: int | None = None
-    """What the draws follow from; that of the run if not given."""
-
-    coverage_penalty: float = 0.0
-    """How much it counts against an output of the search that it leaves parts of the source unread."""
-
-    min_length: int = 0
-    """The tokens that an answer has at the least."""
+    nbest: int = 1
+    """Write so many answers for each input, best first (with --sample so many draws), each on a line of its own."""
 
     prefix: str | None = None
     """What every answer begins with."""
 
-    replace_unknown: bool = False
-    """Whether an unknown token is written as what it looked at in the source."""
+    sample: bool = False
+    """Draw answers at random instead of searching for the best."""
+
+    temperature: float | None = None
+    """With --sample: below 1 likely tokens are drawn more often, above 1 less; 1 if not given."""
+
+    top_p: float | None = None
+    """With --sample: draw from the likeliest tokens alone that have this share of the probability; 1 if not given."""
+
+    seed: int | None = None
+    """With --sample: what the draws follow from; that of the run if not given."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.nbest <= _MOST:
+            raise ArgumentError(f"--nbest: expected a number from 1 to {_MOST}, got {self.nbest}")
         for option, value in (("--temperature", self.temperature), ("--top-p", self.top_p), ("--seed", self.seed)):
             if value is not None and not self.sample:
                 raise ArgumentError(f"{option}: expected only with --sample, got {value} without it")
+        for option, ranking in (("--beam-size", self.beam_size), ("--length-penalty", self.length_penalty)):
+            if ranking is not None and self.sample:
+                raise ArgumentError(f"{option}: expected without --sample, got both; draws are not searched for")
         if self.temperature is not None and not 0 < self.temperature < math.inf:
             way_out = "; without --sample the most probable output is written"
             raise ArgumentError(f"--temperature: expected a number above 0, got {self.temperature}{way_out}")
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ArgumentError(f"--top-p: expected a share above 0 and at most 1, got {self.top_p}")
-        if not 0 <= self.coverage_penalty <= _HEAVIEST:
-            got = f"got {self.coverage_penalty}"
-            raise ArgumentError(f"--coverage-penalty: expected a number from 0 to {_HEAVIEST}, {got}")
-        if self.sample and self.coverage_penalty:
-            raise ArgumentError("--coverage-penalty: expected without --sample, got both; draws are not ranked")
-        if not 0 <= self.min_length <= _LONGEST:
-            raise ArgumentError(f"--min-length: expected a number from 0 to {_LONGEST}, got {self.min_length}")
         if self.prefix is not None and (not self.prefix.strip() or len(self.prefix.splitlines()) > 1):
             raise ArgumentError(f"--prefix: expected a text in one line, got {self.prefix!r:.60}")
 
-    @property
-    def attends(self) -> bool:
-        """Whether it needs to know what the model attended to."""
-        return self.replace_unknown or self.coverage_penalty > 0
+
+def search_of(settings: Any, request: Request, target: Tokenizer, *, rank_all: bool = False) -> Search:
+    """Return how outputs are found: as a request has it, and where it says nothing as the run has it.
+
+    Args:
+        settings: of the run; beam_size, length_penalty and seed count.
+        request: what is asked for.
+        target: tokenizer of the outputs.
+        rank_all: whether all that are pursued shall come back, since something else ranks them.
+    """
+    sampling = None
+    if request.sample:
+        seed = settings.seed if request.seed is None else request.seed
+        sampling = Sampling(request.temperature or 1.0, request.top_p or 1.0, seed)  # 0 is refused
+    return Search(
+        beam_size=settings.beam_size if request.beam_size is None else request.beam_size,
+        length_penalty=settings.length_penalty if request.length_penalty is None else request.length_penalty,
+        count=request.nbest,
+        min_length=request.min_length,
+        prefix=tuple(_prefix(request, target)),
+        sampling=sampling,
+        rank_all=rank_all,
+    )
+
+
+def check_prefix(request: Request, target: Tokenizer, most: int, units: str) -> None:
+    """Refuse a prefix that is longer than an output may be, or that the run cannot write.
+
+    Args:
+        request: what is asked for.
+        target: tokenizer of the outputs.
+        most: tokens that an output may have.
+        units: what its tokens are, for the message.
+
+    Raises:
+        ArgumentError: if it is one.
+    """
+    ids = _prefix(request, target)
+    if len(ids) > most:
+        raise ArgumentError(f"--prefix: expected at most {most} tokens, as many as an output may have, got {len(ids)}")
+    if UNKNOWN in ids:
+        strange = target.pieces((request.prefix or "").strip())[ids.index(UNKNOWN)]
+        raise ArgumentError(f"--prefix: expected {units} that the run can write, got {strange!r}")
+
+
+def _prefix(request: Request, target: Tokenizer) -> list[int]:
+    return [] if request.prefix is None else target.encode(request.prefix.strip())

@@ -55,8 +55,8 @@ def sample(
         state = state.select(draws.examples[:, None].expand(-1, draws.count), None)
     for length in range(int(start.limits.max()) + 1):
         logits, state = model.step(draws.last.flatten(), state)
-        gains = (logits.dense() if isinstance(logits, Logits) else logits).float().log_softmax(-1)
-        draws.take(gains, length, temperature, top_p, barred=start.written + length < min_length)
+        log_probs = (logits.dense() if isinstance(logits, Logits) else logits).float().log_softmax(-1)
+        draws.take(log_probs, length, temperature, top_p, barred=start.written + length < min_length)
         left = len(draws.examples) - int(draws.done.sum())  # the one place where the host waits for the device
         if not left:
             break
@@ -66,7 +66,7 @@ def sample(
     return found.after(prefix) if prefix else found
 
 
-def draw(gains: Tensor, uniforms: Tensor, temperature: float = 1.0, top_p: float = 1.0) -> Tensor:
+def draw(log_probs: Tensor, uniforms: Tensor, temperature: float = 1.0, top_p: float = 1.0) -> Tensor:
     r"""Draw tokens from a distribution that is sharpened by a temperature and then cut to its nucleus.
 
     .. math::
@@ -77,7 +77,7 @@ def draw(gains: Tensor, uniforms: Tensor, temperature: float = 1.0, top_p: float
     that is given for it: probabilities that are rounded otherwise move that place by no more than they differ.
 
     Args:
-        gains: g, logits or log-probabilities `(..., vocabulary)`, -inf for what may not be drawn.
+        log_probs: g, logits or log-probabilities `(..., vocabulary)`, -inf for what may not be drawn.
         uniforms: `(...)`, float64, from 0 to below 1.
         temperature: T, above 0; towards 0 only the most probable token is left.
         top_p: P, above 0 and at most 1, where all tokens are in the nucleus.
@@ -86,17 +86,17 @@ def draw(gains: Tensor, uniforms: Tensor, temperature: float = 1.0, top_p: float
         int64 `(...)`.
 
     Example:
-        >>> gains = torch.tensor([0.5, 0.2, 0.3]).log().expand(3, -1)
-        >>> draw(gains, torch.tensor([0.45, 0.65, 0.75])).tolist()
+        >>> log_probs = torch.tensor([0.5, 0.2, 0.3]).log().expand(3, -1)
+        >>> draw(log_probs, torch.tensor([0.45, 0.65, 0.75])).tolist()
         [0, 1, 2]
-        >>> draw(gains, torch.tensor([0.45, 0.65, 0.75]), top_p=0.7).tolist()
+        >>> draw(log_probs, torch.tensor([0.45, 0.65, 0.75]), top_p=0.7).tolist()
         [0, 2, 2]
 
     Source:
         Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration", Eq. 2 and 3 (section 3.1); the temperature
         as in its section 3.3.
     """
-    shares = ((gains - gains.amax(-1, keepdim=True)).double() / temperature).softmax(-1)
+    shares = ((log_probs - log_probs.amax(-1, keepdim=True)).double() / temperature).softmax(-1)
     if top_p < 1:
         ranked, order = shares.sort(descending=True, stable=True)
         inside = ranked.cumsum(-1) - ranked < top_p
@@ -123,16 +123,18 @@ class _Draws:
     def done(self) -> Tensor:
         return self.ended.all(1)
 
-    def take(self, gains: Tensor, length: int, temperature: float, top_p: float, *, barred: bool) -> None:
+    def take(self, log_probs: Tensor, length: int, temperature: float, top_p: float, *, barred: bool) -> None:
         """Draw one more token each, but no end where it is barred."""
-        allowed = gains.index_fill(-1, torch.tensor(self.end, device=gains.device), float("-inf")) if barred else gains
+        allowed = log_probs
+        if barred:
+            allowed = log_probs.index_fill(-1, torch.tensor(self.end, device=log_probs.device), float("-inf"))
         uniforms = self.uniforms[self.examples, :, length].flatten()
         pieces = zip(allowed.split(_ROWS), uniforms.split(_ROWS), strict=True)
         drawn = torch.cat([draw(*piece, temperature, top_p) for piece in pieces]).view(self.last.shape)
         final = (self.limits[self.examples] <= length)[:, None]
         self.last = torch.where(final | self.ended, self.end, drawn)
-        gained = gains.gather(-1, self.last.view(-1, 1)).view(self.last.shape).masked_fill(self.ended, 0.0)
-        self.scores[self.examples] += gained
+        added = log_probs.gather(-1, self.last.view(-1, 1)).view(self.last.shape).masked_fill(self.ended, 0.0)
+        self.scores[self.examples] += added
         ends = (self.last == self.end) & ~self.ended
         self.lengths[self.examples] = torch.where(ends, length, self.lengths[self.examples])
         self.ended = self.ended | ends

@@ -19,7 +19,7 @@ from saccade.errors import ArgumentError, SaccadeError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["SUFFIXES", "read_image"]
+__all__ = ["SUFFIXES", "encode_png", "read_image"]
 
 #: What the names of image files end in, for whoever searches a folder; a file that is named may be called anything.
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pbm", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff", ".webp")
@@ -59,8 +59,8 @@ def read_image(
         >>> from PIL import Image
         >>> file = io.BytesIO()
         >>> Image.new("RGBA", (4, 3), (255, 0, 0, 0)).save(file, "PNG")
-        >>> read_image(file, "clear.png")[:, 0, 0], read_image(file, "clear.png", channels=1, size=(2, 2)).shape
-        (tensor([255, 255, 255], dtype=torch.uint8), torch.Size([1, 2, 2]))
+        >>> read_image(io.BytesIO(file.getvalue()), "clear.png", channels=1, size=(2, 2))[0, 0]
+        tensor([255, 255], dtype=torch.uint8)
     """
     data = _read(source, name)
     pillow, operations = _pillow()
@@ -92,13 +92,25 @@ def read_image(
     return torch.from_numpy(array[None] if grey else np.ascontiguousarray(array.transpose(2, 0, 1)))
 
 
+def encode_png(image: Tensor) -> bytes:
+    """Return an image `(channels, height, width)`, uint8, as a PNG file, which loses nothing.
+
+    >>> image = torch.randint(0, 256, (3, 5, 4), dtype=torch.uint8)
+    >>> torch.equal(read_image(io.BytesIO(encode_png(image)), "a.png"), image)
+    True
+    """
+    pillow, _ = _pillow()
+    array, file = image.numpy(), io.BytesIO()
+    pillow.fromarray(array[0] if len(array) == 1 else array.transpose(1, 2, 0).copy()).save(file, "PNG")
+    return file.getvalue()
+
+
 def _read(source: Path | BinaryIO, name: str) -> bytes:
     try:
         if isinstance(source, Path):
             with source.open("rb") as file:
                 data = file.read(_MOST_BYTES + 1)
         else:
-            source.seek(0)
             data = source.read(_MOST_BYTES + 1)
     except IsADirectoryError as error:
         raise ArgumentError(f"{name}: expected an image, got a folder") from error

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.tasks.text.tokenizer import SPECIAL
+from saccade.tasks.text.special import SPECIAL
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

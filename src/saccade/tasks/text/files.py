@@ -2,7 +2,7 @@
 
 import hashlib
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -93,13 +93,19 @@ def read_filled(path: Path, *, latin1: bool = False) -> Lines:
     return lines
 
 
-def keep(blank: NDArray[np.bool_], path: Path, what: str = "pairs, which have a blank side") -> tuple[Numbers, str]:
+def keep(
+    blank: NDArray[np.bool_],
+    path: Path,
+    what: str = "pairs, which have a blank side",
+    line: Callable[[int], int] = lambda row: row + 1,
+) -> tuple[Numbers, str]:
     """Return the lines that are not blank, and a note on those that are, "" if none.
 
     Args:
         blank: `(lines,)`, which are.
         path: of the file, for the note.
         what: they are, and what it means that they are blank.
+        line: from a row's place in `blank` to the line that the note names.
 
     Raises:
         ArgumentError: if all are.
@@ -114,7 +120,7 @@ def keep(blank: NDArray[np.bool_], path: Path, what: str = "pairs, which have a 
     count = f"{len(left_out)} of {len(blank)} {what}"
     if len(left_out) == len(blank):
         raise ArgumentError(f"{path}: left out {count}: an empty corpus")
-    return np.flatnonzero(~blank), f"{path}: left out {count}; the first is line {left_out[0] + 1}"
+    return np.flatnonzero(~blank), f"{path}: left out {count}; the first is line {line(int(left_out[0]))}"
 
 
 def fingerprint(splits: Mapping[str, Split], files: Iterable[Lines]) -> str:
@@ -134,7 +140,7 @@ def text_hash(text: str) -> int:
 
 
 def divide(
-    hashes: NDArray[np.uint64], path: Path, what: str, held_out: Sequence[str] = ("validation", "test")
+    hashes: NDArray[np.uint64], path: Path | str, what: str, held_out: Sequence[str] = ("validation", "test")
 ) -> dict[str, NDArray[np.bool_]]:
     """Return which examples are in which split, by the hashes of their texts alone: equal texts are in one split.
 

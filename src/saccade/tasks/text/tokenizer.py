@@ -7,22 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, Self
 
 from saccade.errors import ArgumentError
+from saccade.tasks.text.bpe import BytePairs
+from saccade.tasks.text.special import SPECIAL, UNKNOWN
+from saccade.tasks.text.words import Words
 
-__all__ = [
-    "BEGIN",
-    "END",
-    "PADDING",
-    "SPECIAL",
-    "UNKNOWN",
-    "Characters",
-    "SpacedWords",
-    "Tokenizer",
-    "from_json",
-    "one_line",
-]
-
-PADDING, BEGIN, END, UNKNOWN = range(4)
-SPECIAL = 4  # ids below are no text
+__all__ = ["Characters", "SpacedWords", "Tokenizer", "from_json", "one_line"]
 
 
 class Tokenizer(Protocol):
@@ -169,9 +158,6 @@ def from_json(content: Mapping[str, Any]) -> Tokenizer:
         >>> from_json(Characters("ab").to_json()).encode("ba")
         [5, 4]
     """
-    from saccade.tasks.text.bpe import BytePairs
-    from saccade.tasks.text.words import Words
-
     kind = content.get("kind")
     if kind == "bpe":
         return BytePairs.from_json(content)

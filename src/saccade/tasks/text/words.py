@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 from saccade.errors import ArgumentError
-from saccade.tasks.text.tokenizer import SPECIAL, UNKNOWN
+from saccade.tasks.text.special import SPECIAL, UNKNOWN
 
 __all__ = ["Words"]
 

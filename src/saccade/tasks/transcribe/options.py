@@ -5,9 +5,13 @@ from typing import Any, Literal
 
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
-from saccade.tasks.transcribe.audio import RATES
+from saccade.tasks.audio.recordings import RATES
+from saccade.tasks.generate import options as generate
+from saccade.tasks.generate.request import EvalRequest as GenerateEvalRequest
+from saccade.tasks.generate.request import Request as GenerateRequest
+from saccade.tasks.request import LookRequest
 
-__all__ = ["RECIPES", "Options"]
+__all__ = ["RECIPES", "REQUESTS", "EvalRequest", "Options", "Request", "check_rescoring"]
 
 #: Found by training: see the comments. The models have recipes of their own beside these, for their sizes; options that
 #: are in neither keep the defaults of their dataclass.
@@ -40,18 +44,16 @@ RECIPES: dict[str, dict[str, Any]] = {
 _RANGES = (
     ("mels", 1, 1000),
     ("batch_tokens", 1, 100_000_000),
-    ("beam_size", 1, 10_000),
     ("vocabulary_size", 5, 1_000_000),
     ("max_length", 1, 100_000),
     ("hop_ms", 1, 1000),
     ("window_ms", 1, 1000),
     ("max_seconds", 0.01, 100_000),
 )
-_STEEPEST = 10  # a length penalty beyond it has no room in a float
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(generate.Options):
     """The options of every speech run, whatever its model.
 
     >>> Options(tokenizer="characters").hop_ms
@@ -88,20 +90,12 @@ class Options:
     stretch: float = 0.1
     """Largest share by which an utterance is slowed down or sped up in training."""
 
-    label_smoothing: float = 0.0
-    """Share of the target's probability that is spread evenly over all tokens."""
-
-    beam_size: int = 1
-    """Outputs pursued at once in beam search when the run is evaluated; 1 is greedy decoding."""
-
-    length_penalty: float = 0.6
-    """How much beam search favours long outputs; 0 ranks by probability alone."""
-
     ctc_rescoring: float = 0.0
     """Share that the probability by CTC has in the ranking of what beam search found; 0 ranks as the search does."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
+        generate.Options.__post_init__(self)
         in_ranges(self, _RANGES)
         if self.rate is not None and self.rate not in RATES:
             raise ArgumentError(f"--rate: expected a sample rate from {RATES[0]} to {RATES[-1]} Hz, got {self.rate}")
@@ -110,18 +104,46 @@ class Options:
         if self.tokenizer == "bpe" and self.vocabulary_size < _BYTES:
             expected = f"{_BYTES} or more for bpe, whose first tokens are the bytes"
             raise ArgumentError(f"--vocabulary-size: expected {expected}, got {self.vocabulary_size}")
-        if not abs(self.length_penalty) <= _STEEPEST:
-            expected = f"a finite number from -{_STEEPEST} to {_STEEPEST}"
-            raise ArgumentError(f"--length-penalty: expected {expected}, got {self.length_penalty}")
-        for name in ("stretch", "label_smoothing"):
-            if not 0 <= (value := getattr(self, name)) < 1:
-                option = f"--{name.replace('_', '-')}"
-                raise ArgumentError(f"{option}: expected a share from 0 to below 1, got {value}")
-        if not 0 <= self.ctc_rescoring <= 1:
-            raise ArgumentError(f"--ctc-rescoring: expected a share from 0 to 1, got {self.ctc_rescoring}")
-        if self.ctc_rescoring and self.beam_size == 1:
-            way_out = "there is nothing to rank; 0 leaves it out"
-            raise ArgumentError(f"--ctc-rescoring: expected a --beam-size above 1, got 1: {way_out}")
+        if not 0 <= self.stretch < 1:
+            raise ArgumentError(f"--stretch: expected a share from 0 to below 1, got {self.stretch}")
+        check_rescoring(self.ctc_rescoring, self.beam_size)
 
 
 _BYTES = 260  # and 4 special ids
+
+
+def check_rescoring(share: float, beam_size: int) -> None:
+    """Refuse a share of CTC in the ranking that is none, or where there is nothing to rank.
+
+    Raises:
+        ArgumentError: if it is one.
+    """
+    if not 0 <= share <= 1:
+        raise ArgumentError(f"--ctc-rescoring: expected a share from 0 to 1, got {share}")
+    if share and beam_size == 1:
+        way_out = "there is nothing to rank; 0 leaves it out"
+        raise ArgumentError(f"--ctc-rescoring: expected a --beam-size above 1, got 1: {way_out}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalRequest(GenerateEvalRequest):
+    """How texts are found when a run is measured.
+
+    >>> EvalRequest(ctc_rescoring=0.5).beam_size is None
+    True
+    """
+
+    ctc_rescoring: float | None = None
+    """Share of CTC in the ranking of the outputs; as the run has it if not given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(EvalRequest, GenerateRequest):
+    """How texts are written.
+
+    >>> Request(nbest=3).ctc_rescoring is None
+    True
+    """
+
+
+REQUESTS: dict[str, type] = {"predict": Request, "eval": EvalRequest, "look": LookRequest}

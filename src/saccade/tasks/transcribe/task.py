@@ -1,6 +1,7 @@
-"""The speech task: what `saccade.train` and the command line ask of it."""
+"""The speech task: what `saccade.train` and whoever asks a run want of it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -9,117 +10,117 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
-from saccade.tasks import find
-from saccade.tasks.batches import Sampler
-from saccade.tasks.generate import Decoding, Ensemble
-from saccade.tasks.modelled import Modelled
-from saccade.tasks.text.tokenizer import Tokenizer, from_json
-from saccade.tasks.transcribe import asking, evaluation, transcription
-from saccade.tasks.transcribe.batches import Batch, Heard, Kept, pad, stretched
-from saccade.tasks.transcribe.corpora import BUILTIN, open_corpus
-from saccade.tasks.transcribe.corpus import Corpus, Utterance
-from saccade.tasks.transcribe.learning import learn
-from saccade.tasks.transcribe.options import RECIPES, Options
-from saccade.tasks.transcribe.signals import Signals, suffixes
+from saccade.tasks.audio.signals import Signals
+from saccade.tasks.batches import Cache, Sampler
+from saccade.tasks.dataset import Lazy, take
+from saccade.tasks.ensembles import check_alike
+from saccade.tasks.generate import Ensemble
+from saccade.tasks.generate.generate import Search, best_texts
+from saccade.tasks.generate.request import check_prefix, search_of
+from saccade.tasks.request import completed
+from saccade.tasks.transcribe.alignment_metrics import AlignmentMetrics, alignment_metrics, mean_metrics
+from saccade.tasks.transcribe.batches import Batch, Utterance, pad, stretched
+from saccade.tasks.transcribe.data import BUILTIN, open_corpus
+from saccade.tasks.transcribe.data.corpus import Corpus, Recording
+from saccade.tasks.transcribe.metrics import HEADLINE, measured
+from saccade.tasks.transcribe.options import RECIPES, REQUESTS, Options, Request, check_rescoring
+from saccade.tasks.transcribe.transcription import Times, Transcription, alignments_of, transcribe
+from saccade.tasks.transcribe.vocabulary import Vocabulary, learn
 from saccade.train import options as shared
-from saccade.train.files import read_json, write_json
-from saccade.train.notes import say
+from saccade.train.notes import Once, say
 from saccade.train.randomness import generator
-from saccade.train.task import Evaluation, Loss
+from saccade.train.task import Evaluation, Example, Form, Loss, Unreadable, find
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
 
 __all__ = ["Transcribe"]
 
+_CACHED = 1 << 30  # bytes of features that are not computed again in the next epoch
+_FASTEST = 0.04  # seconds a token: nobody speaks faster, characters included
+_ALIGNED = 50  # utterances whose alignments are looked at: enough to see a collapse
+_AT_ONCE = 512  # utterances of a split in memory
+
 
 @dataclass(frozen=True)
-class Transcribe(Modelled):
+class Transcribe:
     """Learn to write down what is said, from recordings and their texts.
 
     Args:
         settings: all options of the run.
-        target: tokenizer of the texts.
-        longest: tokens of the longest text seen when the tokenizer was learned.
-        signals: what recordings are taken as.
-        decoding: how outputs are written, beside what the settings say of their search.
+        vocabulary: tokenizer of the texts, and what recordings are taken as.
+        corpus: the recordings.
     """
 
     settings: Any
-    target: Tokenizer
-    longest: int
-    signals: Signals
-    decoding: Decoding = Decoding()  # noqa: RUF009 (frozen)
+    vocabulary: Vocabulary
+    corpus: Lazy[Corpus]
 
     name: ClassVar[str] = "transcribe"
-    Settings: ClassVar[type] = Options
+    headline: ClassVar[str] = HEADLINE
+    Options: ClassVar[type] = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
+    requests: ClassVar[Mapping[str, type]] = REQUESTS
+    inputs: ClassVar[Literal["lines", "files"]] = "files"
+    unit: ClassVar[str] = "frames"
     models: ClassVar[dict[str, str]] = {"las": "saccade.models.las:Las"}
     builtin: ClassVar[dict[str, str]] = BUILTIN
-    inputs: ClassVar[Literal["lines", "files"]] = "files"
 
     @classmethod
-    def prepare(cls, options: Any) -> Self:
+    def prepare(cls, options: Any, objects: Any = None) -> Self:
         """Open the corpus and learn the tokenizer."""
-        corpus = open_corpus(options.data, options.rate)
-        learned = learn(corpus, options)
-        for note in filter(None, (corpus.note, learned.note)):
-            say(note)
-        asking.check_features(corpus.dim, options)
-        task = cls(options, learned.target, learned.longest, _signals(corpus.rate, corpus.dim, options))
-        vars(task)["corpus"] = corpus  # the property of that name would read the files once more
-        task.signals.check()
+        corpus = open_corpus(options.data, options.rate, objects)
+        vocabulary, note = learn(corpus, options)
+        for line in filter(None, (corpus.note, note)):
+            say(line)
+        task = cls(options, vocabulary, Lazy(lambda: corpus))
         task.sampler  # noqa: B018 (whose first look at the data may refuse them: before a run is made of them)
         return task
 
     @classmethod
-    def restore(cls, options: Any, folder: Path) -> Self:
+    def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
         """Read the tokenizer back, and what recordings are taken as."""
-        path = folder / "tokenizer.json"
-        try:
-            content = read_json(path)
-            numbers = [content["longest_target"], content["rate"], content["dim"]]
-            if not all(number is None or (type(number) is int and 0 < number < 2**31) for number in numbers):
-                raise ValueError(f"longest_target, rate, dim {numbers}")
-            longest, rate, dim = numbers
-            if (rate is None) == (dim is None) or longest is None:
-                raise ValueError(f"rate {rate} and dim {dim}, of which one is null")
-            return cls(options, from_json(content["target"]), longest, _signals(rate, dim, options))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ArgumentError(f"{path}: expected the tokenizer of this run, got {error}") from error
+        corpus = Lazy(lambda: open_corpus(options.data, options.rate, objects))
+        return cls(options, Vocabulary.restore(folder, options), corpus)
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json."""
-        known = {"longest_target": self.longest, "rate": self.signals.rate, "dim": self.signals.dim}
-        write_json(folder / "tokenizer.json", {"target": self.target.to_json(), **known})
+        self.vocabulary.save(folder)
 
     @property
-    def headline(self) -> str:
-        """The metric that counts: word accuracy, 1 − WER."""
-        return evaluation.HEADLINE
+    def data(self) -> Corpus:
+        """The recordings, opened when they are first asked for."""
+        return self.corpus.get()
 
     @property
-    def fingerprint(self) -> str:
-        """What the corpus is, in one string."""
-        return self.corpus.fingerprint
+    def signals(self) -> Signals:
+        """What recordings are taken as."""
+        return self.vocabulary.signals
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """What the names of files end in that are taken from a folder."""
+        return self.signals.suffixes
+
+    @property
+    def times(self) -> Times:
+        """Seconds of a frame, and of a step that the model attends to."""
+        frame = self.signals.frame_seconds
+        return Times(frame, float(self.settings.step_frames * frame))
 
     @cached_property
-    def corpus(self) -> Corpus:
-        """The corpus, opened when it is first asked for: answering needs none."""
-        return open_corpus(self.settings.data, self.settings.rate)
-
-    @cached_property
-    def sampler(self) -> Sampler[Heard]:
+    def sampler(self) -> Sampler[Utterance]:
         """What maps steps to batches."""
-        settings = self.settings
-        return Sampler(self._fitting, self.corpus.size("train"), settings.batch_tokens, settings.seed)
+        settings, size = self.settings, self.data.size("train")
+        return Sampler(self._fitting, size, settings.batch_tokens, settings.seed)
 
     def build(self) -> nn.Module:
         """Make the model."""
-        kind = find(self.models[self.settings.model])
+        kind, words = find(self.models[self.settings.model]), self.vocabulary
         sizes = shared.select(self.settings, kind.Options)
-        asking.check_settings(self.settings, sizes)
-        model: nn.Module = kind(self.signals.width, len(self.target), sizes)
+        if self.settings.ctc_rescoring and not sizes.ctc_weight:
+            raise ArgumentError(f"--ctc-rescoring: expected a --ctc-weight above 0, got {sizes.ctc_weight}")
+        model: nn.Module = kind(words.signals.width, len(words.target), sizes)
         return model
 
     def batch(self, step: int) -> Batch:
@@ -132,78 +133,84 @@ class Transcribe(Modelled):
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
         """Return what the true next tokens cost, the end among them; it is counted in frames."""
         before, wanted = batch.target[:, :-1], batch.target[:, 1:]
-        total = model(batch.frames, batch.lengths, before, wanted, self.settings.label_smoothing)
-        return Loss(total, int(batch.lengths.sum()))
+        total = model(batch.source, before, wanted, self.settings.label_smoothing)
+        return Loss(total, int(batch.source.lengths.sum()))
 
-    def evaluate(self, model: nn.Module, split: str, limit: int | None = None) -> Evaluation:
-        """Transcribe a split, or its first `limit` utterances, and measure it, as a whole and by speaker."""
-        return evaluation.evaluate(self, model, split, limit)
+    def example(self, split: str, index: int) -> Example:
+        """Return a recording and its text."""
+        recording = self.data.example(split, index)
+        return Example(self.utterance(recording), recording.name, recording.text, self.signals.file(recording.signal))
 
-    def sample(self, model: nn.Module, step: int) -> str:
-        """Show an utterance of the validation split, its text, and what it should be, in a line."""
-        return evaluation.sample(self, model, step)
+    def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
+        """Transcribe a split, or its first `limit` utterances, and measure it, as a whole and by speaker.
 
-    def predict(
-        self, model: nn.Module, inputs: Iterable[str], count: int, *, ahead: int | None = None
-    ) -> Iterator[list[str]]:
-        """Transcribe files, so many at a time that memory does not grow; one that cannot be read has no text."""
-        for outputs in transcription.answers(self, model, inputs, count, ahead):
-            yield [*(output.text for output in outputs), *[""] * (count - len(outputs))]
+        The metric that counts is word accuracy, 1 − WER. Beside it how the alignments of the true texts run: see
+        `AlignmentMetrics`.
+        """
+        indices = take(self.data, split, limit)
+        groups, references, outputs, runs = list[str](), list[str](), list[str](), list[AlignmentMetrics]()
+        frames, seconds = 0, 0.0
+        for first in range(0, len(indices), _AT_ONCE):  # no more of a large split is in memory
+            recordings = [self.data.example(split, index) for index in indices[first : first + _AT_ONCE]]
+            utterances = [self.utterance(one, number) for number, one in enumerate(recordings, first + 1)]
+            groups += [recording.group for recording in recordings]
+            references += [" ".join(recording.text.split()) for recording in recordings]
+            began = time.perf_counter()
+            outputs += best_texts(self._transcribed(model, utterances, completed(Request, request)))
+            seconds += time.perf_counter() - began
+            frames += sum(one.size for one in utterances)
+            seen = utterances[: max(0, _ALIGNED - first)]
+            runs += [alignment_metrics(weights) for weights in alignments_of(model, seen)]
+        metrics, parts = measured(outputs, references, groups)
+        aligned = mean_metrics(runs)._asdict().items()
+        metrics |= {f"alignment_{name}": number for name, number in aligned}
+        return Evaluation(metrics, parts, len(outputs), frames, seconds)
 
-    def align(
-        self, model: nn.Module, inputs: Iterable[str], count: int, *, ahead: int | None = None
-    ) -> Iterator[dict[str, Any]]:
-        """Transcribe files and say where in each of them each token was heard, in constant memory."""
-        return transcription.alignments(self, model, inputs, count, ahead)
+    def read(self, line: str, number: int) -> Utterance:
+        """Read a file, "-" being standard input, and say what of it was changed."""
+        frames, notes = self.signals.read(line)
+        for note in notes:
+            say(note)
+        return Utterance(line, frames, [], number)
 
-    def asked(self, model: nn.Module, decoding: Decoding, count: int) -> Self:
-        """Return the task that writes as it is asked to, if that means anything for it and the model."""
-        asking.check(self, decoding)
-        return replace(self, decoding=decoding)
+    def check(self, model: nn.Module, request: Any) -> None:
+        """Refuse what means nothing for the run, the model and so many answers."""
+        asked, target = completed(Request, request), self.vocabulary.target
+        share, how = self._share(asked), search_of(self.settings, asked, target)
+        if share and asked.sample:
+            raise ArgumentError(f"--sample: expected with --ctc-rescoring 0, as draws are not ranked, got {share}")
+        if share and isinstance(model, Ensemble):
+            got = f"as each model has its own, got {share}"
+            raise ArgumentError(f"--ensemble: expected with --ctc-rescoring 0, {got}")
+        check_rescoring(share, how.beam_size)
+        if share and not self.settings.ctc_weight:
+            got = self.settings.ctc_weight
+            raise ArgumentError(f"--ctc-rescoring: expected a run with a --ctc-weight above 0, got {got}")
+        check_prefix(asked, target, 2 * self.vocabulary.longest, "words")
+
+    def answer(
+        self, model: nn.Module, inputs: Sequence[Utterance | Unreadable], request: Any, form: Form = "lines"
+    ) -> list[Transcription]:
+        """Transcribe recordings; one that could not be read has no text."""
+        asked = completed(Request, request)
+        found = iter(self._transcribed(model, [one for one in inputs if isinstance(one, Utterance)], asked, form))
+        outputs = [next(found) if isinstance(one, Utterance) else [] for one in inputs]
+        pairs = zip(inputs, outputs, strict=True)
+        return [Transcription(one, own, asked.nbest, self.times) for one, own in pairs]
 
     def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
         """Return the task and the model of an ensemble."""
-        asking.check_alike(self, others)
-        longest = min(self.longest, *(other.task.longest for other in others))  # type: ignore[attr-defined]
-        return replace(self, longest=longest), Ensemble([model, *(each.model for each in others)])
+        check_alike(self, others, _shared_parts)
+        longest = min(self.vocabulary.longest, *(other.task.vocabulary.longest for other in others))  # type: ignore[attr-defined]
+        joined = replace(self, vocabulary=replace(self.vocabulary, longest=longest))
+        return joined, Ensemble([model, *(each.model for each in others)])
 
-    def look(self, model: nn.Module, inputs: Iterable[str], folder: Path) -> Iterator[Path]:
-        """Draw where in each file each token of its best text was heard, over its spectrogram."""
-        from saccade.tasks.transcribe.look import draw
-
-        return draw(self, model, inputs, folder)
-
-    @property
-    def suffixes(self) -> tuple[str, ...]:  # type: ignore[override] # those of a run depend on what it hears
-        """What the names of files end in that are taken from a folder."""
-        return suffixes(self.signals)
-
-    @property
-    def step_seconds(self) -> float:
-        """Seconds of a step that the model attends to."""
-        return float(self.settings.step_frames * self.signals.frame_seconds)
-
-    def listen(self, path: str) -> Heard:
-        """Read a file, "-" being standard input, and say what of it was changed.
-
-        Raises:
-            ArgumentError: naming the file, if it cannot be read.
-        """
-        frames, notes = self.signals.read(path)
-        for note in notes:
-            say(note)
-        return Heard(path, frames, [])
-
-    def heard(self, utterance: Utterance) -> Heard:
-        """Return an utterance of the corpus as the model takes it; the first that had to be changed is said."""
-        for note in utterance.notes[:1]:
-            self._say_once("changed", f"{note}; so may others be, which is not said again")
-        return Heard(utterance.name, self.signals.frames(utterance.signal), self.target.encode(utterance.text))
-
-    @cached_property
-    def prefix(self) -> list[int]:
-        """The tokens that every output begins with."""
-        return [] if self.decoding.prefix is None else self.target.encode(self.decoding.prefix.strip())
+    def utterance(self, recording: Recording, number: int = 1) -> Utterance:
+        """Return a recording as the model takes it; the first that had to be changed is said."""
+        for note in recording.notes[:1]:
+            self._once.say("changed", f"{note}; so may others be, which is not said again")
+        frames = self.signals.frames(recording.signal)
+        return Utterance(recording.name, frames, self.vocabulary.target.encode(recording.text), number)
 
     def limits(self, lengths: Tensor) -> Tensor:
         """Return how many tokens an output may have, `(batch,)`: a model that never ends stops here.
@@ -211,33 +218,40 @@ class Transcribe(Modelled):
         One for each 40 ms (lengths, in frames), and twice as long a text as is known at the most.
         """
         most = (lengths * (self.signals.frame_seconds / _FASTEST)).long() + 1
-        return most.clamp(max=2 * self.longest)
+        return most.clamp(max=2 * self.vocabulary.longest)
+
+    def _share(self, request: Request) -> float:
+        """The share of CTC in the ranking."""
+        return float(self.settings.ctc_rescoring if request.ctc_rescoring is None else request.ctc_rescoring)
+
+    def _transcribed(
+        self, model: nn.Module, utterances: Sequence[Utterance], request: Request, form: Form = "lines"
+    ) -> Any:
+        share, target = self._share(request), self.vocabulary.target
+        how: Search = search_of(self.settings, request, target, rank_all=share > 0)
+        return transcribe(model, utterances, target, how, self.limits, share, form)
 
     @cached_property
-    def _kept(self) -> Kept:
-        return Kept(_KEPT)
+    def _once(self) -> Once:
+        return Once()
 
-    def _training(self, index: int) -> Heard | None:
-        """A training utterance, None if it is too long; what comes again is kept."""
-        return self._made(index) if self.corpus.size("train") is None else self._kept.get(index, self._made)
+    @cached_property
+    def _cache(self) -> Cache[Utterance | None]:
+        return Cache(self._training, _CACHED, lambda one: 0 if one is None else one.frames.nbytes)
 
-    def _made(self, index: int) -> Heard | None:
-        heard, settings = self.heard(self.corpus.example("train", index)), self.settings
-        fits = heard.size * self.signals.frame_seconds <= settings.max_seconds and len(heard.ids) <= settings.max_length
+    def _training(self, index: int) -> Utterance | None:
+        """A training utterance, None if it is too long."""
+        one, settings = self.utterance(self.data.example("train", index)), self.settings
+        fits = one.size * self.signals.frame_seconds <= settings.max_seconds and len(one.ids) <= settings.max_length
         if not fits:
             limits = f"--max-seconds {settings.max_seconds:g} or --max-length {settings.max_length}"
-            self._say_once("long", f"{heard.name}: left out, longer than {limits}; so may others be")
-        return heard if fits else None
+            self._once.say("long", f"{one.name}: left out, longer than {limits}; so may others be")
+        return one if fits else None
 
-    def _say_once(self, what: str, note: str) -> None:
-        told = vars(self).setdefault("told", set())
-        if what not in told:
-            told.add(what)
-            say(note)
-
-    def _fitting(self, indices: Sequence[int]) -> list[Heard]:
+    def _fitting(self, indices: Sequence[int]) -> list[Utterance]:
         """The training utterances at some indices but for those that are too long, of which there is at least one."""
-        settings, every = self.settings, [self._training(index) for index in indices]
+        made = self._training if self.data.size("train") is None else self._cache.get  # what comes again is kept
+        settings, every = self.settings, list(map(made, indices))
         found = [one for one in every if one is not None]
         if not found:
             seen = f"all of {len(indices)} training utterances are longer than {settings.max_seconds:g} s"
@@ -245,11 +259,10 @@ class Transcribe(Modelled):
         return found
 
 
-_KEPT = 1 << 30  # bytes of features that are not computed again in the next epoch
-_FASTEST = 0.04  # seconds a token: nobody speaks faster, characters included
-
-
-def _signals(rate: int | None, dim: int | None, options: Any) -> Signals:
-    if dim is not None:
-        return Signals(rate, dim)
-    return Signals(rate, dim, options.mels, options.window_ms, options.hop_ms)
+def _shared_parts(task: Transcribe) -> dict[str, tuple[object, str]]:
+    target, frames = task.vocabulary.target, task.settings.step_frames
+    return {
+        "the tokenizer": (target.to_json(), f"another, of {len(target)} tokens"),
+        "the frames a step (--pyramid)": (frames, f"{frames}"),
+        "the features": (task.signals, "others"),
+    }

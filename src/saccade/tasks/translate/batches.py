@@ -1,15 +1,16 @@
 """Pairs of texts as token ids, and a batch of them in rectangles."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from saccade.models.padded import Padded
 from saccade.tasks.batches import rectangle
-from saccade.tasks.text.tokenizer import BEGIN, END, Tokenizer
-from saccade.tasks.translate.corpus import Pair
+from saccade.tasks.text.special import BEGIN, END
+from saccade.tasks.text.tokenizer import Tokenizer
+from saccade.tasks.translate.data.corpus import Pair
 
 __all__ = ["Batch", "Encoded", "encode", "pad"]
 
@@ -37,23 +38,20 @@ def encode(pairs: Sequence[Pair], source: Tokenizer, target: Tokenizer) -> list[
     return list(map(Encoded, sources, target.encode_batch([pair.target for pair in pairs])))
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(NamedTuple):
     """Padded token ids.
 
     Args:
-        source: `(batch, source_length)`, each sentence with its end.
-        lengths: `(batch,)`, of the sources, ends included.
+        source: ids `(batch, source_length)`, each sentence with its end, and the lengths, ends included.
         target: `(batch, target_length)`, each with its begin and its end.
     """
 
-    source: Tensor
-    lengths: Tensor
+    source: Padded
     target: Tensor
 
     def to(self, device: torch.device) -> "Batch":
         """Return the batch on a device."""
-        return Batch(self.source.to(device), self.lengths.to(device), self.target.to(device))
+        return Batch(self.source.to(device), self.target.to(device))
 
 
 def pad(pairs: Sequence[Encoded]) -> Batch:
@@ -65,4 +63,4 @@ def pad(pairs: Sequence[Encoded]) -> Batch:
     """
     sources = [[*pair.source, END] for pair in pairs]
     targets = [[BEGIN, *pair.target, END] for pair in pairs]
-    return Batch(rectangle(sources), torch.tensor(list(map(len, sources))), rectangle(targets))
+    return Batch(Padded(rectangle(sources), torch.tensor(list(map(len, sources)))), rectangle(targets))

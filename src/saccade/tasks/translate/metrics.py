@@ -1,16 +1,70 @@
 """What is measured of translations: BLEU and chrF with their signatures, or what is right to the letter."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["bleu", "by_group", "chrf", "exact_match", "in_place", "length_groups", "length_unit"]
+from saccade.tasks.groups import by_group
+from saccade.tasks.translate.data import BUILTIN
+from saccade.train.task import Metric, value
 
-Score = Callable[[Sequence[str], Sequence[str]], float]
+__all__ = [
+    "bleu",
+    "chrf",
+    "exact_match",
+    "headline",
+    "in_place",
+    "length_groups",
+    "length_unit",
+    "measured",
+    "score",
+]
+
 _WIDTH = 10
 #: Languages that set no space between words, and how sacreBLEU cuts them; it needs no package for these ways.
 _UNSPACED = {"zh": "zh", "ja": "char", "km": "char", "lo": "char", "my": "char", "th": "char"}
 #: The same by their codes of three letters (ISO 639-3), which corpora of many languages use.
 _THREE = {"cmn": "zh", "zho": "zh", "yue": "zh", "jpn": "ja", "khm": "km", "lao": "lo", "mya": "my", "tha": "th"}
+
+
+def headline(data: str) -> str:
+    """Return the metric that counts for a data set.
+
+    >>> headline("dates"), headline("folder/of/files")
+    ('exact_match', 'bleu')
+    """
+    return "exact_match" if data in BUILTIN else "bleu"
+
+
+def score(outputs: Sequence[str], references: Sequence[str], data: str, language: str | None) -> Metric:
+    """Return the metric that counts for a data set, whose targets are of a language."""
+    if headline(data) == "exact_match":
+        return exact_match(outputs, references)
+    return bleu(outputs, references, language)
+
+
+def measured(
+    outputs: Sequence[str], references: Sequence[str], groups: Sequence[str], data: str, language: str | None
+) -> tuple[dict[str, Metric], dict[str, dict[str, float]]]:
+    """Return all that is measured of translations, and the metric that counts by group.
+
+    Args:
+        outputs: what the model wrote.
+        references: what it should have written, as many.
+        groups: of each.
+        data: the data set, by its name.
+        language: of the targets, by its code.
+    """
+    name = headline(data)
+    metrics = {name: score(outputs, references, data, language)}
+    if name == "bleu":
+        lower = bleu(outputs, references, language, lowercase=True)
+        metrics |= {"bleu_lowercase": lower, "chrf": chrf(outputs, references)}
+
+    def scored(own: Sequence[str], true: Sequence[str]) -> float:
+        return value(score(own, true, data, language))
+
+    parts = by_group(scored, outputs, references, groups)
+    return metrics, {name: parts}
 
 
 def exact_match(outputs: Sequence[str], references: Sequence[str]) -> float:
@@ -96,33 +150,6 @@ def chrf(outputs: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
     return _scored(CHRF(), outputs, references)
 
 
-def by_group(
-    score: Score, outputs: Sequence[str], references: Sequence[str], groups: Sequence[str]
-) -> dict[str, float]:
-    """Score each group as a corpus of its own.
-
-    Args:
-        score: of outputs and references.
-        outputs: what the model wrote.
-        references: what it should have written.
-        groups: the group of each, such as its language or its length.
-
-    Returns:
-        A score for each group, numbered groups in their order, others by name.
-
-    Example:
-        >>> by_group(exact_match, ["a", "b", "c"], ["a", "b", "x"], ["11-20", "1-10", "11-20"])
-        {'1-10': 1.0, '11-20': 0.5}
-    """
-    members: dict[str, list[int]] = {}
-    for place, group in enumerate(groups):
-        members.setdefault(group, []).append(place)
-    return {
-        group: score(*([texts[place] for place in members[group]] for texts in (outputs, references)))
-        for group in sorted(members, key=_order)
-    }
-
-
 def length_groups(sources: Sequence[str], unit: str = "words", width: int = _WIDTH) -> list[str]:
     """Return the group of each source by its length.
 
@@ -158,8 +185,3 @@ def _code(language: str | None) -> str:
     """The language of a code that may have a country or a script behind it, and in front what was done to the text."""
     code = (language or "").lower().rpartition(".")[2].replace("_", "-").partition("-")[0]
     return _THREE.get(code, code)
-
-
-def _order(group: str) -> tuple[int, str]:
-    first = group.partition("-")[0]
-    return int(first) if first.isdecimal() else 0, group

@@ -5,8 +5,12 @@ from typing import Any
 
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
+from saccade.tasks.generate import options as generate
+from saccade.tasks.generate.request import EvalRequest as GenerateEvalRequest
+from saccade.tasks.generate.request import Request as GenerateRequest
+from saccade.tasks.request import LookRequest
 
-__all__ = ["RECIPES", "TOKENIZERS", "Options"]
+__all__ = ["RECIPES", "REQUESTS", "TOKENIZERS", "EvalRequest", "Options", "Request"]
 
 #: Found by training: see the comments. The models have recipes of their own beside these, for their sizes; options that
 #: are in neither keep the defaults of their dataclass.
@@ -50,15 +54,13 @@ RECIPES: dict[str, dict[str, Any]] = {
 TOKENIZERS = ("bpe", "characters")
 _RANGES = (
     ("batch_tokens", 1, 10_000_000),
-    ("beam_size", 1, 10_000),
     ("vocabulary_size", 260, 1_000_000),  # 256 bytes and 4 special ids are the least that can write any text
     ("max_length", 1, 100_000),
 )
-_STEEPEST = 10  # a length penalty beyond it has no room in a float
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(generate.Options):
     """The options of every translation run, whatever its model.
 
     >>> Options(beam_size=5).beam_size
@@ -83,22 +85,55 @@ class Options:
     batch_tokens: int = 4000
     """Tokens a batch, about, padding included; of each pair the longer side counts."""
 
-    label_smoothing: float = 0.0
-    """Share of the target's probability that is spread evenly over all tokens."""
-
-    beam_size: int = 1
-    """Outputs pursued at once in beam search when the run is evaluated; 1 is greedy decoding."""
-
-    length_penalty: float = 0.6
-    """How much beam search favours long outputs; 0 ranks by probability alone."""
-
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
+        generate.Options.__post_init__(self)
         in_ranges(self, _RANGES)
         if self.tokenizer not in TOKENIZERS:
             raise ArgumentError(f"--tokenizer: expected {' or '.join(TOKENIZERS)}, got {self.tokenizer}")
-        if not abs(self.length_penalty) <= _STEEPEST:
-            expected = f"a finite number from -{_STEEPEST} to {_STEEPEST}"
-            raise ArgumentError(f"--length-penalty: expected {expected}, got {self.length_penalty}")
-        if not 0 <= self.label_smoothing < 1:
-            raise ArgumentError(f"--label-smoothing: expected 0 <= label smoothing < 1, got {self.label_smoothing}")
+
+
+_HEAVIEST = 1000  # a coverage penalty beside which nothing else counts
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalRequest(GenerateEvalRequest):
+    """How translations are found when a run is measured.
+
+    >>> EvalRequest(coverage_penalty=0.2).attends
+    True
+    """
+
+    coverage_penalty: float = 0.0
+    """How much it counts against an output of beam search that it leaves parts of the input unread."""
+
+    replace_unknown: bool = False
+    """Write what an unknown token looked at in the input in its place."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.coverage_penalty <= _HEAVIEST:
+            got = f"got {self.coverage_penalty}"
+            raise ArgumentError(f"--coverage-penalty: expected a number from 0 to {_HEAVIEST}, {got}")
+
+    @property
+    def attends(self) -> bool:
+        """Whether it needs to know what the model attended to."""
+        return self.replace_unknown or self.coverage_penalty > 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(EvalRequest, GenerateRequest):
+    """How translations are written.
+
+    >>> Request(nbest=3).coverage_penalty
+    0.0
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.sample and self.coverage_penalty:
+            raise ArgumentError("--coverage-penalty: expected without --sample, got both; draws are not ranked")
+
+
+REQUESTS: dict[str, type] = {"predict": Request, "eval": EvalRequest, "look": LookRequest}

@@ -1,30 +1,34 @@
-"""The translation task: what `saccade.train` and the command line ask of it."""
+"""The translation task: what `saccade.train` and whoever asks a run want of it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-import torch
-from torch import nn
+from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
-from saccade.tasks import find
 from saccade.tasks.batches import Sampler
-from saccade.tasks.generate import Decoding, Ensemble
-from saccade.tasks.modelled import Modelled
-from saccade.tasks.text.tokenizer import PADDING, Tokenizer, from_json
-from saccade.tasks.translate import asking, evaluation, translation
+from saccade.tasks.dataset import Lazy, take
+from saccade.tasks.ensembles import check_alike
+from saccade.tasks.generate import Ensemble
+from saccade.tasks.generate.generate import best_texts
+from saccade.tasks.generate.request import check_prefix, search_of
+from saccade.tasks.request import completed
+from saccade.tasks.text.special import PADDING
+from saccade.tasks.translate import metrics
 from saccade.tasks.translate.batches import Batch, Encoded, encode, pad
-from saccade.tasks.translate.corpora import BUILTIN, open_corpus
-from saccade.tasks.translate.corpus import Corpus
-from saccade.tasks.translate.learning import learn
-from saccade.tasks.translate.options import RECIPES, Options
+from saccade.tasks.translate.data import BUILTIN, group_names, open_corpus
+from saccade.tasks.translate.data.corpus import Corpus, Pair
+from saccade.tasks.translate.options import RECIPES, REQUESTS, Options, Request
+from saccade.tasks.translate.source import Source, encode_sources
+from saccade.tasks.translate.translation import Translation, attends, translate
+from saccade.tasks.translate.vocabulary import Vocabulary, learn
 from saccade.train import options as shared
-from saccade.train.files import read_json, write_json
 from saccade.train.notes import say
-from saccade.train.task import Evaluation, Loss
+from saccade.train.task import Evaluation, Example, Form, Loss, find
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -33,26 +37,26 @@ __all__ = ["Translate"]
 
 
 @dataclass(frozen=True)
-class Translate(Modelled):
+class Translate:
     """Learn to write a target text for a source text, from pairs.
 
     Args:
         settings: all options of the run.
-        source: tokenizer of the sources.
-        target: tokenizer of the targets.
-        longest: tokens of the longest target seen when the tokenizers were learned.
-        decoding: how outputs are written, beside what the settings say of their search.
+        vocabulary: the tokenizers.
+        corpus: the pairs.
     """
 
     settings: Any
-    source: Tokenizer
-    target: Tokenizer
-    longest: int
-    decoding: Decoding = Decoding()  # noqa: RUF009 (frozen)
+    vocabulary: Vocabulary
+    corpus: Lazy[Corpus]
 
     name: ClassVar[str] = "translate"
-    Settings: ClassVar[type] = Options
+    Options: ClassVar[type] = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
+    requests: ClassVar[Mapping[str, type]] = REQUESTS
+    inputs: ClassVar[Literal["lines", "files"]] = "lines"
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    unit: ClassVar[str] = "tokens"
     models: ClassVar[dict[str, str]] = {
         "rnnsearch": "saccade.models.rnnsearch:RNNSearch",
         "encoder-decoder": "saccade.models.encoder_decoder:EncoderDecoder",
@@ -63,70 +67,44 @@ class Translate(Modelled):
     builtin: ClassVar[dict[str, str]] = BUILTIN
 
     @classmethod
-    def prepare(cls, options: Any) -> Self:
+    def prepare(cls, options: Any, objects: Any = None) -> Self:
         """Open the corpus and learn the tokenizers."""
-        corpus = open_corpus(options.data, options.source, options.target)
-        learned = learn(corpus, options)
-        for note in filter(None, (corpus.note, learned.note)):
-            say(note)
-        task = cls(options, learned.source, learned.target, learned.longest)
-        vars(task)["corpus"] = corpus  # the property of that name would read the files once more
-        return task
+        corpus = _opened(options, objects).get()
+        vocabulary, note = learn(corpus, options)
+        for line in filter(None, (corpus.note, note)):
+            say(line)
+        return cls(options, vocabulary, Lazy(lambda: corpus))
 
     @classmethod
-    def restore(cls, options: Any, folder: Path) -> Self:
+    def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
         """Read the tokenizers back."""
-        try:
-            content = read_json(folder / "tokenizer.json")
-            longest = content["longest_target"]
-            if not isinstance(longest, int) or not 0 < longest < 2**31:
-                raise ValueError(f"longest_target {longest!r}")
-            if "joint" in content:
-                joint = from_json(content["joint"])
-                return cls(options, joint, joint, longest)
-            return cls(options, from_json(content["source"]), from_json(content["target"]), longest)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            path = folder / "tokenizer.json"
-            raise ArgumentError(f"{path}: expected the tokenizers of this run, got {error}") from error
+        return cls(options, Vocabulary.restore(folder), _opened(options, objects))
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json."""
-        sides = {"joint": self.source} if self.joint else {"source": self.source, "target": self.target}
-        described = {name: tokenizer.to_json() for name, tokenizer in sides.items()}
-        write_json(folder / "tokenizer.json", {**described, "longest_target": self.longest})
-
-    @property
-    def joint(self) -> bool:
-        """Whether an id means the same token on both sides."""
-        return self.source is self.target
+        self.vocabulary.save(folder)
 
     @property
     def headline(self) -> str:
         """The metric that counts: exact match of the built-in data, BLEU of all others."""
-        return evaluation.headline(self.settings.data)
+        return metrics.headline(self.settings.data)
 
     @property
-    def fingerprint(self) -> str:
-        """What the corpus is, in one string."""
-        return self.corpus.fingerprint
-
-    @cached_property
-    def corpus(self) -> Corpus:
-        """The corpus, opened when it is first asked for: answering needs none."""
-        return open_corpus(self.settings.data, self.settings.source, self.settings.target)
+    def data(self) -> Corpus:
+        """The pairs, opened when they are first asked for."""
+        return self.corpus.get()
 
     @cached_property
     def sampler(self) -> Sampler[Encoded]:
         """What maps steps to batches."""
-        size, settings = self.corpus.size("train"), self.settings
-        return Sampler(self._encoded, size, settings.batch_tokens, settings.seed)
+        settings = self.settings
+        return Sampler(self._encoded, self.data.size("train"), settings.batch_tokens, settings.seed)
 
     def build(self) -> nn.Module:
         """Make the model."""
-        kind = find(self.models[self.settings.model])
-        model: nn.Module = kind(
-            len(self.source), len(self.target), shared.select(self.settings, kind.Options), self.joint
-        )
+        kind, words = find(self.models[self.settings.model]), self.vocabulary
+        options = shared.select(self.settings, kind.Options)
+        model: nn.Module = kind(len(words.source), len(words.target), options, words.joint)
         return model
 
     def batch(self, step: int) -> Batch:
@@ -136,74 +114,108 @@ class Translate(Modelled):
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
         """Return the cross-entropy of the true next tokens, the end among them."""
         before, wanted = batch.target[:, :-1], batch.target[:, 1:]
-        total = model(batch.source, batch.lengths, before, wanted, self.settings.label_smoothing)
+        total = model(batch.source, before, wanted, self.settings.label_smoothing)
         return Loss(total, int((wanted != PADDING).sum()))
 
-    def evaluate(self, model: nn.Module, split: str, limit: int | None = None) -> Evaluation:
+    def example(self, split: str, index: int) -> Example:
+        """Return a pair of texts."""
+        pair = self.data.example(split, index)
+        [source] = encode_sources([pair.source], self.vocabulary.source, self.most)
+        return Example(source, pair.source, pair.target)
+
+    def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
         """Translate a split, or its first `limit` pairs, and measure it, as a whole and by groups."""
-        return evaluation.evaluate(self, model, split, limit)
+        pairs = [self.data.example(split, index) for index in take(self.data, split, limit)]
+        sources = encode_sources([pair.source for pair in pairs], self.vocabulary.source, self.most)
+        for source in sources:
+            self._mention(source, f"{split}, line {source.number}")
+        began = time.perf_counter()
+        outputs = [translation.outputs for translation in self.answer(model, sources, request)]
+        seconds = time.perf_counter() - began
+        references, groups = [pair.target for pair in pairs], self._groups(pairs)
+        settings, tokens = self.settings, sum(1 + len(best[0].ids) if best else 1 for best in outputs)
+        found = metrics.measured(best_texts(outputs), references, groups, settings.data, settings.target)
+        return Evaluation(*found, len(pairs), tokens, seconds)
 
-    def sample(self, model: nn.Module, step: int) -> str:
-        """Show a sentence of the validation split, its translation and what it should be, in a line."""
-        return evaluation.sample(self, model, step)
+    def read(self, line: str, number: int) -> Source:
+        """Return a text to translate; one that is too long is said."""
+        [source] = encode_sources([line], self.vocabulary.source, self.most, number)
+        self._mention(source, f"line {number}")
+        return source
 
-    def predict(
-        self, model: nn.Module, inputs: Iterable[str], count: int, *, ahead: int | None = None
-    ) -> Iterator[list[str]]:
-        """Translate texts, so many at a time that memory does not grow; a blank one has a blank answer."""
-        for outputs in translation.answers(self, model, inputs, count, ahead):
-            yield [*(output.text for output in outputs), *[""] * (count - len(outputs))]
+    def check(self, model: nn.Module, request: Any) -> None:
+        """Refuse what means nothing for these tokenizers, the model and so many answers."""
+        asked, target = completed(Request, request), self.vocabulary.target
+        if asked.replace_unknown and not target.unknowns:
+            got = f"--tokenizer {self.settings.tokenizer}, whose tokens can write any text"
+            raise ArgumentError(f"--replace-unknown: expected a tokenizer that does not know every text, got {got}")
+        if asked.attends and not attends(model):
+            option = "--replace-unknown" if asked.replace_unknown else "--coverage-penalty"
+            raise ArgumentError(f"{option}: expected a model that attends to the source, got {self.settings.model}")
+        if asked.coverage_penalty and search_of(self.settings, asked, target).width == 1:
+            nothing = "1, which leaves nothing to rank"
+            raise ArgumentError(f"--coverage-penalty: expected a --beam-size above 1, got {nothing}")
+        check_prefix(asked, target, 2 * self.vocabulary.longest, "characters")
 
-    def align(
-        self, model: nn.Module, inputs: Iterable[str], count: int, *, ahead: int | None = None
-    ) -> Iterator[dict[str, Any]]:
-        """Translate texts and say which source tokens each target token attended to, in constant memory."""
-        return translation.alignments(self, model, inputs, count, ahead)
-
-    def asked(self, model: nn.Module, decoding: Decoding, count: int) -> Self:
-        """Return the task that writes as it is asked to, if that means anything for it, the model and n best."""
-        asking.check(self, model, decoding, count)
-        return replace(self, decoding=decoding)
+    def answer(
+        self, model: nn.Module, inputs: Sequence[Source], request: Any, form: Form = "lines"
+    ) -> list[Translation]:
+        """Translate texts; a blank one has a blank answer."""
+        asked = completed(Request, request)
+        rank_all = bool(asked.coverage_penalty)  # what has read more may come to be the best
+        how = search_of(self.settings, asked, self.vocabulary.target, rank_all=rank_all)
+        return translate(model, inputs, self.vocabulary, how, asked, self.limits, form)
 
     def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
         """Return the task and the model of an ensemble, whose texts are as long as every member takes them."""
-        asking.check_alike(self, others)
+        check_alike(self, others, _tokenizers)
         members: list[Any] = [self, *(other.task for other in others)]
         settings = replace(self.settings, max_length=min(member.settings.max_length for member in members))
-        longest = min(member.longest for member in members)
-        return replace(self, settings=settings, longest=longest), Ensemble([model, *(each.model for each in others)])
-
-    def look(self, model: nn.Module, inputs: Iterable[str], folder: Path) -> Iterator[Path]:
-        """Draw the alignment of each text that is not blank with its best translation."""
-        from saccade.tasks.translate.look import draw
-
-        for number, text in enumerate(inputs, 1):
-            if text.strip():
-                yield from draw(self, model, text, folder, f"line {number}")
-
-    @cached_property
-    def prefix(self) -> list[int]:
-        """The tokens that every output begins with."""
-        return [] if self.decoding.prefix is None else self.target.encode(self.decoding.prefix.strip())
+        vocabulary = replace(self.vocabulary, longest=min(member.vocabulary.longest for member in members))
+        joined = replace(self, settings=settings, vocabulary=vocabulary)
+        return joined, Ensemble([model, *(each.model for each in others)])
 
     @property
     def most(self) -> int:
         """How many tokens of a source are translated: four times what training took, far beyond what was learned."""
         return 4 * int(self.settings.max_length)
 
-    def limits(self, lengths: torch.Tensor) -> torch.Tensor:
+    def limits(self, lengths: Tensor) -> Tensor:
         """Return how many tokens an output may have, `(batch,)`: a model that never ends stops here.
 
         In proportion to the source (lengths, ends included), but never beyond twice the longest target known.
         """
-        return (3 * lengths + 10).clamp(max=2 * self.longest)
+        return (3 * lengths + 10).clamp(max=2 * self.vocabulary.longest)
+
+    def _groups(self, pairs: Sequence[Pair]) -> list[str]:
+        """The group of each pair: the one that it carries, else by the length of its source."""
+        names = group_names(self.settings.data)
+        if names is not None:
+            return [names.get(pair.group, pair.group) for pair in pairs]
+        unit = metrics.length_unit(self.settings.source)
+        return metrics.length_groups([pair.source for pair in pairs], unit)
+
+    def _mention(self, source: Source, name: str) -> None:
+        if not source.whole:
+            most = f"{self.most} tokens (of training pairs at most {self.settings.max_length} were taken)"
+            say(f"{name}: longer than {most}; what follows them is not translated")
 
     def _encoded(self, indices: Sequence[int]) -> list[Encoded]:
         """The training pairs at some indices but for those that are too long."""
-        texts = [self.corpus.example("train", index) for index in indices]
-        longest = self.settings.max_length
-        pairs = [pair for pair in encode(texts, self.source, self.target) if pair.size <= longest + 1]
+        texts = [self.data.example("train", index) for index in indices]
+        longest, words = self.settings.max_length, self.vocabulary
+        pairs = [pair for pair in encode(texts, words.source, words.target) if pair.size <= longest + 1]
         if not pairs:
             seen = f"all of {len(indices)} training pairs have a side of more than {longest} tokens"
             raise ArgumentError(f"--max-length: {seen}; a larger one, or a larger --vocabulary-size, takes them in")
         return pairs
+
+
+def _opened(options: Any, objects: Any) -> Lazy[Corpus]:
+    return Lazy(lambda: open_corpus(options.data, options.source, options.target, objects))
+
+
+def _tokenizers(task: Translate) -> dict[str, tuple[object, str]]:
+    words = task.vocabulary
+    sides = {"the source tokenizer": words.source, "the target tokenizer": words.target}
+    return {name: (side.to_json(), f"another, of {len(side)} tokens") for name, side in sides.items()}

@@ -1,6 +1,11 @@
 """The kernels, in Triton: imported when the first call runs, since Triton is optional.
 
 Whether a process compiles them or runs them in Triton's interpreter is decided when Triton is imported.
+
+A kernel's parameters stand in groups, a line each: a tensor with what describes it, sizes, constants. They are not
+tuples, because Triton (3.4 to 3.9) compiles anew for each value class (1, divisible by 16) of an integer in a tuple,
+whatever `do_not_specialize` says, and because 3.4 reads no fields of a constant tuple. Inside a kernel they are: what
+belongs together is passed on as one tuple. Tensors are contiguous unless strides stand beside them.
 """
 
 import inspect

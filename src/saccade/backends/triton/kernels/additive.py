@@ -47,7 +47,9 @@ def tanh(x):
 
 @triton.jit
 def _sum_of_reciprocals(queries, keys, key_d, v, D, total, CAP: tl.constexpr):
-    """The sum of v (1 - 2 r) over the features, from the exponentials."""
+    """total + Σ v (1 - 2 r) over the features, from pointers to the exponentials of each query (features beside each
+    other) and of each key (key_d apart).
+    """
     everything = tl.sum(total) * 0.0
     fours = D // 4 * 4
     for d in range(0, fours, 4):
@@ -69,53 +71,36 @@ def _sum_of_reciprocals(queries, keys, key_d, v, D, total, CAP: tl.constexpr):
 
 
 @triton.jit
-def _sum_of_tangents(queries, query_d, keys, key_d, v, D, total, NEAR: tl.constexpr):
-    """The sum of v tanh(q + k) over the features, from queries and keys themselves."""
+def _sum_of_tangents(queries, keys, v, D, total, NEAR: tl.constexpr):
+    """total + Σ v tanh(q + k) over the features, from pointers to queries and keys themselves."""
     for d in range(D):
-        x = tl.load(queries + d * query_d)[:, None] + tl.load(keys + d * key_d)[None]
+        x = tl.load(queries + d)[:, None] + tl.load(keys + d)[None]
         total += tl.load(v + d) * (tanh_near(x) if NEAR else tanh(x))
     return total
 
 
 @kernel
 def scores(
-    query,
-    key,
-    query_powers,
-    key_powers,
-    v,
-    query_sizes,
-    key_sizes,
-    allowed,
+    query, query_powers, query_sizes,
+    key, key_powers, key_sizes,
+    v, v_n,
+    allowed, allowed_n, allowed_i, allowed_j,
     found,
-    L,
-    S,
-    D,
-    query_n,
-    query_i,
-    query_d,
-    key_n,
-    key_j,
-    key_d,
-    v_n,
-    allowed_n,
-    allowed_i,
-    allowed_j,
-    SMALL: tl.constexpr,
-    FREE: tl.constexpr,
-    LIMIT: tl.constexpr,
-    CAP: tl.constexpr,
-    MASKED: tl.constexpr,
-    ROWS: tl.constexpr,
-    KEYS: tl.constexpr,
-):
+    L, S, D,
+    SMALL: tl.constexpr, FREE: tl.constexpr, LIMIT: tl.constexpr, CAP: tl.constexpr,
+    MASKED: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
+):  # fmt: skip
     """found[n, i, j] = v[n] · tanh(query[n, i] + key[n, j]), 0 in a tile in which nothing is allowed.
 
     Args:
-        query_powers: e^2q, `(N, L, D)`, contiguous.
-        key_powers: e^2k, `(N, D, S)`, contiguous, so that neighbouring lanes read neighbouring keys.
-        query_sizes, key_sizes: max |q| of each query `(N, L)` and max |k| of each key `(N, S)`, contiguous.
-        found: `(N, L, S)`, contiguous.
+        query, query_powers, query_sizes: q `(N, L, D)`, e^2q of the same shape, max |q| of each query `(N, L)`.
+        key, key_powers, key_sizes: k `(N, S, D)`, e^2k as `(N, D, S)`, so that neighbouring lanes read neighbouring
+            keys, max |k| of each key `(N, S)`.
+        v: `(D,)` with v_n = 0, or `(N, D)` with v_n = D.
+        allowed: bytes `(N, L, S)`, and their strides.
+        found: `(N, L, S)`.
+        SMALL, FREE, LIMIT, CAP: the ranges of |q| and |k|, as `backends.triton.additive` names them.
+        ROWS, KEYS: queries and keys of a tile.
     """
     across = tl.cdiv(S, KEYS)
     tiles = tl.cdiv(L, ROWS) * across
@@ -126,8 +111,6 @@ def scores(
     both = (i < L)[:, None] & (j < S)[None]
     # beyond the last query and key the last again: the loops need no masks
     i, j = tl.minimum(i, L - 1), tl.minimum(j, S - 1)
-    # a step along a loop may leave 32 bits
-    query_d, key_d = query_d.to(tl.int64), key_d.to(tl.int64)
     v += n * v_n
     total = tl.zeros([ROWS, KEYS], found.dtype.element_ty)
     wanted = 1
@@ -136,16 +119,16 @@ def scores(
         wanted = tl.max(flags.to(tl.int32))
     if wanted > 0:
         query_size, key_size = tl.max(tl.load(query_sizes + n * L + i)), tl.max(tl.load(key_sizes + n * S + j))
-        queries, keys = query + n * query_n + i * query_i, key + n * key_n + j * key_j
+        queries, keys = query + (n * L + i) * D, key + (n * S + j) * D
         query_e, key_e = query_powers + (n * L + i) * D, key_powers + n * D * S + j
         if (query_size < SMALL) & (key_size < SMALL):
-            total = _sum_of_tangents(queries, query_d, keys, key_d, v, D, total, True)
+            total = _sum_of_tangents(queries, keys, v, D, total, True)
         elif query_size + key_size <= FREE:
-            total = _sum_of_reciprocals(query_e, key_e, S.to(tl.int64), v, D, total, 0)
+            total = _sum_of_reciprocals(query_e, key_e, S.to(tl.int64), v, D, total, 0)  # a step may leave 32 bits
         elif (query_size <= LIMIT) & (key_size <= LIMIT):
             total = _sum_of_reciprocals(query_e, key_e, S.to(tl.int64), v, D, total, CAP)
         else:
-            total = _sum_of_tangents(queries, query_d, keys, key_d, v, D, total, False)
+            total = _sum_of_tangents(queries, keys, v, D, total, False)
     tl.store(found + (n * L + i[:, None]) * S + j[None], total, mask=both)
 
 
@@ -156,8 +139,17 @@ def _upstream(grad, step, j, rows):
 
 
 @triton.jit
-def _slopes_of_reciprocals(mine, others, step, grad, grad_j, start, stop, J, rows, CAP: tl.constexpr):
-    """Sums over j of g r (1 - r) and of g r; two r share a division."""
+def _slopes_of_reciprocals(mine, others, step, upstream, chunk, CAP: tl.constexpr):
+    """Sums over the j of a chunk of g r (1 - r) and of g r; two r share a division.
+
+    Args:
+        mine: e^2x of a tile, `(ROWS, FEATURES)`.
+        others, step: pointers to e^2y of j = 0 for each feature, and from one j to the next.
+        upstream: pointers to g of j = 0 for each row, from one j to the next, and which rows there are.
+        chunk: the first j, the one after the last, and J.
+    """
+    grad, grad_j, rows = upstream
+    start, stop, J = chunk
     slope = tl.zeros_like(mine)
     term = tl.zeros_like(mine)
     for j in range(start, stop, 2):
@@ -174,8 +166,10 @@ def _slopes_of_reciprocals(mine, others, step, grad, grad_j, start, stop, J, row
 
 
 @triton.jit
-def _slopes_of_tangents(mine, others, step, grad, grad_j, start, stop, rows, NEAR: tl.constexpr):
-    """Sums over j of g (1 - t²) and of g t."""
+def _slopes_of_tangents(mine, others, step, upstream, chunk, NEAR: tl.constexpr):
+    """Sums over the j of a chunk of g (1 - t²) and of g t; arguments as above, but x and y themselves."""
+    grad, grad_j, rows = upstream
+    start, stop, _ = chunk
     slope = tl.zeros_like(mine)
     term = tl.zeros_like(mine)
     for j in range(start, stop):
@@ -189,44 +183,26 @@ def _slopes_of_tangents(mine, others, step, grad, grad_j, start, stop, rows, NEA
 
 @kernel
 def gradients(
-    mine,
-    other,
-    mine_powers,
-    other_powers,
-    v,
-    mine_sizes,
-    other_sizes,
-    grad,
-    found,
-    parts,
-    I,
-    J,
-    D,
-    mine_n,
-    mine_i,
-    mine_d,
-    other_n,
-    other_j,
-    other_d,
-    v_n,
-    grad_n,
-    grad_i,
-    grad_j,
-    SMALL: tl.constexpr,
-    LIMIT: tl.constexpr,
-    CAP: tl.constexpr,
-    WITH_V: tl.constexpr,
-    ROWS: tl.constexpr,
-    FEATURES: tl.constexpr,
-    CHUNK: tl.constexpr,
-):
+    mine, mine_powers, mine_sizes,
+    other, other_powers, other_sizes,
+    v, v_n,
+    grad, grad_n, grad_i, grad_j,
+    found, parts,
+    I, J, D,
+    SMALL: tl.constexpr, LIMIT: tl.constexpr, CAP: tl.constexpr,
+    WITH_V: tl.constexpr, ROWS: tl.constexpr, FEATURES: tl.constexpr, CHUNK: tl.constexpr,
+):  # fmt: skip
     """found[n, i] = v[n] Σ_j grad[n, i, j] (1 - tanh²(mine[n, i] + other[n, j])): queries own their tiles, or keys do.
 
     Args:
-        mine_powers, other_powers: e^2x, contiguous.
-        mine_sizes, other_sizes: max |x| of each row `(N, I)` and `(N, J)`, contiguous.
-        found: `(N, I, D)`, contiguous.
-        parts: `(N, tiles of rows, D)`, contiguous: of the gradient of v, one part a tile of rows.
+        mine, mine_powers, mine_sizes: x `(N, I, D)`, e^2x of the same shape, max |x| of each row `(N, I)`.
+        other, other_powers, other_sizes: the same of the other side, `(N, J, D)` and `(N, J)`.
+        v: `(D,)` with v_n = 0, or `(N, D)` with v_n = D.
+        grad: `(N, I, J)`, and its strides.
+        found: `(N, I, D)`.
+        parts: `(N, tiles of rows, D)`: of the gradient of v, one part a tile of rows, where WITH_V.
+        SMALL, LIMIT, CAP: the ranges of |x|, as `backends.triton.additive` names them.
+        ROWS, FEATURES, CHUNK: rows and features of a tile, and other rows between two looks at their sizes.
     """
     down, across = tl.cdiv(I, ROWS), tl.cdiv(D, FEATURES)
     n = (tl.program_id(0) // (down * across)).to(tl.int64)
@@ -238,31 +214,29 @@ def gradients(
     # beyond the last row and feature the last again, with no upstream gradient
     i, d = tl.minimum(i, I - 1), tl.minimum(d, D - 1)
     # a step along a loop may leave 32 bits
-    other_j, grad_j = other_j.to(tl.int64), grad_j.to(tl.int64)
-    x = tl.load(mine + n * mine_n + i[:, None] * mine_i + d[None] * mine_d)
-    e = tl.load(mine_powers + (n * I + i[:, None]) * D + d[None])
+    step, grad_j = D.to(tl.int64), grad_j.to(tl.int64)
+    place = (n * I + i[:, None]) * D + d[None]
+    x, e = tl.load(mine + place), tl.load(mine_powers + place)
     size = tl.max(tl.load(mine_sizes + n * I + i))
-    others = other + n * other_n + d * other_d
-    powers = other_powers + n * J * D + d
-    upstream = grad + n * grad_n + i * grad_i
+    others, powers = other + n * J * D + d, other_powers + n * J * D + d
+    first = grad + n * grad_n + i * grad_i
+    upstream = first, grad_j, rows
     slopes = tl.zeros([ROWS, FEATURES], found.dtype.element_ty)
     terms = tl.zeros([ROWS, FEATURES], found.dtype.element_ty)
     for start in range(0, J, CHUNK):
         j = (start + tl.arange(0, CHUNK)).to(tl.int64)
         columns = j < J
-        g = tl.load(upstream[:, None] + j[None] * grad_j, mask=rows[:, None] & columns[None], other=0.0)
+        g = tl.load(first[:, None] + j[None] * grad_j, mask=rows[:, None] & columns[None], other=0.0)
         if tl.max((g != 0).to(tl.int32)) > 0:  # whatever was masked has no gradient
             most = tl.max(tl.load(other_sizes + n * J + j, mask=columns, other=0.0))
-            stop = tl.minimum(start + CHUNK, J)
+            chunk = start, tl.minimum(start + CHUNK, J), J
             if (size < SMALL) & (most < SMALL):
-                slope, term = _slopes_of_tangents(x, others, other_j, upstream, grad_j, start, stop, rows, True)
+                slope, term = _slopes_of_tangents(x, others, step, upstream, chunk, True)
             elif (size <= LIMIT) & (most <= LIMIT):
-                slope, term = _slopes_of_reciprocals(
-                    e, powers, D.to(tl.int64), upstream, grad_j, start, stop, J, rows, CAP
-                )
+                slope, term = _slopes_of_reciprocals(e, powers, step, upstream, chunk, CAP)
                 slope, term = 4.0 * slope, tl.sum(g, 1)[:, None] - 2.0 * term
             else:
-                slope, term = _slopes_of_tangents(x, others, other_j, upstream, grad_j, start, stop, rows, False)
+                slope, term = _slopes_of_tangents(x, others, step, upstream, chunk, False)
             slopes += slope
             terms += term
     weight = tl.load(v + n * v_n + d)

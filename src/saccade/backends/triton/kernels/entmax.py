@@ -47,24 +47,20 @@ def _weight(x, a, KIND: tl.constexpr):
 
 @triton.jit
 def _deformed(
-    scores,
-    allowed,
-    r,
-    there,
-    L,
-    S,
-    strides,
-    top,
-    t,
-    a,
-    start,
-    MASKED: tl.constexpr,
-    KIND: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
-    """p and p^(1 - a) of a piece, at z - t."""
+    scores, mask, rows,
+    top, t, a,
+    start, MASKED: tl.constexpr, KIND: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """p and p^(1 - a) of the piece from key `start` on, at z - t.
+
+    Args:
+        mask: as `permitted` takes it.
+        rows: of this program: which, whether there are such, L and S.
+        top, t, a: of each row, the largest score, the threshold and α - 1.
+    """
+    r, there, L, S = rows
     j, inside = piece(start, S, there, BLOCK)
-    wanted = permitted(allowed, r, L, j, strides[0], strides[1], strides[2], inside, MASKED)
+    wanted = permitted(mask, r, L, j, inside, MASKED)
     s = load(scores, r, S, j, wanted, -float("inf"))
     p, slope = _weight((s - top[:, None]) - t[:, None], a[:, None], KIND)
     return p, slope, j, inside
@@ -72,37 +68,27 @@ def _deformed(
 
 @kernel
 def entmax(
-    scores,
-    allowed,
-    alpha,
-    weights,
-    R,
-    L,
-    S,
-    allowed_n,
-    allowed_i,
-    allowed_j,
-    tolerance,
-    MASKED: tl.constexpr,
-    KIND: tl.constexpr,
-    ROWS: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
+    scores, weights,
+    alpha, tolerance,
+    allowed, allowed_n, allowed_i, allowed_j,
+    R, L, S,
+    MASKED: tl.constexpr, KIND: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     """weights[r] = entmax of scores[r] over allowed keys; 0 where there is none.
 
     Args:
-        scores, weights: `(R, S)`, contiguous, R = N L.
-        allowed: bytes `(N, L, S)`.
-        alpha: `(R,)`, contiguous; not read where KIND says what it is.
+        scores, weights: `(R, S)`, R = N L.
+        alpha: `(R,)`; not read where KIND says what it is.
         tolerance: how near to the last threshold the next one has to be, for it to be the last.
+        allowed: bytes `(N, L, S)`, and their strides.
     """
     r, there = own_rows(R, ROWS)
-    strides = allowed_n, allowed_i, allowed_j
+    mask, rows = (allowed, allowed_n, allowed_i, allowed_j), (r, there, L, S)
     zero = zeros(weights, ROWS)
     top = zero - float("inf")
     for start in range(0, S, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
-        wanted = permitted(allowed, r, L, j, allowed_n, allowed_i, allowed_j, inside, MASKED)
+        wanted = permitted(mask, r, L, j, inside, MASKED)
         top = tl.maximum(top, tl.max(load(scores, r, S, j, wanted, -float("inf")), 1))
     empty = top == -float("inf")
     top = tl.where(empty, 0.0, top)
@@ -119,9 +105,7 @@ def entmax(
     while (step < STEPS) & (tl.max(move) > tolerance):
         total, slope = zero, zero
         for start in range(0, S, BLOCK):
-            p, dp, j, inside = _deformed(
-                scores, allowed, r, there, L, S, strides, top, t, a, start, MASKED, KIND, BLOCK
-            )
+            p, dp, j, inside = _deformed(scores, mask, rows, top, t, a, start, MASKED, KIND, BLOCK)
             total += tl.sum(p, 1)
             slope += tl.sum(dp, 1)
         heavy = total >= 1.0
@@ -135,11 +119,11 @@ def entmax(
         step += 1
     total = zero
     for start in range(0, S, BLOCK):
-        p, dp, j, inside = _deformed(scores, allowed, r, there, L, S, strides, top, t, a, start, MASKED, KIND, BLOCK)
+        p, dp, j, inside = _deformed(scores, mask, rows, top, t, a, start, MASKED, KIND, BLOCK)
         total += tl.sum(p, 1)
     safe = tl.where(empty, 1.0, total)
     for start in range(0, S, BLOCK):
-        p, dp, j, inside = _deformed(scores, allowed, r, there, L, S, strides, top, t, a, start, MASKED, KIND, BLOCK)
+        p, dp, j, inside = _deformed(scores, mask, rows, top, t, a, start, MASKED, KIND, BLOCK)
         store(weights, r, S, j, inside, p / safe[:, None])
 
 
@@ -166,22 +150,19 @@ def _slope(p, a, KIND: tl.constexpr):
 
 @kernel
 def entmax_gradient(
-    weights,
-    alpha,
-    grad,
-    found,
-    alpha_found,
-    R,
-    S,
-    KIND: tl.constexpr,
-    LEARNS: tl.constexpr,
-    ROWS: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
+    weights, grad, found,
+    alpha, alpha_found,
+    R, S,
+    KIND: tl.constexpr, LEARNS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     """found_j = g_j (u_j - Σ g u / Σ g) with g = p^(1 - a) on the support and u the gradient of the weights; where α
     learns, alpha_found = Σ u c - Σ g u Σ c / Σ g with c = -p log² p (e^-y - 1 + y) / y², y = a log p.
 
     Peters, Niculae, Martins 2019, proposition 2; Correia, Niculae, Martins 2019, proposition 1.
+
+    Args:
+        weights, grad, found: `(R, S)`.
+        alpha, alpha_found: `(R,)`; read where KIND is 0, written where LEARNS.
     """
     r, there = own_rows(R, ROWS)
     zero = zeros(found, ROWS)

@@ -34,11 +34,16 @@ def store(tensor, r, S, j, inside, found):
 
 
 @triton.jit
-def permitted(allowed, r, L, j, allowed_n, allowed_i, allowed_j, inside, MASKED: tl.constexpr):
-    """Where a piece lies inside and is allowed by a mask `(N, L, S)` of any strides, row r being n L + i."""
+def permitted(mask, r, L, j, inside, MASKED: tl.constexpr):
+    """Where a piece lies inside and is allowed by a mask, row r being n L + i.
+
+    Args:
+        mask: bytes `(N, L, S)` and their three strides.
+    """
     if MASKED:
-        begin = allowed + (r // L) * allowed_n + (r % L) * allowed_i
-        flags = tl.load(begin[:, None] + j[None].to(tl.int64) * allowed_j, mask=inside, other=0)
+        allowed, step_n, step_i, step_j = mask
+        begin = allowed + (r // L) * step_n + (r % L) * step_i
+        flags = tl.load(begin[:, None] + j[None].to(tl.int64) * step_j, mask=inside, other=0)
         inside = inside & (flags != 0)
     return inside
 

@@ -15,33 +15,24 @@ def _finite(x):
 
 @kernel
 def softmax(
-    scores,
-    allowed,
-    weights,
-    lse,
-    R,
-    L,
-    S,
-    allowed_n,
-    allowed_i,
-    allowed_j,
-    MASKED: tl.constexpr,
-    ROWS: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
+    scores, weights, lse,
+    allowed, allowed_n, allowed_i, allowed_j,
+    R, L, S,
+    MASKED: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     """weights[r, j] = e^(s_j - lse), lse[r] = log Σ e^s over allowed keys; 0 and -inf where there is none.
 
     Args:
-        scores, weights: `(R, S)`, contiguous, R = N L.
-        allowed: bytes `(N, L, S)`.
-        lse: `(R,)`, contiguous.
+        scores, weights, lse: `(R, S)`, `(R, S)`, `(R,)`, R = N L.
+        allowed: bytes `(N, L, S)`, and their strides.
     """
+    mask = allowed, allowed_n, allowed_i, allowed_j
     r, there = own_rows(R, ROWS)
     total = zeros(lse, ROWS)
     top = total - float("inf")
     for start in range(0, S, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
-        wanted = permitted(allowed, r, L, j, allowed_n, allowed_i, allowed_j, inside, MASKED)
+        wanted = permitted(mask, r, L, j, inside, MASKED)
         s = load(scores, r, S, j, wanted, -float("inf"))
         higher = tl.maximum(top, tl.max(s, 1))
         shift = _finite(higher)
@@ -51,7 +42,7 @@ def softmax(
     safe = tl.where(total == 0, 1.0, total)
     for start in range(0, S, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
-        wanted = permitted(allowed, r, L, j, allowed_n, allowed_i, allowed_j, inside, MASKED)
+        wanted = permitted(mask, r, L, j, inside, MASKED)
         s = load(scores, r, S, j, wanted, -float("inf"))
         store(weights, r, S, j, inside, tl.exp(s - shift[:, None]) / safe[:, None])
     tl.store(lse + r, tl.where(total == 0, -float("inf"), shift + tl.log(safe)), mask=there)

@@ -37,24 +37,20 @@ def entropy_gradient(weights, grad, found, R, S, ROWS: tl.constexpr, BLOCK: tl.c
 
 @kernel
 def largest(
-    weights,
-    allowed,
-    indices,
-    R,
-    L,
-    S,
-    K,
-    allowed_n,
-    allowed_i,
-    allowed_j,
-    MASKED: tl.constexpr,
-    ROWS: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
+    weights, indices,
+    allowed, allowed_n, allowed_i, allowed_j,
+    R, L, S, K,
+    MASKED: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     """The indices `(R, K)` of the K largest allowed weights, falling, the lower index of equals first, then -1.
 
     One pass over the row for each: what comes next is the largest of what comes after the last one in that order.
+
+    Args:
+        weights, indices: `(R, S)`, `(R, K)`, R = N L.
+        allowed: bytes `(N, L, S)`, and their strides.
     """
+    mask = allowed, allowed_n, allowed_i, allowed_j
     r, there = own_rows(R, ROWS)
     zero, none = zeros(weights, ROWS), tl.full([ROWS], -1, tl.int32)
     last, at = zero + float("inf"), none
@@ -62,7 +58,7 @@ def largest(
         best, index = zero - float("inf"), none
         for start in range(0, S, BLOCK):
             j, inside = piece(start, S, there, BLOCK)
-            wanted = permitted(allowed, r, L, j, allowed_n, allowed_i, allowed_j, inside, MASKED)
+            wanted = permitted(mask, r, L, j, inside, MASKED)
             w = load(weights, r, S, j, wanted, -float("inf"))
             after = (w < last[:, None]) | ((w == last[:, None]) & (j[None] > at[:, None]))
             w = tl.where(after, w, -float("inf"))

@@ -1,0 +1,93 @@
+"""`saccade data TASK`: show examples of a data set, or write them to files that `saccade predict` reads."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from saccade.cli.arguments import UsageError, choose, parse
+from saccade.errors import SaccadeError
+from saccade.runs import examples
+from saccade.tasks import TASKS, load_task
+from saccade.tasks.dataset import SPLITS
+from saccade.train.files import write
+from saccade.train.options import flat, select
+from saccade.train.task import Example
+
+__all__ = ["run"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arguments:
+    """Show examples of a data set: a line each, the input, a tab and the answer."""
+
+    data: str | None = None
+    """A built-in data set, or a folder or file, as `saccade train` takes it; the first built-in one if not given."""
+
+    split: str = "test"
+    """The split: train, validation or test."""
+
+    count: int = 5
+    """How many examples; fewer where there are fewer."""
+
+    output: str | None = None
+    """Folder to write inputs.txt and answers.txt to, a line an example, in the place of standard output; the inputs
+    of a task that reads files are written beside them, and listed by their paths."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        choose("--split", self.split, SPLITS)
+        if self.count < 1:
+            raise UsageError(f"--count: expected a number above 0, got {self.count}")
+        if self.data == "" or self.output == "":
+            raise UsageError(f"{'--data' if self.data == '' else '--output'}: expected a name, got an empty one")
+
+
+def run(arguments: list[str]) -> int:
+    """Print the examples, or write them and print where."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print("usage: saccade data TASK [OPTIONS]\n\nsaccade data TASK --help says which options there are.\n\nTASK:")
+        print("\n".join(f"  {name}" for name in TASKS))
+        return 0
+    kind = load_task(choose("TASK", arguments[0], TASKS))
+    merged = flat(kind.Options, Arguments)
+    given = parse(merged, arguments[1:], f"saccade data {kind.name}", Arguments.__doc__ or "")
+    own, usual = select(given, Arguments), kind.Options()
+    unusual = {
+        field.name: value
+        for field in fields(kind.Options)
+        if (value := getattr(given, field.name)) != getattr(usual, field.name)
+    }
+    found = list(examples(kind, own.split, own.count, data=own.data, **unusual))
+    if own.output is None:
+        for example in found:
+            print(f"{_line(example.text)}\t{_line(example.answer)}")
+    else:
+        print("\n".join(map(str, _written(Path(own.output), found))))
+    return 0
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _written(folder: Path, found: Sequence[Example]) -> list[Path]:
+    """Write all files, none over another one, and return the two lists."""
+    contents, lines = dict[Path, bytes](), list[str]()
+    for number, example in enumerate(found, 1):
+        if example.file is None:
+            lines.append(_line(example.text))
+        else:
+            suffix, content = example.file
+            place = folder.absolute() / f"{number:04}{suffix}"
+            lines.append(str(place))
+            contents[place] = content
+    answers = [_line(example.answer) for example in found]
+    lists = {folder / "inputs.txt": lines, folder / "answers.txt": answers}
+    contents |= {path: "".join(f"{line}\n" for line in rows).encode() for path, rows in lists.items()}
+    for path, content in contents.items():
+        if path.exists() and not (path.is_file() and path.read_bytes() == content):
+            raise SaccadeError(f"{path}: it is there already and is something else; give another --output")
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, content in contents.items():
+        write(path, content)
+    return list(lists)

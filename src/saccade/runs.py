@@ -1,0 +1,336 @@
+"""All that the shell does, from Python: train a task, load a run, ask it, look inside.
+
+    >>> import saccade.runs as runs
+    >>> run = runs.train("translate", data="dates", run="runs/dates", seed=1, max_steps=600)  # doctest: +SKIP
+    >>> run.predict("mercredi 18 juin 2025")[0].lines()  # doctest: +SKIP
+    ['2025-06-18']
+
+Every verb of the shell is one of these calls, and printing.
+"""
+
+import base64
+import difflib
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from saccade.errors import ArgumentError
+from saccade.tasks import TASKS, load_task
+from saccade.tasks.objects import OBJECTS
+from saccade.tasks.stream import stream
+from saccade.train.environment import choose_device
+from saccade.train.files import write_json
+from saccade.train.fit import train as fit
+from saccade.train.notes import say
+from saccade.train.options import Options, check_types
+from saccade.train.recipes import defaults
+from saccade.train.results import measure, split_results
+from saccade.train.run import Run as Folder
+from saccade.train.task import Answer, Evaluation, Example, Form, Task, options_class
+from saccade.train.trained import Trained, load_trained
+
+__all__ = ["Pictures", "Run", "examples", "load", "options", "train"]
+
+_LONGEST = 180  # bytes of a file's name that say what was asked: systems take 255 in all
+_AHEAD = 512  # inputs that are read at once: large batches of like length are the fastest
+
+
+def train(
+    task: str, *, data: Any = None, model: str | None = None, run: str | Path | None = None, **more: Any
+) -> "Run":
+    """Train a model, or go on training it, as `saccade train` does.
+
+    Args:
+        task: its name, as `saccade list` has it.
+        data: a built-in data set's name, the path of a folder or file, or Python objects: rows of (input, answer), or a
+            mapping of "train", "validation" and "test" to such rows; a data set of `datasets` is one of these. The
+            first built-in data set if not given.
+        model: its name; the task's first one if not given.
+        run: the folder: made if it is not there, gone on with if it is; runs/TASK-DATA-MODEL if not given.
+        more: any other option of `saccade train TASK --model MODEL`, with _ in the place of -.
+
+    Returns:
+        The run, with the trained model loaded.
+
+    Raises:
+        SaccadeError: in one line, where something means nothing or does not fit the run that is there.
+        OSError: if the folder cannot be written.
+        KeyboardInterrupt: if it was interrupted; the last checkpoint is kept, and the same call goes on from there.
+    """
+    named = isinstance(data, str | Path) or data is None
+    if not named and more.get("processes", 1) != 1:
+        raise ArgumentError("processes: expected 1 where data are Python objects, got more; write them to files")
+    kind, threads = load_task(_known("task", task, TASKS)), torch.get_num_threads()
+    name = None if data is None else str(data) if named else OBJECTS
+    settings = options(kind, name, model, {**({} if run is None else {"run": str(run)}), **more})
+    try:
+        outcome = fit(kind, settings, None if named else data)
+    finally:
+        torch.set_num_threads(threads)  # those of the caller
+    if outcome.results is None:
+        raise KeyboardInterrupt
+    return load(outcome.run.folder, device=settings.device, data=None if named else data)
+
+
+def load(folder: str | Path, *, device: str = "auto", ensemble: Sequence[str | Path] = (), data: Any = None) -> "Run":
+    """Load a run with its trained model.
+
+    Args:
+        folder: of the run.
+        device: where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one).
+        ensemble: folders of further runs, whose probabilities are averaged with those of the first.
+        data: the Python objects that it was trained on, if any: `evaluate` needs them, answers do not.
+
+    Raises:
+        SaccadeError: if it is no run, or has nothing trained, or the runs cannot be one.
+    """
+    first, seen = _loaded(folder, device, "RUN", data), {Path(folder).resolve()}
+    for other in ensemble:
+        if (place := Path(other).resolve()) in seen:
+            raise ArgumentError(f"--ensemble {other}: expected each run once, got it again")
+        seen.add(place)
+    if ensemble:
+        others = [_loaded(other, device, "--ensemble", None) for other in ensemble]
+        task, model = first.task.join(first.model, others)
+        first = replace(first, task=task, model=model)
+    return Run(first, tuple(map(str, ensemble)))
+
+
+def _loaded(folder: str | Path, device: str, option: str, data: Any) -> Trained:
+    if not str(folder):
+        raise ArgumentError(f"{option}: expected the folder of a run, got an empty name")
+    run = Folder.open(Path(folder))
+    kind = load_task(_known(f"{run.folder}: task", run.config["task"], TASKS))
+    return load_trained(kind, run, choose_device(device), data)
+
+
+def options(kind: type[Task], data: str | None, model: str | None, given: Mapping[str, Any]) -> Options:
+    """Return all options of a run: those that are given, and the recipes of its model and data for the rest.
+
+    Args:
+        kind: the task.
+        data: as `--data` names them; the first built-in data set if None.
+        model: its name; the task's first one if None.
+        given: others by their names.
+
+    Raises:
+        ArgumentError: an option that there is not, or a value that means nothing.
+    """
+    model = _known("model", next(iter(kind.models)) if model is None else model, kind.models)
+    data = next(iter(kind.builtin)) if data is None else data
+    flat = options_class(kind, model)
+    _check_names(given, flat, f"{kind.name} with the model {model}")
+    check_types(flat, given)
+    return flat(**{**defaults(kind, model, data, given), **given})
+
+
+def examples(task: str | type[Task], split: str, count: int, *, data: Any = None, **more: Any) -> Iterator[Example]:
+    """Give the first examples of a data set as the task reads it.
+
+    Args:
+        task: its name.
+        split: "train", "validation" or "test".
+        count: how many; fewer where there are fewer.
+        data: as for `train`.
+        more: options of the task that say how data are read.
+    """
+    kind = load_task(_known("task", task, TASKS)) if isinstance(task, str) else task
+    named = isinstance(data, str | Path) or data is None
+    settings = options(kind, None if data is None else str(data) if named else OBJECTS, None, more)
+    prepared = kind.prepare(settings, None if named else data)
+    size = prepared.data.size(split)
+    return (prepared.example(split, index) for index in range(count if size is None else min(count, size)))
+
+
+class Pictures(list[Path]):
+    """The paths of pictures; a notebook shows the pictures themselves."""
+
+    def _repr_html_(self) -> str:
+        shown = (path for path in self if path.suffix == ".png" and path.is_file())
+        found = (base64.b64encode(path.read_bytes()).decode() for path in shown)
+        return "".join(f'<img style="max-width: 100%" src="data:image/png;base64,{content}">' for content in found)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run with its trained model, or several runs as one.
+
+    Args:
+        trained: the first run, its task and its model, which is that of all of them.
+        ensemble: folders of the others.
+    """
+
+    trained: Trained
+    ensemble: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<run {self.folder}: {self.trained.run.config['task']} by {self.trained.options.model}>"
+
+    @property
+    def folder(self) -> Path:
+        """Where the run is."""
+        return self.trained.run.folder
+
+    @property
+    def task(self) -> Task:
+        """Its task, with all that was learned of the data beside weights."""
+        return self.trained.task
+
+    @property
+    def model(self) -> nn.Module:
+        """The trained model, in evaluation mode."""
+        return self.trained.model
+
+    @property
+    def results(self) -> dict[str, Any] | None:
+        """What its results.json says; None before its training came to an end."""
+        return self.trained.run.results()
+
+    def predict(self, inputs: str | Path | Iterable[Any], **request: Any) -> list[Answer]:
+        """Answer inputs as `saccade predict` does; `str` of an answer is what the shell prints.
+
+        Args:
+            inputs: a text or several, or of a task that reads files paths.
+            request: any option of `saccade predict RUN`, with _ in the place of -, such as nbest=3.
+
+        Raises:
+            SaccadeError: if an option means nothing here, or an input could not be read.
+        """
+        return list(self.answers(_lines(inputs), self.request("predict", request)))
+
+    def align(self, inputs: str | Path | Iterable[Any], **request: Any) -> list[dict[str, Any]]:
+        """Answer inputs and say what every answer attended to, as `saccade predict --alignments` does."""
+        found = self.answers(_lines(inputs), self.request("predict", request), "json")
+        return [answer.to_json() for answer in found]
+
+    def draw(self, inputs: str | Path | Iterable[Any], output: str | Path | None = None, **request: Any) -> Pictures:
+        """Draw what the model attends to, as `saccade look` does.
+
+        Args:
+            inputs: a text or several, or paths.
+            output: folder for the pictures; the run's pictures/ if not given. Nothing in it is overwritten.
+            request: any option of `saccade look RUN`.
+
+        Returns:
+            The paths of the pictures, which a notebook shows.
+        """
+        return Pictures(self.pictures(_lines(inputs), self.request("look", request), output))
+
+    def evaluate(self, split: str = "test", **request: Any) -> Evaluation:
+        """Measure the model on a split of its data, as `saccade eval` does.
+
+        Args:
+            split: "test" or "validation".
+            request: any option of `saccade eval RUN` that says how answers are found.
+        """
+        return self.measure(split, self.request("eval", request))
+
+    def request(self, verb: str, values: Mapping[str, Any]) -> Any:
+        """Return what is asked beside the inputs as the task's dataclass for a verb, once it means something.
+
+        Raises:
+            SaccadeError: if there is no such option, or it means nothing to the run.
+        """
+        kind = self.task.requests[verb]
+        _check_names(values, kind, f"saccade {verb} with a run of {self.task.name}")
+        check_types(kind, values)
+        return self.checked(kind(**values))
+
+    def checked(self, request: Any) -> Any:
+        """Return a request, once it is known to mean something to the task and the model."""
+        with torch.inference_mode():
+            self.task.check(self.model, request)
+        return request
+
+    def answers(
+        self, lines: Iterable[str], request: Any, form: Form = "lines", ahead: int = _AHEAD
+    ) -> Iterator[Answer]:
+        """Answer lines as they come, in order and in constant memory; at most `ahead` are read before an answer."""
+
+        def answer(inputs: Sequence[Any]) -> Sequence[Answer]:
+            with torch.inference_mode():
+                return self.task.answer(self.model, inputs, request, form)
+
+        return stream(self.task.read, answer, lines, ahead)
+
+    def pictures(self, lines: Iterable[str], request: Any, output: str | Path | None = None) -> Iterator[Path]:
+        """Draw lines as they come; gives the paths as the pictures are written."""
+        folder = Path(output) if output else self.folder / "pictures"
+        for answer in self.answers(lines, request, "pictures", 1):
+            yield from answer.draw(folder)
+
+    def measure(self, split: str, request: Any = None) -> Evaluation:
+        """Measure the model on a split as a request has it; that the data are not those of the run is said."""
+        known, found = self.trained.run.config["data"], self.task.data.fingerprint
+        if found != known:
+            say(f"the data are not those that {self.folder} was trained on: {found}, where those were {known}")
+        return measure(self.task, self.model, split, self.trained.options.seed, request=request)
+
+    def save_results(self, split: str, found: Evaluation, request: Any = None) -> Path:
+        """Write results-SPLIT.json into the run; where answers were found in another way, its name says so.
+
+        Raises:
+            OSError: if the folder cannot be written.
+        """
+        asked = {} if request is None else _unusual(request)
+        if self.ensemble:
+            asked["ensemble"] = self.ensemble
+        results = split_results(self.trained.run, self.trained.options, self.model, split, found)
+        path = self.folder / f"{_file_name(split, asked, self.folder)}.json"
+        write_json(path, {**results, "asked": asked})
+        return path
+
+
+def _lines(inputs: str | Path | Iterable[Any]) -> Iterator[str]:
+    several = [inputs] if isinstance(inputs, str | Path) else inputs
+    return (str(each) if isinstance(each, Path) else each for each in several)
+
+
+def _known(what: str, name: str, table: Iterable[str]) -> str:
+    if name not in (names := list(table)):
+        raise ArgumentError(f"{what}: there is no {name}; {_hint(name, names)}")
+    return name
+
+
+def _check_names(values: Iterable[str], kind: Any, where: str) -> None:
+    names = [field.name for field in fields(kind)]
+    for name in values:
+        if name not in names:
+            raise ArgumentError(f"{name}: {where} has no such option; {_hint(name, names)}")
+
+
+def _hint(name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, names, 1)
+    return f"did you mean {near[0]}?" if near else f"there is: {', '.join(names)}"
+
+
+def _unusual(request: Any) -> dict[str, Any]:
+    """What a request says that it would not say by itself."""
+    usual = asdict(type(request)())
+    return {name: value for name, value in asdict(request).items() if value != usual[name]}
+
+
+def _file_name(split: str, asked: Mapping[str, Any], own: Path) -> str:
+    """What the file is called; words that no file system would take are a number, and stand in the file itself."""
+    words = "-".join(_words(asked, own))
+    if len(words.encode()) > _LONGEST:
+        words = f"asked-{hashlib.blake2b(words.encode(), digest_size=8).hexdigest()}"
+    return "-".join(filter(None, [f"results-{split}", words]))
+
+
+def _words(asked: Mapping[str, Any], own: Path) -> Iterator[str]:
+    """What the file's name says of what was asked; of another run where it lies, seen from beside this one."""
+    for name, value in asked.items():
+        for each in value if name == "ensemble" else [value]:
+            yield name.replace("_", "-")
+            if name == "ensemble":
+                path = os.path.relpath(Path(each).resolve(), own.resolve().parent)
+                yield path.replace("%", "%25").replace(os.sep, "%2F")
+            elif value is not True:
+                yield str(each)

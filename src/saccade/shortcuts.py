@@ -1,0 +1,100 @@
+"""The two shortcuts past the full path of a call (`saccade.attention.full_path`), and all that they may skip.
+
+    attend(query, key, value)      `plain`: everything else at its default, small float32 tensors of one shape on a CPU
+    memory.read(query)             `repeated`: a query like the last one that this memory was read with
+
+Checking a call, building its tree and choosing a backend take 30 to 100 µs; a call this small computes for 10. A
+shortcut may leave these out where it sees, from types, shapes and flags alone, that they would find nothing wrong and
+choose what it is about to run. It returns None for everything else, wrong arguments first of all, so that errors have
+one source, the full path; and it runs the function that the full path would run, on the same tensors, so that both give
+the same bits. `tests/test_shortcuts.py` holds the two against each other.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+from saccade.backends import sdpa
+from saccade.backends.cpu.steps import Steps
+from saccade.call import BackendState
+from saccade.masks import Causal
+from saccade.numerics import tracing, transforming
+
+__all__ = ["plain", "repeated"]
+
+
+def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | None:
+    r"""\(\operatorname{softmax}(q k^\top / \sqrt{D})\, v\) of three tensors of one shape; None of any others.
+
+    Args:
+        query, key, value: whatever was given; served are float32 `(L, D)` to `(B, H, L, D)` on a CPU.
+        mask: whatever was given; served are none, a causal one, and where no gradient is to follow a dense one.
+
+    Returns:
+        What `backends.sdpa` returns, or None: the full path is to be taken.
+
+    >>> import torch
+    >>> plain(torch.zeros(2, 4), torch.zeros(2, 4), torch.ones(2, 4), None).sum(), plain("no", "tensors", "here", None)
+    (tensor(8.), None)
+    """
+    tensors = query, key, value
+    if not type(query) is type(key) is type(value) is Tensor or any(tensor.is_nested for tensor in tensors):
+        return None
+    if not query.shape == key.shape == value.shape or not 2 <= query.ndim <= 4 or not all(map(_simple, tensors)):
+        return None
+    if torch.is_autocast_enabled("cpu") or tracing() or transforming() or sdpa.rounding():
+        return None
+    is_causal = type(mask) is Causal and mask.align is None
+    recorded = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+    if recorded and sdpa.keeping_elsewhere():
+        return None
+    missing = 4 - query.ndim
+    dense = None if mask is None or is_causal or recorded else _dense(mask, query.shape)
+    if mask is not None and not is_causal and dense is None:
+        return None
+    if missing:
+        first = (None,) * missing
+        query, key, value = query[first], key[first], value[first]
+    output = scaled_dot_product_attention(query, key, value, dense, is_causal=is_causal)
+    if recorded:
+        sdpa.twice_differentiable(output)
+    if dense is not None:
+        flat = output.view(-1) if output.is_contiguous() else output.reshape(-1)
+        if not math.isfinite(torch.dot(flat, flat).item()):
+            return None  # what is forbidden may have come through: the full path cleans it
+    return output[(0,) * missing] if missing else output
+
+
+def _simple(tensor: Tensor) -> bool:
+    """Whether a tensor is float32 on a CPU, dense and not empty."""
+    known = tensor.dtype == torch.float32 and tensor.is_cpu and tensor.layout == torch.strided
+    return known and tensor.numel() > 0
+
+
+def _dense(mask: object, shape: torch.Size) -> Tensor | None:
+    """A mask that is a boolean tensor broadcastable to the pairs, of four dimensions, or None. One so large that `auto`
+    would look for another backend is the full path's to decide about.
+    """
+    if type(mask) is not Tensor or mask.dtype != torch.bool or not mask.is_cpu or mask.layout != torch.strided:
+        return None
+    if not 2 <= mask.ndim <= len(shape) or 4 * mask.numel() > sdpa.LAYOUT_LIMIT:
+        return None
+    sizes = (*shape[:-1], shape[-2])[len(shape) - mask.ndim :]
+    fits = all(m in (1, s) for m, s in zip(mask.shape, sizes, strict=True))
+    return mask[(None,) * (4 - mask.ndim)] if fits else None
+
+
+def repeated(state: BackendState, query: object, mask: Tensor | None, normalizer: object) -> Tensor | None:
+    """The soft read of a memory as its last one was done, where `Steps.again` sees that it would be done so again.
+
+    Args:
+        state: the memory's.
+        query, normalizer: whatever was given.
+        mask: the memory's own; no other, no bias, gate, dropout or statistics may have been given.
+
+    Returns:
+        The output, or None: the full path is to be taken.
+    """
+    return state.of(Steps).again(query, mask, normalizer)

@@ -1,0 +1,205 @@
+"""What a recognizer hears: log-mel spectra of a waveform, differences over time, and a level that all speakers share.
+
+Source:
+    S. Young et al., The HTK Book (for HTK 3.4), chapter 5: the mel scale, filterbank, and regression coefficients.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from saccade.errors import ArgumentError
+
+__all__ = ["LogMel", "deltas", "mel_filters", "normalized"]
+
+
+@dataclass(frozen=True)
+class LogMel:
+    """The logarithm of a waveform's energy in bands that are equally wide on the mel scale, frame by frame.
+
+        X_t(k) = Σ_n w_n x_{th+n} e^{−2πikn/N},    y_{t,m} = ln max(Σ_k F_{m,k} |X_t(k)|², floor)
+
+    Frame t begins at sample th, h = `hop_ms`, and is `window_ms` long under Hann's window w (periodic); N is the next
+    power of two. The last frame is filled up with zeros, so that every sample is in one: `(samples,)` make
+    max(1, 1 + ⌈(samples − window) / h⌉) frames. F is `mel_filters`.
+
+    Args:
+        rate: samples a second, in Hz.
+        mels: bands.
+        window_ms: of a frame, in milliseconds.
+        hop_ms: from one frame to the next, in milliseconds; not above the window's.
+        low: where the lowest band begins, in Hz.
+        high: where the highest one ends, in Hz; None: at half the rate.
+        floor: the least energy, which silence has: 1e-10 is what 16 bits leave to noise.
+
+    Raises:
+        ArgumentError: naming what means nothing, or leaves a band without a frequency.
+
+    Source:
+        Davis, Mermelstein, Comparison of parametric representations for monosyllabic word recognition, IEEE
+        Transactions on Acoustics, Speech, and Signal Processing 28 (1980); HTK Book, 5.4.
+
+    Example:
+        >>> logmel = LogMel(8000)
+        >>> logmel(torch.zeros(8000)).shape, logmel.frames(8000)
+        (torch.Size([99, 40]), 99)
+    """
+
+    rate: int
+    mels: int = 40
+    window_ms: float = 25.0
+    hop_ms: float = 10.0
+    low: float = 20.0
+    high: float | None = None
+    floor: float = 1e-10
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing."""
+        for name in ("rate", "mels", "window_ms", "hop_ms", "floor"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ArgumentError(f"expected a number above 0, got {getattr(self, name)}", name)
+        if not (self.hop >= 1 and self.hop <= self.window):
+            got = f"{self.hop_ms} and {self.window_ms} at {self.rate} Hz"
+            raise ArgumentError(f"expected a sample or more, and not more than window_ms, got {got}", "hop_ms")
+        if not 0 <= self.low < self.top <= self.rate / 2:
+            expected = f"0 <= low < high <= {self.rate / 2:g} Hz, half the rate"
+            raise ArgumentError(f"expected {expected}, got {self.low:g} and {self.top:g}", "low, high")
+        if self.mels > self.size or bool((self.filters == 0).all(0).any()):
+            why = f"some would have no frequency of their own in {self.window_ms:g} ms at {self.rate} Hz"
+            raise ArgumentError(f"expected fewer bands, as {why}, got {self.mels}", "mels")
+
+    @property
+    def window(self) -> int:
+        """Samples of a frame."""
+        return round(self.rate * self.window_ms / 1000)
+
+    @property
+    def hop(self) -> int:
+        """Samples from one frame to the next."""
+        return round(self.rate * self.hop_ms / 1000)
+
+    @property
+    def size(self) -> int:
+        """Samples that are transformed, zeros behind the frame's included: a power of two."""
+        return 1 << (self.window - 1).bit_length()
+
+    @property
+    def top(self) -> float:
+        """Where the highest band ends, in Hz."""
+        return self.rate / 2 if self.high is None else self.high
+
+    @property
+    def filters(self) -> Tensor:
+        """The bands, `(size // 2 + 1, mels)`."""
+        return mel_filters(self.rate, self.size, self.mels, self.low, self.top)
+
+    def frames(self, samples: int) -> int:
+        """Return how many frames a number of samples makes."""
+        return max(1, 1 - (self.window - samples) // self.hop)
+
+    def __call__(self, samples: Tensor) -> Tensor:
+        """Return the features `(frames, mels)` of a waveform `(samples,)`, in its type and on its device.
+
+        Raises:
+            ArgumentError: if there are no samples.
+        """
+        if samples.ndim != 1 or not len(samples):
+            raise ArgumentError(f"samples: expected shape (samples,) and one or more, got {tuple(samples.shape)}")
+        whole = (self.frames(len(samples)) - 1) * self.hop + self.window
+        frames = F.pad(samples, (0, whole - len(samples))).unfold(0, self.window, self.hop)
+        hann = torch.hann_window(self.window, dtype=torch.float64).to(samples)
+        spectrum = torch.view_as_real(torch.fft.rfft(frames * hann, self.size))
+        return (spectrum.square().sum(-1) @ self.filters.to(samples)).clamp(min=self.floor).log()
+
+
+@lru_cache(8)
+def mel_filters(rate: int, size: int, mels: int, low: float, high: float) -> Tensor:
+    """Return triangular filters whose peaks stand equally far apart on the mel scale, each from peak to peak beside it.
+
+        F_m(f) = max(0, min((f − c_{m−1}) / (c_m − c_{m−1}), (c_{m+1} − f) / (c_{m+1} − c_m)))
+        mel(f) = 2595 log10(1 + f / 700)
+
+    with c_0 = `low` to c_{mels+1} = `high` at equal distances in mel(c); a filter is 1 at its peak, straight in Hz.
+
+    Args:
+        rate: samples a second, in Hz.
+        size: samples that are transformed.
+        mels: filters.
+        low: in Hz.
+        high: in Hz.
+
+    Returns:
+        `(size // 2 + 1, mels)`, float64: the weight of each frequency k · rate / size in each filter.
+
+    Source:
+        HTK Book, eq. 5.13 (the scale) and figure 5.3 (the filters).
+
+    Example:
+        >>> mel_filters(8000, 256, 40, 20.0, 4000.0).shape
+        torch.Size([129, 40])
+    """
+    ends = torch.tensor([low, high], dtype=torch.float64)
+    first, last = (2595 * torch.log10(1 + ends / 700)).tolist()
+    centers = 700 * (10 ** (torch.linspace(first, last, mels + 2, dtype=torch.float64) / 2595) - 1)
+    frequencies = torch.arange(size // 2 + 1, dtype=torch.float64)[:, None] * (rate / size)
+    rising = (frequencies - centers[:-2]) / (centers[1:-1] - centers[:-2])
+    falling = (centers[2:] - frequencies) / (centers[2:] - centers[1:-1])
+    return torch.minimum(rising, falling).clamp(min=0)
+
+
+def deltas(features: Tensor, width: int = 2) -> Tensor:
+    """Return how features change over time: the slope of a line through each frame and its neighbours.
+
+        d_t = Σ_{θ=1}^{width} θ (c_{t+θ} − c_{t−θ}) / (2 Σ_{θ=1}^{width} θ²)
+
+    The first and last frame stand for those that are missing beyond them.
+
+    Args:
+        features: `(frames, dim)`.
+        width: neighbours on either side.
+
+    Returns:
+        `(frames, dim)`, per frame.
+
+    Raises:
+        ArgumentError: if the width is below 1.
+
+    Source:
+        HTK Book, eq. 5.16.
+
+    Example:
+        >>> deltas(torch.tensor([[0.0], [3.0], [6.0], [9.0], [12.0]]))[2]
+        tensor([3.])
+    """
+    if width < 1:
+        raise ArgumentError(f"width: expected 1 or more, got {width}")
+    last, places = len(features) - 1, torch.arange(len(features), device=features.device)
+    total = torch.zeros_like(features)
+    for step in range(1, width + 1):
+        total += step * (features[(places + step).clamp(max=last)] - features[(places - step).clamp(min=0)])
+    return total / (2 * sum(step * step for step in range(1, width + 1)))
+
+
+def normalized(features: Tensor) -> Tensor:
+    """Return features whose mean over the frames is 0 and whose variance is 1; one that never changes is 0.
+
+    Args:
+        features: `(frames, dim)`; of a single frame nothing is left.
+
+    Returns:
+        `(frames, dim)`, in their type.
+
+    Example:
+        >>> normalized(torch.tensor([[1.0, 5.0], [3.0, 5.0]]))
+        tensor([[-1.,  0.],
+                [ 1.,  0.]])
+    """
+    exact = features.double()
+    centered = exact - exact.mean(0)
+    deviation = centered.square().mean(0).sqrt()
+    constant = features.amax(0) == features.amin(0)
+    return torch.where(constant, 0.0, centered / deviation.masked_fill(constant, 1.0)).to(features)

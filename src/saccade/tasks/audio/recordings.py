@@ -1,0 +1,229 @@
+"""Sound files as waveforms of one channel and one sample rate.
+
+Source:
+    J. O. Smith, Digital Audio Resampling Home Page (https://ccrma.stanford.edu/~jos/resample/): band-limited
+    interpolation by a windowed sinc.
+    J. F. Kaiser, Nonrecursive digital filter design using the I0-sinh window function, ISCAS 1974: the window.
+"""
+
+import io
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from saccade.errors import ArgumentError, SaccadeError
+
+__all__ = ["RATES", "SUFFIXES", "Audio", "read_audio", "resample", "wav"]
+
+#: What the names of sound files end in, for whoever searches a folder; a file that is named may be called anything.
+SUFFIXES = (".aif", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".w64", ".wav")
+
+#: Sample rates in Hz that a recording may have: another one is a damaged file's, or means no speech.
+RATES = range(1000, 1_000_001)
+
+_CROSSINGS = 64  # zero crossings of the sinc on either side: from full to nothing within 8% of the lower Nyquist
+_CUTOFF = 0.96  # of the lower Nyquist frequency, the middle of those 8%
+_BETA = 8.0  # of the Kaiser window: what is beyond is 80 dB down
+_PHASES = 1024  # filters made at once
+_PART = 1 << 16  # sample times read at once
+_MOST = 1 << 30  # bytes of a file: two days of telephone speech, and no end of what is no file
+_LONGEST = 1 << 31  # samples of it, unpacked
+
+
+@dataclass(frozen=True, eq=False)
+class Audio:
+    """A recording as models take it.
+
+    Args:
+        samples: `(samples,)`, float32 in [-1, 1].
+        notes: a line for each thing that was changed (channels, sample rate, level) or is missing.
+
+    Example:
+        >>> Audio(torch.zeros(8000), ()).samples.shape
+        torch.Size([8000])
+    """
+
+    samples: Tensor
+    notes: tuple[str, ...]
+
+
+def read_audio(source: Path | BinaryIO, rate: int, name: str) -> Audio:
+    """Read a sound file (WAV, FLAC, Ogg, MP3, AIFF and what else libsndfile knows), whole and at one sample rate.
+
+    Of several channels the mean is taken, another sample rate is resampled, and what goes beyond [-1, 1] is scaled down
+    as a whole; each of them is said in a note, and so is a file of which a part is missing.
+
+    Args:
+        source: the file, or its bytes.
+        rate: samples a second of the result, in Hz.
+        name: what messages call it.
+
+    Raises:
+        ArgumentError: naming it, if it is not there, is a folder, is no audio that can be read, is empty, has a sample
+            rate that is not in `RATES`, or holds numbers that are not finite.
+        SaccadeError: if soundfile is not installed.
+
+    Example:
+        >>> import soundfile
+        >>> file = io.BytesIO()
+        >>> soundfile.write(file, [[0.5, 0.0]] * 160, 16000, format="WAV")
+        >>> audio = read_audio(io.BytesIO(file.getvalue()), 8000, "a.wav")
+        >>> audio.samples.shape, audio.notes
+        (torch.Size([80]), ('a.wav: mean of 2 channels', 'a.wav: resampled from 16000 to 8000 Hz'))
+    """
+    channels, old, promised = _decode(_read(source, name), name)
+    notes = []
+    if len(channels) < promised:
+        notes.append(f"{name}: damaged, only {len(channels)} of {promised} samples could be read")
+    if channels.shape[1] > 1:
+        notes.append(f"{name}: mean of {channels.shape[1]} channels")
+    if not channels.isfinite().all():
+        raise ArgumentError(f"{name}: expected finite samples, got NaN or infinity; repair the file or leave it out")
+    samples = channels.mean(1, dtype=torch.float64).float()
+    if old != rate:
+        samples = resample(samples, old, rate)
+        notes.append(f"{name}: resampled from {old} to {rate} Hz")
+        if not samples.isfinite().all():
+            raise ArgumentError(f"{name}: expected samples in [-1, 1], got some too large to be resampled")
+    if (peak := float(samples.abs().max())) > 1:
+        samples = (samples / peak).clamp(-1, 1)
+        notes.append(f"{name}: scaled down from a peak of {peak:.3g} to 1")
+    return Audio(samples, tuple(notes))
+
+
+def wav(samples: Tensor, rate: int) -> bytes:
+    """Return a waveform `(samples,)` as a WAV file of 32-bit floats, which loses nothing.
+
+    >>> samples = torch.rand(800)
+    >>> torch.equal(read_audio(io.BytesIO(wav(samples, 8000)), 8000, "a.wav").samples, samples)
+    True
+    """
+    file = io.BytesIO()
+    _soundfile().write(file, samples.numpy(), rate, format="WAV", subtype="FLOAT")
+    return file.getvalue()
+
+
+def resample(samples: Tensor, rate: int, new_rate: int) -> Tensor:
+    """Return a waveform at another sample rate, by band-limited interpolation.
+
+        y_n = (2c / rate) Σ_m x_m sinc(2c t) w(t),    t = n / new_rate − m / rate,    sinc(u) = sin(πu) / πu,
+
+    with the cutoff c = 0.96 · min(rate, new_rate) / 2 in Hz and Kaiser's window w (β = 8), which is zero beyond 64 zero
+    crossings on either side. What is below 0.92 of the lower Nyquist frequency keeps amplitude and phase, what is at or
+    above it is gone, both to about 1e-4. Outside its samples a waveform is zero.
+
+    Args:
+        samples: `(samples,)`, of any floating type.
+        rate: theirs, in Hz.
+        new_rate: the result's, in Hz.
+
+    Returns:
+        `(⌈samples · new_rate / rate⌉,)`; the same tensor where the rates are equal.
+
+    Raises:
+        ArgumentError: if a rate is not above zero, or there are no samples.
+
+    Source:
+        Smith, Digital Audio Resampling, "Theory of Ideal Bandlimited Interpolation"; Kaiser (1974).
+
+    Example:
+        >>> tone = torch.sin(2 * torch.pi * 440 * torch.arange(16000) / 16000)
+        >>> resample(tone, 16000, 8000).shape
+        torch.Size([8000])
+    """
+    for argument, value in (("rate", rate), ("new_rate", new_rate)):
+        if value < 1:
+            raise ArgumentError(f"{argument}: expected a sample rate above 0 Hz, got {value}")
+    if not samples.numel():
+        raise ArgumentError("samples: expected one or more, got none")
+    if rate == new_rate:
+        return samples
+    common = math.gcd(rate, new_rate)
+    old, new = rate // common, new_rate // common
+    length = -(-samples.shape[0] * new // old)
+    reach = math.ceil(_CROSSINGS * max(old, new) / (_CUTOFF * new))  # input samples that count, on either side
+    padded = F.pad(samples, (reach, reach + 1))
+    result = samples.new_empty(length)
+    for phase, taps in enumerate(_filters(old, new, reach, min(new, length))):
+        count = -(-(length - phase) // new)  # outputs phase, phase + new, ...: each `old` input samples after the last
+        first = phase * old // new
+        part = padded[first : first + (count - 1) * old + len(taps)]
+        result[phase::new] = F.conv1d(part[None, None], taps.to(part)[None, None], stride=old)[0, 0]
+    return result
+
+
+def _filters(old: int, new: int, reach: int, count: int) -> Iterator[Tensor]:
+    """The taps of the first phases, each `(2 reach + 1,)`: what a sample counts for an output some way behind it."""
+    window = torch.special.i0(torch.tensor(_BETA, dtype=torch.float64))
+    places = torch.arange(-reach, reach + 1, dtype=torch.float64)
+    scale = _CUTOFF * min(old, new) / old  # 2c / rate
+    for phases in torch.arange(count).split(_PHASES):
+        behind = (phases * old % new).double()[:, None] / new - places  # t · rate
+        inside = (1 - (behind * scale / _CROSSINGS) ** 2).clamp(min=0)
+        edge = (behind.abs() * scale <= _CROSSINGS) * scale / window
+        yield from torch.sinc(scale * behind) * torch.special.i0(_BETA * inside.sqrt()) * edge
+
+
+def _read(source: Path | BinaryIO, name: str) -> bytes:
+    try:
+        if isinstance(source, Path):
+            with source.open("rb") as file:
+                data = file.read(_MOST + 1)
+        else:
+            data = source.read(_MOST + 1)
+    except IsADirectoryError as error:
+        raise ArgumentError(f"{name}: expected a sound file, got a folder") from error
+    except FileNotFoundError as error:
+        raise ArgumentError(f"{name}: expected a sound file, found none") from error
+    except (OSError, ValueError) as error:  # the second of a name that no file can have
+        reason = getattr(error, "strerror", None) or error
+        raise ArgumentError(f"{name}: expected a sound file that can be read, got {reason}") from error
+    if len(data) > _MOST:
+        raise ArgumentError(f"{name}: expected a sound file of at most {_MOST >> 20} MiB, got more; cut it into parts")
+    return data
+
+
+def _decode(data: bytes, name: str) -> tuple[Tensor, int, int]:
+    """The samples `(samples, channels)` of a file's bytes, their rate, and how many the file says it has."""
+    soundfile, parts, count = _soundfile(), list[Tensor](), 0
+    try:
+        with soundfile.SoundFile(_Bytes(data)) as file:
+            rate, promised = file.samplerate, file.frames
+            while len(part := file.read(_PART, dtype="float32", always_2d=True)):  # a header may promise anything
+                parts.append(torch.from_numpy(part))
+                count += part.size
+                if count > _LONGEST:
+                    raise ArgumentError(f"{name}: expected at most {_LONGEST} samples, got more; cut it into parts")
+    except soundfile.SoundFileError as error:
+        reason = getattr(error, "error_string", str(error)).strip().rstrip(".")
+        kind = "an empty file" if not data else f"one that cannot be read ({reason})"
+        raise ArgumentError(f"{name}: expected a sound file such as WAV, FLAC or Ogg, got {kind}") from error
+    if rate not in RATES:
+        raise ArgumentError(f"{name}: expected a sample rate from {RATES[0]} to {RATES[-1]} Hz, got {rate}")
+    if not parts:
+        raise ArgumentError(f"{name}: expected audio, got a sound file without a sample")
+    return torch.cat(parts), rate, promised
+
+
+class _Bytes(io.BytesIO):
+    """Bytes of which any place can be sought, as damaged headers have libsndfile do: an exception there is printed."""
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        size = len(self.getbuffer())
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self.tell(), io.SEEK_END: size}[whence]
+        return super().seek(min(max(0, start + offset), size))
+
+
+def _soundfile() -> Any:
+    try:
+        import soundfile
+    except (ImportError, OSError) as error:  # the second where the package is there without libsndfile
+        way_out = "pip install 'saccade[train]'"
+        raise SaccadeError(f"reading audio needs soundfile, which is not installed: {way_out}") from error
+    return soundfile

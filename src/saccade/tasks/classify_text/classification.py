@@ -1,0 +1,139 @@
+"""Classifying with a trained model: texts in, their probabilities out, with what was attended to."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade import look
+from saccade.look.files import file_name
+from saccade.look.highlights import highlights
+from saccade.tasks.batches import in_batches
+from saccade.tasks.classify_text.batches import Encoded, pad
+from saccade.tasks.labels.ranking import Ranking, probabilities
+from saccade.train.task import Form
+
+__all__ = ["Classification", "Text", "classify", "read_texts"]
+
+_TOKENS = 8_000  # words, padding included, read at once
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text to classify.
+
+    Args:
+        text: as it was given.
+        tokens: its words that are read, as they are written; none of a blank text.
+        ids: their ids.
+    """
+
+    text: str
+    tokens: list[str]
+    ids: list[int]
+
+
+@dataclass(frozen=True)
+class Classification:
+    """What a model makes of one text.
+
+    Args:
+        text: the text.
+        ranking: its classes; None of a blank text.
+        count: how many classes were asked for.
+        weights: how much each learned query took of each word, `(queries, words)`; None if not asked for or without
+            attention.
+        shares: what each word added to the logit of the most probable class, `(words,)`, where a picture is wanted of a
+            model without attention.
+    """
+
+    text: Text
+    ranking: Ranking | None
+    count: int
+    weights: Tensor | None = None
+    shares: Tensor | None = None
+
+    remark = ""
+
+    def lines(self) -> list[str]:
+        """Return the most probable classes, each with a tab and its probability; of a blank text blank lines."""
+        return [""] * self.count if self.ranking is None else self.ranking.lines(self.count)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the text, its most probable classes, the probabilities of all, and what was attended to."""
+        told = {"answers": [], "probabilities": {}} if self.ranking is None else self.ranking.to_json(self.count)
+        rows = self.weights
+        weights = None if rows is None else [[round(weight, 6) for weight in row] for row in rows.tolist()]
+        return {"text": self.text.text, "tokens": self.text.tokens, **told, "weights": weights}
+
+    def draw(self, folder: Path) -> Iterator[Path]:
+        """Colour the words by the attention that they got, or by what they added to the answer."""
+        if self.ranking is None:
+            return
+        label = self.ranking.labels[self.ranking.best]
+        rows = self.shares[None] if self.shares is not None else self.weights
+        assert rows is not None
+        if self.shares is None:
+            told = f"attention of {'the learned query' if len(rows) == 1 else f'{len(rows)} learned queries'}"
+        else:
+            told = f"no attention; what each word adds to the logit of {label} over the others"
+        path = folder / file_name(self.text.text)
+        yield from highlights(rows, self.text.tokens, path, title=f"{self.ranking.title}: {told}")
+
+
+def read_texts(model: Any, texts: Sequence[Encoded], *, attended: bool = False) -> list[tuple[Tensor, Tensor | None]]:
+    """Return the probabilities of the classes of each text, `(labels,)` float64 on the CPU, and what was attended to.
+
+    Args:
+        model: the model.
+        texts: what it reads; in batches of like length, which change nothing.
+        attended: whether weights `(queries, words)` are wanted.
+    """
+    device = next(model.parameters()).device
+
+    def read(places: Sequence[int]) -> list[tuple[Tensor, Tensor | None]]:
+        source, weights = pad([texts[place] for place in places]).source.to(device), None
+        if attended:
+            with look.record(model, detach=True) as records:
+                logits = model(source)
+            weights = model.pooled(records)
+        else:
+            logits = model(source)
+        cut = [None if weights is None else weights[row, :, : texts[n].size].cpu() for row, n in enumerate(places)]
+        return list(zip([probabilities(row) for row in logits], cut, strict=True))
+
+    return in_batches([text.size for text in texts], _TOKENS, read)
+
+
+def classify(
+    model: Any, texts: Sequence[Text], labels: tuple[str, ...], count: int = 1, form: Form = "lines"
+) -> list[Classification]:
+    """Return what a model makes of each text.
+
+    Args:
+        model: a classifier, in evaluation mode.
+        texts: the texts.
+        labels: of the run.
+        count: how many classes are wanted.
+        form: what the answers will be written as.
+    """
+    filled = [text for text in texts if text.tokens]
+    found = iter(read_texts(model, [Encoded(text.ids, 0) for text in filled], attended=form != "lines"))
+    answers = []
+    for text in texts:
+        if not text.tokens:
+            answers.append(Classification(text, None, count))
+            continue
+        probable, weights = next(found)
+        ranking, shares = Ranking(labels, probable), None
+        if form == "pictures" and weights is None:
+            device = next(model.parameters()).device
+            shares = model.shares(torch.tensor(text.ids, device=device), ranking.best).cpu()
+        answers.append(Classification(text, ranking, count, weights, shares))
+    return answers

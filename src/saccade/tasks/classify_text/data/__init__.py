@@ -1,0 +1,70 @@
+"""Which corpora there are, and what they are called on the command line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from saccade.tasks.classify_text.data.corpus import Corpus, Example
+from saccade.tasks.classify_text.data.folder import open_files
+from saccade.tasks.classify_text.data.reviews import Reviews
+from saccade.tasks.dataset import no_such_data
+from saccade.tasks.objects import OBJECTS, Rows, pair_reader, rows_of
+
+__all__ = ["BUILTIN", "open_corpus"]
+
+BUILTIN = {
+    "reviews": "sentences about films, positive or negative; endless, made by a grammar in which the order decides",
+}
+
+
+def open_corpus(data: str, objects: Any = None) -> Corpus:
+    """Return the corpus that --data names: the built-in one, a file, a folder, or what files' names begin with.
+
+    Args:
+        data: its name.
+        objects: the texts and labels themselves, where `data` says that they are Python objects.
+
+    Raises:
+        ArgumentError: if there is none, or something is wrong with it.
+
+    Example:
+        >>> open_corpus("reviews").labels
+        ('negative', 'positive')
+    """
+    if data == OBJECTS:
+        return _Objects(rows_of(objects, pair_reader(("sentence", "text"), ("label",)), lambda row: row[0]))
+    if data in BUILTIN:
+        return Reviews()
+    found = open_files(Path(data))
+    if found is not None:
+        return found
+    raise no_such_data(data, BUILTIN, "folder, file or files that begin so")
+
+
+@dataclass(frozen=True)
+class _Objects:
+    """A corpus of Python objects."""
+
+    rows: Rows[tuple[str, ...]]
+
+    note = ""
+
+    def example(self, split: str, index: int) -> Example:
+        """Return one example of a split; its group is ""."""
+        text, label = self.rows.example(split, index)
+        return Example(text, label, "")
+
+    def size(self, split: str) -> int:
+        """Return how many examples a split has."""
+        return self.rows.size(split)
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """All labels of the training split, sorted."""
+        return sorted({label for _, label in self.rows.splits["train"]})
+
+    @property
+    def fingerprint(self) -> str:
+        """What the examples are, in one string."""
+        return self.rows.fingerprint

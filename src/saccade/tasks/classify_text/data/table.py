@@ -1,0 +1,193 @@
+"""A file of labelled texts, in any of the forms that such come in, as rows of text and label by their numbers."""
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saccade.errors import ArgumentError
+from saccade.tasks.text.files import Numbers, keep, read_filled, text_hash
+from saccade.tasks.text.lines import Lines
+
+__all__ = ["Scanned", "Table", "open_table", "scan"]
+
+_TEXT, _LABEL = ("text", "sentence"), ("label",)  # what a header may call the columns
+_LABEL_FIRST = (".all", ".train", ".dev", ".test")
+_LONGEST_FIELD = 2**31 - 1  # characters: a text of a CSV file may be a whole book
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of a file.
+
+    Args:
+        lines: the rows; a row of a CSV file may be several lines of it.
+        read: from a row to its text and label; raises ValueError with what is wrong.
+        header: how many rows come before the first example.
+        numbers: the line that each row begins in, from 0 on.
+    """
+
+    lines: Lines
+    read: Callable[[str], tuple[str, str]]
+    header: int
+    numbers: Numbers
+
+    def __getitem__(self, line: int) -> tuple[str, str]:
+        """Return text and label of a row, white space around them taken off; that within a label is a space each.
+
+        Raises:
+            ArgumentError: naming file and line, if there are no such two.
+        """
+        try:
+            text, label = self.read(self.lines[line])
+        except (ValueError, csv.Error) as error:
+            raise ArgumentError(f"{self.place(line)}: {error}") from None
+        return text.strip(), " ".join(label.split())
+
+    def line(self, row: int) -> int:
+        """Return the line that a row begins in, from 1 on: there may be a header, and rows of several lines."""
+        return int(self.numbers[row]) + 1
+
+    def place(self, row: int) -> str:
+        """Return the file and the line in it where a row is."""
+        return f"{self.lines.path}: line {self.line(row)}"
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """What all rows of a file are.
+
+    Args:
+        table: the file.
+        kept: the numbers of the rows with a text.
+        labels: each label, and the first kept row that has it.
+        codes: which label each kept row has, as its place in `labels`.
+        note: what a user should know, "" if nothing.
+    """
+
+    table: Table
+    kept: NDArray[np.int64]
+    labels: dict[str, int]
+    codes: NDArray[np.int64]
+    note: str
+
+    def hashes(self) -> NDArray[np.uint64]:
+        """Return a hash of the text of each kept row."""
+        return np.array([text_hash(self.table[int(row)][0]) for row in self.kept], np.uint64)
+
+
+def open_table(path: Path) -> Table:
+    """Open a file of labelled texts, packed by gzip or not, in UTF-8 or else Latin-1.
+
+    - A name that ends in .csv: columns between commas (or semicolons, or tabs), perhaps in quotes, below a header that
+      names `text` (or `sentence`) and `label`.
+    - Rows with tabs: text, tab, label; or columns below such a header.
+    - Else, and where a name ends in .all, .train, .dev or .test: a label, a space, a text.
+
+    Args:
+        path: the file.
+
+    Raises:
+        ArgumentError: naming what is wrong.
+        OSError: if it cannot be read.
+    """
+    lines = read_filled(path, latin1=True)
+    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
+    if suffix == ".csv":
+        return _csv(lines)
+    first = next((lines[number] for number in range(len(lines)) if lines[number].strip()), "")
+    if suffix == ".tsv" or ("\t" in first and suffix not in _LABEL_FIRST):
+        return _tsv(lines)
+    return Table(lines, _label_first, 0, range(len(lines)))
+
+
+def scan(table: Table) -> Scanned:
+    """Read every row once: which have a text, and which label each has.
+
+    Raises:
+        ArgumentError: naming the first row that is none, or that has a text but no label; if none has a text.
+    """
+    blank, codes, labels = np.zeros(len(table.lines), np.bool_), np.zeros(len(table.lines), np.int64), dict[str, int]()
+    numbered: dict[str, int] = {}
+    for row in range(table.header, len(table.lines)):
+        text, label = table[row] if table.lines[row].strip() else ("", "")
+        blank[row] = not text
+        if text and not label:
+            raise ArgumentError(f"{table.place(row)}: expected a label beside the text, got none")
+        if text:
+            codes[row] = numbered.setdefault(label, len(numbered))
+            labels.setdefault(label, row)
+    path, what = table.lines.path, "rows, which have a blank text"
+    if len(table.lines) == table.header:
+        raise ArgumentError(f"{path}: expected rows below the header, got none")
+    chosen, note = keep(blank[table.header :], path, what, lambda row: table.line(row + table.header))
+    kept = np.asarray(chosen, np.int64) + table.header
+    if table.lines.encoding != "utf-8":
+        note = "; ".join(filter(None, [note, f"{path}: it is no UTF-8, and was read as Latin-1"]))
+    return Scanned(table, kept, labels, codes[kept], note)
+
+
+def _label_first(row: str) -> tuple[str, str]:
+    label, _, text = row.strip().partition(" ")
+    return text, label
+
+
+def _tsv(lines: Lines) -> Table:
+    """Rows with tabs: two columns, or those that a header names."""
+    columns = _columns(lines[0].split("\t"))
+    numbers = range(len(lines))
+    if columns is None:
+        return Table(lines, _text_first, 0, numbers)
+    return Table(lines, _reader(lambda row: row.split("\t"), columns), 1, numbers)
+
+
+def _text_first(row: str) -> tuple[str, str]:
+    parts = row.split("\t")
+    if len(parts) != 2:
+        got = "no tab" if len(parts) == 1 else f"{len(parts)} columns"
+        raise ValueError(f"expected a text, a tab and a label, or a header with text and label above, got {got}")
+    return parts[0], parts[1]
+
+
+def _csv(lines: Lines) -> Table:
+    """Rows of a CSV file: a line break between quotes is part of a text."""
+    csv.field_size_limit(_LONGEST_FIELD)
+    quotes = np.cumsum([0, *(lines[number].count('"') for number in range(len(lines)))])
+    numbers = np.flatnonzero(quotes[:-1] % 2 == 0)
+    if quotes[-1] % 2:
+        place = f"{lines.path}: line {int(numbers[-1]) + 1}"
+        raise ArgumentError(f"{place}: expected a quote for each quote that opens a text, got one without its other")
+    rows = replace(lines, starts=lines.starts[[*numbers, len(lines)]])
+    for delimiter in ",;\t":
+        if (columns := _columns(_fields(delimiter, rows[0]))) is not None:
+            return Table(rows, _reader(partial(_fields, delimiter), columns), 1, numbers)
+    raise ArgumentError(f"{lines.path}: line 1: expected a header that names text and label, got {rows[0]!r:.60}")
+
+
+def _fields(delimiter: str, row: str) -> list[str]:
+    return next(csv.reader(io.StringIO(row, newline=""), delimiter=delimiter), [])
+
+
+def _columns(names: Sequence[str]) -> tuple[int, int] | None:
+    """Which columns text and label are in, if this is a header that says so."""
+    lower = [name.strip().lower() for name in names]
+    found = [next((lower.index(name) for name in known if name in lower), None) for known in (_TEXT, _LABEL)]
+    text, label = found
+    return None if text is None or label is None else (text, label)
+
+
+def _reader(cut: Callable[[str], Sequence[str]], columns: tuple[int, int]) -> Callable[[str], tuple[str, str]]:
+    """What reads a row of columns, of which two are wanted."""
+
+    def read(row: str) -> tuple[str, str]:
+        parts = cut(row)
+        if len(parts) <= max(columns):
+            raise ValueError(f"expected {max(columns) + 1} columns or more, as the header says, got {len(parts)}")
+        return parts[columns[0]], parts[columns[1]]
+
+    return read

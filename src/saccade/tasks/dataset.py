@@ -1,0 +1,136 @@
+"""What a data set is: examples in three splits, each a function of its split and index alone."""
+
+import difflib
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, Protocol, TypeVar
+
+from saccade.errors import ArgumentError
+from saccade.tasks.batches import spread
+
+__all__ = [
+    "SPLITS",
+    "Dataset",
+    "Lazy",
+    "check_index",
+    "check_split",
+    "inventory",
+    "no_such_data",
+    "take",
+    "training_sample",
+]
+
+SPLITS = ("train", "validation", "test")
+T = TypeVar("T")
+E = TypeVar("E", covariant=True)
+
+
+class Dataset(Protocol[E]):
+    """Examples in three splits; what an example is, the task says."""
+
+    def example(self, split: str, index: int) -> E:
+        """Return one example of a split ("train", "validation" or "test")."""
+
+    def size(self, split: str) -> int | None:
+        """Return how many examples a split has, None where it is endless."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What the examples are, in one string: another one means other data."""
+
+    @property
+    def note(self) -> str:
+        """What a user should know of the data before training, "" if nothing."""
+
+
+class Lazy(Generic[T]):
+    """A value that is made when it is first asked for, such as a data set that answering does not need.
+
+    Args:
+        make: makes it.
+
+    Example:
+        >>> lazy = Lazy(lambda: print("made") or 7)
+        >>> lazy.get(), lazy.get()
+        made
+        (7, 7)
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make, self._found = make, list[T]()
+
+    def get(self) -> T:
+        """Return the value."""
+        if not self._found:
+            self._found.append(self._make())
+        return self._found[0]
+
+
+def take(data: Dataset[E], split: str, limit: int | None) -> range:
+    """Return the indices of the first examples of a finite split, at most `limit` of them."""
+    return range(min(number for number in (data.size(split), limit) if number is not None))
+
+
+def training_sample(data: Dataset[E], endless: int, most: int) -> list[E]:
+    """Return training examples that something is learned from: the first where they are endless, else a spread of them.
+
+    Args:
+        data: the data set.
+        endless: how many of an endless split.
+        most: how many of a finite one, at most.
+    """
+    size = data.size("train")
+    indices = range(endless) if size is None else spread(size, most)
+    return [data.example("train", index) for index in indices]
+
+
+def check_split(split: str) -> None:
+    """Refuse what is no split.
+
+    Raises:
+        ArgumentError: if there is no such split.
+
+    Example:
+        >>> check_split("tset")
+        Traceback (most recent call last):
+        saccade.errors.ArgumentError: split: expected one of train, validation, test, got 'tset'
+    """
+    if split not in SPLITS:
+        raise ArgumentError(f"split: expected one of {', '.join(SPLITS)}, got {split!r}")
+
+
+def check_index(split: str, index: int, size: int | None) -> None:
+    """Refuse an index that a split of some size, None where it is endless, does not have.
+
+    Raises:
+        ArgumentError: if there is no such index.
+
+    Example:
+        >>> check_index("test", 500, 500)
+        Traceback (most recent call last):
+        saccade.errors.ArgumentError: index: expected 0 <= index < 500 in test, got 500
+    """
+    if index < 0 or (size is not None and index >= size):
+        below = "" if size is None else f" < {size}"
+        raise ArgumentError(f"index: expected 0 <= index{below} in {split}, got {index}")
+
+
+def no_such_data(data: str, builtin: Iterable[str], forms: str = "folder or file") -> ArgumentError:
+    """Return the error for a name that is no data set.
+
+    >>> no_such_data("date", ["dates"])
+    ArgumentError('--data: no data set date, and no folder or file; did you mean dates?')
+    """
+    near = difflib.get_close_matches(data, builtin, 1)
+    hint = f"did you mean {near[0]}?" if near else f"built in: {', '.join(builtin)}"
+    return ArgumentError(f"--data: no data set {data}, and no {forms}; {hint}")
+
+
+def inventory(names: Iterable[Any]) -> str:
+    """Return some names in one line, the first five of them where there are more.
+
+    >>> inventory("abcdefg")
+    'a, b, c, d, e and 2 more'
+    """
+    known = list(map(str, names))
+    more = f" and {len(known) - 5} more" if len(known) > 5 else ""
+    return ", ".join(known[:5]) + more

@@ -1,0 +1,63 @@
+"""What a model attends to as it writes outputs that are given, and how much of the source they cover."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor
+
+from saccade import look
+from saccade.tasks.generate.generate import Output
+
+__all__ = ["coverage", "ranked_by_coverage", "weights_of"]
+
+_LEAST = 1e-6  # attention that counts as none: weights that are exactly 0 would make all outputs alike
+
+
+def weights_of(model: Any, source: Any, target: Tensor) -> Tensor | None:
+    """Return where each next token looks as the true ones are written, None if the model does not attend.
+
+    Args:
+        model: a `saccade.models.seq2seq.Seq2Seq`, in evaluation mode.
+        source: of a batch, what the model reads.
+        target: token ids `(batch, length)`, from the begin token on.
+
+    Returns:
+        `(batch, length, source_length)`, on the CPU.
+    """
+    with look.record(model, detach=True) as records:
+        model(source, target)
+    found: Tensor | None = model.alignment(records)
+    return None if found is None else found.cpu()
+
+
+def coverage(weights: Tensor) -> float:
+    r"""Return how much of a source an output has read: 0 if all of it, the less the more was left out.
+
+    .. math:: \sum_i \log \min\Big(\sum_j p_{ij},\ 1\Big)
+
+    over the tokens i of the source, its end left out, and all tokens j that were written, the end among them. A token
+    that got less than a millionth counts as if it had got that.
+
+    Args:
+        weights: p, `(target, source)`, ends included.
+
+    Example:
+        >>> import torch
+        >>> round(coverage(torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]])), 4)  # log 1 + log 0.5
+        -0.6931
+
+    Source:
+        Wu et al. 2016, "Google's Neural Machine Translation System", Eq. 14, without its β.
+    """
+    return float(weights[:, :-1].double().sum(0).clamp(_LEAST, 1.0).log().sum())
+
+
+def ranked_by_coverage(outputs: Sequence[Output], beta: float, count: int) -> list[Output]:
+    """Return the best outputs of an example by their scores and, times β, their coverage; their weights are known."""
+    rescored = [
+        replace(output, score=output.score + beta * coverage(output.weights))
+        for output in outputs
+        if output.weights is not None
+    ]
+    return sorted(rescored, key=lambda output: -output.score)[:count]

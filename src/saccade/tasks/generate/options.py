@@ -1,0 +1,46 @@
+"""What can be said about any run that writes texts, whatever it reads."""
+
+from dataclasses import dataclass
+
+from saccade.checks import in_ranges
+from saccade.errors import ArgumentError
+
+__all__ = ["Options", "check_length_penalty"]
+
+_STEEPEST = 10  # a length penalty beyond it has no room in a float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of every run that writes texts.
+
+    >>> Options(beam_size=5).beam_size
+    5
+    """
+
+    label_smoothing: float = 0.0
+    """Share of the target's probability that is spread evenly over all tokens."""
+
+    beam_size: int = 1
+    """Outputs pursued at once in beam search when the run is evaluated; 1 is greedy decoding."""
+
+    length_penalty: float = 0.6
+    """How much beam search favours long outputs; 0 ranks by probability alone."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        in_ranges(self, (("beam_size", 1, 10_000),))
+        check_length_penalty(self.length_penalty)
+        if not 0 <= self.label_smoothing < 1:
+            raise ArgumentError(f"--label-smoothing: expected 0 <= label smoothing < 1, got {self.label_smoothing}")
+
+
+def check_length_penalty(alpha: float) -> None:
+    """Refuse a length penalty that has no room in a float.
+
+    Raises:
+        ArgumentError: if it is one.
+    """
+    if not abs(alpha) <= _STEEPEST:
+        expected = f"a finite number from -{_STEEPEST} to {_STEEPEST}"
+        raise ArgumentError(f"--length-penalty: expected {expected}, got {alpha}")

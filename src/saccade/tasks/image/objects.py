@@ -1,0 +1,80 @@
+"""Labelled images that are Python objects: arrays, tensors, Pillow's images and what `datasets` hands over."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from saccade.tasks.dataset import SPLITS
+from saccade.tasks.image.dataset import InMemory, Part
+from saccade.tasks.objects import rows_of
+
+__all__ = ["open_objects"]
+
+_IMAGE, _LABEL = ("image", "img"), ("label", "fine_label")  # what columns may be called
+_SIDE = 8  # pixels, at least
+
+
+def open_objects(objects: Any) -> InMemory:
+    """Return a data set of rows with an image and its label.
+
+    An image is `(height, width)`, `(height, width, channels)` or `(channels, height, width)`, of one or three channels,
+    uint8 or floats in [0, 1]; all have one size. A row is a pair, or a mapping with the columns `image` and `label`.
+
+    Args:
+        objects: see `saccade.tasks.objects.rows_of`.
+
+    Raises:
+        ArgumentError: naming the row that is wrong.
+
+    Example:
+        >>> data = open_objects([(np.full((8, 8), level, np.uint8), level % 2) for level in range(40)])
+        >>> data.shape, data.labels
+        ((1, 8, 8), ('0', '1'))
+    """
+    shapes: set[tuple[int, ...]] = set()
+
+    def read(row: Any, features: Any) -> tuple[np.ndarray, str]:
+        if isinstance(row, Mapping):
+            image = next((row[name] for name in _IMAGE if name in row), None)
+            name = next((name for name in _LABEL if name in row), "")
+            named = getattr(getattr(features, "get", lambda name: None)(name), "names", None)
+            row = (image, named[row[name]] if named and isinstance(row.get(name), int) else row.get(name))
+        if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != 2 or row[0] is None or row[1] is None:
+            raise ValueError("expected an image and its label")
+        image = _bytes(np.asarray(row[0]))
+        shapes.add(image.shape)
+        if len(shapes) > 1:
+            raise ValueError(f"expected images of one size, got {' and '.join(map(str, sorted(shapes)))}")
+        return image, str(row[1])
+
+    rows = rows_of(objects, read, lambda row: row[0])
+    labels = tuple(sorted({label for _, label in rows.splits["train"]}))
+    numbers = {label: number for number, label in enumerate(labels)}
+    parts = {}
+    for split in SPLITS:
+        unknown = [label for _, label in rows.splits[split] if label not in numbers]
+        if unknown:
+            from saccade.errors import ArgumentError
+
+            raise ArgumentError(f"data: {split}: the label {unknown[0]!r:.60} is in no image to train on")
+        images = np.stack([image for image, _ in rows.splits[split]])
+        parts[split] = Part(images, np.array([numbers[label] for _, label in rows.splits[split]]))
+    return InMemory(parts, labels, "")
+
+
+def _bytes(image: np.ndarray) -> np.ndarray:
+    """An image as `(channels, height, width)`, uint8."""
+    if image.ndim == 2:
+        image = image[None]
+    elif image.ndim == 3 and image.shape[0] not in (1, 3) and image.shape[2] in (1, 3):
+        image = image.transpose(2, 0, 1)
+    if image.ndim != 3 or image.shape[0] not in (1, 3) or min(image.shape[1:]) < _SIDE:
+        raise ValueError(f"expected an image of one or three channels and {_SIDE} pixels or more, got {image.shape}")
+    if np.issubdtype(image.dtype, np.floating):
+        if not (np.isfinite(image).all() and image.min() >= 0 and image.max() <= 1):
+            raise ValueError("expected floats from 0 to 1")
+        image = np.round(image * 255)
+    elif not np.issubdtype(image.dtype, np.integer) or image.min() < 0 or image.max() > 255:
+        raise ValueError(f"expected bytes or floats in [0, 1], got {image.dtype}")
+    return np.ascontiguousarray(image, dtype=np.uint8)

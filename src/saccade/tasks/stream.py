@@ -1,0 +1,60 @@
+"""One stream of answers for whoever asks: lines in, answers out, in order and in constant memory."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, TypeVar
+
+from saccade.errors import ArgumentError, SaccadeError
+from saccade.train.notes import say
+from saccade.train.task import Unreadable
+
+__all__ = ["stream"]
+
+A = TypeVar("A")
+
+
+def stream(
+    read: Callable[[str, int], Any],
+    answer: Callable[[Sequence[Any]], Sequence[A]],
+    lines: Iterable[str],
+    ahead: int = 64,
+) -> Iterator[A]:
+    """Answer lines as they come.
+
+    A line that cannot be read is said, and answered as `Unreadable`; the others are answered, and the end is
+    an error. Where it is the only one, the error says what is wrong with it.
+
+    Args:
+        read: from a line and its number, from 1 on, to an input.
+        answer: from inputs to their answers.
+        lines: what is asked.
+        ahead: how many are read, at most, before the first of them is answered.
+
+    Raises:
+        ArgumentError: if a line could not be read.
+
+    Example:
+        >>> list(stream(lambda line, number: int(line), lambda inputs: [i + 1 for i in inputs], ["1", "2", "3"], 2))
+        [2, 3, 4]
+    """
+    found, number, failed = enumerate(_inputs(read, lines), 1), 0, 0
+    while block := list(islice(found, ahead)):
+        yield from answer([item for _, item in block])
+        number = block[-1][0]
+        failed += sum(isinstance(item, Unreadable) for _, item in block)
+    if failed:
+        raise ArgumentError(f"{failed} of {number} inputs could not be read, as said above; their answers are blank")
+
+
+def _inputs(read: Callable[[str, int], Any], lines: Iterable[str]) -> Iterator[Any]:
+    remaining, pending = enumerate(lines, 1), list[tuple[int, str]]()
+    while (following := pending.pop() if pending else next(remaining, None)) is not None:
+        number, line = following
+        try:
+            yield read(line, number)
+        except SaccadeError as error:
+            pending = list(islice(remaining, 1)) if number == 1 else []  # only then the next one is waited for
+            if number == 1 and not pending:
+                raise
+            say(str(error))
+            yield Unreadable(line)

@@ -1,0 +1,61 @@
+"""Which speech corpora there are, and what they are called on the command line."""
+
+from pathlib import Path
+from typing import Any
+
+from saccade.errors import ArgumentError
+from saccade.tasks.dataset import no_such_data
+from saccade.tasks.objects import OBJECTS
+from saccade.tasks.transcribe.data.an4 import is_an4, open_an4
+from saccade.tasks.transcribe.data.corpus import Corpus
+from saccade.tasks.transcribe.data.fsdd import is_fsdd, open_fsdd
+from saccade.tasks.transcribe.data.objects import open_objects
+from saccade.tasks.transcribe.data.recordings import RATE, is_recordings, open_recordings
+from saccade.tasks.transcribe.data.tones import Tones
+
+__all__ = ["BUILTIN", "open_corpus"]
+
+BUILTIN = {"tones": "strings of digits as a telephone's keys send them, in noise; endless, made as they are asked for"}
+
+
+def open_corpus(data: str, rate: int | None = None, objects: Any = None) -> Corpus:
+    """Return the corpus that --data names: a built-in one, a data set's own folder, or what a manifest lists.
+
+    Args:
+        data: a key of `BUILTIN`; or the path of the Free Spoken Digit Dataset, of AN4, of a manifest, or of a folder
+            with one.
+        rate: the samples a second that --rate asks for, in Hz; None: those of the data, and 16,000 for a manifest.
+        objects: the waveforms and texts themselves, where `data` says that they are Python objects.
+
+    Raises:
+        ArgumentError: if there is none, or something is wrong with it.
+        OSError: if a file cannot be read.
+
+    Example:
+        >>> open_corpus("tones").size("test")
+        500
+    """
+    if data == OBJECTS:
+        return open_objects(objects, RATE if rate is None else rate)
+    path = Path(data)
+    if data in BUILTIN:
+        return _checked(Tones(), data, rate)
+    if not path.exists():
+        raise no_such_data(data, BUILTIN)
+    if not path.is_dir() or is_recordings(path):
+        return open_recordings(path, RATE if rate is None else rate)
+    if is_fsdd(path):
+        return _checked(open_fsdd(path), data, rate)
+    if is_an4(path):
+        return _checked(open_an4(path), data, rate)
+    wanted = "manifest.csv, .tsv or .jsonl, or the same called train, validation and test"
+    others = "recordings (.tar.gz) as FSDD has, or etc/an4_train.fileids as AN4 has"
+    raise ArgumentError(f"--data: expected in {data} {wanted}, {others}, found none of them")
+
+
+def _checked(corpus: Corpus, data: str, rate: int | None) -> Corpus:
+    """A corpus that has a rate of its own, or none, once no other is asked for."""
+    if rate not in (None, corpus.rate):
+        own = f"its recordings have {corpus.rate} Hz" if corpus.rate else "its signals are features, which have none"
+        raise ArgumentError(f"--rate: expected none for {data}, as {own}; leave {rate} out")
+    return corpus

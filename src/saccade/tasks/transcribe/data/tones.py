@@ -1,0 +1,105 @@
+"""The built-in corpus: digits as a telephone's keys send them, two tones each, in noise.
+
+    7 is 852 Hz and 1209 Hz together
+
+Keys are held for 60 to 140 ms, with as much between; some lines are loud and clear, others faint and noisy.
+
+Source:
+    ITU-T Recommendation Q.23 (1988), Technical features of push-button telephone sets: the frequencies.
+"""
+
+import torch
+from torch import Tensor
+
+from saccade.tasks.dataset import check_index, check_split
+from saccade.tasks.transcribe.data.corpus import Recording
+from saccade.train.randomness import generator
+
+__all__ = ["FREQUENCIES", "RATE", "Tones"]
+
+RATE = 8000  # Hz, as on the telephone
+LONGEST = 6  # digits in a string
+HELD_OUT = 500  # strings of validation, and of test
+LENGTHS = (0.06, 0.14)  # seconds that a key is held, and that pass between two, before the first and after the last
+LEVELS = (-30.0, -15.0)  # dB of a tone's amplitude, against the largest there is
+NOISE = (5.0, 30.0)  # dB of the keys' power above that of the noise
+
+_LOW, _HIGH = (697, 770, 852, 941), (1209, 1336, 1477)  # Hz, of the rows and columns of keys
+_KEYS = ("123", "456", "789", " 0 ")
+
+#: The two frequencies of each digit, in Hz.
+FREQUENCIES = {key: (_LOW[row], _HIGH[keys.index(key)]) for row, keys in enumerate(_KEYS) for key in keys if key != " "}
+
+
+class Tones:
+    """Strings of one to six digits in dual-tone multi-frequency signalling.
+
+        x(t) = a (sin 2πf₁t + sin 2πf₂t) + noise,    Gaussian, 5 to 30 dB below the keys' power
+
+    Training is endless; validation and test hold 500 strings each.
+
+    Source:
+        ITU-T Q.23.
+
+    Example:
+        >>> FREQUENCIES["7"]
+        (852, 1209)
+        >>> Tones().example("test", 0).text == Tones().example("test", 0).text
+        True
+    """
+
+    rate = RATE
+    dim = None
+    note = ""
+
+    def example(self, split: str, index: int) -> Recording:
+        """Return utterance number `index` of a split: always the same one; its group is "".
+
+        Args:
+            split: "train", "validation" or "test".
+            index: from 0 on; below `size(split)` where that is a number.
+
+        Raises:
+            ArgumentError: if there is no such split, or no such index in it.
+        """
+        check_index(split, index, self.size(split))
+        draws = generator(0, "tones", split, index)
+        count = int(torch.randint(1, LONGEST + 1, (), generator=draws))
+        digits = "".join(map(str, torch.randint(0, 10, (count,), generator=draws).tolist()))
+        level, distance = (_between(*ends, 1, draws).item() for ends in (LEVELS, NOISE))
+        lengths = (_between(*LENGTHS, 2 * count + 1, draws) * RATE).round().int().tolist()
+        amplitude = 10 ** (level / 20)
+        clean = amplitude * torch.cat([_part(digits, place, length) for place, length in enumerate(lengths)])
+        noise = amplitude * 10 ** (-distance / 20) * torch.randn(len(clean), generator=draws)
+        return Recording(f"{split} {index}", (clean + noise).clamp(-1, 1), " ".join(digits), "")
+
+    def text(self, split: str, index: int) -> str:
+        """Return the words of an utterance alone."""
+        return self.example(split, index).text
+
+    def size(self, split: str) -> int | None:
+        """Return the number of utterances in a split, None where it is endless.
+
+        Raises:
+            ArgumentError: if there is no such split.
+        """
+        check_split(split)
+        return None if split == "train" else HELD_OUT
+
+    @property
+    def fingerprint(self) -> str:
+        """What the utterances are made of, in one string."""
+        ends = ", ".join(f"{low:g} to {high:g}" for low, high in (LENGTHS, LEVELS, NOISE))
+        return f"tones 1 to {LONGEST} at {RATE} Hz, {ends}"
+
+
+def _between(least: float, most: float, count: int, draws: torch.Generator) -> Tensor:
+    return least + (most - least) * torch.rand(count, generator=draws)
+
+
+def _part(digits: str, place: int, length: int) -> Tensor:
+    """A pause at even places of a string, a key at odd ones."""
+    if place % 2 == 0:
+        return torch.zeros(length)
+    turns = 2 * torch.pi / RATE * torch.arange(length)
+    return sum((torch.sin(frequency * turns) for frequency in FREQUENCIES[digits[place // 2]]), torch.zeros(length))

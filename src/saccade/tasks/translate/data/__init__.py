@@ -1,0 +1,89 @@
+"""Which corpora there are, and what they are called on the command line."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from saccade.errors import ArgumentError
+from saccade.tasks.dataset import no_such_data
+from saccade.tasks.objects import OBJECTS, Rows, pair_reader, rows_of
+from saccade.tasks.translate.data.corpus import Corpus, Pair
+from saccade.tasks.translate.data.dates import LANGUAGES, Dates
+from saccade.tasks.translate.data.folder import open_folder
+from saccade.tasks.translate.data.several import COUNTS, SeveralDates
+from saccade.tasks.translate.data.table import open_table
+
+__all__ = ["BUILTIN", "group_names", "open_corpus"]
+
+BUILTIN = {
+    "dates": "dates as 20 languages write them, to ISO 8601 (2025-06-18); endless, made by Babel",
+    "several-dates": "one to three dates in a row, each in a language of its own: what is longer says more",
+}
+
+
+def open_corpus(data: str, source: str | None = None, target: str | None = None, objects: Any = None) -> Corpus:
+    """Return the corpus that --data names: a built-in one, a folder of aligned files, or a file of pairs.
+
+    Args:
+        data: a key of `BUILTIN`, or the path of a folder or file.
+        source: the side to translate from: in a folder what its files end in; of a file of pairs, the first column, its
+            language, which decides nothing here.
+        target: the side to translate to.
+        objects: the pairs themselves, where `data` says that they are Python objects.
+
+    Raises:
+        ArgumentError: if there is none, or something is wrong with it.
+
+    Example:
+        >>> open_corpus("dates").size("test")
+        2000
+    """
+    if data == OBJECTS:
+        return _pairs(objects, source, target)
+    path = Path(data)
+    if data not in BUILTIN and path.is_dir():
+        return open_folder(path, source, target)
+    for option, side in (("--source", source), ("--target", target)):
+        if side is not None and data in BUILTIN:
+            raise ArgumentError(f"{option}: expected none, as {data} says what its sides are; leave {side} out")
+    if data == "dates":
+        return Dates()
+    if data == "several-dates":
+        return SeveralDates()
+    if path.is_file():
+        return open_table(path)
+    raise no_such_data(data, BUILTIN)
+
+
+def _pairs(objects: Any, source: str | None, target: str | None) -> "_Pairs":
+    names = [tuple(filter(None, column)) for column in ((source, "source"), (target, "target"))]
+    return _Pairs(rows_of(objects, pair_reader(*names, nested="translation"), lambda row: row[0]))
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """A corpus of Python objects."""
+
+    rows: Rows[tuple[str, ...]]
+
+    def example(self, split: str, index: int) -> Pair:
+        """Return one pair of a split; its group is ""."""
+        source, target = self.rows.example(split, index)
+        return Pair(source, target, "")
+
+    def size(self, split: str) -> int:
+        """Return how many pairs a split has."""
+        return self.rows.size(split)
+
+    @property
+    def fingerprint(self) -> str:
+        """What the pairs are, in one string."""
+        return self.rows.fingerprint
+
+    note = ""
+
+
+def group_names(data: str) -> Mapping[str, str] | None:
+    """Return what the groups of a built-in corpus are called, None of other corpora, whose pairs carry none."""
+    return {"dates": LANGUAGES, "several-dates": COUNTS}.get(data)

@@ -1,0 +1,173 @@
+"""The built-in corpus: a date as one of twenty languages writes it, and the same date in ISO 8601.
+
+    mercredi 18 juin 2025     ->  2025-06-18
+    2019年2月15日              ->  2019-02-15
+    יום רביעי, 18 ביוני 2025  ->  2025-06-18
+
+Babel (Unicode's CLDR) gives the words: each language's long, medium and full form. A date belongs to one split,
+whatever the language, so the dates of the test have been seen in none. Every example is a function of (split, index).
+
+The languages are chosen so that no text means two dates: all forms show the day and a four-digit Gregorian year, and
+the numeric ones (08.06.2025, 2025/06/08) put the day first or the year first, never the month. That leaves out Thai,
+whose readers take a year without an era for a Buddhist one.
+
+Source:
+    Unicode Technical Standard 35, part 4 (https://unicode.org/reports/tr35/tr35-dates.html), through Babel
+    (https://babel.pocoo.org).
+"""
+
+import datetime
+import hashlib
+from collections.abc import Callable, Mapping
+from functools import cache
+
+from saccade.errors import ArgumentError, SaccadeError
+from saccade.tasks.translate.data.corpus import Pair
+
+__all__ = ["LANGUAGES", "Dates"]
+
+LANGUAGES: Mapping[str, str] = {
+    "ar": "Arabic",
+    "cs": "Czech",
+    "de": "German",
+    "el": "Greek",
+    "en": "English",
+    "es": "Spanish",
+    "fi": "Finnish",
+    "fr": "French",
+    "he": "Hebrew",
+    "hi": "Hindi",
+    "it": "Italian",
+    "ja": "Japanese",
+    "ko": "Korean",
+    "nl": "Dutch",
+    "pl": "Polish",
+    "pt": "Portuguese",
+    "ru": "Russian",
+    "sv": "Swedish",
+    "tr": "Turkish",
+    "zh": "Chinese",
+}
+FORMS = ("long", "medium", "full")
+YEARS = range(1900, 2100)  # four digits in every form, and the two centuries that people mostly write of
+HELD_OUT = 2000  # examples of validation, and of test: 100 a language
+
+
+class Dates:
+    """Dates in twenty languages, split by date: about 90% of 1900-2099 to train on, 5% to validate, 5% to test.
+
+    Training is endless (any index from 0 on draws a language, a form and a date); validation and test hold 2,000
+    examples of as many dates, all languages in balance and in each its forms.
+
+    Source:
+        Unicode CLDR, through Babel.
+
+    Example:
+        >>> dates = Dates()
+        >>> dates.example("train", 0) == dates.example("train", 0)
+        True
+        >>> dates.size("test"), dates.size("train")
+        (2000, None)
+        >>> write("fr", "full", datetime.date(2025, 6, 18))
+        'mercredi 18 juin 2025'
+    """
+
+    splits = ("train", "validation", "test")
+    note = ""
+
+    def example(self, split: str, index: int) -> Pair:
+        """Return example number `index` of a split: always the same one.
+
+        Args:
+            split: "train", "validation" or "test".
+            index: from 0 on; below `size(split)` where that is a number.
+
+        Returns:
+            The pair: source text, ISO date, locale.
+
+        Raises:
+            ArgumentError: if there is no such split, or no such index in it.
+        """
+        size = self.size(split)
+        if index < 0 or (size is not None and index >= size):
+            below = "" if size is None else f" < {size}"
+            raise ArgumentError(f"index: expected 0 <= index{below} in {split}, got {index}")
+        style, day = (index, index) if size is not None else _draw(index)
+        locale = _LOCALES[style % len(_LOCALES)]
+        form = FORMS[style // len(_LOCALES) % len(FORMS)]
+        days = _days()[split]
+        date = days[day % len(days)]
+        return Pair(write(locale, form, date), date.isoformat(), locale)
+
+    def size(self, split: str) -> int | None:
+        """Return the number of examples in a split, None where it is endless.
+
+        Raises:
+            ArgumentError: if there is no such split.
+        """
+        if split not in self.splits:
+            raise ArgumentError(f"split: expected one of {', '.join(self.splits)}, got {split!r}")
+        return None if split == "train" else HELD_OUT
+
+    @property
+    def fingerprint(self) -> str:
+        """What the examples are made of, in one string: another one means other data (as after a new CLDR)."""
+        samples = "\n".join(write(locale, form, date) for locale in LANGUAGES for form in FORMS for date in _SAMPLES)
+        from babel.core import get_cldr_version
+
+        return f"dates {YEARS[0]}-{YEARS[-1]}, CLDR {get_cldr_version()}, {_hash(samples):016x}"
+
+
+def write(locale: str, form: str, date: datetime.date) -> str:
+    """Write a date in the words of one language.
+
+    Args:
+        locale: a key of `LANGUAGES`.
+        form: "long", "medium" or "full".
+        date: in a year of `YEARS`.
+
+    Returns:
+        The text, as CLDR has it.
+
+    Raises:
+        SaccadeError: if Babel is not installed.
+
+    Example:
+        >>> write("de", "long", datetime.date(1999, 3, 15))
+        '15. März 1999'
+    """
+    return _format_date()(date, form, locale)
+
+
+_LOCALES = tuple(LANGUAGES)
+_SAMPLES = tuple(datetime.date(2000 + n, 1 + n % 12, 1 + n) for n in range(31))  # every day, month and weekday
+
+
+@cache
+def _format_date() -> Callable[[datetime.date, str, str], str]:
+    """Babel's writer: 6 µs a date once a language is loaded, so that a step's batch costs a millisecond or two."""
+    try:
+        from babel.dates import format_date
+    except ImportError as error:
+        raise SaccadeError("--data dates needs babel, which is not installed: pip install 'saccade[train]'") from error
+    return format_date
+
+
+@cache
+def _days() -> Mapping[str, tuple[datetime.date, ...]]:
+    """The dates of each split, shuffled: a date's hash says where it belongs and in which order it comes."""
+    first, last = datetime.date(YEARS[0], 1, 1).toordinal(), datetime.date(YEARS[-1], 12, 31).toordinal()
+    hashed = sorted((_hash(date.isoformat()), date) for date in map(datetime.date.fromordinal, range(first, last + 1)))
+    splits = {"validation": 0, "test": 1}
+    held_out = {split: tuple(date for number, date in hashed if number % 20 == rest) for split, rest in splits.items()}
+    return {"train": tuple(date for number, date in hashed if number % 20 > 1), **held_out}
+
+
+def _draw(index: int) -> tuple[int, int]:
+    """Two independent large numbers for one training example, without a generator's state."""
+    return _hash(f"style {index}"), _hash(f"date {index}")
+
+
+def _hash(text: str) -> int:
+    """A number below 2^64 that is the same on every machine and in every process (`hash` is not)."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")

@@ -1,0 +1,63 @@
+"""One file of pairs, a pair a line with a tab between, as Tatoeba and many exports come."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saccade.errors import ArgumentError
+from saccade.tasks.text.files import Split, divide, fingerprint, keep, read_filled, text_hash
+from saccade.tasks.text.lines import Lines
+from saccade.tasks.translate.data.files import Files
+
+__all__ = ["open_table"]
+
+
+def open_table(path: Path) -> Files:
+    """Open a file of pairs: source, tab, target, and perhaps a tab and more, which is not read.
+
+    Splits go by the source's hash, so that all translations of a sentence are in one split wherever they stand: a
+    twentieth of the different sources, but at most 1,000 of them, are for validation and as many for test. A pair of
+    which a side is blank is left out.
+
+    Args:
+        path: the file, packed by gzip or not.
+
+    Raises:
+        ArgumentError: naming the line that is wrong, or the file that holds too little.
+        OSError: if it cannot be read.
+    """
+    lines = read_filled(path)
+    rows = _Columns(lines)
+    hashes, blank = _sources(rows)
+    chosen, note = keep(blank, path)
+    kept = np.asarray(chosen, np.int64)
+    splits = {name: Split(rows, kept[part]) for name, part in divide(hashes[kept], path, "sources").items()}
+    return Files(splits, fingerprint(splits, [lines]), note)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """One file, source and target in each line."""
+
+    lines: Lines
+
+    def __getitem__(self, line: int) -> tuple[str, str]:
+        source, target = self.lines[line].split("\t", 2)[:2]
+        return source.strip(), target.strip()
+
+
+def _sources(rows: _Columns) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    """A hash of each line's source, the same for the same text, and which lines have a blank side."""
+    blank = rows.lines.blank()
+    hashes = np.zeros(len(blank), np.uint64)
+    for number in map(int, np.flatnonzero(~blank)):
+        try:
+            source, target = rows[number]
+        except ValueError as error:
+            line = f"{rows.lines.path}: line {number + 1}"
+            raise ArgumentError(f"{line}: expected a source, a tab and a target, got no tab") from error
+        hashes[number] = text_hash(source)
+        blank[number] = not (source and target)
+    return hashes, blank

@@ -1,0 +1,42 @@
+"""What mattered to each token of a translation where the model does not attend: its gradients."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade.numerics import divide
+from saccade.tasks.translate.batches import Encoded, pad
+
+__all__ = ["influence"]
+
+
+def influence(model: Any, source: list[int], target: list[int]) -> Tensor:
+    r"""Return how much each source token mattered to each target token of a model without attention.
+
+    .. math::
+        w_{ts} = \lVert \partial \log p(y_t \mid y_{<t}, x) / \partial E x_s \rVert \Big/ \sum_j w_{tj}
+
+    Args:
+        model: a translator with a `source_embedding`, in evaluation mode.
+        source: token ids, without an end.
+        target: token ids, without an end.
+
+    Returns:
+        `(len(target) + 1, len(source) + 1)`, ends included; rows sum to one, or are zero where nothing mattered.
+
+    Source:
+        Kalchbrenner et al. 2016, "Neural Machine Translation in Linear Time", figure 6 (there not scaled by rows).
+    """
+    batch, seen = pad([Encoded(source, target)]).to(next(model.parameters()).device), []
+    hook = model.source_embedding.register_forward_hook(lambda module, inputs, output: seen.append(output))
+    try:
+        with torch.enable_grad():
+            logits = model(batch.source, batch.target[:, :-1])
+            log_probs = logits[0].log_softmax(-1).gather(1, batch.target[0, 1:, None])[:, 0]
+            # The source is read before any target, even where both sides have one embedding.
+            grads = [torch.autograd.grad(each, seen[0], retain_graph=True)[0][0] for each in log_probs]
+    finally:
+        hook.remove()
+    norms = torch.stack(grads)[:, : len(source) + 1].norm(dim=-1)  # some models read padding behind the source
+    return divide(norms, norms.sum(-1, keepdim=True)).cpu()

@@ -1,0 +1,69 @@
+import pytest
+import torch
+
+from models.variants import CLASSES, CLASSIFIERS, TEXTS
+from saccade.models.bag import Bag, Options
+from saccade.models.padded import Padded
+
+TEXT = TEXTS.values[2]
+
+
+@pytest.fixture
+def model():
+    return CLASSIFIERS["sum"].make()
+
+
+def logits(model, words):
+    return model(Padded(torch.tensor([words]), torch.tensor([len(words)])))[0]
+
+
+def test_it_is_its_equation(model):
+    for row, length in enumerate(TEXTS.lengths):
+        vectors = model.words.embedding.weight[TEXTS.values[row, :length]]
+        expected = model.output.weight @ vectors.sum(0) + model.output.bias
+        torch.testing.assert_close(model(TEXTS)[row], expected)
+
+
+def test_every_word_adds_the_same_wherever_it_stands(model):
+    """Logits of a text are those of its words, whose bias is counted once."""
+    bias = model.output.bias
+    added = sum(logits(model, [word]) - bias for word in TEXT.tolist())
+    torch.testing.assert_close(logits(model, TEXT.tolist()), added + bias)
+    without = [logits(model, rest) for rest in ([5, 6, 4], [4, 5, 6], [6, 5, 4])]
+    assert all(torch.allclose(one, without[0], rtol=1e-12) for one in without)
+
+
+def test_a_word_twice_counts_twice(model):
+    once, twice = (logits(model, words) - model.output.bias for words in ([7], [7, 7]))
+    torch.testing.assert_close(twice, 2 * once)
+
+
+@pytest.mark.parametrize("label", range(CLASSES))
+def test_shares_add_up_to_the_logit_over_the_mean_of_the_others(model, label):
+    found = logits(model, TEXT.tolist()) - model.output.bias
+    others = (found.sum() - found[label]) / (CLASSES - 1)
+    torch.testing.assert_close(model.shares(TEXT, label).sum(), found[label] - others)
+
+
+def test_a_share_is_of_its_word_alone(model):
+    shares = model.shares(TEXT, 1)
+    for place, word in enumerate(TEXT.tolist()):
+        torch.testing.assert_close(model.shares(torch.tensor([word]), 1)[0], shares[place])
+    torch.testing.assert_close(model.shares(TEXT.flip(0), 1), shares.flip(0))
+
+
+def test_two_classes_share_what_one_gains_and_the_other_loses():
+    torch.manual_seed(0)
+    model = Bag(13, 2, Options(embedding_dim=6)).double().eval()
+    torch.testing.assert_close(model.shares(TEXT, 0), -model.shares(TEXT, 1))
+
+
+def test_its_gradients_are_right(model):
+    vectors = model.words.embedding.weight[TEXTS.values].detach().requires_grad_()
+
+    def found(vectors):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(model.words, "forward", lambda tokens: vectors)
+            return model(TEXTS)
+
+    assert torch.autograd.gradcheck(found, (vectors,))

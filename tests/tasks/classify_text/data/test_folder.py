@@ -1,0 +1,103 @@
+import pytest
+
+from saccade.errors import ArgumentError
+from saccade.tasks.classify_text.data import open_corpus
+from saccade.tasks.classify_text.data.folder import open_files
+from tasks.classify_text.conftest import labelled
+
+
+def texts(corpus, split):
+    return [corpus.example(split, index).text for index in range(corpus.size(split))]
+
+
+def sizes(corpus):
+    return {split: corpus.size(split) for split in ("train", "validation", "test")}
+
+
+@pytest.fixture
+def several(tmp_path, rows):
+    """A folder as the public collection has it: label first, sets whose files begin alike."""
+    first = "{label} {text}\n"
+    for split, part in (("train", rows[:40]), ("dev", rows[40:50]), ("test", rows[50:])):
+        labelled(tmp_path / f"stsa.binary.{split}", part, first)
+    labelled(tmp_path / "TREC.train.all", rows[:40], first)
+    labelled(tmp_path / "TREC.test.all", rows[40:], first)
+    labelled(tmp_path / "subj.all", rows, first)
+    (tmp_path / "SST2").mkdir()
+    for split, part in (("train", rows[:40]), ("dev", rows[40:50]), ("test", rows[50:])):
+        labelled(tmp_path / "SST2" / f"{split}.tsv", part)
+    (tmp_path / "SOURCE.md").write_text("where it is from")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("stsa.binary", (40, 10, 10)),
+        ("SST2", (40, 10, 10)),
+        ("TREC", (38, 2, 20)),
+        ("subj", (54, 3, 3)),
+        ("subj.all", (54, 3, 3)),
+    ],
+)
+def test_every_set_of_a_collection_by_its_name(several, name, counts):
+    corpus = open_corpus(str(several / name))
+    assert tuple(sizes(corpus).values()) == counts and corpus.labels == ("no", "yes")
+    parts = [set(texts(corpus, split)) for split in sizes(corpus)]
+    assert len(set().union(*parts)) == sum(counts) == 60
+    assert corpus.example("train", 0).label == ("yes" if "good" in corpus.example("train", 0).text else "no")
+
+
+def test_a_folder_of_sets_names_them(several):
+    with pytest.raises(ArgumentError) as error:
+        open_files(several)
+    assert "of its sets name one: --data" in str(error.value) and "(SST2, TREC, stsa.binary, subj)" in str(error.value)
+
+
+def test_a_split_by_hash_does_not_depend_on_the_order_of_rows(tmp_path, rows):
+    one, other = (
+        open_files(labelled(tmp_path / name, part)) for name, part in (("a.tsv", rows), ("b.tsv", rows[::-1]))
+    )
+    assert all(sorted(texts(one, split)) == sorted(texts(other, split)) for split in sizes(one))
+    assert one.fingerprint != other.fingerprint and one.fingerprint.startswith("train 54, validation 3, test 3, ")
+
+
+def test_a_label_that_no_training_text_has_is_named(tmp_path, rows):
+    labelled(tmp_path / "train.tsv", rows)
+    labelled(tmp_path / "dev.tsv", rows[:4])
+    labelled(tmp_path / "test.tsv", [*rows[:2], ("", "x"), ("what", "may be")])
+    with pytest.raises(ArgumentError, match=r"test\.tsv: line 4: the label 'may be' of the test split is in no text"):
+        open_files(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (lambda rows: [(text, "yes") for text, _ in rows], "expected two labels or more to train on, got 'yes' alone"),
+        (lambda rows: [(label, text) for text, label in rows], "expected 3 different texts or more"),
+        (
+            lambda rows: [(text, f"{label} {n}") for n, (text, label) in enumerate(rows)],
+            "expected labels that several texts have, got 54 different ones for 54 texts",
+        ),
+        (lambda rows: rows[:2], "expected 3 different texts or more, to validate, test and train, got 2"),
+    ],
+)
+def test_what_nothing_can_be_learned_from(tmp_path, rows, changed, words):
+    with pytest.raises(ArgumentError, match=words):
+        open_files(labelled(tmp_path / "a.tsv", changed(rows)))
+
+
+def test_what_is_not_there(tmp_path):
+    for data in (tmp_path / "nothing", tmp_path / "no/such"):
+        assert open_files(data) is None
+    with pytest.raises(ArgumentError, match="--data: no data set review, .*; did you mean reviews"):
+        open_corpus("review")
+    with pytest.raises(ArgumentError, match=r"expected train\.tsv, \.csv or \.txt in it, found none$"):
+        open_files(tmp_path)
+
+
+def test_notes_of_all_files(tmp_path, rows):
+    labelled(tmp_path / "train.tsv", [("", "yes"), *rows])
+    labelled(tmp_path / "test.tsv", [*rows[:3], (" ", "no")])
+    assert "train.tsv: left out 1 of 61 rows" in open_files(tmp_path).note
+    assert "test.tsv: left out 1 of 4 rows, which have a blank text; the first is line 4" in open_files(tmp_path).note

@@ -1,0 +1,198 @@
+import io
+import random
+import unicodedata
+
+import numpy as np
+import pytest
+import soundfile
+
+from saccade.errors import ArgumentError
+from saccade.tasks.transcribe import recordings
+from saccade.tasks.transcribe.data.recordings import is_recordings, open_recordings
+
+SPLITS = ("train", "validation", "test")
+
+
+@pytest.fixture(scope="module")
+def files():
+    """Sixty recordings of as many lengths, at 8 kHz."""
+    made = [io.BytesIO() for _ in range(60)]
+    for number, file in enumerate(made):
+        soundfile.write(file, np.full(40 + number, 0.25), 8000, format="WAV")
+    return [file.getvalue() for file in made]
+
+
+@pytest.fixture
+def folder(tmp_path, files):
+    (tmp_path / "clips").mkdir()
+    for number, data in enumerate(files):
+        (tmp_path / f"clips/{number}.wav").write_bytes(data)
+    return tmp_path
+
+
+def rows(numbers, split=None):
+    return [[f"clips/{n}.wav", f"words {n}", "ann", *([split] if split else [])] for n in numbers]
+
+
+def write(path, found):
+    header = ["path", "text", "speaker", "split"][: len(found[0])]
+    path.write_text("".join(",".join(row) + "\n" for row in [header, *found]))
+    return path
+
+
+def texts(corpus, split):
+    return [corpus.example(split, index).text for index in range(corpus.size(split))]
+
+
+def refused(path, rate=8000):
+    with pytest.raises(ArgumentError) as error:
+        open_recordings(path, rate)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_a_manifest_alone_is_divided_by_its_paths_whatever_their_order(folder):
+    found = rows(range(60))
+    first = open_recordings(write(folder / "a.csv", found), 8000)
+    assert {split: first.size(split) for split in SPLITS} == {"train": 54, "validation": 3, "test": 3}
+    assert len({text for split in SPLITS for text in texts(first, split)}) == 60
+    random.Random(1).shuffle(found)
+    second = open_recordings(write(folder / "b.csv", found), 8000)
+    assert all(sorted(texts(first, split)) == sorted(texts(second, split)) for split in SPLITS)
+    assert first.fingerprint.startswith("train 54, validation 3, test 3, contents ")
+
+
+def test_a_recording_that_is_listed_twice_is_in_one_split(folder):
+    corpus = open_recordings(write(folder / "a.csv", rows(range(20)) + rows(range(20))), 8000)
+    assert sum(corpus.size(split) for split in SPLITS) == 40 and corpus.note == ""
+    assert all(sorted(texts(corpus, split)) == sorted(2 * list(set(texts(corpus, split)))) for split in SPLITS)
+
+
+def test_held_out_splits_have_a_largest_size(folder, monkeypatch):
+    assert recordings._MOST == 1000
+    monkeypatch.setattr(recordings, "_MOST", 2)
+    corpus = open_recordings(write(folder / "a.csv", rows(range(60))), 8000)
+    assert [corpus.size(split) for split in SPLITS] == [56, 2, 2]
+
+
+def test_a_column_says_which_split_a_row_is_in(folder):
+    found = rows([1, 2], "train") + rows([3], "Val") + rows([4], "test") + rows([5], "dev")
+    corpus = open_recordings(write(folder / "a.csv", found), 8000)
+    assert {split: texts(corpus, split) for split in SPLITS} == {
+        "train": ["words 1", "words 2"],
+        "validation": ["words 3", "words 5"],
+        "test": ["words 4"],
+    }
+
+
+@pytest.mark.parametrize("validation", ["validation", "valid", "val", "dev"])
+def test_a_folder_has_a_manifest_for_each_split(folder, validation):
+    for name, numbers in (("train", [1, 2]), (validation, [3]), ("test", [4])):
+        write(folder / f"{name}.csv", rows(numbers))
+    corpus = open_recordings(folder, 8000)
+    assert is_recordings(folder) and not is_recordings(folder / "clips")
+    assert [texts(corpus, split) for split in SPLITS] == [["words 1", "words 2"], ["words 3"], ["words 4"]]
+
+
+def test_a_manifest_for_all_splits_comes_first(folder):
+    write(folder / "train.csv", rows([1]))
+    whole = write(folder / "manifest.csv", rows(range(20)))
+    assert open_recordings(folder, 8000).fingerprint == open_recordings(whole, 8000).fingerprint
+
+
+def test_recordings_are_read_at_the_rate_and_what_that_changed_is_said(folder):
+    path = write(folder / "manifest.csv", rows(range(20)))
+    as_they_are, faster = open_recordings(path, 8000), open_recordings(folder, 16000)
+    one, other = as_they_are.example("train", 2), faster.example("train", 2)
+    number = int(one.text.removeprefix("words "))
+    assert len(one.signal) == 40 + number and one.signal.unique().tolist() == [0.25] and one.notes == ()
+    assert one.name == str(folder / f"clips/{number}.wav") and one.group == "ann"
+    assert len(other.signal) == 80 + 2 * number
+    assert other.notes == (f"{one.name}: resampled from 8000 to 16000 Hz",)
+    assert (as_they_are.rate, faster.rate, as_they_are.dim) == (8000, 16000, None)
+
+
+def test_other_texts_speakers_files_or_splits_are_other_data(folder):
+    def fingerprint(found):
+        return open_recordings(write(folder / "a.csv", found), 8000).fingerprint
+
+    found = rows([1, 2], "train") + rows([3], "val") + rows([4], "test")
+    known = {fingerprint(found)}
+    for row, column, value in ((0, 1, "other"), (0, 2, "bob"), (0, 0, "clips/7.wav"), (1, 3, "test")):
+        changed = [list(one) for one in found]
+        changed[row][column] = value
+        known.add(fingerprint(changed))
+    soundfile.write(folder / "clips/1.wav", np.zeros(999), 8000)
+    known.add(fingerprint(found))
+    assert len(known) == 6
+
+
+def test_an_accent_is_one_however_it_is_written(folder):
+    names = [f"{n} é.wav" for n in range(40)]
+    found = {}
+    for form in ("NFC", "NFD"):
+        listed = [[unicodedata.normalize(form, name), name, ""] for name in names]
+        for path, _, _ in listed:
+            (folder / path).write_bytes(b"")
+        corpus = open_recordings(write(folder / "a.csv", listed), 8000)
+        found[form] = [sorted(row.text for row in corpus.splits[split]) for split in SPLITS]
+    assert found["NFC"] == found["NFD"]
+
+
+def test_a_recording_in_two_splits_is_noted(folder):
+    found = [*rows([1, 2], "train"), ["clips/../clips/2.wav", "x", "", "val"], *rows([3], "val"), *rows([4], "test")]
+    path = write(folder / "a.csv", found)
+    assert open_recordings(path, 8000).note == f"{path}: 1 recordings are in more than one split"
+
+
+def test_rows_that_are_left_out_are_noted(folder):
+    for name in ("train", "dev", "test"):
+        write(folder / f"{name}.csv", [["clips/1.wav" if name == "train" else f"clips/{name}.wav", "", ""], *rows([2])])
+    note = open_recordings(folder, 8000).note
+    assert note.count("left out 1 of 2 rows, which have no text") == 3 and "more than one split" in note
+
+
+def test_what_is_missing_is_named(folder):
+    write(folder / "train.csv", rows([1]))
+    wanted = "validation.csv or validation.tsv or validation.jsonl or valid.csv"
+    assert f"{folder}: expected one of {wanted}" in (message := refused(folder)) and message.endswith("found none")
+    (folder / "dev.tsv").write_text("path\ttext\nclips/1.wav\tx\n")
+    write(folder / "val.csv", rows([1]))
+    assert refused(folder).endswith("found val.csv and dev.tsv")
+
+
+def test_splits_that_cannot_be_are_named(folder):
+    path = write(folder / "a.csv", rows([1], "train") + rows([2], "eval"))
+    names = "train, validation, valid, val, dev, test"
+    assert refused(path) == f"{path}: line 3: expected one of {names} as its split, got 'eval'"
+    found = [*rows([1], "train"), [*rows([2])[0], ""]]
+    assert refused(write(folder / "a.csv", found)).endswith("as its split, got none")
+    assert refused(write(folder / "a.csv", rows([1, 2], "train"))).endswith("every split, found none of validation")
+
+
+def test_three_recordings_are_enough_and_two_are_not(folder):
+    corpus = open_recordings(write(folder / "a.csv", rows([1, 2, 3])), 8000)
+    assert all(corpus.size(split) == 1 for split in SPLITS)
+    message = refused(write(folder / "a.csv", rows([1, 2, 1])))
+    assert message.endswith("expected 3 different recordings or more, to train, validate and test, got 2")
+
+
+@pytest.mark.parametrize("rate", [-1, 0, 16, 1_000_001])
+def test_a_rate_is_one_of_sound(folder, rate):
+    message = refused(write(folder / "a.csv", rows([1])), rate)
+    assert message == f"--rate: expected a sample rate from 1000 to 1000000 Hz, got {rate}"
+
+
+def test_a_file_that_is_no_audio_is_named_when_it_is_read(folder):
+    (folder / "clips/0.wav").write_bytes(b"RIFF")
+    corpus = open_recordings(write(folder / "a.csv", rows([0, 1, 2])), 8000)
+    with pytest.raises(ArgumentError, match=r"clips/0\.wav: expected a sound file"):
+        [corpus.example(split, 0) for split in SPLITS]
+
+
+def test_what_there_is_not_is_refused(folder):
+    corpus = open_recordings(write(folder / "a.csv", rows([1, 2, 3])), 8000)
+    with pytest.raises(ArgumentError, match="index: expected 0 <= index < 1 in test, got 1"):
+        corpus.example("test", 1)
+    with pytest.raises(ArgumentError, match="split: expected one of"):
+        corpus.size("dev")

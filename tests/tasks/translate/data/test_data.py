@@ -1,0 +1,32 @@
+import pytest
+
+from saccade.errors import ArgumentError
+from saccade.tasks.translate.data import BUILTIN, group_names, open_corpus
+
+
+@pytest.mark.parametrize("name", list(BUILTIN))
+def test_built_in_data_have_three_splits_and_a_fingerprint(name):
+    corpus = open_corpus(name)
+    for split in ("train", "validation", "test"):
+        pair = corpus.example(split, 0)
+        assert pair.source and pair.target and pair.group in group_names(name)
+    assert corpus.size("test") and corpus.fingerprint == open_corpus(name).fingerprint
+
+
+def test_data_that_are_not_there_are_named():
+    with pytest.raises(ArgumentError, match="no data set no/such/folder, and no folder or file; built in: dates"):
+        open_corpus("no/such/folder")
+    with pytest.raises(ArgumentError, match="did you mean dates?"):
+        open_corpus("date")
+
+
+def test_a_folder_has_sides_and_a_file_may_have_languages(tmp_path):
+    for split in ("train", "val", "test"):
+        for side in ("de", "en"):
+            (tmp_path / f"{split}.{side}").write_text(f"{split} {side}\n")
+    (tmp_path / "pairs").write_text("a\tx\nb\ty\nc\tz\n")
+    assert open_corpus(str(tmp_path), "en", "de").example("train", 0).target == "train de"
+    assert open_corpus(str(tmp_path / "pairs")).size("train") == 1
+    assert open_corpus(str(tmp_path / "pairs"), "ja", "en").size("train") == 1
+    with pytest.raises(ArgumentError, match="--target: expected none, as dates says what its sides are"):
+        open_corpus("dates", None, "en")

@@ -1,0 +1,141 @@
+"""The built-in corpus: deterministic, balanced, unambiguous, and split so that held-out dates are unseen."""
+
+import datetime
+import itertools
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from saccade.errors import ArgumentError, SaccadeError
+from saccade.tasks.translate import dates as module
+from saccade.tasks.translate.data.corpus import Pair
+from saccade.tasks.translate.data.dates import FORMS, LANGUAGES, YEARS, Dates, write
+from tiny import environment
+
+DATES = Dates()
+
+
+@pytest.mark.parametrize(
+    ("locale", "form", "text"),
+    [
+        ("fr", "full", "mercredi 18 juin 2025"),
+        ("en", "long", "June 18, 2025"),
+        ("de", "medium", "18.06.2025"),
+        ("ja", "long", "2025年6月18日"),
+        ("ja", "medium", "2025/06/18"),
+        ("he", "long", "18 ביוני 2025"),
+        ("hi", "long", "18 जून 2025"),
+        ("tr", "full", "18 Haziran 2025 Çarşamba"),
+    ],
+)
+def test_a_date_is_written_as_its_language_does(locale: str, form: str, text: str) -> None:
+    assert write(locale, form, datetime.date(2025, 6, 18)) == text
+
+
+def test_languages_are_known_to_babel_by_these_names() -> None:
+    from babel import Locale
+
+    assert len(LANGUAGES) == 20
+    assert {locale: Locale.parse(locale).english_name for locale in LANGUAGES} == dict(LANGUAGES)
+
+
+@pytest.mark.parametrize("split", DATES.splits)
+def test_an_example_is_a_function_of_split_and_index(split: str) -> None:
+    forwards = [DATES.example(split, index) for index in range(50)]
+    backwards = [Dates().example(split, index) for index in reversed(range(50))]
+    assert forwards == backwards[::-1]
+    assert len(set(forwards)) == 50
+
+
+def test_examples_do_not_depend_on_the_process() -> None:
+    code = (
+        "from saccade.tasks.translate.data.dates import Dates\n"
+        "print(f'{Dates().example(\"train\", 7)!a} {Dates().fingerprint}')"
+    )
+    settings = {"env": {**environment(), "PYTHONHASHSEED": "123"}, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-c", code], check=True, **settings)
+    assert done.stdout.strip() == f"{DATES.example('train', 7)!a} {DATES.fingerprint}"
+
+
+def test_a_date_belongs_to_one_split() -> None:
+    days = module._days()
+    everything = list(itertools.chain.from_iterable(days.values()))
+    assert len(everything) == len(set(everything)) == 73_049
+    assert {date.year for date in everything} == set(YEARS)
+    assert len(days["train"]) / len(everything) == pytest.approx(0.9, abs=0.01)
+    assert min(len(days["validation"]), len(days["test"])) >= module.HELD_OUT
+    for split in DATES.splits:
+        targets = {DATES.example(split, index).target for index in range(300)}
+        assert targets <= {date.isoformat() for date in days[split]}
+
+
+@pytest.mark.parametrize("split", ["validation", "test"])
+def test_held_out_examples_are_balanced_and_of_different_dates(split: str) -> None:
+    size = DATES.size(split)
+    assert size == 2000
+    pairs = [DATES.example(split, index) for index in range(size)]
+    assert len({pair.target for pair in pairs}) == size
+    assert Counter(pair.group for pair in pairs) == dict.fromkeys(LANGUAGES, 100)
+    forms = Counter(
+        (pair.group, form)
+        for pair in pairs
+        for form in FORMS
+        if pair.source == write(pair.group, form, datetime.date.fromisoformat(pair.target))
+    )
+    assert min(forms[locale, form] for locale in LANGUAGES for form in FORMS) >= 33
+
+
+def test_training_draws_every_language_and_never_ends() -> None:
+    assert DATES.size("train") is None
+    counts = Counter(DATES.example("train", index).group for index in range(4000))
+    assert set(counts) == set(LANGUAGES)
+    assert min(counts.values()) > 140  # 200 expected, standard deviation 14
+    assert isinstance(DATES.example("train", 2**63), Pair)
+
+
+def test_every_text_shows_the_four_digits_of_its_year_and_its_day() -> None:
+    for index in range(2000):
+        pair = DATES.example("test", index)
+        year, _, day = pair.target.split("-")
+        assert year in pair.source
+        assert str(int(day)) in pair.source.replace(year, "", 1)
+
+
+@pytest.mark.parametrize("years", [range(2011, 2013), pytest.param(YEARS, marks=pytest.mark.slow)])
+def test_no_text_means_two_dates(years: range) -> None:
+    first, last = datetime.date(years[0], 1, 1).toordinal(), datetime.date(years[-1], 12, 31).toordinal()
+    meanings: dict[int, int] = {}  # by hash: the texts of all years would fill the memory
+    for day, locale, form in itertools.product(range(first, last + 1), LANGUAGES, FORMS):
+        text = write(locale, form, datetime.date.fromordinal(day))
+        assert meanings.setdefault(hash(text), day) == day, text
+
+
+def test_the_fingerprint_names_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = DATES.fingerprint
+    assert before == Dates().fingerprint
+    assert "1900-2099" in before
+    assert "CLDR" in before
+    monkeypatch.setattr(module, "write", lambda locale, form, date: f"{write(locale, form, date)}!")
+    assert DATES.fingerprint != before
+
+
+def test_wrong_split_or_index_is_named() -> None:
+    with pytest.raises(ArgumentError, match=r"split: expected one of train, validation, test, got 'dev'"):
+        DATES.example("dev", 0)
+    with pytest.raises(ArgumentError, match=r"split: .* got 'dev'"):
+        DATES.size("dev")
+    with pytest.raises(ArgumentError, match=r"index: expected 0 <= index < 2000 in test, got 2000"):
+        DATES.example("test", 2000)
+    with pytest.raises(ArgumentError, match=r"index: expected 0 <= index in train, got -1"):
+        DATES.example("train", -1)
+
+
+def test_without_babel_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    module._format_date.cache_clear()
+    monkeypatch.setitem(sys.modules, "babel.dates", None)
+    with pytest.raises(SaccadeError, match=r"pip install 'saccade\[train\]'"):
+        DATES.example("train", 0)
+    with pytest.raises(SaccadeError, match=r"pip install 'saccade\[train\]'"):
+        _ = DATES.fingerprint

@@ -1,0 +1,109 @@
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+from saccade.errors import ArgumentError
+from saccade.tasks.translate.data.corpus import Pair
+from saccade.tasks.translate.data.folder import open_folder
+
+MULTI30K = Path(__file__).resolve().parents[4] / "shared/data/multi30k/raw"
+SPLITS = {"train": 5, "val": 3, "test_2016_flickr": 2}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for split, count in SPLITS.items():
+        for side in ("de", "en"):
+            (tmp_path / f"{split}.{side}").write_text("".join(f"{split} {n} {side} \n" for n in range(count)))
+    return tmp_path
+
+
+def refused(folder, source="de", target="en"):
+    with pytest.raises(ArgumentError) as caught:
+        open_folder(folder, source, target)
+    return str(caught.value)
+
+
+def test_line_n_of_both_sides_is_a_pair(folder):
+    corpus = open_folder(folder, "de", "en")
+    assert {split: corpus.size(split) for split in corpus.splits} == {"train": 5, "validation": 3, "test": 2}
+    assert corpus.example("train", 4) == Pair("train 4 de", "train 4 en", "")
+    assert corpus.example("validation", 0) == Pair("val 0 de", "val 0 en", "")
+    assert open_folder(folder, "en", "de").example("test", 1).source == "test_2016_flickr 1 en"
+    assert corpus.note == ""
+
+
+def test_packing_changes_nothing_and_content_changes_the_fingerprint(folder):
+    plain = open_folder(folder, "de", "en").fingerprint
+    packed = folder / "train.de.gz"
+    packed.write_bytes(gzip.compress((folder / "train.de").read_bytes()))
+    (folder / "train.de").unlink()
+    assert open_folder(folder, "de", "en").fingerprint == plain != open_folder(folder, "en", "de").fingerprint
+    (folder / "val.en").write_text("other\n" * 3)
+    assert open_folder(folder, "de", "en").fingerprint != plain
+
+
+@pytest.mark.parametrize("name", ["valid", "validation", "dev"])
+def test_validation_has_many_names(folder, name):
+    for side in ("de", "en"):
+        (folder / f"val.{side}").rename(folder / f"{name}.{side}")
+    assert open_folder(folder, "de", "en").size("validation") == 3
+
+
+def test_the_test_split_is_test_or_the_first_that_has_both_sides(folder):
+    (folder / "test_2015.de").write_text("one side alone\n")
+    assert open_folder(folder, "de", "en").size("test") == 2
+    for side in ("de", "en"):
+        (folder / f"test.{side}").write_text("one\n")
+    assert open_folder(folder, "de", "en").size("test") == 1
+
+
+def test_blank_pairs_are_left_out_of_training_alone(folder):
+    (folder / "train.en").write_text("a\n\n \nd\ne\n")
+    (folder / "val.de").write_text("\n\nc\n")
+    corpus = open_folder(folder, "de", "en")
+    assert corpus.size("train") == 3 and corpus.size("validation") == 3
+    assert corpus.example("train", 1) == Pair("train 3 de", "d", "")
+    assert corpus.note.endswith("train.de: left out 2 of 5 pairs, which have a blank side; the first is line 2")
+
+
+@pytest.mark.parametrize(
+    ("sides", "words"),
+    [
+        ((None, "en"), "--source: expected one of de, en, got none for"),
+        (("de", None), "--target: expected one of de, en, got none for"),
+        (("de", "fr"), "--target: expected one of de, en, but there is no train.fr in"),
+        (("de", "de"), "--target: expected another side than --source, got de for both"),
+        (("../de", "en"), "--source: expected one of de, en, but there is no train.../de"),
+    ],
+)
+def test_sides_that_are_not_there_are_named(folder, sides, words):
+    assert words in refused(folder, *sides)
+
+
+def test_sides_of_different_lengths_are_counted(folder):
+    (folder / "train.en").write_text("one\n")
+    assert re.search(r"got 5 in \S+train\.de and 1 in \S+train\.en: line n", refused(folder))
+
+
+def test_a_split_that_is_not_there_is_named(folder):
+    (folder / "val.en").unlink()
+    assert "expected val.de and val.en or valid.de and valid.en or" in refused(folder)
+    for side in ("de", "en"):
+        (folder / f"train.{side}").unlink()
+    assert "expected files of training pairs such as train.de and train.en, found none" in refused(folder)
+
+
+def test_an_empty_side_is_named(folder):
+    (folder / "test_2016_flickr.en").write_text("")
+    assert re.search(r"test_2016_flickr\.en: .* empty file", refused(folder))
+
+
+@pytest.mark.skipif(not MULTI30K.exists(), reason="Multi30k is not at hand")
+def test_multi30k_as_it_ships():
+    corpus = open_folder(MULTI30K, "de", "fr")
+    assert {split: corpus.size(split) for split in corpus.splits} == {"train": 29000, "validation": 1014, "test": 1000}
+    pair = corpus.example("train", 28999)
+    assert pair.source and pair.target and pair.target == pair.target.strip()
