@@ -17,12 +17,12 @@ CLAIM = (
     "network with it classifies images better than one without, at as many parameters."
 )
 SOURCE = (
-    f"after Bello et al. 2019, https://arxiv.org/abs/1904.09925, who report {PAPER} points of top-1 accuracy on ImageNet "
-    "above a ResNet-50"
+    f"after Bello et al. 2019, https://arxiv.org/abs/1904.09925, who report {PAPER} points of top-1 accuracy on "
+    "ImageNet above a ResNet-50"
 )
 _SAME = (
-    "Both networks are trained by one recipe: data, batches, augmentation, rates, steps and seeds. Parameters are equal "
-    "within 2%. The weights are those of the last step; nothing is chosen by the test split."
+    "Both networks are trained by one recipe: data, batches, augmentation, rates, steps and seeds. Parameters are "
+    "equal within 2%. The weights are those of the last step; nothing is chosen by the test split."
 )
 _ERROR = (
     "The difference has two errors: what the mean over seeds would vary by with other seeds, and what it would vary by "
