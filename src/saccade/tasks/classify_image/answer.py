@@ -142,12 +142,10 @@ def maps_of(model: Any, image: Tensor, ranking: Ranking, look: LookRequest) -> M
         return _attention(model, image)
     label = ranking.best if look.label is None else ranking.labels.index(look.label)
     asked = torch.tensor([label])
-    with torch.inference_mode(mode=False):  # a tensor that was made in it has no gradient
-        leaf = image.clone()
-        if by == "gradient":
-            found, told = saliency(model, leaf, asked), "how much each pixel moves it"
-        else:
-            found, told = grad_cam(model, leaf, asked, model.last_layer), "where its last features speak for it"
+    if by == "gradient":
+        found, told = saliency(model, image, asked), "how much each pixel moves it"
+    else:
+        found, told = grad_cam(model, image, asked, model.last_layer), "where its last features speak for it"
     scaled = divide(found, found.amax()).cpu()
     return Maps(by, scaled, [ranking.labels[label]], [None], f"{told} ({by}), the most as 1")
 
