@@ -151,7 +151,7 @@ def maps_of(model: Any, image: Tensor, ranking: Ranking, look: LookRequest) -> M
 
 
 def _attention(model: Any, image: Tensor) -> Maps:
-    """What chosen positions attend to, over the mean of the heads, and what all of them do."""
+    """What chosen positions attend to, the mean of the heads."""
     with record(model, detach=True) as records:
         shape = model.attention_shape(image)
     weights = records[-1][1].weights
@@ -160,9 +160,9 @@ def _attention(model: Any, image: Tensor) -> Maps:
     mean = weights.mean(1)[0].cpu().unflatten(1, shape)
     places = [(row, column) for row in _thirds(rows) for column in _thirds(columns)]
     chosen = torch.stack([mean[row * columns + column] for row, column in places])
-    maps = torch.cat([mean.mean(0, keepdim=True), chosen]) * rows * columns
-    captions = ["all positions", *(f"row {row + 1}, column {column + 1}" for row, column in places)]
-    return Maps("attention", maps, captions, [None, *places], "what positions attend to, in shares of an even one")
+    captions = [f"row {row + 1}, column {column + 1}" for row, column in places]
+    told = "what four positions attend to, in times of an even share"
+    return Maps("attention", chosen * rows * columns, captions, [*places], told)
 
 
 def _thirds(count: int) -> list[int]:
