@@ -1,43 +1,19 @@
 """What a model makes of an image, and what of the image decided it."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import torch
-from torch import Tensor
-
-from saccade.look import record
 from saccade.look.files import file_name
-from saccade.look.gradients import grad_cam, saliency
 from saccade.look.overlays import overlays
-from saccade.numerics import divide
-from saccade.tasks.classify_image.options import LookRequest
 from saccade.tasks.image.dataset import pixels
-from saccade.tasks.image.images import read_image
+from saccade.tasks.image.images import Pixels
+from saccade.tasks.image.maps import LookRequest, Maps, maps_of
 from saccade.tasks.labels.ranking import Ranking, probabilities
 from saccade.train.task import Form, Unreadable
 
-__all__ = ["ImageAnswer", "Maps", "Pixels", "answers", "attends", "image_of", "maps_of"]
-
-
-class Maps(NamedTuple):
-    """What is drawn over an image: `(panels, rows, columns)`, a caption each, and the positions that attend."""
-
-    by: str
-    maps: Tensor
-    captions: list[str]
-    marks: list[tuple[int, int] | None]
-    title: str
-
-
-class Pixels(NamedTuple):
-    """An image to classify: its name, and `(channels, height, width)`, uint8."""
-
-    name: str
-    image: Tensor
+__all__ = ["ImageAnswer", "answers"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +30,7 @@ class ImageAnswer:
     image: Pixels | Unreadable
     ranking: Ranking | None
     count: int
-    maps: "Maps | None" = None
+    maps: Maps | None = None
 
     remark = ""
 
@@ -82,17 +58,6 @@ class ImageAnswer:
         )
 
 
-def image_of(line: str, shape: tuple[int, int, int]) -> Pixels:
-    """Read a file, "-" being standard input, as an image of some channels, height and width.
-
-    Raises:
-        ArgumentError: naming the file, if it is no image.
-    """
-    name: str = "standard input" if line == "-" else line
-    source: Any = sys.stdin.buffer if line == "-" else Path(line)
-    return Pixels(line, read_image(source, name, channels=shape[0], size=shape[1:]))
-
-
 def answers(
     model: Any,
     images: Sequence[Pixels | Unreadable],
@@ -101,16 +66,7 @@ def answers(
     form: Form,
     look: LookRequest,
 ) -> list[ImageAnswer]:
-    """Return what a model makes of each image.
-
-    Args:
-        model: a classifier, in evaluation mode.
-        images: the images.
-        labels: of the run.
-        count: how many classes are wanted.
-        form: what the answers will be written as.
-        look: what is drawn.
-    """
+    """Return what a model makes of each image: its `count` most probable classes, and what a picture shows."""
     device, found = next(model.parameters()).device, []
     for image in images:
         if isinstance(image, Unreadable):
@@ -121,50 +77,3 @@ def answers(
         maps = maps_of(model, batch, ranking, look) if form == "pictures" else None
         found.append(ImageAnswer(image, ranking, count, maps))
     return found
-
-
-def attends(model: Any) -> bool:
-    """Whether positions of a model's maps of features attend to each other."""
-    return hasattr(model, "attention_shape")
-
-
-def maps_of(model: Any, image: Tensor, ranking: Ranking, look: LookRequest) -> Maps:
-    """Return what is drawn over an image: see `LookRequest`.
-
-    Args:
-        model: a classifier, in evaluation mode.
-        image: `(1, channels, height, width)` in [0, 1].
-        ranking: what the model makes of it.
-        look: what is wanted.
-    """
-    by = look.by or ("attention" if attends(model) else "gradient")
-    if by == "attention":
-        return _attention(model, image)
-    label = ranking.best if look.label is None else ranking.labels.index(look.label)
-    asked = torch.tensor([label])
-    if by == "gradient":
-        found, told = saliency(model, image, asked), "how much each pixel moves it"
-    else:
-        found, told = grad_cam(model, image, asked, model.last_layer), "where its last features speak for it"
-    scaled = divide(found, found.amax()).cpu()
-    return Maps(by, scaled, [ranking.labels[label]], [None], f"{told} ({by}), the most as 1")
-
-
-def _attention(model: Any, image: Tensor) -> Maps:
-    """What chosen positions attend to, the mean of the heads."""
-    with record(model, detach=True) as records:
-        shape = model.attention_shape(image)
-    weights = records[-1][1].weights
-    assert weights is not None
-    rows, columns = shape
-    mean = weights.mean(1)[0].cpu().unflatten(1, shape)
-    places = [(row, column) for row in _thirds(rows) for column in _thirds(columns)]
-    chosen = torch.stack([mean[row * columns + column] for row, column in places])
-    captions = [f"row {row + 1}, column {column + 1}" for row, column in places]
-    told = "what four positions attend to, in times of an even share"
-    return Maps("attention", chosen * rows * columns, captions, [*places], told)
-
-
-def _thirds(count: int) -> list[int]:
-    """A place in the first and one in the last third of a side."""
-    return sorted({count // 6, count - 1 - count // 6})
