@@ -86,7 +86,9 @@ def test_imports_point_one_way(path):
 
 def modules():
     """Every file by the name that it is imported by; a folder's name stands for its __init__.py."""
-    return {".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): path for path in FILES}
+    return {
+        ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): path for path in FILES
+    }
 
 
 def depends_on(path, known):
@@ -132,7 +134,12 @@ def test_a_circle_is_found_wherever_its_imports_stand(text, tmp_path):
     (tmp_path / "a.py").write_text(text)
     (tmp_path / "b.py").write_text("from saccade.c import value, other")
     (tmp_path / "c.py").write_text("from saccade import a, errors")
-    known = {"saccade": None, "saccade.a": tmp_path / "a.py", "saccade.b": tmp_path / "b.py", "saccade.c": tmp_path / "c.py"}
+    known = {
+        "saccade": None,
+        "saccade.a": tmp_path / "a.py",
+        "saccade.b": tmp_path / "b.py",
+        "saccade.c": tmp_path / "c.py",
+    }
     graph = {name: depends_on(path, known) for name, path in known.items() if path}
     found = circle(graph)
     assert found[0] == found[-1] and set(found) == {"saccade.a", "saccade.b", "saccade.c"}

@@ -298,7 +298,9 @@ def test_each_validation_shows_a_sample(tmp_path, capsys):
     train(Line, options(tmp_path / "a"))
     shown = [line for line in capsys.readouterr().err.splitlines() if "→" in line]
     assert len(shown) == 3
-    assert all(re.fullmatch(r"  validation \d → -?\d+\.\d{3} \(expected: \d+\.\d{3}; by a line\)", line) for line in shown)
+    assert all(
+        re.fullmatch(r"  validation \d → -?\d+\.\d{3} \(expected: \d+\.\d{3}; by a line\)", line) for line in shown
+    )
 
 
 def test_a_run_makes_its_model_once(tmp_path, monkeypatch):

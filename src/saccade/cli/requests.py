@@ -65,6 +65,8 @@ def asked(verb: str, own: type, arguments: Sequence[str]) -> tuple[Any, Any, Run
         raise UsageError(f"RUN: expected the folder of a run, got none; see {program} --help")
     if not folder:
         raise UsageError("RUN: expected the folder of a run, got an empty name")
+    if not Path(folder).is_dir():  # help is wanted all the same, or an option is mistyped and this is its value
+        parse(flat(*_requests(verb), own), arguments, program, description)
     opened = Folder.open(Path(folder))
     kind = load_task(choose(str(opened.folder), opened.config["task"], TASKS))
     request = kind.requests[verb]
