@@ -1,6 +1,7 @@
 """What a job must offer: one line in a table, and all that there is for a task is there for it."""
 
 import json
+from dataclasses import fields
 
 import pytest
 
@@ -20,7 +21,8 @@ CONSTANTS = [name for name in protocol.Task.__annotations__ if not name.startswi
 @pytest.mark.parametrize("kind", [*map(load_task, TASKS), Line], ids=[*TASKS, "line"])
 def test_every_task_has_all_that_is_asked_of_one(kind):
     assert len(REQUIRED) >= 14 and len(CONSTANTS) >= 8
-    assert all(hasattr(kind, name) for name in (*REQUIRED, *CONSTANTS))
+    own = {*dir(kind), *(field.name for field in fields(kind))}
+    assert {*REQUIRED, *CONSTANTS} <= own
     assert kind.inputs in ("lines", "files") and kind.unit.isalpha()
     assert set(kind.requests) == {"predict", "eval", "look"}
     assert set(kind.recipes) <= {*kind.builtin, "files"} and "files" in kind.recipes
