@@ -41,7 +41,7 @@ def run(command, folder):
     search = f"{ROOT / 'src'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     environment = {**os.environ, "PATH": path, "PYTHONPATH": search, "PYTHONWARNINGS": "default"}
     # the installed program, or the same as a module where the package is only on the path
-    verbs = "train|eval|predict|look|list|report|bench"
+    verbs = "train|eval|predict|look|data|list|report|bench"
     command = re.sub(rf"\bsaccade (?={verbs})", f"{sys.executable} -m saccade ", command)
     shell = ["bash", "-o", "pipefail", "-c", command]
     return subprocess.run(shell, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)

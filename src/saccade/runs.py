@@ -228,7 +228,11 @@ class Run:
         Args:
             split: "test" or "validation".
             request: any option of `saccade eval RUN` that says how answers are found.
+
+        Raises:
+            SaccadeError: if there is no such split, or an option means nothing here.
         """
+        _known("split", split, ("test", "validation"))
         return self.measure(split, self.request("eval", request))
 
     def request(self, verb: str, values: Mapping[str, Any]) -> Any:
@@ -289,8 +293,10 @@ class Run:
 
 
 def _lines(inputs: str | Path | Iterable[Any]) -> Iterator[str]:
-    several = [inputs] if isinstance(inputs, str | Path) else inputs
-    return (str(each) if isinstance(each, Path) else each for each in several)
+    for each in [inputs] if isinstance(inputs, str | Path) else inputs:
+        if not isinstance(each, str | Path):
+            raise ArgumentError(f"inputs: expected a text or a path, or several, got {type(each).__name__}")
+        yield str(each)
 
 
 def _known(what: str, name: str, table: Iterable[str]) -> str:

@@ -113,7 +113,7 @@ def _follow(kind: type[Task], options: Options, device: torch.device, ranks: Ran
 
 
 def _work(kind: type[Task], options: dict[str, Any]) -> None:
-    """What a process does that `company` starts."""
+    """What a process does that `launch` starts."""
     train(kind, options_class(kind, options["model"])(**options))
 
 
