@@ -226,6 +226,11 @@ class CNN(nn.Module):
             x = self._after(number, stage(F.relu(self.down[number - 1](x)) if number else x))
         return x
 
+    @property
+    def last_layer(self) -> str:
+        """The name of the module whose output is the last map of features, for `saccade.look.gradients.grad_cam`."""
+        return f"stages.{len(self.stages) - 1}"
+
     def _after(self, stage: int, x: Tensor) -> Tensor:
         """What follows a stage: nothing here."""
         return x

@@ -144,3 +144,13 @@ class CNNAttention(CNN):
 
     def _after(self, stage: int, x: Tensor) -> Tensor:
         return self.across(x) if stage == self.stage else x
+
+    def attention_shape(self, images: Tensor) -> tuple[int, int]:
+        """Read images `(batch, channels, height, width)`; returns height and width of the map that attends."""
+        shapes: list[tuple[int, int]] = []
+        hook = self.across.register_forward_hook(lambda module, args, output: shapes.append(tuple(output.shape[2:])))
+        try:
+            self(images)
+        finally:
+            hook.remove()
+        return shapes[-1]

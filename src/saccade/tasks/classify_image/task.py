@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Sampler, spread
-from saccade.tasks.classify_image.answer import ImageAnswer, Pixels, answers, image_of
+from saccade.tasks.classify_image.answer import ImageAnswer, Pixels, answers, attends, image_of
 from saccade.tasks.classify_image.data import BUILTIN, open_images
 from saccade.tasks.classify_image.options import RECIPES, REQUESTS, LookRequest, Options
 from saccade.tasks.dataset import Lazy
@@ -202,7 +202,7 @@ class ClassifyImage:
                 raise ArgumentError(f"--label: expected one of {known:.200}, got {request.label}")
             if request.by not in ("gradient", "grad-cam"):
                 raise ArgumentError("--label: expected only with --by gradient or grad-cam")
-        if request.by == "attention" and not hasattr(model, "across"):
+        if request.by == "attention" and not attends(model):
             raise ArgumentError(f"--by: expected gradient or grad-cam of {self.settings.model}, which does not attend")
 
     def answer(
