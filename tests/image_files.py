@@ -41,7 +41,8 @@ def archive_of(folder: Path, path: Path, mode: str = "w:gz", root: str = "") -> 
 
 
 def idx_of(array: np.ndarray) -> bytes:
-    return bytes((0, 0, 8, array.ndim)) + struct.pack(f">{array.ndim}I", *array.shape) + array.astype(np.uint8).tobytes()
+    sizes = struct.pack(f">{array.ndim}I", *array.shape)
+    return bytes((0, 0, 8, array.ndim)) + sizes + array.astype(np.uint8).tobytes()
 
 
 def mnist_of(folder: Path, train: int = 50, test: int = 5, pack: bool = False) -> Path:
