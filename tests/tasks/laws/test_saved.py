@@ -52,7 +52,7 @@ def test_a_restored_task_answers_as_the_one_that_was_saved(run, asked, tmp_path)
         after = restored.answer(run.model, inputs, None, "json")
     assert [answer.to_json() for answer in before] == [answer.to_json() for answer in after]
     with pytest.raises(SaccadeError, match="no data set no/such/data"):
-        restored.data  # noqa: B018 (opened now, not before)
+        restored.data
 
 
 def test_a_run_that_was_moved_answers_without_its_data_and_is_measured_with_them(run, asked, tmp_path):
