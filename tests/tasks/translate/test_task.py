@@ -219,7 +219,7 @@ def test_pairs_that_are_too_long_are_left_out_of_batches(tmp_path):
     with pytest.raises(ArgumentError, match="--max-length: all of 60 training pairs have a side of more than 3 tokens"):
         few.batch(0)
     with pytest.raises(ArgumentError, match="--max-length: each training pair has a side of more than 3 tokens"):
-        prepared(data, max_length=3)
+        prepared(data, tokenizer="characters", max_length=3)
 
 
 def test_results_are_json_of_numbers_with_signatures(run):
