@@ -106,6 +106,8 @@ def pair_reader(*columns: Sequence[str], nested: str | None = None) -> Callable[
         if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != len(columns):
             raise ValueError(f"expected {' and '.join(names[-1] for names in columns)}, got {row!r:.60}")
         texts = [part if isinstance(part, str) else _named(part) for part in row]
+        for text in texts:
+            text.encode()  # half a surrogate pair is no text, and says so here
         return tuple(text.strip() for text in texts)
 
     return read
@@ -117,7 +119,13 @@ def _column(row: Mapping[str, Any], names: Sequence[str], features: Any) -> Any:
         raise ValueError(f"expected a column {' or '.join(names)}, got {', '.join(map(str, row))}")
     described = getattr(features, "get", lambda name: None)(name)
     labels = getattr(described, "names", None)  # of a column of classes
-    return labels[row[name]] if labels and isinstance(row[name], int) else row[name]
+    return _label(labels, row[name]) if labels and isinstance(row[name], int) else row[name]
+
+
+def _label(labels: Sequence[str], number: int) -> str:
+    if not 0 <= number < len(labels):  # collections mark rows without a label by -1
+        raise ValueError(f"expected a label from 0 to {len(labels) - 1}, got {number}")
+    return labels[number]
 
 
 def _named(part: Any) -> str:

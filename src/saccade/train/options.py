@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, make_dataclass
 from functools import cache
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from saccade.errors import ArgumentError
 from saccade.train.schedules import FALLING, SCHEDULES
@@ -212,18 +213,26 @@ def check_types(kind: Any, values: Mapping[str, Any]) -> None:
     """
     for option in fields(kind):
         if option.name in values and not _fits(value := values[option.name], option.type):
-            choices = get_args(option.type) if get_origin(option.type) is Literal else ()
-            kind_of_it: Any = option.type
-            name = " or ".join(map(str, choices)) or getattr(kind_of_it, "__name__", kind_of_it)
-            raise ArgumentError(f"{flag(option.name)}: expected {name}, got {value!r:.60}")
+            raise ArgumentError(f"{flag(option.name)}: expected {_named(option.type)}, got {value!r:.60}")
 
 
 def _fits(value: object, kind: Any) -> bool:
+    if get_origin(kind) in (Union, UnionType):
+        return any(_fits(value, one) for one in get_args(kind))
     if isinstance(value, bool):  # which is an int to Python
         return kind is bool
     if get_origin(kind) is Literal:
         return value in get_args(kind)
     return isinstance(value, kind) or (isinstance(value, int) and isinstance(0.0, kind))
+
+
+def _named(kind: Any) -> str:
+    """A type as an error names it."""
+    if get_origin(kind) in (Union, UnionType):
+        return " | ".join(map(_named, get_args(kind)))
+    if get_origin(kind) is Literal:
+        return " or ".join(map(str, get_args(kind)))
+    return "None" if kind is NoneType else getattr(kind, "__name__", str(kind))
 
 
 def origin(data: str, options: Options) -> str:

@@ -118,11 +118,12 @@ WRONG = (None, -1, 0, 1.5, True, "x", [], {}, ["a", "a"], {"kind": "x"}, "\0", [
 def changes(content, within=()):
     """The content with one value changed or left out, at every place of its first levels."""
     for place, (key, value) in enumerate(content.items()):
-        yield {other: old for other, old in content.items() if other != key}
-        for number in (place, place + 5, place + 9):
+        if not within:
+            yield {other: old for other, old in content.items() if other != key}
+        for number in (place,) if within else (place, place + 5, place + 9):
             yield {**content, key: WRONG[number % len(WRONG)]}
-        if isinstance(value, dict) and len(within) < 1:
-            yield from ({**content, key: changed} for changed in changes(value, (*within, key)))
+        if isinstance(value, dict) and not within:
+            yield from ({**content, key: changed} for changed in changes(value, (key,)))
 
 
 @pytest.mark.parametrize(("task", "model"), FIRST)
