@@ -12,7 +12,9 @@ def test_what_is_written_is_given(tmp_path):
         assert labels_from(content) == ("ä", "b") and whole_number(content, "width") == 3
 
 
-@pytest.mark.parametrize("content", [None, b"", b"{", b"\xff\xfe", b"[" * 100_000, b"[]", b"null", b"{}", b'{"width": []}'])
+@pytest.mark.parametrize(
+    "content", [None, b"", b"{", b"\xff\xfe", b"[" * 100_000, b"[]", b"null", b"{}", b'{"width": []}']
+)
 def test_whatever_is_wrong_with_a_file_is_one_error_that_names_it(tmp_path, content):
     if content is not None:
         (tmp_path / "a.json").write_bytes(content)

@@ -12,7 +12,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.dataset import SPLITS, check_index, check_split
 from saccade.tasks.text.files import divide, text_hash
 
-__all__ = ["OBJECTS", "Rows", "pair_reader", "rows_of"]
+__all__ = ["OBJECTS", "Rows", "label_of", "pair_reader", "rows_of"]
 
 #: What a run that was trained on Python objects says of its data.
 OBJECTS = "objects"
@@ -119,11 +119,16 @@ def _column(row: Mapping[str, Any], names: Sequence[str], features: Any) -> Any:
         raise ValueError(f"expected a column {' or '.join(names)}, got {', '.join(map(str, row))}")
     described = getattr(features, "get", lambda name: None)(name)
     labels = getattr(described, "names", None)  # of a column of classes
-    return _label(labels, row[name]) if labels and isinstance(row[name], int) else row[name]
+    return label_of(labels, row[name]) if labels and isinstance(row[name], int) else row[name]
 
 
-def _label(labels: Sequence[str], number: int) -> str:
-    if not 0 <= number < len(labels):  # collections mark rows without a label by -1
+def label_of(labels: Sequence[str], number: int) -> str:
+    """Return a class's name by its number; collections mark rows without a class by -1.
+
+    >>> label_of(["no", "yes"], 1)
+    'yes'
+    """
+    if not 0 <= number < len(labels):
         raise ValueError(f"expected a label from 0 to {len(labels) - 1}, got {number}")
     return labels[number]
 

@@ -5,8 +5,8 @@ import tarfile
 import pytest
 
 from saccade.errors import ArgumentError
-from saccade.tasks.audio.archives import holds, read_files
 from saccade.tasks.audio import archives
+from saccade.tasks.audio.archives import holds, read_files
 
 FILES = {"a.wav": b"one", "sub/b.wav": b"two", "sub/c.txt": b"not a recording", "d.wav": b""}
 

@@ -16,6 +16,9 @@ def test_texts_lie_side_by_side_with_nothing_behind_them(rows):
 
 
 def test_texts_are_sorted_by_their_words_and_move_as_a_whole():
-    assert [text.label for text in sorted([Encoded([5] * 3, 0), Encoded([5], 1)], key=lambda text: text.order)] == [1, 0]
+    assert [text.label for text in sorted([Encoded([5] * 3, 0), Encoded([5], 1)], key=lambda text: text.order)] == [
+        1,
+        0,
+    ]
     moved = pad([Encoded([7, 8], 0)]).to(torch.device("meta"))
     assert moved.source.values.is_meta and moved.labels.is_meta and moved.source.lengths.is_meta

@@ -194,7 +194,9 @@ def test_other_data_are_refused_and_moved_ones_are_not(tmp_path, rows):
 
 def test_members_that_do_not_suit_are_refused(reviews, data):
     def trained(task):
-        return SimpleNamespace(task=task, model=task.build(), run=SimpleNamespace(folder="runs/b"), options=task.settings)
+        return SimpleNamespace(
+            task=task, model=task.build(), run=SimpleNamespace(folder="runs/b"), options=task.settings
+        )
 
     fewer = replace(reviews, vocabulary=replace(reviews.vocabulary, words=prepared(data).vocabulary.words))
     for other, words in ((prepared(data), "expected the labels of RUN, got no, yes"), (fewer, "the words of RUN")):

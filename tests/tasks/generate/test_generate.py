@@ -69,5 +69,9 @@ def test_outputs_are_texts_in_one_line_and_json(model):
 
 def test_lines_are_as_many_as_were_asked_for():
     outputs = [Output(text, [], 0.0) for text in "abc"]
-    assert lines_of(outputs, 2) == ["a", "b"] and lines_of(outputs, 5) == ["a", "b", "c", "", ""] and lines_of([], 1) == [""]
+    assert (
+        lines_of(outputs, 2) == ["a", "b"]
+        and lines_of(outputs, 5) == ["a", "b", "c", "", ""]
+        and lines_of([], 1) == [""]
+    )
     assert best_texts([outputs, [], outputs[1:]]) == ["a", "", "b"]

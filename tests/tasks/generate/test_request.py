@@ -83,7 +83,9 @@ def test_a_prefix_is_the_tokens_that_texts_begin_with_in_training(prefix):
 def test_a_prefix_has_to_fit_and_to_be_known():
     check_prefix(Request(), DIGITS, 0, "characters")
     check_prefix(Request(prefix="2025"), DIGITS, 4, "characters")
-    with pytest.raises(ArgumentError, match="--prefix: expected at most 3 tokens, as many as an output may have, got 4"):
+    with pytest.raises(
+        ArgumentError, match="--prefix: expected at most 3 tokens, as many as an output may have, got 4"
+    ):
         check_prefix(Request(prefix="2025"), DIGITS, 3, "characters")
     with pytest.raises(ArgumentError, match="--prefix: expected characters that the run can write, got 'x'"):
         check_prefix(Request(prefix="20x5y"), DIGITS, 9, "characters")

@@ -13,9 +13,7 @@ SOURCE = Padded(torch.tensor([[4, 5, 6, 7], [8, 9, 0, 0], [10, 0, 0, 0]]), torch
 
 @pytest.fixture
 def members():
-    sizes = self_attention.Options(
-        hidden_dim=8, heads=2, layers=1, feedforward_dim=8, queries=3, embedding_dim=6
-    )
+    sizes = self_attention.Options(hidden_dim=8, heads=2, layers=1, feedforward_dim=8, queries=3, embedding_dim=6)
     return [
         bag.Bag(11, 3, bag.Options(embedding_dim=6)).eval(),
         rnn_attention.RNNAttention(11, 3, rnn_attention.Options(hidden_dim=8, embedding_dim=6)).eval(),

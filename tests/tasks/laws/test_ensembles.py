@@ -90,4 +90,5 @@ def test_an_ensemble_leaves_its_members_as_they_are(run, tmp_path, asked):
     assert {path.name: path.read_bytes() for path in run.folder.iterdir() if path.is_file()} == before
     assert repr(both) == repr(run)
     assert sum(p.numel() for p in both.model.parameters()) == 2 * sum(p.numel() for p in run.model.parameters())
-    assert all(torch.equal(one, other) for one, other in zip(run.model.parameters(), both.model.members[0].parameters()))  # noqa: B905
+    for one, other in zip(run.model.parameters(), both.model.members[0].parameters(), strict=True):
+        assert torch.equal(one, other)

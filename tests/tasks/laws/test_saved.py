@@ -52,7 +52,7 @@ def test_a_restored_task_answers_as_the_one_that_was_saved(run, asked, tmp_path)
         after = restored.answer(run.model, inputs, None, "json")
     assert [answer.to_json() for answer in before] == [answer.to_json() for answer in after]
     with pytest.raises(SaccadeError, match="no data set no/such/data"):
-        restored.data  # noqa: B018 (opened now, not before)
+        restored.data
 
 
 def test_a_run_that_was_moved_answers_without_its_data_and_is_measured_with_them(run, asked, tmp_path):
@@ -126,6 +126,15 @@ def changes(content, within=()):
             yield from ({**content, key: changed} for changed in changes(value, (key,)))
 
 
+def refusal(folder, lines):
+    """What a run is refused with, None where it answers; anything but a SaccadeError fails."""
+    try:
+        told(runs.load(folder, device="cpu"), lines)
+    except SaccadeError as error:
+        return str(error)
+    return None
+
+
 @pytest.mark.parametrize(("task", "model"), FIRST)
 def test_a_run_with_a_value_that_was_changed_is_refused_in_one_line_or_answers(trained, tmp_path, task, model):
     whole = trained(task, model)
@@ -136,11 +145,9 @@ def test_a_run_with_a_value_that_was_changed_is_refused_in_one_line_or_answers(t
         before = read_json(whole.folder / name)
         for content in changes(before):
             write_json(folder / name, content)
-            try:
-                told(runs.load(folder, device="cpu"), lines)
-            except SaccadeError as error:
-                refused += 1
-                assert "\n" not in str(error) and str(folder) in str(error), (content, error)
+            message = refusal(folder, lines)
+            refused += message is not None
+            assert message is None or ("\n" not in message and str(folder) in message), (content, message)
         write_json(folder / name, before)
     assert refused > 20 and is_near(told(runs.load(folder, device="cpu"), lines), told(whole, lines))
 

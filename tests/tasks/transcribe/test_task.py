@@ -146,7 +146,11 @@ def test_members_that_do_not_suit_are_refused(tones):
         "the features": replace(tones, vocabulary=replace(words, signals=replace(words.signals, hop_ms=9))),
         "the tokenizer": replace(tones, vocabulary=replace(words, target=type(words.target)(["1", "2"]))),
         r"the frames a step \(--pyramid\)": SimpleNamespace(
-            name="transcribe", vocabulary=words, signals=words.signals, settings=SimpleNamespace(step_frames=8), build=tones.build
+            name="transcribe",
+            vocabulary=words,
+            signals=words.signals,
+            settings=SimpleNamespace(step_frames=8),
+            build=tones.build,
         ),
     }
     for what, other in others.items():

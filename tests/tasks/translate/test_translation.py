@@ -169,7 +169,9 @@ def test_coverage_ranks_all_that_the_search_has_found(trained):
             scores = {output.text: output.score + beta * coverage(output.weights) for output in answer.outputs}
             order = sorted(scores, key=lambda text: -scores[text])[:count]
             assert [output.text for output in best.outputs] == order
-            assert [output.score for output in best.outputs] == pytest.approx([scores[text] for text in order], rel=1e-4)
+            assert [output.score for output in best.outputs] == pytest.approx(
+                [scores[text] for text in order], rel=1e-4
+            )
             changed += order != [output.text for output in answer.outputs[:count]]
     assert changed
 

@@ -8,7 +8,11 @@ from saccade.tasks.text.files import Split
 
 ROWS = [("a fine film", "good"), ("dull", "bad"), ("fine", "good")]
 FILES = Files(
-    {"train": Split(ROWS, np.array([0, 1])), "validation": Split(ROWS, np.array([2])), "test": Split(ROWS, np.array([1]))},
+    {
+        "train": Split(ROWS, np.array([0, 1])),
+        "validation": Split(ROWS, np.array([2])),
+        "test": Split(ROWS, np.array([1])),
+    },
     "print",
     "",
     ("bad", "good"),
