@@ -98,7 +98,7 @@ def load(folder: str | Path, *, device: str = "auto", ensemble: Sequence[str | P
     if ensemble:
         others = [_loaded(other, device, "--ensemble", None) for other in ensemble]
         task, model = first.task.join(first.model, others)
-        first = replace(first, task=task, model=model)
+        first = replace(first, task=task, model=model.eval())
     return Run(first, tuple(map(str, ensemble)))
 
 

@@ -13,6 +13,7 @@ from saccade.train.randomness import derive, generator
 
 __all__ = ["Cache", "Sampler", "Sized", "by_length", "in_batches", "rectangle", "spread"]
 
+_LOOKED_AT = 1000  # examples whose sizes say how many make a batch
 _POOL = 16  # batches that are sorted by length together: enough for little padding, few enough to stay random
 
 
@@ -147,7 +148,7 @@ class Sampler(Generic[E]):
         self, encode: Callable[[Sequence[int]], list[E]], size: int | None, batch_tokens: int, seed: int
     ) -> None:
         self.encode, self.size, self.seed = encode, size, seed
-        sample = range(1000) if size is None else spread(size, 1000)
+        sample = range(_LOOKED_AT) if size is None else spread(size, _LOOKED_AT)
         tokens = sum(example.size for example in encode(sample))
         self.pool_examples = max(_POOL, round(_POOL * batch_tokens * len(sample) / tokens))
         self._orders, self._pools = _Last(self._order, 2), _Last(self._pool, 1)

@@ -12,7 +12,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.dataset import SPLITS, check_index, check_split
 from saccade.tasks.text.files import divide, text_hash
 
-__all__ = ["OBJECTS", "Rows", "pair_reader", "rows_of"]
+__all__ = ["OBJECTS", "Rows", "label_of", "pair_reader", "rows_of"]
 
 #: What a run that was trained on Python objects says of its data.
 OBJECTS = "objects"
@@ -106,6 +106,8 @@ def pair_reader(*columns: Sequence[str], nested: str | None = None) -> Callable[
         if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != len(columns):
             raise ValueError(f"expected {' and '.join(names[-1] for names in columns)}, got {row!r:.60}")
         texts = [part if isinstance(part, str) else _named(part) for part in row]
+        for text in texts:
+            text.encode()  # half a surrogate pair is no text, and says so here
         return tuple(text.strip() for text in texts)
 
     return read
@@ -117,7 +119,18 @@ def _column(row: Mapping[str, Any], names: Sequence[str], features: Any) -> Any:
         raise ValueError(f"expected a column {' or '.join(names)}, got {', '.join(map(str, row))}")
     described = getattr(features, "get", lambda name: None)(name)
     labels = getattr(described, "names", None)  # of a column of classes
-    return labels[row[name]] if labels and isinstance(row[name], int) else row[name]
+    return label_of(labels, row[name]) if labels and isinstance(row[name], int) else row[name]
+
+
+def label_of(labels: Sequence[str], number: int) -> str:
+    """Return a class's name by its number; collections mark rows without a class by -1.
+
+    >>> label_of(["no", "yes"], 1)
+    'yes'
+    """
+    if not 0 <= number < len(labels):
+        raise ValueError(f"expected a label from 0 to {len(labels) - 1}, got {number}")
+    return labels[number]
 
 
 def _named(part: Any) -> str:

@@ -1,21 +1,6 @@
-"""What the tests of the task share: data made by hand, and a tiny run of every model."""
+"""What the tests of the task share: data made by hand."""
 
 import pytest
-
-from saccade.cli import main
-
-SIZES = {
-    "rnn-attention": ["--hidden-dim", "8"],
-    "self-attention": ["--hidden-dim", "8", "--heads", "2", "--feedforward-dim", "8"],
-    "fixed": [],
-    "sum": [],
-}
-
-
-def train(run, *more, model="fixed", data="reviews"):
-    """Train a tiny classifier in this process; returns the exit code."""
-    shared = ["--data", str(data), "--model", model, "--run", str(run), "--embedding-dim", "8"]
-    return main(["train", "classify-text", *shared, *SIZES[model], *map(str, more)])
 
 
 def labelled(path, rows, form="{text}\t{label}\n"):

@@ -1,35 +1,53 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 
 from saccade import look
 from saccade.models.encoder_decoder import EncoderDecoder
+from saccade.models.padded import Padded
 from saccade.models.rnnsearch import Options, RNNSearch
-from saccade.tasks.generate.attention import attends, coverage, weights_of
-from saccade.tasks.translate import attention
+from saccade.tasks.generate.attention import coverage, ranked_by_coverage, weights_of
+from saccade.tasks.generate.generate import Output
+from saccade.tasks.translate import translation
 from saccade.tasks.translate.batches import Encoded
 
 SIZES = Options(hidden_dim=12, embedding_dim=8)
 PAIRS = [Encoded([5, 7, 9], [4, 6]), Encoded([8], [5]), Encoded([6, 10], [3, 3, 4, 5]), Encoded([], [])]
 
 
+def alone(source):
+    return Padded(torch.tensor([[*source, 2]]), torch.tensor([len(source) + 1]))
+
+
 @pytest.mark.parametrize("tokens", [1, 8, 1000])
 def test_weights_are_those_of_each_pair_alone_whatever_the_batches(tokens, monkeypatch):
-    monkeypatch.setattr(attention, "_TOKENS", tokens)
+    monkeypatch.setattr(translation, "_READ_TOKENS", tokens)
     model = RNNSearch(11, 7, SIZES).eval()
     with torch.inference_mode():
-        found = weights_of(model, PAIRS)
+        found = translation._weights(model, PAIRS)
         for (source, target), weights in zip(PAIRS, found, strict=True):
             with look.record(model) as records:
-                model(torch.tensor([[*source, 2]]), torch.tensor([len(source) + 1]), torch.tensor([[1, *target]]))
+                model(alone(source), torch.tensor([[1, *target]]))
             torch.testing.assert_close(weights, model.alignment(records)[0])
 
 
 def test_who_does_not_attend_is_found_out():
     model = EncoderDecoder(11, 7, SIZES).eval()
-    assert weights_of(model, PAIRS) == [None] * 4 and not attends(model)
-    assert attends(RNNSearch(11, 7, SIZES).eval())
+    with torch.inference_mode():
+        assert weights_of(model, alone([5, 7]), torch.tensor([[1, 4]])) is None and not translation.attends(model)
+        attending = RNNSearch(11, 7, SIZES).eval()
+        assert weights_of(attending, alone([5, 7]), torch.tensor([[1, 4]])).shape == (1, 2, 3)
+        assert translation.attends(attending)
+
+
+def test_nothing_stays_recorded():
+    model = RNNSearch(11, 7, SIZES).eval()
+    hooks = [len(part._forward_hooks) for part in model.modules()]
+    with torch.inference_mode():
+        weights_of(model, alone([5]), torch.tensor([[1, 4]]))
+    assert [len(part._forward_hooks) for part in model.modules()] == hooks
 
 
 def test_coverage_by_hand():
@@ -38,3 +56,15 @@ def test_coverage_by_hand():
     assert coverage(torch.tensor([[0.0, 1.0], [1.0, 0.0]])) == 0 == coverage(torch.tensor([[1.0]]))
     once, twice = torch.tensor([[0.6, 0.4, 0.0]]), torch.tensor([[0.6, 0.4, 0.0], [0.6, 0.4, 0.0]])
     assert coverage(once) < coverage(twice) < 0  # what was read more often is covered better
+
+
+def test_what_has_read_more_comes_first_where_that_counts():
+    all_read, half_read = torch.eye(3), torch.eye(3)[[0, 0, 2]]
+    outputs = [Output("half", [4, 5], -1.0, half_read), Output("all", [4, 6], -1.5, all_read)]
+    assert [output.text for output in ranked_by_coverage(outputs, 0.0, 2)] == ["half", "all"]
+    [best, other] = ranked_by_coverage(outputs, 0.5, 2)
+    assert (best.text, best.score) == ("all", -1.5)
+    assert other.score == pytest.approx(-1.0 + 0.5 * math.log(1e-6))
+    assert [output.text for output in ranked_by_coverage(outputs, 0.5, 1)] == ["all"]
+    unknown = replace(outputs[0], weights=None)
+    assert ranked_by_coverage([unknown], 0.5, 1) == [] == ranked_by_coverage([], 0.5, 3)

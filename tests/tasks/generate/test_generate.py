@@ -1,45 +1,77 @@
+import json
+
+import pytest
 import torch
 
+from saccade.models.padded import Padded
 from saccade.models.rnnsearch import Options, RNNSearch
-from saccade.tasks.generate import Decoding, search
-from saccade.tasks.generate.generate import Search, Tokens, pursued, write
+from saccade.tasks.generate import search
+from saccade.tasks.generate.generate import Output, Sampling, Search, best_texts, generate, lines_of, outputs_of
+from saccade.tasks.text.tokenizer import Characters
 
-SOURCE, LENGTHS = torch.tensor([[4, 5, 2], [6, 2, 0]]), torch.tensor([3, 2])
-NAMES = [(1, "a"), (2, "b")]
+SOURCE = Padded(torch.tensor([[4, 5, 2], [6, 2, 0]]), torch.tensor([3, 2]))
+NAMES, LIMITS = [(1, "a"), (2, "b")], torch.tensor([6, 4])
 
 
+@pytest.fixture(scope="module")
 def model():
     torch.manual_seed(0)
     return RNNSearch(9, 9, Options(hidden_dim=8, embedding_dim=4)).eval()
 
 
-def written(decoding, asked, names=NAMES, prefix=()):
-    found = model()
+def written(model, how, names=NAMES):
     with torch.inference_mode():
-        state = found.encode(SOURCE, LENGTHS)
-        return write(found, state, torch.tensor([6, 4]), Tokens(1, 2, prefix), decoding, asked, names)
+        return generate(model, model.encode(SOURCE), LIMITS, how, names)
 
 
-def test_it_searches_as_the_run_says():
-    found = model()
+def test_it_searches_as_it_is_asked(model):
     with torch.inference_mode():
-        state = found.encode(SOURCE, LENGTHS)
-        plain = search(found, state, torch.tensor([6, 4]), begin=1, end=2, beam_size=3, length_penalty=0.2, count=2)
-    ours = written(Decoding(), Search(3, 0.2, 2, seed=1))
+        state = model.encode(SOURCE)
+        plain = search(model, state, LIMITS, begin=1, end=2, beam_size=3, length_penalty=0.2, count=2)
+    ours = written(model, Search(beam_size=3, length_penalty=0.2, count=2))
     assert ours.lists() == plain.lists() and torch.equal(ours.scores, plain.scores)
-    assert [len(outputs) for outputs in written(Decoding(), Search(3, 0.2, 1, 1, rank_all=True)).lists()] == [3, 3]
+    every = written(model, Search(beam_size=3, length_penalty=0.2, count=1, rank_all=True))
+    assert [len(outputs) for outputs in every.lists()] == [3, 3]
+    assert [outputs[:2] for outputs in every.lists()] == plain.lists()
 
 
-def test_draws_follow_from_the_seed_and_the_name_alone():
-    drawing, asked = Decoding(sample=True), Search(1, 0.6, 3, seed=7)
-    first = written(drawing, asked).lists()
-    assert written(drawing, asked).lists() == first
-    assert written(drawing, Search(1, 0.6, 3, seed=8)).lists() != first
-    assert written(Decoding(sample=True, seed=7), Search(1, 0.6, 3, seed=8)).lists() == first
-    assert written(drawing, asked, [(2, "a"), (2, "b")]).lists()[1] == first[1]
-    assert pursued(drawing, asked) == 3
+def test_more_are_pursued_where_more_are_wanted(model):
+    assert Search(beam_size=2, count=5).width == 5 == Search(beam_size=5, count=2).width
+    assert [len(outputs) for outputs in written(model, Search(beam_size=1, count=3)).lists()] == [3, 3]
 
 
-def test_a_prefix_and_a_least_length_are_kept():
-    found = written(Decoding(min_length=3), Search(2, 0.6, 1, seed=1), prefix=[5])
+def test_draws_follow_from_the_seed_and_the_name_alone(model):
+    how = Search(count=3, sampling=Sampling(1.0, 1.0, 7))
+    first = written(model, how).lists()
+    assert written(model, how).lists() == first and how.width == 3
+    assert written(model, Search(count=3, sampling=Sampling(1.0, 1.0, 8))).lists() != first
+    assert written(model, how, [(2, "a"), (2, "b")]).lists()[1] == first[1]
+    few = written(model, Search(count=1, sampling=Sampling(1.0, 1.0, 7))).lists()
+    assert few == [outputs[:1] for outputs in first]
+
+
+@pytest.mark.parametrize("sampling", [None, Sampling(2.0, 1.0, 1)])
+def test_a_prefix_and_a_least_length_are_kept(model, sampling):
+    found = written(model, Search(beam_size=2, min_length=3, prefix=[5], sampling=sampling))
     assert all(ids[0] == 5 and len(ids) >= 3 for [ids] in found.lists())
+
+
+def test_outputs_are_texts_in_one_line_and_json(model):
+    letters = Characters("abc\n ")
+    found = written(model, Search(beam_size=3, count=3))
+    rows = outputs_of(found, letters)
+    assert [[output.ids for output in outputs] for outputs in rows] == found.lists()
+    assert all(len(output.text.splitlines()) <= 1 for outputs in rows for output in outputs)
+    told = Output("a b", [4, 5], -0.1234567, torch.tensor([[1 / 3, 2 / 3]]), ("a", "b")).to_json()
+    assert told == {"text": "a b", "score": -0.123457, "tokens": ["a", "b"], "weights": [[0.333333, 0.666667]]}
+    assert json.loads(json.dumps(told)) == told and Output("", [], 0.0).to_json()["weights"] is None
+
+
+def test_lines_are_as_many_as_were_asked_for():
+    outputs = [Output(text, [], 0.0) for text in "abc"]
+    assert (
+        lines_of(outputs, 2) == ["a", "b"]
+        and lines_of(outputs, 5) == ["a", "b", "c", "", ""]
+        and lines_of([], 1) == [""]
+    )
+    assert best_texts([outputs, [], outputs[1:]]) == ["a", "", "b"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from saccade.tasks import TASKS
+from saccade.tasks import TASKS, batches
 from saccade.tasks.classify_text import vocabulary as words
 from saccade.tasks.classify_text.data import reviews
 from saccade.tasks.image import dataset as images
@@ -23,6 +23,7 @@ SHRUNK = (
     *((module, "HELD_OUT", HELD_OUT) for module in (dates, reviews, tones, shapes)),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (tokens, words, spoken)),
     (images, "_SEEN", 40),
+    (batches, "_LOOKED_AT", 50),
 )
 
 

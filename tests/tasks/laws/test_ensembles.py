@@ -83,8 +83,12 @@ def test_an_ensemble_leaves_its_members_as_they_are(run, tmp_path, asked):
     copy = shutil.copytree(run.folder, tmp_path / "copy", ignore=shutil.ignore_patterns("checkpoints"))
     before = {path.name: path.read_bytes() for path in run.folder.iterdir() if path.is_file()}
     both = runs.load(run.folder, device="cpu", ensemble=[copy])
-    told(both, asked)
+    first = told(both, asked)
+    both.evaluate("validation")
+    assert told(both, asked) == first  # nothing is dropped after it was measured
+    assert not any(part.training for part in both.model.modules())
     assert {path.name: path.read_bytes() for path in run.folder.iterdir() if path.is_file()} == before
-    assert not both.model.training and repr(both) == repr(run)
+    assert repr(both) == repr(run)
     assert sum(p.numel() for p in both.model.parameters()) == 2 * sum(p.numel() for p in run.model.parameters())
-    assert all(torch.equal(one, other) for one, other in zip(run.model.parameters(), both.model.members[0].parameters()))  # noqa: B905
+    for one, other in zip(run.model.parameters(), both.model.members[0].parameters(), strict=True):
+        assert torch.equal(one, other)

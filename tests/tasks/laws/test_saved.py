@@ -88,12 +88,8 @@ def _identity(config):
 def test_what_was_measured_after_training_is_what_is_measured_again(run):
     for split, key in (("test", "metrics"), ("validation", "validation")):
         found = run.evaluate(split)
-        assert found.metrics == pytest.approx(run.results[key]) if not _nested(found) else found.metrics
-    assert run.results["groups"] == {name: pytest.approx(part) for name, part in run.evaluate("test").groups.items()}
-
-
-def _nested(found):
-    return any(isinstance(metric, dict) for metric in found.metrics.values())
+        assert is_near(found.metrics, run.results[key])
+        assert split == "validation" or is_near(found.groups, run.results["groups"])
 
 
 def damages(content):
@@ -116,17 +112,27 @@ def test_damage_of_any_file_is_one_error_that_names_it(trained, tmp_path, task, 
             assert str(place) in str(error.value) or f"{folder}: not a run" in str(error.value), (name, kind)
 
 
-WRONG = (None, -1, 0, 1.5, True, "x", [], {}, ["a", "a"], {"kind": "x"}, "\0", [None], [1.0], 2**40)
+WRONG = (None, -1, 0, 1.5, True, "x", [], {}, ["a", "a"], {"kind": "x"}, "\0", [None], [1.0])
 
 
 def changes(content, within=()):
     """The content with one value changed or left out, at every place of its first levels."""
     for place, (key, value) in enumerate(content.items()):
-        yield {other: old for other, old in content.items() if other != key}
-        for number in (place, place + 5, place + 9):
+        if not within:
+            yield {other: old for other, old in content.items() if other != key}
+        for number in (place,) if within else (place, place + 5, place + 9):
             yield {**content, key: WRONG[number % len(WRONG)]}
-        if isinstance(value, dict) and len(within) < 1:
-            yield from ({**content, key: changed} for changed in changes(value, (*within, key)))
+        if isinstance(value, dict) and not within:
+            yield from ({**content, key: changed} for changed in changes(value, (key,)))
+
+
+def refusal(folder, lines):
+    """What a run is refused with, None where it answers; anything but a SaccadeError fails."""
+    try:
+        told(runs.load(folder, device="cpu"), lines)
+    except SaccadeError as error:
+        return str(error)
+    return None
 
 
 @pytest.mark.parametrize(("task", "model"), FIRST)
@@ -138,14 +144,10 @@ def test_a_run_with_a_value_that_was_changed_is_refused_in_one_line_or_answers(t
     for name in ("config.json", TABLE[task].file):
         before = read_json(whole.folder / name)
         for content in changes(before):
-            if content.get("options", {}) and content["options"].get("vocabulary_size") == 2**40:
-                continue
             write_json(folder / name, content)
-            try:
-                told(runs.load(folder, device="cpu"), lines)
-            except SaccadeError as error:
-                refused += 1
-                assert "\n" not in str(error) and str(folder) in str(error), (content, error)
+            message = refusal(folder, lines)
+            refused += message is not None
+            assert message is None or ("\n" not in message and str(folder) in message), (content, message)
         write_json(folder / name, before)
     assert refused > 20 and is_near(told(runs.load(folder, device="cpu"), lines), told(whole, lines))
 

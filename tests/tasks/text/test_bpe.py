@@ -56,6 +56,13 @@ def test_json_brings_it_back():
     assert again.encode(TEXTS[0]) == PAIRS.encode(TEXTS[0]) and len(again) == len(PAIRS)
 
 
+def test_what_is_half_a_character_is_written_as_none():
+    """Bytes of a command that are no UTF-8 come as half surrogate pairs."""
+    assert PAIRS.encode("ein \udcff Mann") == PAIRS.encode("ein \ufffd Mann")
+    assert PAIRS.encode_batch(["\ud800", "a"]) == [PAIRS.encode("\ufffd"), PAIRS.encode("a")]
+    assert len(PAIRS.pieces("\udcff")) == len(PAIRS.encode("\udcff"))
+
+
 def test_special_ids_are_no_text():
     assert PAIRS.decode([1, *PAIRS.encode("Mann"), 2, 0, 3]) == "Mann"
 

@@ -39,7 +39,7 @@ def test_what_mattered_is_the_gradient_by_each_word(joint):
 @pytest.mark.parametrize(("source", "target"), [([], []), ([4], []), ([], [5, 6])])
 def test_rows_are_shares_whatever_is_empty(source, target):
     model = EncoderDecoder(13, 13, SIZES).eval()
-    with torch.inference_mode(mode=False):
+    with torch.inference_mode():  # as whoever answers has it
         found = influence(model, source, target)
     assert found.shape == (len(target) + 1, len(source) + 1)
     torch.testing.assert_close(found.sum(-1), torch.ones(len(target) + 1), atol=1e-4, rtol=0)
@@ -48,9 +48,7 @@ def test_rows_are_shares_whatever_is_empty(source, target):
 def test_where_nothing_matters_rows_are_zero():
     model = EncoderDecoder(13, 13, SIZES).eval()
     with torch.no_grad():
-        model.source_embedding.weight.zero_()
-        for name, parameter in model.named_parameters():
-            if "output" in name or "readout" in name or "writer" in name:
-                parameter.zero_()
+        for part in model.output:
+            part.zero_()
     found = influence(model, [4, 7], [5])
-    assert bool((found == 0).all()) and bool(found.isfinite().all())
+    assert bool((found == 0).all()) and found.shape == (2, 3)

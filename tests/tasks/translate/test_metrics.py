@@ -61,7 +61,9 @@ def test_a_language_is_known_by_any_of_its_codes(language):
 
 def test_headlines():
     assert headline("dates") == headline("several-dates") == "exact_match" and headline("corpus.tsv") == "bleu"
-    assert score(["a"], ["a"], "dates", None) == 1 and score(OUTPUTS, OUTPUTS, "x.tsv", "en")["score"] == pytest.approx(100)
+    assert score(["a"], ["a"], "dates", None) == 1 and score(OUTPUTS, OUTPUTS, "x.tsv", "en")["score"] == pytest.approx(
+        100
+    )
 
 
 def test_the_words_at_their_places():

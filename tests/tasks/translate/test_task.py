@@ -1,191 +1,229 @@
 import json
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
-from saccade.errors import ArgumentError
-from saccade.tasks.translate import Translate
-from saccade.train.files import read_json
-from saccade.train.run import Run
-from saccade.train.trained import load_trained
-from tiny import train
+from saccade import runs
+from saccade.errors import ArgumentError, SaccadeError
+from saccade.tasks.text.bpe import BytePairs
+from saccade.tasks.text.tokenizer import Characters
+from saccade.tasks.translate import Translate, vocabulary
+from saccade.tasks.translate.data import dates
+from saccade.tasks.translate.options import Request
+from saccade.tasks.translate.vocabulary import Vocabulary
 
-LINES = [
-    "mercredi 18 juin 2025",
-    "February 15, 2019",
-    "2019年2月15日",
-    "15. März 1999",
-    "יום רביעי, 18 ביוני 2025",
-    "١٥ مارس ٢٠٢٠",
-]
+PAIRS = BytePairs.learn(["ein Mann fährt Fahrrad", "der Mann sieht ein Fahrrad"] * 5, 400)
+SMALL = {"hidden_dim": 8, "embedding_dim": 6, "batch_tokens": 300, "max_steps": 2, "warmup_steps": 2, "threads": 1}
+SIDES = {"source": "de", "target": "en", "label_smoothing": 0.0, "schedule": "constant"}
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """A translator that has begun to learn: enough that its answers differ, too little that they are certain."""
-    folder = tmp_path_factory.mktemp("translate") / "run"
-    assert train(folder, "--max-steps", 120, "--seed", 2) == 0
-    return load_trained(Translate, Run.open(folder), torch.device("cpu"))
+def task_of(model="rnnsearch", tokenizer="characters", **more):
+    settings = runs.options(Translate, "dates", model, {"hidden_dim": 8, "tokenizer": tokenizer, **more})
+    if tokenizer == "bpe":
+        return Translate(settings, Vocabulary(PAIRS, PAIRS, 10), None)
+    return Translate(settings, Vocabulary(Characters("0123456789. abc"), Characters("-0123456789"), 5), None)
 
 
-def answers(trained, lines, count=1, beam_size=1):
-    task = replace(trained.task, settings=replace(trained.task.settings, beam_size=beam_size))
-    with torch.inference_mode():
-        return list(task.predict(trained.model, lines, count))
-
-
-@pytest.mark.parametrize("beam_size", [1, 4])
-def test_a_batch_answers_as_each_line_alone(trained, beam_size):
-    together = answers(trained, LINES * 30, beam_size=beam_size)
-    assert len({text for [text] in together}) > 3
-    assert together == 30 * [answer for line in LINES for answer in answers(trained, [line], beam_size=beam_size)]
-
-
-def test_greedy_is_a_beam_of_one_and_the_argmax_of_every_step(trained):
-    task, model = trained.task, trained.model
-    for line, [answer] in zip(LINES, answers(trained, LINES), strict=True):
-        ids = torch.tensor([[*task.source.encode(line), 2]])
-        with torch.inference_mode():
-            state = model.encode(ids, torch.tensor([ids.shape[1]]))
-            token, tokens = torch.tensor([1]), []
-            for _ in range(int(task.limits(torch.tensor(ids.shape[1])))):
-                output, state = model.step(token, state)
-                logits = output.dense()
-                token = logits.argmax(-1)
-                if int(token) == 2:
-                    break
-                tokens.append(int(token))
-        assert task.target.decode(tokens) == answer
-
-
-def test_n_best_are_n_lines_the_best_first(trained):
-    best = answers(trained, LINES, count=3, beam_size=3)
-    assert all(len(outputs) == 3 for outputs in best)
-    assert [outputs[:1] for outputs in best] == answers(trained, LINES, count=1, beam_size=3)
-    assert answers(trained, [LINES[0]], count=3) == best[:1]
-
-
-def test_blank_and_strange_lines_are_answered_in_place(trained):
-    strange = ["", "   ", "💥" * 20, "a" * 5000, "\u202b15 מרץ 2020\u202c", "\x00", "\u3000"]
-    found = answers(trained, [*strange, LINES[0]])
-    assert len(found) == len(strange) + 1
-    assert found[0] == found[1] == found[-2] == [""]
-    assert found[-1:] == answers(trained, LINES[:1])
-
-
-def test_lines_are_read_as_they_are_answered(trained):
-    read = []
-
-    def endless():
-        for number in range(10**9):
-            read.append(number)
-            yield LINES[0]
-
-    with torch.inference_mode():
-        stream = trained.task.predict(trained.model, endless(), 1)
-        assert next(stream) == answers(trained, LINES[:1])[0]
-    assert len(read) < 1000
-
-
-def test_a_tokenizer_that_is_damaged_is_named(trained, tmp_path):
-    whole = read_json(trained.run.folder / "tokenizer.json")
-    for content in (
-        None,
-        "{",
-        "[]",
-        '{"source": {"kind": "characters"}}',
-        '{"source": 3}',
-        json.dumps({**whole, "longest_target": -1}),
-    ):
-        if content is not None:
-            (tmp_path / "tokenizer.json").write_text(content)
-        with pytest.raises(ArgumentError, match=r"tokenizer\.json: expected"):
-            Translate.restore(trained.options, tmp_path)
-
-
-def test_loss_is_the_mean_over_true_tokens(trained):
-    task, model = trained.task, trained.model
-    batch = task.batch(3)
-    loss = task.loss(model, batch)
-    with torch.inference_mode():
-        gains = model(batch.source, batch.lengths, batch.target[:, :-1]).log_softmax(-1)
-    wanted = batch.target[:, 1:]
-    picked = gains.gather(-1, wanted[..., None]).squeeze(-1)[wanted != 0]
-    torch.testing.assert_close(loss.total, -picked.mean())
-    assert loss.tokens == len(picked)
-
-
-def test_an_evaluation_counts_by_language(trained):
-    with torch.inference_mode():
-        result = trained.task.evaluate(trained.model, "validation", 60)
-    assert (
-        result.examples == 60 and len(result.groups["exact_match"]) == 20 and "French" in result.groups["exact_match"]
-    )
-    mean = sum(result.groups["exact_match"].values()) / 20
-    assert mean == pytest.approx(result.metrics["exact_match"])
-    assert result.tokens > 60 and result.seconds > 0
-
-
-def corpus(folder, count=60):
-    """A folder of three splits of "satz ..." and "sentence ..."."""
+def corpus(folder, count=60, words=1):
+    """A folder of three splits of "satz ..." and "Sentence ...", of one word or of up to so many."""
     folder.mkdir()
-    for split, size in (("train", count), ("val", 4), ("test", 4)):
-        for side, word in (("de", "satz"), ("en", "sentence")):
-            (folder / f"{split}.{side}").write_text("".join(f"{word} {n}\n" for n in range(size)))
+    for split, size in (("train", count), ("val", 24), ("test", 12)):
+        for side, word in (("de", "satz"), ("en", "Sentence")):
+            lines = (" ".join([f"{word} {n}"] * (1 + n % words)) + "\n" for n in range(size))
+            (folder / f"{split}.{side}").write_text("".join(lines))
     return folder
 
 
-SIDES = ("--source", "de", "--target", "en", "--max-steps")
+def prepared(data, model="rnnsearch", **more):
+    return Translate.prepare(runs.options(Translate, str(data), model, {**SMALL, **SIDES, **more}))
 
 
-def test_a_corpus_of_ones_own_trains_and_its_run_needs_it_no_more(tmp_path, capsys):
-    data = corpus(tmp_path / "corpus")
-    assert train(tmp_path / "run", "--data", data, *SIDES, 3) == 0
-    data.rename(tmp_path / "gone")
-    loaded = load_trained(Translate, Run.open(tmp_path / "run"), torch.device("cpu"))
-    assert loaded.task.joint and loaded.task.source is loaded.task.target
-    assert loaded.task.source.decode(loaded.task.source.encode("satz 3")) == "satz 3"
+@pytest.mark.parametrize(
+    ("task", "words", "message"),
+    [
+        (task_of(tokenizer="bpe"), {"replace_unknown": True}, "got --tokenizer bpe, whose tokens can write any text"),
+        (task_of("encoder-decoder"), {"replace_unknown": True}, "attends to the source, got encoder-decoder"),
+        (
+            task_of("encoder-decoder"),
+            {"coverage_penalty": 0.2, "beam_size": 2},
+            "attends to the source, got encoder-decoder",
+        ),
+        (task_of(), {"coverage_penalty": 0.2}, "--coverage-penalty: expected a --beam-size above 1, got 1"),
+        (task_of(), {"prefix": "2025-x1"}, "--prefix: expected characters that the run can write, got 'x'"),
+        (task_of(), {"prefix": "1" * 11}, "--prefix: expected at most 10 tokens, as many as .* have, got 11"),
+    ],
+)
+def test_what_means_nothing_here_is_refused(task, words, message):
+    with pytest.raises(ArgumentError, match=message):
+        task.check(task.build().eval(), Request(**words))
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        (task_of(beam_size=2), {"coverage_penalty": 0.2, "replace_unknown": True, "min_length": 3, "prefix": "2025"}),
+        (task_of(), {"coverage_penalty": 0.2, "nbest": 2}),
+        (task_of("encoder-decoder"), {"sample": True, "prefix": "1", "min_length": 100}),
+    ],
+)
+def test_what_means_something_is_taken(task, words):
+    task.check(task.build().eval(), Request(**words))
+
+
+def trained(task, name="runs/b"):
+    return SimpleNamespace(task=task, model=task.build(), run=SimpleNamespace(folder=Path(name)))
+
+
+def test_runs_of_other_tokens_are_no_ensemble():
+    task, joint = task_of(), task_of(tokenizer="bpe")
+    words = task.vocabulary
+    for changed, side in ((replace(words, source=Characters("a")), "source"), (replace(words, target=PAIRS), "target")):
+        other, size = replace(task, vocabulary=changed), len(getattr(changed, side))
+        expected = f"--ensemble runs/b: expected the {side} tokenizer of RUN, got another, of {size} tokens"
+        with pytest.raises(ArgumentError, match=expected):
+            task.join(task.build(), [trained(task), trained(other)])
+    with pytest.raises(ArgumentError, match="source tokenizer"):
+        joint.join(joint.build(), [trained(task)])
+    with pytest.raises(ArgumentError, match="expected a run of translate, got one of sing"):
+        task.join(task.build(), [trained(SimpleNamespace(name="sing", build=task.build))])
+
+
+def test_an_ensemble_takes_what_every_member_takes():
+    task, model = task_of(), task_of().build()
+    shorter = replace(task.vocabulary, longest=3)
+    other = replace(task, settings=replace(task.settings, max_length=50), vocabulary=shorter)
+    joined, ensemble = task.join(model, [trained(other), trained(task_of("transformer", heads=2))])
+    assert (joined.settings.max_length, joined.vocabulary.longest, joined.most) == (50, 3, 200)
+    assert ensemble.members[0] is model and len(ensemble.members) == 3
+
+
+def test_an_output_may_be_three_times_the_source_but_not_twice_the_longest_target():
+    task = task_of(tokenizer="bpe")
+    assert task.limits(torch.tensor([1, 3, 4, 99])).tolist() == [13, 19, 20, 20]
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_the_loss_is_the_mean_over_true_tokens(tmp_path, smoothing):
+    task = prepared(corpus(tmp_path / "c", words=3), label_smoothing=smoothing)
+    model, batch = task.build().eval(), task.batch(3)
+    loss, wanted = task.loss(model, batch), batch.target[:, 1:]
+    gains = model(batch.source, batch.target[:, :-1]).log_softmax(-1)
+    picked = gains.gather(-1, wanted[..., None]).squeeze(-1)[wanted != 0]
+    spread = gains.mean(-1)[wanted != 0]
+    torch.testing.assert_close(loss.total, -((1 - smoothing) * picked + smoothing * spread).mean())
+    assert loss.count == len(picked)
+
+
+def test_dates_are_measured_by_language(monkeypatch):
+    monkeypatch.setattr(vocabulary, "_ENDLESS", 300)
+    task = Translate.prepare(runs.options(Translate, "dates", "rnnsearch", {"hidden_dim": 8}))
     with torch.inference_mode():
-        assert len(list(loaded.task.predict(loaded.model, ["satz 3", ""], 1))) == 2
-    assert train(tmp_path / "run", "--data", tmp_path / "gone", *SIDES, 4) == 0  # it is known by its contents
-    assert capsys.readouterr().err.count("training in") == 1
+        result = task.evaluate(task.build().eval(), "validation", 40)
+    assert result.examples == 40 and set(result.groups["exact_match"]) == set(dates.LANGUAGES.values())
+    assert "French" in result.groups["exact_match"] and task.headline == "exact_match"
 
 
-def test_other_contents_and_another_direction_are_refused(tmp_path, capsys):
-    data = corpus(tmp_path / "corpus")
-    assert train(tmp_path / "run", "--data", data, *SIDES, 2) == 0
-    assert train(tmp_path / "run", "--data", data, "--source", "en", "--target", "de", "--max-steps", 2) == 2
-    (data / "train.en").write_text("other\n" * 60)
+class Perfect(torch.nn.Module):
+    """Writes the target whose number is in the source."""
+
+    def __init__(self, task, split):
+        super().__init__()
+        self.anchor, words = torch.nn.Parameter(torch.zeros(1)), task.vocabulary
+        pairs = [task.data.example(split, index) for index in range(task.data.size(split))]
+        self.targets = {
+            tuple(words.source.encode(pair.source)): [*words.target.encode(pair.target), 2] for pair in pairs
+        }
+        self.size = len(words.target)
+
+    def encode(self, source):
+        rows = zip(source.values.tolist(), source.lengths.tolist(), strict=True)
+        return Place([self.targets[tuple(ids[: length - 1])] for ids, length in rows], 0)
+
+    def step(self, token, state):
+        logits = torch.full((len(token), self.size), -50.0)
+        for row, target in enumerate(state.targets):
+            logits[row, target[min(state.place, len(target) - 1)]] = 50.0
+        return logits, Place(state.targets, state.place + 1)
+
+
+class Place:
+    def __init__(self, targets, place):
+        self.targets, self.place = targets, place
+
+    def select(self, rows, examples):
+        return Place([self.targets[index] for index in rows.flatten().tolist()], self.place)
+
+
+def test_files_are_measured_by_scores_with_signatures_and_by_length(tmp_path):
+    task = prepared(corpus(tmp_path / "c", words=6))
+    with torch.inference_mode():
+        found = task.evaluate(Perfect(task, "test"), "test")
+        poor = task.evaluate(task.build().eval(), "validation", 5)
+    assert list(found.metrics) == ["bleu", "bleu_lowercase", "chrf"] and task.headline == "bleu"
+    for metric in found.metrics.values():
+        assert metric["score"] == pytest.approx(100) and "nrefs:1" in metric["signature"]
+    assert "case:lc" in found.metrics["bleu_lowercase"]["signature"]
+    assert list(found.groups["bleu"]) == ["1-10", "11-20"] and found.examples == 12
+    assert found.groups["bleu"]["11-20"] == pytest.approx(100)  # of fewer than four words there is no BLEU
+    assert poor.examples == 5 and poor.metrics["bleu"]["score"] < 50
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run of a corpus of one's own, and the corpus; both may be moved, and are."""
+    place = tmp_path_factory.mktemp("translate")
+    data = corpus(place / "corpus")
+    return runs.train("translate", data=data, run=place / "run", **SMALL, **SIDES), data
+
+
+def test_a_corpus_of_ones_own_is_known_by_its_contents_and_its_direction(run, capsys):
+    trained, data = run
+    words = trained.task.vocabulary
+    assert words.joint and words.source.decode(words.source.encode("satz 3")) == "satz 3"
+    moved = data.rename(data.with_name("moved"))
     capsys.readouterr()
-    assert train(tmp_path / "run", "--data", data, *SIDES, 2) == 2
-    assert "this run was made with --data train 60" in capsys.readouterr().err
+    again = runs.train("translate", data=moved, run=trained.folder, **{**SMALL, **SIDES, "max_steps": 3})
+    assert again.results["steps"] == 3 and len(again.predict(["satz 3", ""])) == 2
+    turned = {**SIDES, "source": "en", "target": "de"}
+    with pytest.raises(SaccadeError, match="this run was made with --"):
+        runs.train("translate", data=moved, run=trained.folder, **SMALL, **turned)
+    (moved / "train.en").write_text("other\n" * 60)
+    with pytest.raises(SaccadeError, match="this run was made with --data "):
+        runs.train("translate", data=moved, run=trained.folder, **SMALL, **SIDES)
 
 
-def test_what_is_left_out_is_said_once(tmp_path, capsys):
+def test_what_is_left_out_is_said(tmp_path, capsys):
     data = corpus(tmp_path / "corpus")
     (data / "train.de").write_text("\n" + "satz\n" * 58 + "satz " * 300 + "\n")
-    for steps in (2, 3):
-        assert train(tmp_path / "run", "--data", data, *SIDES, steps) == 0
+    prepared(data)
     err = capsys.readouterr().err
     assert err.count("left out 1 of 60 pairs, which have a blank side; the first is line 1") == 1
     assert err.count("1 of 59 training pairs looked at have a side of more than 200 tokens") == 1
 
 
 def test_characters_may_be_chosen_for_files(tmp_path):
-    assert train(tmp_path / "run", "--data", corpus(tmp_path / "c"), "--tokenizer", "characters", *SIDES, 2) == 0
-    task = load_trained(Translate, Run.open(tmp_path / "run"), torch.device("cpu")).task
-    assert not task.joint and task.target.pieces("sent") == list("sent")
+    words = prepared(corpus(tmp_path / "c"), tokenizer="characters").vocabulary
+    assert not words.joint and words.target.pieces("sent") == list("sent")
 
 
 def test_pairs_that_are_too_long_are_left_out_of_batches(tmp_path):
     data = corpus(tmp_path / "corpus")
     (data / "train.de").write_text("\n".join("satz " * (1 + number % 10) for number in range(60)) + "\n")
-    options = ["--tokenizer", "characters", "--max-length", "20", "--batch-tokens", "100"]
-    assert train(tmp_path / "run", "--data", data, *SIDES, 2, *options) == 0
-    task = load_trained(Translate, Run.open(tmp_path / "run"), torch.device("cpu")).task
-    sizes = {int(length) - 1 for step in range(32) for length in task.batch(step).lengths}  # their end not counted
+    task = prepared(data, tokenizer="characters", max_length=20, batch_tokens=100)
+    sizes = {int(length) - 1 for step in range(32) for length in task.batch(step).source.lengths}  # without their end
     assert sizes == {4, 9, 14, 19}
     few = replace(task, settings=replace(task.settings, max_length=3))
     with pytest.raises(ArgumentError, match="--max-length: all of 60 training pairs have a side of more than 3 tokens"):
         few.batch(0)
+    with pytest.raises(ArgumentError, match="--max-length: each training pair has a side of more than 3 tokens"):
+        prepared(data, tokenizer="characters", max_length=3)
+
+
+def test_results_are_json_of_numbers_with_signatures(run):
+    trained, _ = run
+    results = json.loads((trained.folder / "results.json").read_text())
+    assert {"bleu", "bleu_lowercase", "chrf"} == set(results["metrics"])
+    assert all(set(metric) == {"score", "signature"} for metric in results["metrics"].values())

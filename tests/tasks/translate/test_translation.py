@@ -1,18 +1,22 @@
 import copy
-import json
-import sys
 from dataclasses import dataclass, replace
 
 import pytest
 import torch
 
-from saccade.tasks.generate import Decoding
+from saccade import runs
+from saccade.models.padded import Padded
 from saccade.tasks.generate.attention import coverage
-from saccade.tasks.text.tokenizer import UNKNOWN
-from saccade.tasks.translate import Translate
-from saccade.tasks.translate.translation import encode_sources, translate
+from saccade.tasks.text.special import UNKNOWN
+from saccade.tasks.translate import Translate, vocabulary
+from saccade.tasks.translate.options import Request
+from saccade.tasks.translate.translation import attends
+from saccade.train.results import sample
 
 LINES = ["mercredi 18 juin 2025", "February 15, 2019", "2019年2月15日", "", "15. März 1999", "١٥ مارس ٢٠٢٠"]
+TEXTS = [line for line in LINES if line]
+STRANGE = ["   ", "💥" * 20, "a" * 5000, "\u202b15 מרץ 2020\u202c", "\x00", "\u3000"]
+MISSING = "\N{REPLACEMENT CHARACTER}"
 
 
 @dataclass(frozen=True)
@@ -24,13 +28,14 @@ class Trained:
 @pytest.fixture(scope="module")
 def trained():
     """A translator that has begun to learn, without the measuring that goes with a run."""
-    options = Translate.options("rnnsearch")
-    sizes = {"hidden_dim": 32, "embedding_dim": 16, "tokenizer": "characters"}
-    task = Translate.prepare(options(data="dates", model="rnnsearch", seed=2, batch_tokens=600, **sizes))
+    sizes = {"hidden_dim": 32, "embedding_dim": 16, "batch_tokens": 600, "seed": 2}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vocabulary, "_ENDLESS", 1000)
+        task = Translate.prepare(runs.options(Translate, "dates", "rnnsearch", sizes))
     torch.manual_seed(2)
     model = task.build()
     optimizer = torch.optim.Adam(model.parameters(), 8e-3)
-    for step in range(100):
+    for step in range(70):
         optimizer.zero_grad()
         task.loss(model, task.batch(step)).total.backward()
         optimizer.step()
@@ -43,44 +48,61 @@ def inference():
         yield
 
 
-def with_beam(trained, size):
-    return replace(trained.task, settings=replace(trained.task.settings, beam_size=size))
+def ask(trained, lines, form="lines", model=None, **words):
+    """What is made of lines, asked for as `saccade predict` asks."""
+    request, model = Request(**words), model or trained.model
+    trained.task.check(model, request)
+    sources = [trained.task.read(line, number) for number, line in enumerate(lines, 1)]
+    return trained.task.answer(model, sources, request, form)
 
 
-def asked(trained, size=1, **words):
-    """The same, asked for something."""
-    task = with_beam(trained, size)
-    return Trained(task.asked(trained.model, Decoding(**words), size), trained.model)
+def lines_of(trained, lines, **words):
+    return [answer.lines() for answer in ask(trained, lines, **words)]
 
 
 def log_probability(trained, source, output):
     ids, target = torch.tensor([[*source.ids, 2]]), torch.tensor([[1, *output.ids, 2]])
-    gains = trained.model(ids, torch.tensor([ids.shape[1]]), target[:, :-1]).log_softmax(-1)
+    gains = trained.model(Padded(ids, torch.tensor([ids.shape[1]])), target[:, :-1]).log_softmax(-1)
     return float(gains.gather(-1, target[:, 1:, None]).sum())
 
 
-def test_n_best_are_sorted_and_distinct(trained):
-    for outputs in translate(trained.task, trained.model, encode_sources(trained.task, LINES[:3]), 5):
+def test_greedy_is_the_argmax_of_every_step(trained):
+    task, model = trained.task, trained.model
+    for line, [answer] in zip(TEXTS, lines_of(trained, TEXTS), strict=True):
+        ids = torch.tensor([[*task.vocabulary.source.encode(line), 2]])
+        lengths = torch.tensor([ids.shape[1]])
+        state, token, tokens = model.encode(Padded(ids, lengths)), torch.tensor([1]), []
+        for _ in range(int(task.limits(lengths))):
+            logits, state = model.step(token, state)
+            token = logits.dense().argmax(-1)
+            if int(token) == 2:
+                break
+            tokens.append(int(token))
+        assert task.vocabulary.target.decode(tokens) == answer
+
+
+def test_n_best_are_sorted_and_distinct_and_scored_by_the_teacher_forced_model(trained):
+    for answer in ask(trained, TEXTS[:3], nbest=5):
+        outputs = answer.outputs
         assert len(outputs) == 5 == len({tuple(output.ids) for output in outputs})
         scores = [output.score for output in outputs]
         assert scores == sorted(scores, reverse=True) and scores[0] < 0
-
-
-def test_scores_are_those_of_the_teacher_forced_model(trained):
-    task, model = trained.task, trained.model
-    sources = encode_sources(task, LINES[:3])
-    for source, outputs in zip(sources, translate(task, model, sources, 3), strict=True):
         for output in outputs:
-            total = log_probability(trained, source, output)
+            total = log_probability(trained, answer.source, output)
             assert output.score == pytest.approx(total / ((6 + len(output.ids)) / 6) ** 0.6, rel=1e-4)
 
 
-def test_alignments_are_of_the_translations_that_predict_gives(trained):
-    task, model = with_beam(trained, 3), trained.model
-    found = list(task.align(model, LINES, 3))
+def test_fewer_are_the_first_of_more_and_there_are_never_fewer_lines(trained):
+    best = lines_of(trained, LINES, nbest=3)
+    assert [outputs[:1] for outputs in best] == lines_of(trained, LINES, beam_size=3)
+    assert best[3] == ["", "", ""] and all(len(outputs) == 3 for outputs in best)
+
+
+def test_what_is_said_of_translations_is_of_those_that_are_written(trained):
+    found = [answer.to_json() for answer in ask(trained, LINES, "json", beam_size=3, nbest=3)]
     assert [item["source"] for item in found] == LINES
     texts = [[output["text"] for output in item["translations"]] for item in found]
-    assert texts == [outputs if any(outputs) else [] for outputs in task.predict(model, LINES, 3)]
+    assert texts == [out if any(out) else [] for out in lines_of(trained, LINES, beam_size=3, nbest=3)]
     for line, item in zip(LINES, found, strict=True):
         if not line:
             assert item == {"source": "", "source_tokens": [], "translations": []}
@@ -91,102 +113,84 @@ def test_alignments_are_of_the_translations_that_predict_gives(trained):
             assert weights.shape == (len(output["tokens"]), len(item["source_tokens"]))
             assert "".join(output["tokens"]) == output["text"] + "⏎"
             torch.testing.assert_close(weights.sum(-1), torch.ones(len(weights)), atol=1e-4, rtol=0)
-    assert json.loads(json.dumps(found)) == found
 
 
-def test_weights_are_those_of_each_line_alone(trained):
-    together = list(trained.task.align(trained.model, LINES, 2))
-    for line, item in zip(LINES, together, strict=True):
-        [alone] = trained.task.align(trained.model, [line], 2)
-        for one, other in zip(alone["translations"], item["translations"], strict=True):
-            assert one["tokens"] == other["tokens"]
-            torch.testing.assert_close(torch.tensor(one["weights"]), torch.tensor(other["weights"]), atol=1e-4, rtol=0)
+def test_strange_lines_are_answered_in_place(trained):
+    found = lines_of(trained, ["", *STRANGE, LINES[0]])
+    assert found[0] == found[1] == found[-2] == [""] and len(found) == len(STRANGE) + 2
+    assert found[-1:] == lines_of(trained, LINES[:1]) and all("\n" not in text for [text] in found)
 
 
 def test_samples_follow_from_the_seed_and_the_line_alone(trained):
-    drawn = asked(trained, sample=True, temperature=1.5)
-    lines = [*LINES, LINES[0]]
-    together = list(drawn.task.predict(trained.model, lines, 3))
-    assert together == list(drawn.task.predict(trained.model, lines, 3, ahead=2))
-    assert [outputs[:1] for outputs in together] == list(drawn.task.predict(trained.model, lines, 1))
+    drawn, lines = {"sample": True, "temperature": 1.5}, [*LINES, LINES[0]]
+    together = lines_of(trained, lines, nbest=3, **drawn)
+    assert together == lines_of(trained, lines, nbest=3, **drawn)
+    assert [outputs[:1] for outputs in together] == lines_of(trained, lines, **drawn)
     assert len({text for outputs in together for text in outputs}) > 12  # also of the line that is there twice
-    sources = encode_sources(drawn.task, lines)
-    for number, (source, outputs) in enumerate(zip(sources, together, strict=True), 1):
-        assert source.number == number
-        [alone] = translate(drawn.task, trained.model, [source], 3)
-        assert [output.text for output in alone] == (outputs if source.text else [])
-    other = asked(trained, sample=True, temperature=1.5, seed=7)
-    assert list(other.task.predict(trained.model, lines, 3)) != together
-    same = asked(trained, sample=True, temperature=1.5, seed=trained.task.settings.seed)
-    assert list(same.task.predict(trained.model, lines, 3)) == together
+    request = Request(nbest=3, **drawn)
+    for number, (line, outputs) in enumerate(zip(lines, together, strict=True), 1):
+        [alone] = trained.task.answer(trained.model, [trained.task.read(line, number)], request)
+        assert alone.lines() == outputs
+    assert lines_of(trained, lines, nbest=3, seed=7, **drawn) != together
+    assert lines_of(trained, lines, nbest=3, seed=trained.task.settings.seed, **drawn) == together
 
 
 def test_the_score_of_a_sample_is_its_log_probability(trained):
-    drawn = asked(trained, sample=True, temperature=2.0, top_p=0.9, prefix="20")
-    sources = encode_sources(drawn.task, LINES[:3])
-    for source, outputs in zip(sources, translate(drawn.task, trained.model, sources, 3, attended=True), strict=True):
-        for output in outputs:
-            assert output.score == pytest.approx(log_probability(trained, source, output), rel=1e-4)
+    words = {"sample": True, "temperature": 2.0, "top_p": 0.9, "prefix": "20", "nbest": 3}
+    for answer in ask(trained, TEXTS[:3], "json", **words):
+        for output in answer.outputs:
+            assert output.score == pytest.approx(log_probability(trained, answer.source, output), rel=1e-4)
             assert output.text.startswith("20") and len(output.weights) == len(output.ids) + 1
 
 
-def test_at_no_temperature_and_from_one_token_samples_are_greedy(trained):
-    greedy = list(trained.task.predict(trained.model, LINES, 1))
-    for words in ({"temperature": 1e-9}, {"top_p": 1e-9}):
-        drawn = asked(trained, sample=True, **words)
-        assert list(drawn.task.predict(trained.model, LINES, 1)) == greedy
+@pytest.mark.parametrize("words", [{"temperature": 1e-9}, {"top_p": 1e-9}])
+def test_at_no_temperature_and_from_one_token_samples_are_greedy(trained, words):
+    assert lines_of(trained, LINES, sample=True, **words) == lines_of(trained, LINES)
 
 
 @pytest.mark.parametrize("size", [1, 3])
 def test_outputs_begin_with_the_prefix_and_are_as_long_as_they_must(trained, size):
-    begun = asked(trained, size, prefix="1977-0", min_length=12)
-    sources = encode_sources(begun.task, LINES[:3])
-    for source, outputs in zip(sources, translate(begun.task, trained.model, sources, size), strict=True):
-        assert len(outputs) == size
-        for output in outputs:
+    for answer in ask(trained, TEXTS[:3], nbest=size, prefix="1977-0", min_length=12):
+        assert len(answer.outputs) == size
+        for output in answer.outputs:
             assert output.text.startswith("1977-0") and len(output.ids) >= 12
             penalty = ((6 + len(output.ids)) / 6) ** 0.6
-            assert output.score == pytest.approx(log_probability(trained, source, output) / penalty, rel=1e-4)
-    longest = asked(trained, size, min_length=10**4)
-    for [text] in longest.task.predict(trained.model, LINES[:3], 1):
-        assert len(text) == 2 * trained.task.longest  # the limit wins
+            assert output.score == pytest.approx(log_probability(trained, answer.source, output) / penalty, rel=1e-4)
+    for [text] in lines_of(trained, TEXTS[:3], beam_size=size, min_length=10**4):
+        assert len(text) == 2 * trained.task.vocabulary.longest  # the limit wins
 
 
 def test_coverage_ranks_all_that_the_search_has_found(trained):
-    size, beta = 5, 0.7
-    plain, covered = asked(trained, size), asked(trained, size, coverage_penalty=beta)
-    sources, changed = encode_sources(plain.task, LINES[:3]), 0
-    found = translate(plain.task, trained.model, sources, size, attended=True)
+    size, beta, changed = 5, 0.7, 0
+    found = ask(trained, TEXTS[:3], "json", nbest=size)
     for count in (1, 3):
-        ranked = translate(covered.task, trained.model, sources, count)
-        for outputs, best in zip(found, ranked, strict=True):
-            scores = {output.text: output.score + beta * coverage(output.weights) for output in outputs}
+        ranked = ask(trained, TEXTS[:3], beam_size=size, nbest=count, coverage_penalty=beta)
+        for answer, best in zip(found, ranked, strict=True):
+            scores = {output.text: output.score + beta * coverage(output.weights) for output in answer.outputs}
             order = sorted(scores, key=lambda text: -scores[text])[:count]
-            assert [output.text for output in best] == order
-            assert [output.score for output in best] == pytest.approx([scores[text] for text in order], rel=1e-4)
-            assert all(output.weights is None for output in best)
-            changed += order != [output.text for output in outputs[:count]]
+            assert [output.text for output in best.outputs] == order
+            assert [output.score for output in best.outputs] == pytest.approx(
+                [scores[text] for text in order], rel=1e-4
+            )
+            changed += order != [output.text for output in answer.outputs[:count]]
     assert changed
 
 
 def test_unknown_tokens_are_what_they_looked_at(trained):
     model = copy.deepcopy(trained.model)
-    model.writer.bias[UNKNOWN] = 9.0
-    task = asked(trained, replace_unknown=True).task
-    assert "\N{REPLACEMENT CHARACTER}" in next(trained.task.predict(model, LINES, 1))[0]
-    for item in task.align(model, [*LINES, "💥"], 2):
-        for output in item["translations"]:
-            assert "".join(output["tokens"]) == output["text"] + "⏎"
-            assert "\N{REPLACEMENT CHARACTER}" not in output["text"]
-    [[only]], [plain] = task.predict(model, ["💥"], 1), trained.task.align(model, ["💥"], 1)
-    assert "💥" in only  # the source's text, which its own tokenizer does not know
-    tokens = plain["translations"][0]["tokens"][:-1]
-    assert only == "".join(tokens).replace("\N{REPLACEMENT CHARACTER}", "💥")
-    [item], [[text]] = trained.task.align(model, ["18 juin"], 1), task.predict(model, ["18 juin"], 1)
-    [output] = item["translations"]
-    for row, token, letter in zip(output["weights"], output["tokens"], text, strict=False):
+    model.output[1][UNKNOWN] = 9.0
+    assert MISSING in ask(trained, LINES, model=model)[0].lines()[0]
+    for answer in ask(trained, [*LINES, "💥"], "json", model, replace_unknown=True, nbest=2):
+        for output in answer.outputs:
+            assert "".join(output.tokens) == output.text + "⏎" and MISSING not in output.text
+    [replaced], [plain] = ask(trained, ["💥"], model=model, replace_unknown=True), ask(trained, ["💥"], "json", model)
+    [only], tokens = replaced.lines(), plain.outputs[0].tokens[:-1]
+    assert "💥" in only and only == "".join(tokens).replace(MISSING, "💥")  # the source's text, unknown though it is
+    [plain], [replaced] = (ask(trained, ["18 juin"], "json", model, replace_unknown=way) for way in (False, True))
+    [output], text = plain.outputs, replaced.lines()[0]
+    for row, token, letter in zip(output.weights.tolist(), output.tokens, text, strict=False):
         most = max(range(len("18 juin")), key=row.__getitem__)
-        assert letter == ("18 juin"[most] if token == "\N{REPLACEMENT CHARACTER}" else token)
+        assert letter == ("18 juin"[most] if token == MISSING else token)
 
 
 class Blind(torch.nn.Module):
@@ -196,7 +200,7 @@ class Blind(torch.nn.Module):
         super().__init__()
         self.table = torch.nn.Embedding(size, size)
 
-    def encode(self, source, lengths):
+    def encode(self, source):
         return Nothing()
 
     def step(self, token, state):
@@ -205,7 +209,7 @@ class Blind(torch.nn.Module):
     def alignment(self, records):
         assert not records
 
-    def forward(self, source, lengths, target):
+    def forward(self, source, target):
         return self.table(target)
 
 
@@ -215,51 +219,56 @@ class Nothing:
 
 
 def test_a_model_without_attention_has_no_weights(trained):
-    model = Blind(len(trained.task.target))
-    [item] = trained.task.align(model, ["18 juin 2025"], 1)
-    assert item["translations"][0]["weights"] is None
-    assert len(item["translations"][0]["tokens"]) > 0
+    model = Blind(len(trained.task.vocabulary.target))
+    [answer] = ask(trained, ["18 juin 2025"], "json", model)
+    assert answer.to_json()["translations"][0]["weights"] is None and len(answer.outputs[0].tokens) > 0
+    assert attends(trained.model) and not attends(model)
 
 
 def test_a_line_beyond_the_limit_is_cut_and_named(trained, capsys):
     most = trained.task.most
     lines = ["18 juin 2025", "5" * (most + 1), "6" * most, "7" * 10**6]
-    found = list(trained.task.predict(trained.model, lines, 1))
+    found = lines_of(trained, lines)
     notes = capsys.readouterr().err.splitlines()
     assert [note.split(":")[0] for note in notes] == ["line 2", "line 4"]
-    assert f"longer than {most} tokens" in notes[0]
-    assert len(found) == 4 and found[1] == next(trained.task.predict(trained.model, ["5" * most], 1))
-    assert capsys.readouterr().err == ""
-
-
-def test_any_number_of_lines_takes_constant_memory(trained):
-    task, size = trained.task, 100_000
-    model = Blind(len(task.target))
-    model.table.weight[:, 2] = 50.0  # it ends at once
-    read = written = widest = blocks = 0
-
-    def lines():
-        nonlocal read
-        for _ in range(size):
-            read += 1
-            yield "18"
-
-    for _ in task.predict(model, lines(), 1):
-        written += 1
-        widest = max(widest, read - written)
-        if written == 1000:
-            blocks = sys.getallocatedblocks()
-    assert written == size and widest < 64
-    assert sys.getallocatedblocks() - blocks < 10_000  # a list that grows would hold a block a line
-
-
-def test_typed_lines_are_answered_one_by_one(trained):
-    read = []
-    stream = trained.task.predict(trained.model, (read.append(line) or line for line in LINES), 1, ahead=1)
-    for number, _ in enumerate(stream, 1):
-        assert len(read) == number
+    assert f"longer than {most} tokens" in notes[0] and found[1:2] == lines_of(trained, ["5" * most])
 
 
 def test_a_line_is_answered_by_a_line(trained, monkeypatch):
-    monkeypatch.setattr(type(trained.task.target), "decode", lambda self, ids: "a\nb\r\nc\rd")
-    assert list(trained.task.predict(trained.model, ["18 juin"], 1)) == [["a b c d"]]
+    monkeypatch.setattr(type(trained.task.vocabulary.target), "decode", lambda self, ids: "a\nb\r\nc\rd")
+    assert lines_of(trained, ["18 juin"]) == [["a b c d"]]
+
+
+def test_no_lines_have_no_answers(trained):
+    assert ask(trained, []) == [] and ask(trained, [], "pictures") == []
+
+
+NAMES = {
+    "mercredi 18 juin 2025": "mercredi-18-juin-2025",
+    "/../2019年2月15日": "2019年2月15日",
+    "बुधवार, 18 जून": "बुधवार-18-जून",  # marks stay on their letters
+    "...": "text",
+    "a/b" * 50: ("a-b" * 50)[:40].strip("-"),
+}
+
+
+@pytest.mark.parametrize("text", NAMES)
+def test_a_picture_of_any_text_lands_in_its_folder(trained, tmp_path, text):
+    [answer] = ask(trained, [text], "pictures")
+    paths = list(answer.draw(tmp_path / "pictures"))
+    assert sorted((tmp_path / "pictures").iterdir()) == sorted(paths)
+    assert [path.name for path in paths] == [f"{NAMES[text]}.png", f"{NAMES[text]}.svg"]
+
+
+def test_a_sample_is_one_line_of_the_validation_split_and_follows_from_the_step(trained):
+    lines = {step: sample(trained.task, trained.model, 1, step) for step in (1, 2, 3, 4, 5)}
+    assert lines[1] == sample(trained.task, trained.model, 1, 1) and len(set(lines.values())) > 3
+    for line in lines.values():
+        assert " → " in line and line.endswith(")") and "(expected: " in line and "\n" not in line
+
+
+def test_a_task_with_a_beam_of_its_own_uses_it_where_nothing_is_asked(trained):
+    wide = replace(trained.task, settings=replace(trained.task.settings, beam_size=4, length_penalty=0.1))
+    [one] = wide.answer(trained.model, [wide.read(LINES[0], 1)], None)
+    [other] = ask(trained, LINES[:1], beam_size=4, length_penalty=0.1)
+    assert one.lines() == other.lines() and one.outputs[0].score == other.outputs[0].score

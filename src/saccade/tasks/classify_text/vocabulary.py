@@ -114,5 +114,5 @@ def _read_vectors(path: Path) -> Vectors:
     try:
         found = load(path.read_bytes())
         return Vectors(found["numbers"], found["values"])
-    except (SafetensorError, KeyError) as error:
+    except (OSError, SafetensorError, KeyError) as error:
         raise ArgumentError(f"{path}: expected the word vectors of this run, got {error}") from error

@@ -7,7 +7,7 @@ import numpy as np
 
 from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.dataset import InMemory, Part
-from saccade.tasks.objects import rows_of
+from saccade.tasks.objects import label_of, rows_of
 
 __all__ = ["open_objects"]
 
@@ -39,7 +39,7 @@ def open_objects(objects: Any) -> InMemory:
             image = next((row[name] for name in _IMAGE if name in row), None)
             name = next((name for name in _LABEL if name in row), "")
             named = getattr(getattr(features, "get", lambda name: None)(name), "names", None)
-            row = (image, named[row[name]] if named and isinstance(row.get(name), int) else row.get(name))
+            row = (image, label_of(named, row[name]) if named and isinstance(row.get(name), int) else row.get(name))
         if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != 2 or row[0] is None or row[1] is None:
             raise ValueError("expected an image and its label")
         image = _bytes(np.asarray(row[0]))

@@ -1,6 +1,7 @@
 """Byte-level byte-pair encoding: pieces of words, learned from the corpus, that can write any text."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,6 +17,7 @@ __all__ = ["BytePairs"]
 _WORDS = r" ?[\p{L}\p{M}]+| ?\p{N}+| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+"
 #: A space cannot be in a byte-level token (there it is written Ġ), so that no text comes to be one of these.
 _NAMES = [" padding", " begin", " end", " unknown"]
+_HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs
 
 
 class BytePairs:
@@ -84,11 +86,12 @@ class BytePairs:
 
     def encode(self, text: str) -> list[int]:
         """Return token ids, without a begin or an end."""
-        return self._tokenizer.encode(text, add_special_tokens=False).ids
+        return self._tokenizer.encode(_whole(text), add_special_tokens=False).ids
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each text; many are far faster at once than one by one."""
-        return [found.ids for found in self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+        found = self._tokenizer.encode_batch_fast(list(map(_whole, texts)), add_special_tokens=False)
+        return [each.ids for each in found]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of token ids; special ids are nothing, bytes that are no character U+FFFD."""
@@ -102,6 +105,11 @@ class BytePairs:
         """Return the text of each token; the first one without the space that every text begins with."""
         found = [self.piece(number) for number in self.encode(text)]
         return [found[0].removeprefix(" "), *found[1:]] if found else []
+
+
+def _whole(text: str) -> str:
+    """A text with U+FFFD for each half of a surrogate pair, as Python has bytes of a command that are no UTF-8."""
+    return _HALVES.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _library() -> Any:

@@ -28,10 +28,11 @@ def influence(model: Any, source: list[int], target: list[int]) -> Tensor:
     Source:
         Kalchbrenner et al. 2016, "Neural Machine Translation in Linear Time", figure 6 (there not scaled by rows).
     """
-    batch, seen = pad([Encoded(source, target)]).to(next(model.parameters()).device), []
+    seen: list[Tensor] = []
     hook = model.source_embedding.register_forward_hook(lambda module, inputs, output: seen.append(output))
     try:
-        with torch.enable_grad():
+        with torch.inference_mode(mode=False), torch.enable_grad():  # whoever answers asks for no gradients
+            batch = pad([Encoded(source, target)]).to(next(model.parameters()).device)
             logits = model(batch.source, batch.target[:, :-1])
             log_probs = logits[0].log_softmax(-1).gather(1, batch.target[0, 1:, None])[:, 0]
             # The source is read before any target, even where both sides have one embedding.

@@ -74,7 +74,7 @@ def open_objects(objects: Any, rate: int) -> Waveforms:
     def read(row: Any, features: Any) -> tuple[Tensor, str]:
         if isinstance(row, Mapping):
             row = [next((row[name] for name in names if name in row), None) for names in (_AUDIO, _TEXT)]
-        if not isinstance(row, Sequence) or len(row) != 2 or not isinstance(row[1], str):
+        if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != 2 or not isinstance(row[1], str):
             raise ValueError("expected a recording and its text")
         return _samples(row[0], rate), " ".join(row[1].split())
 

@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+import torch
+
+from saccade.errors import ArgumentError
+from saccade.tasks.audio.recordings import wav
+from saccade.tasks.transcribe.data.objects import open_objects
+
+SIGNALS = [torch.sin(torch.arange(800) * (0.05 + 0.01 * n)) / 2 for n in range(12)]
+PAIRS = [(signal, f"word  {n}") for n, signal in enumerate(SIGNALS)]
+
+
+def examples(corpus):
+    return [corpus.example(split, n) for split in ("train", "validation", "test") for n in range(corpus.size(split))]
+
+
+def test_tensors_arrays_lists_paths_and_what_datasets_decodes_are_the_same(tmp_path):
+    paths = [tmp_path / f"{n}.wav" for n in range(12)]
+    for path, signal in zip(paths, SIGNALS, strict=True):
+        path.write_bytes(wav(signal, 8000))
+    forms = {
+        "tensors": PAIRS,
+        "arrays": [(signal.numpy(), text) for signal, text in PAIRS],
+        "doubles": [(signal.double().numpy(), text) for signal, text in PAIRS],
+        "lists": [(signal.tolist(), text) for signal, text in PAIRS],
+        "paths": [(path, text) for path, (_, text) in zip(paths, PAIRS, strict=True)],
+        "names": [{"path": str(path), "sentence": text} for path, (_, text) in zip(paths, PAIRS, strict=True)],
+        "decoded": [
+            {"audio": {"array": signal.numpy(), "sampling_rate": 8000}, "text": text} for signal, text in PAIRS
+        ],
+    }
+    found = {name: open_objects(rows, 8000) for name, rows in forms.items()}
+    assert len({corpus.fingerprint for corpus in found.values()}) == 1
+    for corpus in found.values():
+        assert {one.text for one in examples(corpus)} == {f"word {n}" for n in range(12)}  # a space between two
+        assert corpus.rate == 8000 and corpus.dim is None and corpus.note == ""
+
+
+def test_another_rate_is_brought_to_the_runs_and_is_other_data():
+    decoded = [({"array": signal.numpy(), "sampling_rate": 16000}, text) for signal, text in PAIRS]
+    corpus = open_objects(decoded, 8000)
+    assert {len(one.signal) for one in examples(corpus)} == {400}
+    assert corpus.fingerprint != open_objects(PAIRS, 8000).fingerprint != open_objects(PAIRS, 16000).fingerprint
+
+
+def test_what_is_too_loud_is_cut_and_integers_are_numbers():
+    corpus = open_objects([(signal * 4, text) for signal, text in PAIRS], 8000)
+    assert all(float(one.signal.abs().max()) <= 1 and one.signal.dtype == torch.float32 for one in examples(corpus))
+
+
+def test_words_alone_and_names_and_indices():
+    corpus = open_objects(PAIRS, 8000)
+    one = corpus.example("train", 3)
+    assert corpus.text("train", 3) == one.text and one.name == "train 3" and one.group == "" and one.notes == ()
+    with pytest.raises(ArgumentError, match="index: expected 0 <= index < "):
+        corpus.example("test", 99)
+    with pytest.raises(ArgumentError, match="split: expected one of"):
+        corpus.size("dev")
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ((np.zeros((2, 5)), "a"), r"expected a waveform \(samples,\) of finite numbers, got shape \(2, 5\)"),
+        ((np.array([1.0, np.inf]), "a"), "finite numbers"),
+        ((np.zeros(0), "a"), "finite numbers"),
+        ((SIGNALS[0], 3), "expected a recording and its text"),
+        ((SIGNALS[0],), "expected a recording and its text"),
+        ("ab", "expected a recording and its text"),
+        ({"audio": {"array": [0.5]}, "text": "a"}, "sampling_rate"),
+        ({"audio": {"array": [0.5], "sampling_rate": 0}, "text": "a"}, "rate"),
+        ({"audio": {"array": [0.5], "sampling_rate": "fast"}, "text": "a"}, "train, row 1"),
+        ((None, "a"), "train, row 1"),
+        (("no/such.wav", "a"), r"no/such\.wav: expected a sound file, found none"),
+        (({}, "a"), "array"),
+        ((["x"], "a"), "train, row 1"),
+    ],
+)
+def test_a_row_that_is_wrong_is_named(row, message):
+    with pytest.raises(ArgumentError, match=message) as error:
+        open_objects([row, *PAIRS], 8000)
+    assert "\n" not in str(error.value)
