@@ -258,7 +258,8 @@ class Run:
         """Answer lines as they come, in order and in constant memory; at most `ahead` are read before an answer."""
 
         def answer(inputs: Sequence[Any]) -> Sequence[Answer]:
-            with torch.inference_mode():
+            # Pictures may show gradients, which tensors that are made for inference alone have not.
+            with torch.no_grad() if form == "pictures" else torch.inference_mode():
                 return self.task.answer(self.model, inputs, request, form)
 
         return stream(self.task.read, answer, lines, ahead)

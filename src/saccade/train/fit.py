@@ -141,7 +141,8 @@ def open_run(kind: type[Task], options: Options, objects: Any = None) -> tuple[R
     if task.data.fingerprint != run.config["data"]:
         old, new = run.config["options"]["data"], options.data
         run.refuse("--data", *((old, new) if old != new else (run.config["data"], task.data.fingerprint)))
-    run.refuse_difference(kind.name, identity(options))  # last: what data there are changes other options' defaults
+    usual = {option.name: option.default for option in fields(options)}
+    run.refuse_difference(kind.name, identity(options), usual)  # last: what data there are changes others' defaults
     return run, task, None
 
 

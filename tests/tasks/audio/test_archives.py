@@ -5,8 +5,8 @@ import tarfile
 import pytest
 
 from saccade.errors import ArgumentError
+from saccade.tasks.audio import archives
 from saccade.tasks.audio.archives import holds, read_files
-from saccade.tasks.transcribe import packed
 
 FILES = {"a.wav": b"one", "sub/b.wav": b"two", "sub/c.txt": b"not a recording", "d.wav": b""}
 
@@ -67,6 +67,6 @@ def test_a_damaged_archive_is_named(tmp_path):
 
 def test_a_file_that_is_no_recording_by_its_size_is_named(tmp_path, monkeypatch):
     pack(tmp_path)
-    monkeypatch.setattr(packed, "_LARGEST", 2)
+    monkeypatch.setattr(archives, "_LARGEST", 2)
     with pytest.raises(ArgumentError, match=r"part\.tar\.gz: expected recordings, got 3 bytes in part/a\.wav"):
         read(tmp_path)

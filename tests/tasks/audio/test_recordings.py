@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.errors import ArgumentError, SaccadeError
+from saccade.tasks.audio import recordings
 from saccade.tasks.audio.recordings import SUFFIXES, read_audio, resample
 
 RATES = [
@@ -179,3 +180,10 @@ def test_what_reads_audio_may_be_missing(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "soundfile", None)
     with pytest.raises(SaccadeError, match=r"needs soundfile, which is not installed: pip install 'saccade\[train\]'"):
         read(b"RIFF")
+
+
+@given(st.integers(1, 300), st.integers(0, 99), st.sampled_from([8000, 16000, 44100]))
+def test_a_waveform_that_is_written_is_read_again_to_the_bit(size, seed, rate):
+    samples = 2 * torch.rand(size, generator=torch.Generator().manual_seed(seed)) - 1
+    audio = read_audio(io.BytesIO(recordings.wav(samples, rate)), rate, "a.wav")
+    assert torch.equal(audio.samples, samples) and audio.notes == ()

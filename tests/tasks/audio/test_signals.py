@@ -7,8 +7,8 @@ import torch
 
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.features import LogMel, normalized
-from saccade.tasks.audio.signals import Signals, suffixes
-from saccade.tasks.transcribe.data.an4 import cepstra, features
+from saccade.tasks.audio.signals import Signals
+from saccade.tasks.audio.sphinx import cepstra, features
 from saccade.tasks.transcribe.data.tones import Tones
 from speech import record
 
@@ -19,7 +19,7 @@ def test_a_recording_becomes_normalized_log_mels(tmp_path):
     signal = Tones().example("test", 3).signal
     found, notes = HEARD.read(str(record(tmp_path / "a.wav", 3)))
     torch.testing.assert_close(found, normalized(LogMel(8000)(signal)), rtol=0, atol=0.1)  # 16 bits
-    assert notes == () and HEARD.width == 40 and HEARD.frame_seconds == 0.01 and ".flac" in suffixes(HEARD)
+    assert notes == () and HEARD.width == 40 and HEARD.frame_seconds == 0.01 and ".flac" in HEARD.suffixes
 
 
 def test_a_feature_file_becomes_features_with_their_changes(tmp_path, monkeypatch):
@@ -28,7 +28,7 @@ def test_a_feature_file_becomes_features_with_their_changes(tmp_path, monkeypatc
     found, _ = GIVEN.read(str(tmp_path / "a.mfc"))
     assert torch.equal(found, features(cepstra(data, "a"))) and found.shape == (2, GIVEN.width)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-    assert torch.equal(GIVEN.read("-")[0], found) and suffixes(GIVEN) == (".mfc",)
+    assert torch.equal(GIVEN.read("-")[0], found) and GIVEN.suffixes == (".mfc",)
 
 
 def test_what_is_of_another_kind_is_refused(tmp_path):
@@ -41,3 +41,15 @@ def test_features_that_cannot_be_name_their_option():
     with pytest.raises(ArgumentError, match="^--mels: expected fewer"):
         Signals(8000, None, 900, 25, 10).check()
     GIVEN.check()
+
+
+def test_a_signal_is_a_file_that_reads_back_as_the_same(tmp_path):
+    signal = Tones().example("test", 3).signal
+    suffix, data = HEARD.file(signal)
+    (tmp_path / f"a{suffix}").write_bytes(data)
+    assert suffix in HEARD.suffixes and torch.equal(HEARD.read(str(tmp_path / f"a{suffix}"))[0], HEARD.frames(signal))
+    frames = features(torch.randn(20, 13, generator=torch.Generator().manual_seed(1)))
+    suffix, data = GIVEN.file(frames)
+    (tmp_path / f"a{suffix}").write_bytes(data)
+    assert GIVEN.frames(frames) is frames and suffix == ".mfc"
+    torch.testing.assert_close(GIVEN.read(str(tmp_path / f"a{suffix}"))[0], frames, atol=1e-4, rtol=1e-4)

@@ -1,22 +1,42 @@
+import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from saccade.tasks.transcribe.alignment_metrics import Health, health, overall
+from saccade.tasks.transcribe.alignment_metrics import AlignmentMetrics, alignment_metrics, mean_metrics
 
 
 def test_a_path_that_moves_on_is_healthy_and_one_that_stands_or_jumps_is_not():
     steady = torch.eye(10)[[0, 2, 4, 6, 9, 3]]
-    assert health(steady) == Health(1.0, 1.0)
-    assert health(torch.eye(10)[[3, 3, 3, 9]]) == Health(1.0, 0.0)
-    jumping = health(torch.eye(10)[[9, 0, 9, 0, 9, 4]])
+    assert alignment_metrics(steady) == AlignmentMetrics(1.0, 1.0)
+    assert alignment_metrics(torch.eye(10)[[3, 3, 3, 9]]) == AlignmentMetrics(1.0, 0.0)
+    jumping = alignment_metrics(torch.eye(10)[[9, 0, 9, 0, 9, 4]])
     assert jumping.monotonicity == 0.5 and jumping.coverage == 1.0
 
 
 def test_going_back_by_less_than_half_a_step_is_none():
     a, b = torch.tensor([0.5, 0.5, 0.0]), torch.tensor([0.9, 0.1, 0.0])  # centres 0.5 and 0.1
-    assert health(torch.stack([a, b, a])).monotonicity == 1.0
-    assert health(torch.stack([torch.tensor([0.0, 1.0, 0.0]), b, b])).monotonicity == 0.0
+    assert alignment_metrics(torch.stack([a, b, a])).monotonicity == 1.0
+    assert alignment_metrics(torch.stack([torch.tensor([0.0, 1.0, 0.0]), b, b])).monotonicity == 0.0
 
 
 def test_one_token_and_one_step_are_no_problem():
-    assert health(torch.ones(1, 1)) == health(torch.ones(2, 1)) == Health(1.0, 0.0)
-    assert overall([Health(1.0, 0.5), Health(0.0, 0.0)]) == Health(0.5, 0.25)
+    assert alignment_metrics(torch.ones(1, 1)) == AlignmentMetrics(1.0, 0.0)
+    assert alignment_metrics(torch.ones(2, 1)) == AlignmentMetrics(1.0, 0.0)
+    assert mean_metrics([AlignmentMetrics(1.0, 0.5), AlignmentMetrics(0.0, 0.0)]) == AlignmentMetrics(0.5, 0.25)
+
+
+def test_they_are_said_in_a_line():
+    assert str(AlignmentMetrics(0.954, 0.5)) == "monotonic 0.95, covers 0.50"
+
+
+@given(st.integers(1, 6), st.integers(1, 7), st.integers(0, 99))
+def test_shares_are_shares_and_reading_backwards_turns_the_order(tokens, steps, seed):
+    draws = torch.Generator().manual_seed(seed)
+    weights = torch.rand(tokens + 1, steps, generator=draws).softmax(-1)
+    found, mirrored = alignment_metrics(weights), alignment_metrics(weights.flip(1))
+    assert all(0 <= share <= 1 for share in (*found, *mirrored))
+    assert found.coverage == pytest.approx(mirrored.coverage, abs=1e-6)  # it spans as much of the audio either way
+    changed = weights.clone()
+    changed[-1] = torch.eye(steps)[0]
+    assert alignment_metrics(changed) == found  # the end is heard nowhere

@@ -1,6 +1,16 @@
 import pytest
 
-from saccade.tasks.translate.metrics import bleu, by_group, chrf, exact_match, length_groups, length_unit
+from saccade.tasks.translate.metrics import (
+    bleu,
+    chrf,
+    exact_match,
+    headline,
+    in_place,
+    length_groups,
+    length_unit,
+    measured,
+    score,
+)
 
 OUTPUTS = ["The cat sat on the mat today.", "A dog runs over the green grass."]
 REFERENCES = ["the cat sat on the mat today.", "A dog runs across the green grass."]
@@ -11,13 +21,6 @@ def test_exact_match_is_a_fraction():
     assert exact_match([], []) == 0.0
     with pytest.raises(ValueError, match="argument"):
         exact_match(["a"], [])
-
-
-def test_groups_are_scored_alone_and_numbers_come_in_their_order():
-    outputs, references = ["a", "b", "c", "d"], ["a", "B", "c", "d"]
-    assert by_group(exact_match, outputs, references, ["y", "x", "y", "x"]) == {"x": 0.5, "y": 1.0}
-    found = by_group(exact_match, outputs, references, ["101-110", "11-20", "1-10", "1-10"])
-    assert list(found.items()) == [("1-10", 1.0), ("11-20", 0.0), ("101-110", 1.0)]
 
 
 def test_bleu_is_sacrebleus_own_with_its_signature():
@@ -54,3 +57,22 @@ def test_length_groups():
 def test_a_language_is_known_by_any_of_its_codes(language):
     assert length_unit(language) == "characters"
     assert "tok:zh" in bleu(["我 爱 你们"], ["我 爱 你们"], language)["signature"]
+
+
+def test_headlines():
+    assert headline("dates") == headline("several-dates") == "exact_match" and headline("corpus.tsv") == "bleu"
+    assert score(["a"], ["a"], "dates", None) == 1 and score(OUTPUTS, OUTPUTS, "x.tsv", "en")["score"] == pytest.approx(100)
+
+
+def test_the_words_at_their_places():
+    assert in_place(["a b c", "x"], ["a c b", "x"]) == 0.5
+    assert in_place(["a b c d"], ["a b"]) == 1 and in_place([""], ["a b"]) == 0 and in_place([], []) == 0
+
+
+def test_all_that_is_measured_of_files_and_of_dates():
+    groups = length_groups(OUTPUTS)
+    metrics, parts = measured(OUTPUTS, REFERENCES, groups, "folder", "en")
+    assert list(metrics) == ["bleu", "bleu_lowercase", "chrf"]
+    assert parts == {"bleu": {"1-10": pytest.approx(metrics["bleu"]["score"])}}
+    metrics, parts = measured(["a", "b"], ["a", "c"], ["French", "German"], "dates", None)
+    assert metrics == {"exact_match": 0.5} and parts == {"exact_match": {"French": 1.0, "German": 0.0}}

@@ -1,23 +1,21 @@
-from dataclasses import fields
+import math
 
 import pytest
 
+from saccade import runs
 from saccade.errors import ArgumentError
-from saccade.tasks import find
 from saccade.tasks.translate import Translate
-from saccade.tasks.translate.options import RECIPES, Options
+from saccade.tasks.translate.options import EvalRequest, Options, Request
+from saccade.train.task import find, recipe
 
 
 @pytest.mark.parametrize("model", Translate.models)
-def test_recipes_name_options_that_there_are(model):
-    known = {field.name for field in fields(Translate.options(model))}
-    assert set(RECIPES) == {*Translate.builtin, "files"}
-    assert all(set(Translate.recipe(model, data)) <= known for data in RECIPES)
-    assert (
-        Translate.recipe(model, "some/folder") == Translate.recipe(model, "files") != Translate.recipe(model, "dates")
-    )
+def test_all_files_have_one_recipe_which_the_models_own_comes_before(model):
+    assert recipe(Translate, model, "some/folder") == recipe(Translate, model, "files")
+    assert recipe(Translate, model, "files") != recipe(Translate, model, "dates")
     own = find(Translate.models[model]).recipes["files"]
-    assert Translate.recipe(model, "files").items() >= {"label_smoothing": 0.1, **own}.items() and "hidden_dim" in own
+    assert recipe(Translate, model, "files").items() >= {"label_smoothing": 0.1, **own}.items() and "hidden_dim" in own
+    assert runs.options(Translate, "some/folder", model, {"beam_size": 3}).beam_size == 3
 
 
 @pytest.mark.parametrize(
@@ -37,3 +35,27 @@ def test_recipes_name_options_that_there_are(model):
 def test_what_means_nothing_is_refused_by_name(name, value):
     with pytest.raises(ArgumentError, match=f"--{name.replace('_', '-')}"):
         Options(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"sample": True, "coverage_penalty": 0.2}, "--coverage-penalty: expected without --sample"),
+        ({"coverage_penalty": -1.0}, "--coverage-penalty: expected a number from 0 to 1000, got -1.0"),
+        ({"coverage_penalty": math.nan}, "--coverage-penalty: expected a number from 0 to 1000, got nan"),
+        ({"coverage_penalty": 1001.0}, "--coverage-penalty: expected a number from 0 to 1000, got 1001.0"),
+        ({"nbest": 0}, "--nbest: expected a number from 1 to 10000, got 0"),
+        ({"beam_size": 0}, "--beam-size: expected a number from 1 to 10000, got 0"),
+        ({"min_length": -1}, "--min-length: expected a number from 0"),
+        ({"prefix": ""}, "--prefix: expected a text in one line"),
+    ],
+)
+def test_a_request_that_means_nothing_is_refused_by_name(words, message):
+    with pytest.raises(ArgumentError, match=message) as error:
+        Request(**words)
+    assert "\n" not in str(error.value)
+
+
+def test_what_needs_the_attention_says_so():
+    assert not Request(min_length=3, prefix="a").attends and not EvalRequest().attends
+    assert Request(coverage_penalty=0.1).attends and EvalRequest(replace_unknown=True).attends

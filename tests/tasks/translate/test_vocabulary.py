@@ -3,9 +3,11 @@ from types import SimpleNamespace
 import pytest
 
 from saccade.errors import ArgumentError
+from saccade.tasks.translate import vocabulary
 from saccade.tasks.translate.data import open_corpus
 from saccade.tasks.translate.data.corpus import Pair
-from saccade.tasks.translate.vocabulary import learn
+from saccade.tasks.translate.vocabulary import Vocabulary, learn
+from saccade.train.files import read_json, write_json
 
 
 class Few:
@@ -23,16 +25,17 @@ def options(**given):
 
 
 def test_byte_pairs_serve_both_sides_and_characters_one_each():
-    joint, apart = (learn(Few(), options(tokenizer=kind)) for kind in ("bpe", "characters"))
-    assert joint.source is joint.target and apart.source is not apart.target
+    joint, apart = (learn(Few(), options(tokenizer=kind))[0] for kind in ("bpe", "characters"))
+    assert joint.source is joint.target and apart.source is not apart.target and joint.joint and not apart.joint
     assert apart.source.decode(apart.source.encode("Hund dog")) == "Hund d\ufffd\ufffd"
 
 
 def test_the_longest_target_is_the_longest_that_is_trained_on():
-    learned = learn(Few(), options())
+    learned, note = learn(Few(), options())
     assert learned.longest == 5
-    assert learned.note.startswith("1 of 10 training pairs looked at have a side of more than 50 tokens")
-    assert learn(Few(), options(max_length=100)).longest == 100 and not learn(Few(), options(max_length=100)).note
+    assert note.startswith("1 of 10 training pairs looked at have a side of more than 50 tokens")
+    learned, note = learn(Few(), options(max_length=100))
+    assert (learned.longest, note) == (100, "")
 
 
 def test_nothing_to_train_on_is_refused():
@@ -40,6 +43,45 @@ def test_nothing_to_train_on_is_refused():
         learn(Few(), options(max_length=4))
 
 
-def test_endless_data_are_sampled():
-    learned = learn(open_corpus("dates"), options())
+def test_endless_data_are_sampled(monkeypatch):
+    monkeypatch.setattr(vocabulary, "_ENDLESS", 500)
+    learned, _ = learn(open_corpus("dates"), options())
     assert learned.longest == len("2025-06-18") and learned.target.decode(learned.target.encode("2025-06-18"))
+
+
+@pytest.mark.parametrize("kind", ["bpe", "characters"])
+def test_what_is_saved_is_read_back(tmp_path, kind):
+    learned, _ = learn(Few(), options(tokenizer=kind))
+    learned.save(tmp_path)
+    again = Vocabulary.restore(tmp_path)
+    assert (again.longest, again.joint) == (learned.longest, learned.joint == (again.source is again.target))
+    for text in ("ein Hund", "a dog", "💥"):
+        assert again.source.encode(text) == learned.source.encode(text)
+        assert again.target.encode(text) == learned.target.encode(text)
+
+
+WRONG = (
+    {"longest_target": -1},
+    {"longest_target": True},
+    {"longest_target": 2**40},
+    {"source": 3},
+    {"source": {"kind": "characters"}},
+    {"target": {"kind": "syllables"}},
+    {"target": None},
+)
+
+
+@pytest.mark.parametrize("change", WRONG)
+def test_what_is_no_vocabulary_is_named(tmp_path, change):
+    learn(Few(), options())[0].save(tmp_path)
+    write_json(tmp_path / "tokenizer.json", {**read_json(tmp_path / "tokenizer.json"), **change})
+    with pytest.raises(ArgumentError, match=r"tokenizer\.json: expected"):
+        Vocabulary.restore(tmp_path)
+
+
+@pytest.mark.parametrize("content", [None, "{", "[]", "3", '{"joint": 3, "longest_target": 2}'])
+def test_a_file_that_is_damaged_is_named(tmp_path, content):
+    if content is not None:
+        (tmp_path / "tokenizer.json").write_text(content)
+    with pytest.raises(ArgumentError, match=r"tokenizer\.json: expected .* of this run|tokenizer\.json"):
+        Vocabulary.restore(tmp_path)

@@ -7,7 +7,7 @@ import torch
 
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.features import deltas
-from saccade.tasks.transcribe.data.an4 import cepstra, open_an4
+from saccade.tasks.transcribe.data.an4 import open_an4
 
 AN4 = Path(__file__).resolve().parents[4] / "shared/data/an4_mfcc"
 TRAIN = {f"an4_clstk/{who}/cen{n}-{who}-b": f"{who.upper()} {n}" for who in "abcdefghijkl" for n in (1, 2)}
@@ -93,30 +93,6 @@ def test_marks_of_silence_are_no_words(folder):
 def test_speakers_of_training_in_the_test_are_noted(folder):
     lists(folder, "test", dict(list(TRAIN.items())[:4]))
     assert open_an4(folder).note.endswith("speakers of the test are in training too: a, b")
-
-
-@pytest.mark.parametrize(
-    ("data", "got"),
-    [
-        (b"", "got 0 bytes"),
-        (b"\0\0\1", "got 3 bytes"),
-        (mfc(np.zeros((2, 13)))[:-1], "got a count of 26 and 103 bytes"),
-        (mfc(np.zeros((2, 13))) + b"\0", "got a count of 26 and 105 bytes"),
-        (mfc(np.zeros((1, 12))), "got a count of 12 and 48 bytes"),
-        (mfc(np.zeros((0, 13))), "got a count of 0 and 0 bytes"),
-        (b"\xff\xff\xff\xff", "got a count of -1 and 0 bytes"),
-        (mfc(np.full((1, 13), np.nan)), "got NaN or infinity"),
-    ],
-    ids=range(8),
-)
-def test_features_that_cannot_be_are_named(data, got):
-    with pytest.raises(ArgumentError, match=rf"^a\.mfc: expected .*, {got}; copy the file anew$"):
-        cepstra(data, "a.mfc")
-
-
-def test_features_are_read_highest_byte_first():
-    values = np.arange(26).reshape(2, 13) / 7
-    torch.testing.assert_close(cepstra(mfc(values), ""), torch.from_numpy(values).float(), rtol=0, atol=0)
 
 
 def refused(folder):

@@ -7,7 +7,7 @@ import pytest
 import soundfile
 
 from saccade.errors import ArgumentError
-from saccade.tasks.transcribe import recordings
+from saccade.tasks.transcribe.data import recordings
 from saccade.tasks.transcribe.data.recordings import is_recordings, open_recordings
 
 SPLITS = ("train", "validation", "test")

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from saccade.errors import ArgumentError
-from saccade.tasks.transcribe import tones
+from saccade.tasks.transcribe.data import tones
 from saccade.tasks.transcribe.data.tones import FREQUENCIES, Tones
 
 TONES = Tones()

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.tasks.translate import dates as module
+from saccade.tasks.translate.data import dates as module
 from saccade.tasks.translate.data.corpus import Pair
 from saccade.tasks.translate.data.dates import FORMS, LANGUAGES, YEARS, Dates, write
 from tiny import environment

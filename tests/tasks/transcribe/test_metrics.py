@@ -1,6 +1,6 @@
 import pytest
 
-from saccade.tasks.transcribe.evaluation import character_errors, word_errors
+from saccade.tasks.transcribe.metrics import HEADLINE, character_errors, measured, word_errors
 
 
 def edits(one, other):
@@ -27,3 +27,18 @@ def test_errors_are_edits_over_the_length_of_what_was_said(outputs, references):
     assert word_errors(outputs, references) == pytest.approx(words / sum(len(text.split()) for text in references))
     letters = sum(edits(b, a) for a, b in zip(outputs, references, strict=True))
     assert character_errors(outputs, references) == pytest.approx(letters / sum(map(len, references)))
+
+
+def test_all_is_measured_as_a_whole_and_by_speaker():
+    outputs, references = ["one", "two two", "six"], ["one", "two", "seven six"]
+    metrics, groups = measured(outputs, references, ["ann", "bob", "bob"])
+    assert metrics == {HEADLINE: 1 - 2 / 4, "wer": 2 / 4, "cer": character_errors(outputs, references)}
+    assert groups == {"wer": {"ann": 0.0, "bob": 2 / 3}}
+    words = {"ann": 1, "bob": 3}
+    assert sum(groups["wer"][name] * count for name, count in words.items()) / 4 == metrics["wer"]
+    assert measured(outputs, references, ["", "", ""])[1] == {}
+
+
+def test_more_words_than_were_said_are_worth_less_than_none():
+    metrics, _ = measured(["a b c d"], ["a"], [""])
+    assert metrics["wer"] == 3 and metrics[HEADLINE] == -2

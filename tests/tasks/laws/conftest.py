@@ -1,0 +1,48 @@
+"""What the laws share: built-in data cut down, and a run of each model, trained once for all of them."""
+
+import pytest
+import torch
+
+from saccade import runs
+from tasks.laws.table import CASES, questions, settings, shrink
+
+
+@pytest.fixture(autouse=True, scope="package")
+def small():
+    with pytest.MonkeyPatch.context() as patch:
+        shrink(patch.setattr)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def quiet(capsys):
+    """What training says is no matter here."""
+
+
+@pytest.fixture(scope="package")
+def trained(small, tmp_path_factory):
+    """Gives the run of a task and a model, trained when it is first asked for and not to be changed."""
+    folder, found = tmp_path_factory.mktemp("laws"), {}
+
+    def run(task, model, **more):
+        key = (task, model, *sorted(more.items()))
+        if key not in found:
+            place = folder / f"{task}-{model}-{len(found)}"
+            torch.manual_seed(0)
+            found[key] = runs.train(task, run=place, device="cpu", **settings(task, model, **more))
+        return found[key]
+
+    return run
+
+
+@pytest.fixture(params=CASES, ids=" ".join)
+def run(request, trained):
+    return trained(*request.param)
+
+
+@pytest.fixture
+def asked(run, tmp_path):
+    """Some inputs of the run's task, as a shell would ask them."""
+    folder = tmp_path / "asked"
+    folder.mkdir()
+    return questions(run.task, folder)

@@ -1,0 +1,125 @@
+"""All tasks and models: a new model is one line here, a new task one entry, and every law holds it.
+
+A task is its own built-in data, cut down to a size at which twelve models are trained in seconds.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from saccade.tasks import TASKS
+from saccade.tasks.classify_text import vocabulary as words
+from saccade.tasks.classify_text.data import reviews
+from saccade.tasks.image import dataset as images
+from saccade.tasks.image import shapes
+from saccade.tasks.transcribe import vocabulary as spoken
+from saccade.tasks.transcribe.data import tones
+from saccade.tasks.translate import vocabulary as tokens
+from saccade.tasks.translate.data import dates
+
+HELD_OUT, LEARNED_FROM, STEPS, EARLIER = 23, 120, 6, 4
+SHRUNK = (
+    *((module, "HELD_OUT", HELD_OUT) for module in (dates, reviews, tones, shapes)),
+    *((module, "_ENDLESS", LEARNED_FROM) for module in (tokens, words, spoken)),
+    (images, "_SEEN", 40),
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the laws have to know of a task.
+
+    Args:
+        options: of all its runs, beside those that a run of a few steps has anyway.
+        models: what each model has of its own, by its name.
+        group: the group that an example is measured in, from the data, a split and an index; None where there are none.
+        row: a Python object of the data with what it asks and its answer.
+        blank: an input without an answer; None where there is none but what cannot be read.
+        file: what damages a run if it is changed, beside its configuration and weights.
+    """
+
+    options: Mapping[str, Any]
+    models: Mapping[str, Mapping[str, Any]]
+    group: Callable[[Any, str, int], str] | None
+    row: Callable[[Any], Any]
+    blank: str | None = None
+    file: str = "tokenizer.json"
+
+
+RECURRENT = {"hidden_dim": 10, "embedding_dim": 6, "dropout": 0.2}
+TABLE = {
+    "translate": Entry(
+        {"batch_tokens": 150, "label_smoothing": 0.1, "tokenizer": "characters"},
+        {
+            "rnnsearch": RECURRENT,
+            "encoder-decoder": RECURRENT,
+            "luong": {**RECURRENT, "layers": 1, "score": "general"},
+            "transformer": {"hidden_dim": 8, "heads": 2, "layers": 1, "feedforward_dim": 12, "dropout": 0.2},
+            "bytenet": {"hidden_dim": 8, "sets": 1, "max_dilation": 2, "dropout": 0.2},
+        },
+        lambda data, split, index: dates.LANGUAGES[data.example(split, index).group],
+        lambda pair: (pair.source, pair.target),
+        blank="",
+    ),
+    "classify-text": Entry(
+        {"batch_tokens": 80, "label_smoothing": 0.1, "embedding_dim": 6},
+        {
+            "rnn-attention": {"hidden_dim": 6, "dropout": 0.2},
+            "self-attention": {"hidden_dim": 8, "heads": 2, "layers": 1, "feedforward_dim": 8, "queries": 2},
+            "fixed": {"dropout": 0.2},
+            "sum": {"dropout": 0.2},
+        },
+        lambda data, split, index: data.example(split, index).label,
+        lambda example: (example.text, example.label),
+        blank=" \u3000",
+    ),
+    "transcribe": Entry(
+        {"batch_tokens": 300, "mels": 12, "label_smoothing": 0.1},
+        {"las": {"hidden_dim": 8, "embedding_dim": 4, "layers": 2, "dropout": 0.2, "ctc_weight": 0.3}},
+        None,
+        lambda recording: (recording.signal, recording.text),
+    ),
+    "classify-image": Entry(
+        {"batch_size": 6, "label_smoothing": 0.1, "flip": True, "shift": 2},
+        {
+            "cnn": {"widths": "4,6", "dropout": 0.2},
+            "cnn-attention": {"widths": "4,6", "attention_dim": 4, "heads": 2, "attention_stage": 1},
+        },
+        lambda data, split, index: data.example(split, index).label,
+        lambda example: (example.image, example.label),
+        file="labels.json",
+    ),
+}
+CASES = [(task, model) for task, entry in TABLE.items() for model in entry.models]
+FIRST = [(task, next(iter(entry.models))) for task, entry in TABLE.items()]
+
+
+def settings(task: str, model: str, **more: Any) -> dict[str, Any]:
+    """Return the options of a tiny run."""
+    entry = TABLE[task]
+    shared = {"threads": 1, "warmup_steps": 3, "checkpoint_steps": 2, "validation_steps": 4, "validation_examples": 5}
+    return {"model": model, "seed": 3, "max_steps": STEPS, **shared, **entry.options, **entry.models[model], **more}
+
+
+def shrink(patch: Callable[[Any, str, Any], None] = setattr) -> None:
+    """Cut the built-in data down."""
+    for module, name, size in SHRUNK:
+        patch(module, name, size)
+
+
+def questions(task: Any, folder: Path, count: int = 5) -> list[str]:
+    """Return what a shell would ask: the first examples of the test, as lines or as the paths of files."""
+    found = []
+    for index in range(count):
+        example = task.example("test", index)
+        if task.inputs == "lines":
+            found.append(example.text)
+            continue
+        suffix, content = example.file
+        (folder / f"{index}{suffix}").write_bytes(content)
+        found.append(str(folder / f"{index}{suffix}"))
+    return found
+
+
+assert list(TABLE) == list(TASKS)

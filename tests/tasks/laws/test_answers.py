@@ -1,0 +1,140 @@
+"""One answer an input, in order, whatever lies between, and whoever is asked beside it."""
+
+import copy
+import json
+
+import pytest
+import torch
+
+from saccade.errors import SaccadeError
+from tasks.laws.checks import content, is_near
+from tasks.laws.table import TABLE
+
+
+def answers(run, lines, form="json", ahead=512, **request):
+    return list(run.answers(lines, run.request("predict", request), form, ahead))
+
+
+def told(found):
+    return [answer.to_json() for answer in found]
+
+
+def test_an_answer_is_the_same_alone_and_among_others(run, asked):
+    together = told(answers(run, [*asked, *asked[::-1]]))
+    assert is_near(together, together[: len(asked)] + together[: len(asked)][::-1])
+    for line, answer in zip(asked, together, strict=False):
+        assert is_near(told(answers(run, [line])), [answer])
+    assert any(not is_near(one, other) for one in together for other in together)
+
+
+@pytest.mark.parametrize("ahead", [1, 3])
+def test_as_many_are_read_ahead_as_may_be_and_it_changes_nothing(run, asked, ahead):
+    read, written = [], []
+    lines = (read.append(line) or line for line in asked)
+    for answer in run.answers(lines, run.request("predict", {}), "json", ahead):
+        written.append(answer.to_json())
+        assert len(read) <= len(written) - 1 + ahead + (len(written) == 1)
+    assert is_near(written, told(answers(run, asked)))
+
+
+def test_the_form_changes_no_lines_and_every_answer_has_as_many_as_were_asked_for(run, asked):
+    for count in (1, 2):
+        lines, described, drawn = (answers(run, asked, form, nbest=count) for form in ("lines", "json", "pictures"))
+        for one, other, another in zip(lines, described, drawn, strict=True):
+            assert one.lines() == other.lines() == another.lines() and len(one.lines()) == count
+            assert str(one) == "\n".join(one.lines()) and not any("\n" in line for line in one.lines())
+
+
+@pytest.mark.parametrize("ahead", [1, 512])
+def test_blank_and_unreadable_inputs_are_answered_in_their_place(run, asked, ahead, tmp_path, capsys):
+    entry, plain = TABLE[run.task.name], told(answers(run, asked))
+    (tmp_path / "noise.wav").write_bytes(bytes(range(256)))
+    files = [str(tmp_path / "gone.png"), str(tmp_path / "noise.wav"), str(tmp_path), "", "a\0b"]
+    strange = files if run.task.inputs == "files" else [entry.blank, "", "\u2028", "\t"]
+    mixed = [asked[0], *strange, *asked[1:], strange[0]]
+    found, stream = [], run.answers(mixed, run.request("predict", {"nbest": 2}), "json", ahead)
+    if run.task.inputs == "files":
+        with pytest.raises(SaccadeError, match=f"{len(strange) + 1} of {len(mixed)} inputs could not be read"):
+            found.extend(stream)
+        assert len(capsys.readouterr().err.splitlines()) == len(strange) + 1
+    else:
+        found.extend(stream)
+    places = [0, *range(len(strange) + 1, len(mixed) - 1)]
+    assert len(found) == len(mixed)
+    for place, answer in enumerate(found):
+        blank = place not in places
+        assert (answer.lines() == ["", ""]) == blank, (place, answer)
+        assert json.loads(json.dumps(answer.to_json(), allow_nan=False)) == answer.to_json()
+        assert not blank or list(answer.draw(tmp_path / "none")) == []
+    once = told(answers(run, [mixed[place] for place in places], nbest=2))
+    assert is_near([found[place].to_json() for place in places], once) and len(once) == len(plain)
+
+
+def test_an_input_that_is_alone_and_cannot_be_read_is_the_error(run, tmp_path):
+    if run.task.inputs == "lines":
+        pytest.skip("every line can be read")
+    for path in (tmp_path / "gone.wav", tmp_path):
+        with pytest.raises(SaccadeError, match=str(path)):
+            answers(run, [str(path)])
+
+
+def test_answers_are_json(run, asked):
+    for form in ("lines", "json"):
+        found = told(answers(run, asked, form, nbest=2))
+        assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_asking_leaves_the_model_and_the_generators_alone(run, asked, tmp_path):
+    before, state = copy.deepcopy(run.model.state_dict()), torch.random.get_rng_state()
+    hooks = [(len(part._forward_hooks), len(part._backward_hooks)) for part in run.model.modules()]
+    answers(run, asked, nbest=2)
+    run.draw(asked[:1], tmp_path / "pictures")
+    run.evaluate("validation")
+    assert torch.equal(state, torch.random.get_rng_state()) and not run.model.training
+    after = run.model.state_dict()
+    assert before.keys() == after.keys() and all(torch.equal(before[name], after[name]) for name in before)
+    assert [(len(part._forward_hooks), len(part._backward_hooks)) for part in run.model.modules()] == hooks
+    assert all(parameter.grad is None for parameter in run.model.parameters())
+
+
+def test_drawing_draws_and_overwrites_nothing(run, asked, tmp_path):
+    folder = tmp_path / "pictures"
+    paths = run.draw(asked[0], folder)
+    assert paths and sorted(folder.iterdir()) == sorted(paths) and {".png", ".svg"} <= {path.suffix for path in paths}
+    assert paths[0].read_bytes()[:4] == b"\x89PNG" and "<img" in paths._repr_html_()
+    written = {path: path.read_bytes() for path in paths}
+    assert run.draw(asked[0], folder) == paths  # the same command leaves the same files
+    assert {path: path.read_bytes() for path in folder.iterdir()} == written
+    for path in paths:
+        path.write_text("somebody's own")
+    others = run.draw(asked[0], folder)
+    assert not set(others) & set(paths) and all(path.read_text() == "somebody's own" for path in paths)
+    assert [path.read_bytes() for path in others] == list(written.values())
+
+
+@pytest.mark.parametrize("split", ["train", "validation", "test"])
+def test_an_example_is_what_answers_take_and_its_file_reads_back_as_the_same(run, split, tmp_path):
+    task = run.task
+    for index in (0, 1, 7):
+        example, again = task.example(split, index), task.example(split, index)
+        assert example.text == again.text and example.answer == again.answer
+        assert example.text.strip() and example.answer.strip() and "\n" not in example.text + example.answer
+        assert (example.file is None) == (task.inputs == "lines")
+        line = example.text
+        if example.file is not None:
+            suffix, data = example.file
+            assert suffix in task.suffixes and example.file == again.file
+            (tmp_path / f"{split}{index}{suffix}").write_bytes(data)
+            line = str(tmp_path / f"{split}{index}{suffix}")
+        assert content(task.read(line, 1)) == content(example.input)
+        with torch.inference_mode():
+            [given] = task.answer(run.model, [example.input], None, "json")
+        [read] = answers(run, [line])
+        assert given.lines() == read.lines()
+
+
+def test_a_name_of_no_split_and_an_index_beyond_are_refused(run):
+    for split, index in (("tset", 0), ("test", 10**6), ("test", -1), ("train", -1)):
+        with pytest.raises(SaccadeError) as error:
+            run.task.example(split, index)
+        assert "\n" not in str(error.value)

@@ -1,0 +1,117 @@
+"""A batch is a function of the seed and the step, and what pads it changes nothing."""
+
+import hashlib
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from saccade import runs
+from saccade.models.padded import Padded
+from saccade.tasks import load_task
+from saccade.train.randomness import seeded
+from tasks.laws.checks import parts, same
+from tasks.laws.table import FIRST, TABLE, settings, shrink
+from tiny import environment
+
+STEPS = (3, 0, 17, 1, 16, 40)
+
+
+def made(task, model, **more):
+    """A task as training makes it, and a model of it."""
+    kind = load_task(task)
+    own = settings(task, model, **more)
+    return kind.prepare(runs.options(kind, None, own.pop("model"), own))
+
+
+def digest(task):
+    """A hash of some batches."""
+    found = hashlib.blake2b(digest_size=8)
+    for step in STEPS:
+        for tensor in parts(task.batch(step)):
+            found.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode() + tensor.numpy().tobytes())
+    return found.hexdigest()
+
+
+@pytest.mark.parametrize(("task", "model"), FIRST)
+def test_a_batch_is_a_function_of_seed_and_step(task, model):
+    first, second = made(task, model), made(task, model)
+    forward = {step: first.batch(step) for step in STEPS}
+    backward = {step: second.batch(step) for step in reversed(STEPS)}
+    assert all(same(forward[step], backward[step]) for step in STEPS)
+    assert all(same(forward[step], first.batch(step)) for step in STEPS)  # asked again, in another order
+    assert not any(same(forward[step], forward[other]) for step in STEPS for other in STEPS if step < other)
+    assert digest(made(task, model, seed=4)) != digest(first)
+
+
+@pytest.mark.parametrize(("task", "model"), FIRST)
+def test_a_batch_neither_draws_from_the_generator_of_all_nor_follows_from_it(task, model):
+    task = made(task, model)
+    before = torch.random.get_rng_state()
+    first = task.batch(2)
+    assert torch.equal(before, torch.random.get_rng_state())
+    torch.manual_seed(99)
+    assert same(first, replace(task).batch(2))  # another object, which has made nothing yet
+
+
+def test_a_restored_task_has_the_same_batches(run):
+    model = run.trained.options.model
+    again = type(run.task).restore(run.trained.options, run.folder)
+    assert digest(again) == digest(made(run.task.name, model))
+
+
+@pytest.mark.slow  # a process of its own
+def test_another_process_makes_the_same_batches():
+    command = [sys.executable, str(Path(__file__)), *(f"{task} {model}" for task, model in FIRST)]
+    place = {"PYTHONPATH": f"{environment()['PYTHONPATH']}:{Path(__file__).parents[2]}", "PYTHONHASHSEED": "5"}
+    made_there = subprocess.run(command, env={**environment(), **place}, capture_output=True, text=True, check=True)
+    assert made_there.stdout.split() == [digest(made(*case)) for case in FIRST]
+
+
+def widened(batch):
+    """The same batch with more padding; None of batches that have none."""
+    if not hasattr(batch, "source"):
+        return None
+    values, lengths = batch.source
+    wider = F.pad(values, (0, 0, 0, 5) if values.ndim == 3 else (0, 5))
+    targets = (F.pad(part, (0, 3)) if part.ndim == 2 else part for part in batch[1:])
+    return type(batch)(Padded(wider, lengths), *targets)
+
+
+def test_padding_changes_no_loss(run):
+    batch = run.task.batch(7)
+    wider = widened(batch)
+    if wider is None:
+        pytest.skip("its batches have no padding")
+    with torch.inference_mode():
+        one, other = run.task.loss(run.model, batch), run.task.loss(run.model, wider)
+    assert one.count == other.count
+    torch.testing.assert_close(one.total, other.total, atol=1e-4, rtol=1e-4)
+
+
+def test_a_loss_is_a_number_that_moves_every_parameter_and_counts_its_units(run):
+    model, batch = run.task.build(), run.task.batch(1)
+    with seeded(1, "loss"):
+        loss = run.task.loss(model.train(), batch)
+    loss.total.backward()
+    assert loss.total.ndim == 0 and bool(loss.total.isfinite()) and type(loss.count) is int and loss.count > 0
+    assert [name for name, one in model.named_parameters() if one.requires_grad and one.grad is None] == []
+    with seeded(1, "loss"):
+        again = run.task.loss(model, batch.to(torch.device("cpu")))
+    assert torch.equal(again.total, loss.total)  # what is random in it comes from the generator of all
+
+
+def test_every_task_and_model_of_the_table_is_held_to_the_laws():
+    assert {task: set(load_task(task).models) for task in TABLE} == {
+        task: set(entry.models) for task, entry in TABLE.items()
+    }
+
+
+if __name__ == "__main__":
+    shrink()
+    for case in sys.argv[1:]:
+        sys.stdout.write(digest(made(*case.split())) + "\n")

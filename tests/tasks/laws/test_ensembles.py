@@ -1,0 +1,90 @@
+"""Several runs as one: the mean of what they believe, refused where they do not speak of the same."""
+
+import shutil
+
+import pytest
+import torch
+
+from saccade import runs
+from saccade.errors import SaccadeError
+from tasks.laws.checks import is_near
+from tasks.laws.table import FIRST, TABLE, questions
+
+
+def told(run, lines, **request):
+    return [answer.to_json() for answer in run.answers(lines, run.request("predict", request), "json")]
+
+
+def test_a_run_and_its_copy_are_the_run(run, asked, tmp_path):
+    copy = shutil.copytree(run.folder, tmp_path / "copy", ignore=shutil.ignore_patterns("checkpoints"))
+    both = runs.load(run.folder, device="cpu", ensemble=[copy])
+    one, two = told(run, asked, nbest=2), told(both, asked, nbest=2)
+    for alone, twice in zip(one, two, strict=True):
+        if "weights" in twice and twice["weights"] is not None:  # what each member's queries took, one after another
+            assert is_near(twice.pop("weights"), [*alone["weights"], *alone.pop("weights")])
+    assert is_near(one, two)
+    assert both.evaluate("validation").metrics == pytest.approx(run.evaluate("validation").metrics)
+
+
+def test_each_run_is_given_once(run, tmp_path):
+    (tmp_path / "link").symlink_to(run.folder)
+    for other in (run.folder, tmp_path / "link", f"{run.folder}/../{run.folder.name}"):
+        with pytest.raises(SaccadeError, match="expected each run once, got it again"):
+            runs.load(run.folder, device="cpu", ensemble=[other])
+    with pytest.raises(SaccadeError, match="--ensemble: expected the folder of a run, got an empty name"):
+        runs.load(run.folder, device="cpu", ensemble=[""])
+
+
+@pytest.mark.parametrize(("task", "model"), FIRST)
+def test_models_of_all_kinds_answer_as_one_in_any_order(trained, task, model, tmp_path):
+    found = [trained(task, name) for name in TABLE[task].models]
+    found = found if len(found) > 1 else [found[0], trained(task, model, seed=4)]
+    folders = [each.folder for each in found]
+    lines = questions(found[0].task, tmp_path, 4)
+    answers = []
+    for order in (folders, folders[::-1]):
+        ensemble = runs.load(order[0], device="cpu", ensemble=order[1:])
+        answers.append([answer.lines() for answer in ensemble.predict(lines, nbest=2)])
+        assert told(ensemble, lines) and ensemble.evaluate("validation").examples
+    assert [len(each) for each in answers[0]] == [2] * 4
+    if TABLE[task].group is None or task == "translate":
+        assert answers[0] == answers[1]
+        return
+    shares = [[answer["probabilities"] for answer in told(each, lines)] for each in found]
+    for place, answer in enumerate(told(runs.load(folders[0], device="cpu", ensemble=folders[1:]), lines)):
+        for label, share in answer["probabilities"].items():
+            assert share == pytest.approx(sum(own[place][label] for own in shares) / len(found), abs=2e-5)
+
+
+@pytest.mark.parametrize(("task", "model"), FIRST)
+def test_a_run_of_another_task_is_none_of_them(trained, task, model):
+    other = next(case for case in FIRST if case[0] != task)
+    with pytest.raises(SaccadeError, match=f"expected a run of {task}, got one of {other[0]}"):
+        runs.load(trained(task, model).folder, device="cpu", ensemble=[trained(*other).folder])
+
+
+OTHERWISE = {
+    "translate": ({"tokenizer": "bpe", "vocabulary_size": 300}, "the source tokenizer of RUN"),
+    "classify-text": ({"min_count": 4}, "the words of RUN"),
+    "transcribe": ({"mels": 11}, "the features of RUN"),
+}
+
+
+@pytest.mark.parametrize("task", OTHERWISE)
+def test_a_run_that_knows_something_else_is_refused_by_name(trained, task):
+    change, message = OTHERWISE[task]
+    model = next(iter(TABLE[task].models))
+    other = trained(task, model, max_steps=2, **change)
+    with pytest.raises(SaccadeError, match=f"--ensemble {other.folder}: expected {message}, got "):
+        runs.load(trained(task, model).folder, device="cpu", ensemble=[other.folder])
+
+
+def test_an_ensemble_leaves_its_members_as_they_are(run, tmp_path, asked):
+    copy = shutil.copytree(run.folder, tmp_path / "copy", ignore=shutil.ignore_patterns("checkpoints"))
+    before = {path.name: path.read_bytes() for path in run.folder.iterdir() if path.is_file()}
+    both = runs.load(run.folder, device="cpu", ensemble=[copy])
+    told(both, asked)
+    assert {path.name: path.read_bytes() for path in run.folder.iterdir() if path.is_file()} == before
+    assert not both.model.training and repr(both) == repr(run)
+    assert sum(p.numel() for p in both.model.parameters()) == 2 * sum(p.numel() for p in run.model.parameters())
+    assert all(torch.equal(one, other) for one, other in zip(run.model.parameters(), both.model.members[0].parameters()))  # noqa: B905

@@ -1,0 +1,68 @@
+"""An evaluation is the answers to a split, counted: as a whole, by groups, and whatever lies in one batch."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+import torch
+
+from saccade.errors import SaccadeError
+from saccade.tasks.labels.metrics import accuracy
+from saccade.tasks.transcribe.metrics import word_errors
+from saccade.tasks.translate.metrics import exact_match
+from tasks.laws.table import HELD_OUT, TABLE
+
+BY_HAND = {
+    "translate": exact_match,
+    "classify-text": accuracy,
+    "transcribe": lambda found, wanted: 1 - word_errors(found, wanted),
+    "classify-image": accuracy,
+}
+
+
+def measured(run, limit=None, split="test"):
+    with torch.inference_mode():
+        return run.task.evaluate(run.model, split, limit)
+
+
+@pytest.mark.parametrize("split", ["validation", "test"])
+def test_it_is_what_the_answers_come_to(run, split):
+    found, examples = measured(run, split=split), [run.task.example(split, index) for index in range(HELD_OUT)]
+    with torch.inference_mode():
+        answers = run.task.answer(run.model, [example.input for example in examples], None)
+    texts = [answer.lines()[0].partition("\t")[0] for answer in answers]
+    wanted = [example.answer for example in examples]
+    assert found.metrics[run.task.headline] == pytest.approx(BY_HAND[run.task.name](texts, wanted))
+    assert found.examples == HELD_OUT and found.count > 0 and found.seconds > 0
+
+
+def test_groups_add_up_to_the_whole(run):
+    found, group = measured(run), TABLE[run.task.name].group
+    if group is None:
+        assert found.groups == {}
+        return
+    sizes = Counter(group(run.task.data, "test", index) for index in range(HELD_OUT))
+    parts = found.groups[run.task.headline]
+    assert sizes.keys() <= parts.keys()
+    mean = sum(parts[name] * count for name, count in sizes.items()) / HELD_OUT
+    assert mean == pytest.approx(found.metrics[run.task.headline])
+
+
+def test_it_is_the_same_again_and_a_limit_is_kept(run):
+    first, again, all_of_it = measured(run), measured(run), measured(run, HELD_OUT + 9)
+    assert replace(first, seconds=0) == replace(again, seconds=0) == replace(all_of_it, seconds=0)
+    for limit in (1, 7):
+        part = measured(run, limit)
+        assert 1 <= part.examples <= limit and 0 < part.count <= first.count
+        assert part.metrics.keys() == first.metrics.keys()
+
+
+def test_a_split_that_is_not_there_is_refused(run):
+    with pytest.raises(SaccadeError, match="split: expected one of train, validation, test, got 'tset'"):
+        measured(run, split="tset")
+
+
+def test_the_headline_is_a_number_among_what_is_measured(run):
+    found = run.evaluate("validation")
+    assert run.task.headline in found.metrics and 0 <= found.metrics[run.task.headline] <= 1
+    assert all(0 <= value <= 1 for part in found.groups.values() for value in part.values())

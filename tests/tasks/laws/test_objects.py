@@ -1,0 +1,130 @@
+"""Python objects as data: the same checks as files, known by what they hold, needed to measure and not to answer."""
+
+import numpy as np
+import pytest
+
+from saccade import runs
+from saccade.errors import SaccadeError
+from saccade.tasks import load_task
+from tasks.laws.table import FIRST, TABLE, questions, settings
+
+COLUMNS = {
+    "translate": ("source", "target"),
+    "classify-text": ("text", "label"),
+    "transcribe": ("audio", "text"),
+    "classify-image": ("image", "label"),
+}
+EXTRA = {"transcribe": {"rate": 8000}}
+
+
+def rows(task, first=0, count=40):
+    """Rows of built-in examples."""
+    data = load_task(task).prepare(options(task)).data
+    return [TABLE[task].row(data.example("train", index)) for index in range(first, first + count)]
+
+
+def options(task, **more):
+    kind, own = load_task(task), settings(task, next(iter(TABLE[task].models)), **more)
+    return runs.options(kind, None, own.pop("model"), own)
+
+
+def prepared(task, objects):
+    kind, own = load_task(task), settings(task, next(iter(TABLE[task].models)), **EXTRA.get(task, {}))
+    return kind.prepare(runs.options(kind, "objects", own.pop("model"), own), objects)
+
+
+@pytest.fixture(params=[task for task, _ in FIRST])
+def task(request):
+    return request.param
+
+
+def test_a_mapping_of_columns_a_pair_and_a_list_are_the_same_data(task):
+    pairs = rows(task)
+    forms = [pairs, [list(row) for row in pairs], [dict(zip(COLUMNS[task], row, strict=True)) for row in pairs]]
+    found = [prepared(task, form) for form in forms]
+    assert len({each.data.fingerprint for each in found}) == 1
+    for split in ("train", "validation", "test"):
+        texts = {tuple(each.example(split, 0).answer for each in found) for _ in (0,)}
+        assert all(len(set(row)) == 1 for row in texts)
+    sizes = [found[0].data.size(split) for split in ("train", "validation", "test")]
+    assert sum(sizes) == 40 and min(sizes) >= 2
+
+
+def test_other_contents_have_another_fingerprint_and_another_order_the_same_splits(task):
+    pairs = rows(task)
+    first = prepared(task, pairs).data
+    answer = pairs[1][1] if pairs[1][1] != pairs[0][1] else next(row[1] for row in pairs if row[1] != pairs[0][1])
+    for other in (pairs[1:], [(pairs[0][0], answer), *pairs[1:]], [(rows(task, 99, 1)[0][0], pairs[0][1]), *pairs[1:]]):
+        assert prepared(task, other).data.fingerprint != first.fingerprint
+    backwards = prepared(task, pairs[::-1]).data
+    for split in ("train", "validation", "test"):
+        assert backwards.size(split) == first.size(split)
+
+
+def test_splits_that_are_given_are_kept_and_those_that_are_missing_held_out(task):
+    pairs = rows(task)
+    given = prepared(task, {"train": pairs[:30], "dev": pairs[30:34], "test": pairs[34:]}).data
+    assert [given.size(split) for split in ("train", "validation", "test")] == [30, 4, 6]
+    missing = prepared(task, {"train": pairs[:34], "test": pairs[34:]}).data
+    assert missing.size("train") + missing.size("validation") == 34 and missing.size("test") == 6
+
+
+HOSTILE = {
+    "nothing": [],
+    "no train": {"test": [("a", "b")]},
+    "a text": ["ab", "cd", "ef"],
+    "one part": [("a",)] * 9,
+    "three parts": [("a", "b", "c")] * 9,
+    "no texts": [(None, None)] * 9,
+    "other columns": [{"x": "a", "y": "b"}] * 9,
+    "numbers": [(1.5, 2.5)] * 9,
+    "one row": [("a", "b")],
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_what_is_no_data_is_one_error_that_names_them(task, kind):
+    with pytest.raises(SaccadeError, match="^data") as error:
+        prepared(task, HOSTILE[kind])
+    assert "\n" not in str(error.value)
+
+
+def test_a_row_that_is_wrong_is_named_by_its_split_and_number(task):
+    pairs = rows(task)
+    with pytest.raises(SaccadeError, match="data: train, row 4: "):
+        prepared(task, [*pairs[:3], (object(), object()), *pairs[3:]])
+    with pytest.raises(SaccadeError, match="data: test, row 1: "):
+        prepared(task, {"train": pairs, "test": [()]})
+
+
+@pytest.mark.parametrize("wrong", [np.array([0.5, np.nan]), np.zeros((3, 4)), np.zeros(0)])
+def test_what_is_no_waveform_is_named(wrong):
+    with pytest.raises(SaccadeError, match=r"data: train, row 1: expected a waveform \(samples,\) of finite numbers"):
+        prepared("transcribe", [(wrong, "one"), *rows("transcribe")])
+
+
+def test_a_run_of_objects_is_measured_with_them_and_answers_without(task, tmp_path):
+    pairs, place = rows(task), tmp_path / "run"
+    own = settings(task, next(iter(TABLE[task].models)), max_steps=2, **EXTRA.get(task, {}))
+    first = runs.train(task, data=pairs, run=place, device="cpu", **own)
+    measured = first.evaluate("test")
+    assert first.results["metrics"] == pytest.approx(measured.metrics) or isinstance(
+        next(iter(measured.metrics.values())), dict
+    )
+    alone = runs.load(place, device="cpu")
+    (tmp_path / "asked").mkdir()
+    lines = questions(first.task, tmp_path / "asked", 2)
+    assert [answer.lines() for answer in alone.predict(lines)] == [answer.lines() for answer in first.predict(lines)]
+    with pytest.raises(SaccadeError, match="expected the Python objects that this run was trained on, got none"):
+        alone.evaluate("test")
+    assert runs.load(place, device="cpu", data=pairs).evaluate("test").metrics == measured.metrics
+    changed = [*pairs[:-1], (pairs[-1][0], pairs[0][1] if pairs[0][1] != pairs[-1][1] else pairs[1][1])]
+    changed = changed if changed != pairs else pairs[:-1]
+    with pytest.raises(SaccadeError, match=f"{place}: this run was made with --data objects, .*, not objects, "):
+        runs.train(task, data=pairs[:-1], run=place, device="cpu", **{**own, "max_steps": 3})
+    assert runs.train(task, data=list(pairs), run=place, device="cpu", **{**own, "max_steps": 3}).results["steps"] == 3
+
+
+def test_objects_are_not_for_several_processes(task):
+    with pytest.raises(SaccadeError, match="processes: expected 1 where data are Python objects"):
+        runs.train(task, data=[], processes=2)

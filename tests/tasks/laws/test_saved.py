@@ -1,0 +1,163 @@
+"""What is saved is what was trained: read back, moved, gone on with, or damaged and refused in one line."""
+
+import json
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import torch
+
+from saccade import runs
+from saccade.errors import SaccadeError
+from saccade.tasks import load_task
+from saccade.train.checkpoint import step_folder
+from saccade.train.files import read_json, write_json
+from saccade.train.task import options_class
+from tasks.laws.checks import is_near
+from tasks.laws.table import CASES, EARLIER, FIRST, STEPS, TABLE, questions, settings
+
+NOISE = bytes(torch.randint(0, 256, (999,), generator=torch.Generator().manual_seed(1)).tolist())
+
+
+def told(run, lines, **request):
+    return [answer.to_json() for answer in run.answers(lines, run.request("predict", request), "json")]
+
+
+def copied(run, folder, *, checkpoints=False):
+    """A copy of a run elsewhere, by default of what was trained alone."""
+    left_out = shutil.ignore_patterns(*(() if checkpoints else ("checkpoints",)))
+    return Path(shutil.copytree(run.folder, folder, ignore=left_out))
+
+
+def without_data(folder):
+    """The same run, whose data are gone."""
+    config = read_json(folder / "config.json")
+    config["options"]["data"] = "no/such/data"
+    write_json(folder / "config.json", config)
+    return folder
+
+
+def test_a_restored_task_answers_as_the_one_that_was_saved(run, asked, tmp_path):
+    kind, options = type(run.task), run.trained.options
+    own = settings(run.task.name, options.model)
+    prepared = kind.prepare(runs.options(kind, None, own.pop("model"), own))
+    prepared.save(tmp_path)
+    nowhere = options_class(kind, options.model)(**{**asdict(options), "data": "no/such/data"})
+    restored = kind.restore(nowhere, tmp_path)
+    inputs = [prepared.read(line, number) for number, line in enumerate(asked, 1)]
+    with torch.inference_mode():
+        before = prepared.answer(run.model, inputs, None, "json")
+        inputs = [restored.read(line, number) for number, line in enumerate(asked, 1)]
+        after = restored.answer(run.model, inputs, None, "json")
+    assert [answer.to_json() for answer in before] == [answer.to_json() for answer in after]
+    with pytest.raises(SaccadeError, match="no data set no/such/data"):
+        restored.data
+
+
+def test_a_run_that_was_moved_answers_without_its_data_and_is_measured_with_them(run, asked, tmp_path):
+    moved = runs.load(without_data(copied(run, tmp_path / "moved")), device="cpu")
+    assert told(moved, asked, nbest=2) == told(run, asked, nbest=2)
+    assert moved.draw(asked[0], tmp_path / "pictures")
+    with pytest.raises(SaccadeError, match="no data set no/such/data"):
+        moved.evaluate("test")
+
+
+@pytest.mark.parametrize(("task", "model"), CASES, ids=map(" ".join, CASES))
+def test_a_run_that_was_stopped_and_resumed_is_the_uninterrupted_one_byte_for_byte(trained, tmp_path, task, model):
+    whole = trained(task, model)
+    for steps in (EARLIER, STEPS):
+        runs.train(task, run=tmp_path / "parts", device="cpu", **settings(task, model, max_steps=steps))
+    for name in ("model.safetensors", "config.json", TABLE[task].file):
+        one, other = ((folder / name).read_bytes() for folder in (whole.folder, tmp_path / "parts"))
+        if name == "config.json":
+            one, other = (_identity(json.loads(content)) for content in (one, other))
+        assert one == other, name
+    for name in ("model.safetensors", "optimizer.safetensors"):
+        last = (step_folder(folder / "checkpoints", STEPS) / name for folder in (whole.folder, tmp_path / "parts"))
+        one, other = (path.read_bytes() for path in last)
+        assert one == other, name
+    results = [read_json(folder / "results.json") for folder in (whole.folder, tmp_path / "parts")]
+    assert all(results[0][name] == results[1][name] for name in ("metrics", "groups", "validation", "steps"))
+
+
+def _identity(config):
+    return {**config, "options": {k: v for k, v in config["options"].items() if k not in ("run", "max_steps")}}
+
+
+def test_what_was_measured_after_training_is_what_is_measured_again(run):
+    for split, key in (("test", "metrics"), ("validation", "validation")):
+        found = run.evaluate(split)
+        assert found.metrics == pytest.approx(run.results[key]) if not _nested(found) else found.metrics
+    assert run.results["groups"] == {name: pytest.approx(part) for name, part in run.evaluate("test").groups.items()}
+
+
+def _nested(found):
+    return any(isinstance(metric, dict) for metric in found.metrics.values())
+
+
+def damages(content):
+    return {"cut": content[: len(content) // 2], "empty": b"", "noise": NOISE, "gone": None, "null": b"null"}
+
+
+@pytest.mark.parametrize(("task", "model"), FIRST)
+def test_damage_of_any_file_is_one_error_that_names_it(trained, tmp_path, task, model):
+    whole = trained(task, model)
+    for name in ("config.json", TABLE[task].file, "model.safetensors"):
+        for kind, content in damages((whole.folder / name).read_bytes()).items():
+            folder = copied(whole, tmp_path / f"{name}-{kind}")
+            (folder / name).unlink()
+            if content is not None:
+                (folder / name).write_bytes(content)
+            with pytest.raises(SaccadeError) as error:
+                runs.load(folder, device="cpu")
+            assert "\n" not in str(error.value)
+            place = folder if (name, kind) == ("model.safetensors", "gone") else folder / name
+            assert str(place) in str(error.value) or f"{folder}: not a run" in str(error.value), (name, kind)
+
+
+WRONG = (None, -1, 0, 1.5, True, "x", [], {}, ["a", "a"], {"kind": "x"}, "\0", [None], [1.0], 2**40)
+
+
+def changes(content, within=()):
+    """The content with one value changed or left out, at every place of its first levels."""
+    for place, (key, value) in enumerate(content.items()):
+        yield {other: old for other, old in content.items() if other != key}
+        for number in (place, place + 5, place + 9):
+            yield {**content, key: WRONG[number % len(WRONG)]}
+        if isinstance(value, dict) and len(within) < 1:
+            yield from ({**content, key: changed} for changed in changes(value, (*within, key)))
+
+
+@pytest.mark.parametrize(("task", "model"), FIRST)
+def test_a_run_with_a_value_that_was_changed_is_refused_in_one_line_or_answers(trained, tmp_path, task, model):
+    whole = trained(task, model)
+    (tmp_path / "asked").mkdir()
+    lines, folder = questions(whole.task, tmp_path / "asked", 1), copied(whole, tmp_path / "run")
+    refused = 0
+    for name in ("config.json", TABLE[task].file):
+        before = read_json(whole.folder / name)
+        for content in changes(before):
+            if content.get("options", {}) and content["options"].get("vocabulary_size") == 2**40:
+                continue
+            write_json(folder / name, content)
+            try:
+                told(runs.load(folder, device="cpu"), lines)
+            except SaccadeError as error:
+                refused += 1
+                assert "\n" not in str(error) and str(folder) in str(error), (content, error)
+        write_json(folder / name, before)
+    assert refused > 20 and is_near(told(runs.load(folder, device="cpu"), lines), told(whole, lines))
+
+
+@pytest.mark.parametrize(("task", "model"), FIRST)
+def test_a_run_is_not_gone_on_with_as_another(trained, task, model):
+    whole = trained(task, model)
+    others = [name for name in load_task(task).models if name != model]
+    for change in ({"seed": 4}, {"learning_rate": 0.5}, *({"model": name} for name in others[:1])):
+        own = settings(task, model) if "model" not in change else settings(task, others[0])
+        with pytest.raises(SaccadeError, match=f"{whole.folder}: this run was made with --[a-z-]+ .*, not "):
+            runs.train(task, run=whole.folder, device="cpu", **{**own, **change})
+    other = next(name for name in TABLE if name != task)
+    with pytest.raises(SaccadeError, match=f"this run was made with task {task}, not {other}|made with --model"):
+        runs.train(other, run=whole.folder, device="cpu", **settings(other, next(iter(TABLE[other].models))))
