@@ -74,8 +74,13 @@ def test_answers_are_the_lines_that_the_shell_prints(trained, asked, words, tmp_
 
 def test_alignments_are_the_objects_that_the_shell_prints(trained, capsys):
     [told] = trained.align(TEXTS[0], nbest=2)
-    assert told == json.loads(shell(capsys, "predict", trained.folder, TEXTS[0], "--alignments", "--nbest", 2))
-    assert len(told["translations"]) == 2 and told["source"] == TEXTS[0]
+    printed = json.loads(shell(capsys, "predict", trained.folder, TEXTS[0], "--alignments", "--nbest", 2))
+    assert len(told["translations"]) == 2 and told["source"] == printed["source"] == TEXTS[0]
+    assert told.keys() == printed.keys() and told["source_tokens"] == printed["source_tokens"]
+    for own, other in zip(told["translations"], printed["translations"], strict=True):
+        assert (own["text"], own["tokens"]) == (other["text"], other["tokens"])
+        assert own["score"] == pytest.approx(other["score"], abs=1e-4)
+        assert torch.allclose(torch.tensor(own["weights"]), torch.tensor(other["weights"]), atol=1e-4)
 
 
 def test_one_text_is_one_answer_and_an_iterable_is_read_but_once(trained):

@@ -68,7 +68,10 @@ def test_lines_are_written_to_files_that_predict_reads(shown, tmp_path, capsys):
 
 
 def opened(path):
-    return soundfile.read(path)[0].shape if path.endswith(".wav") else Image.open(path).size
+    if path.endswith(".wav"):
+        return soundfile.read(path)[0].shape
+    with Image.open(path) as image:
+        return image.size
 
 
 @pytest.mark.parametrize("task", ["transcribe", "classify-image"])
@@ -117,7 +120,10 @@ def test_the_same_command_again_leaves_the_same_files(shown, tmp_path):
         ("translate --data dats", "--data: no data set dats, and no folder or file; did you mean dates?"),
         ("translate --cuont 3", "unknown option --cuont; did you mean --count?"),
         ("translate dates", "unexpected argument dates; quote texts that contain spaces, and see --help"),
-        ("classify-image --size 3", "--size: expected a number of pixels from 8 to 1024, got 3"),
+        (
+            "classify-image --size 3",
+            "--size: expected a number of pixels from 8 to 1024, got 3; see saccade data classify-image --help",
+        ),
     ],
 )
 def test_what_means_nothing_is_one_line(words, said, shown, tmp_path, monkeypatch):

@@ -173,8 +173,9 @@ def test_an_evaluation_that_was_asked_for_otherwise_has_a_file_of_its_own(line, 
     assert code == 2 and err == ["error: --split: there is no tests; did you mean test?"]
 
 
-def test_runs_that_cannot_be_one_are_refused(line, ask, tmp_path):
+def test_runs_that_cannot_be_one_are_refused(line, ask, tmp_path, capsys):
     train(Line, line_options(tmp_path / "wide", width=5, max_steps=1))
+    capsys.readouterr()
     for other, said in (
         (tmp_path / "wide", "--ensemble: expected 4 numbers, got 5"),
         (line, f"--ensemble {line}: expected each run once, got it again"),
