@@ -15,6 +15,7 @@ from saccade.reports.options import Seeded
 from saccade.reports.training import Part, Plan, Variant, make
 from saccade.tasks.classify_image import ClassifyImage
 from saccade.tasks.classify_image.data import BUILTIN, open_images
+from saccade.tasks.image.batches import encode, stacked
 from saccade.tasks.image.dataset import Dataset
 from saccade.train.results import measure, undisturbed
 from saccade.train.task import value
@@ -88,7 +89,7 @@ def _measured(task: ClassifyImage, model: nn.Module, seed: int) -> dict[str, Any
 
 
 def _right(task: ClassifyImage, model: nn.Module, first: int, size: int) -> list[bool]:
-    examples = [task.example("test", index) for index in range(first, min(first + _AT_ONCE, size))]
-    answers = task.answer(model, [example.input for example in examples], None)
-    labels = [answer.ranking.labels[answer.ranking.best] if answer.ranking else "" for answer in answers]
-    return [label == example.answer for label, example in zip(labels, examples, strict=True)]
+    indices = range(first, min(first + _AT_ONCE, size))
+    batch = stacked(encode(task.data, "test", task.known.labels, indices)).to(next(model.parameters()).device)
+    found: list[bool] = (model(batch.images).argmax(-1) == batch.labels).tolist()
+    return found
