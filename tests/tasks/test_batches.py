@@ -1,10 +1,11 @@
 from collections import Counter
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.tasks.batches import Sampler, by_length, spread
+from saccade.tasks.batches import Cache, Sampler, by_length, in_batches, rectangle, spread
 from saccade.tasks.translate.batches import Encoded
 
 
@@ -72,3 +73,43 @@ def test_a_sample_is_spread_over_the_whole(size, count):
     found = spread(size, count)
     assert 1 <= len(found) <= min(size, count) and found[0] == 0 and found[-1] < size
     assert size - found[-1] <= found.step
+
+
+@pytest.mark.parametrize(("most", "made"), [(1000, 3), (100, 5), (0, 6)])
+def test_what_fits_is_made_once(most, made):
+    count = []
+    cache = Cache(lambda index: count.append(index) or index, most, lambda item: 60)
+    for index in (0, 1, 2, 0, 1, 2):
+        assert cache.get(index) == index
+    assert len(count) == made
+
+
+def test_what_is_not_wanted_is_asked_once():
+    count = []
+    cache = Cache(count.append, 0, lambda item: 0)
+    assert cache.get(3) is None and cache.get(3) is None and count == [3]
+
+
+@given(st.lists(st.integers(1, 30), max_size=30), st.integers(1, 60))
+def test_work_in_batches_comes_back_in_order_each_once(sizes, most):
+    seen = []
+
+    def work(places):
+        seen.extend(places)
+        return [f"{place}" for place in places]
+
+    assert in_batches(sizes, most, work) == [f"{place}" for place in range(len(sizes))]
+    assert sorted(seen) == list(range(len(sizes)))
+
+
+def test_work_that_comes_back_short_is_an_error():
+    with pytest.raises(ValueError, match="argument"):
+        in_batches([1, 1], 9, lambda places: places[:1])
+
+
+@given(st.lists(st.lists(st.integers(1, 99), max_size=7), min_size=1, max_size=6))
+def test_rows_are_a_rectangle_with_nothing_behind_them(rows):
+    found = rectangle(rows)
+    assert found.shape == (len(rows), max(map(len, rows))) and found.dtype == torch.int64
+    for line, row in zip(found.tolist(), rows, strict=True):
+        assert line[: len(row)] == row and not any(line[len(row) :])

@@ -85,8 +85,9 @@ def widened(batch):
 def test_padding_changes_no_loss(run):
     batch = run.task.batch(7)
     wider = widened(batch)
-    if wider is None:
-        pytest.skip("its batches have no padding")
+    if wider is None:  # nothing is padded where all are of one size
+        assert run.task.unit == "images"
+        return
     with torch.inference_mode():
         one, other = run.task.loss(run.model, batch), run.task.loss(run.model, wider)
     assert one.count == other.count

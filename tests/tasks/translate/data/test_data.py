@@ -30,3 +30,17 @@ def test_a_folder_has_sides_and_a_file_may_have_languages(tmp_path):
     assert open_corpus(str(tmp_path / "pairs"), "ja", "en").size("train") == 1
     with pytest.raises(ArgumentError, match="--target: expected none, as dates says what its sides are"):
         open_corpus("dates", None, "en")
+
+
+def test_objects_have_the_columns_that_are_asked_for():
+    pairs = [(f"satz {n}", f"sentence {n}") for n in range(40)]
+    plain = open_corpus("objects", objects=pairs)
+    nested = [{"translation": {"de": source, "en": target}} for source, target in pairs]
+    named = open_corpus("objects", "de", "en", nested)
+    turned = open_corpus("objects", "en", "de", nested)
+    assert named.fingerprint == plain.fingerprint != turned.fingerprint
+    assert named.example("train", 0) == plain.example("train", 0) and plain.example("train", 0).group == ""
+    assert turned.example("test", 0).source.startswith("sentence")
+    assert sum(plain.size(split) for split in ("train", "validation", "test")) == 40 and plain.note == ""
+    with pytest.raises(ArgumentError, match="data: train, row 1: expected a column fr or source, got de, en"):
+        open_corpus("objects", "fr", "en", nested)
