@@ -157,7 +157,7 @@ def _one_of(complaint: re.Match[str]) -> str:
 
 
 def _expected(complaint: re.Match[str]) -> str:
-    """What tyro says of a value that is no number, in the words of all our errors."""
+    """What tyro says of a value that is not a number, in the words of all our errors."""
     option, reason, value = complaint.groups()
     kind = "a whole number" if "int" in reason.lower() else "a number"
     return f"{option}: expected {kind}, got {value or 'nothing'}"

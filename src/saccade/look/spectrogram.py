@@ -1,4 +1,4 @@
-"""Pictures of attention to sound: what was written, where it was heard, and the spectrum there; as PNG and SVG."""
+"""Pictures of attention to sound: what was written, where it was said, and the spectrum there; as PNG and SVG."""
 
 import warnings
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def draw(
     *,
     title: str | None = None,
 ) -> list[Path]:
-    """Draw where in a recording each token was heard (as figure 2 of Chan et al. 2016): the spectrum above, and below a
+    """Draw where in a recording each token was said (as figure 2 of Chan et al. 2016): the spectrum above, and below a
     row a token, all over one axis of time.
 
     Args:
@@ -121,7 +121,7 @@ def _rows(
         vmin=0, vmax=1.0 if peak > 0.5 or not peak else peak, interpolation="nearest",
         extent=(0, matrix.shape[1] * step, count, 0),
     )  # fmt: skip
-    room = max(1, round(count * _ROW / _TALLEST))  # of more tokens than have a row each, every so manyth is named
+    room = max(1, round(count * _ROW / _TALLEST))  # of more tokens than have a row each, every n-th is named
     size = 10 if room == 1 and count * _ROW <= _TALLEST else 7
     axes.set_yticks([place + 0.5 for place in range(0, count, room)], names[::room])
     axes.tick_params(left=False, length=2, width=0.5, color=FAINT)
@@ -136,7 +136,7 @@ def _rows(
 
 
 def _story(matrix: Tensor, names: Sequence[str], step: float) -> str:
-    """What the picture shows, in words: when each token was heard most."""
+    """What the picture shows, in words: when each token was said most."""
     best, where = matrix.max(-1)
     rows = zip(names, where.tolist(), best.tolist(), strict=True)
     return "; ".join(f"{name} at {(place + 0.5) * step:.2f} s ({weight:.2f})" for name, place, weight in rows)

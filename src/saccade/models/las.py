@@ -74,8 +74,8 @@ class Options:
     frames long."""
 
     attention: Literal["location", "content"] = "location"
-    """What is compared with the state: what was heard at each place, and where the last step looked (location), or what
-    was heard alone (content)."""
+    """What is compared with the state: the encoded audio at each place, and where the last step looked (location), or
+    the encoded audio alone (content)."""
 
     location_filters: int = 10
     """Features of where the last step looked."""
@@ -88,7 +88,8 @@ class Options:
     predicted from, in training."""
 
     ctc_weight: float = 0.3
-    """Share of the loss that a second output, CTC on what was heard, has; it teaches the listener where words are."""
+    """Share of the loss that a second output has, CTC on the encoded audio; it teaches the listener where words
+    are."""
 
     scheduled_sampling: float = 0.0
     """Probability, in training, that the next token follows the model's own last one in place of the true one."""
@@ -107,7 +108,7 @@ class Options:
 
     @property
     def step_frames(self) -> int:
-        """Frames of a step of what is heard."""
+        """Frames of a step of the encoded audio."""
         return int(2**self.pyramid)
 
     def __post_init__(self) -> None:
@@ -134,7 +135,7 @@ class State:
         hidden, cell: `(examples, beam, hidden_dim)`.
         context: what was read last, `(examples, beam, hidden_dim)`.
         weights: where the last step looked, `(examples, beam, steps)`.
-        memory: what was heard, `(examples, 1, steps, hidden_dim)`: one for all outputs of an example.
+        memory: the encoded audio, `(examples, 1, steps, hidden_dim)`: one for all outputs of an example.
         lengths: of it, `(examples,)`.
 
     Example:
@@ -160,7 +161,7 @@ class State:
 
 
 class Las(Seq2Seq[Padded, State]):
-    r"""Listener and speller: each step of the speller reads what was heard once, and that enters its next step.
+    r"""Listener and speller: each step of the speller reads the encoded audio once, and that enters its next step.
 
     .. math::
         h &= \operatorname{Listen}(x) \qquad s_i = \operatorname{LSTM}(s_{i-1}, [E y_{i-1}; c_{i-1}]) \qquad
@@ -215,11 +216,11 @@ class Las(Seq2Seq[Padded, State]):
 
     def encode(self, source: Padded) -> State:
         """Listen to utterances: frames `(batch, length, source_dim)`."""
-        heard, lengths = self.listener(self.augment(source))
-        heard = self.dropout(heard)
-        memory = self.attention.remember(heard[:, None], mask=masks.Lengths(lengths[:, None]))
-        nothing = heard.new_zeros(len(heard), 1, self.options.hidden_dim)
-        return State(nothing, nothing, nothing, heard.new_zeros(len(heard), 1, heard.shape[1]), memory, lengths)
+        encoded, lengths = self.listener(self.augment(source))
+        encoded = self.dropout(encoded)
+        memory = self.attention.remember(encoded[:, None], mask=masks.Lengths(lengths[:, None]))
+        nothing = encoded.new_zeros(len(encoded), 1, self.options.hidden_dim)
+        return State(nothing, nothing, nothing, encoded.new_zeros(len(encoded), 1, encoded.shape[1]), memory, lengths)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
         features, state = self._decode(token[:, None], state)
@@ -250,7 +251,7 @@ class Las(Seq2Seq[Padded, State]):
         return (1 - share) * cost + share * ctc
 
     def ctc_log_probs(self, state: State, tokens: Tensor, lengths: Tensor) -> Tensor:
-        r"""Return the log-probability of texts by CTC on what was heard, summed over all ways to align them.
+        r"""Return the log-probability of texts by CTC on the encoded audio, summed over all ways to align them.
 
         Args:
             state: of `encode`.

@@ -84,7 +84,7 @@ class RunCallback(pl.Callback):
         self._tick(training=True)
         metrics, better = self._validate() if validate and self.ranks.leads else ({}, False)
         stop = self._agree()
-        if stop and not write:  # before every checkpoint: none shall hold what is no number
+        if stop and not write:  # before every checkpoint: none shall hold what is not finite
             self._look(outputs["loss"])
         if self.ranks.leads:
             self._show(write, metrics)

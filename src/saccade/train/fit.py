@@ -62,7 +62,7 @@ def train(kind: type[Task], options: Options, objects: Any = None) -> Outcome:
 
     Raises:
         RunError: if the run's folder belongs to something else.
-        SaccadeError: if the data cannot be read, or the loss is no longer a number.
+        SaccadeError: if the data cannot be read, or the loss is not finite.
         OSError: if the folder cannot be written or the disk is full; the last checkpoint is kept.
     """
     ranks = place(options)

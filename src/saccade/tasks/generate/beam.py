@@ -43,9 +43,9 @@ def search(
         limits: `(batch,)`, the most tokens that each output may have, its end not counted.
         begin: the token before the first.
         end: the token that ends an output.
-        beam_size: how many outputs are pursued.
+        beam_size: how many outputs are kept.
         length_penalty: \(\alpha\) above; 0 ranks by probability alone, which favours short outputs.
-        count: how many outputs are returned; None is all that are pursued.
+        count: how many outputs are returned; None is all that are kept.
         min_length: the tokens that an output has at the least, where its limit allows so many.
         prefix: the tokens that every output begins with, whatever its limit; they count in its length and its score.
 

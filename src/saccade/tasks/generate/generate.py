@@ -37,13 +37,13 @@ class Search:
     """How outputs are found, and how many are wanted.
 
     Args:
-        beam_size: outputs pursued at once.
+        beam_size: outputs kept at once.
         length_penalty: see `saccade.tasks.generate.search`.
         count: how many outputs of each example are wanted.
         min_length: tokens that an output has at the least.
         prefix: tokens that every output begins with.
         sampling: how they are drawn; None where they are searched for.
-        rank_all: whether all that are pursued shall come back, since something else ranks them.
+        rank_all: whether all that are kept shall come back, since something else ranks them.
     """
 
     beam_size: int = 1
@@ -56,7 +56,7 @@ class Search:
 
     @property
     def width(self) -> int:
-        """How many outputs of each example are pursued at once.
+        """How many outputs of each example are kept at once.
 
         >>> Search(beam_size=5).width, Search(beam_size=5, count=2, sampling=Sampling(1.0, 1.0, 1)).width
         (5, 2)

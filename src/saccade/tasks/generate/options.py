@@ -22,7 +22,7 @@ class Options:
     """Share of the target's probability that is spread evenly over all tokens."""
 
     beam_size: int = 1
-    """Outputs pursued at once in beam search when the run is evaluated; 1 is greedy decoding."""
+    """Outputs that beam search keeps at once when the run is evaluated; 1 is greedy decoding."""
 
     length_penalty: float = 0.6
     """How much beam search favours long outputs; 0 ranks by probability alone."""

@@ -13,7 +13,7 @@ from saccade.tasks.text.tokenizer import Tokenizer
 __all__ = ["EvalRequest", "Request", "check_prefix", "search_of"]
 
 _LONGEST = 100_000  # tokens: no text is longer
-_MOST = 10_000  # outputs pursued at once: more fit into no memory
+_MOST = 10_000  # outputs kept at once: more fit into no memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class EvalRequest:
     """
 
     beam_size: int | None = None
-    """Outputs pursued at once in beam search; as the run has it if not given."""
+    """Outputs that beam search keeps at once; as the run has it if not given."""
 
     length_penalty: float | None = None
     """How much beam search favours long outputs; as the run has it if not given."""
@@ -98,7 +98,7 @@ def search_of(settings: Any, request: Request, target: Tokenizer, *, rank_all: b
         settings: of the run; beam_size, length_penalty and seed count.
         request: what is asked for.
         target: tokenizer of the outputs.
-        rank_all: whether all that are pursued shall come back, since something else ranks them.
+        rank_all: whether all that are kept shall come back, since something else ranks them.
     """
     sampling = None
     if request.sample:

@@ -14,7 +14,7 @@ _BACK = 0.5  # of a step: what counts as going back
 class AlignmentMetrics(NamedTuple):
     r"""How an alignment runs.
 
-    With the centre of each token's weights, \(m_i = \sum_j j\, a_{ij}\), among L steps of what was heard:
+    With the centre of each token's weights, \(m_i = \sum_j j\, a_{ij}\), among the L steps that the model attends to:
 
     Args:
         monotonicity: share of the tokens whose centre is not before that of the token before them, by more than half a
@@ -33,7 +33,7 @@ class AlignmentMetrics(NamedTuple):
 
 
 def alignment_metrics(weights: Tensor) -> AlignmentMetrics:
-    """Return how the alignment of one text runs; its end, which is heard nowhere, does not count.
+    """Return how the alignment of one text runs; its end, which is said nowhere, does not count.
 
     Args:
         weights: `(tokens + 1, steps)`, the last row of the end; rows sum to one.
