@@ -10,23 +10,18 @@ real time.
 import argparse
 import statistics
 import time
-from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 
-from saccade.tasks.transcribe import Transcribe
-from saccade.tasks.transcribe.transcription import transcribe
-from saccade.train.environment import keep_freed_memory
-from saccade.train.run import Run
-from saccade.train.trained import load_trained
+from saccade.runs import load
 
 
-def seconds_for(task: Any, model: Any, utterances: list[Any]) -> float:
-    """How long some utterances take, from their signals to their texts."""
+def seconds_for(task: Any, model: Any, recordings: list[Any]) -> float:
+    """How long some recordings take, from their signals to their texts."""
     began = time.perf_counter()
     with torch.inference_mode():
-        transcribe(task, model, [task.heard(utterance) for utterance in utterances])
+        task.answer(model, [task.utterance(recording) for recording in recordings], None)
     return time.perf_counter() - began
 
 
@@ -37,15 +32,14 @@ def main() -> None:
     parser.add_argument("--utterances", type=int, default=100, help="of the test split, from the first on")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    keep_freed_memory()
-    trained = load_trained(Transcribe, Run.open(Path(given.run)), torch.device("cpu"))
-    task: Any = trained.task
-    count = min(given.utterances, task.corpus.size("test"))
-    utterances = [task.corpus.example("test", index) for index in range(count)]
-    audio = [task.heard(utterance).size * task.signals.frame_seconds for utterance in utterances]
-    seconds_for(task, trained.model, utterances[:5])  # compiles kernels
-    alone = [seconds_for(task, trained.model, [utterance]) for utterance in utterances]
-    together = seconds_for(task, trained.model, utterances)
+    run = load(given.run, device="cpu")
+    task, model = cast("Any", run.task), run.model
+    count = min(given.utterances, task.data.size("test"))
+    recordings = [task.data.example("test", index) for index in range(count)]
+    audio = [task.utterance(recording).size * task.signals.frame_seconds for recording in recordings]
+    seconds_for(task, model, recordings[:5])  # compiles kernels
+    alone = [seconds_for(task, model, [recording]) for recording in recordings]
+    together = seconds_for(task, model, recordings)
     print(f"{count} utterances, {sum(audio):.0f} s of audio, beam {task.settings.beam_size}")
     print(f"one by one: real-time factor {sum(alone) / sum(audio):.4f}, median wait {statistics.median(alone):.3f} s")
     print(f"in batches: real-time factor {together / sum(audio):.4f}")

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from saccade.runs import options
 from saccade.tasks import load_task
 from saccade.train.environment import keep_freed_memory
 from saccade.train.optimization import make_optimizer
@@ -25,7 +26,8 @@ PARTS = ("batch", "forward", "backward", "update")
 #: What is counted in a batch of each task, and how many of it there are.
 COUNTED: dict[str, tuple[str, Callable[[Any, Any], float]]] = {
     "classify-text": ("sentences/s", lambda task, batch: len(batch.labels)),
-    "transcribe": ("s of audio/s", lambda task, batch: int(batch.lengths.sum()) * task.signals.frame_seconds),
+    "transcribe": ("s of audio/s", lambda task, batch: int(batch.source.lengths.sum()) * task.signals.frame_seconds),
+    "classify-image": ("images/s", lambda task, batch: len(batch.labels)),
 }
 
 
@@ -47,10 +49,7 @@ def step(task: Any, model: Any, optimizer: torch.optim.Optimizer, number: int) -
 
 def measured(kind: Any, name: str, data: str, steps: int) -> list[str]:
     """A row of the table: how much a second, milliseconds of each part, and what takes most."""
-    options = kind.options(name)
-    known = set(options.__dataclass_fields__)
-    recipe = {key: value for key, value in kind.recipe(name, data).items() if key in known}
-    task = kind.prepare(options(**{**recipe, "model": name, "data": data, "run": "none"}))
+    task = kind.prepare(options(kind, data, name, {"run": "none"}))
     torch.manual_seed(1)
     model = task.build().train()
     optimizer = make_optimizer(model, task.settings)

@@ -30,10 +30,12 @@ from translate_configuration import SIZES, our_sizes
 from translate_table import machine_rate, summary, table, write_into
 
 from saccade.models.padded import Padded
-from saccade.tasks.translate.task import Translate
-from saccade.tasks.translate.translation import Translation, encode_sources, translate
+from saccade.tasks.generate.generate import Output
+from saccade.tasks.translate import Translate
+from saccade.tasks.translate.source import encode_sources
 from saccade.train.environment import keep_freed_memory
 from saccade.train.optimization import make_optimizer
+from saccade.train.task import options_class
 from saccade.train.weights import by_columns
 
 _HERE = Path(__file__).parent
@@ -89,25 +91,25 @@ class Ours:
             self.optimizer.zero_grad()
             self.step += 1
             wanted: Tensor = batch.target[:, 1:]
-            sizes.append((batch.lengths.tolist(), (wanted != 0).sum(1).tolist(), wanted.numel()))
+            sizes.append((batch.source.lengths.tolist(), (wanted != 0).sum(1).tolist(), wanted.numel()))
         return {"seconds": time.perf_counter() - began, "loss": loss.total.item(), "batches": sizes}
 
     def decode(self, beam_size: int, sentences: int) -> dict[str, Any]:
         """Translate the first sentences of the test split, so many at a time, as `saccade predict --input` does."""
         self.model.eval()
         by_columns(self.model)  # as every command does that loads a model to read with
-        sources = [self.task.corpus.example("test", index).source for index in range(sentences)]
+        sources = [self.task.data.example("test", index).source for index in range(sentences)]
         task = replace(self.task, settings=replace(self.task.settings, beam_size=beam_size))
-        found: dict[int, Translation] = {}
+        found: dict[int, Output] = {}
         began = time.perf_counter()
         with torch.inference_mode():
             for first in range(0, len(sources), _AHEAD):
-                part = encode_sources(task, sources[first : first + _AHEAD])
+                part = encode_sources(sources[first : first + _AHEAD], task.vocabulary.source, task.most, first + 1)
                 places = sorted(range(len(part)), key=lambda place: len(part[place].ids))
                 for at in range(0, len(places), self.sentences):
                     chosen = places[at : at + self.sentences]
-                    outputs = translate(task, self.model, [part[place] for place in chosen])
-                    found |= {first + place: best[0] for place, best in zip(chosen, outputs, strict=True)}
+                    answers = task.answer(self.model, [part[place] for place in chosen], None)
+                    found |= {first + place: own.outputs[0] for place, own in zip(chosen, answers, strict=True)}
         seconds = time.perf_counter() - began
         best = [found[place] for place in range(len(sources))]
         texts, lengths = [output.text for output in best], [1 + len(output.ids) for output in best]
@@ -177,13 +179,13 @@ class JoeyNMT:
 def write_data(task: Translate, folder: Path, arguments: argparse.Namespace) -> None:
     """Write what JoeyNMT reads: the splits as numbers of tokens, the vocabularies, the settings."""
     for split, name in (("train", "train"), ("validation", "dev"), ("test", "test")):
-        size = task.corpus.size(split) or 0
-        pairs = [task.corpus.example(split, index) for index in range(size)]
-        for side, tokenizer in (("source", task.source), ("target", task.target)):
+        size = task.data.size(split) or 0
+        pairs = [task.data.example(split, index) for index in range(size)]
+        for side, tokenizer in (("source", task.vocabulary.source), ("target", task.vocabulary.target)):
             lines = tokenizer.encode_batch([getattr(pair, side) for pair in pairs])
             content = "".join(" ".join(map(str, ids)) + "\n" for ids in lines)
             (folder / f"{name}.{side}").write_text(content, encoding="utf-8")
-    for side, tokenizer in (("source", task.source), ("target", task.target)):
+    for side, tokenizer in (("source", task.vocabulary.source), ("target", task.vocabulary.target)):
         words = "".join(f"{number}\n" for number in range(4, len(tokenizer)))  # below are the special ones
         (folder / f"vocabulary.{side}").write_text(words, encoding="utf-8")
     shared = ("model", "seed", "threads", "sentences", "batch_tokens", "learning_rate", "clip")
@@ -194,7 +196,7 @@ def write_data(task: Translate, folder: Path, arguments: argparse.Namespace) -> 
 
 def open_task(arguments: argparse.Namespace) -> Translate:
     """Our task with the same settings."""
-    kind: Any = Translate.options(arguments.model)  # made of what the task, the model and every run can be told
+    kind: Any = options_class(Translate, arguments.model)  # made of what the task, the model and every run can be told
     options = kind(
         model=arguments.model,
         data=str(arguments.data),
@@ -301,8 +303,8 @@ def main() -> int:
         peer.close()
     private = ("joeynmt", "data", "json", "page")
     settings = {name: value for name, value in vars(arguments).items() if name not in private}
-    examples = [task.corpus.example("test", index) for index in range(arguments.test_sentences)]
-    sources = [1 + len(task.source.encode(example.source)) for example in examples]
+    examples = [task.data.example("test", index) for index in range(arguments.test_sentences)]
+    sources = [1 + len(task.vocabulary.source.encode(example.source)) for example in examples]
     scores = bleu(found, [example.target for example in examples], task)
     results = summary(found, facts, settings, sources, scores, versions)
     print(table(results))
@@ -322,7 +324,7 @@ def bleu(found: dict[str, Any], references: list[str], task: Translate) -> dict[
     for kind in ("greedy", "beam"):
         texts = {name: rounds[-1]["texts"] for name, rounds in found[kind].items()}
         numbers = [[int(word) for word in text.split() if word.isdigit()] for text in texts["JoeyNMT"]]
-        texts["JoeyNMT"] = [task.target.decode(ids) for ids in numbers]
+        texts["JoeyNMT"] = [task.vocabulary.target.decode(ids) for ids in numbers]
         scores[kind] = {name: corpus_bleu(lines, [references]).score for name, lines in texts.items()}
     return scores
 

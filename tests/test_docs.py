@@ -141,3 +141,18 @@ def test_all_that_classifies_runs(tmp_path, capsys, monkeypatch):
         less = ["--max-steps", "3"] if command.startswith("train") else []
         assert main([*shlex.split(command), *less]) == 0, command
         assert capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_all_that_classifies_images_runs(tmp_path, capsys, monkeypatch):
+    """The commands of the page in their order, for a few steps of small networks."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").mkdir()
+    shutil.copy(ROOT / "docs/shapes.png", tmp_path / "docs")
+    page = (ROOT / "docs/classify-image.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^saccade (?!report)(.+)$", page, flags=re.M)
+    assert len(commands) >= 9
+    for command in commands:
+        less = ["--max-steps", "3", "--widths", "4,8"] if command.startswith("train") else []
+        assert main([*shlex.split(command), *less]) == 0, command
+        assert capsys.readouterr().out

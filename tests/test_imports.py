@@ -1,9 +1,10 @@
-"""Imports go one way: definitions, kernels ← backends ← attention ← nn ← models ← tasks ← reports ← cli.
+"""Imports go one way: definitions, kernels ← backends ← attention ← nn ← models ← tasks ← runs ← reports ← cli.
 
 Train knows no task.
 """
 
 import ast
+import graphlib
 from pathlib import Path
 
 import pytest
@@ -37,8 +38,9 @@ MAY_IMPORT = {
     "look": DEFINITIONS | ATTENTION | {"nn", "look"},
     "tasks": DEFINITIONS | ATTENTION | {"kernels", "nn", "models", "train", "look", "tasks"},
     "bench": DEFINITIONS | ATTENTION | {"backends", "kernels", "train", "look", "bench"},
-    "reports": DEFINITIONS | ATTENTION | {"nn", "models", "train", "tasks", "look", "bench", "reports"},
-    "cli": {"errors", "train", "tasks", "look", "reports", "bench", "cli"},
+    "runs": {"errors", "train", "tasks"},
+    "reports": DEFINITIONS | ATTENTION | {"nn", "models", "train", "tasks", "look", "bench", "runs", "reports"},
+    "cli": {"errors", "train", "tasks", "runs", "look", "reports", "bench", "cli"},
     "__main__": {"cli"},
     "__init__": DEFINITIONS | ATTENTION | {"nn"},
 }
@@ -80,6 +82,68 @@ def test_imports_point_one_way(path):
         }
         users = {"models", "tasks", "look", "bench", "cli", "train"}
         assert target in allowed or (public and layer(path) in users), name
+
+
+def modules():
+    """Every file by the name that it is imported by; a folder's name stands for its __init__.py."""
+    return {
+        ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): path for path in FILES
+    }
+
+
+def depends_on(path, known):
+    """The files that a file imports, wherever it does: at its top, inside functions, for types alone."""
+    named = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            named |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            submodules = {f"{node.module}.{alias.name}" for alias in node.names}
+            named |= submodules & known.keys()
+            if len(submodules & known.keys()) < len(submodules):  # some name is defined in the module itself
+                named.add(node.module)
+    return named & known.keys()
+
+
+def circle(graph):
+    """A circle of a graph, None if there is none."""
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return error.args[1]
+    return None
+
+
+def test_no_files_import_each_other_in_a_circle():
+    known = modules()
+    found = circle({name: depends_on(path, known) - {name} for name, path in known.items()})
+    assert found is None, " ← ".join(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from saccade.b import value",
+        "import saccade.b",
+        "from saccade import b",
+        "def f():\n    from saccade.b import value",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from saccade.b import value",
+    ],
+)
+def test_a_circle_is_found_wherever_its_imports_stand(text, tmp_path):
+    (tmp_path / "a.py").write_text(text)
+    (tmp_path / "b.py").write_text("from saccade.c import value, other")
+    (tmp_path / "c.py").write_text("from saccade import a, errors")
+    known = {
+        "saccade": None,
+        "saccade.a": tmp_path / "a.py",
+        "saccade.b": tmp_path / "b.py",
+        "saccade.c": tmp_path / "c.py",
+    }
+    graph = {name: depends_on(path, known) for name, path in known.items() if path}
+    found = circle(graph)
+    assert found[0] == found[-1] and set(found) == {"saccade.a", "saccade.b", "saccade.c"}
+    assert circle({**graph, "saccade.b": set()}) is None
 
 
 @pytest.mark.parametrize(

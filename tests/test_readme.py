@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+import saccade.runs as runs
+
 ROOT = Path(__file__).resolve().parents[1]
-BLOCKS = re.findall(r"^```bash\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.M | re.S)
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```bash\n(.*?)^```", README, flags=re.M | re.S)
 COMMANDS = [line.split("   #")[0].strip() for block in BLOCKS for line in block.splitlines() if line.strip()]
 JOBS = [command for command in COMMANDS if "saccade " in command]
 SCRIPTS = [command for command in COMMANDS if command.startswith("python benchmarks/")]
@@ -41,7 +44,7 @@ def run(command, folder):
     search = f"{ROOT / 'src'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     environment = {**os.environ, "PATH": path, "PYTHONPATH": search, "PYTHONWARNINGS": "default"}
     # the installed program, or the same as a module where the package is only on the path
-    verbs = "train|eval|predict|look|list|report|bench"
+    verbs = "train|eval|predict|look|data|list|report|bench"
     command = re.sub(rf"\bsaccade (?={verbs})", f"{sys.executable} -m saccade ", command)
     shell = ["bash", "-o", "pipefail", "-c", command]
     return subprocess.run(shell, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
@@ -62,13 +65,30 @@ def test_every_command_is_known():
 def test_jobs_run_one_after_the_other(tmp_path):
     corpus(tmp_path)
     (tmp_path / "docs").mkdir()
-    shutil.copy(ROOT / "docs/tones.wav", tmp_path / "docs")
+    for name in ("tones.wav", "shapes.png"):
+        shutil.copy(ROOT / "docs" / name, tmp_path / "docs")
     for command in JOBS:
-        done = run(command + "".join(less for verb, less in SMALLER.items() if verb in command), tmp_path)
+        less = "".join(less for verb, less in SMALLER.items() if verb in command)
+        if "classify-image" in command:
+            less = " --max-steps 4 --widths 4,8 --validation-examples 8"
+        done = run(command + less, tmp_path)
         assert done.returncode == 0, f"{command}\n{done.stderr[-2000:]}"
         assert done.stdout.strip()
     assert list((tmp_path / "pictures").glob("*.png"))
     assert list((tmp_path / "pictures").glob("*.svg"))
+
+
+@pytest.mark.slow
+def test_what_python_does_runs(tmp_path, monkeypatch):
+    """The block of Python as it stands there, with fewer steps of a smaller model."""
+    monkeypatch.chdir(tmp_path)
+    [block] = re.findall(r"^```python\n(import .*?)^```", README, flags=re.M | re.S)
+    names, train = {}, runs.train
+    small = {"max_steps": 4, "hidden_dim": 16, "embedding_dim": 8, "validation_examples": 4, "threads": 1}
+    monkeypatch.setattr(runs, "train", lambda task, **more: train(task, **{**more, **small}))
+    exec(compile(block, "README.md", "exec"), names)
+    assert names["run"].results["steps"] == 4
+    assert (tmp_path / "runs/pairs-of-mine/results.json").exists() and list((tmp_path / "pictures").glob("*.png"))
 
 
 @pytest.mark.slow

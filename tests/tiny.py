@@ -3,16 +3,21 @@
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
+from safetensors.torch import load_file
 
 from saccade.cli import main
+from saccade.errors import ArgumentError
+from saccade.tasks import TASKS
+from saccade.tasks.request import LookRequest, completed
 from saccade.train import Evaluation, Loss
-from saccade.train import options as shared
 from saccade.train.files import write_json
+from saccade.train.task import Example, Unreadable, options_class
 
 SMALL = ["--hidden-dim", "32", "--embedding-dim", "16", "--batch-tokens", "600", "--checkpoint-steps", "10"]
 SOURCE = Path(__file__).parents[1] / "src"
@@ -39,39 +44,125 @@ def program(*arguments, **options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LineOptions(shared.Options):
+class Width:
+    """The model's own options."""
+
     width: int = 4
+    """How many numbers there are to each point."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """The task's own options."""
+
     scale: float = 1.0
+    """What the sum of a point's numbers is multiplied by."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalRequest:
+    """How points are measured."""
+
+    rounded: bool = False
+    """Round heights to whole numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(EvalRequest):
+    """How points are answered."""
+
+    nbest: int = 1
+    """Write each height so many times."""
+
+    raised_by: float = 0.0
+    """Add this to each height."""
+
+    def __post_init__(self):
+        if self.nbest < 1:
+            raise ArgumentError(f"--nbest: expected a number above 0, got {self.nbest}")
+
+
+class Linear(torch.nn.Sequential):
+    """Two layers with a dropout in the way."""
+
+    Options: ClassVar = Width
+    recipes: ClassVar = {"points": {}, "files": {"width": 3}}
+
+    def __init__(self, width):
+        super().__init__(torch.nn.Linear(width, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 1))
+
+
+class Mean(torch.nn.Module):
+    """The mean of several models."""
+
+    def __init__(self, models):
+        super().__init__()
+        self.models = torch.nn.ModuleList(models)
+
+    def forward(self, points):
+        return torch.stack([model(points) for model in self.models]).mean(0)
+
+
+@dataclass(frozen=True)
+class Points:
+    """Endless training points, five of every other split."""
+
+    fingerprint: str
+
+    def size(self, split):
+        return None if split == "train" else 5
+
+
+@dataclass(frozen=True)
+class Height:
+    """An answer; None where the point could not be read."""
+
+    name: str
+    height: float | None
+    count: int
+
+    remark = "by a line"
+
+    def lines(self):
+        return ["" if self.height is None else f"{self.height:.3f}"] * self.count
+
+    def __str__(self):
+        return "\n".join(self.lines())
+
+    def to_json(self):
+        return {"point": self.name, "height": self.height}
+
+    def draw(self, folder):
+        if self.height is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"{self.name.replace(' ', '_')}.png"
+            path.write_bytes(b"no real picture")
+            yield path
 
 
 @dataclass(frozen=True)
 class Line:
     """Fit a line with a dropout in the way: a task that has nothing to do with text."""
 
-    settings: LineOptions
-    interrupt_at: int = -1
+    settings: Any
 
     name = "line"
-    models: ClassVar = {"linear": "tiny:Line"}
+    models: ClassVar = {"linear": "tiny:Linear"}
     builtin: ClassVar = {"points": "random points on a line"}
-    headline = "closeness"
+    Options: ClassVar = Scale
+    recipes: ClassVar = {"points": {"max_steps": 30, "unknown_to_some_models": 1}, "files": {"scale": 2.0}}
+    requests: ClassVar = {"predict": Request, "eval": EvalRequest, "look": LookRequest}
     inputs = "lines"
+    unit = "points"
+    headline = "closeness"
     suffixes = ()
 
     @classmethod
-    def options(cls, model):
-        return LineOptions
-
-    @classmethod
-    def recipe(cls, model, data):
-        return {}
-
-    @classmethod
-    def prepare(cls, options):
+    def prepare(cls, options, objects=None):
         return cls(options)
 
     @classmethod
-    def restore(cls, options, folder):
+    def restore(cls, options, folder, objects=None):
         assert (folder / "line.json").exists()
         return cls(options)
 
@@ -79,13 +170,12 @@ class Line:
         write_json(folder / "line.json", {"width": self.settings.width})
 
     @property
-    def fingerprint(self):
-        return f"points times {self.settings.scale}" if self.settings.data == "points" else self.settings.data
+    def data(self):
+        settings = self.settings
+        return Points(f"points times {settings.scale}" if settings.data == "points" else settings.data)
 
     def build(self):
-        return torch.nn.Sequential(
-            torch.nn.Linear(self.settings.width, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 1)
-        )
+        return Linear(self.settings.width)
 
     def batch(self, step):
         numbers = torch.Generator().manual_seed(step)
@@ -95,18 +185,72 @@ class Line:
         difference = model(batch).squeeze(-1) - self.settings.scale * batch.sum(-1)
         return Loss(difference.square().mean(), len(batch))
 
-    def evaluate(self, model, split, limit=None):
+    def example(self, split, index):
+        point = torch.full((self.settings.width,), float(index))
+        return Example(point, f"{split} {index}", f"{self.settings.scale * float(point.sum()):.3f}")
+
+    def evaluate(self, model, split, limit=None, request=None):
         assert not model.training
         value = float(self.loss(model, self.batch(10**6)).total)
+        value = round(value) if request is not None and request.rounded else value
         return Evaluation({"closeness": 1 / (1 + value)}, {}, 6, 6, 0.5)
 
-    def sample(self, model, step):
-        assert not model.training
-        return f"sample of step {step}"
+    def read(self, line, number):
+        try:
+            point = torch.tensor([float(word) for word in line.split()])
+        except ValueError:
+            raise ArgumentError(f"line {number}: expected numbers, got {line!r}") from None
+        if len(point) != self.settings.width:
+            raise ArgumentError(f"line {number}: expected {self.settings.width} numbers, got {len(point)}")
+        return point
 
-    def predict(self, model, inputs, count, *, ahead=None):
-        for text in inputs:
-            yield [text] * count
+    def check(self, model, request):
+        if getattr(request, "raised_by", 0) > 100:
+            raise ArgumentError("--raised-by: expected at most 100")
 
-    def look(self, model, inputs, folder):
-        yield from ()
+    def answer(self, model, inputs, request, form="lines"):
+        asked = completed(Request, request)
+        return [self._height(model, point, asked) for point in inputs]
+
+    def _height(self, model, point, asked):
+        if isinstance(point, Unreadable):
+            return Height(point.line, None, asked.nbest)
+        height = float(model(point[None])) + asked.raised_by
+        name = " ".join(f"{number:g}" for number in point.tolist())
+        return Height(name, float(round(height)) if asked.rounded else height, asked.nbest)
+
+    def join(self, model, others):
+        for other in others:
+            if other.options.width != self.settings.width:
+                raise ArgumentError(f"--ensemble: expected {self.settings.width} numbers, got {other.options.width}")
+        return self, Mean([model, *(other.model for other in others)])
+
+
+LineOptions = options_class(Line, "linear")
+
+
+@contextmanager
+def registered():
+    """Have the command line and `saccade.runs` know `Line`: one line in the table of tasks is all that this takes."""
+    TASKS["line"] = "tiny:Line"
+    try:
+        yield
+    finally:
+        del TASKS["line"]
+
+
+def line_options(run, **changed):
+    """The options of a run of `Line` that is over in a moment."""
+    settings = {"max_steps": 30, "checkpoint_steps": 10, "validation_steps": 10, "warmup_steps": 5, "device": "cpu"}
+    return LineOptions(**{"run": str(run), "model": "linear", "data": "points", **settings, **changed})
+
+
+def weights(run):
+    """What a run came to."""
+    return load_file(Path(run) / "model.safetensors")
+
+
+def equal(first, second):
+    """Whether two runs came to the same weights, bit for bit."""
+    one, other = weights(first), weights(second)
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)

@@ -228,7 +228,11 @@ class Run:
         Args:
             split: "test" or "validation".
             request: any option of `saccade eval RUN` that says how answers are found.
+
+        Raises:
+            SaccadeError: if there is no such split, or an option means nothing here.
         """
+        _known("split", split, ("test", "validation"))
         return self.measure(split, self.request("eval", request))
 
     def request(self, verb: str, values: Mapping[str, Any]) -> Any:
@@ -254,7 +258,8 @@ class Run:
         """Answer lines as they come, in order and in constant memory; at most `ahead` are read before an answer."""
 
         def answer(inputs: Sequence[Any]) -> Sequence[Answer]:
-            with torch.inference_mode():
+            # Pictures may show gradients, which tensors that are made for inference alone have not.
+            with torch.no_grad() if form == "pictures" else torch.inference_mode():
                 return self.task.answer(self.model, inputs, request, form)
 
         return stream(self.task.read, answer, lines, ahead)
@@ -288,8 +293,10 @@ class Run:
 
 
 def _lines(inputs: str | Path | Iterable[Any]) -> Iterator[str]:
-    several = [inputs] if isinstance(inputs, str | Path) else inputs
-    return (str(each) if isinstance(each, Path) else each for each in several)
+    for each in [inputs] if isinstance(inputs, str | Path) else inputs:
+        if not isinstance(each, str | Path):
+            raise ArgumentError(f"inputs: expected a text or a path, or several, got {type(each).__name__}")
+        yield str(each)
 
 
 def _known(what: str, name: str, table: Iterable[str]) -> str:

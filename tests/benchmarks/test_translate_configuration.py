@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from saccade.tasks.translate import Translate
+from saccade.train.task import options_class
 
 PATH = Path(__file__).resolve().parents[2] / "benchmarks" / "translate_configuration.py"
 SPEC = importlib.util.spec_from_file_location("translate_configuration", PATH)
@@ -24,7 +25,7 @@ def settings(model, **changes):
 
 @pytest.mark.parametrize("model", made.SIZES)
 def test_our_model_has_these_options(model):
-    known = {field.name for field in fields(Translate.options(model))}
+    known = {field.name for field in fields(options_class(Translate, model))}
     assert set(made.our_sizes(model, settings(model))) <= known
     assert made.our_sizes(model, settings(model, hidden_dim=64))["hidden_dim"] == 64
 

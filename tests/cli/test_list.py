@@ -1,5 +1,12 @@
+import json
+from dataclasses import fields
+
+import pytest
+
 from saccade.cli import main
+from saccade.cli.train import options
 from saccade.tasks import TASKS, load_task
+from saccade.train.task import options_class
 
 
 def test_every_task_model_and_data_set_has_a_sentence(capsys):
@@ -10,3 +17,57 @@ def test_every_task_model_and_data_set_has_a_sentence(capsys):
         for part in (f"{name}:", *task.models, *task.builtin):
             line = next(line for line in out.splitlines() if line.strip().startswith(part))
             assert len(line.split()) > 4
+
+
+@pytest.fixture(scope="module")
+def described():
+    with pytest.MonkeyPatch.context() as patch:
+        told = []
+        patch.setattr("builtins.print", lambda text: told.append(text))
+        assert main(["list", "--json"]) == 0
+    [text] = told
+    return json.loads(text)
+
+
+def test_as_json_it_is_one_object_with_all_that_can_be_chosen(described):
+    assert set(described) == {"tasks"} and [task["name"] for task in described["tasks"]] == list(TASKS)
+    for task in described["tasks"]:
+        kind = load_task(task["name"])
+        assert set(task) == {"name", "summary", "models", "data"} and task["summary"].endswith(".")
+        assert [model["name"] for model in task["models"]] == list(kind.models)
+        assert {data["name"]: data["summary"] for data in task["data"]} == kind.builtin
+        for model in task["models"]:
+            assert set(model) == {"name", "summary", "options"} and model["summary"].strip()
+
+
+def test_options_have_a_name_a_type_a_default_and_help(described):
+    for task in described["tasks"]:
+        kind = load_task(task["name"])
+        for model in task["models"]:
+            names = [option["name"] for option in model["options"]]
+            assert names == [field.name for field in fields(options_class(kind, model["name"]))]
+            for option in model["options"]:
+                assert set(option) == {"name", "type", "default", "help"}
+                assert option["help"] and option["type"] and "<class" not in option["type"]
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_defaults_are_those_of_train(described, name):
+    kind = load_task(name)
+    [task] = [task for task in described["tasks"] if task["name"] == name]
+    for model in task["models"]:
+        chosen = options(kind, ["--model", model["name"]])
+        assert {option["name"]: option["default"] for option in model["options"]} == {
+            field.name: getattr(chosen, field.name) for field in fields(chosen)
+        }
+
+
+def test_words_of_a_choice_are_spelt_out(described):
+    [translate] = [task for task in described["tasks"] if task["name"] == "translate"]
+    choices = {
+        option["name"]: option["type"]
+        for model in translate["models"]
+        for option in model["options"]
+        if " or " in option["type"]
+    }
+    assert choices and all("Literal" not in told for told in choices.values())

@@ -9,20 +9,14 @@ import subprocess
 import time
 
 import pytest
-import torch
-from safetensors.torch import load_file
 
 from saccade.cli import main
 from saccade.cli.arguments import UsageError
 from saccade.cli.train import options
 from saccade.tasks import load_task
 from saccade.train.checkpoint import list_checkpoints
-from tiny import SMALL, command, environment, program, train
-
-
-def equal(first, second):
-    one, other = load_file(first / "model.safetensors"), load_file(second / "model.safetensors")
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+from saccade.train.task import recipe
+from tiny import SMALL, command, environment, equal, program, train
 
 
 def test_results_on_standard_output_and_the_rest_on_standard_error(tmp_path, capsys):
@@ -83,17 +77,17 @@ def test_data_and_model_choose_the_defaults_and_the_user_the_rest():
     assert (chosen.model, chosen.data, chosen.seed, chosen.resume) == ("rnnsearch", "dates", 5, False)
     assert options(kind, ["--max_minutes=2"]).max_steps is None and options(kind, []).max_steps > 0
     assert options(kind, ["--max-minutes", "2", "--max-steps", "7"]).max_steps == 7
-    assert chosen.hidden_dim == kind.recipe("rnnsearch", "dates")["hidden_dim"] == 128
+    assert chosen.hidden_dim == recipe(kind, "rnnsearch", "dates")["hidden_dim"] == 128
 
 
 def test_a_schedule_that_does_not_fall_takes_no_horizon_from_the_recipe():
     kind = load_task("translate")
-    recipe = kind.recipe("rnnsearch", "corpus")
+    usual = recipe(kind, "rnnsearch", "corpus")
     for typed in ("constant", "inverse-sqrt"):
         chosen = options(kind, ["--data", "corpus", "--schedule", typed])
         assert (chosen.schedule, chosen.schedule_steps, chosen.final_rate) == (typed, None, 0.0)
     chosen = options(kind, ["--data", "corpus", "--schedule=linear"])
-    assert (chosen.schedule_steps, chosen.final_rate) == (recipe["schedule_steps"], recipe["final_rate"])
+    assert (chosen.schedule_steps, chosen.final_rate) == (usual["schedule_steps"], usual["final_rate"])
     with pytest.raises(UsageError, match="--schedule-steps: expected only with --schedule linear or cosine"):
         options(kind, ["--data", "corpus", "--schedule", "constant", "--schedule-steps", "9"])
 

@@ -91,7 +91,7 @@ def test_a_bad_file_among_others_loses_none_of_them(run, clips, tmp_path, capsys
     spoil(clips, "corrupt")
     code, out, err = asked(capsys, "predict", run, clips)
     assert code == 2 and out == [*good, ""]  # a.flac, b.wav, corrupt.wav
-    assert len(err) == 2 and "corrupt.wav" in err[0] and "1 of 3 files could not be read" in err[1]
+    assert len(err) == 2 and "corrupt.wav" in err[0] and "1 of 3 inputs could not be read" in err[1]
     code, out, err = asked(capsys, "look", run, clips, "--output", tmp_path / "pictures")
     assert code == 2 and len(out) == 4 and len(err) == 2
 
@@ -101,14 +101,14 @@ def test_a_strange_path_in_a_list_loses_no_answer(run, clips, tmp_path, capsys, 
     lines = [clips / "b.wav", "x" * 300, clips / "b.wav/inside", clips, tmp_path / "gone.wav", clips / "b.wav"]
     (tmp_path / "list.txt").write_text("".join(f"{line}\n" for line in lines))
     code, out, err = asked(capsys, "predict", run, "--input", tmp_path / "list.txt")
-    assert code == 2 and out == [*good, "", "", "", "", *good] and len(err) == 5 and "4 of 6 files" in err[-1]
+    assert code == 2 and out == [*good, "", "", "", "", *good] and len(err) == 5 and "4 of 6 inputs" in err[-1]
     (tmp_path / "list.txt").write_text(f"{tmp_path / 'gone.wav'}\n{clips / 'b.wav'}\n")
     assert asked(capsys, "predict", run, "--input", tmp_path / "list.txt")[1] == ["", *good]
 
 
 def test_a_recording_is_no_list_and_nothing_is_neither(run, clips, capsys, monkeypatch):
     code, out, err = asked(capsys, "predict", run, "--input", clips / "b.wav")
-    assert code == 2 and out == [] and "expected a list of files, one a line, got a recording" in err[0]
+    assert code == 2 and out == [] and "expected a list of files, one a line, got a file itself" in err[0]
     hand_over(monkeypatch, b"")
     code, out, err = asked(capsys, "predict", run)
     assert code == 2 and out == [] and "got nothing" in err[0]
@@ -131,7 +131,7 @@ def test_several_answers_draws_and_alignments(run, clips, capsys):
     [line] = asked(capsys, "predict", run, path, "--alignments")[1]
     assert json.loads(line)["file"] == str(path)
     code, _, err = asked(capsys, "predict", run, path, "--replace-unknown")
-    assert code == 2 and "--replace-unknown" in err[0]
+    assert code == 2 and err == ["error: --replace-unknown: expected only with a run of translate; leave it out"]
     assert asked(capsys, "predict", run, path, "--ctc-rescoring", "0.5", "--beam-size", "3")[0] == 0
     for more in (["--beam-size", "1"], ["--beam-size", "3", "--ensemble", run.parent / "copy"]):
         shutil.copytree(run, run.parent / "copy", dirs_exist_ok=True)

@@ -12,7 +12,7 @@ from saccade.models.encoder_decoder import EncoderDecoder
 from saccade.models.las import Las
 from saccade.models.luong import Luong
 from saccade.models.recurrent import Decoder
-from saccade.models.renames import current, renamed
+from saccade.models.renames import renamed
 from saccade.models.rnnsearch import RNNSearch
 from saccade.train.weights import load_into, tensors
 
@@ -96,8 +96,6 @@ def test_an_older_state_is_loaded_whole_and_saved_under_todays_names(name):
         for key, held in model.state_dict().items():
             assert torch.equal(loader.state_dict()[f"{prefix}{key}"], held)
     assert state == given  # what was handed over is as it was
-    assert current(model, state).keys() == model.state_dict().keys()
-    assert current(model, model.state_dict()).keys() == model.state_dict().keys()
 
 
 @pytest.mark.parametrize("joint", [True, False])
@@ -127,4 +125,4 @@ def test_names_that_begin_alike_are_left_alone():
     module.words, module.word_size = nn.Linear(2, 2), nn.Linear(2, 2)
     renamed(module, {"word": "words"})
     state = {name.replace("words.", "word."): held for name, held in module.state_dict().items()}
-    assert sorted(current(module, state)) == ["word_size.bias", "word_size.weight", "words.bias", "words.weight"]
+    module.load_state_dict(state)

@@ -9,21 +9,8 @@ from saccade.train.options import Options
 from saccade.train.results import TrainState, measure
 from saccade.train.run import Run
 from saccade.train.trained import load_trained
-from tiny import Line, LineOptions
-
-
-def options(run, **changed):
-    settings = {"max_steps": 30, "checkpoint_steps": 10, "validation_steps": 10, "warmup_steps": 5, "device": "cpu"}
-    return LineOptions(**{"run": str(run), "model": "linear", "data": "points", **settings, **changed})
-
-
-def weights(run):
-    return load_file(run / "model.safetensors")
-
-
-def equal(first, second):
-    one, other = weights(first), weights(second)
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+from tiny import Line, equal, weights
+from tiny import line_options as options
 
 
 def test_the_last_regular_ones_and_the_end_make_the_model():
@@ -86,8 +73,8 @@ def closeness(monkeypatch):
     """Validations that rise to step 12 and fall from there, whatever the model; the test split's are measured."""
     original = Line.evaluate
 
-    def evaluate(self, model, split, limit=None):
-        found = original(self, model, split, limit)
+    def evaluate(self, model, split, limit=None, request=None):
+        found = original(self, model, split, limit, request)
         if limit is not None:
             validations.append(split)
             found.metrics["closeness"] = 1 - abs(len(validations) - 3) / 10

@@ -6,28 +6,14 @@ from dataclasses import replace
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from saccade.errors import SaccadeError
 from saccade.train.checkpoint import list_checkpoints
 from saccade.train.fit import train
 from saccade.train.run import Run, RunError
 from saccade.train.trained import load_trained
-from tiny import Line, LineOptions
-
-
-def options(run, **changed):
-    settings = {"max_steps": 30, "checkpoint_steps": 10, "validation_steps": 10, "warmup_steps": 5, "device": "cpu"}
-    return LineOptions(**{"run": str(run), "model": "linear", "data": "points", **settings, **changed})
-
-
-def weights(run):
-    return load_file(run / "model.safetensors")
-
-
-def equal(first, second):
-    one, other = weights(first), weights(second)
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+from tiny import Line, Points, equal, weights
+from tiny import line_options as options
 
 
 def test_a_run_holds_everything_and_its_results_say_what_they_must(tmp_path):
@@ -169,7 +155,7 @@ def test_another_configuration_is_refused_and_touches_nothing(tmp_path, changed,
 
 def test_data_that_changed_under_the_same_name_are_refused(tmp_path, monkeypatch):
     train(Line, options(tmp_path / "a", max_steps=3))
-    monkeypatch.setattr(Line, "fingerprint", "other points")
+    monkeypatch.setattr(Line, "data", Points("other points"))
     with pytest.raises(RunError, match=r"--data points times 1.0, not other points"):
         train(Line, options(tmp_path / "a", max_steps=5))
 
@@ -237,7 +223,7 @@ def test_weights_that_are_no_numbers_are_never_saved(tmp_path, monkeypatch):
         return replace(loss, total=loss.total + zero.square().sqrt()) if spoils else loss
 
     monkeypatch.setattr(Line, "loss", spoiled)
-    with pytest.raises(SaccadeError, match=r"the weights 0.weight are no numbers after step 20; lower --learning-rate"):
+    with pytest.raises(SaccadeError, match=r"the weights 0.weight are not finite after step 20; lower --learning-rate"):
         train(Line, options(tmp_path / "a"))
     assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000010"]
 
@@ -310,8 +296,35 @@ def test_a_loss_that_is_no_number_at_once_says_nothing_else(tmp_path, capsys):
 
 def test_each_validation_shows_a_sample(tmp_path, capsys):
     train(Line, options(tmp_path / "a"))
-    lines = capsys.readouterr().err.splitlines()
-    assert [line for line in lines if "sample" in line] == [f"  sample of step {step}" for step in (10, 20, 30)]
+    shown = [line for line in capsys.readouterr().err.splitlines() if "→" in line]
+    assert len(shown) == 3
+    assert all(
+        re.fullmatch(r"  validation \d → -?\d+\.\d{3} \(expected: \d+\.\d{3}; by a line\)", line) for line in shown
+    )
+
+
+def test_a_run_makes_its_model_once(tmp_path, monkeypatch):
+    made, original = [], Line.build
+    monkeypatch.setattr(Line, "build", lambda self: made.append(1) or original(self))
+    train(Line, options(tmp_path / "a", max_steps=2))
+    assert len(made) == 1
+    train(Line, options(tmp_path / "a", max_steps=4))
+    assert len(made) == 2
+    train(Line, options(tmp_path / "a", max_steps=4))  # it is at its end: nothing is made
+    assert len(made) == 2
+
+
+def test_the_state_of_a_convolution_is_laid_out_as_its_weights_are(tmp_path, monkeypatch):
+    def build(self):
+        convolution = torch.nn.Conv2d(3, 5, 2).to(memory_format=torch.channels_last)
+        fold = torch.nn.Unflatten(1, (3, 2, 2))
+        return torch.nn.Sequential(torch.nn.Linear(4, 12), fold, convolution, torch.nn.Flatten(), torch.nn.Linear(5, 1))
+
+    monkeypatch.setattr(Line, "build", build)
+    train(Line, options(tmp_path / "whole", max_steps=12))
+    for steps in (5, 12):
+        train(Line, options(tmp_path / "parts", max_steps=steps))
+    assert equal(tmp_path / "whole", tmp_path / "parts")
 
 
 def test_the_scale_of_a_loss_in_half_precision_survives_a_resume(tmp_path, monkeypatch):

@@ -8,7 +8,6 @@ import sys
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.train import launch
@@ -17,17 +16,11 @@ from saccade.train.fit import train
 from saccade.train.optimization import learning_rate, make_optimizer
 from saccade.train.randomness import derive
 from saccade.train.run import RunError
-from tiny import Line, LineOptions, environment
+from tiny import Line, environment, line_options, weights
 
 
 def options(run, **changed):
-    settings = {"max_steps": 20, "checkpoint_steps": 10, "validation_steps": 10, "warmup_steps": 5, "threads": 1}
-    names = {"run": str(run), "model": "linear", "data": "points", "device": "cpu"}
-    return LineOptions(**{**names, **settings, "processes": 2, **changed})
-
-
-def weights(run):
-    return load_file(run / "model.safetensors")
+    return line_options(run, **{"max_steps": 20, "threads": 1, "processes": 2, **changed})
 
 
 class Watched(Line):

@@ -61,10 +61,12 @@ def asked(verb: str, own: type, arguments: Sequence[str]) -> tuple[Any, Any, Run
     program, description = f"saccade {verb}", own.__doc__ or ""
     folder = _folder(own, verb, arguments)
     if folder is None:  # help without a run, or nothing at all: what there is for any run
-        parse(flat(*_requests(verb), own), arguments, program, description)
+        parse(flat(*_requests(verb), own), ["RUN", *arguments], program, description)
         raise UsageError(f"RUN: expected the folder of a run, got none; see {program} --help")
     if not folder:
         raise UsageError("RUN: expected the folder of a run, got an empty name")
+    if not Path(folder).is_dir():  # help is wanted all the same, or an option is mistyped and this is its value
+        parse(flat(*_requests(verb), own), arguments, program, description)
     opened = Folder.open(Path(folder))
     kind = load_task(choose(str(opened.folder), opened.config["task"], TASKS))
     request = kind.requests[verb]

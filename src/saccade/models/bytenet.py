@@ -107,6 +107,12 @@ class State:
             hidden_dim)`.
         position: of the next target token.
         beam: outputs an example.
+
+    Example:
+        >>> model = ByteNet(9, 7, Options(hidden_dim=4, sets=1, max_dilation=1))
+        >>> state = model.encode(Padded(torch.tensor([[4, 5], [6, 0]]), torch.tensor([2, 1])))
+        >>> state.select(torch.tensor([[0, 0], [1, 1]]), None).caches[0].shape
+        torch.Size([4, 2, 4])
     """
 
     source: Tensor
@@ -191,9 +197,8 @@ class ByteNet(Seq2Seq[Padded, State]):
         logits = Logits(self._features(x), *self.output)
         return logits, State(state.source, tuple(caches), state.position + 1, state.beam)
 
-    def features(self, source: Padded, target: Tensor) -> Tensor:
-        read, length = self.encode(source).source, target.shape[1]
-        x = self._embedded(self.target_embedding, target) + _fitted(read, length)
+    def decode(self, target: Tensor, state: State) -> Tensor:
+        x = self._embedded(self.target_embedding, target) + _fitted(state.source, target.shape[1])
         for block in self.decoder:
             x = block(x)
         return self._features(x)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -28,10 +28,10 @@ RECIPES: dict[str, dict[str, Any]] = {
         "learning_rate": 1e-2,
         "schedule": "cosine",
         "warmup_steps": 200,
-        "schedule_steps": 1200,
-        "max_steps": 1200,
+        "schedule_steps": 2400,
+        "max_steps": 2400,
         "weight_decay": 0.05,
-        "checkpoint_steps": 300,
+        "checkpoint_steps": 600,
         "validation_steps": 300,
         "threads": 1,
     },
@@ -65,7 +65,11 @@ class Options:
     """Residual blocks of each stage, of two convolutions each."""
 
     stem_stride: int = 2
-    """Pixels that the first convolution goes on by: how much height and width shrink before the first stage."""
+    """Pixels that the stem goes on by: how much height and width shrink before the first stage."""
+
+    stem: Literal["patch", "double"] = "patch"
+    """What comes before the first stage: one convolution of patches twice the stride wide, or two, of which the first
+    has half the channels at full size."""
 
     dropout: float = 0.0
     """Probability of dropping a feature of what is classified, in training."""
@@ -81,6 +85,8 @@ class Options:
             raise ArgumentError(f"--blocks: expected a number from 1 to {_MOST_BLOCKS}, got {self.blocks}")
         if not 1 <= self.stem_stride <= SMALLEST:
             raise ArgumentError(f"--stem-stride: expected a number from 1 to {SMALLEST}, got {self.stem_stride}")
+        if self.stem not in ("patch", "double"):
+            raise ArgumentError(f"--stem: expected patch or double, got {self.stem}")
         if not 0 <= self.dropout < 1:
             raise ArgumentError(f"--dropout: expected 0 <= dropout < 1, got {self.dropout}")
 
@@ -167,8 +173,8 @@ class CNN(nn.Module):
         (torch.Size([2, 10]), torch.Size([1, 10]))
 
     Source:
-        He et al. 2016, section 4.2, whose blocks and stages these are; the stem is a patch of twice its stride, and the
-        shortcut between stages is left out, so that they are fewer operations.
+        He et al. 2016, section 4.2, whose blocks and stages these are; between stages there is a convolution of stride
+        2 alone, without a shortcut.
     """
 
     Options: TypeAlias = Options
@@ -186,7 +192,7 @@ class CNN(nn.Module):
         for name, values in (("mean", mean), ("std", std)):
             self.register_buffer(name, _constants(name, values, channels))
         stride, widths = options.stem_stride, options.channels
-        self.stem = Convolution(channels, widths[0], 2 * stride if stride > 1 else 3, stride)
+        self.stem = _stem(channels, widths[0], stride, options.stem)
         self.down = nn.ModuleList(Convolution(a, b, 3, 2) for a, b in pairwise(widths))
         self.stages = nn.ModuleList(
             nn.Sequential(*(Residual(width) for _ in range(options.blocks))) for width in widths
@@ -220,6 +226,11 @@ class CNN(nn.Module):
             x = self._after(number, stage(F.relu(self.down[number - 1](x)) if number else x))
         return x
 
+    @property
+    def last_layer(self) -> str:
+        """The name of the module whose output is the last map of features, for `saccade.look.gradients.grad_cam`."""
+        return f"stages.{len(self.stages) - 1}"
+
     def _after(self, stage: int, x: Tensor) -> Tensor:
         """What follows a stage: nothing here."""
         return x
@@ -231,6 +242,13 @@ class CNN(nn.Module):
             raise ShapeError(f"images: expected shape {expected}, got {tuple(images.shape)}")
         scaled = (images - self.mean[:, None, None]) / self.std[:, None, None]
         return scaled.contiguous(memory_format=torch.channels_last)
+
+
+def _stem(channels: int, width: int, stride: int, kind: str) -> nn.Module:
+    if kind == "patch":
+        return Convolution(channels, width, 2 * stride if stride > 1 else 3, stride)
+    half = max(1, width // 2)
+    return nn.Sequential(Convolution(channels, half), nn.ReLU(), Convolution(half, width, 3, stride))
 
 
 def _constants(name: str, values: Sequence[float] | None, channels: int) -> Tensor:

@@ -32,6 +32,9 @@ class Options(cnn.Options):
     heads: int = 2
     """Heads of self-attention, a divisor of its features."""
 
+    attention_gain: float = 0.0
+    """What is found is multiplied by this at first, and then by what is learned; at 0 training begins without it."""
+
     attention_stage: int = 2
     """The stage that self-attention follows, from 1 on."""
 
@@ -43,6 +46,8 @@ class Options(cnn.Options):
             raise ArgumentError(f"--attention-stage: expected {expected}, got {self.attention_stage}")
         if not 1 <= self.attention_dim <= WIDEST:
             raise ArgumentError(f"--attention-dim: expected a number from 1 to {WIDEST}, got {self.attention_dim}")
+        if not 0 <= self.attention_gain <= 1:
+            raise ArgumentError(f"--attention-gain: expected a number from 0 to 1, got {self.attention_gain}")
         if self.heads < 1 or self.attention_dim % self.heads:
             raise ArgumentError(f"--heads: expected a divisor of {self.attention_dim} features, got {self.heads}")
 
@@ -62,23 +67,24 @@ class SelfAttention(nn.Module):
         channels: of input and output.
         dim: d, the features of attention.
         heads: H.
+        gain: what B's normalization begins with.
 
     Source:
-        Zhang et al. 2019, Eq. 1 to 3 and figure 2, whose \(\gamma\), which learns from 0 on so that the network begins
-        without attention, is here B's normalization, one a channel; Vaswani et al. 2017, section 3.5, for the code, of
-        two dimensions as in Parmar et al. 2018, "Image Transformer", section 3.
+        Zhang et al. 2019, Eq. 1 to 3 and figure 2, whose \(\gamma\), a scalar that learns from 0 on, is the gain of B's
+        normalization here; Vaswani et al. 2017, section 3.5, for the code, of two dimensions as in Parmar et al. 2018,
+        "Image Transformer", section 3.
 
     Example:
         >>> SelfAttention(8, 4, 2)(torch.rand(2, 8, 4, 3)).shape
         torch.Size([2, 8, 4, 3])
     """
 
-    def __init__(self, channels: int, dim: int, heads: int) -> None:
+    def __init__(self, channels: int, dim: int, heads: int, gain: float = 0.0) -> None:
         super().__init__()
         self.before = Convolution(channels, dim, 1)
         self.attention = MultiheadAttention(dim, heads)
         self.after = Convolution(dim, channels, 1)
-        nn.init.zeros_(self.after.norm.weight)
+        nn.init.constant_(self.after.norm.weight, gain)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the same shape as x, `(batch, channels, height, width)`."""
@@ -132,7 +138,19 @@ class CNNAttention(CNN):
     ) -> None:
         super().__init__(channels, classes, options, mean, std)
         self.stage = options.attention_stage - 1
-        self.across = SelfAttention(options.channels[self.stage], options.attention_dim, options.heads)
+        self.across = SelfAttention(
+            options.channels[self.stage], options.attention_dim, options.heads, options.attention_gain
+        )
 
     def _after(self, stage: int, x: Tensor) -> Tensor:
         return self.across(x) if stage == self.stage else x
+
+    def attention_shape(self, images: Tensor) -> tuple[int, int]:
+        """Read images `(batch, channels, height, width)`; returns height and width of the map that attends."""
+        shapes: list[tuple[int, int]] = []
+        hook = self.across.register_forward_hook(lambda module, args, output: shapes.append(tuple(output.shape[2:])))
+        try:
+            self(images)
+        finally:
+            hook.remove()
+        return shapes[-1]

@@ -25,7 +25,14 @@ _DEFAULT = Options()
 
 @dataclass(frozen=True)
 class State:
-    """What the decoder carries on: its hidden state and the source's one vector, both `(rows, hidden_dim)`."""
+    """What the decoder carries on: its hidden state and the source's one vector, both `(rows, hidden_dim)`.
+
+    Example:
+        >>> model = EncoderDecoder(9, 7, Options(hidden_dim=4, embedding_dim=3))
+        >>> state = model.encode(Padded(torch.tensor([[4, 5], [6, 0]]), torch.tensor([2, 1])))
+        >>> state.select(torch.tensor([[0, 0], [1, 1]]), None).hidden.shape
+        torch.Size([4, 4])
+    """
 
     hidden: Tensor
     summary: Tensor
@@ -89,7 +96,6 @@ class EncoderDecoder(Seq2Seq[Padded, State]):
         logits, hidden = self.decoder.step(token, state.hidden, lambda query: state.summary)
         return logits, State(hidden, state.summary)
 
-    def features(self, source: Padded, target: Tensor) -> Tensor:
-        state = self.encode(source)
+    def decode(self, target: Tensor, state: State) -> Tensor:
         found: Tensor = self.decoder(target, state.hidden, lambda query: state.summary)
         return found

@@ -261,10 +261,6 @@ class Reader(Seq2Seq[X, S]):
             samples: where to keep what is drawn.
         """
 
-    def features(self, source: X, target: Tensor) -> Tensor:
-        """Return `decode` of a source's state: see `Seq2Seq.features`."""
-        return self.decode(target, self.encode(source))
-
     def forward(self, source: X, target: Tensor, wanted: Tensor | None = None, label_smoothing: float = 0.0) -> Tensor:
         """Return logits or their cost, as `Seq2Seq.forward` does; in training by REINFORCE that of `Reinforce`."""
         samples = self.reinforce is not None and self.attention is not None and self.attention.training

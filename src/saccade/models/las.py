@@ -136,6 +136,12 @@ class State:
         weights: where the last step looked, `(examples, beam, steps)`.
         memory: what was heard, `(examples, 1, steps, hidden_dim)`: one for all outputs of an example.
         lengths: of it, `(examples,)`.
+
+    Example:
+        >>> model = Las(5, 7, Options(hidden_dim=4, embedding_dim=3))
+        >>> state = model.encode(Padded(torch.randn(2, 8, 5), torch.tensor([8, 3])))
+        >>> state.select(torch.tensor([[0, 0], [1, 1]]), None).hidden.shape
+        torch.Size([2, 2, 4])
     """
 
     hidden: Tensor
@@ -219,8 +225,8 @@ class Las(Seq2Seq[Padded, State]):
         features, state = self._decode(token[:, None], state)
         return Logits(features[:, 0], *self.output), state
 
-    def features(self, source: Padded, target: Tensor) -> Tensor:
-        return self._decode(target, self.encode(source))[0]
+    def decode(self, target: Tensor, state: State) -> Tensor:
+        return self._decode(target, state)[0]
 
     def forward(
         self, source: Padded, target: Tensor, wanted: Tensor | None = None, label_smoothing: float = 0.0
@@ -272,7 +278,7 @@ class Las(Seq2Seq[Padded, State]):
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
         """Return the weights of every step one below the other, `(batch, target_length, steps)`."""
-        return torch.cat([aux.weights for _, aux in records if aux.weights is not None], -2)[:, 0]
+        return torch.cat([aux.weights for _, aux in records if aux.weights is not None], -2).flatten(0, 1)
 
     def _decode(self, target: Tensor, state: State) -> tuple[Tensor, State]:
         """What the tokens after `target` `(rows, length)` are predicted from, `(rows, length, embedding_dim)`."""
@@ -290,11 +296,11 @@ class Las(Seq2Seq[Padded, State]):
         hidden, cell, context = (part.view(examples, beam, -1) for part in (hidden, cell, context))
         return torch.stack(found, 1), replace(state, hidden=hidden, cell=cell, context=context, weights=weights)
 
-    def _read(self, query: Tensor, before: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+    def _read(self, query: Tensor, weights: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
         """What queries `(examples, beam, 1, hidden_dim)` find, and where, `(examples, beam, steps)`."""
         if self.location is None:
-            return self.attention(query, memory=memory), before
-        memory = memory.shift(self.location(before))
+            return self.attention(query, memory=memory), weights
+        memory = memory.shift(self.location(weights))
         read, aux = self.attention(query, memory=memory, aux=AuxRequest(weights=True))
         return read, aux.weights[:, :, 0]
 

@@ -136,6 +136,12 @@ class State:
         position: how many tokens have been written.
         lengths: of the sources, as far as they are looked at, `(examples,)`.
         memory: the source of each example, one for all its outputs; None without attention.
+
+    Example:
+        >>> model = Luong(9, 7, Options(hidden_dim=4, embedding_dim=3))
+        >>> state = model.encode(Padded(torch.tensor([[4, 5], [6, 0]]), torch.tensor([2, 1])))
+        >>> state.select(torch.tensor([[0, 0], [1, 1]]), None).fed.shape
+        torch.Size([2, 2, 3])
     """
 
     layers: tuple[tuple[Tensor, Tensor], ...]

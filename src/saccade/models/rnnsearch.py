@@ -46,6 +46,12 @@ class State:
     Args:
         hidden: `(examples, beam, hidden_dim)`, of every output under way.
         memory: the prepared keys of each example, one for all its outputs.
+
+    Example:
+        >>> model = RNNSearch(9, 7, Options(hidden_dim=4, embedding_dim=3))
+        >>> state = model.encode(Padded(torch.tensor([[4, 5], [6, 0]]), torch.tensor([2, 1])))
+        >>> state.select(torch.tensor([[0, 0], [1, 1]]), None).hidden.shape
+        torch.Size([2, 2, 4])
     """
 
     hidden: Tensor

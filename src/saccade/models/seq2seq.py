@@ -82,13 +82,17 @@ class Seq2Seq(nn.Module, ABC, Generic[X, S]):
         """Return the `Logits` `(rows, target_size)` after one more target token `(rows,)`, and the next state."""
 
     @abstractmethod
-    def features(self, source: X, target: Tensor) -> Tensor:
-        """Return what every next token is predicted from, given the true tokens before it: `(batch, length, dim)`.
+    def decode(self, target: Tensor, state: S) -> Tensor:
+        """Return what every next token is predicted from, given the true tokens before it: `(rows, length, dim)`.
 
         Args:
-            source: as for `encode`.
-            target: token ids `(batch, length)`, from the begin token on.
+            target: token ids `(rows, length)`, from the begin token on, a row for each row of the state.
+            state: before the first of them.
         """
+
+    def features(self, source: X, target: Tensor) -> Tensor:
+        """Return `decode` of a source's state, `(batch, length, dim)`; `source` is as for `encode`."""
+        return self.decode(target, self.encode(source))
 
     def forward(self, source: X, target: Tensor, wanted: Tensor | None = None, label_smoothing: float = 0.0) -> Tensor:
         """Return the logits of every next token, given the true tokens before it (teacher forcing), or what they cost.

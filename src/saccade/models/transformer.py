@@ -124,6 +124,12 @@ class State:
         own: of each layer, the tokens written so far, `(examples * beam, heads, length, head_dim)`.
         source: of each layer, the source, one for all outputs of an example, `(examples, heads, length, head_dim)`.
         beam: outputs an example.
+
+    Example:
+        >>> model = Transformer(9, 7, Options(hidden_dim=4, heads=2, layers=1, feedforward_dim=8))
+        >>> state = model.encode(Padded(torch.tensor([[4, 5], [6, 0]]), torch.tensor([2, 1])))
+        >>> state.select(torch.tensor([[0, 0], [1, 1]]), None).source[0].key.shape
+        torch.Size([2, 2, 2, 2])
     """
 
     own: tuple[Memory, ...]
@@ -205,10 +211,9 @@ class Transformer(Seq2Seq[Padded, State]):
         logits = Logits(features, *self.output)
         return logits, State(tuple(caches), state.source, state.beam)
 
-    def features(self, source: Padded, target: Tensor) -> Tensor:
-        memories = self.encode(source).source
+    def decode(self, target: Tensor, state: State) -> Tensor:
         x = self._embedded(self.target_embedding, target, 0)
-        for layer, memory in zip(self.decoder, memories, strict=True):
+        for layer, memory in zip(self.decoder, state.source, strict=True):
             own = layer.attention
             x = layer(
                 x,

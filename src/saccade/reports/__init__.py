@@ -19,6 +19,7 @@ REPORTS = {
     "scores": "saccade.reports.scores.report:Scores",
     "soft-hard": "saccade.reports.soft_hard.report:SoftHard",
     "pooling": "saccade.reports.pooling.report:Pooling",
+    "cnn-attention": "saccade.reports.cnn_attention.report:CNNAttention",
 }
 
 

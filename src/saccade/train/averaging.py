@@ -1,5 +1,6 @@
 """Which checkpoints the trained model is made of, and which have to be kept for that."""
 
+import copy
 from collections.abc import Iterable, Iterator
 
 from torch import Tensor, nn
@@ -9,7 +10,7 @@ from saccade.train.notes import say
 from saccade.train.options import Options
 from saccade.train.results import TrainState
 from saccade.train.run import Run
-from saccade.train.weights import mean, tensors
+from saccade.train.weights import load_into, mean, tensors
 
 __all__ = ["assemble", "chosen", "needed"]
 
@@ -55,6 +56,7 @@ def assemble(run: Run, model: nn.Module, state: TrainState, options: Options) ->
     places = {step_of(place): place for place in list_checkpoints(run.checkpoints)}
     steps = [step for step in chosen(places, end, options.checkpoint_steps, options.average) if step in places]
     used: list[int] = []
+    scratch = copy.deepcopy(model)
 
     def whole() -> Iterator[dict[str, Tensor]]:
         for step in steps:
@@ -64,7 +66,8 @@ def assemble(run: Run, model: nn.Module, state: TrainState, options: Options) ->
                 say(f"corrupt checkpoint: {error}; the model is made without it")
             else:
                 used.append(step)
-                yield checkpoint.model
+                load_into(scratch, checkpoint.model)  # files of before may have other names for some of it
+                yield {name: tensor.clone() for name, tensor in tensors(scratch).items()}
 
     weights = mean(whole())
     if end not in used:

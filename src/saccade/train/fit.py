@@ -113,7 +113,7 @@ def _follow(kind: type[Task], options: Options, device: torch.device, ranks: Ran
 
 
 def _work(kind: type[Task], options: dict[str, Any]) -> None:
-    """What a process does that `company` starts."""
+    """What a process does that `launch` starts."""
     train(kind, options_class(kind, options["model"])(**options))
 
 
@@ -141,7 +141,8 @@ def open_run(kind: type[Task], options: Options, objects: Any = None) -> tuple[R
     if task.data.fingerprint != run.config["data"]:
         old, new = run.config["options"]["data"], options.data
         run.refuse("--data", *((old, new) if old != new else (run.config["data"], task.data.fingerprint)))
-    run.refuse_difference(kind.name, identity(options))  # last: what data there are changes other options' defaults
+    usual = {option.name: option.default for option in fields(options)}
+    run.refuse_difference(kind.name, identity(options), usual)  # last: what data there are changes others' defaults
     return run, task, None
 
 

@@ -1,6 +1,6 @@
 """The processes that train one run together: who this one is, how they find each other, and what they agree on.
 
-Each is told its place by the environment variables of torchrun, whether torchrun started it or `company` did.
+Each is told its place by the environment variables of torchrun, whether torchrun started it or `launch` did.
 """
 
 import os

@@ -115,13 +115,18 @@ class Run:
         """The folder of the run's checkpoints."""
         return self.folder / "checkpoints"
 
-    def refuse_difference(self, task: str, identity: Mapping[str, Any]) -> None:
+    def refuse_difference(self, task: str, identity: Mapping[str, Any], usual: Mapping[str, Any] | None = None) -> None:
         """Refuse to go on under another task, model or options than the run began with.
+
+        Args:
+            task: that is asked for.
+            identity: the options that decide what is learned.
+            usual: what options are where the run knows nothing of them, as they came later.
 
         Raises:
             RunError: naming the first difference, with the old and the new value.
         """
-        old = {**self.config["options"], "task": self.config["task"]}
+        old = {**(usual or {}), **self.config["options"], "task": self.config["task"]}
         for name, new in {"task": task, **identity}.items():
             if old.get(name) != new:
                 self.refuse(name if name == "task" else flag(name), old.get(name), new)

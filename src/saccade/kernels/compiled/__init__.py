@@ -199,7 +199,7 @@ def _numbers_pointer(context: Any, address: Any, start: Any, kind: Any) -> Any:
 
 @njit(inline="always")
 def numbers(address: int, start: int, size: int, kind: Any) -> Any:
-    """So many numbers from the `start`th at an address, of the type that `kind` has: one source for float32 and
+    """`size` numbers from number `start` on at an address, of the type that `kind` has: one source for float32 and
     float64.
     """
     return carray(_numbers_pointer(address, start, kind), (size,))
@@ -207,7 +207,7 @@ def numbers(address: int, start: int, size: int, kind: Any) -> Any:
 
 @njit(inline="always")
 def matrix(address: int, n: int, rows: int, columns: int, kind: Any) -> Any:
-    """The nth of the matrices at an address."""
+    """Matrix n of those at an address."""
     return numbers(address, n * rows * columns, rows * columns, kind).reshape(rows, columns)
 
 

@@ -85,7 +85,10 @@ def _opened(data: str) -> Corpus:
 def _parts(corpus: Corpus, options: Options) -> Sequence[Part]:
     return [
         Part({"measured": "accuracy"}, _measured),
-        Part({"measured": "not"}, lambda task, model, seed: {"pairs": moved(task, model), "labels": task.labels}),
+        Part(
+            {"measured": "not"},
+            lambda task, model, seed: {"pairs": moved(task, model), "labels": task.vocabulary.labels},
+        ),
     ]
 
 

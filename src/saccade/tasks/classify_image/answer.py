@@ -1,27 +1,19 @@
 """What a model makes of an image, and what of the image decided it."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from torch import Tensor
-
-from saccade.tasks.classify_image.options import LookRequest
+from saccade.look.files import file_name
+from saccade.look.overlays import overlays
 from saccade.tasks.image.dataset import pixels
-from saccade.tasks.image.images import read_image
+from saccade.tasks.image.images import Pixels
+from saccade.tasks.image.maps import LookRequest, Maps, maps_of
 from saccade.tasks.labels.ranking import Ranking, probabilities
 from saccade.train.task import Form, Unreadable
 
-__all__ = ["ImageAnswer", "Pixels", "answers", "image_of"]
-
-
-class Pixels(NamedTuple):
-    """An image to classify: its name, and `(channels, height, width)`, uint8."""
-
-    name: str
-    image: Tensor
+__all__ = ["ImageAnswer", "answers"]
 
 
 @dataclass(frozen=True)
@@ -32,11 +24,13 @@ class ImageAnswer:
         image: the image.
         ranking: its classes; None if it could not be read.
         count: how many classes were asked for.
+        maps: what is drawn over it; None where no picture is wanted.
     """
 
     image: Pixels | Unreadable
     ranking: Ranking | None
     count: int
+    maps: Maps | None = None
 
     remark = ""
 
@@ -54,19 +48,14 @@ class ImageAnswer:
         return {"file": name, **told}
 
     def draw(self, folder: Path) -> Iterator[Path]:
-        """Draw what decided the answer over the image."""
-        raise NotImplementedError
-
-
-def image_of(line: str, shape: tuple[int, int, int]) -> Pixels:
-    """Read a file, "-" being standard input, as an image of some channels, height and width.
-
-    Raises:
-        ArgumentError: naming the file, if it is no image.
-    """
-    name: str = "standard input" if line == "-" else line
-    source: Any = sys.stdin.buffer if line == "-" else Path(line)
-    return Pixels(line, read_image(source, name, channels=shape[0], size=shape[1:]))
+        """Draw the maps over the image."""
+        if self.maps is None or self.ranking is None or isinstance(self.image, Unreadable):
+            return
+        name = "image" if self.image.name == "-" else Path(self.image.name).stem
+        title, path = f"{self.ranking.title}: {self.maps.title}", folder / f"{file_name(name)}-{self.maps.by}"
+        yield from overlays(
+            self.image.image, self.maps.maps, path, captions=self.maps.captions, marks=self.maps.marks, title=title
+        )
 
 
 def answers(
@@ -77,21 +66,14 @@ def answers(
     form: Form,
     look: LookRequest,
 ) -> list[ImageAnswer]:
-    """Return what a model makes of each image.
-
-    Args:
-        model: a classifier, in evaluation mode.
-        images: the images.
-        labels: of the run.
-        count: how many classes are wanted.
-        form: what the answers will be written as.
-        look: what is drawn.
-    """
+    """Return what a model makes of each image: its `count` most probable classes, and what a picture shows."""
     device, found = next(model.parameters()).device, []
     for image in images:
         if isinstance(image, Unreadable):
             found.append(ImageAnswer(image, None, count))
             continue
-        logits = model(pixels(image.image)[None].to(device))[0]
-        found.append(ImageAnswer(image, Ranking(labels, probabilities(logits)), count))
+        batch = pixels(image.image)[None].to(device)
+        ranking = Ranking(labels, probabilities(model(batch)[0]))
+        maps = maps_of(model, batch, ranking, look) if form == "pictures" else None
+        found.append(ImageAnswer(image, ranking, count, maps))
     return found

@@ -1,13 +1,14 @@
 """What can be said about a run that classifies images, and the defaults that suit each data set."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
+from saccade.tasks.image.maps import LookRequest
 from saccade.tasks.labels.request import EvalRequest, Request
 
-__all__ = ["RECIPES", "REQUESTS", "LookRequest", "Options"]
+__all__ = ["RECIPES", "REQUESTS", "Options"]
 
 #: Found by training, see docs/classify-image.md; the models have recipes of their own beside these.
 RECIPES: dict[str, dict[str, Any]] = {
@@ -47,22 +48,6 @@ class Options:
             raise ArgumentError(f"--size: expected a number of pixels from 8 to 1024, got {self.size}")
         if not 0 <= self.label_smoothing < 1:
             raise ArgumentError(f"--label-smoothing: expected 0 <= label smoothing < 1, got {self.label_smoothing}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class LookRequest:
-    """What is drawn over an image.
-
-    >>> LookRequest(by="grad-cam").label is None
-    True
-    """
-
-    by: Literal["attention", "gradient", "grad-cam"] | None = None
-    """What chosen positions attend to (attention), how much each pixel moves the answer (gradient), or where the last
-    features speak for it (grad-cam); attention if not given, and gradient of a model without."""
-
-    label: str | None = None
-    """With gradient and grad-cam: the class that is asked about; the most probable one if not given."""
 
 
 REQUESTS: dict[str, type] = {"predict": Request, "eval": EvalRequest, "look": LookRequest}

@@ -14,19 +14,19 @@ __all__ = ["coverage", "ranked_by_coverage", "weights_of"]
 _LEAST = 1e-6  # attention that counts as none: weights that are exactly 0 would make all outputs alike
 
 
-def weights_of(model: Any, source: Any, target: Tensor) -> Tensor | None:
+def weights_of(model: Any, state: Any, target: Tensor) -> Tensor | None:
     """Return where each next token looks as the true ones are written, None if the model does not attend.
 
     Args:
         model: a `saccade.models.seq2seq.Seq2Seq`, in evaluation mode.
-        source: of a batch, what the model reads.
-        target: token ids `(batch, length)`, from the begin token on.
+        state: before the first token: the source is not read anew.
+        target: token ids `(rows, length)`, from the begin token on, a row for each row of the state.
 
     Returns:
-        `(batch, length, source_length)`, on the CPU.
+        `(rows, length, source_length)`, on the CPU.
     """
     with look.record(model, detach=True) as records:
-        model(source, target)
+        model.decode(target, state)
     found: Tensor | None = model.alignment(records)
     return None if found is None else found.cpu()
 

@@ -65,6 +65,12 @@ class Ensemble(nn.Module):
         logits = [part.dense() if isinstance(part, Logits) else part for part, _ in steps]
         return mean_log_probs(logits), States(tuple(own for _, own in steps))
 
+    def decode(self, target: Tensor, state: States) -> Tensor:
+        """Return the log-probabilities of every next token, `(rows, length, target_size)`, as `forward` does."""
+        members: Sequence[Any] = list(self.members)
+        pairs = zip(members, state.members, strict=True)
+        return mean_log_probs([F.linear(member.decode(target, own), *member.output) for member, own in pairs])
+
     def forward(self, source: Any, target: Tensor) -> Tensor:
         """Return the log-probabilities of every next token, given the true ones before it.
 
@@ -75,7 +81,7 @@ class Ensemble(nn.Module):
         Returns:
             `(batch, target_length, target_size)`.
         """
-        return mean_log_probs([member(source, target) for member in self.members])
+        return self.decode(target, self.encode(source))
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
         """What each target position looked at: the mean over the members that attend, None if none does."""

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from saccade.errors import ArgumentError
+from saccade.tasks import dataset
+from saccade.tasks.dataset import SPLITS
 
-__all__ = ["SPLITS", "Dataset", "Example", "InMemory", "Part", "check_index", "hold_out", "pixels", "statistics"]
+__all__ = ["Dataset", "Example", "InMemory", "Part", "hashes", "hold_out", "pixels", "statistics"]
 
-SPLITS = ("train", "validation", "test")
 _SHARE, _MOST = 10, 5000  # of each part that is held out: one in so many of the images, but no more than that
 _SEEN = 10_000  # training images that the mean and deviation of channels are computed from
 Bytes = NDArray[np.uint8]
@@ -33,14 +34,8 @@ class Example(NamedTuple):
     group: str
 
 
-class Dataset(Protocol):
-    """Labelled images in three splits, each a function of its split and index alone."""
-
-    def example(self, split: str, index: int) -> Example:
-        """Return one example of a split ("train", "validation" or "test")."""
-
-    def size(self, split: str) -> int | None:
-        """Return how many examples a split has, None where it is endless."""
+class Dataset(dataset.Dataset[Example], Protocol):
+    """Labelled images in three splits."""
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -49,14 +44,6 @@ class Dataset(Protocol):
     @property
     def labels(self) -> Sequence[str]:
         """All labels, sorted."""
-
-    @property
-    def fingerprint(self) -> str:
-        """What the examples are, in one string: another one means other data."""
-
-    @property
-    def note(self) -> str:
-        """What a user should know of the data before training, "" if nothing."""
 
 
 class Part(NamedTuple):
@@ -107,9 +94,9 @@ class InMemory:
         Raises:
             ArgumentError: if there is no such split, or no such index in it.
         """
-        check_index(split, index, self.size(split))
+        dataset.check_index(split, index, self.size(split))
         images, codes = self.parts[split]
-        return Example(torch.from_numpy(images[index]), self.labels[codes[index]], "")
+        return Example(torch.from_numpy(images[index].copy()), self.labels[codes[index]], "")
 
     def size(self, split: str) -> int:
         """Return how many examples a split has.
@@ -117,7 +104,7 @@ class InMemory:
         Raises:
             ArgumentError: if there is no such split.
         """
-        _check_split(split)
+        dataset.check_split(split)
         return len(self.parts[split].codes)
 
     @property
@@ -136,28 +123,6 @@ class InMemory:
             digest.update(codes.astype("<i8").tobytes())
         counts = ", ".join(f"{split} {self.size(split)}" for split in SPLITS)
         return f"images {counts}, {len(self.labels)} labels, contents {digest.hexdigest()}"
-
-
-def _check_split(split: str) -> None:
-    if split not in SPLITS:
-        raise ArgumentError(f"split: expected one of {', '.join(SPLITS)}, got {split!r}")
-
-
-def check_index(split: str, index: int, size: int | None) -> None:
-    """Refuse what is no split, and an index that a split of some size, None where it is endless, does not have.
-
-    Raises:
-        ArgumentError: if there is no such split or index.
-
-    Example:
-        >>> check_index("test", 500, 500)
-        Traceback (most recent call last):
-        saccade.errors.ArgumentError: index: expected 0 <= index < 500 in test, got 500
-    """
-    _check_split(split)
-    if index < 0 or (size is not None and index >= size):
-        below = "" if size is None else f" < {size}"
-        raise ArgumentError(f"index: expected 0 <= index{below} in {split}, got {index}")
 
 
 def hold_out(hashes: NDArray[np.uint64], names: Sequence[str], what: str) -> dict[str, NDArray[np.bool_]]:
@@ -215,7 +180,7 @@ def statistics(data: Dataset) -> tuple[list[float], list[float]]:
         data: the data set.
 
     Returns:
-        Both, a number a channel.
+        Both, a number a channel, rounded to six digits.
 
     Example:
         >>> part = Part(np.full((2, 1, 8, 8), 51, np.uint8), np.array([0, 1]))

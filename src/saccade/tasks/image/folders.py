@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from saccade.errors import ArgumentError
+from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.archives import is_archive, read_files
-from saccade.tasks.image.dataset import SPLITS, Bytes, InMemory, Part, hashes, hold_out
+from saccade.tasks.image.dataset import Bytes, InMemory, Part, hashes, hold_out
 from saccade.tasks.image.images import SUFFIXES, read_image
 
 __all__ = ["is_folders", "open_folders"]

@@ -5,10 +5,11 @@ Nothing in a file is believed before it is checked: how large it is, how many pi
 
 import io
 import struct
+import sys
 import warnings
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ from saccade.errors import ArgumentError, SaccadeError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["SUFFIXES", "encode_png", "read_image"]
+__all__ = ["SUFFIXES", "Pixels", "encode_png", "image_of", "read_image"]
 
 #: What the names of image files end in, for whoever searches a folder; a file that is named may be called anything.
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pbm", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff", ".webp")
@@ -90,6 +91,24 @@ def read_image(
             raise ArgumentError(f"{name}: expected a whole image, got a damaged one ({_reason(error)})") from error
     array = np.array(found, dtype=np.uint8)
     return torch.from_numpy(array[None] if grey else np.ascontiguousarray(array.transpose(2, 0, 1)))
+
+
+class Pixels(NamedTuple):
+    """An image that is asked about: its name, and `(channels, height, width)`, uint8."""
+
+    name: str
+    image: Tensor
+
+
+def image_of(line: str, shape: tuple[int, int, int]) -> Pixels:
+    """Read a file, "-" being standard input, as an image of some channels, height and width.
+
+    Raises:
+        ArgumentError: naming the file, if it is no image.
+    """
+    name: str = "standard input" if line == "-" else line
+    source: Any = sys.stdin.buffer if line == "-" else Path(line)
+    return Pixels(line, read_image(source, name, channels=shape[0], size=shape[1:]))
 
 
 def encode_png(image: Tensor) -> bytes:

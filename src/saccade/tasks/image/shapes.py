@@ -16,7 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from saccade.tasks.image.dataset import Example, check_index
+from saccade.tasks.dataset import check_index, check_split
+from saccade.tasks.image.dataset import Example
 from saccade.train.randomness import generator
 
 __all__ = ["COLOURS", "GLYPHS", "LABELS", "SIDE", "Shapes"]
@@ -89,7 +90,7 @@ class Shapes:
         Raises:
             ArgumentError: if there is no such split.
         """
-        check_index(split, 0, None)
+        check_split(split)
         return None if split == "train" else HELD_OUT
 
     @property

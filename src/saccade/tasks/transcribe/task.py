@@ -229,7 +229,7 @@ class Transcribe:
     ) -> Any:
         share, target = self._share(request), self.vocabulary.target
         how: Search = search_of(self.settings, request, target, rank_all=share > 0)
-        return transcribe(model, utterances, target, how, self.limits, share, form)
+        return transcribe(model, utterances, target, how, self.limits, self.settings.step_frames, share, form)
 
     @cached_property
     def _once(self) -> Once:

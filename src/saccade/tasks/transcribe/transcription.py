@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from saccade.look import spectrogram
 from saccade.look.files import file_name
@@ -14,6 +15,7 @@ from saccade.tasks.batches import in_batches
 from saccade.tasks.generate import Hypotheses
 from saccade.tasks.generate.attention import weights_of
 from saccade.tasks.generate.generate import Output, Search, generate, lines_of, outputs_of
+from saccade.tasks.text.special import BEGIN, PADDING
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.tasks.transcribe.alignment_metrics import alignment_metrics
 from saccade.tasks.transcribe.batches import Utterance, pad
@@ -95,6 +97,7 @@ def transcribe(
     target: Tokenizer,
     how: Search,
     limits: Callable[[Tensor], Tensor],
+    step_frames: int,
     share: float = 0.0,
     form: Form = "lines",
 ) -> list[list[Output]]:
@@ -106,6 +109,7 @@ def transcribe(
         target: tokenizer of the texts.
         how: outputs are found.
         limits: from lengths `(batch,)` in frames to how many tokens an output may have.
+        step_frames: frames of a step that the model attends to.
         share: of CTC in the ranking of what a search found.
         form: what the answers will be written as.
     """
@@ -122,7 +126,9 @@ def transcribe(
         outputs = outputs_of(found, target)
         if form == "lines":
             return outputs
-        return [_aligned(model, one, own, target) for one, own in zip(chosen, outputs, strict=True)]
+        steps = [-(-one.size // step_frames) for one in chosen]
+        parts = zip(range(len(chosen)), outputs, steps, strict=True)
+        return [_aligned(model, state, place, own, count, target) for place, own, count in parts]
 
     return in_batches([one.size for one in utterances], max(1, _DECODE_FRAMES // how.width), decode)
 
@@ -132,15 +138,23 @@ def alignments_of(model: Any, utterances: Sequence[Utterance]) -> list[Tensor]:
     found: list[Tensor] = []
     for utterance in utterances:  # one by one: how many steps each has, the model alone knows
         batch = pad([utterance]).to(next(model.parameters()).device)
-        weights = weights_of(model, batch.source, batch.target[:, :-1])
+        weights = weights_of(model, model.encode(batch.source), batch.target[:, :-1])
         assert weights is not None  # every transcriber attends
         found.append(weights[0])
     return found
 
 
-def _aligned(model: Any, utterance: Utterance, outputs: Sequence[Output], target: Tokenizer) -> list[Output]:
-    """The same texts with where each token was said, and the tokens as texts."""
-    weights = alignments_of(model, [replace(utterance, ids=output.ids) for output in outputs])
+def _aligned(
+    model: Any, state: Any, place: int, outputs: Sequence[Output], steps: int, target: Tokenizer
+) -> list[Output]:
+    """The outputs of the example at a place of a state with where each token was said, and the tokens as texts."""
+    rows = torch.full((1, len(outputs)), place)
+    texts = [torch.tensor([BEGIN, *output.ids]) for output in outputs]
+    device = next(model.parameters()).device
+    padded = pad_sequence(texts, batch_first=True, padding_value=PADDING).to(device)
+    recorded = weights_of(model, state.select(rows.to(device), rows[0, :1].to(device)), padded)
+    assert recorded is not None  # every transcriber attends
+    weights = [own[: len(text), :steps] for own, text in zip(recorded, texts, strict=True)]
     tokens = [(*(target.piece(number) or _NOTHING for number in output.ids), _END) for output in outputs]
     parts = zip(outputs, weights, tokens, strict=True)
     return [replace(output, weights=own, tokens=pieces) for output, own, pieces in parts]

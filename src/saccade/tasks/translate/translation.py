@@ -147,7 +147,7 @@ def _weights(model: Any, pairs: Sequence[Encoded]) -> list[Tensor | None]:
 
     def read(places: Sequence[int]) -> list[Tensor | None]:
         batch = pad([pairs[place] for place in places]).to(device)
-        recorded = weights_of(model, batch.source, batch.target[:, :-1])
+        recorded = weights_of(model, model.encode(batch.source), batch.target[:, :-1])
         if recorded is None:
             return [None] * len(places)
         return [_cut(weights, pairs[place]) for place, weights in zip(places, recorded, strict=True)]

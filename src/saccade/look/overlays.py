@@ -1,0 +1,212 @@
+"""An image with maps laid over it, a panel each: what positions attend to, or where a class is found; PNG and SVG."""
+
+import math
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from saccade.errors import ArgumentError, ShapeError
+from saccade.look.files import write_beside
+from saccade.look.labels import plain
+from saccade.look.pictures import DOTS, FAINT, INK, described, saved
+from saccade.look.typefaces import families
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+__all__ = ["overlays"]
+
+Position = tuple[int, int]
+
+_PANEL, _GAP, _CAPTION, _SCALE = 1.9, 0.15, 0.28, 0.5  # inches: a panel, between two, a line above it, the colours' bar
+_COLUMNS, _MOST_PANELS = 5, 100
+_FINEST = 600  # pixels of the longer side that are drawn
+_CRISP = 100  # pixels of the longer side up to which every one is a square
+_CAPTION_LENGTH = 28  # characters
+_CMAP = "inferno"
+_MARK = "#35e0ff"
+
+
+def overlays(
+    image: Tensor,
+    maps: Tensor,
+    path: str | Path,
+    *,
+    captions: Sequence[str],
+    marks: Sequence[Position | None] | None = None,
+    title: str | None = None,
+) -> list[Path]:
+    """Draw an image, and beside it the image in grey once for each map, which lies over it in colour.
+
+    All maps share one scale of colours, from 0 to 1, or to the largest number where none is above a half or one is
+    above 1. A cell of a map covers its part of the image.
+
+    Args:
+        image: `(channels, height, width)`, 1 channel or 3, in [0, 1], or uint8.
+        maps: `(panels, rows, columns)`, finite, at least 0.
+        path: where to write, without a suffix; a name that is taken by another picture gets -2, -3, ... appended.
+        captions: a line above each map.
+        marks: for each map the row and column of a cell that is framed, such as the position that attends; None for
+            none.
+        title: a line above the picture.
+
+    Returns:
+        The paths of the PNG and the SVG.
+
+    Raises:
+        ShapeError: if the shapes are others, or captions or marks are not one a map.
+        ArgumentError: if there is no pixel, no map or more than 100, numbers that are negative or not finite, or a mark
+            outside its map.
+        OSError: if the files cannot be written.
+
+    Source:
+        Zhang et al. 2019, "Self-Attention Generative Adversarial Networks", figure 5: query positions and what they
+        attend to; Selvaraju et al. 2017, figure 1.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     paths = overlays(torch.rand(3, 8, 8), torch.rand(1, 4, 4), f"{folder}/cat", captions=["head 1"])
+        >>> [path.name for path in paths]
+        ['cat.png', 'cat.svg']
+    """
+    pixels, values, marks = _checked(image, maps, captions, marks)
+    heading, names = plain(title or ""), [_cut(plain(caption), _CAPTION_LENGTH) for caption in captions]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")  # `families` has said so
+        figure = _figure(pixels, values, names, marks, heading)
+        png, svg = saved(figure, "png"), saved(figure, "svg")
+    told = described(svg, heading or "Maps over an image", _story(values, names, marks))
+    return write_beside(Path(path), {".png": png, ".svg": told})
+
+
+def _checked(
+    image: Tensor, maps: Tensor, captions: Sequence[str], marks: Sequence[Position | None] | None
+) -> tuple[Tensor, Tensor, list[Position | None]]:
+    """The image as `(height, width, 3)` in [0, 1], the maps, and a mark or none for each."""
+    places: list[Position | None] = [None] * len(maps) if marks is None else list(marks)
+    if image.ndim != 3 or image.shape[0] not in (1, 3):
+        raise ShapeError(f"image: expected shape (1 or 3, height, width), got {tuple(image.shape)}")
+    if maps.ndim != 3 or not len(maps) == len(captions) == len(places):
+        counts = f"{len(captions)} captions and {len(places)} marks"
+        raise ShapeError(f"maps: expected shape ({len(captions)}, rows, columns), got {tuple(maps.shape)}, {counts}")
+    if not image.numel() or not maps.numel() or len(maps) > _MOST_PANELS:
+        got = f"{tuple(image.shape)} and {tuple(maps.shape)}"
+        raise ArgumentError(f"image, maps: expected pixels, and from 1 to {_MOST_PANELS} maps, got {got}")
+    pixels = (image.detach().cpu().double() / (1 if image.is_floating_point() else 255)).expand(3, -1, -1)
+    values = maps.detach().to("cpu", torch.float64)
+    if not bool((values.isfinite() & (values >= 0)).all()) or not bool(pixels.isfinite().all()):
+        raise ArgumentError("maps: expected finite numbers of at least 0, and finite pixels, got others")
+    rows, columns = values.shape[1:]
+    for place in places:
+        if place is not None and not (0 <= place[0] < rows and 0 <= place[1] < columns):
+            raise ArgumentError(f"marks: expected a row and a column of a map {rows} × {columns}, got {place}")
+    return _reduced(pixels.clamp(0, 1)).permute(1, 2, 0), values, places
+
+
+def _reduced(pixels: Tensor) -> Tensor:
+    """An image of no more pixels than are drawn."""
+    height, width = pixels.shape[1:]
+    share = _FINEST / max(height, width)
+    if share >= 1:
+        return pixels
+    size = max(1, round(height * share)), max(1, round(width * share))
+    return F.interpolate(pixels[None], size, mode="area")[0]
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _figure(
+    pixels: Tensor, values: Tensor, names: Sequence[str], marks: Sequence[Position | None], title: str
+) -> "Figure":
+    """The whole picture, laid out in inches: the image, then the maps in rows, and the scale of colours."""
+    from matplotlib.figure import Figure
+
+    high, wide = _sides(pixels.shape[0], pixels.shape[1])
+    columns = min(_COLUMNS, 1 + len(values))
+    lines = math.ceil((1 + len(values)) / columns)
+    width, height = columns * (wide + _GAP) + _SCALE, lines * (high + _CAPTION + _GAP)
+    figure = Figure(figsize=(width, height), dpi=DOTS)
+    style: dict[str, Any] = {"family": families("".join([*names, title, "0.5…"])), "parse_math": False, "color": INK}
+    peak = float(values.max())
+    top = 1.0 if 0.5 < peak <= 1 or not peak else peak
+    drawn = None
+    for number in range(1 + len(values)):
+        line, column = divmod(number, columns)
+        left, bottom = column * (wide + _GAP), height - line * (high + _CAPTION + _GAP) - _CAPTION - high
+        axes = figure.add_axes((left / width, bottom / height, wide / width, high / height))
+        if number:
+            drawn = _panel(axes, pixels, values[number - 1], top, marks[number - 1])
+            axes.set_title(names[number - 1], fontsize=8, pad=3, **style)
+        else:
+            _show(axes, pixels.numpy(), pixels.shape)
+    assert drawn is not None, "there is a map"
+    _scale(figure, drawn, (columns * (wide + _GAP) / width, (height - _CAPTION - high) / height, high / height), style)
+    if title:
+        figure.text(0, 1 - 0.1 / height, _cut(title, int(14 * width)), ha="left", va="bottom", fontsize=11, **style)
+    return figure
+
+
+def _sides(height: int, width: int) -> tuple[float, float]:
+    """A panel's height and width in inches; of a very long image no side is below a fifth of the other."""
+    high, wide = (max(0.2, min(1.0, side / other)) for side, other in ((height, width), (width, height)))
+    return _PANEL * high, _PANEL * wide
+
+
+def _panel(axes: "Axes", pixels: Tensor, values: Tensor, top: float, mark: Position | None) -> Any:
+    """The image in grey below a map, the more of whose colour is seen the larger its number."""
+    from matplotlib.patches import Rectangle
+
+    height, width = pixels.shape[:2]
+    grey = pixels @ torch.tensor([0.299, 0.587, 0.114], dtype=pixels.dtype)
+    _show(axes, (0.15 + 0.7 * grey)[..., None].expand(-1, -1, 3).numpy(), pixels.shape)
+    drawn = axes.imshow(
+        values.numpy(), cmap=_CMAP, vmin=0, vmax=top, alpha=(0.25 + 0.6 * (values / top).clamp(0, 1)).numpy(),
+        extent=(0, width, height, 0), interpolation="nearest", aspect="auto",
+    )  # fmt: skip
+    if mark is not None:
+        down, across = height / values.shape[0], width / values.shape[1]
+        corner = mark[1] * across, mark[0] * down
+        axes.add_patch(Rectangle(corner, across, down, fill=False, edgecolor=_MARK, linewidth=1.5))
+    return drawn
+
+
+def _show(axes: "Axes", pixels: "NDArray[Any]", shape: Sequence[int]) -> None:
+    height, width = shape[:2]
+    method = "nearest" if max(height, width) <= _CRISP else "antialiased"
+    axes.imshow(pixels, extent=(0, width, height, 0), interpolation=method, aspect="auto")
+    axes.set(xlim=(0, width), ylim=(height, 0), xticks=[], yticks=[])
+    axes.spines[:].set(color=FAINT, linewidth=0.5)
+
+
+def _scale(figure: "Figure", drawn: Any, place: tuple[float, float, float], style: dict[str, Any]) -> None:
+    """The colours' meaning, at the right of the first row."""
+    from matplotlib.cm import ScalarMappable
+
+    left, bottom, high = place
+    axes = figure.add_axes((left, bottom, 0.1 / figure.get_figwidth(), high))
+    bar = figure.colorbar(ScalarMappable(drawn.norm, _CMAP), cax=axes)
+    bar.outline.set(edgecolor=FAINT, linewidth=0.5)
+    axes.tick_params(length=2, width=0.5, labelsize=7, color=FAINT, labelcolor=style["color"])
+    top = drawn.norm.vmax
+    ticks = [tick for tick in axes.get_yticks() if 0 <= tick <= top]  # one beyond it would stretch the bar
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks], family=style["family"])
+
+
+def _story(values: Tensor, names: Sequence[str], marks: Sequence[Position | None]) -> str:
+    """What the picture shows, in words: the largest number of each map, and where it is."""
+    said = []
+    for name, matrix, mark in zip(names, values, marks, strict=True):
+        row, column = divmod(int(matrix.argmax()), matrix.shape[1])
+        at = "" if mark is None else f" from row {mark[0] + 1}, column {mark[1] + 1}"
+        said.append(f"{name}{at}: most at row {row + 1}, column {column + 1} ({float(matrix.max()):.2f})")
+    return "; ".join(said)

@@ -1,0 +1,73 @@
+"""The page of the report `cnn-attention` and its plot, all from report.json."""
+
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from saccade.look.dot_plot import Dots, draw
+from saccade.reports.cnn_attention.findings import OTHERS, PAPER, Findings
+from saccade.reports.document import Heading, Part, Table, Text
+from saccade.reports.pages import beginning, picture, publish, runs
+
+__all__ = ["write_page"]
+
+CLAIM = (
+    "A convolution sees what is near. Self-attention over its features lets every position see all others, and a "
+    "network with it classifies images better than one without, at as many parameters."
+)
+SOURCE = (
+    f"after Bello et al. 2019, https://arxiv.org/abs/1904.09925, who report {PAPER} points of top-1 accuracy on "
+    "ImageNet above a ResNet-50"
+)
+_SAME = (
+    "Both networks are trained by one recipe: data, batches, augmentation, rates, steps and seeds. Parameters are "
+    "equal within 2%. The weights are those of the last step; nothing is chosen by the test split."
+)
+_ERROR = (
+    "The difference has two errors: what the mean over seeds would vary by with other seeds, and what it would vary by "
+    "with other test images, taken image by image for both networks. Both are added as independent ones, which rather "
+    "overstates their sum."
+)
+
+
+def write_page(folder: Path, content: Mapping[str, Any]) -> None:
+    """Write index.md, index.html and the plot that both show.
+
+    Args:
+        folder: of the report.
+        content: of report.json, every row in it.
+
+    Raises:
+        OSError: if they cannot be written.
+    """
+    found = Findings(content)
+    table, seeds = found.table(), found.by_seed()
+    values = [100 * statistics.fmean(found.accuracies(model)) for model in found.models]
+    several = len(found.accuracies(found.models[0])) > 1
+    spread = [100 * statistics.stdev(found.accuracies(model)) if several else 0.0 for model in found.models]
+    title, label = "Accuracy with self-attention and without", "accuracy on test, %; bars: the deviation over seeds"
+    drawn = draw(found.models, [Dots("accuracy", values, spread)], folder / "cnn-attention", label=label, title=title)
+    parts: list[Part] = [
+        *beginning("Self-attention in a convolutional network", CLAIM, SOURCE, found.verdict, content),
+        picture(drawn, title),
+        Heading("Accuracy"),
+        Table(table[0], table[1:]),
+        Text(f"Difference: {found.difference.text()}."),
+        Text(_ERROR),
+        Table(seeds[0], seeds[1:]),
+        *_others(content),
+        Heading("How it was measured"),
+        Text(_SAME),
+        Text(f"Data: `{content['data']}`, test split, {found.images} images."),
+        *runs(content),
+    ]
+    publish(folder, parts)
+
+
+def _others(content: Mapping[str, Any]) -> list[Part]:
+    """What the figures may be held against, where the data are CIFAR-10."""
+    if "cifar" not in str(content["data"]).lower():
+        return []
+    named = ", ".join(f"{accuracy:g}" for accuracy in OTHERS)
+    return [Text(f"Networks of this size are said to reach {named}% on CIFAR-10.")]

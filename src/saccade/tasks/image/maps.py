@@ -1,0 +1,101 @@
+"""What of an image decided its class: what positions attend to, and gradients by pixels and by the last features."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from saccade.errors import ArgumentError
+from saccade.look import record
+from saccade.look.gradients import grad_cam, saliency
+from saccade.numerics import divide
+from saccade.tasks.labels.ranking import Ranking
+
+__all__ = ["LookRequest", "Maps", "attends", "maps_of"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookRequest:
+    """What is drawn over an image.
+
+    >>> LookRequest(by="grad-cam").label is None
+    True
+    """
+
+    by: Literal["attention", "gradient", "grad-cam"] | None = None
+    """What chosen positions attend to (attention), how much each pixel moves the answer (gradient), or where the last
+    features speak for it (grad-cam); attention if not given, and gradient of a model without."""
+
+    label: str | None = None
+    """With gradient and grad-cam: the class that is asked about; the most probable one if not given."""
+
+    def check(self, model: Any, labels: tuple[str, ...]) -> None:
+        """Refuse a class that there is not, and attention of a model without.
+
+        Raises:
+            ArgumentError: naming the option.
+        """
+        if self.label is not None and self.label not in labels:
+            raise ArgumentError(f"--label: expected one of {', '.join(labels):.200}, got {self.label}")
+        if self.label is not None and self.by not in ("gradient", "grad-cam"):
+            raise ArgumentError("--label: expected only with --by gradient or grad-cam")
+        if self.by == "attention" and not attends(model):
+            raise ArgumentError("--by: expected gradient or grad-cam of a model that does not attend, got attention")
+
+
+class Maps(NamedTuple):
+    """What is drawn over an image: `(panels, rows, columns)`, a caption each, and the positions that attend."""
+
+    by: str
+    maps: Tensor
+    captions: list[str]
+    marks: list[tuple[int, int] | None]
+    title: str
+
+
+def attends(model: Any) -> bool:
+    """Whether positions of a model's maps of features attend to each other."""
+    return hasattr(model, "attention_shape")
+
+
+def maps_of(model: Any, image: Tensor, ranking: Ranking, look: LookRequest) -> Maps:
+    """Return what is drawn over an image: see `LookRequest`.
+
+    Args:
+        model: a classifier, in evaluation mode.
+        image: `(1, channels, height, width)` in [0, 1].
+        ranking: what the model makes of it.
+        look: what is wanted.
+    """
+    by = look.by or ("attention" if attends(model) else "gradient")
+    if by == "attention":
+        return _attention(model, image)
+    label = ranking.best if look.label is None else ranking.labels.index(look.label)
+    asked = torch.tensor([label])
+    if by == "gradient":
+        found, told = saliency(model, image, asked), "how much each pixel moves it"
+    else:
+        found, told = grad_cam(model, image, asked, model.last_layer), "where its last features speak for it"
+    scaled = divide(found, found.amax()).cpu()
+    return Maps(by, scaled, [ranking.labels[label]], [None], f"{told} ({by}), the most as 1")
+
+
+def _attention(model: Any, image: Tensor) -> Maps:
+    """What chosen positions attend to, the mean of the heads."""
+    with record(model, detach=True) as records:
+        shape = model.attention_shape(image)
+    weights = records[-1][1].weights
+    assert weights is not None
+    rows, columns = shape
+    mean = weights.mean(1)[0].cpu().unflatten(1, shape)
+    places = [(row, column) for row in _thirds(rows) for column in _thirds(columns)]
+    chosen = torch.stack([mean[row * columns + column] for row, column in places])
+    captions = [f"row {row + 1}, column {column + 1}" for row, column in places]
+    told = "what four positions attend to, in times of an even share"
+    return Maps("attention", chosen * rows * columns, captions, [*places], told)
+
+
+def _thirds(count: int) -> list[int]:
+    """A place in the first and one in the last third of a side."""
+    return sorted({count // 6, count - 1 - count // 6})

@@ -1,0 +1,59 @@
+"""The kernels of entmax: thresholds by Newton's method and by halving, for every way that α is said."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from calls import drawn
+from interpreter import interpreted
+from saccade import normalizers
+from saccade.backends.triton.launch import flags, launch
+
+pytestmark = interpreted
+
+
+def entmax(scores, alpha, kind, allowed=None):
+    from saccade.backends.triton.kernels import entmax as kernels
+
+    rows, width = scores.shape[0] * scores.shape[1], scores.shape[-1]
+    weights = torch.empty_like(scores)
+    mask, masked = flags(allowed, scores.shape, scores)
+    alphas, tolerance = torch.full((rows,), alpha, dtype=scores.dtype), 2 * torch.finfo(scores.dtype).eps
+    given = scores, weights, alphas, tolerance, *mask, rows, scores.shape[1], width
+    launch(kernels.entmax, -(-rows // 2), *given, MASKED=masked, KIND=kind, ROWS=2, BLOCK=4)
+    return weights
+
+
+@settings(max_examples=5)
+@given(st.integers(1, 11), st.sampled_from([0.1, 1.0, 30.0]), st.integers(0, 99))
+@pytest.mark.parametrize(("alpha", "kind"), [(2.0, 1), (1.5, 2), (2.0, 0), (1.5, 0), (1.0, 0), (1.2, 0), (3.5, 0)])
+def test_weights_are_the_definitions(alpha, kind, width, scale, seed):
+    scores = drawn(2, 2, width, seed=seed, scale=scale, dtype=torch.float64)
+    expected = normalizers.Entmax(alpha)(scores, None)
+    torch.testing.assert_close(entmax(scores, alpha, kind), expected, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize(("alpha", "kind"), [(2.0, 1), (1.5, 2), (1.3, 0)])
+def test_forbidden_keys_weigh_nothing(alpha, kind):
+    scores, allowed = drawn(2, 3, 9, dtype=torch.float64), torch.rand(2, 3, 9) < 0.5
+    allowed[1, 2] = False
+    found = entmax(scores.masked_fill(~allowed, torch.nan), alpha, kind, allowed)
+    torch.testing.assert_close(found, normalizers.Entmax(alpha)(scores, allowed), rtol=1e-7, atol=1e-9)
+    assert not found[1, 2].any()
+
+
+@pytest.mark.parametrize(("alpha", "kind"), [(2.0, 1), (1.5, 2), (1.3, 0), (1.0, 0)])
+def test_gradients_are_the_definitions(alpha, kind):
+    from saccade.backends.triton.kernels import entmax as kernels
+
+    scores = drawn(3, 7, dtype=torch.float64).requires_grad_()
+    alphas = torch.full((3, 1), alpha, dtype=torch.float64, requires_grad=True)
+    weights, grad = normalizers.Entmax(alphas)(scores, None), drawn(3, 7, seed=1).double()
+    expected, of_alpha = torch.autograd.grad((weights * grad).sum(), [scores, alphas])
+    found, of_alphas = torch.empty_like(grad), torch.zeros(3, dtype=torch.float64)
+    given = weights.detach(), grad, found, alphas.detach()[:, 0].contiguous(), of_alphas, 3, 7
+    launch(kernels.entmax_gradient, 2, *given, KIND=kind, LEARNS=kind == 0, ROWS=2, BLOCK=4)
+    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-9)
+    if kind == 0:
+        torch.testing.assert_close(of_alphas, of_alpha[:, 0], rtol=1e-6, atol=1e-9)

@@ -1,0 +1,157 @@
+"""`saccade data`: examples as lines, or as the files that `saccade predict` reads."""
+
+import pytest
+import soundfile
+from PIL import Image
+
+from saccade.cli import main
+from saccade.tasks import TASKS, load_task
+from tiny import registered
+
+BUILTIN = [(task, data) for task in TASKS for data in load_task(task).builtin]
+
+
+@pytest.fixture
+def shown(capsys):
+    def run(*words):
+        code = main(["data", *map(str, words)])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return code, out.splitlines(), err.splitlines()
+
+    return run
+
+
+@pytest.mark.parametrize(("task", "data"), BUILTIN)
+def test_every_built_in_data_set_is_shown_a_line_an_example_and_always_the_same(task, data, shown):
+    code, lines, _ = shown(task, "--data", data, "--count", 3)
+    assert code == 0 and len(lines) == 3
+    assert all(all(part.strip() for part in line.split("\t")) and line.count("\t") == 1 for line in lines)
+    assert shown(task, "--data", data, "--count", 3)[1] == lines
+    assert shown(task, "--data", data, "--count", 2)[1] == lines[:2]
+    assert shown(task, "--data", data, "--count", 3, "--split", "train")[1] != lines
+
+
+def test_the_first_built_in_one_and_the_test_split_are_what_nobody_names(shown):
+    first = next(iter(load_task("translate").builtin))
+    assert shown("translate")[1] == shown("translate", "--data", first, "--split", "test", "--count", 5)[1]
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join(f"satz {number}\tline  {number}\n" for number in range(60)))
+    return path
+
+
+def test_ones_own_data_are_shown_as_they_are_read_and_no_more_than_there_are(pairs, shown):
+    code, lines, _ = shown("translate", "--data", pairs, "--split", "train", "--count", 10**9)
+    assert code == 0 and 50 <= len(lines) < 60
+    assert all(line.split("\t")[0].replace("satz", "line") == line.split("\t")[1] for line in lines)  # blanks are one
+    held_out = [
+        line for split in ("validation", "test") for line in shown("translate", "--data", pairs, "--split", split)[1]
+    ]
+    assert len(lines) + len(held_out) == len({*lines, *held_out}) == 60
+
+
+def test_lines_are_written_to_files_that_predict_reads(shown, tmp_path, capsys):
+    folder = tmp_path / "new/folder"
+    code, lines, err = shown("translate", "--count", 4, "--output", folder)
+    assert (code, lines, err) == (0, [str(folder / "inputs.txt"), str(folder / "answers.txt")], [])
+    texts, answers = (
+        (folder / name).read_text(encoding="utf-8").splitlines() for name in ("inputs.txt", "answers.txt")
+    )
+    assert [f"{text}\t{answer}" for text, answer in zip(texts, answers, strict=True)] == shown(
+        "translate", "--count", 4
+    )[1]
+    assert sorted(path.name for path in folder.iterdir()) == ["answers.txt", "inputs.txt"]
+
+
+def opened(path):
+    if path.endswith(".wav"):
+        return soundfile.read(path)[0].shape
+    with Image.open(path) as image:
+        return image.size
+
+
+@pytest.mark.parametrize("task", ["transcribe", "classify-image"])
+def test_files_are_written_beside_a_list_of_them(task, shown, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, lines, _ = shown(task, "--count", 3, "--output", "data")
+    assert code == 0 and lines == ["data/inputs.txt", "data/answers.txt"]
+    paths = (tmp_path / "data/inputs.txt").read_text().splitlines()
+    assert [path.rpartition("/")[2].partition(".")[0] for path in paths] == ["0001", "0002", "0003"]
+    assert all(path.startswith(str(tmp_path / "data")) and opened(path)[0] > 0 for path in paths)  # wherever one stands
+    answers = [line.split("\t")[1] for line in shown(task, "--count", 3)[1]]
+    assert (tmp_path / "data/answers.txt").read_text().splitlines() == answers
+
+
+@pytest.mark.parametrize(("task", "name"), [("translate", "answers.txt"), ("classify-image", "0002.png")])
+def test_nothing_is_written_over_and_nothing_is_written_where_something_is_in_the_way(task, name, shown, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / name).write_text("mine")
+    code, out, err = shown(task, "--count", 3, "--output", tmp_path / "data")
+    assert code == 2 and out == []
+    assert err == [
+        f"error: {tmp_path / 'data' / name}: it is there already and is something else; give another --output"
+    ]
+    assert [path.name for path in (tmp_path / "data").iterdir()] == [name]
+    assert (tmp_path / "data" / name).read_text() == "mine"
+
+
+def test_the_same_command_again_leaves_the_same_files(shown, tmp_path):
+    for _ in range(2):
+        assert shown("classify-image", "--count", 2, "--output", tmp_path / "data")[0] == 0
+    before = {path: path.read_bytes() for path in (tmp_path / "data").iterdir()}
+    assert shown("classify-image", "--count", 3, "--output", tmp_path / "data")[0] == 2  # the lists would be others
+    assert {path: path.read_bytes() for path in (tmp_path / "data").iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("translte", "TASK: there is no translte; did you mean translate?"),
+        ("translate --split tset", "--split: there is no tset; did you mean test?"),
+        ("translate --count 0", "--count: expected a number above 0, got 0"),
+        ("translate --count -3", "--count: expected a number above 0, got -3"),
+        ("translate --count many", "--count: expected a whole number, got many; see saccade data translate --help"),
+        ("translate --data=", "--data: expected a name, got an empty one"),
+        ("translate --output=", "--output: expected a name, got an empty one"),
+        ("translate --data dats", "--data: no data set dats, and no folder or file; did you mean dates?"),
+        ("translate --cuont 3", "unknown option --cuont; did you mean --count?"),
+        ("translate dates", "unexpected argument dates; quote texts that contain spaces, and see --help"),
+        (
+            "classify-image --size 3",
+            "--size: expected a number of pixels from 8 to 1024, got 3; see saccade data classify-image --help",
+        ),
+    ],
+)
+def test_what_means_nothing_is_one_line(words, said, shown, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert shown(*words.split()) == (2, [], [f"error: {said}"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_in_the_place_of_the_folder_is_one_line(shown, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    code, out, err = shown("translate", "--output", tmp_path / "file")
+    assert code == 2 and out == [] and len(err) == 1 and (tmp_path / "file").read_text() == "mine"
+
+
+def test_alone_it_names_the_tasks(shown):
+    for words in ([], ["--help"], ["-h"]):
+        code, lines, _ = shown(*words)
+        assert code == 0 and {f"  {name}" for name in TASKS} <= set(lines)
+
+
+def test_help_has_the_options_that_say_how_data_are_read(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["data", "translate", "--help"])
+    told = capsys.readouterr().out
+    assert stop.value.code == 0 and all(name in told for name in ("--source", "--split", "--output", "--count"))
+
+
+def test_a_task_that_is_added_is_shown_too(shown):
+    with registered():
+        assert shown("line", "--count", 2)[:2] == (0, ["test 0\t0.000", "test 1\t4.000"])
+        assert shown("line", "--count", 9, "--scale", 2)[1][1:2] == ["test 1\t8.000"]

@@ -1,0 +1,163 @@
+"""What is answered: an argument, a file, a folder, a list, standard input."""
+
+import gzip
+import io
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from saccade.cli.arguments import UsageError
+from saccade.cli.inputs import inputs, texts
+
+READER = SimpleNamespace(inputs="lines", suffixes=())
+VIEWER = SimpleNamespace(inputs="files", suffixes=(".png", ".jpg"))
+
+
+class Stream(io.TextIOWrapper):
+    """Standard input of some bytes, typed or not."""
+
+    def __init__(self, content, typed=False):
+        super().__init__(io.BufferedReader(io.BytesIO(content)), encoding="utf-8")
+        self.typed = typed
+
+    def isatty(self):
+        return self.typed
+
+
+@pytest.fixture
+def standard_input(monkeypatch):
+    return lambda content, typed=False: monkeypatch.setattr(sys, "stdin", Stream(content, typed))
+
+
+def given(task, argument=None, file=None):
+    with inputs(task, argument, None if file is None else str(file)) as lines:
+        return list(lines)
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"", []),
+        (b"\n", [""]),
+        (b"\n\n", ["", ""]),
+        (b"a", ["a"]),
+        (b"a\nb\n", ["a", "b"]),
+        (b"a\r\nb", ["a\r", "b"]),
+        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb", ["a", "\ufeffb"]),  # a mark of the bytes' order stands at the beginning alone
+        (b"\xff\xfe\n", ["\ufffd\ufffd"]),
+        ("a\u2028b\x0bc\x85d".encode(), ["a\u2028b\x0bc\x85d"]),
+        (b"\x00", ["\x00"]),
+        (b" a \t\n", [" a \t"]),
+    ],
+)
+def test_lines_of_a_file_of_standard_input_and_packed_are_the_same(content, lines, tmp_path, standard_input):
+    (tmp_path / "in").write_bytes(content)
+    (tmp_path / "packed").write_bytes(gzip.compress(content))
+    assert given(READER, file=tmp_path / "in") == given(READER, file=tmp_path / "packed") == lines
+    for named in (None, "-"):
+        standard_input(content)
+        assert given(READER, file=named) == lines
+
+
+def test_an_argument_is_a_line_or_several_and_a_blank_one_is_one_too():
+    assert given(READER, "a\nb") == ["a", "b"] and given(READER, "") == [""] and given(READER, "a\n") == ["a", ""]
+    assert given(READER, "caf\udce9") == ["caf\ufffd"]  # a byte of the command line that is no UTF-8
+
+
+def test_packed_lines_that_are_cut_short_or_spoiled_are_damaged(tmp_path):
+    packed = gzip.compress(b"a line\n" * 1000)
+    for content in (packed[:-9], packed[:20], packed[:30] + b"?" + packed[31:], packed[:-1] + b"?"):
+        (tmp_path / "in.gz").write_bytes(content)
+        with pytest.raises(UsageError, match=r"--input: expected a whole gzip file, got a damaged one: .*in\.gz"):
+            given(READER, file=tmp_path / "in.gz")
+
+
+def test_lines_come_as_they_are_written(standard_input):
+    class Slow(io.RawIOBase):
+        """Fails where more is read than was asked for."""
+
+        pieces = iter([b"one\n", b"two\n"])
+
+        def readable(self):
+            return True
+
+        def readinto(self, buffer):
+            piece = next(self.pieces)
+            buffer[: len(piece)] = piece
+            return len(piece)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(Slow())))
+        with texts(None, None) as lines:
+            assert next(lines) == "one" and next(lines) == "two"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    place = tmp_path / "folder"
+    (place / "inner").mkdir(parents=True)
+    (place / "sub.png").mkdir()
+    for name in ("b.png", "a.JPG", "inner/c.png", "notes.txt", "d.png.bak"):
+        (place / name).write_bytes(b"\x89PNG")
+    return place
+
+
+def test_of_a_folder_all_files_that_end_rightly_are_taken_in_the_order_of_their_names(folder):
+    assert given(VIEWER, str(folder)) == [str(folder / name) for name in ("a.JPG", "b.png", "inner/c.png")]
+
+
+def test_a_file_is_itself_whatever_it_ends_in_and_whether_it_is_there_or_not(folder):
+    for name in ("notes.txt", "b.png", "no.png"):
+        assert given(VIEWER, str(folder / name)) == [str(folder / name)]
+
+
+def test_a_folder_without_such_files_and_an_empty_name_are_refused(tmp_path):
+    with pytest.raises(UsageError, match=r"expected files that end in \.png, \.jpg, found none in this folder"):
+        given(VIEWER, str(tmp_path))
+    with pytest.raises(UsageError, match="INPUT: expected a file or a folder of files, got an empty name"):
+        given(VIEWER, "")
+
+
+def test_a_list_of_files_has_a_path_a_line_wherever_it_comes_from(tmp_path, standard_input):
+    content = b"\n  a.png\t\r\n\nb c.png\n"
+    (tmp_path / "list.txt").write_bytes(content)
+    assert given(VIEWER, file=tmp_path / "list.txt") == ["a.png", "b c.png"]
+    for named in (None, "-"):
+        standard_input(content)
+        assert given(VIEWER, file=named) == ["a.png", "b c.png"]
+
+
+@pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n", b"RIFF\x00\x01", b"\x00", b"\xff\xd8\xff\xe0\x00\x10JFIF"])
+def test_standard_input_may_be_a_file_itself(content, standard_input):
+    for named in (None, "-"):
+        standard_input(content)
+        assert given(VIEWER, file=named) == ["-"] and sys.stdin.buffer.read() == content  # nothing of it is lost
+
+
+def test_a_file_itself_is_no_list(tmp_path):
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\x00\x00")
+    with pytest.raises(UsageError, match=r"a\.png: expected a list of files, one a line, got a file itself"):
+        given(VIEWER, file=tmp_path / "a.png")
+
+
+@pytest.mark.parametrize(("content", "typed"), [(b"", False), (b"", True), (b"\n \n\t\n", False)])
+def test_no_path_at_all_is_refused(content, typed, standard_input):
+    standard_input(content, typed)
+    with pytest.raises(
+        UsageError, match="standard input: expected a file, or a list of files, one a line, got nothing"
+    ):
+        given(VIEWER)
+
+
+def test_paths_that_are_typed_are_a_list(standard_input):
+    standard_input(b"a.png\n", typed=True)
+    assert given(VIEWER) == ["a.png"]
+
+
+def test_a_file_of_inputs_that_is_not_there_is_an_error_of_the_system(tmp_path):
+    for task in (READER, VIEWER):
+        with pytest.raises(FileNotFoundError):
+            given(task, file=tmp_path / "nowhere")
+        with pytest.raises(IsADirectoryError):
+            given(task, file=tmp_path)

@@ -1,0 +1,65 @@
+"""Pictures by `saccade look`: their paths are printed as they are drawn, and none is written over."""
+
+import pytest
+
+from saccade.cli import main
+from saccade.train.fit import train as fit
+from tiny import Line, line_options, registered, train
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("look") / "line"
+    with registered():
+        fit(Line, line_options(folder, max_steps=2))
+        yield folder
+
+
+def test_each_line_has_its_pictures_and_their_paths_are_printed_in_order(line, tmp_path, capsys):
+    (tmp_path / "points.txt").write_text("1 2 3 4\n4 3 2 1\n")
+    assert main(["look", str(line), "--input", str(tmp_path / "points.txt"), "--output", str(tmp_path / "new/a")]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [str(tmp_path / "new/a" / f"{name}.png") for name in ("1_2_3_4", "4_3_2_1")]
+    assert err == "" and all((tmp_path / "new/a" / name).exists() for name in ("1_2_3_4.png", "4_3_2_1.png"))
+
+
+def test_without_a_folder_they_are_the_runs_own(line, capsys):
+    assert main(["look", str(line), "1 2 3 4"]) == 0
+    assert capsys.readouterr().out == f"{line / 'pictures/1_2_3_4.png'}\n"
+
+
+def test_pictures_before_a_line_that_cannot_be_read_stay(line, tmp_path, capsys):
+    (tmp_path / "points.txt").write_text("1 2 3 4\nx\n4 3 2 1\n")
+    assert main(["look", str(line), "--input", str(tmp_path / "points.txt"), "--output", str(tmp_path / "a")]) == 2
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == len(list((tmp_path / "a").iterdir())) == 2
+    assert err.splitlines()[-1] == "error: 1 of 3 inputs could not be read, as said above; their answers are blank"
+
+
+def test_the_same_look_leaves_the_same_files_and_another_one_is_put_beside(run, tmp_path, capsys):
+    pictures = tmp_path / "pictures"
+    words = ["look", str(run), "18 juin 2025", "--output", str(pictures)]
+    for _ in range(2):
+        assert main(words) == 0
+        assert capsys.readouterr().out.splitlines() == [
+            str(pictures / f"18-juin-2025{end}") for end in (".png", ".svg")
+        ]
+    before = {path: path.read_bytes() for path in pictures.iterdir()}
+    assert train(tmp_path / "other", "--max-steps", 1, "--seed", 3) == 0
+    assert main(["look", str(tmp_path / "other"), *words[2:]]) == 0
+    assert {path.name for path in pictures.iterdir()} == {
+        f"18-juin-2025{number}{end}" for number in ("", "-2") for end in (".png", ".svg")
+    }
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_blank_line_has_no_picture(run, tmp_path, capsys):
+    assert main(["look", str(run), " ", "--output", str(tmp_path / "pictures")]) == 0
+    assert capsys.readouterr() == ("", "") and not (tmp_path / "pictures").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(run, tmp_path, capsys):
+    (tmp_path / "file").write_text("mine")
+    assert main(["look", str(run), "18 juin 2025", "--output", str(tmp_path / "file")]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and "file" in err and (tmp_path / "file").read_text() == "mine"

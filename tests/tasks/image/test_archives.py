@@ -1,0 +1,59 @@
+import tarfile
+
+import pytest
+
+from image_files import archive_of, folder_of
+from saccade.errors import ArgumentError
+from saccade.tasks.image import archives
+from saccade.tasks.image.archives import read_files
+
+
+def every(name):
+    return True
+
+
+@pytest.mark.parametrize(("name", "mode"), [("a.tar", "w"), ("a.tar.gz", "w:gz"), ("A.TGZ", "w:gz")])
+def test_an_archive_has_what_its_folder_has(tmp_path, name, mode):
+    folder = folder_of(tmp_path / "data", count=1)
+    packed = archive_of(folder, tmp_path / name, mode, root="./")
+    assert sorted(read_files(packed, every)) == sorted(read_files(folder, every))
+    assert [found for found, _ in read_files(packed, lambda name: "blue" in name)] == [
+        f"{split}/blue/0.png" for split in ("test", "train", "validation")
+    ]
+
+
+def test_hidden_files_and_links_are_passed_over(tmp_path):
+    folder = folder_of(tmp_path / "data", count=1)
+    (folder / "train" / "red" / "._0.png").write_bytes(b"")
+    (folder / ".cache").mkdir()
+    (folder / ".cache" / "x.png").write_bytes(b"")
+    packed = archive_of(folder, tmp_path / "a.tar", "w")
+    with tarfile.open(packed, "a") as archive:
+        link = tarfile.TarInfo("train/red/link.png")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    for source in (folder, packed):
+        assert len(list(read_files(source, every))) == 9
+
+
+@pytest.mark.parametrize("share", [0.3, 0.9, 0.99])
+def test_a_cut_archive_is_refused(tmp_path, share):
+    packed = archive_of(folder_of(tmp_path / "data"), tmp_path / "a.tar.gz")
+    whole = packed.read_bytes()
+    packed.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(ArgumentError, match=r"a.tar.gz: expected a whole tar archive, got a damaged one \("):
+        list(read_files(packed, every))
+
+
+@pytest.mark.parametrize("name", ["a.tar", "a.tar.gz"])
+def test_what_is_no_archive_is_refused(tmp_path, name):
+    (tmp_path / name).write_bytes(b"no archive at all" * 100)
+    with pytest.raises(ArgumentError, match="expected a whole tar archive"):
+        list(read_files(tmp_path / name, every))
+
+
+def test_an_archive_of_too_much_is_refused(tmp_path, monkeypatch):
+    packed = archive_of(folder_of(tmp_path / "data"), tmp_path / "a.tar.gz")
+    monkeypatch.setattr(archives, "_MOST", 200)
+    with pytest.raises(ArgumentError, match="expected at most 2 GiB of files, got more; unpack it"):
+        list(read_files(packed, every))

@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+import torch
+
+from saccade.errors import ArgumentError
+from saccade.tasks.dataset import SPLITS
+from saccade.tasks.image.dataset import InMemory, Part, hashes, hold_out, pixels, statistics
+
+
+def part(count=4, seed=0, shape=(3, 8, 9)):
+    draws = np.random.default_rng(seed)
+    return Part(draws.integers(0, 256, (count, *shape)).astype(np.uint8), np.arange(count) % 2)
+
+
+def data(**changes):
+    parts = {split: part(seed=seed) for seed, split in enumerate(SPLITS)}
+    return InMemory({**parts, **changes}, ("ape", "bee"), "")
+
+
+def test_an_example_is_its_image_and_label():
+    found = data().example("validation", 3)
+    assert torch.equal(found.image, torch.from_numpy(part(seed=1).images[3]))
+    assert found[1:] == ("bee", "")
+    assert data().shape == (3, 8, 9)
+
+
+@pytest.mark.parametrize(("split", "index"), [("test", 4), ("test", -1), ("tset", 0)])
+def test_what_is_not_there_is_refused(split, index):
+    with pytest.raises(ArgumentError, match="expected"):
+        data().example(split, index)
+
+
+def test_a_fingerprint_depends_on_pixels_labels_and_splits():
+    known = {data().fingerprint}
+    changed = part(seed=2)
+    changed.images[0, 0, 0, 0] ^= 1
+    for other in (changed, Part(changed.images, 1 - changed.codes), part(3)):
+        known.add(data(test=other).fingerprint)
+    known.add(InMemory(data().parts, ("ape", "cat"), "").fingerprint)
+    known.add(data(train=part(seed=1), validation=part(seed=0)).fingerprint)
+    assert len(known) == 6
+    assert data().fingerprint in known
+
+
+def test_no_images_and_one_label_are_refused():
+    with pytest.raises(ArgumentError, match="test: expected images, got none"):
+        data(test=part(0))
+    with pytest.raises(ArgumentError, match="labels: expected two or more, got ape"):
+        InMemory(data().parts, ("ape",), "")
+
+
+def test_a_tenth_is_held_out_and_equal_images_stay_together():
+    keys = hashes([str(number % 100).encode() for number in range(300)])
+    found = hold_out(keys, ["validation", "test"], "a")
+    assert {split: int(where.sum()) for split, where in found.items()} == {"validation": 30, "test": 30, "train": 240}
+    assert bool(np.all(sum(found.values()) == 1))
+    for where in found.values():
+        assert bool((where[:100] == where[100:200]).all())
+
+
+def test_at_most_five_thousand_are_held_out():
+    keys = np.arange(80_000, dtype=np.uint64)
+    assert int(hold_out(keys, ["validation"], "a")["validation"].sum()) == 5000
+
+
+def test_too_few_to_hold_out_are_refused():
+    with pytest.raises(ArgumentError, match="b: expected 3 different images or more, got 2"):
+        hold_out(np.array([1, 1, 2], np.uint64), ["validation", "test"], "b")
+
+
+def test_statistics_are_those_of_all_training_pixels():
+    found = data()
+    mean, std = statistics(found)
+    values = pixels(torch.from_numpy(found.parts["train"].images)).double()
+    assert torch.allclose(torch.tensor(mean).double(), values.mean((0, 2, 3)), atol=1e-5)
+    assert torch.allclose(torch.tensor(std).double(), values.std((0, 2, 3), unbiased=False), atol=1e-5)
+
+
+def test_a_channel_that_never_changes_is_left_as_it_is():
+    constant = Part(np.full((2, 1, 8, 8), 255, np.uint8), np.arange(2))
+    assert statistics(InMemory(dict.fromkeys(SPLITS, constant), ("a", "b"), "")) == ([1.0], [1.0])

@@ -1,0 +1,166 @@
+import io
+import struct
+import zlib
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from image_files import packed, plain
+from saccade.errors import ArgumentError
+from saccade.tasks.image.images import read_image
+
+
+def read(data, **options):
+    return read_image(io.BytesIO(data), "a.png", **options)
+
+
+def test_colours_rows_and_columns_are_where_they_are():
+    array = np.random.default_rng(0).integers(0, 256, (5, 7, 3)).astype(np.uint8)
+    found = read(packed(Image.fromarray(array)))
+    assert found.dtype == torch.uint8
+    assert torch.equal(found, torch.from_numpy(array).permute(2, 0, 1))
+
+
+@pytest.mark.parametrize("form", ["PNG", "BMP", "GIF", "PPM", "TIFF", "WEBP", "JPEG"])
+def test_each_format_is_read(form):
+    found = read(packed(Image.new("RGB", (8, 16), (250, 10, 10)), form)).float().mean((1, 2))
+    assert torch.allclose(found, torch.tensor([250.0, 10.0, 10.0]), atol=6)
+
+
+def test_a_path_is_read_as_its_bytes(tmp_path):
+    (tmp_path / "x").write_bytes(plain((1, 2, 3)))
+    assert torch.equal(read_image(tmp_path / "x", "x"), read(plain((1, 2, 3))))
+
+
+@pytest.mark.parametrize(
+    ("mode", "colour", "expected"),
+    [
+        ("L", 77, [77]),
+        ("1", 1, [255]),
+        ("P", 0, [0, 0, 0]),
+        ("RGBA", (255, 0, 0, 0), [255, 255, 255]),
+        ("RGBA", (100, 0, 0, 255), [100, 0, 0]),
+        ("LA", (0, 51), [204, 204, 204]),
+        ("I;16", 0x1234, [0x12]),
+    ],
+)
+def test_modes_become_grey_or_colour_over_white(mode, colour, expected):
+    assert read(packed(Image.new(mode, (2, 3), colour)))[:, 0, 0].tolist() == expected
+
+
+def test_a_transparent_colour_of_a_palette_lies_over_white():
+    image = Image.new("P", (3, 2), 0)
+    image.putpalette([9, 9, 9, 200, 0, 0])
+    image.putpixel((1, 0), 1)
+    found = read(packed(image, transparency=0))
+    assert found[:, 0, 0].tolist() == [255, 255, 255]
+    assert found[:, 0, 1].tolist() == [200, 0, 0]
+
+
+def test_cmyk_is_colour():
+    assert read(packed(Image.new("CMYK", (8, 8), (0, 0, 0, 0)), "JPEG")).float().mean() > 250
+
+
+def test_channels_can_be_asked_for():
+    grey = read(plain((255, 0, 0)), channels=1)
+    assert grey.shape == (1, 13, 11)
+    assert grey[0, 0, 0] == 76  # 0.299 of 255
+    assert read(plain(7, mode="L"), channels=3)[:, 0, 0].tolist() == [7, 7, 7]
+    with pytest.raises(ArgumentError, match="channels: expected 1 or 3, got 2"):
+        read(plain(7, mode="L"), channels=2)
+
+
+def test_a_size_is_covered_and_its_middle_cut_out():
+    array = np.zeros((6, 18, 3), np.uint8)
+    array[:, 6:12] = 200
+    assert bool((read(packed(Image.fromarray(array)), size=(6, 6)) == 200).all())
+    assert read(plain((1, 2, 3), (5, 50)), size=(8, 16)).shape == (3, 8, 16)
+
+
+def test_exif_turns_an_image_upright():
+    image = Image.new("RGB", (4, 2), (0, 0, 0))
+    image.putpixel((0, 0), (255, 255, 255))
+    exif = Image.Exif()
+    exif[0x0112] = 6  # a quarter turn to the right
+    found = read(packed(image, exif=exif))
+    assert found.shape == (3, 4, 2)
+    assert found[0].nonzero().tolist() == [[0, 1]]
+
+
+def test_of_an_animation_the_first_frame_is_taken():
+    frames = [Image.new("RGB", (4, 4), colour) for colour in ((250, 0, 0), (0, 250, 0))]
+    assert read(packed(frames[0], "GIF", save_all=True, append_images=frames[1:]))[:, 0, 0].tolist() == [250, 0, 0]
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png(width, height):
+    """The head of a PNG that promises so many pixels, and a few bytes of them."""
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(bytes(100))) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize("size", [(8001, 8000), (10_000, 10_000), (30_000, 30_000), (2_000_000_000, 2)])
+def test_too_many_pixels_are_refused_before_they_are_unpacked(size):
+    with pytest.raises(ArgumentError, match=r"a.png: expected an image of at most 64 million pixels, got .*; scale"):
+        read(png(*size))
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 9), (9, 1)])
+def test_an_image_of_a_pixel_is_refused(size):
+    with pytest.raises(ArgumentError, match=r"a.png: expected an image of 2 × 2 pixels or more, got"):
+        read(plain((1, 2, 3), size))
+
+
+POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n"
+
+
+@pytest.mark.parametrize("data", [b"hello", b"\x80\x04\x95pickle", POSTSCRIPT, png(0, 0)])
+def test_what_is_no_image_is_refused(data):
+    with pytest.raises(ArgumentError, match=r"a.png: expected an? (whole )?image"):
+        read(data)
+
+
+def test_an_empty_file_a_folder_and_nothing_are_refused(tmp_path):
+    with pytest.raises(ArgumentError, match="a.png: expected an image, got an empty file"):
+        read(b"")
+    with pytest.raises(ArgumentError, match="got a folder"):
+        read_image(tmp_path, "b")
+    with pytest.raises(ArgumentError, match="found none"):
+        read_image(tmp_path / "none.png", "none.png")
+    with pytest.raises(ArgumentError, match="that can be read"):
+        read_image(tmp_path / ("n" * 300), "long")
+
+
+def outcome(data):
+    try:
+        return str(read(data).dtype)
+    except ArgumentError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM"])
+def test_damaged_files_are_refused_in_one_line(form):
+    draws = np.random.default_rng(3)
+    whole = packed(Image.fromarray(draws.integers(0, 256, (24, 31, 3)).astype(np.uint8)), form)
+    assert read(whole).shape == (3, 24, 31)
+    with pytest.raises(ArgumentError, match="a.png: expected"):
+        read(whole[: len(whole) // 2])
+    for _ in range(60):  # whatever is flipped: an image of some kind, or one line
+        bent = bytearray(whole)
+        for place in draws.integers(0, len(bent), 3):
+            bent[place] = draws.integers(0, 256)
+        said = outcome(bytes(bent))
+        assert said.startswith("a.png: expected") or said == "torch.uint8"
+        assert "\n" not in said
+
+
+def test_floating_point_and_32_bits_are_refused():
+    with pytest.raises(ArgumentError, match="got floating point numbers"):
+        read(packed(Image.new("F", (4, 4), 0.5), "TIFF"))
+    with pytest.raises(ArgumentError, match="expected 8 or 16 bits a channel, got 70000 to 70000"):
+        read(packed(Image.new("I", (4, 4), 70_000), "TIFF"))

@@ -1,0 +1,153 @@
+"""The checks that definitions share: what each lets pass, what it refuses, and that the message names it."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from saccade import checks, scores
+from saccade.errors import ArgumentError, ArgumentTypeError, SaccadeError, ShapeError
+from saccade.structure import Extent
+
+EXTENT = Extent((2, 3), 5, 7, 4, 4, torch.float32, torch.device("cpu"), True)
+
+
+def refused(check, *given, error=SaccadeError, **options):
+    """The message of one clear error: what was expected, what was got, on one line."""
+    with pytest.raises(error) as caught:
+        check(*given, **options)
+    message = str(caught.value)
+    assert "expected" in message and "got" in message and "\n" not in message
+    return message
+
+
+@settings(max_examples=50)
+@given(st.lists(st.integers(1, 3), max_size=3), st.lists(st.integers(1, 3), max_size=3))
+def test_what_broadcasts_is_what_torch_expands(batch, to):
+    try:
+        torch.zeros(batch).expand(to)
+        fits = True
+    except RuntimeError:
+        fits = False
+    if fits:
+        checks.broadcasts("mask", tuple(batch), tuple(to))
+    else:
+        assert refused(checks.broadcasts, "mask", tuple(batch), tuple(to), error=ShapeError).startswith("mask: ")
+
+
+@settings(max_examples=50)
+@given(st.lists(st.sampled_from([1, 2, 3, 5, 7]), max_size=5))
+def test_what_fits_is_what_expands_to_all_pairs(shape):
+    try:
+        torch.zeros(shape).expand(2, 3, 5, 7)
+    except RuntimeError:
+        assert str(tuple(shape)) in refused(checks.fits, "bias", torch.zeros(shape), EXTENT, error=ShapeError)
+    else:
+        checks.fits("bias", torch.zeros(shape), EXTENT)
+
+
+NUMBERS = {
+    "least": ({"least": 1}, [1, 1.5, math.inf], [0.9, -math.inf, math.nan]),
+    "above": ({"above": 0}, [1e-300, 3], [0, -1, math.nan]),
+    "any": ({}, [-1, 0.0, math.inf], [math.nan]),
+    "a tensor will do": ({"least": 1, "tensor": True}, [2, torch.zeros(3)], [0]),
+    "none will do": ({"least": 1, "none": True}, [2, None], [0]),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers(name):
+    options, good, bad = NUMBERS[name]
+    for value in good:
+        checks.number("eps", value, **options)
+    for value in bad:
+        assert refused(checks.number, "eps", value, error=ArgumentError, **options).startswith("eps: expected a number")
+    for value in (True, "1", [1.0], *([] if options.get("none") else [None])):
+        assert type(value).__name__ in refused(checks.number, "eps", value, error=ArgumentTypeError, **options)
+
+
+@pytest.mark.parametrize("value", [-1, 1.0, True, "3"])
+def test_whole_numbers(value):
+    checks.whole("top", 0, least=0)
+    checks.whole("top", 7, least=0)
+    assert "an int of at least 0" in refused(checks.whole, "top", value, least=0, error=ArgumentError)
+
+
+def test_values_are_looked_at_only_where_they_may_be():
+    wrong = torch.tensor([True, False])
+    with pytest.raises(ArgumentError, match="^no$"):
+        checks.ensure(wrong, "no", values=True)
+    checks.ensure(wrong, "no", values=False)
+    checks.ensure(wrong.to("meta"), "no", values=True)
+    checks.ensure(torch.ones(0, dtype=torch.bool), "no", values=True)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (5, 1), (1, 1), (3, 5, 1), (2, 1, 1, 1)])
+def test_one_number_a_query(shape):
+    checks.per_query("beta", torch.ones(shape), EXTENT)
+    checks.positive("beta", torch.ones(shape), EXTENT)
+    assert "positive" in refused(checks.positive, "beta", torch.zeros(shape), EXTENT, error=ArgumentError)
+
+
+@pytest.mark.parametrize("shape", [(5,), (7, 1), (5, 2), (4, 5, 1), (9, 2, 3, 5, 1)])
+def test_what_is_not_one_number_a_query(shape):
+    assert "beta" in refused(checks.per_query, "beta", torch.ones(shape), EXTENT, error=ShapeError)
+
+
+def test_integers_where_numbers_are_wanted():
+    assert "int64" in refused(checks.per_query, "beta", torch.ones(1, dtype=torch.long), EXTENT, error=ArgumentError)
+
+
+def test_a_scores_parameter():
+    score = scores.Dot()
+
+    def check(tensor):
+        checks.parameter("weight", score, tensor, (None, 4), "(..., L, D)", EXTENT)
+
+    for shape in ((9, 4), (3, 9, 4), (2, 1, 9, 4)):
+        check(torch.ones(shape))
+    for wrong in (torch.ones(4), torch.ones(9, 3), torch.ones(4, 9, 4), torch.ones(9, 4).double(), 1.0):
+        assert refused(check, wrong).startswith("weight of scores.Dot: expected ")
+    assert ".to(query.device)" in refused(check, torch.ones(9, 4, device="meta"), error=ArgumentError)
+
+
+@pytest.mark.parametrize("align", ["start", "end", 0, -3, torch.tensor(2), torch.ones(2, 3, dtype=torch.long)], ids=str)
+def test_an_alignment_that_is_one(align):
+    checks.check_align("masks.Causal", align, EXTENT)
+
+
+@pytest.mark.parametrize("align", ["left", 1.0, True, torch.tensor(2.0), torch.ones(3).long(), None], ids=str)
+def test_an_alignment_that_is_none(align):
+    assert "align of masks.Causal" in refused(checks.check_align, "masks.Causal", align, EXTENT)
+    if align is None:
+        checks.check_align("masks.Causal", None, EXTENT._replace(q_len=7))
+
+
+def test_lengths_have_no_batch_or_all_of_it():
+    checks.batch_only("lengths", (), EXTENT)
+    checks.batch_only("lengths", (2, 1), EXTENT)
+    assert "tensor[:, None]" in refused(checks.batch_only, "lengths", (2,), EXTENT, error=ShapeError)
+    assert "tensor[" not in refused(checks.batch_only, "lengths", (1, 2, 3), EXTENT, error=ShapeError)
+    refused(checks.batch_only, "lengths", (3, 2), EXTENT, error=ShapeError)
+
+
+def test_positions():
+    for shape in ((5,), (1,), (3, 5), (2, 1, 1)):
+        checks.per_position("uniform", torch.ones(shape), 5, "Lq", EXTENT)
+    for wrong in (torch.ones(()), torch.ones(4), torch.ones(2, 5), 0.5):
+        assert refused(checks.per_position, "uniform", wrong, 5, "Lq", EXTENT).startswith("uniform: expected")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bool, torch.complex64])
+def test_what_are_no_integers(dtype):
+    assert str(dtype) in refused(checks.whole_dtype, "ids", torch.zeros(2, dtype=dtype), error=ArgumentTypeError)
+
+
+def test_options_are_named_as_they_are_typed():
+    ranges = ("beam_size", 1, 10), ("length_penalty", 0, 1)
+    checks.in_ranges(SimpleNamespace(beam_size=10, length_penalty=0), ranges)
+    with pytest.raises(ArgumentError, match="--length-penalty: expected a number from 0 to 1, got nan"):
+        checks.in_ranges(SimpleNamespace(beam_size=1, length_penalty=math.nan), ranges)

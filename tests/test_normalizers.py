@@ -1,0 +1,225 @@
+"""The definitions of the normalizers: laws of weights, oracles by other means, derivatives."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from calls import drawn
+from saccade import normalizers
+from saccade.errors import ArgumentError, ArgumentTypeError
+from saccade.normalizers import lowered
+from saccade.structure import Extent
+
+SUMMING = {
+    "Softmax": normalizers.Softmax(),
+    "Softmax of a temperature": normalizers.Softmax(0.5),
+    "Sparsemax": normalizers.Sparsemax(),
+    "Entmax": normalizers.Entmax(),
+    "Entmax at 1.2": normalizers.Entmax(1.2),
+    "Entmax at 3": normalizers.Entmax(3.0),
+}
+ALL = {
+    **SUMMING,
+    "Softmax with a sink": normalizers.Softmax(sink=0.3),
+    "Sigmoid": normalizers.Sigmoid(-0.2),
+    "Sum": normalizers.Sum(),
+    "Sum with eps": normalizers.Sum(0.1),
+    "Identity": normalizers.Identity(),
+}
+EVERY = pytest.mark.parametrize("name", ALL)
+
+
+@st.composite
+def rows(draw, positive=False):
+    """Scores and a mask, a row with nothing allowed among them."""
+    count, keys = draw(st.integers(1, 4)), draw(st.integers(1, 9))
+    seed = draw(st.integers(0, 999))
+    scores = drawn(count, keys, seed=seed, scale=draw(st.sampled_from([0.1, 1.0, 20.0]))).double()
+    mask = torch.rand(count, keys, generator=torch.Generator().manual_seed(seed)) < draw(st.sampled_from([0.3, 0.8]))
+    mask[0] = draw(st.booleans())
+    return scores.abs() if positive else scores, mask
+
+
+@EVERY
+@settings(max_examples=12)
+@given(data=st.data())
+def test_what_is_forbidden_weighs_nothing_and_plays_no_part(name, data):
+    scores, mask = data.draw(rows(positive=name.startswith("Sum")))
+    found = ALL[name](scores, mask)
+    assert found.shape == scores.shape and (found[~mask] == 0).all()
+    for other in (math.nan, math.inf, -math.inf, 1e300):
+        assert torch.equal(ALL[name](scores.masked_fill(~mask, other), mask), found)
+
+
+@pytest.mark.parametrize("name", SUMMING)
+@settings(max_examples=12)
+@given(data=st.data())
+def test_weights_are_a_distribution_where_something_is_allowed(name, data):
+    scores, mask = data.draw(rows())
+    found, some = SUMMING[name](scores, mask), mask.any(-1)
+    torch.testing.assert_close(found.sum(-1), some.double())
+    assert (found >= 0).all() and SUMMING[name].sums_to_one
+
+
+@pytest.mark.parametrize("name", SUMMING)
+@settings(max_examples=12)
+@given(data=st.data(), shift=st.floats(-50, 50))
+def test_adding_a_number_to_all_scores_changes_nothing(name, data, shift):
+    scores, mask = data.draw(rows())
+    torch.testing.assert_close(SUMMING[name](scores + shift, mask), SUMMING[name](scores, mask))
+
+
+@EVERY
+@settings(max_examples=12)
+@given(data=st.data(), seed=st.integers(0, 99))
+def test_permuting_keys_permutes_weights(name, data, seed):
+    scores, mask = data.draw(rows(positive=name.startswith("Sum")))
+    order = torch.randperm(scores.shape[-1], generator=torch.Generator().manual_seed(seed))
+    torch.testing.assert_close(ALL[name](scores[:, order], mask[:, order]), ALL[name](scores, mask)[:, order])
+
+
+@EVERY
+def test_no_keys_are_no_weights(name):
+    assert ALL[name](torch.zeros(3, 0), None).shape == (3, 0)
+    assert ALL[name](torch.zeros(3, 0), torch.ones(3, 0, dtype=torch.bool)).shape == (3, 0)
+
+
+@EVERY
+def test_its_derivatives_are_right(name):
+    scores = drawn(3, 5, seed=1).double()
+    scores = (scores.abs() + 0.1 if name.startswith("Sum") else scores).requires_grad_()
+    mask = torch.tensor([[True] * 5, [True, False, True, True, False], [False] * 5])
+    assert torch.autograd.gradcheck(lambda s: ALL[name](s, mask), scores)
+    assert torch.autograd.gradgradcheck(lambda s: ALL[name](s, mask), scores)
+
+
+def nearest(scores, steps=4000):
+    """The point of the simplex nearest to scores, by projected gradients of another kind: multiplicative updates."""
+    weights = torch.full_like(scores, 1 / scores.numel())
+    for _ in range(steps):
+        weights = weights * torch.exp(-0.1 * (weights - scores))
+        weights = weights / weights.sum()
+    return weights
+
+
+def test_sparsemax_is_the_nearest_point_of_the_simplex():
+    for seed in range(3):
+        scores = drawn(6, seed=seed).double()
+        found = normalizers.Sparsemax()(scores[None], None)[0]
+        torch.testing.assert_close(found, nearest(scores), rtol=1e-3, atol=1e-4)
+
+
+@settings(max_examples=30)
+@given(data=st.data())
+def test_entmax_lies_between_softmax_and_sparsemax_at_their_alphas(data):
+    scores, mask = data.draw(rows())
+    for alpha, other in ((1.0, normalizers.Softmax()), (2.0, normalizers.Sparsemax())):
+        torch.testing.assert_close(normalizers.Entmax(alpha)(scores, mask), other(scores, mask), rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=30)
+@given(data=st.data(), alpha=st.floats(1.05, 4.0))
+def test_entmax_has_a_threshold(data, alpha):
+    """(α − 1) s − w^{α − 1} is one number on the support, and no smaller than (α − 1) s outside of it."""
+    scores, _ = data.draw(rows())
+    found = normalizers.Entmax(alpha)(scores, None)
+    below = (alpha - 1) * scores - found.pow(alpha - 1)
+    inside = found > 1e-6
+    threshold = below.masked_fill(~inside, -math.inf).amax(-1, keepdim=True)
+    slack = 1e-5 * (1 + scores.abs().amax())
+    assert ((below - threshold).abs() <= slack)[inside].all()
+    assert ((alpha - 1) * scores <= threshold + slack + 1e-6 ** (alpha - 1))[~inside].all()
+
+
+@pytest.mark.parametrize("value", [1.0, 1.001, 1.3, 1.5, 2.0, 2.7])
+def test_alpha_learns(value):
+    scores, alpha = drawn(3, 5, seed=2).double().requires_grad_(), torch.full((3, 1), value, dtype=torch.float64)
+    found = normalizers.Entmax(alpha.requires_grad_())(scores, None)
+    grad = drawn(3, 5, seed=3).double()
+    (ours,) = torch.autograd.grad((found * grad).sum(), alpha)
+    step = 1e-4
+    above, below = (normalizers.Entmax(max(value + side, 1.0))(scores, None) for side in (step, -step))
+    width = 2 * step if value > 1 else step
+    torch.testing.assert_close(ours[:, 0], ((above - below) * grad).sum(-1) / width, rtol=2e-3, atol=1e-4)
+
+
+@settings(max_examples=30)
+@given(data=st.data(), temperature=st.floats(0.1, 10.0))
+def test_the_log_partition_normalizes(data, temperature):
+    scores, mask = data.draw(rows())
+    softmax = normalizers.Softmax(temperature)
+    lse = softmax.log_partition(scores, mask)
+    expected = torch.exp(scores / temperature - lse[:, None].nan_to_num(neginf=0.0)).masked_fill(~mask, 0.0)
+    torch.testing.assert_close(softmax(scores, mask), expected)
+    assert torch.equal(lse == -math.inf, ~mask.any(-1))
+
+
+@settings(max_examples=30)
+@given(data=st.data(), sink=st.floats(-5, 5))
+def test_a_sink_is_one_more_key_that_is_dropped(data, sink):
+    scores, mask = data.draw(rows())
+    more = torch.cat((scores, torch.full_like(scores[:, :1], sink)), -1)
+    allowed = torch.cat((mask, torch.ones_like(mask[:, :1])), -1)
+    found = normalizers.Softmax(sink=sink)(scores, mask)
+    torch.testing.assert_close(found, normalizers.Softmax()(more, allowed)[:, :-1])
+    assert not normalizers.Softmax(sink=sink).sums_to_one
+
+
+def test_one_temperature_a_query():
+    scores, temperature = drawn(3, 5).double(), torch.tensor([[0.5], [1.0], [2.0]], dtype=torch.float64)
+    found = normalizers.Softmax(temperature)(scores, None)
+    for row, number in enumerate(temperature[:, 0].tolist()):
+        torch.testing.assert_close(found[row : row + 1], normalizers.Softmax(number)(scores[row : row + 1], None))
+
+
+def test_rows_that_sum_to_zero_weigh_nothing():
+    scores = torch.tensor([[1.0, 3.0], [0.0, 0.0]], dtype=torch.float64, requires_grad=True)
+    found = normalizers.Sum()(scores, None)
+    assert found.tolist() == [[0.25, 0.75], [0.0, 0.0]]
+    assert torch.autograd.grad(found.sum(), scores)[0].isfinite().all()
+    assert normalizers.Sum().sums_to_one and not normalizers.Sum(0.5).sums_to_one
+
+
+def test_lowered_scores_are_finite_in_empty_rows():
+    found, empty = lowered(torch.full((2, 3), math.nan), torch.tensor([[False] * 3, [False, True, False]]))
+    assert found[0].tolist() == [0.0] * 3 and empty.tolist() == [[True], [False]]
+    assert found[1].isneginf().tolist() == [True, False, True] and lowered(found, None) == (found, None)
+
+
+EXTENT = Extent((2,), 3, 5, 4, 4, torch.float32, torch.device("cpu"), True)
+
+
+@pytest.mark.parametrize(
+    "normalizer",
+    [
+        normalizers.Softmax(torch.zeros(())),
+        normalizers.Softmax(torch.ones(4, 1)),
+        normalizers.Softmax(sink=torch.ones(3)),
+        normalizers.Entmax(torch.tensor(math.inf)),
+        normalizers.Entmax(torch.ones(2, 2, 3, 1)),
+        normalizers.Sigmoid(torch.ones(3, 2)),
+    ],
+    ids=repr,
+)
+def test_tensors_that_do_not_fit_are_refused(normalizer):
+    with pytest.raises(ValueError, match=r"expected .*got"):
+        normalizer.check(EXTENT)
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: normalizers.Softmax("hot"), ArgumentTypeError),
+        (lambda: normalizers.Softmax(-1.0), ArgumentError),
+        (lambda: normalizers.Entmax(math.inf), ArgumentError),
+        (lambda: normalizers.Entmax(0.99), ArgumentError),
+        (lambda: normalizers.Sum(None), ArgumentTypeError),
+        (lambda: normalizers.Normalizer()(torch.ones(1, 1), None), ArgumentTypeError),
+    ],
+)
+def test_what_means_nothing_is_refused_when_it_is_made(make, error):
+    with pytest.raises(error, match=r"expected .*got"):
+        make()

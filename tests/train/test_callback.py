@@ -1,0 +1,260 @@
+"""The callback that keeps a run's state, step by step and without Lightning around it."""
+
+import json
+import math
+import signal
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from saccade.errors import SaccadeError
+from saccade.train.callback import RunCallback
+from saccade.train.checkpoint import list_checkpoints, load, step_of
+from saccade.train.optimization import make_optimizer
+from saccade.train.options import origin
+from saccade.train.ranks import Ranks
+from saccade.train.results import TrainState
+from saccade.train.run import Run
+from tiny import Line, line_options
+
+
+class Shown:
+    """What a bar or a board is told."""
+
+    def __init__(self):
+        self.notes, self.updates, self.written = [], [], {}
+
+    def note(self, text):
+        self.notes.append(text)
+
+    def update(self, step, text):
+        self.updates.append((step, text))
+
+    def write(self, step, scalars):
+        self.written[step] = dict(scalars)
+
+
+class Company(Ranks):
+    """Several processes, of which the others say what a test has them say."""
+
+    others = (0.0, 0.0, 0.0)
+
+    def sums(self, *numbers):
+        return [own + other for own, other in zip(numbers, self.others, strict=False)]
+
+
+class Driver:
+    """Takes steps as Lightning would: a loss, then the callback."""
+
+    def __init__(self, folder, *, ranks=None, state=None, **changed):
+        self.options = line_options(folder / "run", **changed)
+        task = Line(self.options)
+        config = {"task": "line", "model": "linear", "data": "points times 1.0", "options": {}, "saccade": "1"}
+        self.run = Run.create(folder / "run", config, task.save)
+        self.model, self.shown, self.state = task.build(), Shown(), state or TrainState()
+        ranks = ranks or Ranks()
+        self.callback = RunCallback(task, self.model, self.run, self.options, self.state, ranks, self.shown, self.shown)
+        optimizer = make_optimizer(self.model, self.options)
+        plugin = SimpleNamespace(state_dict=lambda: {"scale": 2.0})
+        self.trainer = SimpleNamespace(optimizers=[optimizer], precision_plugin=plugin, should_stop=False)
+
+    def begin(self):
+        self.callback.on_train_start(self.trainer, None)
+        return self
+
+    def step(self, loss=0.5, units=6):
+        self.callback.count = units
+        self.callback.on_train_batch_end(self.trainer, None, {"loss": torch.tensor(loss)}, None, 0)
+        return self.trainer.should_stop
+
+    def saved(self):
+        return [step_of(place) for place in list_checkpoints(self.run.checkpoints)]
+
+    def logged(self):
+        path = self.run.folder / "metrics.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@pytest.fixture(autouse=True)
+def handlers():
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_steps_and_units_are_counted_and_each_thing_is_done_when_it_is_due(tmp_path):
+    driver = Driver(tmp_path, max_steps=100, checkpoint_steps=7, validation_steps=4).begin()
+    for _ in range(22):
+        assert not driver.step(units=5)
+    assert (driver.state.step, driver.state.tokens) == (22, 110)
+    assert driver.saved() == [14, 21]
+    assert [line["step"] for line in driver.logged()] == sorted({4, 7, 8, 10, 12, 14, 16, 20, 21})
+    assert [line["step"] for line in driver.logged() if "validation_closeness" in line] == [4, 8, 12, 16, 20]
+    assert driver.shown.written.keys() == {line["step"] for line in driver.logged()}
+    assert [step for step, _ in driver.shown.updates] == list(range(1, 23))
+    assert "points/s" in driver.shown.updates[-1][1] and "closeness" in driver.shown.updates[-1][1]
+
+
+def test_the_log_says_the_rate_that_the_step_was_taken_at(tmp_path):
+    driver = Driver(tmp_path, learning_rate=0.5, warmup_steps=20).begin()
+    for _ in range(10):
+        driver.step(loss=0.25)
+    [line] = driver.logged()
+    assert line["loss"] == 0.25 and line["learning_rate"] == pytest.approx(0.25)  # half way up
+
+
+def test_the_budget_stops_and_the_last_step_is_saved_once_wherever_it_falls(tmp_path):
+    driver = Driver(tmp_path, max_steps=12, checkpoint_steps=10, validation_steps=50).begin()
+    assert [driver.step() for _ in range(12)] == [False] * 11 + [True]
+    assert driver.saved() == [10] and not driver.callback.interrupted
+    driver.callback.on_train_end(driver.trainer, None)
+    assert driver.saved() == [10, 12]
+    place = list_checkpoints(driver.run.checkpoints)[-1]
+    before = place.stat().st_mtime_ns
+    driver.callback.on_train_end(driver.trainer, None)
+    assert place.stat().st_mtime_ns == before
+
+
+def test_a_checkpoint_has_all_that_the_run_goes_on_from(tmp_path):
+    driver = Driver(tmp_path, checkpoint_steps=3, validation_steps=2, patience=9).begin()
+    for _ in range(3):
+        driver.step()
+    found = load(list_checkpoints(driver.run.checkpoints)[-1])
+    assert found.step == 3 and set(found.model) == set(driver.model.state_dict())
+    assert found.scalars["origin"] == origin("points times 1.0", driver.options)
+    assert found.scalars["scaler"] == {"scale": 2.0} and found.scalars["threads"] == torch.get_num_threads()
+    assert found.scalars["best"] == driver.state.best and found.scalars["best_step"] == 2
+    assert found.scalars["tokens"] == 18 and found.scalars["seconds"] >= found.scalars["training_seconds"] >= 0
+
+
+def test_it_says_once_where_training_is_and_from_which_step_on(tmp_path):
+    driver = Driver(tmp_path, validation_steps=50).begin()
+    for _ in range(20):
+        driver.step()
+    assert driver.shown.notes == [f"training in {tmp_path / 'run'} at step 0"]
+    (tmp_path / "more").mkdir()
+    later = Driver(tmp_path / "more", state=TrainState(step=5), max_steps=40, validation_steps=50).begin()
+    for _ in range(5):
+        later.step()
+    assert later.shown.notes == [f"going on in {tmp_path / 'more/run'} at step 5"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_after_its_step_and_a_second_one_at_once(tmp_path, number):
+    driver = Driver(tmp_path).begin()
+    driver.step()
+    signal.raise_signal(number)
+    assert driver.step() and driver.callback.interrupted
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(number)
+
+
+def test_a_signal_in_the_last_step_is_no_interruption(tmp_path):
+    driver = Driver(tmp_path, max_steps=1).begin()
+    signal.raise_signal(signal.SIGINT)
+    assert driver.step() and not driver.callback.interrupted
+
+
+def test_in_a_thread_signals_are_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("threading.main_thread", lambda: None)
+    before = signal.getsignal(signal.SIGINT)
+    Driver(tmp_path).begin()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf])
+def test_a_loss_that_is_no_number_ends_the_run_before_anything_of_it_is_kept(tmp_path, loss):
+    driver = Driver(tmp_path, checkpoint_steps=2, validation_steps=50).begin()
+    driver.step()
+    with pytest.raises(SaccadeError, match=rf"the loss is {loss} at step 2; lower --learning-rate"):
+        driver.step(loss)
+    assert driver.saved() == [] == driver.logged() == driver.shown.notes
+
+
+def test_weights_that_are_no_numbers_are_named_and_not_saved(tmp_path):
+    driver = Driver(tmp_path, checkpoint_steps=2, validation_steps=50).begin()
+    driver.step()
+    with torch.no_grad():
+        driver.model[2].bias.fill_(math.nan)
+    with pytest.raises(SaccadeError, match=r"the weights 2\.bias are not finite after step 2"):
+        driver.step()
+    assert driver.saved() == []
+
+
+def headlines(monkeypatch, numbers):
+    """Have validations come to these."""
+    original, coming = Line.evaluate, iter(numbers)
+
+    def evaluate(self, model, split, limit=None, request=None):
+        return replace(original(self, model, split, limit, request), metrics={"closeness": next(coming)})
+
+    monkeypatch.setattr(Line, "evaluate", evaluate)
+
+
+def test_patience_saves_what_is_best_and_stops_when_nothing_is_any_more(tmp_path, monkeypatch):
+    headlines(monkeypatch, [0.1, 0.3, 0.3, 0.2])  # as good is not better
+    driver = Driver(tmp_path, validation_steps=1, checkpoint_steps=50, patience=2).begin()
+    assert [driver.step() for _ in range(4)] == [False, False, False, True]
+    assert (driver.state.best, driver.state.best_step, driver.state.stale) == (0.3, 2, 2)
+    assert driver.saved() == [1, 2] and not driver.callback.interrupted
+    assert "stopping early at step 4: 2 validations without a better one" in driver.shown.notes[-1]
+
+
+def test_without_patience_nobody_judges(tmp_path, monkeypatch):
+    headlines(monkeypatch, [0.1, 0.3])
+    driver = Driver(tmp_path, validation_steps=1, checkpoint_steps=50).begin()
+    driver.step()
+    driver.step()
+    assert driver.state.best is None and driver.saved() == []
+
+
+def test_time_in_validations_and_checkpoints_is_not_time_in_steps(tmp_path, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    original = Line.evaluate
+
+    def evaluate(self, *arguments):
+        now[0] += 7
+        return original(self, *arguments)
+
+    monkeypatch.setattr(Line, "evaluate", evaluate)
+    driver = Driver(tmp_path, validation_steps=2, checkpoint_steps=50).begin()
+    for _ in range(4):
+        now[0] += 1
+        driver.step()
+    assert (driver.state.training_seconds, driver.state.seconds) == (4, 18)
+
+
+def test_one_that_does_not_lead_counts_and_keeps_silent(tmp_path):
+    driver = Driver(tmp_path, ranks=Company(rank=1, world=2), checkpoint_steps=2, validation_steps=2).begin()
+    for _ in range(4):
+        driver.step()
+    driver.callback.on_train_end(driver.trainer, None)
+    assert driver.state.step == 4 and driver.saved() == [] == driver.logged()
+    assert driver.shown.notes == [] == driver.shown.updates
+
+
+def test_what_one_process_wants_all_do(tmp_path):
+    for number, (others, stops, interrupted) in enumerate(
+        [((6, 0, 0), False, False), ((6, 1, 0), True, True), ((6, 0, 1), True, False), ((6, 1, 1), True, False)]
+    ):
+        (tmp_path / str(number)).mkdir()
+        ranks = Company(rank=0, world=2)
+        object.__setattr__(ranks, "others", others)
+        driver = Driver(tmp_path / str(number), ranks=ranks, validation_steps=50).begin()
+        driver.callback._look = lambda loss: None  # whose sum is of another kind
+        assert driver.step(units=5) is stops and driver.callback.interrupted is interrupted
+        assert driver.state.tokens == 11
+
+
+def test_the_loss_that_is_shown_is_the_mean_of_all_processes(tmp_path):
+    ranks = Company(rank=0, world=4)
+    object.__setattr__(ranks, "others", (3.0, 0.0, 0.0))
+    driver = Driver(tmp_path, ranks=ranks, validation_steps=50).begin()
+    for _ in range(10):
+        driver.step(loss=1.0)
+    assert driver.logged()[0]["loss"] == 1.0  # (1 + 3) / 4
