@@ -18,7 +18,7 @@ from saccade.tasks.transcribe.data import tones
 from saccade.tasks.translate import vocabulary as tokens
 from saccade.tasks.translate.data import dates
 
-HELD_OUT, LEARNED_FROM, STEPS, EARLIER = 23, 120, 6, 4
+HELD_OUT, LEARNED_FROM, STEPS, EARLIER = 13, 120, 6, 4
 SHRUNK = (
     *((module, "HELD_OUT", HELD_OUT) for module in (dates, reviews, tones, shapes)),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (tokens, words, spoken)),
