@@ -1,23 +1,11 @@
+from reports.echo import Echo
 from saccade.reports.scoring import Score, mean, measured, sign
 from saccade.tasks.translate.data.corpus import Pair
 
 
-class Echo:
-    """Translates everything into the same."""
-
-    headline = "exact_match"
-
-    class settings:
-        data, target = "dates", None
-
-    def predict(self, model, inputs, count):
-        for _ in inputs:
-            yield ["1999-03-15"]
-
-
 def test_what_is_measured_has_an_error_and_what_that_is_from():
     pairs = [Pair("x", "1999-03-15" if place % 4 else "2000-01-01", "") for place in range(40)]
-    found = measured(Echo(), None, pairs, 1)
+    found = measured(Echo("1999-03-15", "dates"), None, pairs, 1)
     assert (found["sentences"], found["metric"], found["score"], found["signature"]) == (40, "exact_match", 0.75, None)
     assert len(found["replicates"]) == 10 and 0 < found["error"] < 0.2
 

@@ -1,24 +1,11 @@
 import pytest
 
+from reports.echo import Echo
 from saccade.reports.length.buckets import by_source_length, measured
 from saccade.tasks.translate.data.corpus import Pair
 
 #: Ten sentences of a length, and one longer.
 PAIRS = [Pair("w " * (12 if index == 3 else 4), "a b c d e", "") for index in range(11)]
-
-
-class Echo:
-    """Translates everything into the same."""
-
-    headline = "bleu"
-
-    class settings:
-        data, target = "files", "en"
-
-    def predict(self, model, inputs, count):
-        assert count == 1
-        for _ in inputs:
-            yield ["a b c d e"]
 
 
 def test_sentences_are_together_with_those_of_like_length():
@@ -29,7 +16,8 @@ def test_sentences_are_together_with_those_of_like_length():
 
 
 def test_a_bucket_is_a_corpus_of_its_own():
-    short, long = (measured(Echo(), None, bucket, 1) for bucket in by_source_length(PAIRS, "words"))
+    task = Echo("a b c d e", "files", "en")
+    short, long = (measured(task, None, bucket, 1) for bucket in by_source_length(PAIRS, "words"))
     assert short["score"] == pytest.approx(100.0) and short["error"] == pytest.approx(0.0, abs=1e-9)
     assert short["signature"].startswith("nrefs:1|") and short["few"] and short["sentences"] == 10
     assert long["error"] is None

@@ -2,18 +2,19 @@ import pytest
 import torch
 
 from models.translators import LENGTHS, SOURCE, TARGET
+from saccade.models.padded import Padded
 from saccade.models.rnnsearch import Options, RNNSearch
 from saccade.reports.soft_hard import noise as module
 from saccade.reports.soft_hard.noise import LEARNED, estimators, noise
+from saccade.tasks.translate import Translate
 from saccade.tasks.translate.batches import Batch
-from saccade.tasks.translate.task import Translate
 
 
 class Task(Translate):
     """Batches and models without a corpus."""
 
     def batch(self, step):
-        return Batch(SOURCE, LENGTHS, TARGET)
+        return Batch(Padded(SOURCE, LENGTHS), TARGET)
 
     def build(self):
         return RNNSearch(13, 11, self.settings)
@@ -23,7 +24,7 @@ class Task(Translate):
 def trained():
     def make(**options):
         settings = Options(hidden_dim=10, embedding_dim=6, **options)
-        task = Task(settings, None, None, 5)
+        task = Task(settings, None, None)
         return task, task.build()
 
     return make
