@@ -37,7 +37,7 @@ def test_a_row_is_its_file(header, row):
     if "accuracy" in told:
         assert told["accuracy"] == f"{metrics['accuracy']:.4f}" and told["macro F1"] == f"{metrics['macro_f1']:.4f}"
         assert told["validation"] == f"{results['validation']['accuracy']:.4f}"
-        assert told["steps"] == str(results["final"]["best_step"])
+        assert told["steps"] == str(results["final"]["best_step"] or results["steps"])
         return
     if "exact match" in told:
         assert told["exact match"] == f"{metrics['exact_match']:.4f}"
