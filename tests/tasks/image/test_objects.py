@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+import torch
+
+from saccade.errors import ArgumentError
+from saccade.tasks.image.objects import open_objects
+
+
+def rows(count=40, shape=(8, 9), kind=np.uint8):
+    numbers = np.random.default_rng(0)
+    return [(numbers.integers(0, 256, shape).astype(kind), n % 3) for n in range(count)]
+
+
+def test_every_row_is_in_one_split():
+    data = open_objects(rows())
+    sizes = [data.size(split) for split in ("train", "validation", "test")]
+    assert sum(sizes) == 40 and min(sizes) > 0 and data.shape == (1, 8, 9) and data.labels == ("0", "1", "2")
+
+
+def test_floats_channels_behind_and_tensors_are_the_same_images():
+    plain = rows(shape=(8, 9, 3))
+    data = open_objects(plain)
+    floats = [(image / np.float32(255), label) for image, label in plain]
+    ahead = [(torch.from_numpy(image).permute(2, 0, 1), label) for image, label in plain]
+    named = [{"image": image, "label": label} for image, label in plain]
+    for other in (floats, ahead, named):
+        assert open_objects(other).fingerprint == data.fingerprint
+    assert open_objects(rows(shape=(9, 8, 3))).fingerprint != data.fingerprint
+
+
+def test_splits_that_are_named_are_taken():
+    given = {"train": rows(12), "validation": rows(4), "test": rows(6)}
+    assert [open_objects(given).size(split) for split in given] == [12, 4, 6]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("text", "expected an image and its label"),
+        ((np.zeros((8, 8)), None), "expected an image and its label"),
+        ((np.zeros((4, 8), np.uint8), 1), "8 pixels or more"),
+        ((np.full((8, 9), 2.0), 1), "floats from 0 to 1"),
+        ((np.zeros((8, 10), np.uint8), 1), "images of one size"),
+    ],
+)
+def test_a_row_that_is_wrong_is_named(row, message):
+    with pytest.raises(ArgumentError, match=rf"data: train, row 41: .*{message}"):
+        open_objects([*rows(), row])
+
+
+def test_a_label_that_training_has_not_is_refused():
+    test = [(image, 9) for image, _ in rows(3)]
+    with pytest.raises(ArgumentError, match="'9' is in no image to train on"):
+        open_objects({"train": rows(12), "validation": rows(3), "test": test})
