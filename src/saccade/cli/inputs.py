@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from saccade.cli.arguments import UsageError
 from saccade.train.task import Task
 
-__all__ = ["inputs", "texts"]
+__all__ = ["inputs", "readable", "texts"]
 
 _PEEKED = 512  # bytes of standard input that show what it is
 
@@ -87,7 +87,7 @@ def texts(argument: str | None, file: str | None) -> Iterator[Iterator[str]]:
         OSError: if the file cannot be read.
     """
     if argument is not None:
-        yield iter(_readable(argument).split("\n"))
+        yield iter(readable(argument).split("\n"))
     elif file is not None:
         with Path(file).open("rb") as source:
             packed = source.peek(2)[:2] == b"\x1f\x8b"
@@ -96,8 +96,12 @@ def texts(argument: str | None, file: str | None) -> Iterator[Iterator[str]]:
         yield _lines(sys.stdin.buffer, "standard input")
 
 
-def _readable(argument: str) -> str:
-    """A text of the command line; bytes in it that are no UTF-8 count as strange letters."""
+def readable(argument: str) -> str:
+    r"""Return a text of the command line; bytes in it that are no UTF-8 count as strange letters.
+
+    >>> readable("caf\udce9")
+    'caf\ufffd'
+    """
     return os.fsencode(argument).decode("utf-8", errors="replace")
 
 

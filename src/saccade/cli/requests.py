@@ -1,13 +1,14 @@
 """The options of the verbs that ask a run: some are every verb's own, the others are the task's of the run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
 from saccade.cli.arguments import UsageError, choose, parse
+from saccade.cli.inputs import readable
 from saccade.runs import Run, load
 from saccade.tasks import TASKS, load_task
 from saccade.train.options import flat, select
@@ -73,6 +74,8 @@ def asked(verb: str, own: type, arguments: Sequence[str]) -> tuple[Any, Any, Run
     merged: Any = flat(request, own)
     given = parse(merged, arguments, program, description, elsewhere=_elsewhere(verb, request))
     wanted: Any = select(given, request)
+    words = {name: readable(value) for name, value in vars(wanted).items() if isinstance(value, str)}
+    wanted = replace(wanted, **words)
     if hasattr(given, "text"):
         check_named(given.text, given.input)
     run = load(given.run, device=given.device, ensemble=getattr(given, "ensemble", ()))
