@@ -9,7 +9,7 @@ from saccade import look
 from saccade.models.las import Las, Options
 from saccade.models.padded import Padded
 from saccade.tasks.generate import search
-from saccade.tasks.transcribe.alignment_metrics import health, overall
+from saccade.tasks.transcribe.alignment_metrics import alignment_metrics, mean_metrics
 
 SOUNDS, LONGEST, WIDTH = 4, 4, 8  # ids 4 to 7
 SIZES = {"hidden_dim": 48, "embedding_dim": 16, "layers": 2, "pyramid": 2, "ctc_weight": 0.5}
@@ -59,5 +59,5 @@ def test_it_learns_to_write_what_it_hears(attention):
     assert right >= 0.8, f"{right} of unheard strings, seed {seed}"
     weights, steps = model.alignment(records), -(-lengths // 4)
     rows = [row for row in range(200) if len(expected[row]) == LONGEST]
-    runs = overall([health(weights[row, : LONGEST + 1, : steps[row]]) for row in rows])
+    runs = mean_metrics([alignment_metrics(weights[row, : LONGEST + 1, : steps[row]]) for row in rows])
     assert runs.monotonicity > 0.9 and runs.coverage > 0.5

@@ -13,7 +13,7 @@ from saccade.reports.training import settings
 from saccade.tasks.classify_text import ClassifyText
 from saccade.train.run import Run
 from saccade.train.trained import load_trained
-from tasks.classify_text.conftest import labelled, train
+from tasks.classify_text.conftest import labelled
 
 
 def test_all_rows_are_one_recipe_but_for_the_model(tmp_path):
@@ -37,7 +37,23 @@ def test_all_rows_are_one_recipe_but_for_the_model(tmp_path):
 
 def test_a_not_moves_every_sentence_by_the_same_in_a_sum(tmp_path):
     """What makes it deaf: the score is a sum over words, so that a word adds the same to whatever it stands in."""
-    assert train(tmp_path / "run", "--max-steps", 3, model="sum") == 0
+    assert (
+        main(
+            [
+                "train",
+                "classify-text",
+                "--data",
+                "reviews",
+                "--model",
+                "sum",
+                "--run",
+                str(tmp_path / "run"),
+                "--max-steps",
+                "3",
+            ]
+        )
+        == 0
+    )
     trained = load_trained(ClassifyText, Run.open(tmp_path / "run"), torch.device("cpu"))
     shifts = [pair["scores"][1] - pair["scores"][0] for pair in moved(trained.task, trained.model)]
     assert shifts == pytest.approx([shifts[0]] * len(PAIRS), abs=1e-5) and abs(shifts[0]) > 1e-4

@@ -7,9 +7,9 @@ import torch
 
 from saccade.errors import ArgumentError
 from saccade.models.cnn import CNN, Options
-from saccade.tasks.classify_image.answer import ImageAnswer, Pixels, answers, image_of
+from saccade.tasks.classify_image.answer import ImageAnswer, answers
 from saccade.tasks.classify_image.options import LookRequest
-from saccade.tasks.image.images import encode_png
+from saccade.tasks.image.images import Pixels, encode_png, image_of
 from saccade.train.task import Unreadable
 
 LABELS = ("cat", "dog", "eel")

@@ -119,7 +119,7 @@ def test_labels_that_are_damaged_are_named(task, tmp_path, change):
     ("model", "request_", "message"),
     [
         ("cnn", Request(nbest=4), "--nbest: expected at most 3, as many labels as there are, got 4"),
-        ("cnn", LookRequest(by="attention"), "--by: expected gradient or grad-cam of cnn, which does not attend"),
+        ("cnn", LookRequest(by="attention"), "--by: expected gradient or grad-cam of a model that does not attend"),
         ("cnn-attention", LookRequest(label="class 1"), "--label: expected only with --by gradient or grad-cam"),
         (
             "cnn-attention",

@@ -36,9 +36,11 @@ def test_weights_are_those_of_each_pair_alone_whatever_the_batches(tokens, monke
 def test_who_does_not_attend_is_found_out():
     model = EncoderDecoder(11, 7, SIZES).eval()
     with torch.inference_mode():
-        assert weights_of(model, alone([5, 7]), torch.tensor([[1, 4]])) is None and not translation.attends(model)
+        assert weights_of(
+            model, model.encode(alone([5, 7])), torch.tensor([[1, 4]])
+        ) is None and not translation.attends(model)
         attending = RNNSearch(11, 7, SIZES).eval()
-        assert weights_of(attending, alone([5, 7]), torch.tensor([[1, 4]])).shape == (1, 2, 3)
+        assert weights_of(attending, attending.encode(alone([5, 7])), torch.tensor([[1, 4]])).shape == (1, 2, 3)
         assert translation.attends(attending)
 
 
@@ -46,7 +48,7 @@ def test_nothing_stays_recorded():
     model = RNNSearch(11, 7, SIZES).eval()
     hooks = [len(part._forward_hooks) for part in model.modules()]
     with torch.inference_mode():
-        weights_of(model, alone([5]), torch.tensor([[1, 4]]))
+        weights_of(model, model.encode(alone([5])), torch.tensor([[1, 4]]))
     assert [len(part._forward_hooks) for part in model.modules()] == hooks
 
 

@@ -7,11 +7,10 @@ from saccade import runs
 from tasks.laws.table import CASES, questions, settings, shrink
 
 
-@pytest.fixture(autouse=True, scope="package")
-def small():
-    with pytest.MonkeyPatch.context() as patch:
-        shrink(patch.setattr)
-        yield
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """For one test at a time: other tests of the same process see the data as they are."""
+    shrink(monkeypatch.setattr)
 
 
 @pytest.fixture(autouse=True)
@@ -19,8 +18,8 @@ def quiet(capsys):
     """What training says is no matter here."""
 
 
-@pytest.fixture(scope="package")
-def trained(small, tmp_path_factory):
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
     """Gives the run of a task and a model, trained when it is first asked for and not to be changed."""
     folder, found = tmp_path_factory.mktemp("laws"), {}
 
@@ -36,7 +35,7 @@ def trained(small, tmp_path_factory):
 
 
 @pytest.fixture(params=CASES, ids=" ".join)
-def run(request, trained):
+def run(request, small, trained):
     return trained(*request.param)
 
 

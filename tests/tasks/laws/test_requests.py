@@ -23,7 +23,7 @@ LOOKED = {"classify-image": [{}, {"by": "gradient", "label": "same"}]}
 
 
 @pytest.fixture(params=FIRST, ids=" ".join)
-def first(request, trained):
+def first(request, small, trained):
     return trained(*request.param)
 
 
