@@ -24,7 +24,7 @@ class Ensemble(nn.Module):
         >>> from saccade.models.bag import Bag, Options
         >>> from saccade.models.padded import Padded
         >>> model = Ensemble([Bag(7, 2, Options(embedding_dim=4)), Bag(7, 2, Options(embedding_dim=4))])
-        >>> model(Padded(torch.tensor([[4, 5]]), torch.tensor([2]))).exp().sum().item()
+        >>> round(model(Padded(torch.tensor([[4, 5]]), torch.tensor([2]))).exp().sum().item(), 4)
         1.0
     """
 

@@ -60,6 +60,7 @@ class Census:
         note: what a user should know, "" if nothing.
 
     Example:
+        >>> import torch
         >>> entries = {split: [Entry("x/ann/a1", "ann", "YES")] for split in ("train", "validation", "test")}
         >>> census = Census(entries, {"x/ann/a1": torch.randn(50, 13)}, "", "")
         >>> census.example("test", 0).signal.shape, census.dim
