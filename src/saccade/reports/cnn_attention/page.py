@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade.look.dot_plot import Dots, draw
-from saccade.reports.cnn_attention.findings import OTHERS, PAPER, Findings
+from saccade.reports.cnn_attention.findings import PAPER, Findings
 from saccade.reports.document import Heading, Part, Table, Text
 from saccade.reports.pages import beginning, picture, publish, runs
 
@@ -56,18 +56,9 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         Text(f"Difference: {found.difference.text()}."),
         Text(_ERROR),
         Table(seeds[0], seeds[1:]),
-        *_others(content),
         Heading("How it was measured"),
         Text(_SAME),
         Text(f"Data: `{content['data']}`, test split, {found.images} images."),
         *runs(content),
     ]
     publish(folder, parts)
-
-
-def _others(content: Mapping[str, Any]) -> list[Part]:
-    """What the figures may be held against, where the data are CIFAR-10."""
-    if "cifar" not in str(content["data"]).lower():
-        return []
-    named = ", ".join(f"{accuracy:g}" for accuracy in OTHERS)
-    return [Text(f"Networks of this size are said to reach {named}% on CIFAR-10.")]
