@@ -20,3 +20,8 @@ torch.set_num_threads(1)  # the tests' tensors are small, and two processes shar
 @pytest.fixture(autouse=True)
 def seeded():
     torch.manual_seed(0)
+
+
+def pytest_make_parametrize_id(val, argname):
+    """Name a case after its argument where that is bytes: files may hold the time, and workers must agree on names."""
+    return argname if isinstance(val, bytes) else None
