@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from saccade.errors import ArgumentError, SaccadeError
+from saccade.tasks.media import read_bytes
 
 __all__ = ["RATES", "SUFFIXES", "Audio", "read_audio", "resample", "wav"]
 
@@ -77,7 +78,7 @@ def read_audio(source: Path | BinaryIO, rate: int, name: str) -> Audio:
         >>> audio.samples.shape, audio.notes
         (torch.Size([80]), ('a.wav: mean of 2 channels', 'a.wav: resampled from 16000 to 8000 Hz'))
     """
-    channels, old, promised = _decode(_read(source, name), name)
+    channels, old, promised = _decode(read_bytes(source, name, "a sound file", _MOST, "cut it into parts"), name)
     notes = []
     if len(channels) < promised:
         notes.append(f"{name}: damaged, only {len(channels)} of {promised} samples could be read")
@@ -168,25 +169,6 @@ def _filters(old: int, new: int, reach: int, count: int) -> Iterator[Tensor]:
         inside = (1 - (behind * scale / _CROSSINGS) ** 2).clamp(min=0)
         edge = (behind.abs() * scale <= _CROSSINGS) * scale / window
         yield from torch.sinc(scale * behind) * torch.special.i0(_BETA * inside.sqrt()) * edge
-
-
-def _read(source: Path | BinaryIO, name: str) -> bytes:
-    try:
-        if isinstance(source, Path):
-            with source.open("rb") as file:
-                data = file.read(_MOST + 1)
-        else:
-            data = source.read(_MOST + 1)
-    except IsADirectoryError as error:
-        raise ArgumentError(f"{name}: expected a sound file, got a folder") from error
-    except FileNotFoundError as error:
-        raise ArgumentError(f"{name}: expected a sound file, found none") from error
-    except (OSError, ValueError) as error:  # the second of a name that no file can have
-        reason = getattr(error, "strerror", None) or error
-        raise ArgumentError(f"{name}: expected a sound file that can be read, got {reason}") from error
-    if len(data) > _MOST:
-        raise ArgumentError(f"{name}: expected a sound file of at most {_MOST >> 20} MiB, got more; cut it into parts")
-    return data
 
 
 def _decode(data: bytes, name: str) -> tuple[Tensor, int, int]:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError, SaccadeError
+from saccade.tasks.media import read_bytes
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -63,7 +64,7 @@ def read_image(
         >>> read_image(io.BytesIO(file.getvalue()), "clear.png", channels=1, size=(2, 2))[0, 0]
         tensor([255, 255], dtype=torch.uint8)
     """
-    data = _read(source, name)
+    data = read_bytes(source, name, "an image", _MOST_BYTES, "scale it down")
     pillow, operations = _pillow()
     if not data:
         raise ArgumentError(f"{name}: expected an image, got an empty file")
@@ -122,25 +123,6 @@ def encode_png(image: Tensor) -> bytes:
     array, file = image.numpy(), io.BytesIO()
     pillow.fromarray(array[0] if len(array) == 1 else array.transpose(1, 2, 0).copy()).save(file, "PNG")
     return file.getvalue()
-
-
-def _read(source: Path | BinaryIO, name: str) -> bytes:
-    try:
-        if isinstance(source, Path):
-            with source.open("rb") as file:
-                data = file.read(_MOST_BYTES + 1)
-        else:
-            data = source.read(_MOST_BYTES + 1)
-    except IsADirectoryError as error:
-        raise ArgumentError(f"{name}: expected an image, got a folder") from error
-    except FileNotFoundError as error:
-        raise ArgumentError(f"{name}: expected an image, found none") from error
-    except (OSError, ValueError) as error:  # the second of a name that no file can have
-        reason = getattr(error, "strerror", None) or error
-        raise ArgumentError(f"{name}: expected an image that can be read, got {reason}") from error
-    if len(data) > _MOST_BYTES:
-        raise ArgumentError(f"{name}: expected an image of at most {_MOST_BYTES >> 20} MiB, got more; scale it down")
-    return data
 
 
 def _check_size(size: tuple[int, int], name: str) -> None:

@@ -1,0 +1,44 @@
+"""The bytes of a sound file or an image, from a path or a stream, before anything in them is believed."""
+
+from pathlib import Path
+from typing import BinaryIO
+
+from saccade.errors import ArgumentError
+
+__all__ = ["read_bytes"]
+
+
+def read_bytes(source: Path | BinaryIO, name: str, kind: str, most: int, smaller: str) -> bytes:
+    """Return all bytes of a file or stream, of which there may be `most`.
+
+    Args:
+        source: a path, or a stream opened for bytes.
+        name: what messages call it.
+        kind: what it should be, with its article: "an image".
+        most: bytes it may have; no more than one beyond them is read.
+        smaller: what makes a smaller file of it, as an order: "scale it down".
+
+    Raises:
+        ArgumentError: if it is a folder, or missing, or cannot be read, or has more bytes.
+
+    Example:
+        >>> import io
+        >>> read_bytes(io.BytesIO(b"GIF"), "a.gif", "an image", 1 << 20, "scale it down")
+        b'GIF'
+    """
+    try:
+        if isinstance(source, Path):
+            with source.open("rb") as file:
+                data = file.read(most + 1)
+        else:
+            data = source.read(most + 1)
+    except IsADirectoryError as error:
+        raise ArgumentError(f"{name}: expected {kind}, got a folder") from error
+    except FileNotFoundError as error:
+        raise ArgumentError(f"{name}: expected {kind}, found none") from error
+    except (OSError, ValueError) as error:  # the second of a name that no file can have
+        reason = getattr(error, "strerror", None) or error
+        raise ArgumentError(f"{name}: expected {kind} that can be read, got {reason}") from error
+    if len(data) > most:
+        raise ArgumentError(f"{name}: expected {kind} of at most {most >> 20} MiB, got more; {smaller}")
+    return data
