@@ -10,6 +10,7 @@ SHELL := /bin/bash
 READY := .venv/ready
 JOBS ?= 2
 ROUNDS ?= 5
+SHARED = -n $(JOBS) --dist worksteal
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
@@ -35,13 +36,13 @@ demo: $(READY)
 	saccade look $(RUN) --input $(DATES) --output $(RUN)/pictures
 
 test: $(READY)
-	python -m pytest -n $(JOBS)
+	python -m pytest $(SHARED)
 
 quick: $(READY)
-	python -m pytest -n $(JOBS) -m "not slow"
+	python -m pytest $(SHARED) -m "not slow"
 
 draws: $(READY)
-	for round in $$(seq $(ROUNDS)); do HYPOTHESIS_PROFILE=draws python -m pytest -n $(JOBS) -m hypothesis tests || exit; done
+	for round in $$(seq $(ROUNDS)); do HYPOTHESIS_PROFILE=draws python -m pytest $(SHARED) -m hypothesis tests || exit; done
 
 check: lint types coverage docs
 
@@ -52,7 +53,7 @@ types: $(READY)
 	mypy
 
 coverage: $(READY)
-	python -m pytest -n $(JOBS) --cov --cov-report=term
+	python -m pytest $(SHARED) --cov --cov-report=term
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet

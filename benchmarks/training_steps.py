@@ -1,6 +1,6 @@
 """Where the time of a training step goes in each model of a task.
 
-    python benchmarks/training_steps.py [--task TASK] [--data DATA] [--steps N]
+    python benchmarks/training_steps.py [--task TASK] [--data DATA] [--steps N] [--others N]
 
 One thread, the recipe of the data; sentences a second, or seconds of audio a second. A step's parts are timed apart, in
 seconds of the processor, which other programs take none of; their means are shown, and the three operations that took
@@ -47,17 +47,18 @@ def step(task: Any, model: Any, optimizer: torch.optim.Optimizer, number: int) -
     return [after - before for before, after in pairwise(marks)], COUNTED[task.name][1](task, batch)
 
 
-def measured(kind: Any, name: str, data: str, steps: int) -> list[str]:
+def measured(kind: Any, name: str, data: str, steps: int, others: int) -> list[str]:
     """A row of the table: how much a second, milliseconds of each part, and what takes most."""
     task = kind.prepare(options(kind, data, name, {"run": "none"}))
     torch.manual_seed(1)
     model = task.build().train()
     optimizer = make_optimizer(model, task.settings)
-    for number in range(16):  # compiles kernels, and makes the first stretch of batches
+    for number in range(others):  # compiles kernels, and makes the first stretch of batches
         step(task, model, optimizer, number)
-    times, counts = zip(*(step(task, model, optimizer, number) for number in range(16, 16 + steps)), strict=True)
+    timed = range(others, others + steps)
+    times, counts = zip(*(step(task, model, optimizer, number) for number in timed), strict=True)
     with profile(activities=[ProfilerActivity.CPU]) as seen:
-        for number in range(16):
+        for number in range(others):
             step(task, model, optimizer, number)
     events = sorted(seen.key_averages(), key=lambda event: -event.self_cpu_time_total)
     total = sum(event.self_cpu_time_total for event in events)
@@ -73,6 +74,7 @@ def main() -> None:
     parser.add_argument("--task", default="classify-text", choices=COUNTED)
     parser.add_argument("--data", help="as `saccade train` takes it; what is built in if not given")
     parser.add_argument("--steps", type=int, default=64, help="steps that are timed")
+    parser.add_argument("--others", type=int, default=16, help="steps before them, and as many after them, profiled")
     given = parser.parse_args()
     torch.set_num_threads(1)
     keep_freed_memory()
@@ -81,7 +83,7 @@ def main() -> None:
     print(f"| {' | '.join(header)} |\n|{'---|' * len(header)}")
     data = given.data or next(iter(kind.builtin))
     for name in kind.models:
-        print(f"| {' | '.join(measured(kind, name, data, given.steps))} |", flush=True)
+        print(f"| {' | '.join(measured(kind, name, data, given.steps, given.others))} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.slow
 @pytest.mark.parametrize(("task", "models"), [("classify-text", 4), ("transcribe", 1)])
 def test_a_row_a_model(task, models, tmp_path):
-    words = [sys.executable, str(ROOT / "benchmarks/training_steps.py"), "--task", task, "--steps", "2"]
+    few = ["--steps", "1", "--others", "1"]
+    words = [sys.executable, str(ROOT / "benchmarks/training_steps.py"), "--task", task, *few]
     done = subprocess.run(
         words, capture_output=True, text=True, check=False, timeout=300, env=environment(), cwd=tmp_path
     )
