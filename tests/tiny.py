@@ -17,7 +17,7 @@ from saccade.tasks import TASKS
 from saccade.tasks.request import LookRequest, completed
 from saccade.train import Evaluation, Loss
 from saccade.train.files import write_json
-from saccade.train.task import Example, Unreadable, options_class
+from saccade.train.task import Example, Suited, Unreadable, options_class, recipe
 
 SMALL = ["--hidden-dim", "32", "--embedding-dim", "16", "--batch-tokens", "600", "--checkpoint-steps", "10"]
 SOURCE = Path(__file__).parents[1] / "src"
@@ -158,6 +158,10 @@ class Line:
     suffixes = ()
 
     @classmethod
+    def suited(cls, model, given, objects=None):
+        return Suited(recipe(cls, model, given["data"]), data=objects)
+
+    @classmethod
     def prepare(cls, options, objects=None):
         return cls(options)
 
@@ -231,12 +235,12 @@ LineOptions = options_class(Line, "linear")
 
 @contextmanager
 def registered():
-    """Have the command line and `saccade.runs` know `Line`: one line in the table of tasks is all that this takes."""
-    TASKS["line"] = "tiny:Line"
+    """Have the command line and `saccade.runs` know the tasks: one line in their table is all that this takes."""
+    TASKS.update(line="tiny:Line", opened="tiny:Opened")
     try:
         yield
     finally:
-        del TASKS["line"]
+        del TASKS["line"], TASKS["opened"]
 
 
 def line_options(run, **changed):
@@ -254,3 +258,20 @@ def equal(first, second):
     """Whether two runs came to the same weights, bit for bit."""
     one, other = weights(first), weights(second)
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+@dataclass(frozen=True)
+class Opened(Line):
+    """The same for a task whose recipe follows from what it reads of the data: the more examples, the wider."""
+
+    name = "opened"
+    opened: ClassVar = []  # the data that were read
+
+    @classmethod
+    def suited(cls, model, given, objects=None):
+        if given["data"] == "unreadable":
+            raise ArgumentError("unreadable: expected points, got none")
+        cls.opened.append(given["data"])
+        count = int(given["data"].removesuffix("-points"))
+        suits = {"width": 2 + count // 100, "max_steps": 4, "warmup_steps": 2, "checkpoint_steps": 2}
+        return Suited(suits, f"{count} points: a width of {suits['width']}", objects)

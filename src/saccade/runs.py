@@ -29,10 +29,10 @@ from saccade.train.files import write_json
 from saccade.train.fit import train as fit
 from saccade.train.notes import say
 from saccade.train.options import Options, check_types
-from saccade.train.recipes import defaults
+from saccade.train.recipes import defaults, suit, usual_model
 from saccade.train.results import measure, split_results
 from saccade.train.run import Run as Folder
-from saccade.train.task import Answer, Evaluation, Example, Form, Task, options_class
+from saccade.train.task import Answer, Evaluation, Example, Form, Suited, Task, options_class
 from saccade.train.trained import Trained, load_trained
 
 __all__ = ["Pictures", "Run", "examples", "load", "options", "train"]
@@ -68,9 +68,12 @@ def train(
         raise ArgumentError("processes: expected 1 where data are Python objects, got more; write them to files")
     kind, threads = load_task(_known("task", task, TASKS)), torch.get_num_threads()
     name = None if data is None else str(data) if named else OBJECTS
-    settings = options(kind, name, model, {**({} if run is None else {"run": str(run)}), **more})
+    given = {**({} if run is None else {"run": str(run)}), **more}
+    model = usual_model(kind, given.get("run")) if model is None else model
+    suited = _suited(kind, name, model, given, None if named else data)
+    settings = options(kind, name, model, given, suited)
     try:
-        outcome = fit(kind, settings, None if named else data)
+        outcome = fit(kind, settings, suited.data, suited)
     finally:
         torch.set_num_threads(threads)  # those of the caller
     if outcome.results is None:
@@ -110,7 +113,9 @@ def _loaded(folder: str | Path, device: str, option: str, data: Any) -> Trained:
     return load_trained(kind, run, choose_device(device), data)
 
 
-def options(kind: type[Task], data: str | None, model: str | None, given: Mapping[str, Any]) -> Options:
+def options(
+    kind: type[Task], data: str | None, model: str | None, given: Mapping[str, Any], suited: Suited | None = None
+) -> Options:
     """Return all options of a run: those that are given, and the recipes of its model and data for the rest.
 
     Args:
@@ -118,16 +123,28 @@ def options(kind: type[Task], data: str | None, model: str | None, given: Mappin
         data: as `--data` names them; the first built-in data set if None.
         model: its name; the task's first one if None.
         given: others by their names.
+        suited: what suits the data by what was read of them; without it nothing is read.
 
     Raises:
         ArgumentError: an option that there is not, or a value that means nothing.
     """
+    model, data = _checked(kind, data, model, given)
+    return options_class(kind, model)(**{**defaults(kind, model, data, given, suited), **given})
+
+
+def _suited(kind: type[Task], data: str | None, model: str | None, given: Mapping[str, Any], objects: Any) -> Suited:
+    """What suits the run, once the options are known to be some."""
+    model, data = _checked(kind, data, model, given)
+    return suit(kind, model, data, given, objects)
+
+
+def _checked(kind: type[Task], data: str | None, model: str | None, given: Mapping[str, Any]) -> tuple[str, str]:
+    """The names of model and data, once all options that are given are known to be some."""
     model = _known("model", next(iter(kind.models)) if model is None else model, kind.models)
-    data = next(iter(kind.builtin)) if data is None else data
     flat = options_class(kind, model)
     _check_names(given, flat, f"{kind.name} with the model {model}")
     check_types(flat, given)
-    return flat(**{**defaults(kind, model, data, given), **given})
+    return model, next(iter(kind.builtin)) if data is None else data
 
 
 def examples(task: str | type[Task], split: str, count: int, *, data: Any = None, **more: Any) -> Iterator[Example]:

@@ -12,7 +12,7 @@ import pytest
 
 from saccade.cli import main
 from saccade.cli.arguments import UsageError
-from saccade.cli.train import options
+from saccade.cli.train import options, wanted
 from saccade.tasks import load_task
 from saccade.train.checkpoint import list_checkpoints
 from saccade.train.task import recipe
@@ -73,10 +73,11 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path, capsys):
 
 def test_data_and_model_choose_the_defaults_and_the_user_the_rest():
     kind = load_task("translate")
-    chosen = options(kind, ["--seed", "5", "--no-resume"])
+    chosen = options(kind, wanted(kind, ["--seed", "5", "--no-resume"]))
     assert (chosen.model, chosen.data, chosen.seed, chosen.resume) == ("rnnsearch", "dates", 5, False)
-    assert options(kind, ["--max_minutes=2"]).max_steps is None and options(kind, []).max_steps > 0
-    assert options(kind, ["--max-minutes", "2", "--max-steps", "7"]).max_steps == 7
+    assert options(kind, wanted(kind, ["--max_minutes=2"])).max_steps is None
+    assert options(kind, wanted(kind, [])).max_steps > 0
+    assert options(kind, wanted(kind, ["--max-minutes", "2", "--max-steps", "7"])).max_steps == 7
     assert chosen.hidden_dim == recipe(kind, "rnnsearch", "dates")["hidden_dim"] == 128
 
 
@@ -84,12 +85,12 @@ def test_a_schedule_that_does_not_fall_takes_no_horizon_from_the_recipe():
     kind = load_task("translate")
     usual = recipe(kind, "rnnsearch", "corpus")
     for typed in ("constant", "inverse-sqrt"):
-        chosen = options(kind, ["--data", "corpus", "--schedule", typed])
+        chosen = options(kind, wanted(kind, ["--data", "corpus", "--schedule", typed]))
         assert (chosen.schedule, chosen.schedule_steps, chosen.final_rate) == (typed, None, 0.0)
-    chosen = options(kind, ["--data", "corpus", "--schedule=linear"])
+    chosen = options(kind, wanted(kind, ["--data", "corpus", "--schedule=linear"]))
     assert (chosen.schedule_steps, chosen.final_rate) == (usual["schedule_steps"], usual["final_rate"])
     with pytest.raises(UsageError, match="--schedule-steps: expected only with --schedule linear or cosine"):
-        options(kind, ["--data", "corpus", "--schedule", "constant", "--schedule-steps", "9"])
+        options(kind, wanted(kind, ["--data", "corpus", "--schedule", "constant", "--schedule-steps", "9"]))
 
 
 def test_a_finished_run_says_that_more_steps_are_at_the_last_rate(tmp_path, capsys):

@@ -1,6 +1,6 @@
 import shlex
 
-from saccade.cli.train import options
+from saccade.cli.train import options, wanted
 from saccade.reports.commands import train_command
 from saccade.tasks import load_task
 
@@ -14,7 +14,7 @@ def test_a_command_means_the_options_that_it_was_made_from():
         ["--data", "dates", "--max-steps", "600", "--max-minutes", "2"],
         ["--data", "dates", "--max-minutes", "1"],
     ):
-        meant = options(kind, words)
+        meant = options(kind, wanted(kind, words))
         command = shlex.split(train_command(kind, meant))
         assert command[:3] == ["saccade", "train", "translate"]
-        assert options(kind, command[3:]) == meant
+        assert options(kind, wanted(kind, command[3:])) == meant

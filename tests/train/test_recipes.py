@@ -1,12 +1,17 @@
 """What a run's options are where nobody says otherwise."""
 
+import json
+
 import pytest
 
+from saccade.cli import main
+from saccade.runs import train
 from saccade.tasks import TASKS, load_task
-from saccade.train.recipes import defaults
+from saccade.train.recipes import defaults, suit, usual_model
+from saccade.train.run import Run, RunError
 from saccade.train.schedules import FALLING, SCHEDULES
-from saccade.train.task import options_class, recipe
-from tiny import Line
+from saccade.train.task import Suited, options_class, recipe
+from tiny import Line, Opened, registered
 
 EVERY = [
     (task, model, data)
@@ -55,3 +60,107 @@ def test_the_model_has_the_last_word_and_what_it_has_not_is_left_out():
     assert recipe(Line, "linear", "elsewhere") == {"scale": 2.0, "width": 3}
     assert "unknown_to_some_models" in recipe(Line, "linear", "points")
     assert "unknown_to_some_models" not in defaults(Line, "linear", "points", {})
+
+
+def test_what_suits_the_data_takes_the_place_of_the_recipe_by_their_name():
+    suited = Suited({"width": 9, "max_steps": 40, "unknown_to_some_models": 1, "schedule_steps": 40})
+    found = defaults(Line, "linear", "elsewhere", {"schedule": "constant"}, suited)
+    assert found == {"model": "linear", "data": "elsewhere", "width": 9, "max_steps": 40, "schedule": "constant"}
+    assert suit(Line, "linear", "points", {}) == Suited(recipe(Line, "linear", "points"))
+
+
+@pytest.fixture
+def made(tmp_path, capsys):
+    """A run whose recipe was chosen by what was read of the data."""
+    Opened.opened.clear()
+    with registered():
+        assert main(["train", "opened", "--data", "300-points", "--run", str(tmp_path / "a"), "--device", "cpu"]) == 0
+        yield tmp_path / "a"
+
+
+def options_of(run):
+    return Run.open(run).config["options"]
+
+
+def test_the_recipe_follows_from_what_was_read_and_is_said_with_its_reason(made, capsys):
+    assert capsys.readouterr().err.splitlines()[0] == "300 points: a width of 5"
+    assert Opened.opened == ["300-points"]  # once
+    own = options_of(made)
+    assert (own["width"], own["max_steps"], own["warmup_steps"]) == (5, 4, 2)
+    assert Run.open(made).recipe["width"] == 5
+
+
+def test_what_is_given_has_the_last_word_and_options_are_checked_together_once_all_are_known(made, tmp_path, capsys):
+    words = ["train", "opened", "--data", "300-points", "--run", str(tmp_path / "b"), "--device", "cpu"]
+    falling = ["--schedule", "linear", "--schedule-steps", "4"]  # beside 1,000 steps of warmup it would be refused
+    assert main([*words, *falling, "--width", "3"]) == 0
+    assert (options_of(tmp_path / "b")["width"], options_of(tmp_path / "b")["schedule_steps"]) == (3, 4)
+    capsys.readouterr()
+    assert main([*words[:-3], str(tmp_path / "c"), "--schedule", "linear", "--schedule-steps", "1"]) == 2
+    refused = "--schedule-steps: expected, for linear, more than 2 (--warmup-steps), got 1; see saccade train opened"
+    assert f"error: {refused} --help\n" == capsys.readouterr().err.splitlines(keepends=True)[-1]
+
+
+def test_a_run_goes_on_by_its_own_recipe_and_reads_nothing_for_it(made, capsys):
+    Opened.opened.clear()
+    words = ["train", "opened", "--data", "300-points", "--run", str(made), "--device", "cpu"]
+    assert main(words) == 0 and "is at its end, step 4, already" in capsys.readouterr().err
+    assert main([*words, "--max-steps", "6"]) == 0 and Opened.opened == []
+    assert "a width of" not in capsys.readouterr().err
+    assert main([*words, "--width", "7"]) == 2 and "made with --width 5, not 7" in capsys.readouterr().err
+    assert main([*words, "--no-resume"]) == 0 and Opened.opened == ["300-points"]
+
+
+@pytest.mark.parametrize("data", ["300-points", "points"])
+def test_a_run_of_other_defaults_goes_on_where_no_option_is_given(made, data, capsys):
+    path = made / "config.json"
+    config = json.loads(path.read_text())
+    del config["recipe"]  # runs had none before there was a choice
+    config["options"] |= {"learning_rate": 0.5, "warmup_steps": 7}
+    (made / "checkpoints").rename(made / "elsewhere")
+    (made / "results.json").unlink()
+    if data == "points":
+        config["data"], config["options"]["data"] = "points times 1.0", data
+    path.write_text(json.dumps(config))
+    words = ["train", "opened", "--data", data, "--run", str(made), "--device", "cpu"]
+    assert main([*words, "--learning-rate", "2"]) == 2
+    assert "made with --learning-rate 0.5, not 2.0" in capsys.readouterr().err
+    assert main([*words, "--max-steps", "3"]) == 0 and options_of(made)["learning_rate"] == 0.5
+    assert json.loads((made / "results.json").read_text())["steps"] == 3
+
+
+def test_budgets_of_a_run_that_goes_on_are_those_of_the_recipe_it_was_made_by(made):
+    again = suit(Opened, "linear", "300-points", {"run": str(made)})
+    assert (again.options["max_steps"], again.options["width"], again.reason) == (4, 5, "")
+    path = made / "config.json"
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps({**config, "recipe": {"max_steps": "many"}}))
+    with pytest.raises(RunError, match="config.json: recipe: --max-steps: expected int | None, got 'many'"):
+        suit(Opened, "linear", "300-points", {"run": str(made)})
+
+
+def test_a_run_says_its_model_where_none_is_named(made, tmp_path):
+    assert usual_model(Opened, str(made)) == usual_model(Opened, None) == "linear"
+    assert usual_model(Opened, str(tmp_path / "nowhere")) == "linear"
+    other = load_task("translate")
+    assert usual_model(other, str(made)) == next(iter(other.models))
+
+
+def test_help_reads_no_data_and_what_is_wrong_with_them_is_one_line(capsys):
+    Opened.opened.clear()
+    with registered():
+        with pytest.raises(SystemExit):
+            main(["train", "opened", "--data", "300-points", "--help"])
+        assert Opened.opened == [] and "--width" in capsys.readouterr().out
+        assert main(["train", "opened", "--data", "unreadable"]) == 2
+    assert capsys.readouterr().err == "error: unreadable: expected points, got none\n"
+
+
+def test_the_door_of_python_chooses_alike(made, tmp_path, capsys):
+    found = train("opened", data="300-points", run=tmp_path / "b", device="cpu")
+    assert found.results["steps"] == 4
+    assert options_of(tmp_path / "b") == {**options_of(made), "run": str(tmp_path / "b")}
+    assert "300 points: a width of 5" in capsys.readouterr().err
+    train("opened", data="300-points", run=tmp_path / "b", device="cpu", max_steps=6)
+    with pytest.raises(RunError, match="made with --width 5, not 4"):
+        train("opened", data="300-points", run=tmp_path / "b", device="cpu", width=4)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from saccade.errors import SaccadeError
 
-__all__ = ["UsageError", "choose", "one_line", "parse", "peek", "suggest"]
+__all__ = ["UsageError", "choose", "given", "one_line", "parse", "peek", "suggest"]
 
 T = TypeVar("T")
 _VALUE = re.compile(r"^Error parsing (--\S+): (.*(?:INT|FLOAT|int|float).*) \[?'(.*)'\]?$")  # a number's
@@ -88,6 +88,18 @@ def peek(arguments: Sequence[str], option: str) -> str | None:
         if name.replace("_", "-") == option:
             value = behind if equals else following
     return value
+
+
+def given(kind: Any, arguments: Iterable[str]) -> list[str]:
+    """Return which fields of a dataclass the arguments name, --no-NAME included.
+
+    >>> from dataclasses import make_dataclass
+    >>> given(make_dataclass("Options", ["seed", "resume"]), ["--no-resume", "--max-steps", "3"])
+    ['resume']
+    """
+    words = {word.partition("=")[0].replace("_", "-") for word in arguments}
+    names = [(field.name, field.name.replace("_", "-")) for field in fields(kind)]
+    return [name for name, typed in names if not words.isdisjoint((f"--{typed}", f"--no-{typed}"))]
 
 
 def choose(what: str, name: str, table: Iterable[str]) -> str:

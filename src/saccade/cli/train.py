@@ -1,23 +1,23 @@
 """`saccade train TASK`: train a model, or go on training it."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
-from saccade.cli.arguments import UsageError, choose, parse, peek
+from saccade.cli.arguments import UsageError, choose, given, parse, peek
 from saccade.cli.metrics import print_metrics
+from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
 from saccade.train.fit import train
 from saccade.train.notes import say
 from saccade.train.options import Options
-from saccade.train.recipes import defaults
+from saccade.train.recipes import defaults, suit, usual_model
 from saccade.train.schedules import FALLING
-from saccade.train.task import Task, options_class
+from saccade.train.task import Suited, Task, options_class
 
-__all__ = ["options", "run"]
+__all__ = ["Wanted", "options", "run", "wanted"]
 
 _INTERRUPTED = 130
-_DECISIVE = ("max_steps", "max_minutes", "schedule")  # options that others' defaults depend on
 
 
 def run(arguments: list[str]) -> int:
@@ -27,7 +27,9 @@ def run(arguments: list[str]) -> int:
         print("\n".join(f"  {name}" for name in TASKS))
         return 0
     kind = load_task(choose("TASK", arguments[0], TASKS))
-    outcome = train(kind, options(kind, arguments[1:]))
+    asked = wanted(kind, arguments[1:])
+    suited = suit(kind, asked.model, asked.data, asked.given)
+    outcome = train(kind, options(kind, asked, suited), suited.data, suited)
     if outcome.follows:
         return 0
     if outcome.results is None:
@@ -53,19 +55,55 @@ def _way_on(final: Mapping[str, Any], options: Mapping[str, Any]) -> str:
     return way_on
 
 
-def options(kind: type[Task], arguments: list[str]) -> Options:
-    """Return the options of a task; which there are and what they default to depends on --model and --data."""
+@dataclass(frozen=True)
+class Wanted:
+    """What a command line says.
+
+    Args:
+        model: the model's name.
+        data: as `--data` names them.
+        given: the options that stand in it, by their names.
+    """
+
+    model: str
+    data: str
+    given: dict[str, Any]
+
+
+def wanted(kind: type[Task], arguments: list[str]) -> Wanted:
+    """Return what the arguments say, before anything is read of the data, and without a check of values together.
+
+    Raises:
+        UsageError: in one line.
+        SystemExit: with 0 after --help was answered, with the defaults of data of that name.
+    """
     named = peek(arguments, "--model")
-    model = choose("--model", next(iter(kind.models)) if named is None else named, kind.models)
+    model = choose("--model", usual_model(kind, peek(arguments, "--run")) if named is None else named, kind.models)
     if (data := peek(arguments, "--data")) == "":
         raise UsageError("--data: expected a built-in data set, a folder or a file, got an empty name")
     data = next(iter(kind.builtin)) if data is None else data
-    flat = options_class(kind, model)
-    given = {name: peek(arguments, f"--{name.replace('_', '-')}") for name in _DECISIVE}
-    program = f"saccade train {kind.name}"
+    flat = options_class(kind, model, checked=False)
     description = f"Train {kind.name}. Models: {', '.join(kind.models)}. Built-in data: {', '.join(kind.builtin)}."
-    default = flat(**defaults(kind, model, data, given))
-    return parse(flat, arguments, program, description, default, _elsewhere(kind, flat))
+    default = flat(**defaults(kind, model, data, {}))
+    parsed = parse(flat, arguments, _program(kind), description, default, _elsewhere(kind, flat))
+    return Wanted(model, data, {name: getattr(parsed, name) for name in given(flat, arguments)})
+
+
+def options(kind: type[Task], asked: Wanted, suited: Suited | None = None) -> Options:
+    """Return all options of the run that is wanted: those that are given, and what suits for the rest.
+
+    Raises:
+        UsageError: in one line, where they mean nothing, by themselves or together.
+    """
+    values = {**defaults(kind, asked.model, asked.data, asked.given, suited), **asked.given}
+    try:
+        return options_class(kind, asked.model)(**values)
+    except ArgumentError as error:
+        raise UsageError(f"{error}; see {_program(kind)} --help") from error
+
+
+def _program(kind: type[Task]) -> str:
+    return f"saccade train {kind.name}"
 
 
 def _elsewhere(kind: type[Task], flat: type[Options]) -> dict[str, str]:

@@ -15,6 +15,7 @@ __all__ = [
     "check_split",
     "inventory",
     "no_such_data",
+    "opened",
     "take",
     "training_sample",
 ]
@@ -63,6 +64,16 @@ class Lazy(Generic[T]):
         if not self._found:
             self._found.append(self._make())
         return self._found[0]
+
+
+def opened(objects: Any, make: Callable[[Any], T]) -> Lazy[T]:
+    """Return a data set that is open already as it is, and one of Python objects or files once it is asked for.
+
+    >>> first = opened(None, lambda objects: [objects])
+    >>> opened(first, lambda objects: [objects]) is first
+    True
+    """
+    return objects if isinstance(objects, Lazy) else Lazy(lambda: make(objects))
 
 
 def take(data: Dataset[E], split: str, limit: int | None) -> range:

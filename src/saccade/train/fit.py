@@ -23,8 +23,8 @@ from saccade.train.options import Options, identity, origin
 from saccade.train.randomness import seeded
 from saccade.train.ranks import Ranks, joined, place
 from saccade.train.results import TrainState, complete, measure, summarize
-from saccade.train.run import Run, RunError, beside
-from saccade.train.task import Task, options_class, values
+from saccade.train.run import Run, RunError, beside, folder_of
+from saccade.train.task import Suited, Task, options_class, values
 from saccade.train.weights import load_into
 
 __all__ = ["Outcome", "train"]
@@ -49,13 +49,14 @@ class Outcome:
     follows: bool = False
 
 
-def train(kind: type[Task], options: Options, objects: Any = None) -> Outcome:
+def train(kind: type[Task], options: Options, objects: Any = None, suited: Suited | None = None) -> Outcome:
     """Train, or go on training, until the budget is spent.
 
     Args:
         kind: the task.
         options: of the task and the model, as `options_class` has them.
-        objects: the data, where they are Python objects.
+        objects: the data, where they are Python objects or open already.
+        suited: what the defaults among the options were chosen by, which a new run says and records.
 
     Returns:
         The run and its results.
@@ -72,7 +73,7 @@ def train(kind: type[Task], options: Options, objects: Any = None) -> Outcome:
     keep_freed_memory()
     with joined(device) if ranks.external and ranks.world > 1 else nullcontext():
         if ranks.leads:
-            return _lead(kind, options, objects, device, ranks)
+            return _lead(kind, options, objects, suited, device, ranks)
         return _follow(kind, options, device, ranks)
 
 
@@ -82,9 +83,11 @@ def _share_processor(options: Options, ranks: Ranks) -> None:
         torch.set_num_threads(options.threads or max(1, (os.cpu_count() or 1) // ranks.here))
 
 
-def _lead(kind: type[Task], options: Options, objects: Any, device: torch.device, ranks: Ranks) -> Outcome:
+def _lead(
+    kind: type[Task], options: Options, objects: Any, suited: Suited | None, device: torch.device, ranks: Ranks
+) -> Outcome:
     """What the first process does, or the only one."""
-    run, task, model = open_run(kind, options, objects)
+    run, task, model = open_run(kind, options, objects, suited)
     with run.locked():
         results = run.results()
         if results is not None and run.trained and complete(results, options):
@@ -117,15 +120,18 @@ def _work(kind: type[Task], options: dict[str, Any]) -> None:
     train(kind, options_class(kind, options["model"])(**options))
 
 
-def open_run(kind: type[Task], options: Options, objects: Any = None) -> tuple[Run, Task, nn.Module | None]:
+def open_run(
+    kind: type[Task], options: Options, objects: Any = None, suited: Suited | None = None
+) -> tuple[Run, Task, nn.Module | None]:
     """Return the run that the options name, made if it is not there, its task, and the model if it was made for that.
 
     Args:
         kind: the task.
         options: of the run.
-        objects: the data, where they are Python objects.
+        objects: the data, where they are Python objects or open already.
+        suited: what the defaults among the options were chosen by.
     """
-    folder = Path(options.run or f"runs/{kind.name}-{Path(options.data).name}-{options.model}")
+    folder = folder_of(kind.name, options.model, options.data, options.run)
     if not options.resume and folder.exists():
         folder = beside(folder)
         say(f"starting a new run in {folder}")
@@ -133,6 +139,9 @@ def open_run(kind: type[Task], options: Options, objects: Any = None) -> tuple[R
         task = kind.prepare(options, objects)
         model = _model(task, options)  # before the folder: a model too large for the memory leaves none behind
         config = {"task": kind.name, "model": options.model, "data": task.data.fingerprint, "options": asdict(options)}
+        if suited is not None and suited.reason:
+            say(suited.reason)
+            config["recipe"] = dict(suited.options)
         run = Run.create(folder, {**config, "saccade": versions().get("saccade", "unknown")}, task.save)
         return run, task, model
     run = Run.open(folder)

@@ -175,8 +175,12 @@ def flag(name: str) -> str:
 
 
 @cache
-def flat(*parts: type) -> type[Options]:
+def flat(*parts: type, checked: bool = True) -> type[Options]:
     """Return one dataclass of all fields of several, docstrings included, which checks what each of them checks.
+
+    Args:
+        parts: the dataclasses.
+        checked: False for one that takes any values, such as those of a command line before all others are known.
 
     >>> @dataclass(frozen=True, kw_only=True)
     ... class Size:
@@ -186,7 +190,7 @@ def flat(*parts: type) -> type[Options]:
     """
 
     def check(self: Options) -> None:
-        for part in parts:
+        for part in parts if checked else ():
             if hasattr(part, "__post_init__"):
                 part.__post_init__(self)
 

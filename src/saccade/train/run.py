@@ -22,7 +22,7 @@ from saccade.train.files import naming, read_json, write, write_json
 from saccade.train.notes import say
 from saccade.train.options import check_types, flag
 
-__all__ = ["Run", "RunError", "beside"]
+__all__ = ["Run", "RunError", "beside", "folder_of"]
 
 T = TypeVar("T")
 _CONFIG = {"task": str, "model": str, "data": str, "options": dict, "saccade": str}
@@ -42,10 +42,12 @@ class Run:
     Args:
         folder: where it is.
         config: "task", "model", "data" (the fingerprint of the data), "options" (all of them), "saccade" (the version).
+        recipe: the defaults that it was made with, where they were chosen by what was read of the data.
     """
 
     folder: Path
     config: Mapping[str, Any]
+    recipe: Mapping[str, Any] | None = None
 
     @classmethod
     def open(cls, folder: Path) -> "Run":
@@ -58,7 +60,8 @@ class Run:
             raise RunError(f"{folder}: no such run; `saccade train` makes one")
         try:
             config = read_json(folder / "config.json")
-            return cls(folder, {key: _typed(key, config[key], kind) for key, kind in _CONFIG.items()})
+            recipe = _typed("recipe", config["recipe"], dict) if "recipe" in config else None
+            return cls(folder, {key: _typed(key, config[key], kind) for key, kind in _CONFIG.items()}, recipe)
         except FileNotFoundError as error:
             raise RunError(f"{folder}: not a run (it has no config.json)") from error
         except (ValueError, KeyError, TypeError) as error:
@@ -236,6 +239,15 @@ def _after(line: bytes, step: int) -> bool:
         return not line.endswith(b"\n") and (line.startswith(_LINE) or _LINE.startswith(line))
     at = measured.get("step") if isinstance(measured, dict) else None
     return isinstance(at, int) and at > step
+
+
+def folder_of(task: str, model: str, data: str, run: str | None = None) -> Path:
+    """Return where a run is: in the folder that is named, else in one that is named after what it trains.
+
+    >>> folder_of("translate", "luong", "corpora/de-en")
+    PosixPath('runs/translate-de-en-luong')
+    """
+    return Path(run or f"runs/{task}-{Path(data).name}-{model}")
 
 
 def beside(folder: Path) -> Path:

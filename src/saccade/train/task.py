@@ -22,6 +22,7 @@ __all__ = [
     "Form",
     "Loss",
     "Metric",
+    "Suited",
     "Task",
     "Unreadable",
     "find",
@@ -113,6 +114,21 @@ class Unreadable(NamedTuple):
     line: str
 
 
+@dataclass(frozen=True)
+class Suited:
+    """What suits some data.
+
+    Args:
+        options: the defaults, by their names, where they differ from the dataclasses' own.
+        reason: why, in one line that names what of the data decided; "" where there was nothing to decide.
+        data: what `Task.prepare` takes as objects: those that were given, or the data as they were opened for this.
+    """
+
+    options: Mapping[str, Any]
+    reason: str = ""
+    data: Any = None
+
+
 class Answer(Protocol):
     """What a model makes of one input, which can be written as lines, as JSON and as pictures."""
 
@@ -170,8 +186,16 @@ class Task(Protocol):
         """All options of the run."""
 
     @classmethod
+    def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
+        """Return the recipe for data that are not built in, by what is read of them: how many, how long.
+
+        `given` has the options that somebody gave, by their names, and "data"; what is opened here is not opened again.
+        Raises SaccadeError in one line.
+        """
+
+    @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:
-        """Read the data, or take Python objects as data; learn what is learned before training (a tokenizer).
+        """Read the data, or take Python objects or what `suited` opened; learn what is learned before training.
 
         Raises SaccadeError in one line.
         """
@@ -239,9 +263,9 @@ def find(where: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def options_class(kind: type[Task], model: str) -> type[Options]:
+def options_class(kind: type[Task], model: str, *, checked: bool = True) -> type[Options]:
     """Return the one flat dataclass of all options of a run with a model; its docstrings are the help."""
-    return flat(find(kind.models[model]).Options, kind.Options, Options)
+    return flat(find(kind.models[model]).Options, kind.Options, Options, checked=checked)
 
 
 def recipe(kind: type[Task], model: str, data: str) -> dict[str, Any]:

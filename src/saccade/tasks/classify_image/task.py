@@ -28,7 +28,7 @@ from saccade.tasks.labels.request import Request, check_count
 from saccade.tasks.request import completed
 from saccade.train import options as shared
 from saccade.train.notes import say
-from saccade.train.task import Evaluation, Example, Form, Loss, Unreadable, find
+from saccade.train.task import Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -65,6 +65,11 @@ class ClassifyImage:
         "cnn-attention": "saccade.models.cnn_attention:CNNAttention",
     }
     builtin: ClassVar[dict[str, str]] = BUILTIN
+
+    @classmethod
+    def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
+        """Return the recipe of all images that are one's own."""
+        return Suited(recipe(cls, model, given["data"]), data=objects)
 
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:

@@ -19,7 +19,7 @@ from saccade.tasks.classify_text.data.corpus import Corpus
 from saccade.tasks.classify_text.data.corpus import Example as Labelled
 from saccade.tasks.classify_text.options import RECIPES, REQUESTS, Options
 from saccade.tasks.classify_text.vocabulary import Vocabulary, learn
-from saccade.tasks.dataset import Lazy
+from saccade.tasks.dataset import Lazy, opened
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.labels import Ensemble
 from saccade.tasks.labels.metrics import HEADLINE, measured
@@ -30,7 +30,7 @@ from saccade.tasks.text.special import SPECIAL
 from saccade.tasks.text.vectors import Vectors
 from saccade.train import options as shared
 from saccade.train.notes import say
-from saccade.train.task import Evaluation, Example, Form, Loss, find
+from saccade.train.task import Evaluation, Example, Form, Loss, Suited, find, recipe
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -71,9 +71,14 @@ class ClassifyText:
     builtin: ClassVar[dict[str, str]] = BUILTIN
 
     @classmethod
+    def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
+        """Return the recipe of all texts that are one's own."""
+        return Suited(recipe(cls, model, given["data"]), data=objects)
+
+    @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:
         """Open the corpus and learn its words."""
-        corpus = open_corpus(options.data, objects)
+        corpus = _opened(options, objects).get()
         vocabulary, notes = learn(corpus, options)
         for note in filter(None, (corpus.note, *notes)):
             say(note)
@@ -83,7 +88,7 @@ class ClassifyText:
     def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
         """Read words and labels back."""
         vocabulary = Vocabulary.restore(folder, vectors=options.vectors is not None)
-        return cls(options, vocabulary, Lazy(lambda: open_corpus(options.data, objects)))
+        return cls(options, vocabulary, _opened(options, objects))
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json, and the vectors that training begins with."""
@@ -188,6 +193,10 @@ class ClassifyText:
     @cached_property
     def _splits(self) -> dict[str, tuple[list[Encoded], list[str]]]:
         return {}
+
+
+def _opened(options: Any, objects: Any) -> Lazy[Corpus]:
+    return opened(objects, lambda texts: open_corpus(options.data, texts))
 
 
 def _shared_parts(task: ClassifyText) -> dict[str, tuple[object, str]]:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.signals import Signals
 from saccade.tasks.batches import Cache, Sampler
-from saccade.tasks.dataset import Lazy, take
+from saccade.tasks.dataset import Lazy, opened, take
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.generate import Ensemble
 from saccade.tasks.generate.generate import Search, best_texts
@@ -29,7 +29,7 @@ from saccade.tasks.transcribe.vocabulary import Vocabulary, learn
 from saccade.train import options as shared
 from saccade.train.notes import Once, say
 from saccade.train.randomness import generator
-from saccade.train.task import Evaluation, Example, Form, Loss, Unreadable, find
+from saccade.train.task import Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -67,9 +67,14 @@ class Transcribe:
     builtin: ClassVar[dict[str, str]] = BUILTIN
 
     @classmethod
+    def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
+        """Return the recipe of all recordings that are one's own."""
+        return Suited(recipe(cls, model, given["data"]), data=objects)
+
+    @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:
         """Open the corpus and learn the tokenizer."""
-        corpus = open_corpus(options.data, options.rate, objects)
+        corpus = _opened(options, objects).get()
         vocabulary, note = learn(corpus, options)
         for line in filter(None, (corpus.note, note)):
             say(line)
@@ -80,8 +85,7 @@ class Transcribe:
     @classmethod
     def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
         """Read the tokenizer back, and what recordings are taken as."""
-        corpus = Lazy(lambda: open_corpus(options.data, options.rate, objects))
-        return cls(options, Vocabulary.restore(folder, options), corpus)
+        return cls(options, Vocabulary.restore(folder, options), _opened(options, objects))
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json."""
@@ -257,6 +261,10 @@ class Transcribe:
             seen = f"all of {len(indices)} training utterances are longer than {settings.max_seconds:g} s"
             raise ArgumentError(f"--max-seconds: {seen}, or than --max-length {settings.max_length} tokens; raise it")
         return found
+
+
+def _opened(options: Any, objects: Any) -> Lazy[Corpus]:
+    return opened(objects, lambda recordings: open_corpus(options.data, options.rate, recordings))
 
 
 def _shared_parts(task: Transcribe) -> dict[str, tuple[object, str]]:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Sampler
-from saccade.tasks.dataset import Lazy, take
+from saccade.tasks.dataset import Lazy, opened, take
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.generate import Ensemble
 from saccade.tasks.generate.generate import best_texts
@@ -28,7 +28,7 @@ from saccade.tasks.translate.translation import Translation, attends, translate
 from saccade.tasks.translate.vocabulary import Vocabulary, learn
 from saccade.train import options as shared
 from saccade.train.notes import say
-from saccade.train.task import Evaluation, Example, Form, Loss, find
+from saccade.train.task import Evaluation, Example, Form, Loss, Suited, find, recipe
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -65,6 +65,11 @@ class Translate:
         "bytenet": "saccade.models.bytenet:ByteNet",
     }
     builtin: ClassVar[dict[str, str]] = BUILTIN
+
+    @classmethod
+    def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
+        """Return the recipe of all pairs that are one's own."""
+        return Suited(recipe(cls, model, given["data"]), data=objects)
 
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:
@@ -212,7 +217,7 @@ class Translate:
 
 
 def _opened(options: Any, objects: Any) -> Lazy[Corpus]:
-    return Lazy(lambda: open_corpus(options.data, options.source, options.target, objects))
+    return opened(objects, lambda pairs: open_corpus(options.data, options.source, options.target, pairs))
 
 
 def _tokenizers(task: Translate) -> dict[str, tuple[object, str]]:
