@@ -37,6 +37,11 @@ class Read(Definition):
     chooses: ClassVar[bool] = False
     """Whether one key a row is read, so that `aux.index` is defined."""
 
+    @property
+    def differentiable(self) -> bool:
+        """Whether gradients pass from the output to the weights."""
+        return not self.chooses
+
 
 @registered
 @dataclass(frozen=True)
@@ -105,6 +110,10 @@ class Sample(Read):
             )
         if self.generator is not None and self.uniform is not None:
             raise ArgumentError("uniform: expected either uniform= or generator=, got both; leave one out")
+
+    @property
+    def differentiable(self) -> bool:
+        return self.estimator == "straight_through"
 
     def check(self, extent: Extent) -> None:
         if self.uniform is None:

@@ -10,6 +10,7 @@ Backends use nothing else: a block of queries is every tensor of the tree narrow
 
 import json
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import torch
@@ -28,11 +29,21 @@ class Leaf(NamedTuple):
 
 
 class Definition:
-    """Base of all definitions: a frozen dataclass whose tensors can be taken out, replaced and put back."""
+    """Base of all definitions: a frozen dataclass whose tensors can be taken out, replaced and put back.
 
+    A class of the user's own need be no dataclass: what it holds beside its `axes` stays where it is, whatever is cut.
+    """
+
+    __match_args__: ClassVar[tuple[str, ...]] = ()
     axes: ClassVar[dict[str, Axes]] = {}
     sizes: ClassVar[tuple[str, ...]] = ()
     """Integer fields that shapes of results depend on."""
+    known: ClassVar[bool] = False
+    """Whether the class is `registered`: all tensors that it computes with are its `leaves`."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.known = False  # what a subclass of a known class adds is not
 
     def leaves(self) -> list[Leaf]:
         """All tensors of the tree, in the order of the fields."""
@@ -43,7 +54,7 @@ class Definition:
                 continue
             if isinstance(value, Definition):
                 found.extend(value.leaves())
-            elif isinstance(value, Tensor):
+            elif isinstance(value, Tensor) and name in self.axes:
                 found.append(Leaf(value, self.axes[name]))
         return found
 
@@ -54,20 +65,20 @@ class Definition:
             value = getattr(self, name)
             if isinstance(value, Definition):
                 found.extend(value.leaf_names(f"{prefix}{name}_"))
-            elif isinstance(value, Tensor):
+            elif isinstance(value, Tensor) and name in self.axes:
                 found.append(prefix + name)
         return found
 
     def with_leaves(self, tensors: Iterator[Tensor]) -> Self:
         """The same tree with its tensors replaced, in the order of `leaves`."""
-        new = object.__new__(type(self))
+        new = object.__new__(type(self)) if self.known else copy(self)
         for name in _fields(type(self)):
             value = getattr(self, name)
             if value is None or type(value) in _SCALARS:
                 pass
             elif isinstance(value, Definition):
                 value = value.with_leaves(tensors)
-            elif isinstance(value, Tensor):
+            elif isinstance(value, Tensor) and name in self.axes:
                 value = next(tensors)
             object.__setattr__(new, name, value)
         return new
@@ -112,9 +123,8 @@ class Extent(NamedTuple):
     values: bool
 
 
-def _fields(cls: type) -> tuple[str, ...]:
-    fields: tuple[str, ...] = cls.__match_args__  # type: ignore[attr-defined]  # dataclasses.fields, as a constant to torch.compile
-    return fields
+def _fields(cls: type[Definition]) -> tuple[str, ...]:
+    return cls.__match_args__  # dataclasses.fields, as a constant to torch.compile
 
 
 def aligned(tensor: Tensor, axes: Axes, batch_rank: int) -> Tensor:
@@ -138,7 +148,22 @@ def _name(cls: type) -> str:
 def registered(cls: type[D]) -> type[D]:
     """Class decorator: the definition may stand in an encoded tree (built-in definitions only)."""
     _REGISTRY[_name(cls)] = cls
+    cls.known = True
     return cls
+
+
+def foreign(tree: Definition) -> bool:
+    """Whether a definition in the tree is of a class of the user's own, of whose tensors `leaves` may not know.
+
+    >>> from saccade import masks
+    >>> class Even(masks.Mask):
+    ...     def dense(self, grid):
+    ...         return grid.keys() % 2 == 0
+    >>> foreign(masks.Causal() & masks.Prefix(3)), foreign(masks.Causal() & Even())
+    (False, True)
+    """
+    parts = (getattr(tree, name) for name in _fields(type(tree)))
+    return not tree.known or any(foreign(part) for part in parts if isinstance(part, Definition))
 
 
 def encodable(tree: Definition) -> bool:

@@ -82,7 +82,7 @@ def laid_out(call: Call) -> int:
     """How many entries mask and bias have once they are dense tensors."""
     grid, rank = call.grid(), len(call.batch)
     unfolded = call.query.shape[:-2] == call.key.shape[:-2] == call.value.shape[:-2]
-    if isinstance(call.mask, Dense) and call.bias is None and unfolded and call.query.device.type == "cpu":
+    if type(call.mask) is Dense and call.bias is None and unfolded and call.query.device.type == "cpu":
         return call.mask.allowed.numel()  # its kernels broadcast it
     batch = [1] * rank
     for part in (call.mask, call.bias):
@@ -113,7 +113,7 @@ def causal(call: Call) -> bool:
     it.
     """
     mask = call.mask
-    if call.bias is not None or not isinstance(mask, Causal) or isinstance(mask.align, Tensor):
+    if call.bias is not None or type(mask) is not Causal or isinstance(mask.align, Tensor):
         return False
     if tracing():  # sizes are symbols: what the mask says has to do
         return mask.align in (None, "start")
@@ -146,7 +146,7 @@ def attention(call: Call) -> Tensor:
     query, key, scale, _ = product(call.score, call.query, call.key)
     value, batch = call.value, call.batch
     temperature = float(call.normalizer.temperature)
-    scale = scale / temperature
+    query, scale = upright(query, scale / temperature)
     is_causal = causal(call)
     bias, empty = (None, None) if is_causal else laid_out_bias(call, temperature)
     missing = 4 - query.ndim
@@ -164,6 +164,18 @@ def attention(call: Call) -> Tensor:
     return output if empty is None else output.masked_fill(empty, 0.0)
 
 
+def upright(query: Tensor, scale: float) -> tuple[Tensor, float]:
+    """The same products under a scale above 0. torch's kernels multiply what a causal mask set to −inf by the scale,
+    and take a row's largest score before it: NaN where the scale is 0, the wrong end where it is negative.
+
+    >>> upright(torch.ones(2), -0.5)
+    (tensor([-1., -1.]), 0.5)
+    """
+    if scale > 0:
+        return query, scale
+    return (-query, -scale) if scale < 0 else (query * 0.0, 1.0)
+
+
 def laid_out_bias(call: Call, temperature: float) -> tuple[Tensor | None, Tensor | None]:
     """Mask and bias / T as torch takes them, boolean or floating, and which rows nothing is allowed in `(..., Lq, 1)`.
 
@@ -171,7 +183,7 @@ def laid_out_bias(call: Call, temperature: float) -> tuple[Tensor | None, Tensor
     """
     if call.mask is None and call.bias is None:
         return None, None
-    if call.bias is None and isinstance(call.mask, Dense) and call.query.device.type == "cpu":
+    if call.bias is None and type(call.mask) is Dense and call.query.device.type == "cpu":
         return call.mask.allowed, None
     grid = call.grid()
     allowed = reference.allowed_keys(call, grid)

@@ -10,8 +10,8 @@ from torch import Tensor
 from saccade.backends import reference
 from saccade.backends.blockwise.engine import Engine
 from saccade.call import Call
-from saccade.numerics import wide
-from saccade.structure import Axes
+from saccade.numerics import transforming, wide
+from saccade.structure import Axes, Definition
 
 RESULTS: dict[str, Axes] = {
     "output": ("q", "e"),
@@ -115,17 +115,24 @@ def forward(engine: Engine, call: Call) -> list[Tensor]:
     if len(parts) == 1:
         found = evaluate(engine, shared, parts[0], q_len)
         kinds = result_kinds(call)
-        return [part.to(dtype).expand(shape).contiguous() for part, (shape, dtype) in zip(found, kinds, strict=True)]
+        return [whole(part.to(dtype), shape) for part, (shape, dtype) in zip(found, kinds, strict=True)]
     results, names = empty_results(call), result_names(call)
     for block in parts:
         part = evaluate(engine, shared.map(block.narrow), block, q_len)
-        for name, whole, piece in zip(names, results, part, strict=True):
-            target = block.narrow(whole, RESULTS[name])
+        for name, result, piece in zip(names, results, part, strict=True):
+            target = block.narrow(result, RESULTS[name])
             if "q" in RESULTS[name]:
                 target.copy_(piece)
             else:
                 target.add_(piece)
     return results
+
+
+def whole(part: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A result at its full size in memory of its own: autograd lets nobody write into a view that a Function returns."""
+    if part.shape == shape and part.is_contiguous() and not part._is_view():
+        return part
+    return part.expand(shape).clone(memory_format=torch.contiguous_format)
 
 
 def backward(engine: Engine, call: Call, grads: Sequence[Tensor], wanted: Sequence[bool]) -> list[Tensor]:
@@ -162,3 +169,26 @@ def backward(engine: Engine, call: Call, grads: Sequence[Tensor], wanted: Sequen
 def floating_results(call: Call) -> list[str]:
     """The names of the results that may carry gradients."""
     return [name for name in result_names(call) if name not in INTEGERS]
+
+
+def reached_results(call: Call) -> tuple[bool, ...]:
+    """Which results a gradient can reach, as autograd has it for the reference: the weights and their statistics from
+    all that they are made of, the output from the values too, and from the weights where the read passes gradients.
+    """
+    if transforming():  # whether a tensor is to be differentiated, transforms know alone
+        return tuple(name not in INTEGERS for name in result_names(call))
+    normalizer = call.normalizer
+    scored = learns(call.query, call.key, call.score, call.bias, getattr(normalizer, "temperature", None))
+    weighed = scored or learns(normalizer, call.gate)
+    moves = {"lse": scored, "output": call.value.requires_grad or (weighed and call.read.differentiable)}
+    return tuple(name not in INTEGERS and moves.get(name, weighed) for name in result_names(call))
+
+
+def learns(*parts: object) -> bool:
+    """Whether any of the tensors, or of those in a definition, asks for a gradient."""
+    return any(
+        part.requires_grad
+        if isinstance(part, Tensor)
+        else isinstance(part, Definition) and any(leaf.tensor.requires_grad for leaf in part.leaves())
+        for part in parts
+    )

@@ -1,4 +1,4 @@
-"""Scores and normalizers of the user's own: one checkpoint a block of rows."""
+"""Scores, normalizers and masks of the user's own: one checkpoint a block of rows."""
 
 import math
 from collections.abc import Sequence

@@ -9,13 +9,13 @@ from torch import Tensor
 
 from saccade.auxiliary import AuxOutput, AuxRequest
 from saccade.backends import reference
-from saccade.backends.blockwise.blocks import forward, result_names
+from saccade.backends.blockwise.blocks import forward, reached_results, result_names
 from saccade.backends.blockwise.callables import checkpointed
 from saccade.backends.blockwise.engine import Engine
 from saccade.backends.blockwise.function import Blockwise, forward_op
 from saccade.call import Call, opaque
 from saccade.numerics import tracing, transforming
-from saccade.structure import encode
+from saccade.structure import encode, foreign
 
 
 def unsupported(call: Call) -> str | None:
@@ -38,7 +38,7 @@ def peak_bytes(engine: Engine, call: Call) -> int:
 
 def run(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
     """Output and statistics, block by block."""
-    if not call.built_in:
+    if not call.built_in or foreign(call):
         return checkpointed(engine, call)
     call = call.aligned()
     if not call.aux.weights:
@@ -55,17 +55,17 @@ def run(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
 
 def apply(engine: Engine, call: Call) -> Sequence[Tensor]:
     """The results, as differentiable outputs of one Function (or straight, where nothing asks for a gradient)."""
-    leaves = [leaf.tensor for leaf in call.leaves()]
-    moving = transforming() or (torch.is_grad_enabled() and any(leaf.requires_grad for leaf in leaves))
+    leaves, reached = [leaf.tensor for leaf in call.leaves()], reached_results(call)
+    moving = any(reached) and (transforming() or torch.is_grad_enabled())
     if not tracing():
-        return Blockwise.apply(engine.name, call, *leaves) if moving else forward(engine, call)
+        return Blockwise.apply(engine.name, call, reached, *leaves) if moving else forward(engine, call)
     numbers: list[float] = []
     skeleton = encode(call, numbers)
     tensors = [*leaves, torch.tensor(numbers, dtype=torch.float64, device="cpu")]
     # self-attention passes a tensor twice, and a compiler wants every input of a Function once
     tensors = [t.view_as(t) if any(t is other for other in tensors[:i]) else t for i, t in enumerate(tensors)]
     if moving:
-        found: Sequence[Tensor] = Blockwise.apply(engine.name, skeleton, *tensors)
+        found: Sequence[Tensor] = Blockwise.apply(engine.name, skeleton, reached, *tensors)
     else:
         found = forward_op(tensors, skeleton, engine.name)
     return found

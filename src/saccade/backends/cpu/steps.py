@@ -142,7 +142,7 @@ class Steps:
             own: whether key and value are as the memory has them.
         """
         self._last = None
-        if call.query.shape[:-2] != call.batch or not (call.mask is None or isinstance(call.mask, Dense)):
+        if call.query.shape[:-2] != call.batch or not (call.mask is None or type(call.mask) is Dense):
             return
         assert isinstance(call.score, Additive)
         assert call.cache is not None

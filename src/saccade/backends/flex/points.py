@@ -43,7 +43,7 @@ def unknown(call: Call) -> str | None:
 def definitions(tree: Definition) -> Iterator[Definition]:
     """The definitions that a mask or bias is composed of, itself first."""
     yield tree
-    for name in tree.__match_args__:  # type: ignore[attr-defined]  # as in structure: a constant to torch.compile
+    for name in tree.__match_args__:
         part = getattr(tree, name)
         if isinstance(part, Definition):
             yield from definitions(part)
