@@ -24,7 +24,9 @@ DEFINITIONS = {
     "reads",
     "auxiliary",
     "call",
+    "callables",
     "dots",
+    "foreign",
 }
 ATTENTION = {"attention", "memory", "shortcuts", "validate"}
 MAY_IMPORT = {

@@ -101,6 +101,8 @@ def plain_calls(draw):
         tensors[draw(st.integers(0, 2))].view(-1)[0] = draw(st.sampled_from([math.nan, math.inf]))
     sizes = [*shape[:-1], shape[-2]]
     flat = tuple(size if draw(st.booleans()) else 1 for size in sizes)[draw(st.integers(0, len(shape) - 2)) :]
+    if len(flat) == 2 < len(sizes) and flat[0] == sizes[0]:
+        flat = (1, *flat)  # which may be (Lq, Lk) or (batch, Lk) otherwise
     masked = {
         "none": None,
         "causal": masks.Causal(),

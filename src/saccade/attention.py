@@ -23,6 +23,7 @@ from saccade.auxiliary import AuxOutput, AuxRequest
 from saccade.backends.choose import Plan, choose, plan
 from saccade.biases import Factor
 from saccade.call import BackendState, Call
+from saccade.foreign import refuse, refusing
 from saccade.masks import Mask
 from saccade.validate import checked_call
 
@@ -65,6 +66,7 @@ def attend(
 ) -> tuple[Tensor, AuxOutput]: ...
 
 
+@refusing
 def attend(
     query: Float[Tensor, "*#batch q_len q_dim"],
     key: Float[Tensor, "*#batch k_len k_dim"],
@@ -79,6 +81,7 @@ def attend(
     dropout_p: float = 0.0,
     aux: AuxRequest | None = None,
     backend: str = "auto",
+    **foreign: Any,
 ) -> Tensor | tuple[Tensor, AuxOutput]:
     """Attention: any score, any normalizer, soft or hard, with the same meaning on every backend.
 
@@ -93,13 +96,14 @@ def attend(
             against keys `(B, Hkv, 1, Lk, D)`.
         key: `(..., Lk, Dk)`, the dtype and device of query.
         value: `(..., Lk, Dv)`, likewise.
-        score: one of `saccade.scores`, or any callable `(query, key) -> (..., Lq, Lk)` whose row i uses query row i
-            alone.
+        score: one of `saccade.scores`, or any callable `(query, key) -> (..., Lq, Lk)` whose row i follows from query
+            row i and all keys; `(query, key, positions)` is told where they stand, i `(rows, 1)` and j `(1, Lk)`.
         mask: boolean, True may attend: one of `saccade.masks` or a tensor that broadcasts to `(..., Lq, Lk)`.
         bias: float, added to the scores: one of `saccade.biases` or a tensor that broadcasts to `(..., Lq, Lk)`; −inf
             forbids.
         gate: float, multiplied into the weights: a tensor, or one of `saccade.biases` through its exponential.
-        normalizer: one of `saccade.normalizers`, or any callable `(scores, mask) -> weights`.
+        normalizer: one of `saccade.normalizers`, or any callable `(scores, mask) -> weights`, row by row likewise, or
+            `(scores, mask, positions)`.
         read: one of `saccade.reads`.
         dropout_p: probability of dropping a weight, from 0 to 1; the rest is scaled by 1 / (1 − p).
         aux: an `AuxRequest` for the weights or their statistics.
@@ -110,7 +114,8 @@ def attend(
 
     Raises:
         ShapeError: shapes that do not fit.
-        ArgumentError: values or kinds that mean nothing here, a statistic that is undefined.
+        ArgumentError: values or kinds that mean nothing here, a statistic that is undefined, a callable whose rows
+            depend on each other in a call that goes by blocks of them.
         UnsupportedBackend: the backend named cannot serve the call.
 
     Bahdanau, Cho, Bengio 2015; Luong, Pham, Manning 2015; Vaswani et al. 2017, equation 1.
@@ -121,6 +126,8 @@ def attend(
     >>> attend(query, key, value, score=scores.Cosine(beta=4.0), normalizer=normalizers.Sparsemax()).shape
     torch.Size([2, 5, 3])
     """
+    if foreign:
+        refuse(attend, foreign)
     usual = score is _SCORE and normalizer is _NORMALIZER and read is _READ and backend == "auto"
     if usual and bias is None and gate is None and aux is None and dropout_p == 0:
         output = shortcuts.plain(query, key, value, mask)
@@ -166,6 +173,7 @@ def full_path(
     return output if aux is None else (output, found)
 
 
+@refusing
 def explain(
     query: Tensor,
     key: Tensor,
@@ -180,6 +188,7 @@ def explain(
     dropout_p: float = 0.0,
     aux: AuxRequest | None = None,
     backend: str = "auto",
+    **foreign: Any,
 ) -> Plan:
     """What `attend` would do with the same arguments, and why each other backend was passed over. Nothing is run.
 
@@ -197,6 +206,8 @@ def explain(
     >>> explain(x, x, x).backend
     'sdpa'
     """
+    if foreign:
+        refuse(explain, foreign)
     if autocasting(query):
         query, key, value, score = autocast(query, key, value, score)
     return plan(checked_call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux), backend)

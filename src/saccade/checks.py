@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
+from saccade.numerics import tracing
 from saccade.structure import Extent
 
 Align = str | int | Tensor | None
@@ -123,6 +124,27 @@ def fits(name: str, tensor: Tensor, extent: Extent) -> None:
             f"{name}: expected a shape that broadcasts to (..., Lq, Lk) = {target}, got {tuple(tensor.shape)}"
         )
     on_device(name, tensor, extent)
+
+
+def ambiguous(shape: tuple[int, ...], scores: tuple[int, ...]) -> bool:
+    """Whether a mask `(n, Lk)` of scores `(B, ..., Lq, Lk)` may be meant as one row an example: B = Lq = n.
+
+    >>> ambiguous((5, 5), (5, 5, 5)), ambiguous((1, 5, 5), (5, 5, 5)), ambiguous((3, 5), (2, 3, 5))
+    (True, False, False)
+    """
+    return len(shape) == 2 < len(scores) and shape[0] == scores[0] > 1
+
+
+def unambiguous(name: str, tensor: Tensor, extent: Extent) -> None:
+    """Raises `ShapeError` where a tensor that broadcasts as `(Lq, Lk)` would fit as well as `(B, Lk)`."""
+    if tracing() or not ambiguous(tensor.shape, (*extent.batch, extent.q_len, extent.k_len)):
+        return
+    between = "None, " * len(extent.batch)
+    raise ShapeError(
+        f"{name}: expected a shape that says whether it is (Lq, Lk) or (batch, Lk), got {tuple(tensor.shape)}, which "
+        f"fits both; write {name}[None] for the first, {name}[:, {between[:-2]}] for the second (padding is "
+        "masks.Lengths too)"
+    )
 
 
 def on_device(name: str, tensor: Tensor, extent: Extent) -> None:

@@ -23,6 +23,7 @@ from saccade.checks import (
     integers,
     number,
     per_position,
+    unambiguous,
     whole,
     whole_dtype,
 )
@@ -41,7 +42,10 @@ _OPERATORS = {
 
 
 class Mask(Definition):
-    """Base of all masks: composes with `&`, `|`, `~`, and is laid out block by block."""
+    """Base of all masks: composes with `&`, `|`, `~`, and is laid out block by block. Your own defines `dense`."""
+
+    per_example: ClassVar[bool] = False
+    """Whether its tensors have all batch dimensions or none, so that those of the heads can be left out."""
 
     def dense(self, grid: Grid) -> Tensor:
         """The mask for one block of queries, boolean, broadcastable to `(..., rows, Lk)`."""
@@ -98,6 +102,9 @@ def as_mask(mask: Any, name: str = "mask") -> Mask:
 class Dense(Mask):
     """A boolean tensor that broadcasts to `(..., Lq, Lk)`; what a plain tensor becomes.
 
+    Its dimensions are read from the last, as everywhere in PyTorch: two are `(Lq, Lk)`. Where they could be
+    `(B, Lk)` as well, since B = Lq, the tensor is refused.
+
     >>> import torch
     >>> Dense(torch.tensor([[True, False]])) & Causal()
     Both(first=Dense(allowed=tensor([[ True, False]])), second=Causal(align=None))
@@ -111,6 +118,7 @@ class Dense(Mask):
 
     def check(self, extent: Extent) -> None:
         fits("mask", self.allowed, extent)
+        unambiguous("mask", self.allowed, extent)
 
     @property
     def keys_alone(self) -> bool:
@@ -187,6 +195,7 @@ def shift(align: Align, grid: Grid) -> int | Tensor:
 class Positioned(Mask):
     """Base of the masks that compare positions."""
 
+    per_example: ClassVar[bool] = True
     align: Align
 
     def relative(self, grid: Grid) -> Tensor:
@@ -303,6 +312,7 @@ class Lengths(Mask):
     """
 
     axes: ClassVar[dict[str, Axes]] = {"key_lengths": ()}
+    per_example: ClassVar[bool] = True
     key_lengths: Tensor
 
     def __post_init__(self) -> None:
@@ -343,6 +353,7 @@ class Documents(Mask):
     """
 
     axes: ClassVar[dict[str, Axes]] = {"query_ids": ("q",), "key_ids": ("k",)}
+    per_example: ClassVar[bool] = True
     query_ids: Tensor
     key_ids: Tensor
 
@@ -373,6 +384,7 @@ class Prefix(Mask):
     """
 
     axes: ClassVar[dict[str, Axes]] = {"length": ()}
+    per_example: ClassVar[bool] = True
     length: int | Tensor
 
     def __post_init__(self) -> None:

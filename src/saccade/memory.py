@@ -48,6 +48,7 @@ class Memory:
         cache: what the score prepared beside them `(..., Lk, C)`, or None.
         mask: which keys may be attended to, boolean `(..., 1, Lk)`, or None for all.
         prepare: the score that `remember` was given, which prepares the keys that are appended.
+        positions: where the keys stand `(..., Lk)`, if the module that made the memory was told, or None.
         state: what backends keep with these very tensors from read to read; another memory has another.
     """
 
@@ -57,6 +58,7 @@ class Memory:
     cache: Tensor | None = None
     mask: Tensor | None = None
     prepare: scores.Score | scores.ScoreFunction | None = field(default=None, repr=False)
+    positions: Tensor | None = field(default=None, repr=False)
     _buffer: _Buffer | None = field(default=None, repr=False)
     state: BackendState = field(default_factory=BackendState, init=False, repr=False, compare=False)
 
@@ -93,8 +95,11 @@ class Memory:
             output = shortcuts.repeated(self.state, query, self.mask, normalizer)
             if output is not None:
                 return output
-        both = self.mask if mask is None or self.mask is None else as_mask(mask) & self.mask
-        both = mask if self.mask is None else both
+        both = mask
+        if self.mask is not None:  # with all dimensions of the query, so that none can be taken for another
+            rank = query.ndim - 2 if isinstance(query, Tensor) else 0
+            own = aligned(self.mask, ("q", "k"), rank)
+            both = own if mask is None else as_mask(mask) & own
         call = self.score, both, bias, gate, normalizer, read, dropout_p, aux, backend
         state = None if tracing() or transforming() else self.state
         return full_path(query, self.key, self.value, *call, cache=self.cache, state=state)
@@ -112,6 +117,10 @@ class Memory:
         Raises:
             ShapeError, ArgumentError: what does not fit the memory.
         """
+        if self.positions is not None:
+            raise ArgumentError(
+                "memory: expected keys without positions of their own, got a module's; append by that module's append"
+            )
         new = _remembered(key, value, self.prepare, mask)
         for name in ("key", "value"):
             ours, theirs = getattr(self, name), getattr(new, name)
@@ -173,7 +182,10 @@ class Memory:
         score = self.score.map(chosen) if isinstance(self.score, scores.Score) else self.score
         prepare = self.prepare.map(chosen) if isinstance(self.prepare, scores.Score) else self.prepare
         cache, mask = (None if part is None else chosen(part) for part in (self.cache, self.mask))
-        return Memory(score, chosen(self.key), chosen(self.value), cache, mask, prepare)
+        positions = self.positions
+        if positions is not None and positions.ndim > 1 and positions.shape[0] == size:
+            positions = positions.index_select(0, batch_index)
+        return Memory(score, chosen(self.key), chosen(self.value), cache, mask, prepare, positions)
 
     def shift(self, offset: Tensor) -> "Memory":
         r"""This memory with its keys moved: what differs from query to query, as where the last one looked, enters an
@@ -218,7 +230,7 @@ class Memory:
             )
         # Of the sums, not e^{2k} times e^{2f}: as many exponentials are taken, and no product leaves the range.
         score, key, cache = self.score.prepare(self.key + offset)
-        return Memory(score, key, self.value, cache, self.mask, self.prepare)
+        return Memory(score, key, self.value, cache, self.mask, self.prepare, self.positions)
 
     def truncate(self, n: int) -> "Memory":
         """The first n keys: what a decoder takes back.
@@ -232,7 +244,8 @@ class Memory:
         cache = None if self.cache is None else self.cache[..., :n, :]
         mask = None if self.mask is None else self.mask[..., :n]
         key, value = self.key[..., :n, :], self.value[..., :n, :]
-        return replace(self, key=key, value=value, cache=cache, mask=mask)
+        positions = None if self.positions is None else self.positions[..., :n]
+        return replace(self, key=key, value=value, cache=cache, mask=mask, positions=positions)
 
 
 def _but_length(tensor: Tensor) -> str:

@@ -17,7 +17,8 @@ from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.numerics import divide, like
 from saccade.structure import Axes, Definition, Extent, registered
 
-NormalizerFunction = Callable[[Tensor, Tensor | None], Tensor]
+NormalizerFunction = Callable[..., Tensor]
+"""`(scores, mask)` or `(scores, mask, positions)` to weights."""
 
 
 class Normalizer(Definition):

@@ -17,7 +17,8 @@ from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.numerics import like, root, squared_distance, unit, wide
 from saccade.structure import Axes, Definition, Extent, registered
 
-ScoreFunction = Callable[[Tensor, Tensor], Tensor]
+ScoreFunction = Callable[..., Tensor]
+"""`(query, key)` or `(query, key, positions)` to scores."""
 
 
 class Score(Definition):

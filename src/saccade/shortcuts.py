@@ -19,6 +19,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from saccade.backends import sdpa
 from saccade.backends.cpu.steps import Steps
 from saccade.call import BackendState
+from saccade.checks import ambiguous
 from saccade.masks import Causal
 from saccade.numerics import tracing, transforming
 
@@ -79,7 +80,7 @@ def _dense(mask: object, shape: torch.Size) -> Tensor | None:
     """
     if type(mask) is not Tensor or mask.dtype != torch.bool or not mask.is_cpu or mask.layout != torch.strided:
         return None
-    if not 2 <= mask.ndim <= len(shape) or 4 * mask.numel() > sdpa.LAYOUT_LIMIT:
+    if not 2 <= mask.ndim <= len(shape) or ambiguous(mask.shape, shape) or 4 * mask.numel() > sdpa.LAYOUT_LIMIT:
         return None
     sizes = (*shape[:-1], shape[-2])[len(shape) - mask.ndim :]
     fits = all(m in (1, s) for m, s in zip(mask.shape, sizes, strict=True))

@@ -15,6 +15,7 @@ from torch import Tensor
 from saccade.auxiliary import AuxOutput, entropy, log_probability, top
 from saccade.biases import unread
 from saccade.call import Call, rows
+from saccade.callables import placed
 from saccade.errors import ShapeError
 from saccade.normalizers import Normalizer, Softmax
 from saccade.numerics import tracing, transforming, wide
@@ -74,6 +75,23 @@ def attention(call: Call, grid: Grid) -> tuple[Tensor, AuxOutput]:
 def weigh(call: Call, grid: Grid, parts: Parts | None = None) -> tuple[Tensor, Tensor | None, Known]:
     """Weights `(..., rows, Lk)` after the gate, which keys are allowed, and what is known of the weights."""
     parts = parts or PLAIN
+    call = told(call, grid)
+    scores, allowed = scored(call, grid, parts)
+    weights, known = parts.normalize(call, scores, allowed)
+    if call.gate is not None:  # lse is of the scores; where there is a gate, nothing else is asked for that changes
+        weights = weights * call.gate.factor(grid, weights.dtype, allowed)
+    return weights, allowed, known
+
+
+def told(call: Call, grid: Grid) -> Call:
+    """The call for this block: callables that ask where its rows and keys stand have been told."""
+    if call.built_in:
+        return call
+    return replace(call, score=placed(call.score, grid), normalizer=placed(call.normalizer, grid))
+
+
+def scored(call: Call, grid: Grid, parts: Parts) -> tuple[Tensor, Tensor | None]:
+    """Scores `(..., rows, Lk)` with their bias, and which keys are allowed."""
     allowed, bias = call.mask.dense(grid) if call.mask is not None else None, None
     if call.bias is not None:
         bias = call.bias.values(grid, wide(call.query).dtype)
@@ -83,11 +101,7 @@ def weigh(call: Call, grid: Grid, parts: Parts | None = None) -> tuple[Tensor, T
         scores = scores + unread(bias, allowed)
     if not isinstance(call.score, Score):
         allowed = both(allowed, scores.detach() != -torch.inf)
-    scores = scores.expand(*call.batch, grid.rows, grid.k_len)
-    weights, known = parts.normalize(call, scores, allowed)
-    if call.gate is not None:  # lse is of the scores; where there is a gate, nothing else is asked for that changes
-        weights = weights * call.gate.factor(grid, weights.dtype, allowed)
-    return weights, allowed, known
+    return scores.expand(*call.batch, grid.rows, grid.k_len), allowed
 
 
 def compared(call: Call, grid: Grid, allowed: Tensor | None = None) -> Tensor:

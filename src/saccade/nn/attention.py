@@ -12,6 +12,7 @@ from saccade.auxiliary import AuxRequest
 from saccade.biases import Factor
 from saccade.checks import whole
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
+from saccade.foreign import refuse, refusing
 from saccade.masks import Mask
 from saccade.memory import Memory, remember
 from saccade.nn.parameters import Parameters
@@ -50,6 +51,7 @@ class Attention(nn.Module):
     torch.Size([2, 3, 4])
     """
 
+    @refusing
     def __init__(
         self,
         query_dim: int,
@@ -66,7 +68,10 @@ class Attention(nn.Module):
         dropout_p: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
+        **foreign: Any,
     ) -> None:
+        if foreign:
+            refuse(Attention.__init__, foreign)
         super().__init__()
         for name, size in (("query_dim", query_dim), ("key_dim", key_dim), ("value_dim", value_dim)):
             whole(name, size, least=1, none=name != "query_dim")
@@ -94,6 +99,7 @@ class Attention(nn.Module):
         self.output_projection = nn.Linear(self.value_dim, output_dim, **place) if output_dim else nn.Identity()
         self.dropout_p = dropout_p
 
+    @refusing
     def forward(
         self,
         query: Tensor,
@@ -105,6 +111,7 @@ class Attention(nn.Module):
         bias: Factor | Tensor | None = None,
         gate: Factor | Tensor | None = None,
         aux: AuxRequest | None = None,
+        **foreign: Any,
     ) -> Any:
         """Attends from query to key and value, or to a memory of this module's `remember`.
 
@@ -121,6 +128,8 @@ class Attention(nn.Module):
         Raises:
             ArgumentError: both a memory and a key or value.
         """
+        if foreign:
+            refuse(Attention.forward, foreign)
         options = {
             "mask": mask,
             "bias": bias,
@@ -130,10 +139,10 @@ class Attention(nn.Module):
             "dropout_p": self.dropout_p if self.training else 0.0,
             "aux": aux,
         }
-        features("query", query, self.query_dim)
+        features("query", query, self.query_dim, getattr(self.query_projection, "weight", None))
         if memory is None:
             key, value = sources(query, key, value)
-            features("key", key, self.key_dim)
+            self._fits(key, value)
             found = attend(
                 self.query_projection(query), self.key_projection(key), value, score=self.score.get(), **options
             )
@@ -161,8 +170,8 @@ class Attention(nn.Module):
         Returns:
             A `Memory` for this module's `forward(query, memory=...)`.
         """
-        features("key", key, self.key_dim)
         value = key if value is None else value
+        self._fits(key, value)
         return remember(self.key_projection(key), value, score=self.score.get(), mask=mask, capacity=capacity)
 
     def append(
@@ -176,8 +185,15 @@ class Attention(nn.Module):
             value: `(..., n, value_dim)`; None is key.
             mask: which of the new keys may be attended to; None allows all.
         """
-        features("key", key, self.key_dim)
-        return memory.append(self.key_projection(key), key if value is None else value, mask)
+        value = key if value is None else value
+        self._fits(key, value)
+        return memory.append(self.key_projection(key), value, mask)
+
+    def _fits(self, key: Tensor, value: Tensor) -> None:
+        """Raises unless the projections can take key and value."""
+        features("key", key, self.key_dim, getattr(self.key_projection, "weight", None))
+        if isinstance(value, Tensor):  # what is none, attend says
+            same_dtype("value", value, getattr(self.output_projection, "weight", None))
 
 
 def sources(query: Tensor, key: Tensor | None, value: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -194,12 +210,27 @@ def only_memory(memory: Any, key: Tensor | None, value: Tensor | None) -> None:
         raise ArgumentError("memory: expected either memory= or key and value, got both; append to the memory first")
 
 
-def features(name: str, tensor: Any, size: int) -> None:
-    """Raises unless a tensor `(..., length, size)`."""
+def features(name: str, tensor: Any, size: int, weight: Tensor | None = None) -> None:
+    """Raises unless a dense tensor `(..., length, size)`, of the dtype of the weight that is to multiply it."""
     if not isinstance(tensor, Tensor):
         raise ArgumentTypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
+    if tensor.is_nested:
+        raise ArgumentTypeError(f"{name}: expected a dense tensor, got a nested one; pad it and give masks.Lengths")
     if tensor.ndim < 2 or tensor.shape[-1] != size:
         raise ShapeError(f"{name}: expected (..., length, {size}), got shape {tuple(tensor.shape)}")
+    same_dtype(name, tensor, weight)
+
+
+def same_dtype(name: str, tensor: Tensor, weight: Tensor | None) -> None:
+    """Raises unless the tensor has the dtype of the weight, or autocast gives both another."""
+    if weight is None or tensor.dtype == weight.dtype:
+        return
+    double = torch.float64 in (tensor.dtype, weight.dtype)
+    if not tensor.is_floating_point() or double or not torch.is_autocast_enabled(tensor.device.type):
+        raise ArgumentError(
+            f"{name}: expected dtype {weight.dtype}, that of the module's parameters, got dtype {tensor.dtype}; "
+            f"convert one of them: {name}.to({weight.dtype}), or module.to({tensor.dtype})"
+        )
 
 
 def parts(score: Any, normalizer: Any, read: Any, dropout_p: float) -> None:

@@ -1,5 +1,6 @@
 """`MultiheadAttention`: any score in every head, grouped queries, a cache that goes in and comes out."""
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -11,9 +12,11 @@ from saccade.auxiliary import AuxRequest
 from saccade.biases import Factor, rotate
 from saccade.checks import number, whole
 from saccade.errors import ArgumentError
+from saccade.foreign import refuse, refusing
 from saccade.masks import Mask
 from saccade.memory import Memory, remember
 from saccade.nn.attention import features, named_score, only_memory, parts, projected, sources
+from saccade.nn.heads import beside_heads, checked_positions, following
 from saccade.nn.parameters import Parameters
 
 
@@ -35,7 +38,7 @@ class MultiheadAttention(nn.Module):
         max_length: the most keys that "location" can score.
         rotary_base: turns queries and keys by their positions (`saccade.biases.rotate`, Su et al. 2021), with this base
             of the wavelengths; None leaves them as they are. Both begin at position 0, but the queries of a memory
-            are its last keys.
+            are its last keys; `positions=` says otherwise, for each example.
         dropout_p: probability of dropping a weight, in training.
         device, dtype: as everywhere in torch.nn.
 
@@ -56,6 +59,7 @@ class MultiheadAttention(nn.Module):
     k_proj_weight: Tensor
     v_proj_weight: Tensor
 
+    @refusing
     def __init__(
         self,
         embed_dim: int,
@@ -72,7 +76,10 @@ class MultiheadAttention(nn.Module):
         dropout_p: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
+        **foreign: Any,
     ) -> None:
+        if foreign:
+            refuse(MultiheadAttention.__init__, foreign)
         super().__init__()
         whole("embed_dim", embed_dim, least=1)
         whole("num_heads", num_heads, least=1)
@@ -137,7 +144,7 @@ class MultiheadAttention(nn.Module):
 
         With grouped queries the heads are `(Hkv, G)` for queries and `(Hkv, 1)` for keys and values.
         """
-        features(("query", "key", "value")[which], x, self.inputs[which])
+        features(("query", "key", "value")[which], x, self.inputs[which], self.out_proj.weight)
         bias = self.in_proj_bias.split(self.sizes)[which] if self.in_proj_bias is not None else None
         if self.packed:
             weight = self.in_proj_weight.split(self.sizes)[which]
@@ -146,26 +153,39 @@ class MultiheadAttention(nn.Module):
         return self._split(nn.functional.linear(x, weight, bias))
 
     def _split(self, x: Tensor) -> Tensor:
-        heads: Tensor = x.unflatten(-1, (-1, self.head_dim)).transpose(-2, -3)
+        heads: Tensor = x.unflatten(-1, (-1, self.head_dim)).transpose(-2, -3)  # then as many dimensions as _head_dims
         return heads if self.num_kv_heads == self.num_heads else heads.unflatten(-3, (self.num_kv_heads, -1))
 
-    def _turned(self, heads: Tensor, first: int = 0) -> Tensor:
-        """Rotated by the positions from `first` on."""
+    @property
+    def _head_dims(self) -> int:
+        return 1 if self.num_kv_heads == self.num_heads else 2
+
+    def _mask(self, mask: Mask | Tensor | None, x: Tensor) -> Mask | Tensor | None:
+        """A mask of the sequences x for the scores of their heads."""
+        return beside_heads(mask, x.ndim - 2, self._head_dims) if isinstance(mask, Mask) else mask
+
+    def _turned(self, heads: Tensor, positions: int | Tensor = 0) -> Tensor:
+        """Rotated by the positions, or by those from a first one on."""
         if self.rotary_base is None:
             return heads
-        positions = torch.arange(first, first + heads.shape[-2], device=heads.device)
+        if not isinstance(positions, Tensor):
+            positions = torch.arange(positions, positions + heads.shape[-2], device=heads.device)
+        elif positions.ndim > 1:
+            positions = positions[(..., *(None,) * self._head_dims, slice(None))]
         return rotate(heads, positions, base=self.rotary_base)
 
-    def _heads(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _heads(
+        self, query: Tensor, key: Tensor, value: Tensor, positions: int | Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """All three input projections: one product where they are of the same tensor."""
         if self.packed and query is key is value:
-            features("query", query, self.inputs[0])
             together = nn.functional.linear(query, self.in_proj_weight, self.in_proj_bias)
             first, second, third = (self._split(part) for part in together.split(self.sizes, -1))
         else:
             first, second, third = self._project(0, query), self._project(1, key), self._project(2, value)
-        return self._turned(first), self._turned(second), third
+        return self._turned(first, positions), self._turned(second, positions), third
 
+    @refusing
     def forward(
         self,
         query: Tensor,
@@ -176,7 +196,9 @@ class MultiheadAttention(nn.Module):
         mask: Mask | Tensor | None = None,
         bias: Factor | Tensor | None = None,
         gate: Factor | Tensor | None = None,
+        positions: Tensor | None = None,
         aux: AuxRequest | None = None,
+        **foreign: Any,
     ) -> Any:
         """Attends from query to key and value, or to a memory of this module's `remember`.
 
@@ -186,17 +208,25 @@ class MultiheadAttention(nn.Module):
             value: `(..., Lk, vdim)`; None is key.
             memory: instead of key and value.
             mask, bias, gate: as for `attend`, against `(..., H, Lq, Lk)`; with grouped queries against `(..., Hkv, G,
-                Lq, Lk)`.
+                Lq, Lk)`. What a mask says of each example needs no dimension for the heads: `masks.Lengths(n)` with n
+                `(...)`.
+            positions: where the queries stand, for rotary positions, `(..., Lq)` or `(Lq,)`, in tokens: that of a token
+                among its example's own, wherever padding put it. None counts from 0, and takes the last keys' of a
+                memory. Without a memory, keys are the queries and stand where these do.
             aux: as for `attend`.
 
         Returns:
             `(..., Lq, embed_dim)`; with aux a pair of it and an `AuxOutput` with one entry a head.
 
         Raises:
-            ArgumentError: both a memory and a key or value.
+            ArgumentError: both a memory and a key or value; positions of queries that are not the keys, or of a module
+                without rotary positions.
         """
+        if foreign:
+            refuse(MultiheadAttention.forward, foreign)
+        features("query", query, self.inputs[0], self.out_proj.weight)
         options = {
-            "mask": mask,
+            "mask": self._mask(mask, query),
             "bias": bias,
             "gate": gate,
             "normalizer": self.normalizer.get(),
@@ -205,11 +235,25 @@ class MultiheadAttention(nn.Module):
         }
         if memory is None:
             key, value = sources(query, key, value)
-            found = attend(*self._heads(query, key, value), score=self.score.get(), **options)
+            if positions is not None and key is not query:
+                raise ArgumentError(
+                    "positions: expected them for self-attention or a memory, got keys that stand elsewhere; give "
+                    "remember(key, positions=...) theirs, and this its memory"
+                )
+            places = 0 if positions is None else checked_positions(positions, query, self.rotary_base)
+            found = attend(*self._heads(query, key, value, places), score=self.score.get(), **options)
         else:
             only_memory(memory, key, value)
-            found = memory.read(self._turned(self._project(0, query), len(memory) - query.shape[-2]), **options)
+            heads = self._turned(self._project(0, query), self._last(memory, query, positions))
+            found = memory.read(heads, **options)
         return projected(found, self._join, aux)
+
+    def _last(self, memory: Memory, query: Tensor, positions: Tensor | None) -> int | Tensor:
+        """Where queries of a memory stand: as is said, or at its last keys."""
+        if positions is not None:
+            return checked_positions(positions, query, self.rotary_base)
+        first = len(memory) - query.shape[-2]
+        return first if memory.positions is None else memory.positions[..., first:]
 
     def _join(self, heads: Tensor) -> Tensor:
         heads = heads if self.num_kv_heads == self.num_heads else heads.flatten(-4, -3)
@@ -222,6 +266,7 @@ class MultiheadAttention(nn.Module):
         value: Tensor | None = None,
         *,
         mask: Mask | Tensor | None = None,
+        positions: Tensor | None = None,
         capacity: int | None = None,
     ) -> Memory:
         """Keys and values projected into heads once: the key-value cache of decoding.
@@ -229,18 +274,28 @@ class MultiheadAttention(nn.Module):
         Args:
             key: `(..., Lk, kdim)`.
             value: `(..., Lk, vdim)`; None is key.
-            mask: which of the keys may be attended to, against `(..., H, 1, Lk)`.
+            mask: which of the keys may be attended to, against `(..., H, 1, Lk)`, or `masks.Lengths` of the examples.
+            positions: where the keys stand, `(..., Lk)` or `(Lk,)`, as for forward; None counts from 0. The memory
+                keeps them.
             capacity: as for `saccade.remember`.
 
         Returns:
             A `Memory` for this module's `forward(query, memory=...)`.
         """
-        value = key if value is None else value
-        heads = self._turned(self._project(1, key)), self._project(2, value)
-        return remember(*heads, score=self.score.get(), mask=mask, capacity=capacity)
+        value, keys = key if value is None else value, self._project(1, key)
+        places = 0 if positions is None else checked_positions(positions, key, self.rotary_base)
+        heads, mask = (self._turned(keys, places), self._project(2, value)), self._mask(mask, key)
+        memory = remember(*heads, score=self.score.get(), mask=mask, capacity=capacity)
+        return replace(memory, positions=places) if isinstance(places, Tensor) else memory
 
     def append(
-        self, memory: Memory, key: Tensor, value: Tensor | None = None, mask: Mask | Tensor | None = None
+        self,
+        memory: Memory,
+        key: Tensor,
+        value: Tensor | None = None,
+        mask: Mask | Tensor | None = None,
+        *,
+        positions: Tensor | None = None,
     ) -> Memory:
         """The cache with more keys behind: what comes out of one decoding step and goes into the next.
 
@@ -249,6 +304,19 @@ class MultiheadAttention(nn.Module):
             key: `(..., n, kdim)`.
             value: `(..., n, vdim)`; None is key.
             mask: which of the new keys may be attended to; None allows all.
+            positions: where the new keys stand, `(..., n)` or `(n,)`; None goes on from the number of keys, and is
+                refused where the memory keeps positions, since padding may lie in between.
+
+        Raises:
+            ArgumentError: positions missing, or given to a module without rotary positions.
         """
-        keys = self._turned(self._project(1, key), len(memory))
-        return memory.append(keys, self._project(2, key if value is None else value), mask)
+        keys, values = self._project(1, key), self._project(2, key if value is None else value)
+        mask = self._mask(mask, key)
+        if positions is None:
+            if memory.positions is not None:
+                raise ArgumentError("positions: expected those of the new keys, since the memory keeps such, got None")
+            return memory.append(self._turned(keys, len(memory)), values, mask)
+        places = checked_positions(positions, key, self.rotary_base)
+        joined = following(memory.positions, len(memory), places)
+        grown = replace(memory, positions=None).append(self._turned(keys, places), values, mask)
+        return replace(grown, positions=joined)

@@ -9,6 +9,7 @@ from saccade import normalizers, scores
 from saccade.auxiliary import AuxRequest
 from saccade.biases import Factor
 from saccade.checks import whole
+from saccade.foreign import refuse, refusing
 from saccade.masks import Mask
 from saccade.nn.attention import Attention
 
@@ -34,6 +35,7 @@ class AttentionPool(nn.Module):
     torch.Size([3, 2, 8])
     """
 
+    @refusing
     def __init__(
         self,
         key_dim: int,
@@ -47,7 +49,10 @@ class AttentionPool(nn.Module):
         dropout_p: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
+        **foreign: Any,
     ) -> None:
+        if foreign:
+            refuse(AttentionPool.__init__, foreign)
         super().__init__()
         whole("num_queries", num_queries, least=1)
         width = hidden_dim if hidden_dim is not None else key_dim
@@ -67,6 +72,7 @@ class AttentionPool(nn.Module):
         self.attention.query_dim = width
         self.queries = nn.Parameter(torch.randn(num_queries, width, device=device, dtype=dtype) * width**-0.5)
 
+    @refusing
     def forward(
         self,
         key: Tensor,
@@ -76,6 +82,7 @@ class AttentionPool(nn.Module):
         bias: Factor | Tensor | None = None,
         gate: Factor | Tensor | None = None,
         aux: AuxRequest | None = None,
+        **foreign: Any,
     ) -> Any:
         """Pools a sequence.
 
@@ -87,4 +94,6 @@ class AttentionPool(nn.Module):
         Returns:
             `(..., num_queries, value_dim)`; with aux a pair of it and an `AuxOutput`.
         """
+        if foreign:
+            refuse(AttentionPool.forward, foreign)
         return self.attention(self.queries, key, value, mask=mask, bias=bias, gate=gate, aux=aux)

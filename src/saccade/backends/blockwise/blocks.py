@@ -129,7 +129,7 @@ def forward(engine: Engine, call: Call) -> list[Tensor]:
 
 
 def whole(part: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """A result at its full size in memory of its own: autograd lets nobody write into a view that a Function returns."""
+    """A result at its full size in memory of its own: autograd lets nobody write into views that a Function returns."""
     if part.shape == shape and part.is_contiguous() and not part._is_view():
         return part
     return part.expand(shape).clone(memory_format=torch.contiguous_format)

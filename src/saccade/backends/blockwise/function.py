@@ -36,28 +36,26 @@ def outlined(skeleton: str, tensors: Sequence[Tensor]) -> Call:
 
 
 class Blockwise(torch.autograd.Function):
-    """Results of an aligned call as a function of its leaves. `reached` says which of them a gradient can reach."""
+    """Results of an aligned call as a function of its leaves."""
 
     @staticmethod
-    def forward(
-        engine: str, skeleton: "Call | str", reached: tuple[bool, ...], *leaves: Tensor
-    ) -> tuple[Tensor, ...]:
+    def forward(engine: str, skeleton: "Call | str", *leaves: Tensor) -> tuple[Tensor, ...]:
         if isinstance(skeleton, str):
             return tuple(forward_op(list(leaves), skeleton, engine))
         return tuple(forward(engine_named(engine), restored(skeleton, leaves)))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        ctx.engine, ctx.skeleton, reached, *leaves = inputs
+        ctx.engine, ctx.skeleton, *leaves = inputs
         ctx.save_for_backward(*leaves)
         ctx.floating = tuple(tensor.is_floating_point() for tensor in output)
-        ctx.mark_non_differentiable(*(tensor for tensor, moves in zip(output, reached, strict=True) if not moves))
+        ctx.mark_non_differentiable(*(tensor for tensor in output if not tensor.is_floating_point()))
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         leaves = ctx.saved_tensors
         upstream = [grad for grad, floating in zip(grads, ctx.floating, strict=True) if floating]
-        wanted = list(ctx.needs_input_grad[3:])
+        wanted = list(ctx.needs_input_grad[2:])
         if isinstance(ctx.skeleton, str):
             found = backward_op(upstream, list(leaves), ctx.skeleton, ctx.engine, wanted)
         elif transforming() or all(addressed(grad) for grad in upstream):
@@ -66,13 +64,11 @@ class Blockwise(torch.autograd.Function):
         else:
             found = [grad for grad in many_gradients(ctx.skeleton, wanted, upstream, leaves) if grad is not None]
         remaining = iter(found)
-        return (None, None, None, *(next(remaining) if want else None for want in wanted))
+        return (None, None, *(next(remaining) if want else None for want in wanted))
 
     @staticmethod
-    def vmap(
-        info: Any, in_dims: tuple[Any, ...], engine: str, skeleton: Any, reached: tuple[bool, ...], *leaves: Tensor
-    ) -> tuple[Any, Any]:
-        results = Blockwise.apply(engine, skeleton, reached, *batched_first(info, in_dims[3:], leaves))
+    def vmap(info: Any, in_dims: tuple[Any, ...], engine: str, skeleton: Any, *leaves: Tensor) -> tuple[Any, Any]:
+        results = Blockwise.apply(engine, skeleton, *batched_first(info, in_dims[2:], leaves))
         return results, (0,) * len(results)
 
 

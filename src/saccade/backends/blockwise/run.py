@@ -58,17 +58,21 @@ def apply(engine: Engine, call: Call) -> Sequence[Tensor]:
     leaves, reached = [leaf.tensor for leaf in call.leaves()], reached_results(call)
     moving = any(reached) and (transforming() or torch.is_grad_enabled())
     if not tracing():
-        return Blockwise.apply(engine.name, call, reached, *leaves) if moving else forward(engine, call)
+        return detached(Blockwise.apply(engine.name, call, *leaves), reached) if moving else forward(engine, call)
     numbers: list[float] = []
     skeleton = encode(call, numbers)
     tensors = [*leaves, torch.tensor(numbers, dtype=torch.float64, device="cpu")]
     # self-attention passes a tensor twice, and a compiler wants every input of a Function once
     tensors = [t.view_as(t) if any(t is other for other in tensors[:i]) else t for i, t in enumerate(tensors)]
     if moving:
-        found: Sequence[Tensor] = Blockwise.apply(engine.name, skeleton, reached, *tensors)
-    else:
-        found = forward_op(tensors, skeleton, engine.name)
+        return detached(Blockwise.apply(engine.name, skeleton, *tensors), reached)
+    found: Sequence[Tensor] = forward_op(tensors, skeleton, engine.name)
     return found
+
+
+def detached(results: Sequence[Tensor], reached: Sequence[bool]) -> Sequence[Tensor]:
+    """The results of one Function, of which all ask for gradients, without those that no gradient reaches."""
+    return [result if moves else result.detach() for result, moves in zip(results, reached, strict=True)]
 
 
 def unpacked(call: Call, results: Sequence[Tensor]) -> tuple[Tensor, AuxOutput]:

@@ -1,0 +1,77 @@
+"""What is said of sequences, where their scores have dimensions of heads behind those of the batch."""
+
+import torch
+from torch import Tensor
+
+from saccade.checks import batch_only, on_device, per_position
+from saccade.errors import ArgumentError
+from saccade.masks import Both, Either, Mask, Not
+from saccade.structure import Axes, Extent
+
+__all__ = ["beside_heads", "checked_positions", "following"]
+
+
+def beside_heads(mask: Mask, rank: int, heads: int) -> Mask:
+    """The same mask for scores that have dimensions of heads behind the batch's: what is said of each example holds for
+    all its heads.
+
+    Args:
+        mask: of `(..., Lq, Lk)`; what has dimensions of the heads already keeps them.
+        rank: batch dimensions of a sequence.
+        heads: dimensions of its heads.
+
+    >>> from saccade import masks
+    >>> mask = masks.Lengths(torch.tensor([5, 3])) & masks.Causal()
+    >>> beside_heads(mask, rank=1, heads=1).first.key_lengths.tolist()
+    [[5], [3]]
+    """
+    if isinstance(mask, Both | Either):
+        return type(mask)(beside_heads(mask.first, rank, heads), beside_heads(mask.second, rank, heads))
+    if isinstance(mask, Not):
+        return Not(beside_heads(mask.other, rank, heads))
+    if not mask.per_example or not rank:
+        return mask
+
+    def widened(tensor: Tensor, axes: Axes) -> Tensor:
+        if tensor.ndim != rank + len(axes):
+            return tensor
+        return tensor[(slice(None),) * rank + (None,) * heads]
+
+    return mask.map(widened)
+
+
+def checked_positions(positions: Tensor, x: Tensor, rotary_base: float | None) -> Tensor:
+    """Positions of a sequence's tokens, `(..., L)` with the batch dimensions of the sequence or none.
+
+    Args:
+        positions: whatever was given.
+        x: the sequence `(..., L, D)`.
+        rotary_base: of the module, the only one who looks at positions.
+
+    Raises:
+        ArgumentError: a module without rotary positions; what is no tensor of numbers, or elsewhere.
+        ShapeError: another length, or other leading dimensions.
+    """
+    if rotary_base is None:
+        raise ArgumentError(
+            "positions: expected None, since nothing but rotary positions reads them, got some; give the module a "
+            "rotary_base, or place masks and biases by their align="
+        )
+    length = x.shape[-2]
+    extent = Extent(tuple(x.shape[:-2]), length, length, x.shape[-1], x.shape[-1], x.dtype, x.device, values=False)
+    per_position("positions", positions, length, "L", extent)
+    batch_only("positions", tuple(positions.shape[:-1]), extent)
+    on_device("positions", positions, extent)
+    return positions.expand(*positions.shape[:-1], length)
+
+
+def following(known: Tensor | None, count: int, new: Tensor) -> Tensor:
+    """The positions of keys with those of more behind: where none are known of the first `count`, these are 0, 1, 2 and
+    so on.
+
+    >>> following(None, 2, torch.tensor([[2], [7]])).tolist()
+    [[0, 1, 2], [0, 1, 7]]
+    """
+    known = torch.arange(count, device=new.device) if known is None else known
+    batch = torch.broadcast_shapes(known.shape[:-1], new.shape[:-1])
+    return torch.cat([part.expand(*batch, part.shape[-1]) for part in (known, new)], -1)
