@@ -42,6 +42,28 @@ def test_what_learns_is_differentiable_twice(name, scale):
     torch.testing.assert_close(*found, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("scale", [-0.7, 0.0])
+@pytest.mark.parametrize("mask", [None, masks.Causal(), FLAGS], ids=["none", "causal", "dense"])
+def test_a_scale_of_any_sign_has_right_derivatives(mask, scale):
+    def call(*tensors):
+        return attend(*tensors, mask=mask, score=scores.ScaledDot(scale))
+
+    generator = torch.Generator().manual_seed(4)
+    inputs = [torch.randn(2, 3, 5, 2, generator=generator, dtype=torch.float64).requires_grad_() for _ in range(3)]
+    assert explain(*inputs, mask=mask, score=scores.ScaledDot(scale)).backend == "sdpa"
+    torch.testing.assert_close(call(*inputs), attend(*inputs, mask=mask, score=scores.ScaledDot(scale), backend="reference"))
+    assert torch.autograd.gradcheck(call, inputs, fast_mode=True)
+    assert torch.autograd.gradgradcheck(call, inputs, fast_mode=True)
+
+
+def test_a_causal_mask_of_somebody_elses_is_asked():
+    class Later(masks.Causal):
+        def dense(self, grid):
+            return self.relative(grid) <= 1
+
+    torch.testing.assert_close(attend(X, X, X, mask=Later()), attend(X, X, X, mask=Later(), backend="reference"))
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_other_types_are_differentiable_twice(dtype):
     def second(x, **options):

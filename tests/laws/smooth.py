@@ -52,6 +52,22 @@ def law_gradients(case: Case) -> None:
         same(ours, theirs, 1e-7, 1e-8)
 
 
+def law_requires(case: Case) -> None:
+    """A result requires a gradient where one of the tensors it is made of does, and on every backend the same ones."""
+    for name in case.inputs():
+        if name == "read.uniform":
+            continue
+        inputs = case.inputs()
+        inputs[name] = inputs[name].requires_grad_()
+        for weights in (False, True):
+            found, expected = (
+                [part.requires_grad for part in torch.utils._pytree.tree_leaves(one.run(inputs, everything))]
+                for one in (case, case.on("reference"))
+                for everything in [case.everything(weights=weights)]
+            )
+            assert found == expected, name
+
+
 def law_dropout(case: Case) -> None:
     """Dropped weights are 0, the rest scaled by 1 / (1 − p), backward too; statistics are those before."""
     p, case = 0.4, replace(case, sizes=case.sizes._replace(q=61, k=67, e=67))

@@ -126,7 +126,7 @@ def nothing(*_: Any) -> None:
 SCORES = {
     "dot": Member(scores.Dot, lambda q, k: q @ k.mT, "dot"),
     "scaled_dot": Member(scores.ScaledDot, lambda q, k: q @ k.mT / max(q.shape[-1], 1) ** 0.5, "dot"),
-    "scale": Member(lambda: scores.ScaledDot(scale=0.3), lambda q, k: 0.3 * (q @ k.mT), "dot"),
+    "scale": Member(lambda: scores.ScaledDot(scale=-0.3), lambda q, k: -0.3 * (q @ k.mT), "dot"),
     "softcap": Member(
         lambda: scores.ScaledDot(softcap=2.0), lambda q, k: 2 * (q @ k.mT / max(q.shape[-1], 1) ** 0.5 / 2).tanh()
     ),
@@ -222,7 +222,7 @@ NORMALIZERS = {
 MASKS = {
     "none": Member(nothing, nothing),
     "tensor": Member(lambda allowed: allowed, lambda n, allowed: allowed, allowed=coins("*", "q", "k")),
-    "shared": Member(lambda allowed: allowed, lambda n, allowed: allowed, allowed=coins("q", "k")),
+    "shared": Member(lambda allowed: allowed[None], lambda n, allowed: allowed, allowed=coins("q", "k")),
     "causal_start": Member(lambda: masks.Causal("start"), lambda n: causal(n, 0), "positional"),
     "causal_end": Member(lambda: masks.Causal("end"), lambda n: causal(n, oracle.end(n)), "positional"),
     "causal_tensor": Member(masks.Causal, causal, "positional", align=integers(-2, "*")),
@@ -258,7 +258,7 @@ MASKS = {
         lambda: masks.Prefix(2) | masks.Causal("start"), lambda n: (torch.arange(n[1]) < 2) | causal(n, 0), "positional"
     ),
     "composed": Member(
-        lambda allowed: allowed & masks.Not(masks.Window(0, 0, "end")),
+        lambda allowed: allowed[None] & masks.Not(masks.Window(0, 0, "end")),
         lambda n, allowed: allowed & ~(causal(n, oracle.end(n)) & ~causal(n, oracle.end(n) - 1)),
         "positional",
         allowed=coins("q", "k"),

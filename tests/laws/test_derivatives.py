@@ -4,7 +4,7 @@ import pytest
 
 from laws import smooth
 from laws.case import Case
-from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, SCORES, each, pairwise
+from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, each, pairwise
 
 SMOOTH = [name for name in SCORES if "fixed" not in SCORES[name].traits]
 GRADIENTS = pairwise(SCORES, NORMALIZERS, MASKS, BIASES, GATES, ["soft", "top_k"], BACKENDS, seed=7)
@@ -57,3 +57,10 @@ def test_draws(score, normalizer, backend):
 @pytest.mark.parametrize("normalizer", ["softmax", "sparsemax", "entmax", "sigmoid"])
 def test_ties_go_to_the_lower_index(normalizer, backend):
     smooth.law_ties(Case(normalizer=normalizer, backend=backend))
+
+
+@pytest.mark.parametrize("backend", ["chunked", "cpu", "auto"])
+@pytest.mark.parametrize("normalizer", ["temperature_tensor", "sink", "sparsemax", "callable"])
+@pytest.mark.parametrize("read", READS)
+def test_what_requires_a_gradient_is_the_same_everywhere(read, normalizer, backend):
+    smooth.law_requires(Case(normalizer=normalizer, gate="tensor", read=read, backend=backend))

@@ -1,0 +1,39 @@
+from functools import partial
+
+import pytest
+import torch
+
+from saccade.callables import placed
+from saccade.structure import Grid
+
+BLOCK = Grid(q_len=9, k_len=2, start=4, rows=3, device=torch.device("cpu"))
+
+
+def named(query, key, scale=1.0, positions=None):
+    return positions
+
+
+class Callable:
+    def __call__(self, query, key, positions):
+        return positions
+
+    def method(self, query, key, where):
+        return where
+
+
+@pytest.mark.parametrize(
+    "function",
+    [named, partial(named, scale=2.0), Callable(), Callable().method, lambda query, key, where: where],
+    ids=["name", "partial", "object", "method", "third"],
+)
+def test_who_asks_is_told(function):
+    i, j = placed(function, BLOCK)(None, None)
+    assert i.tolist() == [[4], [5], [6]] and j.tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [torch.add, lambda query, key: query, lambda query, key, weight=1.0: query, torch.nn.Identity(), max, torch.cdist],
+)
+def test_who_does_not_ask_is_left_alone(function):
+    assert placed(function, BLOCK) is function

@@ -1,0 +1,50 @@
+import inspect
+
+import pytest
+import torch
+
+from saccade import attend, explain, nn
+from saccade.errors import ArgumentTypeError
+from saccade.foreign import OURS
+
+X = torch.randn(2, 5, 16)
+CALLS = {
+    "attend": lambda **more: attend(X, X, X, **more),
+    "explain": lambda **more: explain(X, X, X, **more),
+    "Attention": lambda **more: nn.Attention(16, **more),
+    "MultiheadAttention": lambda **more: nn.MultiheadAttention(16, 4, **more),
+    "AttentionPool": lambda **more: nn.AttentionPool(16, **more),
+    "Attention.forward": lambda **more: nn.Attention(16)(X, **more),
+    "MultiheadAttention.forward": lambda **more: nn.MultiheadAttention(16, 4)(X, **more),
+    "AttentionPool.forward": lambda **more: nn.AttentionPool(16)(X, **more),
+}
+TORCHS = {
+    "attn_mask": "mask=",
+    "key_padding_mask": r"masks\.Lengths",
+    "is_causal": r"mask=masks\.Causal\(\)",
+    "need_weights": r"aux=AuxRequest\(weights=True\)",
+    "batch_first": "batch is always first",
+    "dropout": "dropout_p=",
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("argument", TORCHS)
+def test_torchs_arguments_are_answered_with_our_word(argument, name):
+    with pytest.raises(ArgumentTypeError, match=f"^{argument}: expected an argument of .*{TORCHS[argument]}") as error:
+        CALLS[name](**{argument: True})
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_other_names_are_errors_as_ever(name):
+    with pytest.raises(TypeError, match="colour: expected an argument of .*unknown name; it takes "):
+        CALLS[name](colour=1)
+    known = "mask" if name in ("attend", "explain") or name.endswith("forward") else "score"
+    with pytest.raises(ArgumentTypeError, match=f"did you mean {known}="):
+        CALLS[name](**{known + "s": None})
+
+
+def test_no_signature_shows_what_is_refused():
+    for function in (attend, explain, nn.Attention, nn.MultiheadAttention.forward, nn.AttentionPool.__init__):
+        assert not {"foreign", *OURS} & inspect.signature(function).parameters.keys()
