@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from saccade import attend, errors, masks
+from saccade import AuxRequest, attend, errors, masks, remember
+from saccade.backends.blockwise.engine import engine_named
 from saccade.structure import Grid
 
 
@@ -82,3 +83,69 @@ def test_lengths_have_the_batch_dimensions_of_the_query():
     torch.testing.assert_close(per_sequence[1], attend(q[1], k[1, :, :2], k[1, :, :2]))
     with pytest.raises(errors.ShapeError, match="lengths"):
         attend(q, k, k, mask=masks.Lengths(lengths))
+
+
+class Even(masks.Mask):
+    """By positions alone; no dataclass."""
+
+    def dense(self, grid):
+        return (grid.keys() + grid.queries()) % 2 == 0
+
+
+class Held(masks.Mask):
+    """By a tensor that no field declares."""
+
+    def __init__(self, allowed):
+        self.allowed = allowed
+
+    def dense(self, grid):
+        return self.allowed[..., grid.start : grid.start + grid.rows, :]
+
+
+OWN = {
+    "no dataclass": lambda allowed: Even(),
+    "holds a tensor": Held,
+    "composed": lambda allowed: ~Held(allowed) | (Even() & masks.Causal()),
+}
+
+
+@pytest.mark.parametrize("backend", ["chunked", "cpu", "sdpa", "auto"])
+@pytest.mark.parametrize("name", OWN)
+def test_a_mask_of_ones_own_works_on_every_backend(name, backend, monkeypatch):
+    for engine in map(engine_named, ("chunked", "cpu")):
+        monkeypatch.setitem(vars(engine), "pairs", 70)  # blocks of fewer rows than there are, and of entries
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(2, 3, 7, 4, generator=generator, dtype=torch.float64).requires_grad_()
+    mask = OWN[name](torch.rand(2, 1, 7, 7, generator=generator) < 0.6)
+    found = []
+    for one in (backend, "reference"):
+        output = attend(x, x, x, mask=mask, backend=one)
+        found.append((output, *torch.autograd.grad(output.square().sum(), x)))
+    torch.testing.assert_close(*found)
+    weights = None if backend == "sdpa" else attend(x, x, x, mask=mask, backend=backend, aux=AuxRequest(weights=True))
+    assert weights is None or (weights[1].weights[..., ~dense(mask, q=7, k=7).any(0).any(0)] == 0).all()
+
+
+@pytest.mark.parametrize("backend", ["auto", "reference"])
+def test_a_square_that_may_be_padding_is_refused(backend):
+    """(B, Lk) where B = Lq broadcasts as (Lq, Lk): nobody can tell which is meant."""
+    x, square = torch.randn(5, 5, 8), torch.ones(5, 5, dtype=torch.bool).tril()
+    for mask in (square, masks.Causal() & square):
+        with pytest.raises(errors.ShapeError, match=r"mask: .*\(batch, Lk\).*mask\[None\].*mask\[:, None\]"):
+            attend(x, x, x, mask=mask, backend=backend)
+    heads = x[:, None].expand(5, 2, 5, 8)
+    with pytest.raises(errors.ShapeError, match=r"mask\[:, None, None\]"):
+        attend(heads, heads, heads, mask=square, backend=backend)
+    causal = attend(x, x, x, mask=square[None], backend=backend)
+    torch.testing.assert_close(causal, attend(x, x, x, mask=masks.Causal()))
+    padded = attend(x, x, x, mask=square[:, None], backend=backend)
+    torch.testing.assert_close(padded, attend(x, x, x, mask=masks.Lengths(torch.arange(1, 6))))
+    other = attend(x[:3], x[:3], x[:3], mask=square, backend=backend)
+    torch.testing.assert_close(other, causal[:3])
+
+
+def test_a_memorys_own_mask_is_never_ambiguous():
+    key = torch.randn(5, 4, 8)
+    memory = remember(key, key, mask=masks.Lengths(torch.tensor([4, 3, 2, 1, 4])))
+    query = torch.randn(5, 5, 2, 8)
+    torch.testing.assert_close(memory.read(query)[2], memory.read(query[2]))

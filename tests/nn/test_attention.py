@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from saccade import AuxRequest, attend, masks, nn, normalizers, reads, scores
+from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.nn.attention import SCORES
 
 
@@ -108,3 +109,40 @@ def test_it_may_draw_in_training_and_take_the_likeliest_elsewhere():
     assert [name for name in given.state_dict() if "uniform" in name] == ["read.uniform"]
     with pytest.raises(TypeError, match="read"):
         nn.Attention(6, eval_read="argmax")
+
+
+MODULES = {
+    "Attention": lambda x: nn.Attention(6)(x),
+    "key": lambda x: nn.Attention(6)(torch.randn(2, 5, 6), x),
+    "value": lambda x: nn.Attention(6, score="dot", output_dim=4)(x),
+    "remember": lambda x: nn.Attention(6).remember(x),
+    "append": lambda x: (m := nn.Attention(6)).append(m.remember(torch.randn(2, 5, 6)), x),
+    "MultiheadAttention": lambda x: nn.MultiheadAttention(6, 2)(x),
+    "its key": lambda x: nn.MultiheadAttention(6, 2)(torch.randn(2, 5, 6), x),
+    "its memory": lambda x: nn.MultiheadAttention(6, 2).remember(x),
+    "AttentionPool": lambda x: nn.AttentionPool(6)(x),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_another_dtype_is_one_clear_error(name):
+    with pytest.raises(ArgumentError, match="^(query|key|value): expected dtype torch.float32.*got dtype.*float64"):
+        MODULES[name](torch.randn(2, 5, 6, dtype=torch.float64))
+    with pytest.raises(ArgumentError, match="(query|key|value): expected .*dtype.*int64"):
+        MODULES[name](torch.ones(2, 5, 6, dtype=torch.int64))
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
+@pytest.mark.parametrize("name", MODULES)
+def test_a_nested_tensor_is_one_clear_error(name, layout):
+    nested = torch.nested.nested_tensor([torch.randn(3, 6), torch.randn(5, 6)], layout=layout)
+    with pytest.raises(ArgumentTypeError, match="(query|key): expected a dense tensor, got a nested one; pad it"):
+        MODULES[name](nested)
+
+
+def test_autocast_may_mix_what_it_casts():
+    with torch.autocast("cpu", torch.bfloat16):
+        assert nn.MultiheadAttention(6, 2)(torch.randn(2, 5, 6, dtype=torch.bfloat16)).dtype == torch.bfloat16
+        with pytest.raises(ArgumentError, match="float64"):
+            nn.MultiheadAttention(6, 2)(torch.randn(2, 5, 6, dtype=torch.float64))

@@ -140,3 +140,20 @@ def test_peak_bytes_grow_with_length_alone(backend):
     long = 1 << 16
     assert peak(2 * long) - peak(long) == 4 * 3 * 32 * long  # float32 copies of query, key and value
     assert peak(64) < 64 * 64 * 4 * 8
+
+
+@BACKENDS
+@pytest.mark.parametrize("pairs", [100, 1 << 19])
+def test_the_output_may_be_written_into(backend, pairs, monkeypatch):
+    """In one block and in several, as autograd lets one write into what it computed."""
+    monkeypatch.setitem(vars(engine_named(backend)), "pairs", pairs)
+    x = torch.randn(2, 9, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    for more in ({}, {"score": scores.Additive(torch.ones(4, dtype=torch.float64))}, {"aux": AuxRequest(entropy=True)}):
+        found = []
+        for one in (backend, "reference"):
+            leaf = x.clone().requires_grad_()
+            output = attend(leaf, leaf, leaf, backend=one, **more)
+            output = output[0] if "aux" in more else output
+            output.mul_(3.0).sin().sum().backward()
+            found.append((output, leaf.grad))
+        torch.testing.assert_close(*found)
