@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -128,9 +129,9 @@ def _forward(
     largest: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Weights, lse, entropy, and 1 / temperature with α - 1 of all rows, or of each; and what is `largest`."""
-    scores, rows, numbers = scores.contiguous(), scores.shape[:-1], _numbers(family, scores)
+    scores, (numbers, soft) = scores.contiguous(), _numbers(family, scores)
     weights, each = scores if overwrite else torch.empty_like(scores), int(numbers.numel() > _ALIKE)
-    lse = scores.new_full((0,) if _sparsest(family) else rows, -torch.inf)  # entmax of α = 1 has one
+    lse = scores.new_full(scores.shape[:-1], -torch.inf) if soft else scores.new_empty(0)
     entropy = torch.zeros_like(lse)
     wanted = (0, 0, 0) if largest is None else (*largest, largest[0].shape[-1])
     by_rows(_weigh, scores, mask_rows(allowed, tuple(scores.shape)), weights, lse, entropy, numbers, each, *wanted)
@@ -144,21 +145,17 @@ _ALIKE = 2
 """How many numbers there are where α is the same for all rows."""
 
 
-def _sparsest(family: _Family) -> bool:
-    return not isinstance(family.alpha, Tensor) and family.alpha == 2
-
-
-def _numbers(family: _Family, scores: Tensor) -> Tensor:
-    """1 / temperature and α - 1, of α as this type has it."""
+def _numbers(family: _Family, scores: Tensor) -> tuple[Tensor, bool]:
+    """1 / temperature and α - 1, of α as this type has it; whether some row may be a softmax, which has an lse."""
     alpha = family.alpha
     if isinstance(alpha, Tensor):
         if alpha.numel() > 1:
             excess = (alpha.detach() - 1).expand(*scores.shape[:-1], 1).reshape(-1)
-            return torch.cat([excess.new_ones(1), excess])
+            return torch.cat([excess.new_ones(1), excess]), True
         alpha = float(alpha.detach())
-    if alpha == 1:
-        return torch.tensor([1.0 / family.temperature, 0.0], dtype=scores.dtype, device="cpu")
-    return torch.tensor([2.0, alpha], dtype=scores.dtype, device="cpu") - 1
+    kind = np.float64 if scores.dtype == torch.float64 else np.float32
+    excess = kind(alpha) - kind(1)
+    return torch.from_numpy(np.array([1.0 / family.temperature, excess], kind)), bool(excess == 0)
 
 
 class _Weights(torch.autograd.Function):

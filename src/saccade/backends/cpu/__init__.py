@@ -24,11 +24,10 @@ from saccade.scores import Additive
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
-LITTLE = 1 << 12
-"""Pairs of a query and a key below which `auto` leaves sparse weights to the plain formula."""
-
 LITTLE_SOFT = 1 << 16
-"""Pairs below which it leaves a softmax with a mask, an entropy, the largest weights or a draw to it."""
+"""Pairs of a query and a key below which `auto` leaves a softmax with a mask, an entropy, the largest weights or a draw
+to the plain formula.
+"""
 
 LITTLE_PLAIN = 1 << 19
 """Pairs below which it leaves any other softmax to it."""
@@ -55,16 +54,19 @@ def unsupported(call: Call) -> str | None:
 def unwise(call: Call) -> str | None:
     """Why `auto` passes it over although it could serve the call, or None."""
     little = "for a call this small the plain formula is faster"
+    if isinstance(call.normalizer, Entmax):
+        return None  # of any size: the formula halves an interval 28 times
     if isinstance(call.score, Additive):
         alone = call.cache is None and call.state is None  # a loop's reads of a memory gain by summing their gradients
         return little if alone and not tracing() and reference.peak_bytes(call) <= LITTLE_ADDITIVE else None
     normalizer, request = call.normalizer, call.aux
+    if isinstance(normalizer, Sparsemax):
+        return None  # likewise: the formula sorts
     soft = isinstance(normalizer, Softmax) and normalizer.sink is None
-    sparse = isinstance(normalizer, Sparsemax | Entmax)
     more = isinstance(call.read, Sample) or bool(request.entropy or request.top)
-    if not soft and not sparse and not more:
+    if not soft and not more:
         return "nothing of this call is compiled"
-    least = LITTLE if sparse else LITTLE_SOFT if more or call.mask is not None else LITTLE_PLAIN
+    least = LITTLE_SOFT if more or call.mask is not None else LITTLE_PLAIN
     return little if not tracing() and _pairs(call) < least else None
 
 
@@ -87,12 +89,10 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
 
 
 def keeps(call: Call) -> bool:
-    """Whether all of the call is one block and a backward is to follow: then what the backward needs of it is kept, and
-    computed once.
+    """Whether all of the call is one block, which needs no loop: and where a backward is to follow, what it needs of the
+    block is kept, and computed once.
     """
     if not call.built_in or tracing() or transforming():
-        return False
-    if not torch.is_grad_enabled() or not any(leaf.tensor.requires_grad for leaf in call.leaves()):
         return False
     return _pairs(call) <= min(KEPT, ENGINE.pairs)
 
@@ -102,7 +102,7 @@ def _pairs(call: Call) -> int:
 
 
 def _kept(call: Call) -> tuple[Tensor, AuxOutput]:
-    """The one block, recorded by autograd."""
+    """The one block, recorded by autograd if need be."""
     wide = prepared(ENGINE, call.aligned())
     output, found = ENGINE.read(wide, *ENGINE.weigh(wide, wide.grid()))
     return output.to(call.value.dtype), found
