@@ -150,10 +150,10 @@ def _numbers(family: _Family, scores: Tensor) -> tuple[Tensor, bool]:
     alpha = family.alpha
     if isinstance(alpha, Tensor):
         if alpha.numel() > 1:
-            excess = (alpha.detach() - 1).expand(*scores.shape[:-1], 1).reshape(-1)
-            return torch.cat([excess.new_ones(1), excess]), True
+            each = (alpha.detach() - 1).expand(*scores.shape[:-1], 1).reshape(-1)
+            return torch.cat([each.new_ones(1), each]), True
         alpha = float(alpha.detach())
-    kind = np.float64 if scores.dtype == torch.float64 else np.float32
+    kind: Any = np.float64 if scores.dtype == torch.float64 else np.float32
     excess = kind(alpha) - kind(1)
     return torch.from_numpy(np.array([1.0 / family.temperature, excess], kind)), bool(excess == 0)
 

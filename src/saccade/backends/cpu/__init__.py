@@ -89,7 +89,7 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
 
 
 def keeps(call: Call) -> bool:
-    """Whether all of the call is one block, which needs no loop: and where a backward is to follow, what it needs of the
+    """Whether all of the call is one block, which needs no loop; where a backward is to follow, what it needs of the
     block is kept, and computed once.
     """
     if not call.built_in or tracing() or transforming():
