@@ -35,8 +35,10 @@ LITTLE_PLAIN = 1 << 19
 LITTLE_ADDITIVE = 1 << 20
 """Bytes up to which it leaves the terms of additive ones to it."""
 
-KEPT = 1 << 20
-"""Pairs of a call that is recorded, not computed again in the backward: 4 MiB of weights, and as much of scores."""
+AT_ONCE = 1 << 20
+"""Pairs of a call that is computed at once: recorded, not computed again in the backward, with 4 MiB of weights and as
+much of scores.
+"""
 
 
 def unsupported(call: Call) -> str | None:
@@ -85,23 +87,23 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
     """Output and statistics."""
     if steps.serves_step(call):
         return steps.run(call), AuxOutput()
-    return _kept(call) if keeps(call) else blockwise.run(ENGINE, call)
+    return _at_once(call) if one_block(call) else blockwise.run(ENGINE, call)
 
 
-def keeps(call: Call) -> bool:
-    """Whether all of the call is one block, which needs no loop; where a backward is to follow, what it needs of the
-    block is kept, and computed once.
+def one_block(call: Call) -> bool:
+    """Whether all of the call is one block, without a loop and its bookkeeping; where a backward is to follow, what it
+    needs of the block is kept, and computed once.
     """
     if not call.built_in or tracing() or transforming():
         return False
-    return _pairs(call) <= min(KEPT, ENGINE.pairs)
+    return _pairs(call) <= min(AT_ONCE, ENGINE.pairs)
 
 
 def _pairs(call: Call) -> int:
     return math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2]
 
 
-def _kept(call: Call) -> tuple[Tensor, AuxOutput]:
+def _at_once(call: Call) -> tuple[Tensor, AuxOutput]:
     """The one block, recorded by autograd if need be."""
     wide = prepared(ENGINE, call.aligned())
     output, found = ENGINE.read(wide, *ENGINE.weigh(wide, wide.grid()))
