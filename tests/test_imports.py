@@ -19,6 +19,7 @@ DEFINITIONS = {
     "checks",
     "scores",
     "normalizers",
+    "simplex",
     "masks",
     "biases",
     "reads",
@@ -31,6 +32,7 @@ DEFINITIONS = {
 ATTENTION = {"attention", "memory", "shortcuts", "validate"}
 MAY_IMPORT = {
     **dict.fromkeys(DEFINITIONS, DEFINITIONS),
+    "normalizers": DEFINITIONS | {"kernels"},
     "kernels": DEFINITIONS | {"kernels"},
     "backends": DEFINITIONS | {"kernels", "backends"},
     **dict.fromkeys(ATTENTION, DEFINITIONS | {"backends"} | ATTENTION),

@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calls import drawn
+from near import assert_near
 from saccade import normalizers
 from saccade.errors import ArgumentError, ArgumentTypeError
-from saccade.normalizers import lowered
+from saccade.kernels import weights
+from saccade.kernels.threads import without_kernels
 from saccade.structure import Extent
 
 SUMMING = {
@@ -183,12 +185,6 @@ def test_rows_that_sum_to_zero_weigh_nothing():
     assert normalizers.Sum().sums_to_one and not normalizers.Sum(0.5).sums_to_one
 
 
-def test_lowered_scores_are_finite_in_empty_rows():
-    found, empty = lowered(torch.full((2, 3), math.nan), torch.tensor([[False] * 3, [False, True, False]]))
-    assert found[0].tolist() == [0.0] * 3 and empty.tolist() == [[True], [False]]
-    assert found[1].isneginf().tolist() == [True, False, True] and lowered(found, None) == (found, None)
-
-
 EXTENT = Extent((2,), 3, 5, 4, 4, torch.float32, torch.device("cpu"), True)
 
 
@@ -223,3 +219,106 @@ def test_tensors_that_do_not_fit_are_refused(normalizer):
 def test_what_means_nothing_is_refused_when_it_is_made(make, error):
     with pytest.raises(error, match=r"expected .*got"):
         make()
+
+
+# what a call of sparsemax or entmax takes: the kernel wherever it can, else the formula
+
+SPARSE = {
+    "Sparsemax": normalizers.Sparsemax(),
+    "Entmax": normalizers.Entmax(),
+    "Entmax at 1": normalizers.Entmax(1.0),
+    "Entmax of a tensor": normalizers.Entmax(torch.tensor(1.3)),
+    "Entmax of each row": normalizers.Entmax(torch.tensor([[1.2], [2.6], [2.0]])),
+}
+CALLED = pytest.mark.parametrize("normalizer", SPARSE.values(), ids=SPARSE)
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The kernels that were run, by name."""
+    found, own = [], weights.by_rows
+    monkeypatch.setattr(weights, "by_rows", lambda kernels, *table: found.append(kernels) or own(kernels, *table))
+    return found
+
+
+@CALLED
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("mask", [None, (3, 5), (1, 5), (5,), (3, 1), ()], ids=str)
+def test_a_call_is_the_kernel_and_the_formulas_numbers(normalizer, dtype, mask, runs):
+    scores = drawn(3, 5, seed=1).to(dtype).T.contiguous().T.requires_grad_()
+    allowed = None if mask is None else torch.rand(mask, generator=torch.Generator().manual_seed(2)) < 0.7
+    upstream = drawn(3, 5, seed=3).to(dtype)
+    found = normalizer(scores, allowed)
+    ours = found.detach(), *torch.autograd.grad(found, scores, upstream)
+    assert runs == [weights._weigh, weights._differentiate]
+    assert found.dtype == dtype and ours[1].dtype == dtype
+
+    def formula(given, pull):
+        expected = normalizer.formula(given.requires_grad_(), allowed)
+        return expected, *torch.autograd.grad(expected, given, pull)
+
+    assert_near(ours, formula, scores.detach(), upstream)
+    assert len(runs) == 2
+
+
+@CALLED
+def test_what_no_kernel_takes_is_the_formula(normalizer, runs):
+    scores, several = drawn(3, 5), torch.ones(2, 3, 5, dtype=torch.bool)
+    expected = normalizer.formula(scores, None)
+    with without_kernels("to see what stands in for them"):
+        assert torch.equal(normalizer(scores, None), expected)
+    with torch.autocast("cpu"):
+        assert torch.equal(normalizer(scores, None), expected)
+    assert torch.equal(normalizer(scores, several), expected.expand(2, 3, 5))
+    for mask in (torch.ones(3, 5), torch.ones(3, 5, dtype=torch.uint8)):
+        with pytest.raises((TypeError, RuntimeError)):
+            normalizer(scores, mask)
+    assert not runs
+    one = normalizers.Entmax(torch.full((2, 1, 1), 1.5)) if normalizer is not SPARSE["Sparsemax"] else normalizer
+    assert one(scores, None).shape in ((3, 5), (2, 3, 5))
+
+
+@CALLED
+def test_transforms_see_the_formula(normalizer, runs):
+    scores, mask = drawn(3, 5), torch.tensor([[True] * 5, [False] * 5, [True, False] * 2 + [True]])
+    call = lambda given: normalizer(given, mask)
+    assert torch.equal(torch.func.vmap(call)(scores[None])[0], normalizer.formula(scores, mask))
+    slope = torch.func.jacrev(call)(scores)
+    assert not runs
+    torch.testing.assert_close(slope, torch.autograd.functional.jacobian(call, scores))
+    assert (slope[1] == 0).all() and slope.isfinite().all()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_compilers_see_the_formula(runs):
+    scores, normalizer = drawn(3, 5), normalizers.Entmax()
+    compiled = torch.compile(lambda given: normalizer(given, given > 0), backend="eager", fullgraph=True)
+    assert torch.equal(compiled(scores), normalizer.formula(scores, scores > 0)) and not runs
+
+
+@CALLED
+def test_sizes_of_zero_and_one(normalizer):
+    with_rows = isinstance(getattr(normalizer, "alpha", None), torch.Tensor) and normalizer.alpha.numel() > 1
+    for shape in [(3, 1), (3, 0), *([] if with_rows else [(1,), (0,), (0, 4), (2, 0, 4), (7, 1, 1)])]:
+        scores = torch.zeros(shape, requires_grad=True)
+        for mask in (None, torch.ones(shape, dtype=torch.bool)):
+            found = normalizer(scores, mask)
+            assert found.shape == shape and (found == 1).all()
+            assert (torch.autograd.grad(found.sum(), scores)[0] == 0).all()
+    with pytest.raises(IndexError):
+        normalizer(torch.zeros(()), None)
+
+
+def test_alpha_of_a_call_learns_and_is_differentiated_twice():
+    scores = drawn(3, 5, seed=4).double().requires_grad_()
+    alpha = torch.tensor([[1.2], [2.6], [1.5]], dtype=torch.float64, requires_grad=True)
+    mask = torch.tensor([[True] * 5, [True, False, True, True, False], [False] * 5])
+    call = lambda scores, alpha: normalizers.Entmax(alpha)(scores, mask)
+    assert torch.autograd.gradcheck(call, (scores, alpha)) and torch.autograd.gradgradcheck(call, (scores, alpha))
+
+
+def test_the_package_computes_the_same():
+    entmax = pytest.importorskip("entmax", reason="entmax is not installed: pip install -e '.[bench]'")
+    scores = drawn(32, 1, 30, seed=5)
+    for normalizer, theirs in ((normalizers.Sparsemax(), entmax.sparsemax), (normalizers.Entmax(), entmax.entmax15)):
+        torch.testing.assert_close(normalizer(scores, None), theirs(scores, dim=-1))

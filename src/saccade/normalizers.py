@@ -7,14 +7,16 @@ plays no part.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from saccade import simplex
 from saccade.checks import ensure, number, per_query, positive
 from saccade.errors import ArgumentError, ArgumentTypeError
-from saccade.numerics import divide, like
+from saccade.kernels import weights as kernels
+from saccade.numerics import divide, like, wide
 from saccade.structure import Axes, Definition, Extent, registered
 
 NormalizerFunction = Callable[..., Tensor]
@@ -28,6 +30,12 @@ class Normalizer(Definition):
         """The definition: weights of the shape of `scores`."""
         raise ArgumentTypeError("normalizer: expected one of saccade.normalizers or a callable, got the base class")
 
+    def formula(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        """The same in operations of PyTorch alone, where a call takes a kernel that computes it: what backends
+        without kernels run, and what kernels are held against.
+        """
+        return self(scores, mask)
+
     def check(self, extent: Extent) -> None:
         """Raises a `SaccadeError` where the normalizer's tensors do not fit the call."""
 
@@ -40,16 +48,6 @@ class Normalizer(Definition):
 def filled(scores: Tensor, mask: Tensor | None, value: float = -torch.inf) -> Tensor:
     """Scores with `value` at forbidden positions."""
     return scores if mask is None else scores.masked_fill(~mask, value)
-
-
-def lowered(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Scores with −inf at forbidden positions but 0 in rows with nothing allowed, and which rows those are `(...,
-    1)`.
-    """
-    if mask is None:
-        return scores, None
-    empty = ~mask.any(-1, keepdim=True)
-    return scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0.0), empty
 
 
 @registered
@@ -81,23 +79,19 @@ class Softmax(Normalizer):
         return scores if plain else scores / like(self.temperature, scores)
 
     def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        scores = self.scaled(scores)
+        if self.sink is None:
+            return simplex.softmax(scores, mask)
         if not scores.shape[-1]:
             return scores
-        scores, empty = lowered(self.scaled(scores), mask)
-        if self.sink is None:
-            weights = torch.softmax(scores, -1)
-        else:
-            sink = torch.as_tensor(self.sink, dtype=scores.dtype, device=scores.device).expand(*scores.shape[:-1], 1)
-            weights = torch.softmax(torch.cat((scores, sink), -1), -1)[..., :-1]
+        scores, empty = simplex.lowered(scores, mask)
+        sink = torch.as_tensor(self.sink, dtype=scores.dtype, device=scores.device).expand(*scores.shape[:-1], 1)
+        weights = torch.softmax(torch.cat((scores, sink), -1), -1)[..., :-1]
         return weights if empty is None else weights.masked_fill(empty, 0.0)
 
     def log_partition(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         """lse = log Σ exp(s / T) over allowed keys, without the sink, `(..., Lq)`; −inf where nothing is allowed."""
-        if not scores.shape[-1]:
-            return scores.new_full(scores.shape[:-1], -torch.inf)
-        scores, empty = lowered(self.scaled(scores), mask)
-        lse = torch.logsumexp(scores, -1)
-        return lse if empty is None else lse.masked_fill(empty[..., 0], -torch.inf)
+        return simplex.log_partition(self.scaled(scores), mask)
 
     def check(self, extent: Extent) -> None:
         positive("temperature", self.temperature, extent)
@@ -107,118 +101,6 @@ class Softmax(Normalizer):
     @property
     def sums_to_one(self) -> bool:
         return self.sink is None
-
-
-class _EntmaxWeights(torch.autograd.Function):
-    """p_i = exp_α(s_i − t), exp_α(x) = [1 + (α − 1) x]₊^{1/(α − 1)}, with t such that Σ p = 1.
-
-    With a = α − 1 and g = p^{1−a} on the support, ∂p_i/∂s_j = g_i (δ_ij − g_j / Σ g) (Peters, Niculae, Martins 2019,
-    proposition 2) and ∂p/∂α = c − g Σc / Σg, c_i = (p_i − g_i)/a² − p_i log p_i / a (Correia, Niculae, Martins 2019,
-    proposition 1). The backward is
-    written in terms of the output p, which is itself differentiable: every further derivative follows.
-    """
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(scores: Tensor, alpha: Tensor) -> Tensor:
-        return _solve_entmax(scores, alpha - 1)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
-        ctx.save_for_backward(inputs[1], output)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None]:
-        alpha, weights = ctx.saved_tensors
-        excess, support = alpha - 1, weights > 0
-        safe = weights.masked_fill(~support, 1.0)
-        slope = torch.pow(safe, 1 - excess).masked_fill(~support, 0.0)
-        share = slope / slope.sum(-1, keepdim=True)
-        grad_scores = slope * (grad - (share * grad).sum(-1, keepdim=True))
-        if not ctx.needs_input_grad[1]:
-            return grad_scores, None
-        return grad_scores, gradient_of_alpha(grad, weights, share, alpha)
-
-
-def gradient_of_alpha(grad: Tensor, weights: Tensor, share: Tensor, alpha: Tensor) -> Tensor:
-    """That of entmax's α, from the gradient of its weights `(..., Lk)` and p^{2−α} / Σ p^{2−α}, their share."""
-    support = weights > 0
-    safe = weights.masked_fill(~support, 1.0)
-    log = safe.log()
-    change = -safe * log.square() * _second_order((alpha - 1) * log)
-    change = change.masked_fill(~support, 0.0)
-    return (grad * (change - share * change.sum(-1, keepdim=True))).sum_to_size(alpha.shape)
-
-
-def _second_order(y: Tensor) -> Tensor:
-    """(e^{−y} − 1 + y) / y², by its series near 0, where α = 1 is the softmax."""
-    near = y.abs() < 1e-2
-    safe = y.masked_fill(near, 1.0)
-    series = 0.5 - y / 6 + y * y / 24 - y * y * y / 120
-    return torch.where(near, series, (torch.exp(-safe) - 1 + safe) / (safe * safe))
-
-
-def _deformed_exp(x: Tensor, excess: Tensor) -> Tensor:
-    """exp_α(x) = [1 + a x]₊^{1/a}, a = α − 1; exp(x) at a = 0."""
-    softmax = excess == 0
-    safe = excess.masked_fill(softmax, 1.0)
-    power = torch.exp(torch.log1p((safe * x).clamp(min=-1.0)) / safe)
-    return torch.where(softmax, torch.exp(x), power)
-
-
-def _solve_entmax(scores: Tensor, excess: Tensor) -> Tensor:
-    """Bisection for the threshold t, then p / Σ p: exact to rounding for any α ≥ 1.
-
-    t lies in [max s, max s + (1 − n^{−a}) / a]: at its lower end the largest weight alone is 1, at its upper end
-    every weight is ≤ 1/n.
-    """
-    top = scores.amax(-1, keepdim=True)
-    shifted, count = scores - top, float(scores.shape[-1])
-    softmax = excess == 0
-    safe = excess.masked_fill(softmax, 1.0)
-    log_count = torch.log(torch.as_tensor(count, dtype=scores.dtype, device=scores.device))
-    width = torch.where(softmax, log_count, -torch.expm1(-safe * log_count) / safe)
-    low, high = torch.zeros_like(top), torch.zeros_like(top) + width
-    for _ in range(56 if scores.dtype == torch.float64 else 28):
-        middle = (low + high) / 2
-        heavy = _deformed_exp(shifted - middle, excess).sum(-1, keepdim=True) >= 1
-        low, high = torch.where(heavy, middle, low), torch.where(heavy, high, middle)
-    weights = _deformed_exp(shifted - low, excess)
-    return weights / weights.sum(-1, keepdim=True)
-
-
-class _SparsemaxWeights(torch.autograd.Function):
-    """p = [s − τ]₊ with τ such that Σ p = 1, by sorting (Martins, Astudillo 2016, algorithm 1 and equation 10)."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(scores: Tensor) -> Tensor:
-        ordered = (scores - scores.amax(-1, keepdim=True)).sort(-1, descending=True).values
-        count = torch.arange(1, scores.shape[-1] + 1, dtype=scores.dtype, device=scores.device)
-        threshold = (ordered.cumsum(-1) - 1) / count
-        inside = (ordered > threshold).sum(-1, keepdim=True).clamp(min=1)
-        return (scores - scores.amax(-1, keepdim=True) - threshold.gather(-1, inside - 1)).clamp(min=0)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
-        ctx.save_for_backward(output)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
-        (weights,) = ctx.saved_tensors
-        support: Tensor = (weights > 0).to(grad.dtype)
-        centered: Tensor = grad - (support * grad).sum(-1, keepdim=True) / support.sum(-1, keepdim=True)
-        return centered * support
-
-
-def _sparse(weigh: Callable[[Tensor], Tensor], scores: Tensor, mask: Tensor | None) -> Tensor:
-    if not scores.shape[-1]:
-        return scores
-    scores, empty = lowered(scores, mask)
-    weights = weigh(scores)
-    return weights if empty is None else weights.masked_fill(empty, 0.0)
 
 
 @registered
@@ -232,7 +114,12 @@ class Sparsemax(Normalizer):
     """
 
     def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
-        return _sparse(_SparsemaxWeights.apply, scores, mask)
+        if kernels.serves_rows(scores, mask):
+            return kernels.sparsemax(wide(scores), mask).to(scores.dtype)
+        return self.formula(scores, mask)
+
+    def formula(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        return simplex.sparsemax(wide(scores), mask).to(scores.dtype)
 
     @property
     def sums_to_one(self) -> bool:
@@ -265,8 +152,14 @@ class Entmax(Normalizer):
             raise ArgumentError("alpha: expected a finite number (1 is softmax, 2 is sparsemax), got inf")
 
     def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
-        alpha = torch.as_tensor(self.alpha, dtype=scores.dtype, device=scores.device)
-        return _sparse(lambda lowered_scores: _EntmaxWeights.apply(lowered_scores, alpha), scores, mask)
+        if kernels.serves_rows(scores, mask, self.alpha):
+            return kernels.entmax(wide(scores), self.alpha, mask).to(scores.dtype)
+        return self.formula(scores, mask)
+
+    def formula(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        numbers = wide(scores)
+        alpha = torch.as_tensor(self.alpha, dtype=numbers.dtype, device=numbers.device)
+        return simplex.entmax(numbers, alpha, mask).to(scores.dtype)
 
     def check(self, extent: Extent) -> None:
         per_query("alpha", self.alpha, extent)

@@ -84,8 +84,12 @@ class Definition:
         return new
 
     def map(self, function: Callable[[Tensor, Axes], Tensor]) -> Self:
-        """The same tree with `function(tensor, axes)` applied to every tensor."""
-        return self.with_leaves(iter([function(leaf.tensor, leaf.axes) for leaf in self.leaves()]))
+        """The same tree with `function(tensor, axes)` applied to every tensor: itself, where that changes none."""
+        leaves = self.leaves()
+        found = [function(leaf.tensor, leaf.axes) for leaf in leaves]
+        if all(new is leaf.tensor for new, leaf in zip(found, leaves, strict=True)):
+            return self
+        return self.with_leaves(iter(found))
 
 
 class Grid(NamedTuple):

@@ -22,7 +22,10 @@ def plan(x=X, **options):
         ({"mask": masks.Causal(), "bias": torch.ones(5, 5)}, "sdpa"),
         ({"normalizer": normalizers.Softmax(0.5)}, "sdpa"),
         ({"score": scores.ScaledDot(softcap=2.0)}, "reference"),
-        ({"normalizer": normalizers.Sparsemax()}, "reference"),
+        ({"normalizer": normalizers.Sparsemax()}, "cpu"),
+        ({"normalizer": normalizers.Entmax()}, "cpu"),
+        ({"score": scores.Additive(torch.ones(8)), "normalizer": normalizers.Entmax()}, "cpu"),
+        ({"score": scores.Additive(torch.ones(8)), "normalizer": normalizers.Sparsemax()}, "reference"),
         ({"read": reads.Argmax()}, "reference"),
         ({"aux": AuxRequest(entropy=True)}, "reference"),
         ({"score": scores.Additive(torch.ones(8))}, "reference"),
@@ -109,7 +112,7 @@ def test_explain_draws_nothing():
 
 
 def test_a_plan_prints_readably():
-    lines = str(plan(score=scores.Dot(), normalizer=normalizers.Sparsemax())).splitlines()
+    lines = str(plan(score=scores.Dot(), normalizer=normalizers.Sigmoid())).splitlines()
     assert lines[0].split() == ["backend", "reference"] and lines[1].split() == ["terms", f"{2 * 3 * 5 * 5 * 8:,}"]
     assert {line.split(":")[0] for line in lines[3:]} == {
         "not sdpa",

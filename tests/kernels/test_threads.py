@@ -210,21 +210,3 @@ def test_kernels_are_compiled_where_nothing_can_be_kept(tmp_path):
         env={"XDG_CACHE_HOME": str(blocked), "HOME": str(blocked), "PATH": "", "PYTHONDONTWRITEBYTECODE": "1"},
     )
     assert done.stdout.split() == ["tensor([[0.5000,", "0.5000]])"], done.stderr
-
-
-def test_whoever_can_keep_no_kernels_is_told_once(monkeypatch):
-    from saccade.kernels import compiled
-
-    asked = []
-
-    def compiler(signature, *, cache=False, **options):
-        asked.append(cache)
-        if cache:
-            raise RuntimeError("cannot cache function: no locator available.")
-        return lambda function: function
-
-    monkeypatch.setattr(compiled, "cfunc", compiler)
-    monkeypatch.setattr(compiled, "_said", [])
-    with pytest.warns(RuntimeWarning, match=r"kernels cannot be kept in .* \(cannot cache .*NUMBA_CACHE_DIR") as told:
-        assert compiled.kernel(len) is len and compiled.kernel(max) is max
-    assert len(told) == 1 and asked == [True, False] * 2

@@ -90,7 +90,7 @@ def assert_weights(scores, alpha, allowed=None):
     assert found.dtype == scores.dtype and found.shape == scores.shape
     whole = None if allowed is None else allowed.expand(scores.shape)
     normalizer = {1.0: Softmax(), 2.0: Sparsemax()}.get(alpha, Entmax(alpha))
-    (plain,) = plain_errors(lambda given: normalizer(given, whole), (scores,), [truth])
+    (plain,) = plain_errors(lambda given: normalizer.formula(given, whole), (scores,), [truth])
     torch.testing.assert_close(found.double(), truth, rtol=8 * eps, atol=4 * eps + 3 * plain)
     if alpha > 1:
         least = 1e-12 if scores.dtype == torch.float64 else 1e-5  # nearer to the threshold than a number's last digit
@@ -151,7 +151,7 @@ def test_any_shape_and_mask(dtype, alpha, rows, width, whole, density, seed):
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("masked", [False, True])
 def test_they_are_the_definitions_with_lse_and_gradients(masked, alpha, dtype):
-    """Against `saccade.normalizers` in float64."""
+    """Against the formulas of `saccade.normalizers` in float64."""
     scores, allowed = draw(2, 5, 33, dtype=dtype).requires_grad_(), flags(2, 1, 33) if masked else None
     whole = None if allowed is None else allowed.expand(scores.shape)
     upstream = draw(2, 5, 33, seed=1, dtype=dtype)
@@ -160,7 +160,7 @@ def test_they_are_the_definitions_with_lse_and_gradients(masked, alpha, dtype):
     (ours,) = torch.autograd.grad(found, scores, upstream)
 
     def defined(given, pull):
-        expected = normalizer(given.requires_grad_(), whole)
+        expected = normalizer.formula(given.requires_grad_(), whole)
         return expected, *torch.autograd.grad(expected, given, pull)
 
     # beyond 3, a last digit of a small weight is the first of its slope
@@ -270,7 +270,7 @@ def test_temperature(temperature, dtype):
 
     def defined(given, *pulls):
         normalizer, given = Softmax(temperature), given.requires_grad_()
-        expected = normalizer(given, allowed), normalizer.log_partition(given, allowed)
+        expected = normalizer.formula(given, allowed), normalizer.log_partition(given, allowed)
         return *expected, *torch.autograd.grad(expected, given, pulls)
 
     assert_near((*found, *ours), defined, scores, *pulls)
@@ -311,11 +311,11 @@ def test_an_alpha_of_each_row_learns(shape):
     scores, allowed = draw(2, 5, 7).requires_grad_(), flags(2, 1, 7, seed=1)
     function = lambda part, alpha: weights.entmax(part, alpha, allowed)
     assert torch.autograd.gradcheck(function, (scores, numbers))
-    torch.testing.assert_close(function(scores, numbers), Entmax(numbers)(scores, allowed.expand(2, 5, 7)))
+    torch.testing.assert_close(function(scores, numbers), Entmax(numbers).formula(scores, allowed.expand(2, 5, 7)))
     wanted = draw(2, 5, 7, seed=2)
     ours, theirs = (
         torch.autograd.grad(found, (scores, numbers), wanted)
-        for found in (function(scores, numbers), Entmax(numbers)(scores, allowed.expand(2, 5, 7)))
+        for found in (function(scores, numbers), Entmax(numbers).formula(scores, allowed.expand(2, 5, 7)))
     )
     torch.testing.assert_close(ours, theirs)
 
@@ -333,7 +333,7 @@ def test_an_alpha_of_one_and_two_learns_too():
     upstream = draw(4, 6, seed=1)
     ours, theirs = (
         torch.autograd.grad(found, alpha, upstream)[0]
-        for found in (weights.entmax(scores, alpha), Entmax(alpha)(scores, None))
+        for found in (weights.entmax(scores, alpha), Entmax(alpha).formula(scores, None))
     )
     torch.testing.assert_close(ours, theirs)
     higher = (weights.entmax(scores, alpha.detach() + 1e-6) * upstream).sum(-1)

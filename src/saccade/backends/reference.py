@@ -116,9 +116,10 @@ def compared(call: Call, grid: Grid, allowed: Tensor | None = None) -> Tensor:
 def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Known]:
     """Weights, and lse where it is asked for."""
     allowed = allowed.expand(scores.shape) if allowed is not None else None
-    weights = call.normalizer(scores, allowed)
-    if not isinstance(call.normalizer, Normalizer):
-        weights = checked(weights, tuple(scores.shape), "normalizer").to(scores.dtype)
+    if isinstance(call.normalizer, Normalizer):
+        weights = call.normalizer.formula(scores, allowed)
+    else:
+        weights = checked(call.normalizer(scores, allowed), tuple(scores.shape), "normalizer").to(scores.dtype)
         weights = weights if allowed is None else weights.masked_fill(~allowed, 0.0)
     if call.aux.lse and isinstance(call.normalizer, Softmax):
         return weights, {"lse": call.normalizer.log_partition(scores, allowed)}

@@ -1,18 +1,72 @@
 """Weights from scores, row by row: softmax, sparsemax and entmax, as differentiable functions."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from saccade import simplex
 from saccade.kernels.rows import TYPES, by_rows, mask_rows, of_type
 from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import serves
-from saccade.normalizers import Entmax, Normalizer, Softmax, Sparsemax, gradient_of_alpha
+from saccade.numerics import HALF
 
-__all__ = ["MANY", "entmax", "softmax", "sparsemax"]
+__all__ = ["MANY", "entmax", "serves_rows", "softmax", "sparsemax"]
 
 _weigh, _differentiate = of_type("rows:weigh"), of_type("rows_backward:differentiate")
+
+
+class _Family(NamedTuple):
+    """Which weights: softmax at α = 1, sparsemax at α = 2.
+
+    Args:
+        temperature: what scores are divided by.
+        alpha: of all rows, a float or one number; of each row, `(..., 1)`.
+    """
+
+    temperature: float = 1.0
+    alpha: float | Tensor = 1.0
+
+    @property
+    def learned(self) -> Tensor | None:
+        """α where it is a tensor."""
+        return self.alpha if isinstance(self.alpha, Tensor) else None
+
+    def formula(self, scores: Tensor, alpha: Tensor | None, mask: Tensor | None) -> Tensor:
+        """Weights in operations of PyTorch."""
+        if alpha is not None:
+            return simplex.entmax(scores, alpha, mask)
+        if self.alpha in (1, 2):
+            return simplex.sparsemax(scores, mask) if self.alpha == 2 else simplex.softmax(self.scaled(scores), mask)
+        return simplex.entmax(scores, torch.as_tensor(self.alpha, dtype=scores.dtype, device=scores.device), mask)
+
+    def scaled(self, scores: Tensor) -> Tensor:
+        return scores if self.temperature == 1 else scores / self.temperature
+
+
+def serves_rows(scores: Tensor, mask: Tensor | None, alpha: float | Tensor = 1.0) -> bool:
+    """Whether `sparsemax` and `entmax` take these, half types once they are float32; else the formula is to be taken.
+
+    Args:
+        scores, mask: whatever a normalizer was called with.
+        alpha: its own.
+    """
+    tensors = [part for part in (scores, mask, alpha) if isinstance(part, Tensor)]
+    if not serves(*tensors, dtypes=_DTYPES) or not scores.is_floating_point() or not (scores.ndim and scores.shape[-1]):
+        return False
+    if mask is not None and not (isinstance(mask, Tensor) and mask.dtype == torch.bool and _fits(mask, scores.shape)):
+        return False
+    return not isinstance(alpha, Tensor) or (alpha.is_floating_point() and _fits(alpha, (*scores.shape[:-1], 1)))
+
+
+def _fits(tensor: Tensor, shape: tuple[int, ...]) -> bool:
+    """Whether a tensor broadcasts to this shape as it is."""
+    missing = len(shape) - tensor.ndim
+    return missing >= 0 and all(own in (1, size) for own, size in zip(tensor.shape, shape[missing:], strict=True))
+
+
+_DTYPES = {*TYPES, *HALF, torch.bool}
 
 
 def softmax(
@@ -32,7 +86,7 @@ def softmax(
         Weights, of the shape of scores; lse and entropy, without the last dimension; what `statistics.largest` finds,
         None where something is recorded or nothing of it is wanted. No gradient passes through the entropy.
     """
-    return _weights(scores, None, allowed, Softmax(temperature), overwrite=overwrite, top=top)
+    return _weights(scores, allowed, _Family(temperature), overwrite=overwrite, top=top)
 
 
 def sparsemax(scores: Tensor, allowed: Tensor | None = None) -> Tensor:
@@ -40,7 +94,7 @@ def sparsemax(scores: Tensor, allowed: Tensor | None = None) -> Tensor:
 
     Args: as for `softmax`.
     """
-    return _weights(scores, None, allowed, Sparsemax())[0]
+    return _weights(scores, allowed, _Family(alpha=2.0))[0]
 
 
 def entmax(scores: Tensor, alpha: float | Tensor = 1.5, allowed: Tensor | None = None) -> Tensor:
@@ -50,45 +104,34 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, allowed: Tensor | None =
         scores, allowed: as for `softmax`.
         alpha: at least 1; a tensor that broadcasts against `(..., 1)` learns.
     """
-    learned = alpha.to(dtype=scores.dtype, device=scores.device) if isinstance(alpha, Tensor) else None
-    return _weights(scores, learned, allowed, Entmax(alpha))[0]
+    learned = alpha.to(dtype=scores.dtype, device=scores.device) if isinstance(alpha, Tensor) else float(alpha)
+    return _weights(scores, allowed, _Family(alpha=learned))[0]
 
 
 def _weights(
-    scores: Tensor,
-    alpha: Tensor | None,
-    allowed: Tensor | None,
-    normalizer: Normalizer,
-    *,
-    overwrite: bool = False,
-    top: int = 0,
+    scores: Tensor, allowed: Tensor | None, family: _Family, *, overwrite: bool = False, top: int = 0
 ) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor, Tensor] | None]:
+    alpha = family.learned
     if torch.is_grad_enabled() and (scores.requires_grad or (alpha is not None and alpha.requires_grad)):
-        return (*_Weights.apply(scores, alpha, allowed, normalizer), None)
+        return (*_Weights.apply(scores, alpha, allowed, family), None)
     shape, largest = (*scores.shape[:-1], min(top, scores.shape[-1])), None
     if top:
         largest = scores.new_empty(shape), scores.new_empty(shape, dtype=torch.int64)
-    return (*_forward(scores, alpha, allowed, normalizer, overwrite=overwrite, largest=largest)[:3], largest)
+    return (*_forward(scores, allowed, family, overwrite=overwrite, largest=largest)[:3], largest)
 
 
 def _forward(
     scores: Tensor,
-    alpha: Tensor | None,
     allowed: Tensor | None,
-    normalizer: Normalizer,
+    family: _Family,
     *,
     overwrite: bool = False,
     largest: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Weights, lse, entropy, and 1 / temperature with α - 1 of all rows, or of each; and what is `largest`."""
-    scores, rows = scores.contiguous(), scores.shape[:-1]
-    if alpha is None or alpha.numel() == 1:
-        numbers = _numbers(normalizer, scores.dtype, None if alpha is None else float(alpha.detach()))
-    else:
-        excess = (alpha.detach() - 1).expand(*rows, 1).reshape(-1)
-        numbers = torch.cat([excess.new_ones(1), excess])
+    scores, (numbers, soft) = scores.contiguous(), _numbers(family, scores)
     weights, each = scores if overwrite else torch.empty_like(scores), int(numbers.numel() > _ALIKE)
-    lse = scores.new_full((0,) if isinstance(normalizer, Sparsemax) else rows, -torch.inf)  # entmax of α = 1 has one
+    lse = scores.new_full(scores.shape[:-1], -torch.inf) if soft else scores.new_empty(0)
     entropy = torch.zeros_like(lse)
     wanted = (0, 0, 0) if largest is None else (*largest, largest[0].shape[-1])
     by_rows(_weigh, scores, mask_rows(allowed, tuple(scores.shape)), weights, lse, entropy, numbers, each, *wanted)
@@ -102,23 +145,27 @@ _ALIKE = 2
 """How many numbers there are where α is the same for all rows."""
 
 
-def _numbers(normalizer: Normalizer, dtype: torch.dtype, alpha: float | None) -> Tensor:
-    """1 / temperature and α - 1."""
-    if isinstance(normalizer, Softmax):
-        return torch.tensor([1.0 / float(normalizer.temperature), 0.0], dtype=dtype, device="cpu")
-    if alpha is None:
-        alpha = float(normalizer.alpha) if isinstance(normalizer, Entmax) else 2.0
-    return torch.tensor([2.0, alpha], dtype=dtype, device="cpu") - 1  # of α as this type has it
+def _numbers(family: _Family, scores: Tensor) -> tuple[Tensor, bool]:
+    """1 / temperature and α - 1, of α as this type has it; whether some row may be a softmax, which has an lse."""
+    alpha = family.alpha
+    if isinstance(alpha, Tensor):
+        if alpha.numel() > 1:
+            each = (alpha.detach() - 1).expand(*scores.shape[:-1], 1).reshape(-1)
+            return torch.cat([each.new_ones(1), each]), True
+        alpha = float(alpha.detach())
+    kind: Any = np.float64 if scores.dtype == torch.float64 else np.float32
+    excess = kind(alpha) - kind(1)
+    return torch.from_numpy(np.array([1.0 / family.temperature, excess], kind)), bool(excess == 0)
 
 
 class _Weights(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, scores: Tensor, alpha: Tensor | None, allowed: Tensor | None, normalizer: Normalizer
+        ctx: Any, scores: Tensor, alpha: Tensor | None, allowed: Tensor | None, family: _Family
     ) -> tuple[Tensor, Tensor, Tensor]:
-        weights, lse, entropy, numbers = _forward(scores, alpha, allowed, normalizer)
+        weights, lse, entropy, numbers = _forward(scores, allowed, family)
         ctx.set_materialize_grads(False)
-        ctx.normalizer = normalizer
+        ctx.family = family
         ctx.save_for_backward(scores, alpha, allowed, weights, numbers)
         ctx.mark_non_differentiable(entropy)
         return weights, lse, entropy
@@ -141,7 +188,7 @@ class _Weights(torch.autograd.Function):
             slope = weights.pow(2 - alpha.detach()).masked_fill(weights <= 0, 0.0)
             total = slope.sum(-1, keepdim=True)
             share = slope / total.masked_fill(total == 0, 1.0)
-            grad_alpha = gradient_of_alpha(grad, weights, share, alpha)
+            grad_alpha = simplex.gradient_of_alpha(grad, weights, share, alpha)
         return found, grad_alpha, None, None
 
 
@@ -153,15 +200,14 @@ def _again(
     grad: Tensor | None,
     grad_lse: Tensor | None,
 ) -> list[Tensor | None]:
-    """The gradients by the definition, whose operations can be differentiated again."""
-    mask = None if allowed is None else allowed.expand(scores.shape)
+    """The gradients by the formula, whose operations can be differentiated again."""
+    mask, family = None if allowed is None else allowed.expand(scores.shape), ctx.family
 
-    def definition(scores: Tensor, *alphas: Tensor) -> list[Tensor]:
-        normalizer: Any = Entmax(alphas[0]) if alphas else ctx.normalizer
-        found = [] if grad is None else [normalizer(scores, mask)]
-        return found if grad_lse is None else [*found, normalizer.log_partition(scores, mask)]
+    def formula(scores: Tensor, *alphas: Tensor) -> list[Tensor]:
+        found = [] if grad is None else [family.formula(scores, alphas[0] if alphas else None, mask)]
+        return found if grad_lse is None else [*found, simplex.log_partition(family.scaled(scores), mask)]
 
     inputs = (scores,) if alpha is None else (scores, alpha)
     upstream = [part for part in (grad, grad_lse) if part is not None]
-    found = by_definition(definition, inputs, ctx.needs_input_grad[: len(inputs)], upstream)
+    found = by_definition(formula, inputs, ctx.needs_input_grad[: len(inputs)], upstream)
     return [*found, *[None] * (2 - len(found))]

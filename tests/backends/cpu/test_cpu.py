@@ -99,7 +99,9 @@ def test_transforms_are_served():
 WISE = {
     "additive": (ADDITIVE, "small"),
     "additive, sigmoid": ({**ADDITIVE, "normalizer": normalizers.Sigmoid()}, "small"),
-    "sparsemax": ({"normalizer": normalizers.Sparsemax()}, "small"),
+    "sparsemax": ({"normalizer": normalizers.Sparsemax()}, None),
+    "entmax": ({"normalizer": normalizers.Entmax()}, None),
+    "additive, entmax": ({**ADDITIVE, "normalizer": normalizers.Entmax()}, None),
     "entropy": ({"aux": AuxRequest(entropy=True)}, "small"),
     "sigmoid": ({"normalizer": normalizers.Sigmoid()}, "nothing"),
     "sink": ({"normalizer": normalizers.Softmax(sink=0.0)}, "nothing"),

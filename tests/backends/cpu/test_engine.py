@@ -228,7 +228,7 @@ def test_the_recorded_block_and_the_recomputed_agree(names, dtype):
             object.__setattr__(ENGINE, "pairs", pairs)
             found.append(evaluated("cpu", names, *of_type(dtype)))
             leaf = draw(2, 11, 6).requires_grad_()
-            kept.append(cpu.keeps(recorded(leaf)))
+            kept.append(cpu.one_block(recorded(leaf)))
     finally:
         object.__setattr__(ENGINE, "pairs", before)
     assert kept == [True, True, False, False]
@@ -245,12 +245,12 @@ def recorded(query):
     return seen[0]
 
 
-def test_a_block_is_recorded_where_a_backward_may_follow_alone():
+def test_a_small_call_is_one_block_whether_a_backward_follows_or_not(monkeypatch):
     query = draw(2, 11, 6).requires_grad_()
     call = recorded(query)
-    assert cpu.keeps(call) and not cpu.keeps(dataclasses.replace(call, query=query.detach()))
-    with torch.no_grad():
-        assert not cpu.keeps(call)
+    assert cpu.one_block(call) and cpu.one_block(dataclasses.replace(call, query=query.detach()))
+    monkeypatch.setattr(cpu, "AT_ONCE", 2 * 11 * 7 - 1)
+    assert not cpu.one_block(call)
 
 
 @pytest.mark.parametrize("normalizer", ["softmax", "entmax", "sparsemax", "alphas"])

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 numba = pytest.importorskip("numba")
 
-from saccade.kernels import compiled  # noqa: E402
 from saccade.kernels.compiled import F, above, exp, largest, largest_of, log, loops, sigmoid, tanh  # noqa: E402
 
 
@@ -101,12 +100,3 @@ def test_how_many_are_above_a_bound(numbers, bound, kind):
 def test_no_comparison_finds_nan():
     row = np.array([1.0, np.nan, 0.5], np.float32)
     assert largest(row) == 1.0 and above(row, F(0.7)) == 1
-
-
-def test_what_is_compiled_is_kept_by_what_it_is_compiled_from(monkeypatch, tmp_path):
-    """Another home is another folder, and so are other sources."""
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    first = compiled._place()
-    assert first.startswith(str(tmp_path)) and first == compiled._place()
-    monkeypatch.setattr(compiled.Path, "glob", lambda self, pattern: [])
-    assert compiled._place() != first

@@ -24,11 +24,10 @@ from saccade.scores import Additive
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
-LITTLE = 1 << 12
-"""Pairs of a query and a key below which `auto` leaves sparse weights to the plain formula."""
-
 LITTLE_SOFT = 1 << 16
-"""Pairs below which it leaves a softmax with a mask, an entropy, the largest weights or a draw to it."""
+"""Pairs of a query and a key below which `auto` leaves a softmax with a mask, an entropy, the largest weights or a draw
+to the plain formula.
+"""
 
 LITTLE_PLAIN = 1 << 19
 """Pairs below which it leaves any other softmax to it."""
@@ -36,8 +35,10 @@ LITTLE_PLAIN = 1 << 19
 LITTLE_ADDITIVE = 1 << 20
 """Bytes up to which it leaves the terms of additive ones to it."""
 
-KEPT = 1 << 20
-"""Pairs of a call that is recorded, not computed again in the backward: 4 MiB of weights, and as much of scores."""
+AT_ONCE = 1 << 20
+"""Pairs of a call that is computed at once: recorded, not computed again in the backward, with 4 MiB of weights and as
+much of scores.
+"""
 
 
 def unsupported(call: Call) -> str | None:
@@ -55,16 +56,19 @@ def unsupported(call: Call) -> str | None:
 def unwise(call: Call) -> str | None:
     """Why `auto` passes it over although it could serve the call, or None."""
     little = "for a call this small the plain formula is faster"
+    if isinstance(call.normalizer, Entmax):
+        return None  # of any size: the formula halves an interval 28 times
     if isinstance(call.score, Additive):
         alone = call.cache is None and call.state is None  # a loop's reads of a memory gain by summing their gradients
         return little if alone and not tracing() and reference.peak_bytes(call) <= LITTLE_ADDITIVE else None
     normalizer, request = call.normalizer, call.aux
+    if isinstance(normalizer, Sparsemax):
+        return None  # likewise: the formula sorts
     soft = isinstance(normalizer, Softmax) and normalizer.sink is None
-    sparse = isinstance(normalizer, Sparsemax | Entmax)
     more = isinstance(call.read, Sample) or bool(request.entropy or request.top)
-    if not soft and not sparse and not more:
+    if not soft and not more:
         return "nothing of this call is compiled"
-    least = LITTLE if sparse else LITTLE_SOFT if more or call.mask is not None else LITTLE_PLAIN
+    least = LITTLE_SOFT if more or call.mask is not None else LITTLE_PLAIN
     return little if not tracing() and _pairs(call) < least else None
 
 
@@ -83,26 +87,24 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
     """Output and statistics."""
     if steps.serves_step(call):
         return steps.run(call), AuxOutput()
-    return _kept(call) if keeps(call) else blockwise.run(ENGINE, call)
+    return _at_once(call) if one_block(call) else blockwise.run(ENGINE, call)
 
 
-def keeps(call: Call) -> bool:
-    """Whether all of the call is one block and a backward is to follow: then what the backward needs of it is kept, and
-    computed once.
+def one_block(call: Call) -> bool:
+    """Whether all of the call is one block, without a loop and its bookkeeping; where a backward is to follow, what it
+    needs of the block is kept, and computed once.
     """
     if not call.built_in or tracing() or transforming():
         return False
-    if not torch.is_grad_enabled() or not any(leaf.tensor.requires_grad for leaf in call.leaves()):
-        return False
-    return _pairs(call) <= min(KEPT, ENGINE.pairs)
+    return _pairs(call) <= min(AT_ONCE, ENGINE.pairs)
 
 
 def _pairs(call: Call) -> int:
     return math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2]
 
 
-def _kept(call: Call) -> tuple[Tensor, AuxOutput]:
-    """The one block, recorded by autograd."""
+def _at_once(call: Call) -> tuple[Tensor, AuxOutput]:
+    """The one block, recorded by autograd if need be."""
     wide = prepared(ENGINE, call.aligned())
     output, found = ENGINE.read(wide, *ENGINE.weigh(wide, wide.grid()))
     return output.to(call.value.dtype), found

@@ -1,7 +1,8 @@
-"""Sparsemax and entmax beside the `entmax` package: functions of scores alone, and whole attention."""
+"""Sparsemax and entmax beside the `entmax` package: the normalizers as users call them, and whole attention."""
 
 from collections.abc import Callable
 from functools import partial
+from math import prod
 from typing import Any
 
 from torch import Tensor
@@ -9,59 +10,58 @@ from torch import Tensor
 from saccade import attend
 from saccade.bench.formulas import forward, training
 from saccade.bench.row import Place, Prepare, Row, Work, package
-from saccade.bench.targets import times
+from saccade.bench.targets import at_most, times
 from saccade.normalizers import Entmax, Normalizer, Sparsemax
 from saccade.scores import Dot
 
 __all__ = ["rows"]
 
-_ROWS, _SIZES = 64, (32, 256, 1024, 4096)
-_TARGET = 1024  # keys, where the target is set
-_CALLS: tuple[tuple[str, str, dict[str, float]], ...] = (
-    ("sparsemax", "sparsemax", {}),
-    ("entmax", "entmax15", {}),
-    ("entmax", "entmax_bisect", {"alpha": 1.5}),
+_SHAPES = (1, 1, 30), (32, 1, 30), (64, 32), (64, 256), (64, 1024), (64, 4096)
+_TARGETS = {(64, 1024): times(10), (32, 1, 30): at_most(1.2)}
+_CALLS: tuple[tuple[Normalizer, str, dict[str, float]], ...] = (
+    (Sparsemax(), "sparsemax", {}),
+    (Entmax(1.5), "entmax15", {}),
+    (Entmax(1.5), "entmax_bisect", {"alpha": 1.5}),
 )
-"""Our kernel, the package's function of the same numbers, and what the latter is told."""
+"""Our normalizer, the package's function of the same numbers, and what the latter is told."""
 
-_WHOLE = (8, 256, 64)
+_WHOLE = (1, 1, 30, 16), (32, 1, 30, 16), (8, 256, 256, 64)
 
 
 def rows(place: Place) -> list[Row]:
     """Return the rows of sparse normalizers."""
     found = [
-        _scores(kernel, peer, options, size, backward)
-        for kernel, peer, options in _CALLS
+        _scores(normalizer, peer, options, shape, backward)
+        for normalizer, peer, options in _CALLS
         for backward in (False, True)
-        for size in _SIZES
+        for shape in _SHAPES
     ]
     return found + [
-        _attention(place, normalizer, peer, backward)
-        for normalizer, peer in ((Sparsemax(), "sparsemax"), (Entmax(1.5), "entmax15"))
+        _attention(place, normalizer, peer, sizes, backward)
+        for normalizer, peer, _ in _CALLS[:2]
         for backward in (False, True)
+        for sizes in _WHOLE
     ]
 
 
-def _scores(kernel: str, peer: str, options: dict[str, float], size: int, backward: bool) -> Row:
-    """A normalizer of scores and nothing else: on our side the kernel that attention calls."""
+def _scores(
+    normalizer: Normalizer, peer: str, options: dict[str, float], shape: tuple[int, ...], backward: bool
+) -> Row:
+    """A normalizer of scores and nothing else."""
     prepare = training if backward else forward
-
-    def ours(scores: Tensor) -> Any:
-        function = getattr(package("saccade.kernels.weights"), kernel)
-        return prepare(partial(function, alpha=1.5) if kernel == "entmax" else function)(scores)
-
     return Row(
         subject="sparse",
-        family=_named("sparsemax" if kernel == "sparsemax" else "entmax 1.5", backward),
-        shape=f"{_ROWS}x{size}",
-        size=size,
+        family=_named(normalizer, "", backward),
+        shape="x".join(map(str, shape)),
+        size=prod(shape),
         peer=f"entmax.{peer}",
-        inputs=lambda place: (place.normal(_ROWS, size, grad=backward),),
-        ours=ours,
+        inputs=lambda place: (place.normal(*shape, grad=backward),),
+        ours=prepare(lambda scores: normalizer(scores, None)),
         theirs=_theirs(peer, options, prepare),
-        work=Work(4 * _ROWS * size * (5 if backward else 2), "B", "copy"),  # weights and gradient are read again
-        targets=(times(10),) if size == _TARGET else (),
-        quick=size == _TARGET and peer != "entmax_bisect",
+        # weights and gradient are read again; scores of a decoder's step lie in the cache, and bound nothing
+        work=Work(4 * prod(shape) * (5 if backward else 2), "B", "copy") if len(shape) == 2 else None,
+        targets=(_TARGETS[shape],) if shape in _TARGETS else (),
+        quick=shape in _TARGETS and peer != "entmax_bisect",
     )
 
 
@@ -69,33 +69,38 @@ def _theirs(name: str, options: dict[str, float], prepare: Callable[[Any], Prepa
     return lambda scores: prepare(partial(getattr(package("entmax"), name), **options))(scores)
 
 
-def _attention(place: Place, normalizer: Normalizer, peer: str, backward: bool) -> Row:
+def _attention(
+    place: Place, normalizer: Normalizer, peer: str, sizes: tuple[int, int, int, int], backward: bool
+) -> Row:
     """Dot scores, the normalizer, and the expectation."""
     prepare = training if backward else forward
+    batch, queries, keys, dim = sizes
 
     def theirs(*inputs: Tensor) -> Any:
         normal = getattr(package("entmax"), peer)
         return prepare(lambda query, key, value: normal(query @ key.mT, dim=-1) @ value)(*inputs)
 
-    batch, length, dim = _WHOLE
-    name = "sparsemax" if isinstance(normalizer, Sparsemax) else "entmax 1.5"
+    def inputs(place: Place) -> tuple[Tensor, ...]:
+        return tuple(place.normal(batch, length, dim, grad=backward) for length in (queries, keys, keys))
+
     return Row(
         subject="sparse",
-        family=_named(f"{name} attention", backward),
-        shape="x".join(map(str, _WHOLE)),
-        size=length,
+        family=_named(normalizer, " attention", backward),
+        shape="x".join(map(str, sizes)),
+        size=batch * queries * keys,
         peer=f"matmul, entmax.{peer}",
-        inputs=lambda place: tuple(place.normal(*_WHOLE, grad=backward) for _ in range(3)),
+        inputs=inputs,
         ours=prepare(
             lambda query, key, value: attend(
                 query, key, value, score=Dot(), normalizer=normalizer, backend=place.backend
             )
         ),
         theirs=theirs,
-        work=Work(4 * batch * length**2 * dim * (3 if backward else 1), "FLOP", "multiply"),
-        quick=peer == "sparsemax" and not backward,
+        work=Work(4 * batch * queries * keys * dim * (3 if backward else 1), "FLOP", "multiply"),
+        quick=keys == 256 and peer == "sparsemax" and not backward,
     )
 
 
-def _named(name: str, backward: bool) -> str:
-    return f"{name} forward+backward" if backward else f"{name} forward"
+def _named(normalizer: Normalizer, what: str, backward: bool) -> str:
+    name = "sparsemax" if isinstance(normalizer, Sparsemax) else "entmax 1.5"
+    return f"{name}{what} forward+backward" if backward else f"{name}{what} forward"

@@ -1,17 +1,18 @@
 """What kernels are written with: memory from addresses, the next block to do, elementary functions that vectorize."""
 
-import hashlib
-import os
-import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, cfunc, config, njit, types
+from numba import carray, cfunc, njit, types
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic, overload
+
+from saccade.kernels.compiled import cache
 
 __all__ = [
     "FAST",
@@ -86,52 +87,65 @@ def elementary(double: Any) -> Callable[[Callable[[Any], Any]], Any]:
     return decorate
 
 
-_one_at_a_time = threading.Lock()  # the folder is a setting of all Numba
+class Loaded(NamedTuple):
+    """A kernel that was compiled by another process.
+
+    Args:
+        address: of the C function.
+        library: what holds its memory.
+    """
+
+    address: int
+    library: Any
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Decorator: the function of a table, compiled as C calls it, and kept on disk for the next process."""
-    options = {"fastmath": FAST, "error_model": "numpy"}
-    signature = types.void(types.CPointer(types.int64))
-    with _one_at_a_time:
-        before = config.CACHE_DIR
-        try:
-            config.CACHE_DIR = _place()
-            return cfunc(signature, cache=True, **options)(function)
-        except (OSError, RuntimeError) as error:  # nowhere to keep it: no home, or one that cannot be written to
-            _say_once(error)
-            return cfunc(signature, **options)(function)
-        finally:
-            config.CACHE_DIR = before
+    """Decorator: the function of a table, compiled as C calls it, and kept on disk for the next process.
+
+    Numba's own cache is not used: where it cannot write it takes the folder of the sources, whose changes in other
+    files it does not see, and a file of it that is cut short is an error for good.
+    """
+    name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+    with global_compiler_lock:
+        context = cpu_target.target_context
+        context.refresh()
+        place = _place(context.codegen().magic_tuple())
+        if place is not None and (code := cache.read(place, name)) is not None:
+            library = context.codegen().unserialize_library((code.library, "object", (code.machine, code.bitcode)))
+            return Loaded(library.get_pointer_to_function(code.entry), library)
+        made = cfunc(types.void(types.CPointer(types.int64)), fastmath=FAST, error_model="numpy")(function)
+        if place is not None:
+            library, _, parts = made._library.serialize_using_object_code()
+            try:
+                cache.write(place, name, cache.Code(library, made.native_name, *parts))
+            except OSError as error:
+                _say_once(error)
+        return made
+
+
+def _place(processor: object) -> Path | None:
+    """The folder of what is compiled, None where nothing can be kept."""
+    try:
+        return cache.folder(processor)
+    except OSError as error:
+        _say_once(error)
+        return None
 
 
 _said: list[str] = []
 
 
-def _say_once(error: Exception) -> None:
+def _say_once(error: OSError) -> None:
     """That what is compiled is lost with the process: nobody would know otherwise why each begins so late."""
     if not _said:
-        _said.append(_place())
-        reason = (getattr(error, "strerror", None) or str(error)).rstrip(".")
+        reason = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        _said.append(reason)
         warnings.warn(
-            f"saccade: kernels cannot be kept in {_said[0]} ({reason}), so each process compiles them anew, which "
-            "takes up to half a minute; NUMBA_CACHE_DIR names another folder",
+            f"saccade: kernels cannot be kept ({reason}), so each process compiles them anew, which takes up to half "
+            "a minute; NUMBA_CACHE_DIR names another folder",
             RuntimeWarning,
             stacklevel=2,
         )
-
-
-def _place() -> str:
-    """The folder of what is compiled from these sources.
-
-    Numba looks at the file of the kernel alone: a function of another file that it calls may change unseen. So the name
-    of the folder has a digest of them all.
-    """
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    home = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return str(Path(home).expanduser() / "saccade" / f"kernels-{digest.hexdigest()[:16]}")
 
 
 @intrinsic
