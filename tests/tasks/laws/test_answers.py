@@ -112,6 +112,21 @@ def test_drawing_draws_and_overwrites_nothing(run, asked, tmp_path):
     assert [path.read_bytes() for path in others] == list(written.values())
 
 
+def test_each_picture_carries_the_numbers_behind_it(run, asked, tmp_path):
+    paths = run.draw(asked[0], tmp_path / "pictures", json=True)
+    stems = {suffix: [path.stem for path in paths if path.suffix == suffix] for suffix in (".png", ".json")}
+    assert stems[".png"] == stems[".json"] != []
+    plain = run.draw(asked[0], tmp_path / "plain")
+    assert [path.name for path in plain] == [path.name for path in paths if path.suffix != ".json"]
+    for path in paths:
+        if path.suffix == ".json":
+            told = json.loads(path.read_text(encoding="utf-8"))
+            assert {"title", "rows", "columns", "values", "darkest"} <= told.keys()
+            values = torch.tensor(told["values"])
+            assert values.isfinite().all() and len(values) == (len(told["rows"]) or 1)
+            assert not told["columns"] or values.shape[1] == len(told["columns"])
+
+
 @pytest.mark.parametrize("split", ["train", "validation", "test"])
 def test_an_example_is_what_answers_take_and_its_file_reads_back_as_the_same(run, split, tmp_path):
     task = run.task
