@@ -95,7 +95,7 @@ def test_what_words_attend_to_in_a_layer_is_drawn_by_option(tmp_path):
         torch.testing.assert_close(answer.within, heads.mean(0) if head is None else heads[head - 1])
         png, svg, numbers = answer.draw(tmp_path, json=True)
         assert png.stem == "the-film-was-good-" + ("layer-1-head-2" if head else "layer-2-mean-of-heads")
-        assert f"attends to, {request.told}" in svg.read_text()
+        assert f": {request.told}, a row for each word" in svg.read_text()
         assert json.loads(numbers.read_text())["columns"] == TEXTS[0].tokens
     assert classify(model, TEXTS[:1], LABELS, 1, "pictures")[0].within is None
     [answer] = classify(model, TEXTS[:1], LABELS, 1, "pictures")

@@ -85,7 +85,7 @@ class Classification:
             return
         name, tokens = file_name(self.text.text), self.text.tokens
         if self.within is not None:
-            title = f"{self.ranking.title}: what each word (a row) attends to, {self.part}"
+            title = f"{self.ranking.title}: {self.part}, a row for each word"
             path = folder / f"{name}-{file_name(self.part)}"
             yield from pictures.alignment(self.within, tokens, tokens, path, title=title, json=json)
             return
