@@ -1,5 +1,6 @@
 """Every figure of docs/results.md is that of its file."""
 
+import importlib
 import json
 import re
 from pathlib import Path
@@ -15,6 +16,15 @@ ROWS = [
     for header, body in re.findall(r"^(\|[^\n]*\| file \|[^\n]*)\n\|[-|]+\n((?:\|[^\n]*\n)+)", PAGE, flags=re.M)
     for row in body.splitlines()
 ]
+
+PAGES = {
+    "length-multi30k-de-en": "length",
+    "pooling-sst2": "pooling",
+    "scores-dates": "scores",
+    "scores-multi30k": "scores",
+    "soft-hard-dates": "soft_hard",
+}
+"""Published reports, and what made them."""
 
 
 def cells(line):
@@ -54,6 +64,14 @@ def test_every_file_of_a_run_is_in_a_row():
     files = {str(path.relative_to(ROOT / "results")) for path in (ROOT / "results").glob("*/*-[0-9]*.json")}
     assert files == {cells(row)[1] for _, row in ROWS}
     assert len(files) >= 2
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_published_page_says_what_its_numbers_say_by_the_rules_of_today(name, tmp_path):
+    folder = ROOT / "results" / name
+    content = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    importlib.import_module(f"saccade.reports.{PAGES[name]}.page").write_page(tmp_path, content)
+    assert (tmp_path / "index.md").read_text() == (folder / "index.md").read_text()
 
 
 def test_the_tables_of_pooling_are_those_of_its_report():

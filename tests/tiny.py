@@ -132,7 +132,7 @@ class Height:
     def to_json(self):
         return {"point": self.name, "height": self.height}
 
-    def draw(self, folder):
+    def draw(self, folder, *, json=False):
         if self.height is not None:
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / f"{self.name.replace(' ', '_')}.png"

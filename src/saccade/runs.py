@@ -226,18 +226,26 @@ class Run:
         found = self.answers(_lines(inputs), self.request("predict", request), "json")
         return [answer.to_json() for answer in found]
 
-    def draw(self, inputs: str | Path | Iterable[Any], output: str | Path | None = None, **request: Any) -> Pictures:
+    def draw(
+        self,
+        inputs: str | Path | Iterable[Any],
+        output: str | Path | None = None,
+        *,
+        json: bool = False,
+        **request: Any,
+    ) -> Pictures:
         """Draw what the model attends to, as `saccade look` does.
 
         Args:
             inputs: a text or several, or paths.
             output: folder for the pictures; the run's pictures/ if not given. Nothing in it is overwritten.
+            json: whether the numbers behind each picture are written beside it.
             request: any option of `saccade look RUN`.
 
         Returns:
             The paths of the pictures, which a notebook shows.
         """
-        return Pictures(self.pictures(_lines(inputs), self.request("look", request), output))
+        return Pictures(self.pictures(_lines(inputs), self.request("look", request), output, json=json))
 
     def evaluate(self, split: str = "test", **request: Any) -> Evaluation:
         """Measure the model on a split of its data, as `saccade eval` does.
@@ -281,11 +289,13 @@ class Run:
 
         return stream(self.task.read, answer, lines, ahead)
 
-    def pictures(self, lines: Iterable[str], request: Any, output: str | Path | None = None) -> Iterator[Path]:
-        """Draw lines as they come; gives the paths as the pictures are written."""
+    def pictures(
+        self, lines: Iterable[str], request: Any, output: str | Path | None = None, *, json: bool = False
+    ) -> Iterator[Path]:
+        """Draw lines as they come, with `json` their numbers too; gives the paths as the files are written."""
         folder = Path(output) if output else self.folder / "pictures"
         for answer in self.answers(lines, request, "pictures", 1):
-            yield from answer.draw(folder)
+            yield from answer.draw(folder, json=json)
 
     def measure(self, split: str, request: Any = None) -> Evaluation:
         """Measure the model on a split as a request has it; that the data are not those of the run is said."""

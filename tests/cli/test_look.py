@@ -1,5 +1,8 @@
 """Pictures by `saccade look`: their paths are printed as they are drawn, and none is written over."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from saccade.cli import main
@@ -51,6 +54,19 @@ def test_the_same_look_leaves_the_same_files_and_another_one_is_put_beside(run, 
         f"18-juin-2025{number}{end}" for number in ("", "-2") for end in (".png", ".svg")
     }
     assert {path: path.read_bytes() for path in before} == before
+
+
+def test_the_numbers_behind_a_picture_are_written_beside_it_if_asked_for(run, tmp_path, capsys):
+    assert main(["look", str(run), "18 juin 2025", "--output", str(tmp_path / "a"), "--json"]) == 0
+    *_, path = map(Path, capsys.readouterr().out.splitlines())
+    told = json.loads(path.read_text(encoding="utf-8"))
+    assert path.name == "18-juin-2025.json" and "".join(told["columns"]) == "18 juin 2025⏎"
+    assert len(told["values"]) == len(told["rows"]) and {len(row) for row in told["values"]} == {len(told["columns"])}
+
+
+def test_an_option_of_another_task_is_refused_by_its_name(run, capsys):
+    assert main(["look", str(run), "18 juin 2025", "--layer", "1"]) == 2
+    assert "--layer: expected only with a run of classify-text" in capsys.readouterr().err
 
 
 def test_a_blank_line_has_no_picture(run, tmp_path, capsys):

@@ -1,3 +1,4 @@
+import json
 from xml.etree import ElementTree
 
 import pytest
@@ -10,11 +11,21 @@ WORDS = ["the", "film", "was", "not", "good"]
 WEIGHTS = torch.tensor([[0.05, 0.05, 0.1, 0.6, 0.2]])
 
 
+def spans(page):
+    """The words of a page with their colours, then those of the legend."""
+    return [line for line in page.read_text().replace("<span", "\n<span").splitlines() if "<span" in line]
+
+
+def lightness(span):
+    return sum(int(span.split("background:#")[1][place : place + 2], 16) for place in (0, 2, 4)) / 765
+
+
 def test_png_svg_and_page_of_the_same_text(tmp_path):
     paths = highlights(WEIGHTS, WORDS, tmp_path / "a", title="negative 0.98")
     assert [path.name for path in paths] == ["a.png", "a.svg", "a.html"]
     told = [element.text for element in ElementTree.fromstring(paths[1].read_text()) if element.text]
-    assert told[:2] == ["negative 0.98", "the 0.05, film 0.05, was 0.10, not 0.60, good 0.20"]
+    words = "the 0.05, film 0.05, was 0.10, not 0.60, good 0.20"
+    assert told[:2] == ["negative 0.98", f"{words}; 0.2 if all words were alike"]
     page = paths[2].read_text(encoding="utf-8")
     assert all(f">{word}</span>" in page for word in WORDS) and "http" not in page and "<script" not in page
     again = highlights(WEIGHTS, WORDS, tmp_path / "a", title="negative 0.98")
@@ -23,8 +34,36 @@ def test_png_svg_and_page_of_the_same_text(tmp_path):
 
 def test_what_supports_and_what_speaks_against_are_of_two_colours(tmp_path):
     _, _, page = highlights(torch.tensor([[2.0, -2.0]]), ["good", "bad"], tmp_path / "a")
-    good, bad = (line for line in page.read_text().replace("<span", "\n<span").splitlines() if "<span" in line)
+    good, bad = spans(page)[:2]
     assert "#0a0b33" in good and "#361302" in bad
+
+
+@pytest.mark.parametrize("count", [4, 14, 400])
+def test_an_even_share_is_pale_whatever_the_length_and_the_legend_says_what_it_is(tmp_path, count):
+    _, svg, page = highlights(torch.full((1, count), 1 / count), ["word"] * count, tmp_path / "a")
+    assert all(lightness(span) > 0.7 for span in spans(page)[:count])
+    assert f"{1 / count:.2g} if all words were alike" in svg.read_text() and "if all words" in page.read_text()
+    weights = torch.full((1, count), 0.5 / (count - 1))
+    weights[0, 0] = 0.5
+    _, _, page = highlights(weights, ["word"] * count, tmp_path / "b")
+    assert lightness(spans(page)[0]) + 0.15 < lightness(spans(page)[1])
+
+
+def test_numbers_that_are_no_shares_have_no_even_one(tmp_path):
+    for number, values in enumerate(([[2.0, -1.0]], [[0.2, 0.2]], [[0.5, 0.5], [0.1, 0.2]])):
+        _, svg, _ = highlights(torch.tensor(values), ["a", "b"], tmp_path / str(number))
+        assert "alike" not in svg.read_text()
+
+
+def test_the_numbers_behind_it_and_the_names_of_rows(tmp_path):
+    names = ["query 1", "query 2"]
+    weights = torch.tensor([[0.25, 0.75], [0.5, 0.5]])
+    paths = highlights(weights, ["a", "b"], tmp_path / "a", title="t", names=names, json=True)
+    told = {"title": "t", "rows": names, "columns": ["a", "b"], "values": weights.tolist()}
+    assert json.loads(paths[-1].read_text()) == {**told, "darkest": 1.0, "even_share": 0.5}
+    assert "query 2: a 0.50, b 0.50" in paths[1].read_text() and "query 1" in paths[2].read_text()
+    with pytest.raises(ShapeError, match="names: expected 2, one a row, got 1"):
+        highlights(weights, ["a", "b"], tmp_path / "b", names=names[:1])
 
 
 def test_every_row_is_drawn_and_long_texts_have_lines(tmp_path):

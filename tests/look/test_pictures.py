@@ -1,5 +1,6 @@
 """Pictures: right files, right sizes, the same bytes each time, readable by machines as well."""
 
+import json
 import struct
 from xml.etree import ElementTree
 
@@ -84,6 +85,15 @@ def test_weights_of_any_dtype_and_with_gradients_are_drawn(tmp_path):
     for dtype in (torch.float16, torch.bfloat16, torch.float64):
         matrix = weights(2, 3).to(dtype).requires_grad_()
         assert len(alignment(matrix, list("abc"), list("xy"), tmp_path / str(dtype))) == 2
+
+
+def test_weights_that_are_all_alike_are_pale_and_the_numbers_behind_them_are_written(tmp_path):
+    paths = alignment(torch.full((2, 10), 0.1), list("abcdefghij"), ["x", "y"], tmp_path / "a", title="t", json=True)
+    told = json.loads(paths[-1].read_text())
+    assert (told["rows"], told["columns"], told["title"]) == (["x", "y"], list("abcdefghij"), "t")
+    assert told["values"] == [[0.1] * 10] * 2 and told["darkest"] == 0.4
+    figure = _figure(torch.full((2, 10), 0.1), labels("abcdefghij"), labels("xy"), ("", ""), "")
+    assert figure.axes[0].collections[0].get_clim() == (0.0, pytest.approx(0.4))
 
 
 def test_the_picture_of_another_is_never_overwritten(tmp_path):

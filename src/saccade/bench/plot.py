@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from saccade.bench.row import Result
 from saccade.errors import ArgumentError
 from saccade.look.curves import plain_ticks
-from saccade.look.files import write_beside
-from saccade.look.pictures import FAINT, GRID, INK, described, saved
+from saccade.look.drawing import write_picture
+from saccade.look.pictures import FAINT, GRID, INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["draw", "drawn"]
 
@@ -45,6 +46,10 @@ def draw(results: Sequence[Result], path: str | Path, *, title: str, note: str =
     found = drawn(results)
     if not found:
         raise ArgumentError("results: expected one or more with a ratio, got none")
+    return write_picture(path, lambda: _figure(found, title, note), title=title, story=_story(found))
+
+
+def _figure(found: Sequence[Result], title: str, note: str) -> "Figure":
     from matplotlib.figure import Figure
 
     families: dict[str, list[Result]] = {}
@@ -61,8 +66,7 @@ def draw(results: Sequence[Result], path: str | Path, *, title: str, note: str =
     if single:
         _at_one_size(parts[-1].add_subplot(), single)
     figure.suptitle(f"{title}\n{note}".strip(), fontsize=11, color=INK, x=0.01, ha="left")
-    svg = described(saved(figure, "svg"), title, _story(found))
-    return write_beside(Path(path), {".png": saved(figure, "png"), ".svg": svg})
+    return figure
 
 
 def _over_sizes(axes: "Axes", family: str, results: Sequence[Result]) -> None:

@@ -15,11 +15,14 @@ class Arguments(Inputs, Device):
     output: str | None = None
     """Folder for the pictures: those of the run if not given."""
 
+    json: bool = False
+    """Write the numbers behind each picture beside it, in a file of its name that ends in .json."""
+
 
 def run(arguments: list[str]) -> int:
     """Print the paths of the pictures as they are drawn."""
     given, request, trained = asked("look", Arguments, arguments)
     with inputs(trained.task, given.text, given.input) as lines:
-        for path in trained.pictures(lines, request, given.output):
+        for path in trained.pictures(lines, request, given.output, json=given.json):
             print(path)
     return 0

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from saccade.errors import ArgumentError
-from saccade.look.files import write_beside
-from saccade.look.pictures import FAINT, GRID, INK, described, saved
+from saccade.look.drawing import write_picture
+from saccade.look.pictures import FAINT, GRID, INK
 from saccade.look.typefaces import families
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
 __all__ = ["STYLES", "Curve", "draw", "framed", "plain_ticks"]
 
@@ -83,6 +84,23 @@ def draw(
     """
     if not curves or not all(curve.x for curve in curves):
         raise ArgumentError("curves: expected one or more, each of a point or more, got none")
+    return write_picture(
+        path,
+        lambda: _figure(curves, ticks, labels, title, note, bounds, log),
+        title=title,
+        story=_story(curves, ticks),
+    )
+
+
+def _figure(
+    curves: Sequence[Curve],
+    ticks: Sequence[tuple[float, str]],
+    labels: tuple[str, str],
+    title: str,
+    note: str,
+    bounds: tuple[float | None, float | None],
+    log: bool,
+) -> "Figure":
     from matplotlib.figure import Figure
 
     words = "".join([title, note, *labels, *(text for _, text in ticks), *(curve.name for curve in curves)])
@@ -102,8 +120,7 @@ def draw(
     figure.text(0.1, 0.945, title, fontsize=12, **style)
     figure.text(0.1, 0.885, note, fontsize=8.5, **{**style, "color": FAINT})
     axes.legend(frameon=False, prop={"family": style["family"], "size": 9}, labelcolor=INK)
-    svg = described(saved(figure, "svg"), title, _story(curves, ticks))
-    return write_beside(Path(path), {".png": saved(figure, "png"), ".svg": svg})
+    return figure
 
 
 def _line(axes: "Axes", curve: Curve, colour: str, marker: str) -> None:

@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from saccade.errors import ArgumentError
 from saccade.look.curves import STYLES, framed, plain_ticks
-from saccade.look.files import write_beside
-from saccade.look.pictures import FAINT, INK, described, saved
+from saccade.look.drawing import write_picture
+from saccade.look.pictures import FAINT, INK
 from saccade.look.typefaces import families
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Dots", "draw"]
 
@@ -69,6 +72,12 @@ def draw(
     """
     if not rows or not any(value is not None for dots in series for value in dots.values):
         raise ArgumentError("series: expected one or more, with a number or more, got none")
+    return write_picture(
+        path, lambda: _figure(rows, series, label, title, note, log), title=title, story=_story(rows, series)
+    )
+
+
+def _figure(rows: Sequence[str], series: Sequence[Dots], label: str, title: str, note: str, log: bool) -> "Figure":
     from matplotlib.figure import Figure
 
     words = "".join([title, note, label, *rows, *(dots.name for dots in series)])
@@ -97,8 +106,7 @@ def draw(
     if len(series) > 1:
         place_of_legend: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": len(series)}
         axes.legend(frameon=False, **place_of_legend, prop={"family": style["family"], "size": 9}, labelcolor=INK)
-    svg = described(saved(figure, "svg"), title, _story(rows, series))
-    return write_beside(Path(path), {".png": saved(figure, "png"), ".svg": svg})
+    return figure
 
 
 def _story(rows: Sequence[str], series: Sequence[Dots]) -> str:

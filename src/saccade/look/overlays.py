@@ -1,7 +1,6 @@
 """An image with maps laid over it, a panel each: what positions attend to, or where a class is found; PNG and SVG."""
 
 import math
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +10,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look.files import write_beside
+from saccade.look.drawing import full_scale, numbers, write_picture
 from saccade.look.labels import plain
-from saccade.look.pictures import DOTS, FAINT, INK, described, saved
+from saccade.look.pictures import DOTS, FAINT, INK
 from saccade.look.typefaces import families
 
 if TYPE_CHECKING:
@@ -42,11 +41,13 @@ def overlays(
     captions: Sequence[str],
     marks: Sequence[Position | None] | None = None,
     title: str | None = None,
+    even: float = 0.0,
+    json: bool = False,
 ) -> list[Path]:
     """Draw an image, and beside it the image in grey once for each map, which lies over it in colour.
 
     All maps share one scale of colours, from 0 to 1, or to the largest number where none is above a half or one is
-    above 1. A cell of a map covers its part of the image.
+    above 1, but at the least to four times an even share. A cell of a map covers its part of the image.
 
     Args:
         image: `(channels, height, width)`, 1 channel or 3, in [0, 1], or uint8.
@@ -56,9 +57,12 @@ def overlays(
         marks: for each map the row and column of a cell that is framed, such as the position that attends; None for
             none.
         title: a line above the picture.
+        even: what each number of a map would be if all were alike, such as 1 where they are in times of that; 0 for
+            numbers that are no shares.
+        json: whether the numbers are written beside it.
 
     Returns:
-        The paths of the PNG and the SVG.
+        The paths of the PNG and the SVG, and of the JSON if it is wanted.
 
     Raises:
         ShapeError: if the shapes are others, or captions or marks are not one a map.
@@ -79,12 +83,14 @@ def overlays(
     """
     pixels, values, marks = _checked(image, maps, captions, marks)
     heading, names = plain(title or ""), [_cut(plain(caption), _CAPTION_LENGTH) for caption in captions]
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")  # `families` has said so
-        figure = _figure(pixels, values, names, marks, heading)
-        png, svg = saved(figure, "png"), saved(figure, "svg")
-    told = described(svg, heading or "Maps over an image", _story(values, names, marks))
-    return write_beside(Path(path), {".png": png, ".svg": told})
+    darkest = full_scale(float(values.max()), even, math.inf)
+    return write_picture(
+        path,
+        lambda: _figure(pixels, values, names, marks, heading, darkest),
+        title=heading or "Maps over an image",
+        story=_story(values, names, marks),
+        behind=numbers(heading, captions, [], values, marks=marks, darkest=darkest) if json else None,
+    )
 
 
 def _checked(
@@ -126,7 +132,12 @@ def _cut(text: str, most: int) -> str:
 
 
 def _figure(
-    pixels: Tensor, values: Tensor, names: Sequence[str], marks: Sequence[Position | None], title: str
+    pixels: Tensor,
+    values: Tensor,
+    names: Sequence[str],
+    marks: Sequence[Position | None],
+    title: str,
+    top: float,
 ) -> "Figure":
     """The whole picture, laid out in inches: the image, then the maps in rows, and the scale of colours."""
     from matplotlib.figure import Figure
@@ -137,8 +148,6 @@ def _figure(
     width, height = columns * (wide + _GAP) + _SCALE, lines * (high + _CAPTION + _GAP)
     figure = Figure(figsize=(width, height), dpi=DOTS)
     style: dict[str, Any] = {"family": families("".join([*names, title, "0.5…"])), "parse_math": False, "color": INK}
-    peak = float(values.max())
-    top = 1.0 if 0.5 < peak <= 1 or not peak else peak
     drawn = None
     for number in range(1 + len(values)):
         line, column = divmod(number, columns)

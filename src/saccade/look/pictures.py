@@ -1,9 +1,6 @@
 """Pictures of attention, as PNG and SVG. matplotlib is imported when the first is drawn."""
 
-import warnings
 from collections.abc import Sequence
-from html import escape
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +8,7 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look.files import write_beside
+from saccade.look.drawing import full_scale, numbers, write_picture
 from saccade.look.labels import Label, labels, plain, right_to_left, sentence, visible
 from saccade.look.typefaces import families
 
@@ -29,7 +26,13 @@ COLOURS = ("#ffffff", "#e6eaf7", "#b9c6ea", "#7f9bd9", "#4a6dbf", "#27459a", "#1
 
 
 def alignment(
-    weights: Tensor, source: Sequence[str], target: Sequence[str], path: str | Path, *, title: str | None = None
+    weights: Tensor,
+    source: Sequence[str],
+    target: Sequence[str],
+    path: str | Path,
+    *,
+    title: str | None = None,
+    json: bool = False,
 ) -> list[Path]:
     """Draw which source tokens each target token attended to (as figure 3 of Bahdanau, Cho, Bengio 2015).
 
@@ -43,9 +46,10 @@ def alignment(
         target: the target tokens.
         path: where to write, without a suffix; a name that is taken by another picture gets -2, -3, ... appended.
         title: a line above the picture.
+        json: whether the numbers are written beside it.
 
     Returns:
-        The paths of the PNG and the SVG.
+        The paths of the PNG and the SVG, and of the JSON if it is wanted.
 
     Raises:
         ShapeError: if the weights' shape is not that of the tokens.
@@ -62,14 +66,15 @@ def alignment(
         >>> [path.name for path in paths]
         ['cat.png', 'cat.svg']
     """
-    matrix = _checked(weights, source, target)
-    heading = plain(title or "")
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")  # `families` has said so
-        figure = _figure(matrix, labels(source), labels(target), (sentence(source), sentence(target)), heading)
-        png, svg = saved(figure, "png"), saved(figure, "svg")
-    told = described(svg, heading or "Attention alignment", _story(matrix, source, target))
-    return write_beside(Path(path), {".png": png, ".svg": told})
+    matrix, heading = _checked(weights, source, target), plain(title or "")
+    darkest = full_scale(float(matrix.max()), 1 / len(source))
+    return write_picture(
+        path,
+        lambda: _figure(matrix, labels(source), labels(target), (sentence(source), sentence(target)), heading),
+        title=heading or "Attention alignment",
+        story=_story(matrix, source, target),
+        behind=numbers(heading, target, source, matrix, darkest=darkest) if json else None,
+    )
 
 
 def _checked(weights: Tensor, source: Sequence[str], target: Sequence[str]) -> Tensor:
@@ -118,13 +123,12 @@ def _cells(axes: "Axes", matrix: Tensor, cell: float) -> Any:
     from matplotlib.colors import LinearSegmentedColormap
 
     rows, columns = matrix.shape
-    peak = float(matrix.max())
     grid: dict[str, Any] = {"edgecolors": GRID, "linewidth": 0.5} if cell > SMALLEST else {}
     image = axes.pcolormesh(
         matrix.numpy(),
         cmap=LinearSegmentedColormap.from_list("saccade", COLOURS),
         vmin=0.0,
-        vmax=1.0 if peak > 0.5 or not peak else peak,
+        vmax=full_scale(float(matrix.max()), 1 / columns),
         rasterized=matrix.numel() > MANY_CELLS,
         **grid,
     )
@@ -192,25 +196,6 @@ def _scale(figure: "Figure", image: Any, size: tuple[float, float], style: dict[
     bar.outline.set(edgecolor=FAINT, linewidth=0.5)
     axes.tick_params(length=2, width=0.5, labelsize=7, color=FAINT, labelcolor=style["color"])
     axes.set_yticks(axes.get_yticks(), [f"{tick:g}" for tick in axes.get_yticks()], family=style["family"])
-
-
-def described(svg: bytes, title: str, description: str) -> bytes:
-    """An SVG, whose text is outlines so that no reader needs our fonts, with words for those who listen or search."""
-    head, body = svg.decode().split("<svg ", 1)
-    tag, rest = body.split(">", 1)
-    told = f"<title>{escape(title)}</title><desc>{escape(description)}</desc>"
-    return f'{head}<svg role="img" {tag}>{told}{rest}'.encode()
-
-
-def saved(figure: "Figure", form: str) -> bytes:
-    """The same figure is the same bytes: no date, no random identifiers."""
-    import matplotlib
-
-    buffer = BytesIO()
-    metadata = {"Date": None} if form == "svg" else {}
-    with matplotlib.rc_context({"svg.hashsalt": "saccade", "svg.fonttype": "path"}):
-        figure.savefig(buffer, format=form, bbox_inches="tight", pad_inches=0.12, metadata=metadata)
-    return buffer.getvalue()
 
 
 def _story(matrix: Tensor, source: Sequence[str], target: Sequence[str]) -> str:

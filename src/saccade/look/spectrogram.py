@@ -1,6 +1,5 @@
 """Pictures of attention to sound: what was written, where it was said, and the spectrum there; as PNG and SVG."""
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,13 +8,14 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look.files import write_beside
+from saccade.look.drawing import full_scale, numbers, write_picture
 from saccade.look.labels import plain, visible
-from saccade.look.pictures import COLOURS, FAINT, INK, described, saved
+from saccade.look.pictures import COLOURS, FAINT, INK
 from saccade.look.typefaces import families
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["draw"]
 
@@ -32,6 +32,7 @@ def draw(
     path: str | Path,
     *,
     title: str | None = None,
+    json: bool = False,
 ) -> list[Path]:
     """Draw where in a recording each token was said (as figure 2 of Chan et al. 2016): the spectrum above, and below a
     row a token, all over one axis of time.
@@ -43,9 +44,10 @@ def draw(
         times: how long the recording is, and how long a step of the weights, in seconds; the last may go beyond.
         path: where to write, without a suffix; a name that is taken by another picture gets -2, -3, ... appended.
         title: a line above the picture.
+        json: whether the numbers are written beside it.
 
     Returns:
-        The paths of the PNG and the SVG.
+        The paths of the PNG and the SVG, and of the JSON if it is wanted.
 
     Raises:
         ShapeError: if the weights' shape is not that of the tokens, or the frames are no matrix.
@@ -59,26 +61,35 @@ def draw(
         >>> [path.name for path in paths]
         ['said.png', 'said.svg']
     """
-    matrix = _checked(weights, frames, tokens)
-    heading = plain(title or "")
-    names = ["".join(map(visible, token)) for token in tokens]
+    matrix, heading = _checked(weights, frames, tokens), plain(title or "")
+    names, (seconds, step) = ["".join(map(visible, token)) for token in tokens], times
+    told = {"seconds": seconds, "step_seconds": step, "darkest": _darkest(matrix)}
+    return write_picture(
+        path,
+        lambda: _figure(matrix, frames, names, times, heading),
+        title=heading or "Attention to sound",
+        story=_story(matrix, names, step),
+        behind=numbers(heading, tokens, [], matrix, **told) if json else None,
+    )
+
+
+def _figure(
+    matrix: Tensor, frames: Tensor, names: Sequence[str], times: tuple[float, float], heading: str
+) -> "Figure":
+    """The spectrum above, a row a token below, over one axis of time."""
     from matplotlib.figure import Figure
 
     height = min(_TALLEST, _ROW * len(names))
-    figure = Figure(figsize=(_WIDTH, height + _GAP + _SPECTRUM), dpi=150)
     whole = height + _GAP + _SPECTRUM
+    figure = Figure(figsize=(_WIDTH, whole), dpi=150)
     below = figure.add_axes((0, 0, 1, height / whole))
     above = figure.add_axes((0, (height + _GAP) / whole, 1, _SPECTRUM / whole), sharex=below)
     style: dict[str, Any] = {"family": families("".join([*names, heading, "0.5 s"])), "parse_math": False, "color": INK}
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")  # `families` has said so
-        _spectrum(above, frames, times[0])
-        _rows(below, matrix, names, times, style)
-        if heading:
-            figure.text(0.5, 1 + 0.1 / whole, heading, ha="center", va="bottom", fontsize=11, **style)
-        png, svg = saved(figure, "png"), saved(figure, "svg")
-    told = described(svg, heading or "Attention to sound", _story(matrix, names, times[1]))
-    return write_beside(Path(path), {".png": png, ".svg": told})
+    _spectrum(above, frames, times[0])
+    _rows(below, matrix, names, times, style)
+    if heading:
+        figure.text(0.5, 1 + 0.1 / whole, heading, ha="center", va="bottom", fontsize=11, **style)
+    return figure
 
 
 def _checked(weights: Tensor, frames: Tensor, tokens: Sequence[str]) -> Tensor:
@@ -115,10 +126,10 @@ def _rows(
     """A row a token, the first on top, over the recording's time."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    count, peak, (seconds, step) = len(names), float(matrix.max()), times
+    count, (seconds, step) = len(names), times
     axes.imshow(
         matrix.numpy(), origin="upper", aspect="auto", cmap=LinearSegmentedColormap.from_list("saccade", COLOURS),
-        vmin=0, vmax=1.0 if peak > 0.5 or not peak else peak, interpolation="nearest",
+        vmin=0, vmax=_darkest(matrix), interpolation="nearest",
         extent=(0, matrix.shape[1] * step, count, 0),
     )  # fmt: skip
     room = max(1, round(count * _ROW / _TALLEST))  # of more tokens than have a row each, every n-th is named
@@ -133,6 +144,10 @@ def _rows(
     axes.set_xlim(0, seconds)
     axes.hlines(range(1, count), 0, seconds, color=FAINT, linewidth=0.2)
     axes.spines[:].set(color=FAINT, linewidth=0.5)
+
+
+def _darkest(matrix: Tensor) -> float:
+    return full_scale(float(matrix.max()), 1 / matrix.shape[1])
 
 
 def _story(matrix: Tensor, names: Sequence[str], step: float) -> str:

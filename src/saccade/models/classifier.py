@@ -148,6 +148,15 @@ class Classifier(nn.Module, ABC):
         found = [aux.weights for name, aux in records if name.endswith("pool")]
         return found[-1] if found else None
 
+    def layers_attended(self, records: Sequence[tuple[str, AuxOutput]]) -> list[Tensor]:
+        """Return what words attended to in each layer of self-attention, `(batch, heads, length, length)`, a row for
+        each word that attends; none where there are no such layers.
+
+        Args:
+            records: as for `pooled`.
+        """
+        return []
+
     def shares(self, tokens: Tensor, label: int) -> Tensor | None:
         """Return what each word added to the logit of a class over the mean of the others', `(length,)`, where logits
         are a sum over words; else None.

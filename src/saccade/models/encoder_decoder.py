@@ -65,7 +65,8 @@ class EncoderDecoder(Seq2Seq[Padded, State]):
         torch.Size([2, 6, 7])
 
     Source:
-        Cho et al. 2014, section 2.2; read in both directions as in Bahdanau, Cho, Bengio 2015, section 3.2.
+        Cho et al. 2014, section 2.2; read in both directions as in Bahdanau, Cho, Bengio 2015, section 3.2. What
+        else is otherwise is in docs/models.md.
     """
 
     Options: TypeAlias = Options

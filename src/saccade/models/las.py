@@ -186,7 +186,9 @@ class Las(Seq2Seq[Padded, State]):
         torch.Size([2, 6, 7])
 
     Source:
-        Chan et al. 2016, Eq. 1 to 9; Chorowski et al. 2015, Eq. 5 to 9, where the score asks with the state before.
+        Chan et al. 2016, Eq. 1 to 9, whose score is a product of what two MLPs make of state and audio, and whose
+        speller has two layers; Chorowski et al. 2015, Eq. 5 to 9, where the score asks with the state before. What
+        else is otherwise is in docs/transcribe.md.
     """
 
     Options: TypeAlias = Options

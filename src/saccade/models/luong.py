@@ -190,7 +190,7 @@ class Luong(hard.Reader[Padded, State]):
         torch.Size([2, 6, 7])
 
     Source:
-        Luong, Pham, Manning 2015, Eq. 5 to 10 and section 3.3.
+        Luong, Pham, Manning 2015, Eq. 5 to 10 and section 3.3; what is otherwise is in docs/models.md.
     """
 
     Options: TypeAlias = Options

@@ -4,12 +4,13 @@
 https://arxiv.org/abs/1703.03130.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias, cast
 
 from torch import Tensor, nn
 
-from saccade import masks
+from saccade import AuxOutput, masks
 from saccade.models import classifier, transformer
 from saccade.models.classifier import Pool, Pooled
 from saccade.models.padded import Padded
@@ -93,3 +94,6 @@ class SelfAttention(Pooled):
         within = masks.Lengths(source.lengths[:, None])
         found: Tensor = self.norm(apply_layers(cast("list[Layer]", self.layers), x, within, self.options))
         return found
+
+    def layers_attended(self, records: Sequence[tuple[str, AuxOutput]]) -> list[Tensor]:
+        return [aux.weights for name, aux in records if name.startswith("layers.") and aux.weights is not None]

@@ -167,7 +167,7 @@ class Transformer(Seq2Seq[Padded, State]):
         torch.Size([2, 6, 7])
 
     Source:
-        Vaswani et al. 2017, section 3.
+        Vaswani et al. 2017, section 3; what is otherwise is in docs/models.md.
     """
 
     Options: TypeAlias = Options

@@ -10,8 +10,8 @@ class Verdict:
     """What the numbers say of the claim.
 
     Args:
-        result: "reproduced", "reproduced in part", "not reproduced" or, where no model has learned anything, "nothing
-            can be concluded".
+        result: "reproduced", "contradicted", "not decided" or, where no model has learned anything, "nothing can be
+            concluded"; of reports whose claim is exact in part also "reproduced in part" and "not reproduced".
         reason: why, in a sentence.
     """
 

@@ -138,8 +138,8 @@ class Answer(Protocol):
     def to_json(self) -> dict[str, Any]:
         """Return the answer with all that is known of it, as JSON has it."""
 
-    def draw(self, folder: Path) -> Iterator[Path]:
-        """Draw what the model looked at; yields the files as they are written."""
+    def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
+        """Draw what the model looked at, with `json` its numbers beside each; yields the files as they are written."""
 
     @property
     def remark(self) -> str:

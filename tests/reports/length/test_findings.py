@@ -25,7 +25,7 @@ def test_few_sentences_are_marked(content):
 def test_the_summary_ends_with_what_the_numbers_say(content):
     for row in content["rows"]:
         row["score"] = 20.0
-    assert summary(content).splitlines()[-1].startswith("not reproduced: without attention the score does not fall")
+    assert summary(content).splitlines()[-1].startswith("not decided: without attention the score does not fall")
 
 
 def test_models_that_learned_nothing_decide_nothing(content):

@@ -1,12 +1,21 @@
+import json
+
 import pytest
 import torch
 
+from saccade import look
+from saccade.errors import ArgumentError
 from saccade.models.bag import Bag
 from saccade.models.bag import Options as BagOptions
+from saccade.models.padded import Padded
 from saccade.models.rnn_attention import Options, RNNAttention
+from saccade.models.self_attention import Options as SelfAttentionOptions
+from saccade.models.self_attention import SelfAttention
 from saccade.tasks.classify_text import classification
 from saccade.tasks.classify_text.batches import Encoded
 from saccade.tasks.classify_text.classification import Text, classify, read_texts
+from saccade.tasks.classify_text.looking import LookRequest
+from saccade.tasks.labels import Ensemble
 
 LABELS = ("negative", "positive")
 TEXTS = [
@@ -70,6 +79,50 @@ def test_what_words_add_is_told_where_nothing_attends_and_is_not_asked_for_other
     answer = classify(model, TEXTS[:1], LABELS, 1, "pictures")[0]
     assert (answer.shares is None) == (answer.weights is not None) == (not isinstance(model, Bag))
     assert answer.shares is None or answer.shares.shape == (4,)
+
+
+def test_what_words_attend_to_in_a_layer_is_drawn_by_option(tmp_path):
+    sizes = {"embedding_dim": 6, "hidden_dim": 8, "heads": 2, "layers": 2, "feedforward_dim": 8, "queries": 2}
+    model = SelfAttention(11, 2, SelfAttentionOptions(**sizes)).eval()
+    with look.record(model) as records:
+        model(Padded(torch.tensor([TEXTS[0].ids]), torch.tensor([4])))
+    layers = {name: aux.weights for name, aux in records if name.startswith("layers.")}
+    for layer, head in ((1, 2), (2, None)):
+        request = LookRequest(layer=layer, head=head)
+        request.check(model)
+        [answer] = classify(model, TEXTS[:1], LABELS, 1, "pictures", request)
+        heads = next(weights for name, weights in layers.items() if name.startswith(f"layers.{layer - 1}."))[0]
+        torch.testing.assert_close(answer.within, heads.mean(0) if head is None else heads[head - 1])
+        png, svg, numbers = answer.draw(tmp_path, json=True)
+        assert png.stem == "the-film-was-good-" + ("layer-1-head-2" if head else "layer-2-mean-of-heads")
+        assert f": {request.told}, a row for each word" in svg.read_text()
+        assert json.loads(numbers.read_text())["columns"] == TEXTS[0].tokens
+    assert classify(model, TEXTS[:1], LABELS, 1, "pictures")[0].within is None
+    [answer] = classify(model, TEXTS[:1], LABELS, 1, "pictures")
+    assert "query 2: the " in next(path for path in answer.draw(tmp_path) if path.suffix == ".svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"layer": 3}, "--layer: expected at most 1, the --layers of the run, got 3"),
+        ({"layer": 1, "head": 5}, "--head: expected at most 4, the --heads of the run, got 5"),
+        ({"layer": 0}, "--layer: expected a number from 1 on, got 0"),
+        ({"layer": 1, "head": 0}, "--head: expected a number from 1 on, got 0"),
+        ({"head": 1}, "--head: expected only with --layer, got 1 without it"),
+    ],
+)
+def test_a_layer_or_a_head_that_there_is_not_is_refused(asked, message):
+    model = SelfAttention(11, 2, SelfAttentionOptions(embedding_dim=4, hidden_dim=8, feedforward_dim=8)).eval()
+    with pytest.raises(ArgumentError, match=message):
+        LookRequest(**asked).check(model)
+
+
+def test_a_model_without_layers_has_none_to_look_into(model):
+    with pytest.raises(ArgumentError, match="--layer: expected one model with layers of self-attention"):
+        LookRequest(layer=1).check(model)
+    with pytest.raises(ArgumentError, match="--layer: expected one model"):
+        LookRequest(layer=1).check(Ensemble([model, model]))
 
 
 def test_pictures_of_the_words(model, tmp_path):

@@ -97,17 +97,31 @@ def test_asking_leaves_the_model_and_the_generators_alone(run, asked, tmp_path):
     assert all(parameter.grad is None for parameter in run.model.parameters())
 
 
-def test_drawing_draws_and_overwrites_nothing(run, asked, tmp_path):
+def check_numbers(told):
+    """All pictures say their numbers in one form."""
+    assert {"title", "rows", "columns", "values", "darkest"} <= told.keys()
+    values = torch.tensor(told["values"])
+    assert values.isfinite().all() and len(values) == (len(told["rows"]) or 1)
+    assert not told["columns"] or values.shape[1] == len(told["columns"])
+
+
+def test_drawing_draws_with_the_numbers_behind_and_overwrites_nothing(run, asked, tmp_path):
     folder = tmp_path / "pictures"
-    paths = run.draw(asked[0], folder)
-    assert paths and sorted(folder.iterdir()) == sorted(paths) and {".png", ".svg"} <= {path.suffix for path in paths}
+    paths = run.draw(asked[0], folder, json=True)
+    suffixes = {path.suffix for path in paths}
+    assert paths and sorted(folder.iterdir()) == sorted(paths) and {".png", ".svg", ".json"} <= suffixes
+    stems = {suffix: [path.stem for path in paths if path.suffix == suffix] for suffix in (".png", ".json")}
+    assert stems[".png"] == stems[".json"]
+    for path in paths:
+        if path.suffix == ".json":
+            check_numbers(json.loads(path.read_text(encoding="utf-8")))
     assert paths[0].read_bytes()[:4] == b"\x89PNG" and "<img" in paths._repr_html_()
     written = {path: path.read_bytes() for path in paths}
-    assert run.draw(asked[0], folder) == paths  # the same command leaves the same files
+    assert run.draw(asked[0], folder, json=True) == paths  # the same command leaves the same files
     assert {path: path.read_bytes() for path in folder.iterdir()} == written
     for path in paths:
         path.write_text("somebody's own")
-    others = run.draw(asked[0], folder)
+    others = run.draw(asked[0], folder, json=True)
     assert not set(others) & set(paths) and all(path.read_text() == "somebody's own" for path in paths)
     assert [path.read_bytes() for path in others] == list(written.values())
 

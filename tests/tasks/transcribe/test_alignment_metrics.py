@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.tasks.transcribe.alignment_metrics import AlignmentMetrics, alignment_metrics, mean_metrics
+from saccade.tasks.transcribe.alignment_metrics import AlignmentMetrics, alignment_metrics, mean_metrics, sounding
 
 
 def test_a_path_that_moves_on_is_healthy_and_one_that_stands_or_jumps_is_not():
@@ -21,13 +21,31 @@ def test_going_back_by_less_than_half_a_step_is_none():
 
 
 def test_one_token_and_one_step_are_no_problem():
-    assert alignment_metrics(torch.ones(1, 1)) == AlignmentMetrics(1.0, 0.0)
-    assert alignment_metrics(torch.ones(2, 1)) == AlignmentMetrics(1.0, 0.0)
+    assert alignment_metrics(torch.ones(1, 1)) == AlignmentMetrics(None, None)
+    assert alignment_metrics(torch.ones(3, 1)) == AlignmentMetrics(1.0, 0.0)
     assert mean_metrics([AlignmentMetrics(1.0, 0.5), AlignmentMetrics(0.0, 0.0)]) == AlignmentMetrics(0.5, 0.25)
 
 
+def test_a_single_token_has_no_order_and_spans_nothing_but_lies_on_sound_or_not():
+    sound = torch.tensor([True, True, False, False, False])
+    for place, share in ((0, 1.0), (4, 0.0)):
+        found = alignment_metrics(torch.eye(5)[[place, 2]], sound)
+        assert found == AlignmentMetrics(None, None, share, 0.4)
+        assert str(found) == f"{share:.0%} on sound, 40% if spread evenly"
+    means = mean_metrics([found, AlignmentMetrics(1.0, 0.5, 1.0, 0.6)])
+    assert means == AlignmentMetrics(1.0, 0.5, 0.5, 0.5)  # of each over those that have it
+    assert mean_metrics([AlignmentMetrics(None, None)]) == AlignmentMetrics(None, None)
+
+
+def test_sound_is_where_a_recording_is_louder_than_its_mean():
+    loudness = torch.tensor([0.0, 0.0, 0.0, 9.0, 9.0, 9.0, 9.0, 1.0, 9.0])
+    assert sounding(loudness, 2).tolist() == [False, False, True, False, True]  # the last of an odd frame
+    assert not sounding(torch.zeros(5), 4).any()  # silence has no sound
+
+
 def test_they_are_said_in_a_line():
-    assert str(AlignmentMetrics(0.954, 0.5)) == "monotonic 0.95, covers 0.50"
+    assert str(AlignmentMetrics(0.954, 0.5)) == "monotonic 0.95, covers 0.50 of the audio"
+    assert str(AlignmentMetrics(None, None)) == "a single token"
 
 
 @given(st.integers(1, 6), st.integers(1, 7), st.integers(0, 99))
@@ -35,8 +53,10 @@ def test_shares_are_shares_and_reading_backwards_turns_the_order(tokens, steps, 
     draws = torch.Generator().manual_seed(seed)
     weights = torch.rand(tokens + 1, steps, generator=draws).softmax(-1)
     found, mirrored = alignment_metrics(weights), alignment_metrics(weights.flip(1))
-    assert all(0 <= share <= 1 for share in (*found, *mirrored))
-    assert found.coverage == pytest.approx(mirrored.coverage, abs=1e-6)  # it spans as much of the audio either way
+    assert all(share is None or 0 <= share <= 1 for share in (*found, *mirrored))
+    assert (found.coverage is None) == (tokens == 1) == (found.monotonicity is None)
+    if found.coverage is not None:
+        assert found.coverage == pytest.approx(mirrored.coverage, abs=1e-6)  # it spans as much of the audio either way
     changed = weights.clone()
     changed[-1] = torch.eye(steps)[0]
     assert alignment_metrics(changed) == found  # the end is heard nowhere

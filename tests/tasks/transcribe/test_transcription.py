@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from saccade import runs
+from saccade.look import spectrogram
 from saccade.models.padded import Padded
 from saccade.tasks.transcribe import Transcribe, vocabulary
 from saccade.tasks.transcribe.batches import Utterance
@@ -104,7 +105,8 @@ def test_alignments_say_when_tokens_were_said(trained, utterances):
             steps = len(text["weights"][0])
             assert (steps - 1) * 0.04 < told["seconds"] <= steps * 0.04
             assert all(sum(row) == pytest.approx(1, abs=1e-4) for row in text["weights"])
-        assert "monotonic " in answer.remark and answer.remark.endswith(" of the audio")
+        assert answer.remark.endswith("% if spread evenly") and " on sound, " in answer.remark
+        assert ("of the audio" in answer.remark) == (len(told["transcriptions"][0]["tokens"]) > 2)  # its end is none
 
 
 def test_alignments_are_of_the_texts_that_are_given(trained, utterances):
@@ -113,6 +115,38 @@ def test_alignments_are_of_the_texts_that_are_given(trained, utterances):
         assert weights.shape == (len(one.ids) + 1, -(-one.size // 4))
         torch.testing.assert_close(weights.sum(-1), torch.ones(len(weights)), atol=1e-4, rtol=0)
     assert alignments_of(trained.model, []) == []
+
+
+def test_a_sound_is_drawn_at_its_time():
+    """Of a listener that remembers nothing, a tone moves the steps that are drawn where it sounds, and no other."""
+    sizes = {"hidden_dim": 8, "embedding_dim": 4, "layers": 3, "pyramid": 2, "mels": 12, "seed": 1}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vocabulary, "_ENDLESS", 20)
+        task = Transcribe.prepare(runs.options(Transcribe, "tones", "las", sizes))
+    model = task.build().eval()
+    for layer in model.listener.layers:
+        for lstm in (layer.forwards, layer.backwards):
+            lstm.weight_hh_l0.zero_()
+            lstm.bias_ih_l0[8 // 2 : 8] = -1e4  # the gate that keeps what was
+    rate = task.signals.rate
+    silence = torch.full((rate,), 1e-4)
+    tone, places = silence.clone(), torch.arange(int(0.5 * rate), int(0.6 * rate))
+    tone[places] += 0.5 * torch.sin(places * 0.5)
+    heard = []
+    for signal in (silence, tone):
+        frames = task.signals.logmel(signal)
+        heard.append(model.listener(Padded(frames[None], torch.tensor([len(frames)]))).values[0])
+    moved = (heard[0] - heard[1]).abs().amax(1) > 1e-6
+    steps = moved.nonzero()[:, 0]
+    begin, end = float(steps[0] * task.times.step), float((steps[-1] + 1) * task.times.step)
+    assert 0.6 <= end + 1e-6 < 0.6 + task.times.step
+    assert 0.5 - 0.025 - task.times.step < begin <= 0.5  # a window sees 25 ms
+    weights = (moved / moved.sum()).expand(2, -1)
+    figure = spectrogram._figure(weights, frames, ["one", "⏎"], (len(frames) * 0.01, task.times.step), "")
+    below, above = (axes.get_images()[0] for axes in figure.axes)
+    left, right, *_ = below.get_extent()
+    assert (left, right) == (0, pytest.approx(len(moved) * task.times.step))  # a step is as wide as its frames
+    assert above.get_extent()[1] == pytest.approx(len(frames) * 0.01)
 
 
 def test_draws_follow_from_the_seed_the_place_and_the_name(trained, utterances):

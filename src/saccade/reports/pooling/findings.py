@@ -152,10 +152,11 @@ class Findings:
         heard = ", ".join(f"{model} {self.hears(model):.0%}" for model in self.models)
         first, last = self.models[0], self.models[-1]
         whole = f"from {first} to {last}: {_SAID[self.accuracies[last].above(self.accuracies[first])]}"
-        reason = f"step by step {said}; {whole}. A not moves the score the right way in: {heard}"
+        steadily = f"by the spread over seeds, step by step {said}; {whole}"
+        reason = f"{steadily}. A not moves the score the right way in: {heard}"
         if all(sign > 0 for sign in steps.values()):
             return Verdict("reproduced", reason)
-        return Verdict("reproduced in part" if 1 in steps.values() else "not reproduced", reason)
+        return Verdict("contradicted" if -1 in steps.values() else "not decided", reason)
 
 
 def _right(pair: Mapping[str, Any]) -> bool:

@@ -23,8 +23,8 @@ _SAME = (
 )
 _SPREAD = (
     "± is the standard deviation over seeds, in the tables and in the plot. A model is better or worse than the one "
-    "above it if their means differ by more than twice the standard error of the difference; with a single seed "
-    "nothing is."
+    "above it if their means differ by more than twice the standard error of the difference over seeds; with a single "
+    "seed nothing is. What other test sentences would change is not in that error, and may be as large."
 )
 _NOT = (
     "The score is the logit of the positive label minus that of the negative one. In praise (the movie was good) a not "

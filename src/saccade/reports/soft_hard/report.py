@@ -8,7 +8,7 @@ from saccade.errors import ArgumentError
 from saccade.reports import Made
 from saccade.reports.making import Design
 from saccade.reports.options import Trained
-from saccade.reports.soft_hard.findings import PAPER, SOFT, summary
+from saccade.reports.soft_hard.findings import BONUS, SOFT, summary
 from saccade.reports.soft_hard.noise import BATCHES, DRAWS, LEARNED, SENTENCES, estimators, noise
 from saccade.reports.soft_hard.page import write_page
 from saccade.reports.training import Part, Plan, Variant, make, whole_test
@@ -18,7 +18,7 @@ from saccade.tasks.translate.data.corpus import Corpus
 __all__ = ["Options", "SoftHard"]
 
 _MODELS = ("rnnsearch", "luong")
-_NAMES = {LEARNED: "reinforce", "leave-one-out": "reinforce, leave-one-out", "entropy bonus": PAPER}
+_NAMES = {LEARNED: "reinforce", "leave-one-out": "reinforce, leave-one-out", "entropy bonus": BONUS}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,9 @@ class SoftHard:
     """Hard attention, which reads one position and learns by its rewards, does as well as soft attention.
 
     Each translator is trained from its recipe with soft attention, with hard attention by REINFORCE (with a learned
-    baseline, the same and an entropy bonus, a leave-one-out baseline) and by the straight-through estimator.
+    baseline, the same and an entropy bonus, a leave-one-out baseline) and by the straight-through estimator. The
+    paper's own training, with a moving-average baseline and half of the draws replaced by their expectation, is not
+    among them.
 
     Source:
         Xu et al. 2015, section 4 (https://arxiv.org/abs/1502.03044).

@@ -73,6 +73,13 @@ class Signals:
         """Return a signal's frames `(length, width)`: of a waveform log-mel features, each of mean 0, variance 1."""
         return signal if self.dim is not None else normalized(self.logmel(signal))
 
+    def loudness(self, frames: Tensor) -> Tensor:
+        """Return how loud each frame `(length, width)` is beside the others of its recording, `(length,)`.
+
+        It is the mean of its bands, or of cepstra the first, which is one of bands too.
+        """
+        return frames.mean(1) if self.dim is None else frames[:, 0]
+
     def file(self, signal: Tensor) -> tuple[str, bytes]:
         """Return a signal as a file that `read` reads: what its name ends in, and its bytes."""
         if self.dim is not None:

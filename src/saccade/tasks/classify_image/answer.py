@@ -47,14 +47,21 @@ class ImageAnswer:
         told = {"answers": [], "probabilities": {}} if self.ranking is None else self.ranking.to_json(self.count)
         return {"file": name, **told}
 
-    def draw(self, folder: Path) -> Iterator[Path]:
+    def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
         """Draw the maps over the image."""
         if self.maps is None or self.ranking is None or isinstance(self.image, Unreadable):
             return
         name = "image" if self.image.name == "-" else Path(self.image.name).stem
         title, path = f"{self.ranking.title}: {self.maps.title}", folder / f"{file_name(name)}-{self.maps.by}"
         yield from overlays(
-            self.image.image, self.maps.maps, path, captions=self.maps.captions, marks=self.maps.marks, title=title
+            self.image.image,
+            self.maps.maps,
+            path,
+            captions=self.maps.captions,
+            marks=self.maps.marks,
+            title=title,
+            even=self.maps.even,
+            json=json,
         )
 
 

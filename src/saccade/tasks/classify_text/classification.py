@@ -9,16 +9,19 @@ import torch
 from torch import Tensor
 
 from saccade import look
+from saccade.look import pictures
 from saccade.look.files import file_name
 from saccade.look.highlights import highlights
 from saccade.tasks.batches import in_batches
 from saccade.tasks.classify_text.batches import Encoded, pad
+from saccade.tasks.classify_text.looking import LookRequest, within_layer
 from saccade.tasks.labels.ranking import Ranking, probabilities
 from saccade.train.task import Form
 
 __all__ = ["Classification", "Text", "classify", "read_texts"]
 
 _TOKENS = 8_000  # words, padding included, read at once
+_LOOK = LookRequest()
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class Classification:
             attention.
         shares: what each word added to the logit of the most probable class, `(words,)`, where a picture is wanted of a
             model without attention.
+        within: what each word attends to in a layer, `(words, words)`, where a picture of that is wanted.
+        part: which layer and head that is, in words.
     """
 
     text: Text
@@ -55,6 +60,8 @@ class Classification:
     count: int
     weights: Tensor | None = None
     shares: Tensor | None = None
+    within: Tensor | None = None
+    part: str = ""
 
     remark = ""
 
@@ -72,19 +79,26 @@ class Classification:
         weights = None if rows is None else [[round(weight, 6) for weight in row] for row in rows.tolist()]
         return {"text": self.text.text, "tokens": self.text.tokens, **told, "weights": weights}
 
-    def draw(self, folder: Path) -> Iterator[Path]:
-        """Colour the words by the attention that they got, or by what they added to the answer."""
+    def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
+        """Colour the words by the attention that they got, or by what they added to the answer; or draw a layer."""
         if self.ranking is None:
+            return
+        name, tokens = file_name(self.text.text), self.text.tokens
+        if self.within is not None:
+            title = f"{self.ranking.title}: {self.part}, a row for each word"
+            path = folder / f"{name}-{file_name(self.part)}"
+            yield from pictures.alignment(self.within, tokens, tokens, path, title=title, json=json)
             return
         label = self.ranking.labels[self.ranking.best]
         rows = self.shares[None] if self.shares is not None else self.weights
         assert rows is not None
+        names = [f"query {number}" for number in range(1, 1 + len(rows))] if len(rows) > 1 else []
         if self.shares is None:
             told = f"attention of {'the learned query' if len(rows) == 1 else f'{len(rows)} learned queries'}"
         else:
             told = f"no attention; what each word adds to the logit of {label} over the others"
-        path = folder / file_name(self.text.text)
-        yield from highlights(rows, self.text.tokens, path, title=f"{self.ranking.title}: {told}")
+        title = f"{self.ranking.title}: {told}"
+        yield from highlights(rows, tokens, folder / name, title=title, names=names, json=json)
 
 
 def read_texts(model: Any, texts: Sequence[Encoded], *, attended: bool = False) -> list[tuple[Tensor, Tensor | None]]:
@@ -112,7 +126,12 @@ def read_texts(model: Any, texts: Sequence[Encoded], *, attended: bool = False) 
 
 
 def classify(
-    model: Any, texts: Sequence[Text], labels: tuple[str, ...], count: int = 1, form: Form = "lines"
+    model: Any,
+    texts: Sequence[Text],
+    labels: tuple[str, ...],
+    count: int = 1,
+    form: Form = "lines",
+    looked: LookRequest = _LOOK,
 ) -> list[Classification]:
     """Return what a model makes of each text.
 
@@ -122,6 +141,7 @@ def classify(
         labels: of the run.
         count: how many classes are wanted.
         form: what the answers will be written as.
+        looked: what pictures show.
     """
     filled = [text for text in texts if text.tokens]
     found = iter(read_texts(model, [Encoded(text.ids, 0) for text in filled], attended=form != "lines"))
@@ -132,8 +152,10 @@ def classify(
             continue
         probable, weights = next(found)
         ranking, shares = Ranking(labels, probable), None
+        within = within_layer(model, text.ids, looked) if form == "pictures" else None
         if form == "pictures" and weights is None:
             device = next(model.parameters()).device
             shares = model.shares(torch.tensor(text.ids, device=device), ranking.best).cpu()
-        answers.append(Classification(text, ranking, count, weights, shares))
+        part = "" if within is None else looked.told
+        answers.append(Classification(text, ranking, count, weights, shares, within, part))
     return answers

@@ -5,8 +5,8 @@ from typing import Any
 
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
+from saccade.tasks.classify_text.looking import LookRequest
 from saccade.tasks.labels.request import EvalRequest, Request
-from saccade.tasks.request import LookRequest
 
 __all__ = ["RECIPES", "REQUESTS", "Options"]
 

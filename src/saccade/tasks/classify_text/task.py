@@ -17,6 +17,7 @@ from saccade.tasks.classify_text.classification import Classification, Text, cla
 from saccade.tasks.classify_text.data import BUILTIN, open_corpus
 from saccade.tasks.classify_text.data.corpus import Corpus
 from saccade.tasks.classify_text.data.corpus import Example as Labelled
+from saccade.tasks.classify_text.looking import LookRequest
 from saccade.tasks.classify_text.options import RECIPES, REQUESTS, Options
 from saccade.tasks.classify_text.vocabulary import Vocabulary, learn
 from saccade.tasks.dataset import Lazy, opened
@@ -154,14 +155,19 @@ class ClassifyText:
         return text
 
     def check(self, model: nn.Module, request: Any) -> None:
-        """Refuse more classes than there are."""
-        check_count(completed(Request, request), len(self.vocabulary.labels))
+        """Refuse more classes than there are, and a layer that there is not."""
+        if isinstance(request, LookRequest):
+            request.check(model)
+        else:
+            check_count(completed(Request, request), len(self.vocabulary.labels))
 
     def answer(
         self, model: nn.Module, inputs: Sequence[Text], request: Any, form: Form = "lines"
     ) -> list[Classification]:
         """Classify texts; a blank one has a blank answer."""
-        return classify(model, inputs, self.vocabulary.labels, completed(Request, request).nbest, form)
+        looked = request if isinstance(request, LookRequest) else LookRequest()
+        count = 1 if isinstance(request, LookRequest) else completed(Request, request).nbest
+        return classify(model, inputs, self.vocabulary.labels, count, form, looked)
 
     def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
         """Return the task and the model of an ensemble, which reads as much of a text as every member does."""

@@ -45,13 +45,17 @@ class LookRequest:
 
 
 class Maps(NamedTuple):
-    """What is drawn over an image: `(panels, rows, columns)`, a caption each, and the positions that attend."""
+    """What is drawn over an image: `(panels, rows, columns)`, a caption each, and the positions that attend.
+
+    `even` is what each number would be if all were alike, 0 where they are no shares.
+    """
 
     by: str
     maps: Tensor
     captions: list[str]
     marks: list[tuple[int, int] | None]
     title: str
+    even: float = 0.0
 
 
 def attends(model: Any) -> bool:
@@ -93,7 +97,7 @@ def _attention(model: Any, image: Tensor) -> Maps:
     chosen = torch.stack([mean[row * columns + column] for row, column in places])
     captions = [f"row {row + 1}, column {column + 1}" for row, column in places]
     told = "what four positions attend to, in times of an even share"
-    return Maps("attention", chosen * rows * columns, captions, [*places], told)
+    return Maps("attention", chosen * rows * columns, captions, [*places], told, even=1.0)
 
 
 def _thirds(count: int) -> list[int]:

@@ -45,3 +45,7 @@ class Ensemble(nn.Module):
             found.append(member.pooled([(name, aux) for name, aux in records if name.startswith(front)]))
         weights = [part for part in found if part is not None]
         return torch.cat(weights, 1) if weights else None
+
+    def layers_attended(self, records: Sequence[tuple[str, AuxOutput]]) -> list[Tensor]:
+        """None: members have layers of their own, which are looked into one by one."""
+        return []

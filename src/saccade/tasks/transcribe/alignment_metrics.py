@@ -1,12 +1,13 @@
-"""Whether an alignment of speech is one: it moves on with the text, and from the beginning of the audio to its end."""
+"""Whether an alignment of speech is one: it moves on with the text, from the audio's beginning to its end, on sound."""
 
+import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-__all__ = ["AlignmentMetrics", "alignment_metrics", "mean_metrics"]
+__all__ = ["AlignmentMetrics", "alignment_metrics", "mean_metrics", "sounding"]
 
 _BACK = 0.5  # of a step: what counts as going back
 
@@ -18,41 +19,82 @@ class AlignmentMetrics(NamedTuple):
 
     Args:
         monotonicity: share of the tokens whose centre is not before that of the token before them, by more than half a
-            step; 1 where there is one token.
-        coverage: \((\max_i m_i - \min_i m_i) / (L - 1)\), the share of the audio that the centres span.
+            step; None of fewer than two tokens, which have no order.
+        coverage: \((\max_i m_i - \min_i m_i) / (L - 1)\), the share of the audio that the centres span; None of fewer
+            than two tokens.
+        on_sound: the share of the tokens' weights that lies where the recording is louder than its mean; None where
+            that is not known.
+        sound: the share of such steps, and so what weights that are spread evenly would have there; None as above.
 
     Speech is said in the order in which it is written. Attention that has collapsed looks at one place whatever is
-    written (coverage near 0) or jumps (monotonicity near a half).
+    written (coverage near 0) or jumps (monotonicity near a half). A single word says nothing by either; there
+    attention that reads silence, which a listener that has heard all of the recording at each step allows, has no more
+    on sound than an even spread.
     """
 
-    monotonicity: float
-    coverage: float
+    monotonicity: float | None
+    coverage: float | None
+    on_sound: float | None = None
+    sound: float | None = None
 
     def __str__(self) -> str:
-        return f"monotonic {self.monotonicity:.2f}, covers {self.coverage:.2f}"
+        parts = []
+        if self.monotonicity is not None and self.coverage is not None:
+            parts.append(f"monotonic {self.monotonicity:.2f}, covers {self.coverage:.2f} of the audio")
+        if self.on_sound is not None and self.sound is not None:
+            parts.append(f"{self.on_sound:.0%} on sound, {self.sound:.0%} if spread evenly")
+        return ", ".join(parts) or "a single token"
 
 
-def alignment_metrics(weights: Tensor) -> AlignmentMetrics:
+def alignment_metrics(weights: Tensor, sound: Tensor | None = None) -> AlignmentMetrics:
     """Return how the alignment of one text runs; its end, which is said nowhere, does not count.
 
     Args:
         weights: `(tokens + 1, steps)`, the last row of the end; rows sum to one.
+        sound: at which steps the recording is louder than its mean, boolean `(steps,)` (see `sounding`).
 
     Example:
-        >>> alignment_metrics(torch.eye(4)[[0, 1, 2, 3, 0]])
-        AlignmentMetrics(monotonicity=1.0, coverage=1.0)
+        >>> alignment_metrics(torch.eye(4)[[0, 1, 2, 3, 0]])[:2]
+        (1.0, 1.0)
         >>> alignment_metrics(torch.eye(4)[[0, 3, 1, 2, 0]]).monotonicity
         0.6666666666666666
-        >>> alignment_metrics(torch.full((4, 4), 0.25))
-        AlignmentMetrics(monotonicity=1.0, coverage=0.0)
+        >>> print(alignment_metrics(torch.eye(4)[[3, 0]], torch.tensor([True, True, False, False])))
+        0% on sound, 50% if spread evenly
     """
-    weights = weights[:-1] if len(weights) > 1 else weights  # of an empty text there is nothing but the end
-    centers = weights.double() @ torch.arange(weights.shape[1], dtype=torch.double, device=weights.device)
-    moves = centers.diff()
-    monotonicity = float((moves >= -_BACK).double().mean()) if len(moves) else 1.0
-    return AlignmentMetrics(monotonicity, float(centers.max() - centers.min()) / max(1, weights.shape[1] - 1))
+    steps = weights.shape[1]
+    weights = (weights[:-1] if len(weights) > 1 else weights).double()  # of an empty text there is nothing but the end
+    heard, share = None, None
+    if sound is not None:
+        loud = sound.to(weights)
+        heard, share = float((weights @ loud).mean() / weights.sum(1).mean()), float(loud.mean())
+    if len(weights) < 2:
+        return AlignmentMetrics(None, None, heard, share)
+    centers = weights @ torch.arange(steps, dtype=torch.double, device=weights.device)
+    monotonicity = float((centers.diff() >= -_BACK).double().mean())
+    coverage = float(centers.max() - centers.min()) / max(1, steps - 1)
+    return AlignmentMetrics(monotonicity, coverage, heard, share)
+
+
+def sounding(loudness: Tensor, step_frames: int) -> Tensor:
+    """Return at which steps a recording is louder than its mean, boolean `(steps,)`.
+
+    Args:
+        loudness: of each frame, `(length,)`.
+        step_frames: frames of a step.
+
+    Example:
+        >>> sounding(torch.tensor([0.0, 0.0, 3.0, 5.0, 0.0]), 2)
+        tensor([False,  True, False])
+    """
+    means = torch.stack([part.mean() for part in loudness.double().split(step_frames)])
+    return means > loudness.double().mean()
 
 
 def mean_metrics(found: Sequence[AlignmentMetrics]) -> AlignmentMetrics:
-    """Return the mean over some texts, at least one."""
-    return AlignmentMetrics(*(sum(column) / len(found) for column in zip(*found, strict=True)))
+    """Return the mean over some texts, at least one, of each number over those texts that have it.
+
+    >>> mean_metrics([AlignmentMetrics(1.0, 0.5), AlignmentMetrics(None, None)])[:2]
+    (1.0, 0.5)
+    """
+    columns = ([number for number in column if number is not None] for column in zip(*found, strict=True))
+    return AlignmentMetrics(*(statistics.fmean(column) if column else None for column in columns))

@@ -18,7 +18,7 @@ from saccade.tasks.generate import Ensemble
 from saccade.tasks.generate.generate import Search, best_texts
 from saccade.tasks.generate.request import check_prefix, search_of
 from saccade.tasks.request import completed
-from saccade.tasks.transcribe.alignment_metrics import AlignmentMetrics, alignment_metrics, mean_metrics
+from saccade.tasks.transcribe.alignment_metrics import AlignmentMetrics, alignment_metrics, mean_metrics, sounding
 from saccade.tasks.transcribe.batches import Batch, Utterance, pad, stretched
 from saccade.tasks.transcribe.data import BUILTIN, open_corpus
 from saccade.tasks.transcribe.data.corpus import Corpus, Recording
@@ -164,10 +164,11 @@ class Transcribe:
             seconds += time.perf_counter() - began
             frames += sum(one.size for one in utterances)
             seen = utterances[: max(0, _ALIGNED - first)]
-            runs += [alignment_metrics(weights) for weights in alignments_of(model, seen)]
+            aligned = zip(seen, alignments_of(model, seen), strict=True)
+            runs += [alignment_metrics(weights, self._sound(one)) for one, weights in aligned]
         metrics, parts = measured(outputs, references, groups)
-        aligned = mean_metrics(runs)._asdict().items()
-        metrics |= {f"alignment_{name}": number for name, number in aligned}
+        means = mean_metrics(runs)._asdict().items()
+        metrics |= {f"alignment_{name}": number for name, number in means if number is not None}
         return Evaluation(metrics, parts, len(outputs), frames, seconds)
 
     def read(self, line: str, number: int) -> Utterance:
@@ -200,7 +201,11 @@ class Transcribe:
         found = iter(self._transcribed(model, [one for one in inputs if isinstance(one, Utterance)], asked, form))
         outputs = [next(found) if isinstance(one, Utterance) else [] for one in inputs]
         pairs = zip(inputs, outputs, strict=True)
-        return [Transcription(one, own, asked.nbest, self.times) for one, own in pairs]
+        sounds = [self._sound(one) if isinstance(one, Utterance) and form != "lines" else None for one in inputs]
+        return [
+            Transcription(one, own, asked.nbest, self.times, sound)
+            for (one, own), sound in zip(pairs, sounds, strict=True)
+        ]
 
     def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
         """Return the task and the model of an ensemble."""
@@ -223,6 +228,10 @@ class Transcribe:
         """
         most = (lengths * (self.signals.frame_seconds / _FASTEST)).long() + 1
         return most.clamp(max=2 * self.vocabulary.longest)
+
+    def _sound(self, utterance: Utterance) -> Tensor:
+        """At which steps that the model attends to a recording is louder than its mean."""
+        return sounding(self.signals.loudness(utterance.frames), self.settings.step_frames)
 
     def _share(self, request: Request) -> float:
         """The share of CTC in the ranking."""

@@ -50,12 +50,14 @@ class Transcription:
         outputs: its best texts, or draws.
         count: how many were asked for.
         times: of its frames and steps.
+        sound: at which steps it is louder than its mean; None where that is not known.
     """
 
     utterance: Utterance | Unreadable
     outputs: Sequence[Output]
     count: int
     times: Times
+    sound: Tensor | None = None
 
     def lines(self) -> list[str]:
         """Return the texts, blank ones where there are fewer than were asked for."""
@@ -68,7 +70,7 @@ class Transcription:
     def remark(self) -> str:
         """How the alignment of the best text runs, where it is known."""
         weights = self.outputs[0].weights if self.outputs else None
-        return "" if weights is None else f"{alignment_metrics(weights)} of the audio"
+        return "" if weights is None else str(alignment_metrics(weights, self.sound))
 
     def to_json(self) -> dict[str, Any]:
         """Return the texts and where each of their tokens was said."""
@@ -79,16 +81,16 @@ class Transcription:
         seconds = round(self.utterance.size * self.times.frame, 3)
         return {"file": self.utterance.name, "seconds": seconds, "transcriptions": texts}
 
-    def draw(self, folder: Path) -> Iterator[Path]:
+    def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
         """Draw where each token of the best text was said, over the spectrogram."""
         if isinstance(self.utterance, Unreadable) or not self.outputs:
             return
         best, seconds = self.outputs[0], self.utterance.size * self.times.frame
         assert best.weights is not None
-        title = f"{best.text or 'nothing said'} ({alignment_metrics(best.weights)})"
+        title = f"{best.text or 'nothing said'} ({alignment_metrics(best.weights, self.sound)})"
         name = "speech" if self.utterance.name == "-" else Path(self.utterance.name).stem
-        where, times = folder / file_name(name), (seconds, self.times.step)
-        yield from spectrogram.draw(best.weights, self.utterance.frames, best.tokens, times, where, title=title)
+        where, times, frames = folder / file_name(name), (seconds, self.times.step), self.utterance.frames
+        yield from spectrogram.draw(best.weights, frames, best.tokens, times, where, title=title, json=json)
 
 
 def transcribe(

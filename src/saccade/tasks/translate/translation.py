@@ -65,13 +65,13 @@ class Translation:
         translations = [output.to_json() for output in self.outputs]
         return {"source": self.source.text, "source_tokens": list(self.source_tokens), "translations": translations}
 
-    def draw(self, folder: Path) -> Iterator[Path]:
+    def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
         """Draw what each token of the best translation attended to, or what mattered to it."""
         for best in self.outputs[:1]:
             weights, title = (best.weights, None) if self.influence is None else (self.influence, _NO_ATTENTION)
             assert weights is not None
             path = folder / file_name(self.source.text)
-            yield from pictures.alignment(weights, self.source_tokens, best.tokens, path, title=title)
+            yield from pictures.alignment(weights, self.source_tokens, best.tokens, path, title=title, json=json)
 
 
 def translate(
