@@ -30,7 +30,7 @@ class Shown:
     def note(self, text):
         self.notes.append(text)
 
-    def update(self, step, text):
+    def update(self, step, text, share=None):
         self.updates.append((step, text))
 
     def write(self, step, scalars):

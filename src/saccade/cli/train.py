@@ -29,7 +29,7 @@ def run(arguments: list[str]) -> int:
     kind = load_task(choose("TASK", arguments[0], TASKS))
     asked = wanted(kind, arguments[1:])
     suited = suit(kind, asked.model, asked.data, asked.given)
-    outcome = train(kind, options(kind, asked, suited), suited.data, suited)
+    outcome = train(kind, options(kind, asked, suited), suited.data, suited, asked.given)
     if outcome.follows:
         return 0
     if outcome.results is None:
