@@ -65,7 +65,7 @@ def needed(steps: Iterable[int], state: TrainState, options: Options) -> set[int
 
 
 def assemble(run: Run, model: nn.Module, state: TrainState, options: Options) -> list[Candidate]:
-    """Return what training came to: the mean of its last checkpoints and the last of them alone, or the one that there is.
+    """Return what training came to: the mean of its last checkpoints, and the last of them alone.
 
     Args:
         run: where the checkpoints are.

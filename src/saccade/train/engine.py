@@ -41,7 +41,7 @@ _HARMLESS = (
     ".*GPU available but not used.*",  # --device cpu means it
     ".*isinstance.treespec, LeafSpec.*deprecated.*",  # Lightning calling torch
 )
-_LEAST = 3  # steps that are timed, and one before them, which is never like the others
+_LEAST = 2  # steps that are timed, and one before them, which is never like the others
 _PRECISION: dict[str, Any] = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed"}
 
 

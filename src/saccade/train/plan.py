@@ -1,7 +1,7 @@
 """A budget in minutes, planned: how many steps fit, and what schedule, validations and checkpoints follow from that.
 
-A run is planned once, before its first step. The plan is written into its folder (plan.json), and what it chose are options of
-the run like any other (config.json), so that a run that goes on is the one that was not interrupted.
+A run is planned once, before its first step. The plan is written into its folder (plan.json), and what it chose are
+options of the run like any other (config.json), so that a run that goes on is the one that was not interrupted.
 """
 
 from collections.abc import Collection
@@ -16,11 +16,22 @@ from saccade.train.run import RunError
 from saccade.train.schedules import FALLING
 from saccade.train.task import Task
 
-__all__ = ["PLAN", "Plan", "Sizes", "Speed", "final_seconds", "fitted", "make_plan", "open_plan", "sentence", "sizes"]
+__all__ = [
+    "PLAN",
+    "Plan",
+    "Sizes",
+    "Speed",
+    "final_seconds",
+    "fitted",
+    "make_plan",
+    "open_plan",
+    "sentence",
+    "sizes",
+]
 
 T = TypeVar("T", bound=Options)
 PLAN = "plan.json"
-_VALIDATIONS = 5.75  # intervals in a planned run: five validations, the last at 87%, in a run that gets so far or nearly
+_VALIDATIONS = 5.75  # intervals in a planned run: five validations, the last at 87%, so that a slower run has them too
 _FOR_VALIDATIONS = 0.15  # share of the budget that they may take
 _FOR_FINAL = 0.5  # and the final evaluation: beyond it, training is not cut short any more
 _FEWEST = 20  # examples that a validation is still worth something with
@@ -94,9 +105,9 @@ def make_plan(
 ) -> Plan:
     """Return what fits into `options.max_minutes`.
 
-    Where the recipe's steps fit, its schedule stays: one that falls ends the run where it ends, any other goes on until the
-    minutes are over. Else warmup and horizon are scaled to the steps that fit. At least five validations and checkpoints
-    are made in either case, and what is given by name stays as it is given.
+    Where the recipe's steps fit, its schedule stays: one that falls ends the run where it ends, any other goes on until
+    the minutes are over. Else warmup and horizon are scaled to the steps that fit. At least five validations and
+    checkpoints are made in either case, and what is given by name stays as it is given.
 
     Args:
         options: of the run, as the recipe and the user have them.
@@ -163,7 +174,7 @@ def sentence(plan: Plan) -> str:
 
     >>> seconds = {"before": 9.0, "step": 0.5, "validation": 4.0, "final": 20.0}
     >>> sentence(Plan(12, 1200, 4400, False, seconds, {}))
-    "about 1,200 of the recipe's 4,400 steps fit into 12 minutes, validations (0:04 each) and final evaluation (0:20) counted"
+    "about 1,200 of the recipe's 4,400 steps fit into 12 minutes, validations (0:04) and last evaluation (0:20) counted"
     >>> sentence(Plan(90, 4400, 4400, True, seconds, {"max_steps": 4400, "validation_steps": 500}))
     "all of the recipe's 4,400 steps fit into 90 minutes: the run ends with them, after about 37:41"
     """
@@ -173,9 +184,9 @@ def sentence(plan: Plan) -> str:
         times = plan.steps // plan.options.get("validation_steps", plan.steps)
         taken = seconds["before"] + plan.steps * seconds["step"] + times * seconds["validation"] + seconds["final"]
         return f"all of {own} steps {within}: the run ends with them, after about {clock(taken)}"
-    measured = f"validations ({clock(seconds['validation'])} each) and final evaluation ({clock(seconds['final'])})"
-    steps = f"about {plan.steps:,} steps {within}, {own} and more" if plan.whole else f"about {plan.steps:,} of {own} steps {within}"
-    return f"{steps}, {measured} counted"
+    measured = f"validations ({clock(seconds['validation'])}) and last evaluation ({clock(seconds['final'])})"
+    more = f"{plan.steps:,} steps (the recipe has {plan.recipe_steps:,})"
+    return f"about {more if plan.whole else f'{plan.steps:,} of {own} steps'} {within}, {measured} counted"
 
 
 def fitted(options: T, plan: Plan | None, given: Collection[str]) -> T:

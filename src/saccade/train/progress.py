@@ -1,4 +1,4 @@
-"""One tidy line of progress on standard error, and notes above it; where nobody sits at a terminal, a line now and then."""
+"""One tidy line of progress on standard error, and notes above it; without a terminal, a line now and then."""
 
 import threading
 import time
@@ -101,8 +101,10 @@ class Bar:
             share: how much of the run's time is over, between 0 and 1; None if nobody knows.
         """
         self._counter, self._text = f"step {step}{self._of}", description
-        where = {} if share is None else {"total": 1.0, "completed": share}
-        self._progress.update(self._task, description=description, counter=self._counter, **where)
+        total = None if share is None else 1.0
+        self._progress.update(
+            self._task, description=description, counter=self._counter, total=total, completed=share
+        )
         if (now := time.monotonic()) - self._seen > 0.25:
             self._seen = now
             self._progress.refresh()

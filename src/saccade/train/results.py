@@ -58,7 +58,8 @@ class TrainState:
 
     def spent(self, options: Options) -> bool:
         """Whether the budget is used up."""
-        late = options.max_minutes is not None and self.seconds + self.reserve >= 60 * options.max_minutes
+        clock = math.inf if options.max_minutes is None else 60 * options.max_minutes
+        late = self.step > 0 and self.seconds + self.reserve >= clock  # there is a model only after a step
         return late or (options.max_steps is not None and self.step >= options.max_steps)
 
     def seconds_left(self, options: Options, pace: float) -> float:

@@ -16,7 +16,8 @@ from saccade.train.task import Task, recipe
 __all__ = ["example_seconds", "plan_for"]
 
 _SHARE, _MOST = 0.015, 15.0  # of the budget, and seconds at most, for each of the two things that are timed
-_FIRST, _FACTOR = 16, 4  # examples that are measured at first, and how many times as many each time after
+_FACTOR, _BATCH = 8, 64  # how many times as many examples are measured each time; and what is a batch for certain
+_STEPS = 10_000  # of a recipe that names none, as the option has it
 _RATIOS = (0.25, 8.0)  # of lengths, between which an answer that is not learned yet says something of one that is
 
 
@@ -48,10 +49,8 @@ def plan_for(
     step = step_seconds(task, model, options, device, room)
     speed = Speed(step, example_seconds(task, model.to(device), options, room))
     found = recipe(type(task), options.model, options.data) if usual is None else usual
-    steps = found.get("max_steps") or Options().max_steps
-    if options.schedule in FALLING:
-        steps = options.schedule_steps
-    return make_plan(options, given, int(steps), speed, sizes(task, options), time.perf_counter() - began)
+    steps: Any = options.schedule_steps if options.schedule in FALLING else found.get("max_steps")
+    return make_plan(options, given, steps or _STEPS, speed, sizes(task, options), time.perf_counter() - began)
 
 
 def example_seconds(task: Task, model: nn.Module, options: Options, seconds: float) -> float:
@@ -65,14 +64,21 @@ def example_seconds(task: Task, model: nn.Module, options: Options, seconds: flo
         options: of the run.
         seconds: that the timing may take, unless a few examples take longer.
     """
-    measure(task, model, "validation", options.seed, 1)  # what is slow the first time
-    count, spent = _FIRST, 0.0
-    while True:
-        began = time.perf_counter()
-        found = measure(task, model, "validation", options.seed, count)
-        taken = time.perf_counter() - began
-        spent += taken
-        if found.examples < count or count >= options.validation_examples or spent + _FACTOR * taken > seconds:
-            least, most = _RATIOS
-            return taken / max(1, found.examples) / min(most, max(least, found.length_ratio))
-        count *= _FACTOR
+    most = min(options.validation_examples, task.data.size("validation") or options.validation_examples)
+    _timed(task, model, options, 1)  # much is slow the first time
+    count, taken = 1, _timed(task, model, options, 1)
+    each = taken
+    while count < most and (count == 1 or taken + each * (_FACTOR - 1) * count <= seconds):
+        earlier, before, count = count, taken, min(most, _FACTOR * count)
+        taken = _timed(task, model, options, count)
+        each = max(0.0, taken - before) / (count - earlier)
+    full = min(_BATCH, most)  # what a batch takes whatever is in it, few examples share and many do
+    return taken / count if count >= full else each + max(0.0, taken - each * count) / full
+
+
+def _timed(task: Task, model: nn.Module, options: Options, count: int) -> float:
+    """How long some examples of the validation split take, if their answers are as long as they should be."""
+    least, most = _RATIOS
+    began = time.perf_counter()
+    found = measure(task, model, "validation", options.seed, count)
+    return (time.perf_counter() - began) / min(most, max(least, found.length_ratio))

@@ -62,7 +62,7 @@ class Evaluation:
         examples: how many examples there were.
         count: how many units (`Task.unit`) the model wrote or read.
         seconds: how long that took.
-        length_ratio: how long the answers are beside the right ones; 1 where an answer's length is not the model's choice.
+        length_ratio: how long answers are beside the right ones; 1 where their length is not the model's choice.
     """
 
     metrics: dict[str, Metric]
