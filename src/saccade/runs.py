@@ -73,7 +73,7 @@ def train(
     suited = _suited(kind, name, model, given, None if named else data)
     settings = options(kind, name, model, given, suited)
     try:
-        outcome = fit(kind, settings, suited.data, suited)
+        outcome = fit(kind, settings, suited.data, suited, given)
     finally:
         torch.set_num_threads(threads)  # those of the caller
     if outcome.results is None:

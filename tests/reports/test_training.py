@@ -28,7 +28,7 @@ def test_the_rows_of_quick_share_its_minutes(monkeypatch, tmp_path):
     """Every report's rows: together they train for less than its five minutes, data and measuring beside it."""
     seen = []
 
-    def stopped(kind, settings):
+    def stopped(kind, settings, given):
         seen.append(settings.max_minutes)
         raise KeyboardInterrupt
 

@@ -28,7 +28,13 @@ def test_what_the_end_may_need_stays_wherever_it_comes():
     assert needed(steps, state, Options(checkpoint_steps=10, average=2, patience=5)) == {10, 20, 40, 50}
 
 
-def test_the_mean_of_checkpoints_is_the_model_and_what_is_measured(tmp_path):
+@pytest.fixture
+def means(monkeypatch):
+    """Have every mean of checkpoints be better than what it is the mean of."""
+    monkeypatch.setattr("saccade.train.fit._choose", lambda task, candidates, found: (0, []))
+
+
+def test_the_mean_of_checkpoints_is_the_model_and_what_is_measured(tmp_path, means):
     settings = {"checkpoint_steps": 5, "average": 3}
     outcome = train(Line, options(tmp_path / "a", **settings))
     places = list_checkpoints(tmp_path / "a/checkpoints")
@@ -43,7 +49,7 @@ def test_the_mean_of_checkpoints_is_the_model_and_what_is_measured(tmp_path):
 
 
 @pytest.mark.parametrize("stop", [3, 13, 25])
-def test_averages_of_a_run_continued_are_those_of_one_that_was_not(tmp_path, stop):
+def test_averages_of_a_run_continued_are_those_of_one_that_was_not(tmp_path, stop, means):
     settings = {"checkpoint_steps": 5, "average": 3, "max_steps": 28}
     train(Line, options(tmp_path / "whole", **settings))
     train(Line, options(tmp_path / "parts", **{**settings, "max_steps": stop}))
@@ -51,15 +57,48 @@ def test_averages_of_a_run_continued_are_those_of_one_that_was_not(tmp_path, sto
     assert equal(tmp_path / "whole", tmp_path / "parts")
 
 
-def test_averaging_a_finished_run_otherwise_makes_its_model_anew_without_training(tmp_path):
+def test_averaging_a_finished_run_otherwise_makes_its_model_anew_without_training(tmp_path, capsys):
     train(Line, options(tmp_path / "a", average=2))
     train(Line, options(tmp_path / "b"))
+    capsys.readouterr()
     outcome = train(Line, options(tmp_path / "b", average=2))
     assert outcome.fresh and outcome.step == 30 and equal(tmp_path / "a", tmp_path / "b")
+    [line] = capsys.readouterr().err.splitlines()
+    assert "for the mean of steps 20, 30, " in line
+    train(Line, options(tmp_path / "b", average=4))
+    words = "--average 4: there are but 2 checkpoints of this run that --average takes (step 20, 30)"
+    assert capsys.readouterr().err.splitlines()[0] == words
+    train(Line, options(tmp_path / "b", average=2))
     assert not train(Line, options(tmp_path / "b", average=2)).fresh
 
 
-def test_a_damaged_checkpoint_is_left_out_of_the_mean_and_said_so(tmp_path, capsys):
+@pytest.mark.parametrize("mean_is_better", [True, False])
+def test_the_mean_and_its_last_checkpoint_are_measured_and_the_better_is_the_model(
+    tmp_path, mean_is_better, monkeypatch, capsys
+):
+    original, asked = Line.evaluate, []
+
+    def evaluate(self, model, split, limit=None, request=None):
+        found = original(self, model, split, limit, request)
+        if split == "validation" and limit is None:
+            asked.append(split)
+            found.metrics["closeness"] = 0.5 if (len(asked) == 1) is mean_is_better else 0.25
+        return found
+
+    monkeypatch.setattr(Line, "evaluate", evaluate)
+    outcome = train(Line, options(tmp_path / "a", checkpoint_steps=5, average=3))
+    last = load_file(tmp_path / "a/checkpoints/step-00000030/model.safetensors")["0.weight"]
+    assert torch.equal(weights(tmp_path / "a")["0.weight"], last) is not mean_is_better
+    final, first = outcome.results["final"], 0.5 if mean_is_better else 0.25
+    assert final["steps"] == ([20, 25, 30] if mean_is_better else [30]) and len(asked) == 2
+    both = [{"steps": [20, 25, 30], "closeness": first}, {"steps": [30], "closeness": 0.75 - first}]
+    assert final["compared"] == both and outcome.results["validation"]["closeness"] == 0.5
+    chosen = "the mean of steps 20, 25, 30" if mean_is_better else "step 30 alone"
+    line = f"{first:.4f} for the mean of steps 20, 25, 30, {0.75 - first:.4f} for step 30 alone: the model is {chosen}"
+    assert f"closeness on validation is {line}\n" in capsys.readouterr().err
+
+
+def test_a_damaged_checkpoint_is_left_out_of_the_mean_and_said_so(tmp_path, means, capsys):
     train(Line, options(tmp_path / "a", checkpoint_steps=5, average=3))
     (tmp_path / "a/checkpoints/step-00000025/model.safetensors").write_bytes(b"half")
     (tmp_path / "a/results.json").unlink()
@@ -113,7 +152,7 @@ def test_more_patience_goes_on_and_none_takes_the_last_step(tmp_path, closeness)
 
 
 @pytest.mark.parametrize("stop", [11, 12, 13, 21])
-def test_patience_survives_an_interruption(tmp_path, closeness, stop):
+def test_patience_survives_an_interruption(tmp_path, closeness, stop, means):
     settings = {**EARLY, "average": 2}
     train(Line, options(tmp_path / "whole", **settings))
     closeness.clear()

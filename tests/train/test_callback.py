@@ -30,7 +30,7 @@ class Shown:
     def note(self, text):
         self.notes.append(text)
 
-    def update(self, step, text):
+    def update(self, step, text, share=None):
         self.updates.append((step, text))
 
     def write(self, step, scalars):
@@ -95,7 +95,10 @@ def test_steps_and_units_are_counted_and_each_thing_is_done_when_it_is_due(tmp_p
     assert [line["step"] for line in driver.logged()] == sorted({4, 7, 8, 10, 12, 14, 16, 20, 21})
     assert [line["step"] for line in driver.logged() if "validation_closeness" in line] == [4, 8, 12, 16, 20]
     assert driver.shown.written.keys() == {line["step"] for line in driver.logged()}
-    assert [step for step, _ in driver.shown.updates] == list(range(1, 23))
+    taken = [step for step, text in driver.shown.updates if "measuring" not in text]
+    assert taken == list(range(1, 23)) and all(text.endswith(" left") for _, text in driver.shown.updates)
+    assert [step for step, text in driver.shown.updates if "measuring" in text] == [4, 8, 12, 16, 20]
+    assert not any("nan" in text for _, text in driver.shown.updates)
     assert "points/s" in driver.shown.updates[-1][1] and "closeness" in driver.shown.updates[-1][1]
 
 

@@ -1,7 +1,9 @@
 import subprocess
 import sys
+from types import SimpleNamespace
 
-from saccade.train.progress import Bar
+from saccade.train import progress
+from saccade.train.progress import Bar, waiting
 from tiny import environment
 
 
@@ -45,3 +47,30 @@ print("done")
         process.stderr.close()
         process.stderr = None
         assert process.communicate("x\ny\n\n", timeout=60)[0] == "done\n" and process.returncode == 0
+
+
+def test_without_a_terminal_a_line_says_where_it_is_when_there_was_none_for_long(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "QUIET", 0.0)
+    with Bar(10, 4) as bar:
+        bar.update(5, "loss 1.0  0:07 left", 0.5)
+        bar._tick()
+    with Bar(None, 0, shown=False) as bar:
+        bar.update(1, "loss 1.0")
+    assert capsys.readouterr().err == "step 5 of 10: loss 1.0  0:07 left\n"
+
+
+def test_a_wait_is_a_line_now_and_then_and_on_a_terminal_a_bar(capsys, monkeypatch):
+    ticks = []
+    monkeypatch.setattr(progress, "_Ticker", lambda tick: ticks.append(tick) or SimpleNamespace(start=tick, stop=tick))
+    with waiting("measuring", 80.0):
+        pass
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(progress, "QUIET", 0.0)
+    with waiting("measuring", 80.0):
+        pass
+    assert capsys.readouterr().err == 2 * "measuring: 0:00 of about 1:20\n"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with waiting("measuring", 80.0):
+        pass
+    assert "0:00 of about 1:20" in capsys.readouterr().err

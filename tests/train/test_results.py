@@ -1,7 +1,7 @@
 import torch
 
 from saccade.train.options import Options
-from saccade.train.results import TrainState, measure
+from saccade.train.results import TrainState, measure, sample
 from tiny import Line, LineOptions
 
 
@@ -20,3 +20,21 @@ def test_a_budget_is_steps_or_minutes():
     assert TrainState(10).spent(Options(max_steps=10)) and not TrainState(9).spent(Options(max_steps=10))
     minute = Options(max_minutes=1)
     assert TrainState(1, seconds=60).spent(minute) and not TrainState(1, seconds=59).spent(minute)
+
+
+def test_how_long_a_run_goes_on_is_said_for_budgets_of_either_kind():
+    state = TrainState(step=40, seconds=50.0, reserve=9.0)
+    assert state.seconds_left(Options(max_steps=60), 0.5) == 19.0
+    assert state.seconds_left(Options(max_steps=None, max_minutes=1.0), 0.5) == 10.0
+    assert state.seconds_left(Options(max_steps=None, max_minutes=0.5), 0.5) == 0.0
+
+
+def test_a_sample_is_a_line_of_at_most_two_hundred_characters(monkeypatch):
+    task = Line(LineOptions())
+    model = task.build().eval().requires_grad_(False)
+    assert sample(task, model, 1, 5).startswith("validation ")
+    original = Line.example
+    long = "a  very\nlong text " * 99
+    monkeypatch.setattr(Line, "example", lambda *where: original(*where)._replace(text=long, answer=long))
+    found = sample(task, model, 1, 5)
+    assert 150 < len(found) <= 198 and found.count("…") == 2 and found.endswith("; by a line)")

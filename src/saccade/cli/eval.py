@@ -21,6 +21,7 @@ class Arguments(Ensemble, Device):
 
     def __post_init__(self) -> None:
         """Refuse what is no split that is held out."""
+        super().__post_init__()
         choose("--split", self.split, ("test", "validation"))
 
 

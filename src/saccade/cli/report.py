@@ -1,6 +1,9 @@
 """`saccade report NAME`: try a claim from the literature, and write a page about it."""
 
+from typing import Any
+
 from saccade.cli.arguments import choose, parse
+from saccade.cli.threads import advise_threads
 from saccade.reports import REPORTS, load_report
 from saccade.train.notes import say
 
@@ -17,7 +20,9 @@ def run(arguments: list[str]) -> int:
         return 0
     name = choose("NAME", arguments[0], REPORTS)
     report = load_report(name)
-    made = report.make(parse(report.Options, arguments[1:], f"saccade report {name}", report.sentence))
+    options: Any = parse(report.Options, arguments[1:], f"saccade report {name}", report.sentence)
+    advise_threads(options.threads)
+    made = report.make(options)
     if made.text is None:
         say("interrupted; what is done is kept, and the same command goes on from there")
         return _INTERRUPTED

@@ -9,9 +9,10 @@ import tyro
 
 from saccade.cli.arguments import UsageError, choose, parse
 from saccade.cli.inputs import readable
+from saccade.cli.threads import use_threads
 from saccade.runs import Run, load
 from saccade.tasks import TASKS, load_task
-from saccade.train.options import flat, select
+from saccade.train.options import check_threads, flat, select
 from saccade.train.run import Run as Folder
 
 __all__ = ["Device", "Ensemble", "Inputs", "asked", "check_named"]
@@ -26,6 +27,13 @@ class Device:
 
     device: str = "auto"
     """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
+
+    threads: int | None = None
+    """Processor threads. If not given as torch has it, or fewer where the machine is busy when the command begins."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no number of threads."""
+        check_threads(self.threads)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +86,7 @@ def asked(verb: str, own: type, arguments: Sequence[str]) -> tuple[Any, Any, Run
     wanted = replace(wanted, **words)
     if hasattr(given, "text"):
         check_named(given.text, given.input)
+    use_threads(given.threads)
     run = load(given.run, device=given.device, ensemble=getattr(given, "ensemble", ()))
     return given, run.checked(wanted), run
 

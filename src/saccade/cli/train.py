@@ -6,6 +6,7 @@ from typing import Any
 
 from saccade.cli.arguments import UsageError, choose, given, parse, peek
 from saccade.cli.metrics import print_metrics
+from saccade.cli.threads import advise_threads
 from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
 from saccade.train.fit import train
@@ -29,7 +30,8 @@ def run(arguments: list[str]) -> int:
     kind = load_task(choose("TASK", arguments[0], TASKS))
     asked = wanted(kind, arguments[1:])
     suited = suit(kind, asked.model, asked.data, asked.given)
-    outcome = train(kind, options(kind, asked, suited), suited.data, suited)
+    advise_threads(asked.given.get("threads"))
+    outcome = train(kind, options(kind, asked, suited), suited.data, suited, asked.given)
     if outcome.follows:
         return 0
     if outcome.results is None:

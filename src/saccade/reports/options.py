@@ -9,12 +9,12 @@ from typing import Any, ClassVar, TypeVar
 from saccade.errors import ArgumentError
 from saccade.tasks.translate.data import BUILTIN
 from saccade.train.notes import say
-from saccade.train.options import flag
+from saccade.train.options import check_threads, flag
 
 __all__ = ["Seeded", "Shared", "Trained", "arguments", "default_folder", "whole"]
 
 T = TypeVar("T", bound="Seeded")
-_MAY_DIFFER = ("output", "resume", "device")
+_MAY_DIFFER = ("output", "resume", "device", "threads")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +36,13 @@ class Shared:
 
     device: str = "auto"
     """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
+
+    threads: int | None = None
+    """Processor threads, in training and in measuring. As torch has it if not given."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no number of threads."""
+        check_threads(self.threads)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +70,7 @@ class Seeded(Shared):
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
+        super().__post_init__()
         if not 0 < self.seeds <= 1000:
             raise ArgumentError(f"--seeds: expected a number from 1 to 1000, got {self.seeds}")
         for name in ("max_steps", "max_minutes"):

@@ -159,7 +159,7 @@ def _train(
     """Train one model unless it is trained, and measure what is not measured; False if the user stopped it."""
     name = f"{re.sub(r'[^a-z0-9-]+', '-', variant.name.lower())}-{seed}"
     chosen = settings(options, variant, seed, folder.path / "runs" / name, minutes, kind)
-    outcome = train(kind, chosen)
+    outcome = train(kind, chosen, given=set(variant.values))
     if outcome.results is None:
         return False
     typed = train_command(kind, chosen)
@@ -200,6 +200,7 @@ def settings(
     recipe = recipe_of(kind, variant.recipe or variant.model, options.data)
     corpus = {name: getattr(options, name) for name in ("data", "source", "target") if hasattr(options, name)}
     own = {"model": variant.model, "run": str(folder), "seed": seed, "device": options.device}
+    own["threads"] = options.threads
     values = {**recipe, **budget(options, recipe, minutes), **corpus, **own, **variant.values}
     names = {field.name for field in fields(flat)}
     return flat(**{name: value for name, value in values.items() if name in names})

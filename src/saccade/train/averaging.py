@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from torch import Tensor, nn
 
@@ -12,7 +13,29 @@ from saccade.train.results import TrainState
 from saccade.train.run import Run
 from saccade.train.weights import load_into, mean, tensors
 
-__all__ = ["assemble", "chosen", "needed"]
+__all__ = ["Candidate", "assemble", "chosen", "needed"]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What the trained model may be.
+
+    Args:
+        weights: by their names.
+        steps: whose weights these are, or are the mean of.
+    """
+
+    weights: dict[str, Tensor]
+    steps: list[int]
+
+    def __str__(self) -> str:
+        """Its name in a sentence.
+
+        >>> str(Candidate({}, [20, 25, 30])), str(Candidate({}, [30]))
+        ('the mean of steps 20, 25, 30', 'step 30 alone')
+        """
+        several = ", ".join(map(str, self.steps))
+        return f"the mean of steps {several}" if len(self.steps) > 1 else f"step {several} alone"
 
 
 def chosen(steps: Iterable[int], end: int, every: int, count: int) -> list[int]:
@@ -41,8 +64,8 @@ def needed(steps: Iterable[int], state: TrainState, options: Options) -> set[int
     return {*coming, *(chosen(there, state.best_step, every, count) if state.best_step else ())}
 
 
-def assemble(run: Run, model: nn.Module, state: TrainState, options: Options) -> tuple[dict[str, Tensor], list[int]]:
-    """Return the weights that training came to, and the steps that they are the mean of.
+def assemble(run: Run, model: nn.Module, state: TrainState, options: Options) -> list[Candidate]:
+    """Return what training came to: the mean of its last checkpoints, and the last of them alone.
 
     Args:
         run: where the checkpoints are.
@@ -52,10 +75,10 @@ def assemble(run: Run, model: nn.Module, state: TrainState, options: Options) ->
     """
     end = state.best_step if options.patience and state.best_step else state.step
     if end == state.step and options.average == 1:
-        return tensors(model), [end]
+        return [Candidate(tensors(model), [end])]
     places = {step_of(place): place for place in list_checkpoints(run.checkpoints)}
     steps = [step for step in chosen(places, end, options.checkpoint_steps, options.average) if step in places]
-    used: list[int] = []
+    used: dict[int, dict[str, Tensor]] = {}
     scratch = copy.deepcopy(model)
 
     def whole() -> Iterator[dict[str, Tensor]]:
@@ -65,14 +88,21 @@ def assemble(run: Run, model: nn.Module, state: TrainState, options: Options) ->
             except CorruptCheckpoint as error:
                 say(f"corrupt checkpoint: {error}; the model is made without it")
             else:
-                used.append(step)
                 load_into(scratch, checkpoint.model)  # files of before may have other names for some of it
-                yield {name: tensor.clone() for name, tensor in tensors(scratch).items()}
+                own = {name: tensor.clone() for name, tensor in tensors(scratch).items()}
+                used[step] = own if step == end else {}
+                yield own
 
     weights = mean(whole())
     if end not in used:
         say(f"no checkpoint of step {end}, so the model is that of the last step, {state.step}")
-        return tensors(model), [state.step]
+        return [Candidate(tensors(model), [state.step])]
+    alone = Candidate(used[end], [end])
     if len(used) < options.average:
-        say(f"the model is the mean of {len(used)} checkpoints: there are not {options.average} to average")
-    return weights, used
+        there = f"{len(used)} checkpoint{'' if len(used) == 1 else 's'} of this run that --average takes"
+        say(f"--average {options.average}: there {'is' if len(used) == 1 else 'are'} but {there} ({_listed(used)})")
+    return [alone] if len(used) == 1 else [Candidate(weights, list(used)), alone]
+
+
+def _listed(steps: Iterable[int]) -> str:
+    return "step " + ", ".join(map(str, steps))

@@ -17,7 +17,8 @@ from saccade.train.averaging import needed
 from saccade.train.checkpoint import Checkpoint, prune, save
 from saccade.train.optimization import flat_from, learning_rate, optimizer_tensors
 from saccade.train.options import Options, origin
-from saccade.train.progress import Bar
+from saccade.train.plan import final_seconds, sizes
+from saccade.train.progress import Bar, clock
 from saccade.train.ranks import Ranks
 from saccade.train.results import TrainState, measure, sample, undisturbed
 from saccade.train.run import Run
@@ -62,7 +63,7 @@ class RunCallback(pl.Callback):
         self.count = 0
         self.signalled = self.interrupted = False
         self.loss, self.measured = math.nan, ""
-        self.mark = 0.0
+        self.mark, self.before = 0.0, state.seconds
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Start the clock, and listen for Ctrl-C; Lightning puts the signals' handlers back when it is done."""
@@ -82,6 +83,8 @@ class RunCallback(pl.Callback):
         if write:
             self._look(outputs["loss"])
         self._tick(training=True)
+        if self.ranks.leads and options.max_steps is None and state.step == options.schedule_steps:
+            self._tell_flat()  # not before: a clock ends the run, and nobody knew whether it would get so far
         metrics, better = self._validate() if validate and self.ranks.leads else ({}, False)
         stop = self._agree()
         if stop and not write:  # before every checkpoint: none shall hold what is not finite
@@ -125,22 +128,40 @@ class RunCallback(pl.Callback):
             raise SaccadeError(f"the loss is {self.loss} at step {self.state.step}; {_LOWER}")
         if first and self.ranks.leads:  # not before: a run that fails at once shall say no more than why
             self.bar.note(f"{'going on' if self.began else 'training'} in {self.run.folder} at step {self.began}")
-            if note := flat_from(self.options):
-                self.bar.note(note)
+            if self.options.max_steps is not None or self.began >= (self.options.schedule_steps or 0):
+                self._tell_flat()
+
+    def _tell_flat(self) -> None:
+        """Say that the rate is at its last before the budget is spent, if it is."""
+        if note := flat_from(self.options):
+            self.bar.note(note)
 
     def _show(self, write: bool, metrics: dict[str, float]) -> None:
         state = self.state
-        speed = state.tokens / state.training_seconds
-        self.bar.update(state.step, f"loss {self.loss:.4f}  {self.measured}  {speed:,.0f} {self.task.unit}/s")
+        loss = "" if math.isnan(self.loss) else f"loss {self.loss:.4f}"
+        speed = f"{state.tokens / state.training_seconds:,.0f} {self.task.unit}/s"
+        self._update(loss, self.measured, speed)
         if write:
             measured = {"loss": self.loss, "learning_rate": learning_rate(state.step - 1, self.options)}
             self.run.log(step=state.step, **measured, seconds=round(state.seconds, 3), **metrics)
             self.board.write(state.step, {**measured, **metrics})
 
+    def _update(self, *words: str) -> None:
+        """Show where the run is, and how long it goes on at the pace of this process."""
+        state = self.state
+        pace = (state.seconds - self.before) / max(1, state.step - self.began)
+        left = state.seconds_left(self.options, pace)
+        text = "  ".join(filter(None, [*words, f"{clock(left)} left"]))
+        self.bar.update(state.step, text, state.seconds / (state.seconds + left) if state.seconds else 0.0)
+
     def _validate(self) -> tuple[dict[str, float], bool]:
         """Measure on validation; returns what metrics.jsonl shall say of it, and whether its weights are to be kept."""
         task, state, options = self.task, self.state, self.options
+        self._update("measuring on validation")
+        began = time.perf_counter()
         result = measure(task, self.model, "validation", options.seed, options.validation_examples)
+        each = (time.perf_counter() - began) / max(1, result.examples)
+        state.reserve = final_seconds(each, sizes(task, options), options)
         headline, name = value(result.metrics[task.headline]), task.headline.replace("_", " ")
         self.measured = f"{name} {headline:.4f}"
         self.bar.note(f"step {state.step}: loss {self.loss:.4f}, {self.measured} on validation")

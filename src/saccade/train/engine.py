@@ -4,10 +4,14 @@ Lightning moves batches, differentiates, clips, steps, scales and talks to other
 measured and how it is kept is `saccade.train.callback`'s, because a resumed run must be the uninterrupted one.
 """
 
+import copy
 import itertools
 import logging
+import time
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
+from statistics import median
 from typing import Any
 
 import lightning.pytorch as pl
@@ -23,20 +27,21 @@ from saccade.train.environment import matmul_precision
 from saccade.train.optimization import learning_rate, make_optimizer, restore_optimizer
 from saccade.train.options import Options
 from saccade.train.progress import Bar
-from saccade.train.randomness import derive, reproducible
+from saccade.train.randomness import derive, reproducible, seeded
 from saccade.train.ranks import Ranks
 from saccade.train.results import TrainState
 from saccade.train.run import Run
 from saccade.train.task import Task
 from saccade.train.tensorboard import TensorBoard
 
-__all__ = ["advance"]
+__all__ = ["advance", "step_seconds"]
 
 _HARMLESS = (
     ".*does not have many workers.*",  # batches are made in the main process: a step is a function of its number
     ".*GPU available but not used.*",  # --device cpu means it
     ".*isinstance.treespec, LeafSpec.*deprecated.*",  # Lightning calling torch
 )
+_LEAST = 2  # steps that are timed, and one before them, which is never like the others
 _PRECISION: dict[str, Any] = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed"}
 
 
@@ -51,10 +56,35 @@ class _Steps(IterableDataset[Any]):
         return map(self.task.batch, itertools.count(self.step * world + rank, world))
 
 
+class _Stopwatch(pl.Callback):
+    """Times the steps of a model that nobody keeps.
+
+    Args:
+        task: what is trained on.
+        model: what is trained.
+        options: of the run.
+        seconds: after which it is enough.
+    """
+
+    def __init__(self, task: Task, model: nn.Module, options: Options, seconds: float) -> None:
+        self.task, self.model, self.options, self.seconds = task, model, options, seconds
+        self.state, self.ranks, self.count = TrainState(), Ranks(), 0
+        self.times = list[float]()
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Note when a step is done, which the device is when its loss is known."""
+        float(outputs["loss"])
+        self.times.append(time.perf_counter())
+        self.state.step += 1
+        trainer.should_stop = self.state.step > _LEAST and self.times[-1] - self.times[0] > self.seconds
+
+
 class _Module(pl.LightningModule):
     """A task's model, as Lightning wants it."""
 
-    def __init__(self, callback: RunCallback, checkpoint: Checkpoint | None) -> None:
+    def __init__(self, callback: RunCallback | _Stopwatch, checkpoint: Checkpoint | None) -> None:
         super().__init__()
         self.callback, self.model, self.checkpoint = callback, callback.model, checkpoint
         if callback.ranks.world > 1:
@@ -114,29 +144,58 @@ def advance(
     Returns:
         Whether it went on to the end.
     """
-    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     tensorboard = run.folder / "tensorboard" if options.tensorboard and ranks.leads else None
     with (
         Bar(options.max_steps, state.step, shown=ranks.leads) as bar,
         TensorBoard(tensorboard, state.step) as board,
-        warnings.catch_warnings(),
-        reproducible(),
-        matmul_precision(options.matmul_precision),
+        _surroundings(options),
     ):
-        for message in _HARMLESS:
-            warnings.filterwarnings("ignore", message)
         callback = RunCallback(task, model, run, options, state, ranks, bar, board)
-        trainer = _trainer(callback, device)
-        model.train()
-        loader = DataLoader(_Steps(task, state.step, ranks), batch_size=None)
-        try:
-            trainer.fit(_Module(callback, checkpoint), loader)
-        except SystemExit as stop:  # what Lightning makes of a second Ctrl-C
-            raise KeyboardInterrupt from stop
+        _fit(callback, device, checkpoint)
     return not callback.interrupted
 
 
-def _trainer(callback: RunCallback, device: torch.device) -> pl.Trainer:
+def step_seconds(task: Task, model: nn.Module, options: Options, device: torch.device, seconds: float) -> float:
+    """Return how long a training step takes: the median of some first ones, taken by a copy of the model.
+
+    Batches and all that is random are functions of the step, so that the run that follows takes the same steps as if
+    nothing had been timed.
+
+    Args:
+        task: what to train on.
+        model: left as it is.
+        options: of the run.
+        device: where to compute.
+        seconds: that the timing may take, unless a few steps take longer.
+    """
+    with seeded(options.seed, "plan"), _surroundings(options):
+        watch = _Stopwatch(task, copy.deepcopy(model).to(device), options, seconds)
+        _fit(watch, device, None)
+    return median(later - earlier for earlier, later in itertools.pairwise(watch.times))
+
+
+@contextmanager
+def _surroundings(options: Options) -> Iterator[None]:
+    """What steps are taken in: torch is deterministic, and nobody is told of what is harmless."""
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    with warnings.catch_warnings(), reproducible(), matmul_precision(options.matmul_precision):
+        for message in _HARMLESS:
+            warnings.filterwarnings("ignore", message)
+        yield
+
+
+def _fit(callback: RunCallback | _Stopwatch, device: torch.device, checkpoint: Checkpoint | None) -> None:
+    """Take steps until the callback has it otherwise."""
+    trainer = _trainer(callback, device)
+    callback.model.train()
+    loader = DataLoader(_Steps(callback.task, callback.state.step, callback.ranks), batch_size=None)
+    try:
+        trainer.fit(_Module(callback, checkpoint), loader)
+    except SystemExit as stop:  # what Lightning makes of a second Ctrl-C
+        raise KeyboardInterrupt from stop
+
+
+def _trainer(callback: RunCallback | _Stopwatch, device: torch.device) -> pl.Trainer:
     """Lightning's trainer for this process."""
     options, done, ranks = callback.options, callback.state.step, callback.ranks
     alone = {"devices": [device.index or 0] if device.type == "cuda" else 1}

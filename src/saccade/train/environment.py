@@ -12,8 +12,18 @@ import torch
 
 from saccade.errors import ArgumentError
 
-__all__ = ["check_precision", "choose_device", "hardware", "keep_freed_memory", "matmul_precision", "versions"]
+__all__ = [
+    "busy_cores",
+    "check_precision",
+    "choose_device",
+    "hardware",
+    "keep_freed_memory",
+    "matmul_precision",
+    "threads_for",
+    "versions",
+]
 
+_IDLE = 0.25  # share of the cores that others may use without a thread less for us
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt, in <malloc.h>; 32 MiB is the most that the second takes
 _PACKAGES = ("saccade", "torch", "lightning", "babel", "tokenizers", "safetensors", "numpy")
 
@@ -91,6 +101,34 @@ def keep_freed_memory() -> None:
         library = ctypes.CDLL(None)
         for parameter, value in ((_M_TRIM_THRESHOLD, 2**31 - 1), (_M_MMAP_THRESHOLD, 32 << 20)):
             library.mallopt(parameter, value)
+
+
+def busy_cores() -> float:
+    """Return how many cores other processes use: a minute's mean, or how many run now where those are fewer.
+
+    The mean alone would count the command that has just ended. 0 where the system does not say.
+    """
+    try:
+        mean, state = os.getloadavg()[0], Path("/proc/loadavg")
+        running = int(state.read_text("ascii").split()[3].partition("/")[0]) - 1 if state.exists() else mean
+    except (AttributeError, OSError):  # Windows has no such thing, and a container may have none
+        return 0.0
+    return max(0.0, min(mean, running))
+
+
+def threads_for(busy: float, usual: int, cores: int) -> int:
+    """Return how many threads are worth having beside other processes: threads that wait for one another spin.
+
+    Args:
+        busy: how many cores the others use.
+        usual: threads that torch has by itself.
+        cores: of the machine.
+
+    Example:
+        >>> [threads_for(busy, usual=8, cores=8) for busy in (0.0, 1.0, 2.6, 5.0, 30.0)]
+        [8, 8, 5, 3, 1]
+    """
+    return usual if busy <= _IDLE * cores else min(usual, max(1, round(cores - busy)))
 
 
 def hardware(device: torch.device) -> dict[str, object]:

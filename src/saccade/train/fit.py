@@ -5,6 +5,8 @@ lightning, slow to import, is asked for only when there are steps to take.
 """
 
 import os
+import time
+from collections.abc import Collection
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -13,18 +15,20 @@ from typing import Any
 import torch
 from torch import nn
 
-from saccade.train.averaging import assemble
+from saccade.train.averaging import Candidate, assemble
 from saccade.train.checkpoint import Checkpoint, load, newest, set_aside, step_folder
-from saccade.train.environment import check_precision, choose_device, keep_freed_memory, versions
+from saccade.train.environment import check_precision, choose_device, keep_freed_memory
 from saccade.train.files import write_json
 from saccade.train.launch import launch
 from saccade.train.notes import say
-from saccade.train.options import Options, identity, origin
-from saccade.train.randomness import seeded
+from saccade.train.opening import Wanted, new_model, open_run
+from saccade.train.options import Options, origin
+from saccade.train.plan import fitted, open_plan
+from saccade.train.progress import waiting
 from saccade.train.ranks import Ranks, joined, place
 from saccade.train.results import TrainState, complete, measure, summarize
-from saccade.train.run import Run, RunError, beside, folder_of
-from saccade.train.task import Suited, Task, options_class, values
+from saccade.train.run import Run, RunError
+from saccade.train.task import Evaluation, Suited, Task, options_class, value, values
 from saccade.train.weights import load_into
 
 __all__ = ["Outcome", "train"]
@@ -49,14 +53,24 @@ class Outcome:
     follows: bool = False
 
 
-def train(kind: type[Task], options: Options, objects: Any = None, suited: Suited | None = None) -> Outcome:
+def train(
+    kind: type[Task],
+    options: Options,
+    objects: Any = None,
+    suited: Suited | None = None,
+    given: Collection[str] | None = None,
+) -> Outcome:
     """Train, or go on training, until the budget is spent.
+
+    Where the budget is in minutes alone, a new run measures its speed and plans how many steps fit: see
+    `saccade.train.plan`. What the plan chooses takes the place of options that nobody gave.
 
     Args:
         kind: the task.
         options: of the task and the model, as `options_class` has them.
         objects: the data, where they are Python objects or open already.
         suited: what the defaults among the options were chosen by, which a new run says and records.
+        given: names of the options that somebody gave, as a recipe did not; None: all of them, and nothing is planned.
 
     Returns:
         The run and its results.
@@ -66,15 +80,15 @@ def train(kind: type[Task], options: Options, objects: Any = None, suited: Suite
         SaccadeError: if the data cannot be read, or the loss is not finite.
         OSError: if the folder cannot be written or the disk is full; the last checkpoint is kept.
     """
-    ranks = place(options)
+    began, ranks = time.perf_counter(), place(options)
     device = choose_device(options.device, ranks.local, ranks.here)
     check_precision(options.precision, device)
     _share_processor(options, ranks)
     keep_freed_memory()
     with joined(device) if ranks.external and ranks.world > 1 else nullcontext():
         if ranks.leads:
-            return _lead(kind, options, objects, suited, device, ranks)
-        return _follow(kind, options, device, ranks)
+            return _lead(Wanted(kind, options, objects, suited, given, began), device, ranks)
+        return _follow(kind, options, given, device, ranks)
 
 
 def _share_processor(options: Options, ranks: Ranks) -> None:
@@ -83,21 +97,22 @@ def _share_processor(options: Options, ranks: Ranks) -> None:
         torch.set_num_threads(options.threads or max(1, (os.cpu_count() or 1) // ranks.here))
 
 
-def _lead(
-    kind: type[Task], options: Options, objects: Any, suited: Suited | None, device: torch.device, ranks: Ranks
-) -> Outcome:
+def _lead(wanted: Wanted, device: torch.device, ranks: Ranks) -> Outcome:
     """What the first process does, or the only one."""
-    run, task, model = open_run(kind, options, objects, suited)
+    opened = open_run(wanted, device)
+    run, task, options = opened.run, opened.task, opened.options
     with run.locked():
         results = run.results()
         if results is not None and run.trained and complete(results, options):
             if ranks.external:
                 ranks.share(None)
             return Outcome(run, results["steps"], results, fresh=False)
-        return _train(task, model or _model(task, options), run, options, device, ranks)
+        return _train(task, opened.model or new_model(task, options), run, options, device, ranks)
 
 
-def _follow(kind: type[Task], options: Options, device: torch.device, ranks: Ranks) -> Outcome:
+def _follow(
+    kind: type[Task], options: Options, given: Collection[str] | None, device: torch.device, ranks: Ranks
+) -> Outcome:
     """What every other process does: train beside the first, from the checkpoint that it has chosen."""
     from saccade.train.engine import advance
 
@@ -106,8 +121,9 @@ def _follow(kind: type[Task], options: Options, device: torch.device, ranks: Ran
         return Outcome(Run(Path(), {}), 0, None, fresh=False, follows=True)
     folder, step = told
     run = Run.open(folder)
+    options = options if given is None else fitted(options, open_plan(folder), given)
     task = kind.restore(options, folder)
-    model, state = _model(task, options), TrainState()
+    model, state = new_model(task, options), TrainState()
     checkpoint = load(step_folder(run.checkpoints, step)) if step else None
     if checkpoint:
         state = _restore(run, options, model, checkpoint)
@@ -120,47 +136,12 @@ def _work(kind: type[Task], options: dict[str, Any]) -> None:
     train(kind, options_class(kind, options["model"])(**options))
 
 
-def open_run(
-    kind: type[Task], options: Options, objects: Any = None, suited: Suited | None = None
-) -> tuple[Run, Task, nn.Module | None]:
-    """Return the run that the options name, made if it is not there, its task, and the model if it was made for that.
-
-    Args:
-        kind: the task.
-        options: of the run.
-        objects: the data, where they are Python objects or open already.
-        suited: what the defaults among the options were chosen by.
-    """
-    folder = folder_of(kind.name, options.model, options.data, options.run)
-    if not options.resume and folder.exists():
-        folder = beside(folder)
-        say(f"starting a new run in {folder}")
-    if not (folder / "config.json").exists():
-        task = kind.prepare(options, objects)
-        model = _model(task, options)  # before the folder: a model too large for the memory leaves none behind
-        config = {"task": kind.name, "model": options.model, "data": task.data.fingerprint, "options": asdict(options)}
-        if suited is not None and suited.reason:
-            say(suited.reason)
-            config["recipe"] = dict(suited.options)
-        run = Run.create(folder, {**config, "saccade": versions().get("saccade", "unknown")}, task.save)
-        return run, task, model
-    run = Run.open(folder)
-    run.refuse_difference(kind.name, {"model": options.model})
-    task = kind.restore(options, folder, objects)
-    if task.data.fingerprint != run.config["data"]:
-        old, new = run.config["options"]["data"], options.data
-        run.refuse("--data", *((old, new) if old != new else (run.config["data"], task.data.fingerprint)))
-    usual = {option.name: option.default for option in fields(options)}
-    run.refuse_difference(kind.name, identity(options), usual)  # last: what data there are changes others' defaults
-    return run, task, None
-
-
 def _train(task: Task, model: nn.Module, run: Run, options: Options, device: torch.device, ranks: Ranks) -> Outcome:
     checkpoint = _checkpoint(run)
     if checkpoint is None and run.results() is not None and run.trained:
         lost = f"{run.checkpoints}: none can be read, so training would begin again over the model that is there"
         raise RunError(f"{lost}; --no-resume begins beside it")
-    state = TrainState()
+    state = _beginning(run)
     if checkpoint:
         state = _restore(run, options, model, checkpoint)
         if (before := checkpoint.scalars["threads"]) != (now := torch.get_num_threads()):
@@ -179,20 +160,49 @@ def _train(task: Task, model: nn.Module, run: Run, options: Options, device: tor
     return Outcome(run, state.step, _conclude(task, model, run, options, device, state), fresh=True)
 
 
+def _beginning(run: Run) -> TrainState:
+    """How far a run is before its first step: of a budget that was planned, some is over."""
+    plan = open_plan(run.folder)
+    return TrainState(seconds=plan.seconds["before"], reserve=plan.seconds["final"]) if plan else TrainState()
+
+
 def _conclude(
     task: Task, model: nn.Module, run: Run, options: Options, device: torch.device, state: TrainState
 ) -> dict[str, Any]:
     """Write the trained model, measure it, and write its results."""
-    weights, averaged = assemble(run, model, state, options)
-    run.save_weights(weights, state.step)
-    load_into(model, weights)
+    candidates, found = assemble(run, model, state, options), list[Evaluation]()
     model.to(device)  # Lightning takes it back to the CPU
-    measured = {split: measure(task, model, split, options.seed) for split in ("test", "validation")}
-    results = summarize(run, options, state, model, measured, averaged)
-    numbers = values(measured["validation"].metrics)
+    with waiting("measuring on validation and test", state.reserve):
+        if len(candidates) > 1:
+            found = [_validated(task, model, one, options) for one in candidates]
+        best, compared = _choose(task, candidates, found)
+        run.save_weights(candidates[best].weights, state.step)
+        load_into(model, candidates[best].weights)
+        test = measure(task, model, "test", options.seed)
+        validation = found[best] if found else measure(task, model, "validation", options.seed)
+    measured, steps = {"test": test, "validation": validation}, candidates[best].steps
+    results = summarize(run, options, state, model, measured, steps, compared)
+    numbers = values(validation.metrics)
     write_json(run.folder / "results.json", results)
     run.log(step=state.step, **{f"final_validation_{name}": number for name, number in numbers.items()})
     return results
+
+
+def _validated(task: Task, model: nn.Module, candidate: Candidate, options: Options) -> Evaluation:
+    """How the model does with a candidate's weights."""
+    load_into(model, candidate.weights)
+    return measure(task, model, "validation", options.seed)
+
+
+def _choose(task: Task, candidates: list[Candidate], found: list[Evaluation]) -> tuple[int, list[dict[str, Any]]]:
+    """Return which candidate did best on validation, the first where none did better, and what all of them did."""
+    if not found:
+        return 0, []
+    numbers = [value(evaluation.metrics[task.headline]) for evaluation in found]
+    best = numbers.index(max(numbers))
+    told = ", ".join(f"{number:.4f} for {one}" for number, one in zip(numbers, candidates, strict=True))
+    say(f"{task.headline.replace('_', ' ')} on validation is {told}: the model is {candidates[best]}")
+    return best, [{"steps": one.steps, task.headline: number} for one, number in zip(candidates, numbers, strict=True)]
 
 
 def _checkpoint(run: Run) -> Checkpoint | None:
@@ -205,11 +215,6 @@ def _checkpoint(run: Run) -> Checkpoint | None:
     return checkpoint
 
 
-def _model(task: Task, options: Options) -> nn.Module:
-    with seeded(options.seed, "weights"):
-        return task.build()
-
-
 def _restore(run: Run, options: Options, model: nn.Module, checkpoint: Checkpoint) -> TrainState:
     """Load a checkpoint into a model; returns how far it was."""
     own = origin(run.config["data"], options)
@@ -219,7 +224,8 @@ def _restore(run: Run, options: Options, model: nn.Module, checkpoint: Checkpoin
     try:
         load_into(model, checkpoint.model)
         names = (field.name for field in fields(TrainState) if field.name != "step")
-        state = TrainState(checkpoint.step, **{name: checkpoint.scalars[name] for name in names})
+        scalars = {"reserve": 0.0, **checkpoint.scalars}  # older ones do not have it
+        state = TrainState(checkpoint.step, **{name: scalars[name] for name in names})
     except (RuntimeError, KeyError) as error:
         what = f"{run.folder}: config.json, tokenizer.json and checkpoint {checkpoint.step} do not belong together"
         raise RunError(f"{what}; put back the one that was changed, or move the checkpoint away") from error

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 from saccade.errors import ArgumentError
 from saccade.train.schedules import FALLING, SCHEDULES
 
-__all__ = ["Options", "check_types", "flag", "flat", "identity", "origin", "select"]
+__all__ = ["Options", "check_threads", "check_types", "flag", "flat", "identity", "origin", "select"]
 
 T = TypeVar("T")
 
@@ -46,10 +46,11 @@ class Options:
     """Everything random follows from it: initial weights, batches, dropout."""
 
     max_steps: int | None = field(default=10_000, metadata=_BUDGET)
-    """Stop after so many steps, counted from the run's beginning; no limit if --max-minutes alone is given."""
+    """Stop after so many steps, counted from the run's beginning; where --max-minutes alone is given, it decides."""
 
     max_minutes: float | None = field(default=None, metadata=_BUDGET)
-    """Stop after so many minutes of training, counted from the run's beginning."""
+    """Stop after so many minutes, the final evaluation included. Given alone, a new run measures its speed, and warmup,
+    schedule, validations and checkpoints fit the steps that it has time for, unless they are given too."""
 
     checkpoint_steps: int = field(default=500, metadata=_BUDGET)
     """Steps between two checkpoints; the last two are kept, and those that --average and --patience need."""
@@ -104,7 +105,7 @@ class Options:
     digits (TF32, bfloat16) if the processor then multiplies faster; sums stay in 32 bits."""
 
     average: int = field(default=1, metadata=_BUDGET)
-    """How many of the last checkpoints the trained model is the mean of."""
+    """How many of the last checkpoints the trained model is the mean of, where that is better than the last alone."""
 
     patience: int | None = field(default=None, metadata=_BUDGET)
     """Stop after so many validations without a better one, and take the model of the best; never if not given."""
@@ -128,9 +129,8 @@ class Options:
         ):
             if (value := getattr(self, name)) is not None and not 0 < value < math.inf:
                 raise ArgumentError(f"{flag(name)}: expected a number above 0, got {value}")
-        for name in ("threads", "processes"):
-            if (getattr(self, name) or 0) > _MOST_THREADS:
-                raise ArgumentError(f"{flag(name)}: expected at most {_MOST_THREADS}, got {getattr(self, name)}")
+        check_threads(self.threads)
+        check_threads(self.processes, "processes")
         if self.max_steps is None and self.max_minutes is None:
             raise ArgumentError("--max-steps: expected a number, or --max-minutes, got neither")
         if self.precision not in _PRECISIONS:
@@ -140,6 +140,17 @@ class Options:
             raise ArgumentError(f"--matmul-precision: expected one of {expected}, got {self.matmul_precision}")
         _check_schedule(self)
         _check_adam(self)
+
+
+def check_threads(count: int | None, name: str = "threads") -> None:
+    """Refuse a number of threads, or of processes, that is none or that no machine has.
+
+    >>> check_threads(None), check_threads(4)
+    (None, None)
+    """
+    if count is not None and not 0 < count <= _MOST_THREADS:
+        expected = "a number above 0" if count <= 0 else f"at most {_MOST_THREADS}"
+        raise ArgumentError(f"{flag(name)}: expected {expected}, got {count}")
 
 
 def _check_schedule(options: Options) -> None:

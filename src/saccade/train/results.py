@@ -1,5 +1,6 @@
 """How far a run is, how well its model does, and the results.json that says so."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -16,6 +17,8 @@ from saccade.train.task import Evaluation, Task
 
 __all__ = ["TrainState", "complete", "measure", "sample", "split_results", "summarize", "undisturbed"]
 
+_ROOM = 170  # characters of a sample's texts: with what stands between them its line has at most 200
+
 
 @dataclass
 class TrainState:
@@ -29,6 +32,7 @@ class TrainState:
         best: the headline of the best validation so far, None before the first.
         best_step: when that was; 0 before the first.
         stale: validations since then.
+        reserve: seconds that the final evaluation is expected to take, which a budget in minutes keeps for it.
     """
 
     step: int = 0
@@ -38,6 +42,7 @@ class TrainState:
     best: float | None = None
     best_step: int = 0
     stale: int = 0
+    reserve: float = 0.0
 
     def judge(self, headline: float) -> bool:
         """Note a validation; returns whether it is the best so far."""
@@ -53,8 +58,19 @@ class TrainState:
 
     def spent(self, options: Options) -> bool:
         """Whether the budget is used up."""
-        late = options.max_minutes is not None and self.seconds >= 60 * options.max_minutes
+        clock = math.inf if options.max_minutes is None else 60 * options.max_minutes
+        late = self.step > 0 and self.seconds + self.reserve >= clock  # there is a model only after a step
         return late or (options.max_steps is not None and self.step >= options.max_steps)
+
+    def seconds_left(self, options: Options, pace: float) -> float:
+        """Return how long the run goes on, its final evaluation included, at `pace` seconds a step.
+
+        >>> TrainState(step=40, seconds=50.0, reserve=9.0).seconds_left(Options(max_steps=60, max_minutes=2), 0.5)
+        19.0
+        """
+        by_clock = math.inf if options.max_minutes is None else 60 * options.max_minutes - self.seconds
+        by_steps = math.inf if options.max_steps is None else (options.max_steps - self.step) * pace + self.reserve
+        return max(0.0, min(by_clock, by_steps))
 
 
 def measure(
@@ -89,8 +105,21 @@ def sample(task: Task, model: nn.Module, seed: int, step: int) -> str:
     size = task.data.size("validation") or 1
     example = task.example("validation", derive(seed, "sample", step) % size)
     [answer] = task.answer(model, [example.input], None, "json")
-    expected = "; ".join(filter(None, [f"expected: {example.answer}", answer.remark]))
-    return " ".join(f"{example.text} → {answer.lines()[0]} ({expected})".split())
+    parts = [example.text, answer.lines()[0], example.answer, answer.remark]
+    text, given, expected, remark = _shortened([" ".join(part.split()) for part in parts], _ROOM)
+    return f"{text} → {given} ({'; '.join(filter(None, [f'expected: {expected}', remark]))})"
+
+
+def _shortened(parts: Sequence[str], room: int) -> list[str]:
+    """Return texts that have so many characters in all at most: those that are the longest are cut.
+
+    >>> _shortened(["short", "a longer one", "the longest of all"], 25)
+    ['short', 'a longer …', 'the longe…']
+    """
+    limit = max(map(len, parts))
+    while sum(min(len(part), limit) for part in parts) > room:
+        limit -= 1
+    return [part if len(part) <= limit else f"{part[: limit - 1]}…" for part in parts]
 
 
 @contextmanager
@@ -112,6 +141,7 @@ def summarize(
     model: nn.Module,
     measured: Mapping[str, Evaluation],
     averaged: Sequence[int],
+    compared: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """Return what results.json says of a trained run.
 
@@ -122,6 +152,7 @@ def summarize(
         model: what it came to.
         measured: the evaluations of "test", which are its `metrics`, and of "validation".
         averaged: the steps whose weights' mean the model is.
+        compared: where there was a choice, the steps of each candidate and how it did on validation.
     """
     test, validation = measured["test"], measured["validation"]
     speed = {"train": _rate(state.tokens, state.training_seconds), "decode": _rate(test.count, test.seconds)}
@@ -132,7 +163,7 @@ def summarize(
         "validation": validation.metrics,
         "seed": options.seed,
         "steps": state.step,
-        "final": _final(options, state, averaged),
+        "final": _final(options, state, averaged, compared),
         "seconds": round(state.seconds, 3),
         "tokens_per_second": speed,
         "examples_per_second": _rate(test.examples, test.seconds),
@@ -140,10 +171,14 @@ def summarize(
     }
 
 
-def _final(options: Options, state: TrainState, averaged: Sequence[int]) -> dict[str, Any]:
+def _final(
+    options: Options, state: TrainState, averaged: Sequence[int], compared: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """Return what results.json says of how the model was chosen: of which steps, and what was best by then."""
     how = {"steps": list(averaged), "average": options.average, "patience": options.patience}
-    return {**how, "best": state.best, "best_step": state.best_step, "validations_since_best": state.stale}
+    how |= {"compared": list(compared)} if compared else {}
+    best = {"best": state.best, "best_step": state.best_step, "validations_since_best": state.stale}
+    return {**how, **best, "reserve": state.reserve}
 
 
 def complete(results: Mapping[str, Any], options: Options) -> bool:
@@ -152,8 +187,10 @@ def complete(results: Mapping[str, Any], options: Options) -> bool:
     if not isinstance(chosen, dict):  # of an earlier version
         return False
     same = (chosen.get("average"), chosen.get("patience")) == (options.average, options.patience)
-    stale = chosen.get("validations_since_best")
-    state = TrainState(results["steps"], seconds=results["seconds"], stale=stale if isinstance(stale, int) else 0)
+    stale, reserve = chosen.get("validations_since_best"), chosen.get("reserve")
+    state = TrainState(results["steps"], seconds=results["seconds"])
+    state.stale = stale if isinstance(stale, int) else 0
+    state.reserve = reserve if isinstance(reserve, int | float) else 0.0
     return same and state.ended(options)
 
 

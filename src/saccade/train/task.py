@@ -62,6 +62,7 @@ class Evaluation:
         examples: how many examples there were.
         count: how many units (`Task.unit`) the model wrote or read.
         seconds: how long that took.
+        length_ratio: how long answers are beside the right ones; 1 where their length is not the model's choice.
     """
 
     metrics: dict[str, Metric]
@@ -69,6 +70,7 @@ class Evaluation:
     examples: int = 0
     count: int = 0
     seconds: float = 0.0
+    length_ratio: float = 1.0
 
 
 def value(metric: Metric) -> float:

@@ -81,6 +81,7 @@ class Options(Shared):
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
+        super().__post_init__()
         for name in ("width", "batch", "heads", "seconds"):
             if (value := getattr(self, name)) is not None and not 0 < value < math.inf:
                 raise ArgumentError(f"{flag(name)}: expected a number above 0, got {value}")

@@ -169,7 +169,8 @@ class Transcribe:
         metrics, parts = measured(outputs, references, groups)
         means = mean_metrics(runs)._asdict().items()
         metrics |= {f"alignment_{name}": number for name, number in means if number is not None}
-        return Evaluation(metrics, parts, len(outputs), frames, seconds)
+        ratio = sum(map(len, outputs)) / max(1, sum(map(len, references)))
+        return Evaluation(metrics, parts, len(outputs), frames, seconds, ratio)
 
     def read(self, line: str, number: int) -> Utterance:
         """Read a file, "-" being standard input, and say what of it was changed."""

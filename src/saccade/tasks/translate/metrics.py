@@ -125,7 +125,9 @@ def bleu(
     """
     from sacrebleu.metrics.bleu import BLEU
 
-    return _scored(BLEU(tokenize=_UNSPACED.get(_code(language), "13a"), lowercase=lowercase), outputs, references)
+    cut = _UNSPACED.get(_code(language), "13a")
+    # Not tokenized here, whatever the outputs end in: sacreBLEU would warn at each call, of each group of each epoch.
+    return _scored(BLEU(tokenize=cut, lowercase=lowercase, force=True), outputs, references)
 
 
 def chrf(outputs: Sequence[str], references: Sequence[str]) -> dict[str, Any]:

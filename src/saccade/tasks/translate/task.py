@@ -140,7 +140,8 @@ class Translate:
         references, groups = [pair.target for pair in pairs], self._groups(pairs)
         settings, tokens = self.settings, sum(1 + len(best[0].ids) if best else 1 for best in outputs)
         found = metrics.measured(best_texts(outputs), references, groups, settings.data, settings.target)
-        return Evaluation(*found, len(pairs), tokens, seconds)
+        wanted = sum(1 + len(ids) for ids in self.vocabulary.target.encode_batch(references))
+        return Evaluation(*found, len(pairs), tokens, seconds, tokens / max(1, wanted))
 
     def read(self, line: str, number: int) -> Source:
         """Return a text to translate; one that is too long is said."""

@@ -1,0 +1,118 @@
+"""Opening the run that a command names: the one that is there, or a new one, planned where its budget is in minutes."""
+
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from saccade.train.environment import versions
+from saccade.train.files import write_json
+from saccade.train.notes import say
+from saccade.train.options import Options, identity
+from saccade.train.plan import PLAN, fitted, open_plan, sentence
+from saccade.train.randomness import seeded
+from saccade.train.run import Run, beside, folder_of
+from saccade.train.speed import plan_for
+from saccade.train.task import Suited, Task
+
+__all__ = ["Opened", "Wanted", "new_model", "open_run"]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a command asks for.
+
+    Args:
+        kind: the task.
+        options: of the run.
+        objects: the data, where they are Python objects or open already.
+        suited: what the defaults among the options were chosen by.
+        given: names of the options that somebody gave; None: all of them.
+        began: when the command began, by time.perf_counter.
+    """
+
+    kind: type[Task]
+    options: Options
+    objects: Any
+    suited: Suited | None
+    given: Collection[str] | None
+    began: float
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A run that may begin or go on.
+
+    Args:
+        run: its folder.
+        task: what it is trained on.
+        options: all of them, with what its plan has chosen.
+        model: the new one, if it was made to see whether it can be.
+    """
+
+    run: Run
+    task: Task
+    options: Options
+    model: nn.Module | None = None
+
+
+def open_run(wanted: Wanted, device: torch.device) -> Opened:
+    """Return the run that the options name, made and planned if it is not there.
+
+    Raises:
+        RunError: if the folder is of something else.
+    """
+    kind, options = wanted.kind, wanted.options
+    folder = folder_of(kind.name, options.model, options.data, options.run)
+    if not options.resume and folder.exists():
+        folder = beside(folder)
+        say(f"starting a new run in {folder}")
+    if not (folder / "config.json").exists():
+        return _make(wanted, folder, device)
+    run = Run.open(folder)
+    run.refuse_difference(kind.name, {"model": options.model})
+    if wanted.given is not None:
+        options = fitted(options, open_plan(folder), wanted.given)
+    task = kind.restore(options, folder, wanted.objects)
+    if task.data.fingerprint != run.config["data"]:
+        old, new = run.config["options"]["data"], options.data
+        run.refuse("--data", *((old, new) if old != new else (run.config["data"], task.data.fingerprint)))
+    usual = {option.name: option.default for option in fields(options)}
+    run.refuse_difference(kind.name, identity(options), usual)  # last: what data there are changes others' defaults
+    return Opened(run, task, options)
+
+
+def new_model(task: Task, options: Options) -> nn.Module:
+    """Return the model of a run before its first step."""
+    with seeded(options.seed, "weights"):
+        return task.build()
+
+
+def _make(wanted: Wanted, folder: Path, device: torch.device) -> Opened:
+    """Make the folder of a run, with the plan of its budget in it if there is one to be planned."""
+    kind, options, suited = wanted.kind, wanted.options, wanted.suited
+    task = kind.prepare(options, wanted.objects)
+    model = new_model(task, options)  # before the folder: a model too large for the memory leaves none behind
+    if suited is not None and suited.reason:
+        say(suited.reason)
+    plan = None
+    if wanted.given is not None:
+        recipe = None if suited is None else suited.options
+        plan = plan_for(task, model, options, wanted.given, recipe, device, wanted.began)
+    if plan:
+        say(sentence(plan))
+        options = fitted(options, plan, wanted.given or ())
+
+    def save(place: Path) -> None:
+        task.save(place)
+        if plan:
+            write_json(place / PLAN, asdict(plan))
+
+    config = {"task": kind.name, "model": options.model, "data": task.data.fingerprint, "options": asdict(options)}
+    if suited is not None and suited.reason:
+        config["recipe"] = dict(suited.options)
+    run = Run.create(folder, {**config, "saccade": versions().get("saccade", "unknown")}, save)
+    return Opened(run, task, options, model)

@@ -1,0 +1,135 @@
+"""Budgets in minutes: what is planned, what follows from it, and that a run keeps it."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from saccade.train.fit import train
+from saccade.train.options import Options
+from saccade.train.plan import PLAN, Sizes, Speed, final_seconds, fitted, make_plan, open_plan, sentence, sizes
+from saccade.train.results import TrainState
+from saccade.train.run import RunError
+from tiny import Line, equal
+from tiny import line_options as options
+
+COSINE = {"schedule": "cosine", "schedule_steps": 4400, "warmup_steps": 400, "final_rate": 0.02}
+
+
+def planned(minutes, speed=None, given=(), **changed):
+    chosen = Options(**{"max_steps": None, "max_minutes": minutes, **COSINE, **changed})
+    plan = make_plan(chosen, given, 4400, speed or Speed(0.5, 0.01), Sizes(500, 500), 10.0)
+    return plan, fitted(chosen, plan, given)
+
+
+def test_a_schedule_fits_into_the_minutes_with_five_validations_and_as_many_checkpoints():
+    plan, chosen = planned(12)
+    counted = 10 + plan.steps * 0.5 + 5 * 5.0 + 10.0
+    assert 720 - 0.5 <= counted <= 720 and not plan.whole
+    assert chosen.schedule_steps == plan.steps and chosen.max_steps is None
+    assert chosen.warmup_steps == pytest.approx(400 * plan.steps / 4400, abs=1)
+    assert plan.steps // chosen.validation_steps == 5 == plan.steps // chosen.checkpoint_steps
+    assert sentence(plan).startswith(f"about {plan.steps:,} of the recipe's 4,400 steps fit into 12 minutes, valid")
+
+
+@pytest.mark.parametrize("schedule", ["inverse-sqrt", "constant"])
+def test_a_schedule_without_an_end_has_a_shorter_warmup_and_no_horizon(schedule):
+    _, chosen = planned(12, schedule=schedule, schedule_steps=None, final_rate=0.0)
+    assert 0 < chosen.warmup_steps < 400 and chosen.schedule_steps is None
+    longer, chosen = planned(120, schedule=schedule, schedule_steps=None, final_rate=0.0)
+    assert longer.whole and longer.steps > 4400 and chosen.max_steps is None and chosen.warmup_steps == 400
+    assert "(the recipe has 4,400) fit into 120 minutes" in sentence(longer)
+
+
+def test_where_the_recipe_fits_it_stays_as_it_is_and_ends_the_run():
+    plan, chosen = planned(60)
+    assert plan.whole and chosen.max_steps == 4400 == chosen.schedule_steps and chosen.warmup_steps == 400
+    assert chosen.validation_steps == chosen.checkpoint_steps == 500
+    assert "all of the recipe's 4,400 steps fit into 60 minutes: the run ends with them" in sentence(plan)
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [("warmup_steps", 700), ("validation_steps", 7), ("checkpoint_steps", 9), ("validation_examples", 50)],
+)
+def test_what_is_given_stays_as_it_is_given(given, value):
+    plan, chosen = planned(12, given=(given, "max_minutes"), **{given: value})
+    assert getattr(chosen, given) == value and given not in plan.options
+    assert chosen.schedule_steps == max(plan.steps, 701 if given == "warmup_steps" else 0)
+
+
+def test_a_horizon_that_is_given_keeps_its_warmup_too():
+    _, chosen = planned(12, given=("schedule_steps",), schedule_steps=9000)
+    assert (chosen.schedule_steps, chosen.warmup_steps, chosen.max_steps) == (9000, 400, None)
+
+
+def test_a_rate_that_falls_to_nothing_ends_the_run():
+    plan, chosen = planned(12, final_rate=0.0)
+    assert chosen.max_steps == chosen.schedule_steps == plan.steps
+
+
+def test_slow_validations_leave_time_to_train_and_a_mean_has_its_checkpoints_close_together():
+    plan, chosen = planned(12, Speed(0.5, 0.2))
+    assert 5 * 0.2 * chosen.validation_examples <= 0.15 * 720 and plan.steps > 500
+    _, chosen = planned(12, average=4)
+    assert 4 * chosen.checkpoint_steps <= chosen.schedule_steps / 5
+
+
+def test_the_final_evaluation_is_counted_and_never_more_than_half():
+    chosen = Options(max_minutes=1.0)
+    assert final_seconds(0.01, Sizes(100, 200), chosen) == 3.0
+    assert final_seconds(0.01, Sizes(100, 200), replace(chosen, average=2)) == 4.0
+    assert final_seconds(9.0, Sizes(100, 200), chosen) == 30.0
+    assert sizes(Line(options("")), options("")) == Sizes(5, 5)
+    state = TrainState(10, seconds=50.0, reserve=10.0)
+    assert state.spent(replace(chosen, max_steps=None)) and not replace(state, reserve=9.0).spent(chosen)
+
+
+def minutes(folder, budget=1e-3, **changed):
+    """Train for some minutes, as a command does that gives them alone."""
+    falling = {"schedule": "linear", "schedule_steps": 10**6, "warmup_steps": 10**5, "final_rate": 0.1}
+    chosen = options(folder, **{"max_steps": None, "max_minutes": budget, **falling, **changed})
+    return train(Line, chosen, given={"max_minutes", *changed})
+
+
+def test_a_run_has_its_plan_and_keeps_it(tmp_path, capsys):
+    first = minutes(tmp_path / "a")
+    plan = open_plan(tmp_path / "a")
+    assert "of the recipe's 1,000,000 steps fit into 0.001 minutes" in capsys.readouterr().err.splitlines()[0]
+    config = json.loads((tmp_path / "a/config.json").read_text())["options"]
+    assert {name: config[name] for name in plan.options} == plan.options and config["schedule_steps"] < 10**6
+    assert not minutes(tmp_path / "a").fresh  # though some of its minutes were kept for the evaluation
+    later = minutes(tmp_path / "a", budget=9.0, max_steps=first.step + 3)
+    assert later.step == first.step + 3 and open_plan(tmp_path / "a") == plan
+    with pytest.raises(RunError, match=r"--schedule-steps \d+, not 1000000"):
+        minutes(tmp_path / "a", schedule_steps=10**6)
+
+
+def test_resumed_a_planned_run_is_the_one_that_was_not_interrupted(tmp_path, monkeypatch):
+    budget = {"max_steps": 40, "max_minutes": None}
+    minutes(tmp_path / "a")
+    for name in ("whole", "parts"):  # two runs of one plan
+        (tmp_path / name).mkdir()
+        for file in ("config.json", "line.json", PLAN):
+            (tmp_path / name / file).write_bytes((tmp_path / "a" / file).read_bytes())
+    minutes(tmp_path / "whole", **budget)
+    minutes(tmp_path / "parts", **{**budget, "max_steps": 17})
+    minutes(tmp_path / "parts", **budget)
+    assert equal(tmp_path / "whole", tmp_path / "parts")
+
+
+def test_planning_leaves_no_trace_in_what_is_learned(tmp_path):
+    minutes(tmp_path / "a", max_steps=20)
+    fixed = {"warmup_steps": 5, "schedule_steps": 20, "validation_steps": 4, "checkpoint_steps": 4}
+    minutes(tmp_path / "b", budget=0.01, **fixed)
+    end = json.loads((tmp_path / "b/results.json").read_text())["steps"]
+    falling = {"schedule": "linear", "final_rate": 0.1, **fixed}
+    train(Line, options(tmp_path / "c", max_steps=end, **falling))
+    assert equal(tmp_path / "b", tmp_path / "c")
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"steps": 3}', '{"minutes": 1, "more": 2}'])
+def test_a_plan_that_is_none_is_one_line(tmp_path, content):
+    (tmp_path / PLAN).write_text(content)
+    with pytest.raises(RunError, match=r"plan.json: not the plan of a run"):
+        open_plan(tmp_path)
