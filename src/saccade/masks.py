@@ -4,8 +4,7 @@ Masks compose with `&`, `|` and `~`, boolean tensors on either side included; no
 backend needs it, and then only for the block of queries at hand.
 
 `align` places query i at key position i + align: "start" (0), "end" (Lk − Lq), an int, or an integer tensor `(...)` of
-batch dimensions. Where Lq ≠ Lk it must be said: a window compared with the wrong length is the classic bug of cached
-decoding.
+batch dimensions. Where Lq ≠ Lk it must be said: cached decoding is where windows meet the wrong length.
 """
 
 from dataclasses import dataclass
@@ -44,8 +43,7 @@ _OPERATORS = {
 class Mask(Definition):
     """Base of all masks: composes with `&`, `|`, `~`, and is laid out block by block. Your own defines `dense`."""
 
-    per_example: ClassVar[bool] = False
-    """Whether its tensors have all batch dimensions or none, so that those of the heads can be left out."""
+    per_example: ClassVar[bool] = False  # whether its tensors have all batch dimensions or none
 
     def dense(self, grid: Grid) -> Tensor:
         """The mask for one block of queries, boolean, broadcastable to `(..., rows, Lk)`."""
@@ -100,10 +98,8 @@ def as_mask(mask: Any, name: str = "mask") -> Mask:
 @registered
 @dataclass(frozen=True)
 class Dense(Mask):
-    """A boolean tensor that broadcasts to `(..., Lq, Lk)`; what a plain tensor becomes.
-
-    Its dimensions are read from the last, as everywhere in PyTorch: two are `(Lq, Lk)`. Where they could be
-    `(B, Lk)` as well, since B = Lq, the tensor is refused.
+    """A boolean tensor that broadcasts to `(..., Lq, Lk)`; what a plain tensor becomes. Two dimensions are `(Lq, Lk)`, and
+    refused where they could be `(B, Lk)` as well, since B = Lq.
 
     >>> import torch
     >>> Dense(torch.tensor([[True, False]])) & Causal()
@@ -195,7 +191,7 @@ def shift(align: Align, grid: Grid) -> int | Tensor:
 class Positioned(Mask):
     """Base of the masks that compare positions."""
 
-    per_example: ClassVar[bool] = True
+    per_example = True
     align: Align
 
     def relative(self, grid: Grid) -> Tensor:
@@ -391,8 +387,7 @@ class Prefix(Mask):
         whole("length of masks.Prefix", self.length, least=0, tensor=True)
 
     def dense(self, grid: Grid) -> Tensor:
-        length = self.length[..., None, None] if isinstance(self.length, Tensor) else self.length
-        return grid.keys() < length
+        return grid.keys() < (self.length[..., None, None] if isinstance(self.length, Tensor) else self.length)
 
     @property
     def keys_alone(self) -> bool:

@@ -41,7 +41,7 @@ def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | N
     (tensor(8.), None)
     """
     tensors = query, key, value
-    if not type(query) is type(key) is type(value) is Tensor or any(tensor.is_nested for tensor in tensors):
+    if not type(query) is type(key) is type(value) is Tensor or query.is_nested or key.is_nested or value.is_nested:
         return None
     if not query.shape == key.shape == value.shape or not 2 <= query.ndim <= 4 or not all(map(_simple, tensors)):
         return None
