@@ -12,9 +12,19 @@ import torch
 
 from saccade.errors import ArgumentError
 
-__all__ = ["check_precision", "choose_device", "hardware", "keep_freed_memory", "matmul_precision", "versions"]
+__all__ = [
+    "bound_shape_caches",
+    "check_precision",
+    "choose_device",
+    "hardware",
+    "keep_freed_memory",
+    "matmul_precision",
+    "versions",
+]
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt, in <malloc.h>; 32 MiB is the most that the second takes
+_SHAPES = 128  # of products: more than a step of our models has, so that layers share what is made for one of them
+_SHAPE_CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")  # oneDNN's own, and PyTorch's before it
 _PACKAGES = ("saccade", "torch", "lightning", "babel", "tokenizers", "safetensors", "numpy")
 
 
@@ -91,6 +101,17 @@ def keep_freed_memory() -> None:
         library = ctypes.CDLL(None)
         for parameter, value in ((_M_TRIM_THRESHOLD, 2**31 - 1), (_M_MMAP_THRESHOLD, 32 << 20)):
             library.mallopt(parameter, value)
+
+
+def bound_shape_caches() -> None:
+    """Have this process keep what oneDNN makes for a product of some shape for 128 shapes, not for 2 x 1,024.
+
+    Each takes some 0.7 MB, and batches of texts hardly ever have a shape twice: memory grew by gigabytes, for nothing.
+    Both caches ask their variables when they are first used; where oneDNN has computed before, or somebody has set
+    them, they stay as they are. What is computed does not change.
+    """
+    for name in _SHAPE_CACHES:
+        os.environ.setdefault(name, str(_SHAPES))
 
 
 def hardware(device: torch.device) -> dict[str, object]:

@@ -15,7 +15,13 @@ from torch import nn
 
 from saccade.train.averaging import assemble
 from saccade.train.checkpoint import Checkpoint, load, newest, set_aside, step_folder
-from saccade.train.environment import check_precision, choose_device, keep_freed_memory, versions
+from saccade.train.environment import (
+    bound_shape_caches,
+    check_precision,
+    choose_device,
+    keep_freed_memory,
+    versions,
+)
 from saccade.train.files import write_json
 from saccade.train.launch import launch
 from saccade.train.notes import say
@@ -71,6 +77,7 @@ def train(kind: type[Task], options: Options, objects: Any = None, suited: Suite
     check_precision(options.precision, device)
     _share_processor(options, ranks)
     keep_freed_memory()
+    bound_shape_caches()
     with joined(device) if ranks.external and ranks.world > 1 else nullcontext():
         if ranks.leads:
             return _lead(kind, options, objects, suited, device, ranks)
