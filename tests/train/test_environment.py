@@ -69,7 +69,7 @@ def test_a_precision_that_a_device_has_not_is_refused(monkeypatch):
     check_precision("bf16", cpu)
 
 
-#: Products as training with --matmul-precision medium makes them; prints the memory after 130 shapes and after 400.
+#: Products as training with --matmul-precision medium makes them; prints the memory after 70 shapes and after 270.
 SHAPES = """
 import torch
 from saccade.train.environment import bound_shape_caches, matmul_precision
@@ -77,9 +77,9 @@ torch.set_num_threads(1)
 bound_shape_caches()
 weight = torch.zeros(64, 64)
 with matmul_precision("medium"):
-    for rows in range(1, 401):
+    for rows in range(1, 271):
         torch.zeros(rows, 64) @ weight
-        if rows in (130, 400):
+        if rows in (70, 270):
             print(open("/proc/self/statm").read().split()[1])
 """
 
@@ -97,10 +97,10 @@ def test_training_and_loading_bound_what_is_kept_of_shapes_and_leave_what_somebo
         monkeypatch.setenv(name, "")  # so that it is afterwards as it was before
         monkeypatch.delenv(name)
     train(tiny.Line, tiny.line_options(tmp_path / "a", max_steps=1))
-    assert [os.environ[name] for name in CACHES] == ["128", "128"]
+    assert [os.environ[name] for name in CACHES] == ["64", "64"]
     monkeypatch.delenv(CACHES[0])
     monkeypatch.setenv(CACHES[1], "7")
     load_trained(tiny.Line, Run.open(tmp_path / "a"), torch.device("cpu"))
-    assert [os.environ[name] for name in CACHES] == ["128", "7"]
+    assert [os.environ[name] for name in CACHES] == ["64", "7"]
     bound_shape_caches()
     assert os.environ[CACHES[1]] == "7"

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt, in <malloc.h>; 32 MiB is the most that the second takes
-_SHAPES = 128  # of products: more than a step of our models has, so that layers share what is made for one of them
+_SHAPES = 64  # of products: more than a step of our models has, so that layers share what is made for one of them
 _SHAPE_CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")  # oneDNN's own, and PyTorch's before it
 _PACKAGES = ("saccade", "torch", "lightning", "babel", "tokenizers", "safetensors", "numpy")
 
@@ -104,7 +104,7 @@ def keep_freed_memory() -> None:
 
 
 def bound_shape_caches() -> None:
-    """Have this process keep what oneDNN makes for a product of some shape for 128 shapes, not for 2 x 1,024.
+    """Have this process keep what oneDNN makes for a product of some shape for 64 shapes, not for 2 x 1,024.
 
     Each takes some 0.7 MB, and batches of texts hardly ever have a shape twice: memory grew by gigabytes, for nothing.
     Both caches ask their variables when they are first used; where oneDNN has computed before, or somebody has set
