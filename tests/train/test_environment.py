@@ -1,10 +1,18 @@
 import os
+import subprocess
+import sys
 
 import pytest
 import torch
 
+import tiny
 from saccade.errors import ArgumentError
-from saccade.train.environment import check_precision, choose_device, hardware, versions
+from saccade.train.environment import bound_shape_caches, check_precision, choose_device, hardware, versions
+from saccade.train.fit import train
+from saccade.train.run import Run
+from saccade.train.trained import load_trained
+
+CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:99", "cpu:1", "cuda:x", "cpu:", ""])
@@ -59,3 +67,40 @@ def test_a_precision_that_a_device_has_not_is_refused(monkeypatch):
         check_precision("16", cpu)
     check_precision("16", gpu)
     check_precision("bf16", cpu)
+
+
+#: Products as training with --matmul-precision medium makes them; prints the memory after 70 shapes and after 270.
+SHAPES = """
+import torch
+from saccade.train.environment import bound_shape_caches, matmul_precision
+torch.set_num_threads(1)
+bound_shape_caches()
+weight = torch.zeros(64, 64)
+with matmul_precision("medium"):
+    for rows in range(1, 271):
+        torch.zeros(rows, 64) @ weight
+        if rows in (70, 270):
+            print(open("/proc/self/statm").read().split()[1])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the memory")
+def test_memory_does_not_grow_with_the_shapes_that_were_multiplied():
+    settings = {name: value for name, value in tiny.environment().items() if name not in CACHES}
+    done = subprocess.run([sys.executable, "-c", SHAPES], capture_output=True, text=True, check=True, env=settings)
+    early, late = map(int, done.stdout.split())
+    assert late <= 1.2 * early
+
+
+def test_training_and_loading_bound_what_is_kept_of_shapes_and_leave_what_somebody_set(tmp_path, monkeypatch):
+    for name in CACHES:
+        monkeypatch.setenv(name, "")  # so that it is afterwards as it was before
+        monkeypatch.delenv(name)
+    train(tiny.Line, tiny.line_options(tmp_path / "a", max_steps=1))
+    assert [os.environ[name] for name in CACHES] == ["64", "64"]
+    monkeypatch.delenv(CACHES[0])
+    monkeypatch.setenv(CACHES[1], "7")
+    load_trained(tiny.Line, Run.open(tmp_path / "a"), torch.device("cpu"))
+    assert [os.environ[name] for name in CACHES] == ["64", "7"]
+    bound_shape_caches()
+    assert os.environ[CACHES[1]] == "7"

@@ -151,7 +151,8 @@ def test_help_reads_no_data_and_what_is_wrong_with_them_is_one_line(capsys):
     with registered():
         with pytest.raises(SystemExit):
             main(["train", "opened", "--data", "300-points", "--help"])
-        assert Opened.opened == [] and "--width" in capsys.readouterr().out
+        told = " ".join(capsys.readouterr().out.split())
+        assert Opened.opened == [] and "--width" in told and "training may choose others by what it reads" in told
         assert main(["train", "opened", "--data", "unreadable"]) == 2
     assert capsys.readouterr().err == "error: unreadable: expected points, got none\n"
 

@@ -86,6 +86,8 @@ def wanted(kind: type[Task], arguments: list[str]) -> Wanted:
     data = next(iter(kind.builtin)) if data is None else data
     flat = options_class(kind, model, checked=False)
     description = f"Train {kind.name}. Models: {', '.join(kind.models)}. Built-in data: {', '.join(kind.builtin)}."
+    if data not in kind.builtin:
+        description += " Defaults are those for much data; training may choose others by what it reads, and says which."
     default = flat(**defaults(kind, model, data, {}))
     parsed = parse(flat, arguments, _program(kind), description, default, _elsewhere(kind, flat))
     return Wanted(model, data, {name: getattr(parsed, name) for name in given(flat, arguments)})

@@ -13,6 +13,7 @@ import torch
 from saccade.errors import ArgumentError
 
 __all__ = [
+    "bound_shape_caches",
     "busy_cores",
     "check_precision",
     "choose_device",
@@ -25,6 +26,8 @@ __all__ = [
 
 _IDLE = 0.25  # share of the cores that others may use without a thread less for us
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt, in <malloc.h>; 32 MiB is the most that the second takes
+_SHAPES = 64  # of products: more than a step of our models has, so that layers share what is made for one of them
+_SHAPE_CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")  # oneDNN's own, and PyTorch's before it
 _PACKAGES = ("saccade", "torch", "lightning", "babel", "tokenizers", "safetensors", "numpy")
 
 
@@ -129,6 +132,17 @@ def threads_for(busy: float, usual: int, cores: int) -> int:
         [8, 8, 5, 3, 1]
     """
     return usual if busy <= _IDLE * cores else min(usual, max(1, round(cores - busy)))
+
+
+def bound_shape_caches() -> None:
+    """Have this process keep what oneDNN makes for a product of some shape for 64 shapes, not for 2 x 1,024.
+
+    Each takes some 0.7 MB, and batches of texts hardly ever have a shape twice: memory grew by gigabytes, for nothing.
+    Both caches ask their variables when they are first used; where oneDNN has computed before, or somebody has set
+    them, they stay as they are. What is computed does not change.
+    """
+    for name in _SHAPE_CACHES:
+        os.environ.setdefault(name, str(_SHAPES))
 
 
 def hardware(device: torch.device) -> dict[str, object]:

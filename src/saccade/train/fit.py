@@ -17,7 +17,7 @@ from torch import nn
 
 from saccade.train.averaging import Candidate, assemble
 from saccade.train.checkpoint import Checkpoint, load, newest, set_aside, step_folder
-from saccade.train.environment import check_precision, choose_device, keep_freed_memory
+from saccade.train.environment import bound_shape_caches, check_precision, choose_device, keep_freed_memory
 from saccade.train.files import write_json
 from saccade.train.launch import launch
 from saccade.train.notes import say
@@ -85,6 +85,7 @@ def train(
     check_precision(options.precision, device)
     _share_processor(options, ranks)
     keep_freed_memory()
+    bound_shape_caches()
     with joined(device) if ranks.external and ranks.world > 1 else nullcontext():
         if ranks.leads:
             return _lead(Wanted(kind, options, objects, suited, given, began), device, ranks)

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from saccade.train.environment import keep_freed_memory
+from saccade.train.environment import bound_shape_caches, keep_freed_memory
 from saccade.train.run import Run, RunError
 from saccade.train.task import Task, options_class
 from saccade.train.weights import by_columns, load_into
@@ -45,6 +45,7 @@ def load_trained(kind: type[Task], run: Run, device: torch.device, objects: Any 
         RunError: if there is nothing trained, or the folder's files do not belong together.
     """
     keep_freed_memory()
+    bound_shape_caches()
     model_name = run.config["model"]
     if model_name not in kind.models:
         raise RunError(f"{run.folder}: its model is {model_name}, which this Saccade has not: {', '.join(kind.models)}")

@@ -23,12 +23,13 @@ from saccade.tasks.translate.batches import Batch, Encoded, encode, pad
 from saccade.tasks.translate.data import BUILTIN, group_names, open_corpus
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.options import RECIPES, REQUESTS, Options, Request
+from saccade.tasks.translate.recipes import read, suited
 from saccade.tasks.translate.source import Source, encode_sources
 from saccade.tasks.translate.translation import Translation, attends, translate
 from saccade.tasks.translate.vocabulary import Vocabulary, learn
 from saccade.train import options as shared
 from saccade.train.notes import say
-from saccade.train.task import Evaluation, Example, Form, Loss, Suited, find, recipe
+from saccade.train.task import Evaluation, Example, Form, Loss, Suited, find
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -68,8 +69,11 @@ class Translate:
 
     @classmethod
     def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
-        """Return the recipe of all pairs that are one's own."""
-        return Suited(recipe(cls, model, given["data"]), data=objects)
+        """Return the recipe for as many pairs as there are, of their length."""
+        sides = given.get("source"), given.get("target")
+        corpus = opened(objects, lambda pairs: open_corpus(given["data"], *sides, pairs))
+        options, reason = suited(*read(corpus.get()), find(cls.models[model]).recipes)
+        return Suited(options, reason, corpus)
 
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:

@@ -1,0 +1,148 @@
+"""Recipes for small corpora beside settings that were tuned by hand, on the first pairs of a larger corpus.
+
+    python benchmarks/small_corpora.py --corpus FOLDER --runs runs/small --output results/small-corpora/trials.json
+
+FOLDER has train, val and test of --source and --target, a sentence a line. For each size and model every setting is
+trained for the same steps, seed 1, one thread, and judged by the first 300 sentences of the validation split; the
+first 200 of the test split are measured beside it, and nothing is chosen by them. A run that is there is not trained
+again, so the command goes on where it was stopped; `--table` prints what the file says.
+"""
+
+import argparse
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from saccade import runs
+from saccade.train.task import value
+
+HELD_OUT = {"val": 300, "test": 200}
+STEPS = {500: 600, 2000: 500, 8000: 500}
+
+
+def transformer(dim: int, layers: int, dropout: float, pieces: int, rate: float, **more: Any) -> dict[str, Any]:
+    """A setting of the Transformer, four times as wide within a layer as between them."""
+    sizes = {"hidden_dim": dim, "layers": layers, "feedforward_dim": 4 * dim, "dropout": dropout}
+    return {**sizes, "vocabulary_size": pieces, "learning_rate": rate, **more}
+
+
+def recurrent(dim: int, embedding: int, dropout: float, pieces: int, rate: float) -> dict[str, Any]:
+    """A setting of RNNsearch."""
+    sizes = {"hidden_dim": dim, "embedding_dim": embedding, "dropout": dropout}
+    return {**sizes, "vocabulary_size": pieces, "learning_rate": rate}
+
+
+#: "large" is the recipe for tens of thousands of pairs, with fewer steps.
+SETTINGS: dict[int, dict[str, dict[str, dict[str, Any]]]] = {
+    500: {
+        "transformer": {
+            "small": transformer(128, 2, 0.3, 1000, 2e-3),
+            "dropped": transformer(128, 2, 0.4, 500, 2e-3, label_smoothing=0.2),
+            "light": transformer(128, 2, 0.1, 500, 3e-3),
+        },
+        "rnnsearch": {
+            "small": recurrent(128, 128, 0.4, 1000, 4e-3),
+            "steep": recurrent(128, 128, 0.2, 500, 8e-3),
+            "light": recurrent(192, 128, 0.1, 500, 6e-3),
+        },
+    },
+    2000: {
+        "transformer": {
+            "small": transformer(128, 2, 0.3, 2000, 2e-3),
+            "light": transformer(128, 2, 0.1, 1000, 3e-3),
+            "wide": transformer(192, 2, 0.2, 1000, 2e-3),
+        },
+        "rnnsearch": {
+            "small": recurrent(128, 128, 0.2, 1000, 6e-3),
+            "steep": recurrent(128, 128, 0.1, 500, 8e-3),
+            "wide": recurrent(256, 256, 0.2, 1000, 4e-3),
+        },
+    },
+    8000: {
+        "transformer": {
+            "small": transformer(128, 2, 0.1, 2000, 3e-3),
+            "wide": transformer(192, 2, 0.1, 2000, 2e-3),
+            "large": transformer(256, 3, 0.3, 4000, 1e-3),
+        },
+        "rnnsearch": {
+            "small": recurrent(128, 128, 0.2, 2000, 6e-3),
+            "wide": recurrent(256, 256, 0.2, 2000, 4e-3),
+            "large": recurrent(256, 256, 0.3, 4000, 2e-3),
+        },
+    },
+}
+BATCHES = {500: 1000, 2000: 1000, 8000: 1500}
+
+
+def lines(folder: Path, name: str) -> Iterator[str]:
+    """The lines of a file, packed or not."""
+    path = next(path for path in (folder / name, folder / f"{name}.gz") if path.exists())
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+        yield from file
+
+
+def subset(corpus: Path, place: Path, size: int, sides: tuple[str, str]) -> Path:
+    """Write the first pairs of a corpus, and of its held-out splits, into a folder."""
+    place.mkdir(parents=True, exist_ok=True)
+    for split, count in {"train": size, **HELD_OUT}.items():
+        for side in sides:
+            found = [line for _, line in zip(range(count), lines(corpus, f"{split}.{side}"), strict=False)]
+            (place / f"{split}.{side}").write_text("".join(found), encoding="utf-8")
+    return place
+
+
+def trained(given: argparse.Namespace, data: Path, size: int, model: str, name: str) -> dict[str, Any]:
+    """Train a setting, or find it trained; returns its row."""
+    steps, own = STEPS[size], SETTINGS[size][model][name]
+    horizon = {"max_steps": steps, "schedule_steps": steps, "warmup_steps": steps // 10}
+    often = {"checkpoint_steps": steps // 2, "validation_steps": steps, "validation_examples": 20}
+    sides = {"source": given.source, "target": given.target, "batch_tokens": BATCHES[size]}
+    place = Path(given.runs) / str(size) / f"{model}-{name}"
+    usual = {"schedule": "cosine", "final_rate": 0.02, "matmul_precision": "highest", "threads": 1, "seed": 1}
+    options = {**usual, **horizon, **often, **sides, **own}
+    found = runs.train("translate", data=str(data), model=model, run=place, device="cpu", **options).results or {}
+    numbers = {split: value(found[key]["bleu"]) for split, key in (("validation", "validation"), ("test", "metrics"))}
+    about = {key: found[key] for key in ("parameters", "steps", "seconds", "seed", "hardware", "versions")}
+    return {"pairs": size, "model": model, "setting": name, "options": options, "bleu": numbers, **about}
+
+
+def table(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """The rows as Markdown."""
+    yield "| pairs | model | setting | validation BLEU | test BLEU | steps | parameters | seconds |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for row in rows:
+        scores = (f"{row['bleu'][split]:.2f}" for split in ("validation", "test"))
+        counts = (f"{row['steps']:,}", f"{row['parameters']:,}", f"{row['seconds']:.0f}")
+        yield f"| {row['pairs']:,} | `{row['model']}` | {row['setting']} | {' | '.join((*scores, *counts))} |"
+
+
+def main() -> None:
+    """Train what is not trained yet, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus")
+    parser.add_argument("--source", default="de")
+    parser.add_argument("--target", default="en")
+    parser.add_argument("--runs", default="runs/small")
+    parser.add_argument("--sizes", type=int, nargs="*", default=list(SETTINGS), choices=list(SETTINGS))
+    parser.add_argument("--output", required=True, help="JSON file of all rows")
+    parser.add_argument("--table", action="store_true", help="print the table of that file, and train nothing")
+    given = parser.parse_args()
+    path = Path(given.output)
+    rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    for size in () if given.table else given.sizes:
+        place = Path(given.runs) / "data" / str(size)
+        data = subset(Path(given.corpus), place, size, (given.source, given.target))
+        for model, settings in SETTINGS[size].items():
+            for name in settings:
+                row = trained(given, data, size, model, name)
+                same = [(old["pairs"], old["model"], old["setting"]) != (size, model, name) for old in rows]
+                rows = [old for old, other in zip(rows, same, strict=True) if other] + [row]
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    print("\n".join(table(rows)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""Which recipe suits a corpus, by how many pairs there are and how long they are."""
+
+from collections.abc import Mapping
+from statistics import median
+from typing import Any
+
+from saccade.tasks.dataset import training_sample
+from saccade.tasks.translate.data.corpus import Corpus
+from saccade.tasks.translate.options import RECIPES
+
+__all__ = ["read", "suited"]
+
+#: Found on the first 500, 2,000 and 8,000 pairs of Multi30k, see docs/results.md; the models have sizes of their own
+#: beside these. Products are not rounded: models so small gain nothing by it.
+_COMMON: dict[str, Any] = {"matmul_precision": "highest", "validation_examples": 200}
+_BY_SIZE: dict[str, dict[str, Any]] = {
+    "hundreds": {
+        **_COMMON,
+        "vocabulary_size": 1000,
+        "batch_tokens": 1000,
+        "warmup_steps": 60,
+        "max_steps": 600,
+        "schedule_steps": 600,
+        "checkpoint_steps": 100,
+        "validation_steps": 100,
+    },
+    "thousands": {
+        **_COMMON,
+        "vocabulary_size": 1000,
+        "batch_tokens": 1000,
+        "warmup_steps": 120,
+        "max_steps": 1200,
+        "schedule_steps": 1200,
+        "checkpoint_steps": 200,
+        "validation_steps": 200,
+    },
+    "ten-thousands": {
+        **_COMMON,
+        "vocabulary_size": 2000,
+        "batch_tokens": 1500,
+        "warmup_steps": 200,
+        "max_steps": 2400,
+        "schedule_steps": 2400,
+        "checkpoint_steps": 400,
+        "validation_steps": 400,
+    },
+    "files": {},
+}
+_BELOW = {"hundreds": 1000, "thousands": 4000, "ten-thousands": 15_000}  # halfway, by factors, between what was tried
+_CALLED = {"files": "tens of thousands", "ten-thousands": "some ten thousand"}
+_LOOKED_AT = 1000  # pairs, spread over the corpus, whose lengths are read
+_WORDS = 12  # in the median pair of Multi30k, on which the recipes were found
+
+
+def read(corpus: Corpus) -> tuple[int, float]:
+    """Return how many training pairs there are, and the words of the longer side of the median one."""
+    pairs = training_sample(corpus, _LOOKED_AT, _LOOKED_AT)
+    words = median(max(len(pair.source.split()), len(pair.target.split())) for pair in pairs)
+    return corpus.size("train") or len(pairs), words
+
+
+def suited(count: int, words: float, own: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Any], str]:
+    """Return the recipe for so many pairs, and why it is that one.
+
+    Pairs longer than those that recipes were found on count for more; shorter ones do not count for less, as texts
+    without spaces are one word.
+
+    Args:
+        count: training pairs.
+        words: of the longer side of the median pair.
+        own: the model's recipes; where it has none for a size it takes that of files.
+
+    Example:
+        >>> own = {"files": {"hidden_dim": 256}, "hundreds": {"hidden_dim": 64}}
+        >>> found, reason = suited(500, 11.5, own)
+        >>> found["hidden_dim"], reason.partition(" (")[0]
+        (64, '500 pairs, 11.5 words in the median: the recipe for hundreds')
+    """
+    worth = count * max(1.0, words / _WORDS)
+    size = next((name for name, below in _BELOW.items() if worth < below), "files")
+    options = {**RECIPES["files"], **_BY_SIZE[size], **own.get(size, own["files"])}
+    how = f"{options['max_steps']:,} steps of {options['batch_tokens']:,} tokens, {options['hidden_dim']} features"
+    return options, f"{count:,} pairs, {words:g} words in the median: the recipe for {_CALLED.get(size, size)} ({how})"

@@ -1,0 +1,72 @@
+"""Which recipe suits a corpus: by how many pairs it has, and how long they are."""
+
+import pytest
+
+from saccade import runs
+from saccade.cli import main
+from saccade.models.transformer import RECIPES as TRANSFORMER
+from saccade.tasks.translate import Translate, task
+from saccade.tasks.translate.data import open_corpus
+from saccade.tasks.translate.recipes import read, suited
+from saccade.train.run import Run
+from saccade.train.task import find, options_class, recipe
+
+SIZES = {999: "hundreds", 1000: "thousands", 3999: "thousands", 4000: "some ten thousand", 15_000: "tens of thousands"}
+
+
+@pytest.mark.parametrize(("count", "called"), SIZES.items())
+def test_the_number_of_pairs_decides_and_the_reason_says_so(count, called):
+    found, reason = suited(count, 11, TRANSFORMER)
+    assert reason.startswith(f"{count:,} pairs, 11 words in the median: the recipe for {called} (")
+    assert f"{found['max_steps']:,} steps" in reason and f"{found['hidden_dim']} features" in reason
+
+
+@pytest.mark.parametrize("model", Translate.models)
+def test_many_pairs_have_the_recipe_that_published_runs_were_made_by_and_every_size_has_options(model):
+    own = find(Translate.models[model]).recipes
+    assert suited(29_000, 11, own)[0] == recipe(Translate, model, "files")
+    steps = []
+    for count in (500, 2000, 8000, 29_000):
+        found = suited(count, 11, own)[0]
+        chosen = options_class(Translate, model)(model=model, data="a/folder", **found)
+        assert chosen.max_steps == chosen.schedule_steps
+        steps.append(chosen.max_steps)
+    assert steps == sorted(set(steps))
+
+
+def test_long_pairs_count_for_more_and_short_ones_for_no_less():
+    assert suited(500, 60, TRANSFORMER)[0] == suited(2500, 12, TRANSFORMER)[0]
+    assert suited(500, 1, TRANSFORMER)[0] == suited(500, 12, TRANSFORMER)[0]
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    for split, count in (("train", 7), ("val", 3), ("test", 3)):
+        for side, word in (("de", "eins zwei"), ("en", "one")):
+            (tmp_path / f"{split}.{side}").write_text("".join(f"{word} {number}\n" for number in range(count)))
+    return tmp_path
+
+
+def test_count_and_words_are_read_of_the_corpus(corpus):
+    assert read(open_corpus(str(corpus), "de", "en")) == (7, 3)
+
+
+def test_training_opens_the_corpus_once_and_says_which_recipe_suits(corpus, monkeypatch, capsys):
+    calls = []
+    monkeypatch.setattr(task, "open_corpus", lambda *given: calls.append(given[0]) or open_corpus(*given))
+    words = ["train", "translate", "--data", str(corpus), "--source", "de", "--target", "en", "--device", "cpu"]
+    small = ["--hidden-dim", "8", "--embedding-dim", "8", "--max-steps", "1", "--run", str(corpus / "run")]
+    assert main([*words, *small]) == 0 and len(calls) == 1
+    assert "7 pairs, 3 words in the median: the recipe for hundreds (" in capsys.readouterr().err
+    options = Run.open(corpus / "run").config["options"]
+    assert (options["hidden_dim"], options["vocabulary_size"], options["max_steps"]) == (8, 1000, 1)
+    assert main([*words, *small]) == 0 and "is at its end, step 1" in capsys.readouterr().err
+
+
+def test_python_objects_are_read_once_too(corpus, capsys):
+    pairs = iter([(f"eins {number}", f"one {number}") for number in range(60)])  # which can be read but once
+    run = runs.train(
+        "translate", data=pairs, run=corpus / "run", hidden_dim=8, embedding_dim=8, max_steps=1, device="cpu"
+    )
+    assert "54 pairs, 2 words in the median: the recipe for hundreds (" in capsys.readouterr().err
+    assert run.results["steps"] == 1
