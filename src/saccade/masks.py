@@ -98,8 +98,8 @@ def as_mask(mask: Any, name: str = "mask") -> Mask:
 @registered
 @dataclass(frozen=True)
 class Dense(Mask):
-    """A boolean tensor that broadcasts to `(..., Lq, Lk)`; what a plain tensor becomes. Two dimensions are `(Lq, Lk)`, and
-    refused where they could be `(B, Lk)` as well, since B = Lq.
+    """A boolean tensor that broadcasts to `(..., Lq, Lk)`; what a plain tensor becomes. Two dimensions are `(Lq, Lk)`,
+    and refused where they could be `(B, Lk)` as well, since B = Lq.
 
     >>> import torch
     >>> Dense(torch.tensor([[True, False]])) & Causal()
