@@ -6,7 +6,7 @@ lightning, slow to import, is asked for only when there are steps to take.
 
 import os
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from saccade.train.averaging import assemble
+from saccade.train.baselines import baselines
 from saccade.train.checkpoint import Checkpoint, load, newest, set_aside, step_folder
 from saccade.train.environment import check_precision, choose_device, keep_freed_memory, versions
 from saccade.train.files import write_json
@@ -187,7 +188,10 @@ def _conclude(
     run.save_weights(weights, state.step)
     load_into(model, weights)
     model.to(device)  # Lightning takes it back to the CPU
-    measured = {split: measure(task, model, split, options.seed) for split in ("test", "validation")}
+    measured = {
+        split: replace(measure(task, model, split, options.seed), baselines=baselines(run, task, split))
+        for split in ("test", "validation")
+    }
     results = summarize(run, options, state, model, measured, averaged)
     numbers = values(measured["validation"].metrics)
     write_json(run.folder / "results.json", results)
