@@ -79,9 +79,10 @@ class Classification:
         """Return the text, its most probable classes, the probabilities of all, and what was attended to."""
         told = {"answers": [], "probabilities": {}} if self.ranking is None else self.ranking.to_json(self.count)
         rows = self.weights
-        sentences = {} if self.levels is None else {"levels": dict(zip(("words", "sentences"), _rounded(self.levels), strict=True))}
+        names = ("words", "sentences")
+        levels = {} if self.levels is None else {"levels": dict(zip(names, _rounded(self.levels), strict=True))}
         weights = None if rows is None else _rounded(rows)
-        return {"text": self.text.text, "tokens": self.text.tokens, **told, "weights": weights, **sentences}
+        return {"text": self.text.text, "tokens": self.text.tokens, **told, "weights": weights, **levels}
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
         """Colour the words by the attention that they got, or by what they added to the answer; or draw a layer."""

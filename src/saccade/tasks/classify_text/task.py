@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import torch
@@ -21,6 +22,7 @@ from saccade.tasks.classify_text.data.corpus import Corpus
 from saccade.tasks.classify_text.data.corpus import Example as Labelled
 from saccade.tasks.classify_text.looking import LookRequest
 from saccade.tasks.classify_text.options import RECIPES, REQUESTS, Options
+from saccade.tasks.classify_text.recipes import suited
 from saccade.tasks.classify_text.vocabulary import Vocabulary, learn
 from saccade.tasks.dataset import Lazy, opened, training_sample
 from saccade.tasks.ensembles import check_alike
@@ -32,6 +34,7 @@ from saccade.tasks.labels.request import Request, check_count
 from saccade.tasks.request import completed
 from saccade.tasks.text.special import SPECIAL
 from saccade.tasks.text.vectors import Vectors
+from saccade.tasks.text.words import Words
 from saccade.train import options as shared
 from saccade.train.notes import say
 from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, find, recipe
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["ClassifyText"]
 
 _ENDLESS = 1_000  # training texts that a baseline learns from where there is no end of them
+_LOOKED_AT = 500  # training texts whose lengths say what suits
 _CACHED = 50_000  # training texts whose words are kept in memory: cutting them anew takes a third of a model's step
 
 
@@ -78,8 +82,12 @@ class ClassifyText:
 
     @classmethod
     def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
-        """Return the recipe of all texts that are one's own."""
-        return Suited(recipe(cls, model, given["data"]), data=objects)
+        """Return the recipe for texts that are one's own, by their number and the median of their words."""
+        texts = opened(objects, lambda those: open_corpus(given["data"], those))
+        corpus, usual = texts.get(), recipe(cls, model, given["data"])
+        lengths = [len(Words([]).pieces(one.text)) for one in training_sample(corpus, _ENDLESS, _LOOKED_AT)]
+        options, reason = suited(corpus.size("train") or _ENDLESS, median(lengths), model)
+        return Suited({**usual, **options}, reason, texts)
 
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:
