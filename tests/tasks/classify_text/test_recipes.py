@@ -33,7 +33,7 @@ def test_of_documents_more_is_read_in_epochs_and_it_says_so(model):
 def documents(folder, words):
     folder.mkdir()
     for split, count in (("train", 12), ("dev", 2), ("test", 2)):
-        rows = [f"{'fine dull'.split()[n % 2]} {'film ' * words}\t{n % 2}\n" for n in range(count)]
+        rows = [f"{['fine', 'dull'][n % 2]} {'film ' * words}\t{n % 2}\n" for n in range(count)]
         (folder / f"{split}.tsv").write_text("".join(rows))
     return folder
 
