@@ -18,8 +18,8 @@ _MODELS: dict[str, dict[str, Any]] = {
 def suited(count: int, median_length: float, model: str) -> tuple[dict[str, Any], str]:
     """Return the options that suit some texts beside those of the recipe for files, and why in one line.
 
-    Sentences have that recipe as it is. Of documents more is read, in larger batches, and a sum takes pairs of words too;
-    an epoch of few documents is few steps, so validations and the budget are counted in epochs.
+    Sentences have that recipe as it is. Of documents more is read, in larger batches, and a sum takes pairs of words
+    too; an epoch of few documents is few steps, so validations and the budget are counted in epochs.
 
     Args:
         count: how many texts there are to train on.
