@@ -60,6 +60,17 @@ def test_a_row_is_its_file(header, row):
     assert metrics["bleu"]["signature"] in PAGE
 
 
+def test_what_plain_ways_come_to_is_that_of_the_files():
+    body = PAGE.partition("| set | majority, test |")[2].partition("\n\n")[0]
+    rows = [cells(line) for line in body.splitlines()[2:]]
+    assert [row[0] for row in rows] == ["chapters", "MR", "SUBJ"]
+    for name, *numbers in rows:
+        file = ROOT / "results" / "classify-text" / f"{name.lower()}-sum-1.json"
+        found = json.loads(file.read_text(encoding="utf-8"))["baselines"]
+        ways = [(way, split) for way in ("majority", "TF-IDF") for split in ("test", "validation")]
+        assert numbers == [f"{found[split][way]['metrics']['accuracy']:.4f}" for way, split in ways]
+
+
 def test_every_file_of_a_run_is_in_a_row():
     files = {str(path.relative_to(ROOT / "results")) for path in (ROOT / "results").glob("*/*-[0-9]*.json")}
     assert files == {cells(row)[1] for _, row in ROWS}

@@ -17,7 +17,7 @@ from saccade.tasks import TASKS
 from saccade.tasks.request import LookRequest, completed
 from saccade.train import Evaluation, Loss
 from saccade.train.files import write_json
-from saccade.train.task import Example, Suited, Unreadable, options_class, recipe
+from saccade.train.task import Baseline, Example, Suited, Unreadable, options_class, recipe
 
 SMALL = ["--hidden-dim", "32", "--embedding-dim", "16", "--batch-tokens", "600", "--checkpoint-steps", "10"]
 SOURCE = Path(__file__).parents[1] / "src"
@@ -198,6 +198,9 @@ class Line:
         value = float(self.loss(model, self.batch(10**6)).total)
         value = round(value) if request is not None and request.rounded else value
         return Evaluation({"closeness": 1 / (1 + value)}, {}, 6, 6, 0.5)
+
+    def baselines(self, split):
+        return {"mean": Baseline({"closeness": 0.25}, "the mean", 0.0)}
 
     def read(self, line, number):
         try:

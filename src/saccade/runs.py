@@ -24,6 +24,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
 from saccade.tasks.objects import OBJECTS
 from saccade.tasks.stream import stream
+from saccade.train.baselines import baselines
 from saccade.train.environment import choose_device
 from saccade.train.files import write_json
 from saccade.train.fit import train as fit
@@ -302,7 +303,8 @@ class Run:
         known, found = self.trained.run.config["data"], self.task.data.fingerprint
         if found != known:
             say(f"the data are not those that {self.folder} was trained on: {found}, where those were {known}")
-        return measure(self.task, self.model, split, self.trained.options.seed, request=request)
+        evaluation = measure(self.task, self.model, split, self.trained.options.seed, request=request)
+        return replace(evaluation, baselines=baselines(self.trained.run, self.task, split))
 
     def save_results(self, split: str, found: Evaluation, request: Any = None) -> Path:
         """Write results-SPLIT.json into the run; where answers were found in another way, its name says so.

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from models.variants import CLASSES, CLASSIFIERS, TEXTS
+from saccade.errors import ArgumentError
 from saccade.models.bag import Bag, Options
 from saccade.models.padded import Padded
 
@@ -38,8 +39,48 @@ def test_a_word_twice_counts_twice(model):
     torch.testing.assert_close(twice, 2 * once)
 
 
+@pytest.fixture(params=["sum", "sum, pairs", "sum, mean"])
+def of_runs(request):
+    return CLASSIFIERS[request.param].make()
+
+
+def test_runs_of_words_are_its_equation():
+    model = CLASSIFIERS["sum, mean"].make()  # up to three words
+    for row, length in enumerate(TEXTS.lengths):
+        tokens = TEXTS.values[row, :length]
+        vectors = list(model.words.embedding.weight[tokens])
+        for n in (2, 3):
+            for place in range(length - n + 1):
+                number = int(tokens[place])
+                for token in tokens[place + 1 : place + n].tolist():
+                    number = (number * 116_049_371 + token) % (2**31 - 1)
+                vectors.append(model.runs.weight[number % 7])
+        expected = model.output(torch.stack(vectors).mean(0))
+        torch.testing.assert_close(model(TEXTS)[row], expected)
+
+
+def test_pairs_tell_orders_apart_and_a_text_counts_by_the_root_of_its_vectors():
+    model = CLASSIFIERS["sum, pairs"].make()
+    assert not torch.allclose(logits(model, [5, 6, 4]), logits(model, [4, 5, 6]))
+    bias = model.output.bias
+    once, often = (logits(model, [7] * count) - bias for count in (1, 25))  # 25 words and 24 pairs
+    pair = model.output.weight @ model.runs.weight[(7 * 116_049_371 + 7) % (2**31 - 1) % 11]
+    torch.testing.assert_close(often, (25 * once + 24 * pair) / 7)
+
+
+def test_without_runs_of_words_nothing_is_added_to_what_is_saved():
+    assert list(CLASSIFIERS["sum"].make().state_dict()) == ["words.embedding.weight", "output.weight", "output.bias"]
+
+
+@pytest.mark.parametrize(("option", "wrong"), [("ngrams", 0), ("ngrams", 11), ("buckets", 0), ("reduction", "max")])
+def test_what_means_nothing_is_refused(option, wrong):
+    with pytest.raises(ArgumentError, match=f"--{option}: expected .*, got {wrong}"):
+        Options(**{option: wrong})
+
+
 @pytest.mark.parametrize("label", range(CLASSES))
-def test_shares_add_up_to_the_logit_over_the_mean_of_the_others(model, label):
+def test_shares_add_up_to_the_logit_over_the_mean_of_the_others(of_runs, label):
+    model = of_runs
     found = logits(model, TEXT.tolist()) - model.output.bias
     others = (found.sum() - found[label]) / (CLASSES - 1)
     torch.testing.assert_close(model.shares(TEXT, label).sum(), found[label] - others)

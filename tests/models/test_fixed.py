@@ -26,9 +26,10 @@ def test_how_much_a_word_matters_beside_another_is_the_same_in_all_texts(name):
     model = CLASSIFIERS[name].make()
 
     def ratio(words):
+        source = Padded(torch.tensor([words]), torch.tensor([len(words)]))
         with look.record(model) as records:
-            model(Padded(torch.tensor([words]), torch.tensor([len(words)])))
-        weights = model.pooled(records)[0]
+            model(source)
+        weights = model.pooled(records, source)[0]
         return weights[:, words.index(5)] / weights[:, words.index(8)]
 
     expected = ratio([5, 8])

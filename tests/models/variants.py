@@ -10,6 +10,7 @@ from saccade.models import (
     bag,
     bytenet,
     fixed,
+    hierarchical,
     las,
     luong,
     recurrent,
@@ -22,6 +23,7 @@ from saccade.models.bag import Bag
 from saccade.models.bytenet import ByteNet
 from saccade.models.encoder_decoder import EncoderDecoder
 from saccade.models.fixed import Fixed
+from saccade.models.hierarchical import Hierarchical
 from saccade.models.las import Las
 from saccade.models.luong import Luong
 from saccade.models.padded import Padded
@@ -140,14 +142,19 @@ SEQ2SEQ = {**TRANSLATORS, **HARD, **SPEECH}
 DROPS = {"dropout": 0.5, "word_dropout": 0.2}
 FIXED = fixed.Options(embedding_dim=6, **DROPS)
 RNN = rnn_attention.Options(embedding_dim=6, hidden_dim=10, **DROPS)
+HIERARCHICAL = hierarchical.Options(embedding_dim=6, hidden_dim=10, sentence_words=3, **DROPS)
 SELF = self_attention.Options(embedding_dim=6, hidden_dim=12, heads=3, layers=2, feedforward_dim=20, **DROPS)
 CLASSIFIERS = {
     "sum": classifier(Bag, bag.Options(embedding_dim=6, **DROPS)),
+    "sum, pairs": classifier(Bag, bag.Options(embedding_dim=6, ngrams=2, buckets=11, reduction="root", **DROPS)),
+    "sum, mean": classifier(Bag, bag.Options(embedding_dim=6, ngrams=3, buckets=7, reduction="mean", **DROPS)),
     "fixed": classifier(Fixed, FIXED),
     "fixed, dot": classifier(Fixed, replace(FIXED, score="dot")),
     "fixed, four queries": classifier(Fixed, replace(FIXED, queries=4, hidden_dim=7)),
     "rnn-attention": classifier(RNNAttention, RNN),
     "rnn-attention, dot": classifier(RNNAttention, replace(RNN, score="dot", queries=2)),
+    "hierarchical": classifier(Hierarchical, HIERARCHICAL),
+    "hierarchical, dot": classifier(Hierarchical, replace(HIERARCHICAL, score="dot", queries=2)),
     "self-attention": classifier(SelfAttention, SELF),
     "self-attention, rotary": classifier(SelfAttention, replace(SELF, positions="rotary", queries=3)),
     "self-attention, alibi": classifier(SelfAttention, replace(SELF, positions="alibi", norm="post")),

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from saccade.train.task import Metric, value
+from saccade.train.task import Baseline, Metric, value
 
-__all__ = ["print_metrics"]
+__all__ = ["print_baselines", "print_metrics"]
 
 
 def print_metrics(split: str, metrics: Mapping[str, Metric], groups: Mapping[str, Mapping[str, float]]) -> None:
@@ -21,10 +21,26 @@ def print_metrics(split: str, metrics: Mapping[str, Metric], groups: Mapping[str
       40.00  1-10
     """
     for name, metric in metrics.items():
-        digits, behind = (2, f"  ({metric['signature']})") if isinstance(metric, dict) else (4, "")
+        digits, behind = _digits(metric), f"  ({metric['signature']})" if isinstance(metric, dict) else ""
         print(f"{name.replace('_', ' ')} on {split}: {value(metric):.{digits}f}{behind}")
         for group, part in sorted(groups.get(name, {}).items(), key=_order):
             print(f"  {part:.{digits}f}  {group}")
+
+
+def print_baselines(split: str, baselines: Mapping[str, Baseline]) -> None:
+    """Print what plain ways come to by the metric that counts, a line each.
+
+    >>> print_baselines("test", {"majority": Baseline({"accuracy": 0.5, "macro_f1": 0.3}, "always good", 0.01)})
+    baseline on test: accuracy 0.5000, majority (always good; 0.0 s)
+    """
+    for name, baseline in baselines.items():
+        metric, found = next(iter(baseline.metrics.items()))
+        number = f"{metric.replace('_', ' ')} {value(found):.{_digits(found)}f}"
+        print(f"baseline on {split}: {number}, {name} ({baseline.about}; {baseline.seconds:.1f} s)")
+
+
+def _digits(metric: Metric) -> int:
+    return 2 if isinstance(metric, dict) else 4
 
 
 def _order(item: tuple[str, float]) -> tuple[float, str]:

@@ -5,10 +5,11 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from saccade.cli.arguments import UsageError, choose, given, parse, peek
-from saccade.cli.metrics import print_metrics
+from saccade.cli.metrics import print_baselines, print_metrics
 from saccade.cli.threads import advise_threads
 from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
+from saccade.train.baselines import kept
 from saccade.train.fit import train
 from saccade.train.notes import say
 from saccade.train.options import Options
@@ -40,8 +41,9 @@ def run(arguments: list[str]) -> int:
     if not outcome.fresh:
         way_on = _way_on(outcome.results["final"], outcome.run.config["options"])
         say(f"{outcome.run.folder} is at its end, step {outcome.step}, already; {way_on}")
-    print_metrics("test", outcome.results["metrics"], {})
-    print_metrics("validation", outcome.results["validation"], {})
+    for split, name in (("test", "metrics"), ("validation", "validation")):
+        print_metrics(split, outcome.results[name], {})
+        print_baselines(split, kept(outcome.results, split) or {})
     print(f"run: {outcome.run.folder}")
     return 0
 

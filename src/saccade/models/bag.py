@@ -1,28 +1,63 @@
-"""A bag of words: logistic regression on the sum of word vectors, no attention (Joulin et al. 2017).
+"""A bag of words and runs of words: logistic regression on the sum of their vectors, no attention (Joulin et al. 2017).
 
 "Bag of Tricks for Efficient Text Classification", https://arxiv.org/abs/1607.01759.
 """
 
-from typing import Any, ClassVar, TypeAlias
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
-from saccade.models.classifier import Classifier, Options, Words
+from saccade.checks import in_ranges
+from saccade.errors import ArgumentError
+from saccade.models import classifier
+from saccade.models.classifier import Classifier, Words
 from saccade.models.padded import Padded
 
 __all__ = ["Bag", "Options"]
+
+_FACTOR, _MODULUS = 116_049_371, 2**31 - 1  # of the hash; products of both stay below 2^63
+_LONGEST = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(classifier.Options):
+    """The sizes of a bag of words.
+
+    >>> Options(ngrams=2).buckets
+    131072
+    """
+
+    ngrams: int = 1
+    """Longest run of words that has a vector of its own beside those of its words: 2 for pairs, which tell "not good"
+    from "good"."""
+
+    buckets: int = 131_072
+    """How many vectors runs of words have, which they share by a hash."""
+
+    reduction: Literal["sum", "mean", "root"] = "sum"
+    """How vectors become one: their sum, their mean (the paper), or their sum over the square root of their number."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        classifier.Options.__post_init__(self)
+        in_ranges(self, (("ngrams", 1, _LONGEST), ("buckets", 1, 100_000_000)))
+        if self.reduction not in ("sum", "mean", "root"):
+            raise ArgumentError(f"--reduction: expected sum, mean or root, got {self.reduction}")
+
 
 _DEFAULT = Options()
 
 
 class Bag(Classifier):
-    r"""Every word has a say of its own, whatever stands beside it.
+    r"""Every word has a say of its own, and with n-grams every run of words, whatever stands beside it.
 
-    .. math:: f = W \sum_j E w_j + b
+    .. math:: f = W \frac{1}{s(m)} \Big(\sum_j E w_j + \sum_{n=2}^{N} \sum_j G_{h(w_j \ldots w_{j+n-1})}\Big) + b
 
-    so that each word adds W E w to the logits, wherever it stands: "not" moves every sentence by the same. The paper
-    takes the mean in the sum's place, and n-grams beside the words.
+    of m vectors in all, with s(m) = 1 (sum), m (mean, the paper) or \(\sqrt m\) (root), and a hash h into the rows
+    of G. With N = 1 each word adds W E w to the logits wherever it stands: "not" moves every sentence by the same.
 
     Args:
         size: number of words, from 0 (padding) on.
@@ -36,8 +71,8 @@ class Bag(Classifier):
         True
 
     Source:
-        Joulin et al. 2017, section 2; the sum in the mean's place, and the name, Iyyer et al. 2015, section 2
-        (https://aclanthology.org/P15-1162).
+        Joulin et al. 2017, section 2, n-grams by the hashing trick 2.2; the sum in the mean's place, and the name,
+        Iyyer et al. 2015, section 2 (https://aclanthology.org/P15-1162).
     """
 
     Options: TypeAlias = Options
@@ -48,15 +83,46 @@ class Bag(Classifier):
 
     def __init__(self, size: int, classes: int, options: Options = _DEFAULT) -> None:
         super().__init__()
+        self.options = options
         self.words = Words(size, options)
         self.output = nn.Linear(options.dim, classes)
+        if options.ngrams > 1:
+            self.runs = nn.Embedding(options.buckets, options.dim)
+            nn.init.normal_(self.runs.weight, 0, 0.1)
 
     def forward(self, source: Padded) -> Tensor:
-        logits: Tensor = self.output(torch.where(source.within[..., None], self.words(source.values), 0.0).sum(1))
+        total = torch.where(source.within[..., None], self.words(source.values), 0.0).sum(1)
+        count = source.lengths
+        for n, rows in self._rows(source.values):
+            inside = torch.arange(rows.shape[1], device=rows.device) + n <= source.lengths[:, None]
+            found = self.words.dropout(self.runs(rows))
+            total = total + torch.where(inside[..., None], found, 0.0).sum(1)
+            count = count + inside.sum(1)
+        logits: Tensor = self.output(total / self._scale(count)[:, None].to(total.dtype))
         return logits
 
     def shares(self, tokens: Tensor, label: int) -> Tensor | None:
-        """What each word adds to the logit of a class over the mean of the others' is its vector by a difference."""
+        """What each word adds to the logit of a class over the mean of the others' is its vector by a difference; what
+        a run of words adds is shared out evenly among them.
+        """
         weight = self.output.weight
-        others = (weight.sum(0) - weight[label]) / (len(weight) - 1)
-        return self.words.embedding(tokens) @ (weight[label] - others)  # type: ignore[no-any-return]
+        difference = weight[label] - (weight.sum(0) - weight[label]) / (len(weight) - 1)
+        shares: Tensor = self.words.embedding(tokens) @ difference
+        count = len(tokens)
+        for n, rows in self._rows(tokens[None]):
+            added = self.runs(rows[0]) @ difference / n
+            count += len(added)
+            for place in range(n):
+                shares[place : place + len(added)] += added
+        return shares / self._scale(torch.tensor(count)).to(shares)
+
+    def _rows(self, tokens: Tensor) -> Iterator[tuple[int, Tensor]]:
+        """For each n from 2 on the rows of the vectors of all runs of n words, `(batch, length - n + 1)`."""
+        found = tokens
+        for n in range(2, min(self.options.ngrams, tokens.shape[1]) + 1):
+            found = (found[:, :-1] * _FACTOR + tokens[:, n - 1 :]) % _MODULUS
+            yield n, found % self.options.buckets
+
+    def _scale(self, count: Tensor) -> Tensor:
+        power = {"sum": 0.0, "root": 0.5, "mean": 1.0}[self.options.reduction]
+        return count.double() ** power

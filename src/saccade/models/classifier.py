@@ -139,11 +139,18 @@ class Classifier(nn.Module, ABC):
             `(batch, classes)`.
         """
 
-    def pooled(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
+    def name_words(self, words: Sequence[str]) -> None:
+        """Take note of how words are written, lower-cased, from id 4 on, before anything is learned: most models know
+        ids alone.
+        """
+        return
+
+    def pooled(self, records: Sequence[tuple[str, AuxOutput]], source: Padded) -> Tensor | None:
         """Return how much each learned query took of each word, `(batch, queries, length)`; None without attention.
 
         Args:
             records: what `saccade.look.record` has of a `forward` in evaluation mode.
+            source: what was read.
         """
         found = [aux.weights for name, aux in records if name.endswith("pool")]
         return found[-1] if found else None
@@ -156,6 +163,16 @@ class Classifier(nn.Module, ABC):
             records: as for `pooled`.
         """
         return []
+
+    def levels(self, records: Sequence[tuple[str, AuxOutput]], source: Padded) -> tuple[Tensor, Tensor] | None:
+        """Return the weight of each word in its sentence, and of its sentence in the text, the mean of all queries,
+        `(batch, length)` each, where sentences are attended to; else None.
+
+        Args:
+            records: as for `pooled`.
+            source: what was read.
+        """
+        return None
 
     def shares(self, tokens: Tensor, label: int) -> Tensor | None:
         """Return what each word added to the logit of a class over the mean of the others', `(length,)`, where logits

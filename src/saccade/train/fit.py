@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Collection
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from saccade.train.averaging import Candidate, assemble
+from saccade.train.baselines import baselines
 from saccade.train.checkpoint import Checkpoint, load, newest, set_aside, step_folder
 from saccade.train.environment import bound_shape_caches, check_precision, choose_device, keep_freed_memory
 from saccade.train.files import write_json
@@ -181,8 +182,11 @@ def _conclude(
         load_into(model, candidates[best].weights)
         test = measure(task, model, "test", options.seed)
         validation = found[best] if found else measure(task, model, "validation", options.seed)
-    measured, steps = {"test": test, "validation": validation}, candidates[best].steps
-    results = summarize(run, options, state, model, measured, steps, compared)
+    measured = {
+        split: replace(evaluation, baselines=baselines(run, task, split))
+        for split, evaluation in (("test", test), ("validation", validation))
+    }
+    results = summarize(run, options, state, model, measured, candidates[best].steps, compared)
     numbers = values(validation.metrics)
     write_json(run.folder / "results.json", results)
     run.log(step=state.step, **{f"final_validation_{name}": number for name, number in numbers.items()})

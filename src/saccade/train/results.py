@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from saccade.train.baselines import described
 from saccade.train.environment import hardware, matmul_precision, versions
 from saccade.train.options import Options
 from saccade.train.randomness import derive, seeded
@@ -161,6 +162,7 @@ def summarize(
         "metrics": test.metrics,
         "groups": test.groups,
         "validation": validation.metrics,
+        "baselines": {split: described(found.baselines) for split, found in measured.items()},
         "seed": options.seed,
         "steps": state.step,
         "final": _final(options, state, averaged, compared),
@@ -201,6 +203,7 @@ def split_results(run: Run, options: Options, model: nn.Module, split: str, resu
         "split": split,
         "metrics": result.metrics,
         "groups": result.groups,
+        "baselines": described(result.baselines),
         "examples": result.examples,
         "seed": options.seed,
         "seconds": round(result.seconds, 3),

@@ -16,6 +16,7 @@ from saccade.train.options import Options, flat
 
 __all__ = [
     "Answer",
+    "Baseline",
     "Data",
     "Evaluation",
     "Example",
@@ -53,6 +54,21 @@ class Loss:
 
 
 @dataclass(frozen=True)
+class Baseline:
+    """What a plain way that is no network does on a split.
+
+    Args:
+        metrics: what was measured, by the names that a model's `Evaluation` has; the headline first.
+        about: what it does, in a few words.
+        seconds: how long that took, learning included.
+    """
+
+    metrics: dict[str, Metric]
+    about: str
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """How a model did on one split.
 
@@ -63,6 +79,7 @@ class Evaluation:
         count: how many units (`Task.unit`) the model wrote or read.
         seconds: how long that took.
         length_ratio: how long answers are beside the right ones; 1 where their length is not the model's choice.
+        baselines: what plain ways come to on the split, by their names (`Task.baselines`); none on part of it.
     """
 
     metrics: dict[str, Metric]
@@ -71,6 +88,7 @@ class Evaluation:
     count: int = 0
     seconds: float = 0.0
     length_ratio: float = 1.0
+    baselines: dict[str, Baseline] = field(default_factory=dict)
 
 
 def value(metric: Metric) -> float:
@@ -235,6 +253,12 @@ class Task(Protocol):
 
     def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
         """Run the model free on a split, or on `limit` examples of it, as the run or a request for "eval" has it."""
+
+    def baselines(self, split: str) -> dict[str, Baseline]:
+        """Measure plain ways on a split, by their names, in seconds however large the data: what a network has to beat.
+
+        A class has the most frequent one, a text what is copied, a number the mean. They draw nothing at random.
+        """
 
     def read(self, line: str, number: int) -> Any:
         """Return line number `number` of what is asked, from 1 on, as `answer` takes it.

@@ -7,6 +7,8 @@ from saccade import look
 from saccade.errors import ArgumentError
 from saccade.models.bag import Bag
 from saccade.models.bag import Options as BagOptions
+from saccade.models.hierarchical import Hierarchical
+from saccade.models.hierarchical import Options as HierarchicalOptions
 from saccade.models.padded import Padded
 from saccade.models.rnn_attention import Options, RNNAttention
 from saccade.models.self_attention import Options as SelfAttentionOptions
@@ -24,6 +26,12 @@ TEXTS = [
     Text("bad", ["bad"], [8]),
     Text("x" * 3000, ["x" * 3000], [3]),
 ]
+
+
+@pytest.fixture
+def hierarchical():
+    torch.manual_seed(0)
+    return Hierarchical(11, 2, HierarchicalOptions(hidden_dim=8, embedding_dim=6, sentence_words=3)).eval()
 
 
 @pytest.fixture(params=["attends", "adds"])
@@ -131,3 +139,18 @@ def test_pictures_of_the_words(model, tmp_path):
     said = drawn[1].read_text()
     assert ("no attention; what each word adds to the logit" in said) == isinstance(model, Bag)
     assert ("attention of the learned query" in said) == (not isinstance(model, Bag))
+
+
+def test_words_and_sentences_are_shown_of_a_model_that_attends_to_both(hierarchical, tmp_path):
+    """Of four words cut into three and one."""
+    first, blank, *_ = classify(hierarchical, TEXTS, LABELS, 1, "json")
+    told = first.to_json()
+    words, of_sentence = told["levels"]["words"], told["levels"]["sentences"]
+    assert sum(words[:3]) == pytest.approx(1, abs=1e-5) and words[3] == 1
+    assert of_sentence[0] == of_sentence[1] == of_sentence[2] and of_sentence[2] + of_sentence[3] == pytest.approx(1)
+    both = [one * other for one, other in zip(words, of_sentence, strict=True)]
+    assert told["weights"][0] == pytest.approx(both, abs=1e-5)
+    assert "levels" not in blank.to_json()
+    [drawn, *_] = classify(hierarchical, TEXTS, LABELS, 1, "pictures")
+    said = next(path for path in drawn.draw(tmp_path) if path.suffix == ".html").read_text()
+    assert "words in their sentence" in said and "sentences" in said

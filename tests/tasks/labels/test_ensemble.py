@@ -42,13 +42,13 @@ def test_what_was_attended_to_is_that_of_every_member_that_attends(members):
     ensemble = Ensemble(members)
     with look.record(ensemble) as records:
         ensemble(SOURCE)
-    found, own = ensemble.pooled(records), []
+    found, own = ensemble.pooled(records, SOURCE), []
     for member in members[1:]:
         with look.record(member) as alone:
             member(SOURCE)
-        own.append(member.pooled(alone))
+        own.append(member.pooled(alone, SOURCE))
     torch.testing.assert_close(found, torch.cat(own, 1))
     assert found.shape == (3, 4, 4)  # one query and three, of four words
     with look.record(Ensemble(members[:1])) as none:
         Ensemble(members[:1])(SOURCE)
-    assert Ensemble(members[:1]).pooled(none) is None
+    assert Ensemble(members[:1]).pooled(none, SOURCE) is None

@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from saccade.tasks import TASKS, batches
+from saccade.tasks.classify_image import task as image_task
+from saccade.tasks.classify_text import task as text_task
 from saccade.tasks.classify_text import vocabulary as words
 from saccade.tasks.classify_text.data import reviews
 from saccade.tasks.image import dataset as images
 from saccade.tasks.image import shapes
+from saccade.tasks.transcribe import task as speech_task
 from saccade.tasks.transcribe import vocabulary as spoken
 from saccade.tasks.transcribe.data import tones
+from saccade.tasks.translate import task as translation_task
 from saccade.tasks.translate import vocabulary as tokens
 from saccade.tasks.translate.data import dates
 
@@ -22,6 +26,7 @@ HELD_OUT, LEARNED_FROM, STEPS, EARLIER = 13, 120, 6, 4
 SHRUNK = (
     *((module, "HELD_OUT", HELD_OUT) for module in (dates, reviews, tones, shapes)),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (tokens, words, spoken)),
+    *((module, "_ENDLESS", LEARNED_FROM) for module in (text_task, image_task, speech_task, translation_task)),
     (images, "_SEEN", 40),
     (batches, "_LOOKED_AT", 50),
 )
@@ -70,6 +75,7 @@ TABLE = {
             "self-attention": {"hidden_dim": 8, "heads": 2, "layers": 1, "feedforward_dim": 8, "queries": 2},
             "fixed": {"dropout": 0.2},
             "sum": {"dropout": 0.2},
+            "hierarchical": {"hidden_dim": 6, "dropout": 0.2, "sentence_words": 3},
         },
         lambda data, split, index: data.example(split, index).label,
         lambda example: (example.text, example.label),

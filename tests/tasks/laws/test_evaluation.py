@@ -66,3 +66,28 @@ def test_the_headline_is_a_number_among_what_is_measured(run):
     found = run.evaluate("validation")
     assert run.task.headline in found.metrics and found.metrics[run.task.headline] <= 1
     assert all(0 <= value <= 1 for part in found.groups.values() for value in part.values())
+
+
+@pytest.mark.parametrize("split", ["validation", "test"])
+def test_plain_ways_are_measured_beside_it_by_the_metric_that_counts(run, split):
+    state = torch.random.get_rng_state()
+    found = run.task.baselines(split)
+    assert found and torch.equal(state, torch.random.get_rng_state())
+    for baseline in found.values():
+        assert next(iter(baseline.metrics)) == run.task.headline
+        assert baseline.metrics.keys() <= measured(run).metrics.keys()
+        assert baseline.about and 0 <= baseline.seconds < 60
+    again = run.task.baselines(split)
+    assert {name: one.metrics for name, one in found.items()} == {name: one.metrics for name, one in again.items()}
+    assert run.evaluate(split).baselines.keys() == found.keys()
+
+
+def test_the_most_frequent_answer_of_training_is_one_of_them(run):
+    examples = [run.task.example("test", index).answer for index in range(HELD_OUT)]
+    baselines = run.task.baselines("test")
+    if "majority" in baselines:
+        always = baselines["majority"].about.removeprefix("always ").strip("'")
+        expected = BY_HAND[run.task.name]([always] * HELD_OUT, examples)
+        assert baselines["majority"].metrics[run.task.headline] == pytest.approx(expected)
+    else:
+        assert list(baselines) == ["copy", "length"]

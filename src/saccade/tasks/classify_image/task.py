@@ -15,7 +15,7 @@ from saccade.tasks.batches import Sampler, spread
 from saccade.tasks.classify_image.answer import ImageAnswer, answers
 from saccade.tasks.classify_image.data import BUILTIN, open_images
 from saccade.tasks.classify_image.options import RECIPES, REQUESTS, Options
-from saccade.tasks.dataset import Lazy
+from saccade.tasks.dataset import Lazy, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.image.batches import Batch, Encoded, augmented, encode, stacked
 from saccade.tasks.image.classes import Classes
@@ -23,12 +23,14 @@ from saccade.tasks.image.dataset import Dataset
 from saccade.tasks.image.images import SUFFIXES, Pixels, encode_png, image_of
 from saccade.tasks.image.maps import LookRequest
 from saccade.tasks.labels import Ensemble
+from saccade.tasks.labels.baselines import majority
 from saccade.tasks.labels.metrics import HEADLINE, measured
+from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.request import Request, check_count
 from saccade.tasks.request import completed
 from saccade.train import options as shared
 from saccade.train.notes import say
-from saccade.train.task import Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["ClassifyImage"]
 
 _AT_ONCE = 256  # images that are measured together
+_ENDLESS, _LEARNED = 500, 5_000  # training images whose labels are counted: of those without end, and of others
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,14 @@ class ClassifyImage:
             wanted += batch.labels.tolist()
         groups = [self.data.example(split, index).group for index in chosen]
         return Evaluation(*measured(found, wanted, self.known.labels, groups), len(wanted), len(wanted), seconds)
+
+    def baselines(self, split: str) -> dict[str, Baseline]:
+        """Measure the most frequent label."""
+        known, size = self.known.labels, self.data.size(split) or 0
+        wanted = [self.data.example(split, index).label for index in range(size)]
+        learned = [example.label for example in training_sample(self.data, _ENDLESS, _LEARNED)]
+        numbers = label_numbers(known, learned, "train"), label_numbers(known, wanted, split)
+        return {"majority": majority(*numbers, known)}
 
     def read(self, line: str, number: int) -> Pixels:
         """Read a file, "-" being standard input, as an image of the run's size."""

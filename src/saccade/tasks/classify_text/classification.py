@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -49,6 +49,8 @@ class Classification:
         count: how many classes were asked for.
         weights: how much each learned query took of each word, `(queries, words)`; None if not asked for or without
             attention.
+        levels: how much each word took of its sentence, and its sentence of the text, `(2, words)`, of a model that
+            attends to sentences.
         shares: what each word added to the logit of the most probable class, `(words,)`, where a picture is wanted of a
             model without attention.
         within: what each word attends to in a layer, `(words, words)`, where a picture of that is wanted.
@@ -59,6 +61,7 @@ class Classification:
     ranking: Ranking | None
     count: int
     weights: Tensor | None = None
+    levels: Tensor | None = None
     shares: Tensor | None = None
     within: Tensor | None = None
     part: str = ""
@@ -76,8 +79,10 @@ class Classification:
         """Return the text, its most probable classes, the probabilities of all, and what was attended to."""
         told = {"answers": [], "probabilities": {}} if self.ranking is None else self.ranking.to_json(self.count)
         rows = self.weights
-        weights = None if rows is None else [[round(weight, 6) for weight in row] for row in rows.tolist()]
-        return {"text": self.text.text, "tokens": self.text.tokens, **told, "weights": weights}
+        names = ("words", "sentences")
+        levels = {} if self.levels is None else {"levels": dict(zip(names, _rounded(self.levels), strict=True))}
+        weights = None if rows is None else _rounded(rows)
+        return {"text": self.text.text, "tokens": self.text.tokens, **told, "weights": weights, **levels}
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
         """Colour the words by the attention that they got, or by what they added to the answer; or draw a layer."""
@@ -90,10 +95,12 @@ class Classification:
             yield from pictures.alignment(self.within, tokens, tokens, path, title=title, json=json)
             return
         label = self.ranking.labels[self.ranking.best]
-        rows = self.shares[None] if self.shares is not None else self.weights
+        rows = self.shares[None] if self.shares is not None else self.weights if self.levels is None else self.levels
         assert rows is not None
         names = [f"query {number}" for number in range(1, 1 + len(rows))] if len(rows) > 1 else []
-        if self.shares is None:
+        if self.levels is not None:
+            told, names = "attention", ["words in their sentence", "sentences"]
+        elif self.shares is None:
             told = f"attention of {'the learned query' if len(rows) == 1 else f'{len(rows)} learned queries'}"
         else:
             told = f"no attention; what each word adds to the logit of {label} over the others"
@@ -101,8 +108,22 @@ class Classification:
         yield from highlights(rows, tokens, folder / name, title=title, names=names, json=json)
 
 
-def read_texts(model: Any, texts: Sequence[Encoded], *, attended: bool = False) -> list[tuple[Tensor, Tensor | None]]:
-    """Return the probabilities of the classes of each text, `(labels,)` float64 on the CPU, and what was attended to.
+class Read(NamedTuple):
+    """What a model made of a text.
+
+    Args:
+        probable: the probabilities of the classes, `(labels,)` float64 on the CPU.
+        weights: as `Classification` has them, if asked for.
+        levels: as there.
+    """
+
+    probable: Tensor
+    weights: Tensor | None
+    levels: Tensor | None
+
+
+def read_texts(model: Any, texts: Sequence[Encoded], *, attended: bool = False) -> list[Read]:
+    """Return what a model makes of each text.
 
     Args:
         model: the model.
@@ -111,16 +132,17 @@ def read_texts(model: Any, texts: Sequence[Encoded], *, attended: bool = False) 
     """
     device = next(model.parameters()).device
 
-    def read(places: Sequence[int]) -> list[tuple[Tensor, Tensor | None]]:
-        source, weights = pad([texts[place] for place in places]).source.to(device), None
+    def read(places: Sequence[int]) -> list[Read]:
+        source, weights, levels = pad([texts[place] for place in places]).source.to(device), None, None
         if attended:
             with look.record(model, detach=True) as records:
                 logits = model(source)
-            weights = model.pooled(records)
+            weights, levels = model.pooled(records, source), model.levels(records, source)
         else:
             logits = model(source)
-        cut = [None if weights is None else weights[row, :, : texts[n].size].cpu() for row, n in enumerate(places)]
-        return list(zip([probabilities(row) for row in logits], cut, strict=True))
+        both = None if levels is None else torch.stack(levels, 1)
+        cut = [[_own(each, row, texts[n].size) for each in (weights, both)] for row, n in enumerate(places)]
+        return [Read(probabilities(row), *own) for row, own in zip(logits, cut, strict=True)]
 
     return in_batches([text.size for text in texts], _TOKENS, read)
 
@@ -150,12 +172,21 @@ def classify(
         if not text.tokens:
             answers.append(Classification(text, None, count))
             continue
-        probable, weights = next(found)
+        probable, weights, levels = next(found)
         ranking, shares = Ranking(labels, probable), None
         within = within_layer(model, text.ids, looked) if form == "pictures" else None
         if form == "pictures" and weights is None:
             device = next(model.parameters()).device
             shares = model.shares(torch.tensor(text.ids, device=device), ranking.best).cpu()
         part = "" if within is None else looked.told
-        answers.append(Classification(text, ranking, count, weights, shares, within, part))
+        answers.append(Classification(text, ranking, count, weights, levels, shares, within, part))
     return answers
+
+
+def _own(weights: Tensor | None, row: int, words: int) -> Tensor | None:
+    """The weights of one text of a batch, without its padding."""
+    return None if weights is None else weights[row, :, :words].cpu()
+
+
+def _rounded(rows: Tensor) -> list[list[float]]:
+    return [[round(weight, 6) for weight in row] for row in rows.tolist()]

@@ -5,13 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from statistics import median
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
+from saccade.models.classifier import Classifier
 from saccade.tasks.batches import Cache, Sampler, spread
+from saccade.tasks.classify_text import tfidf
 from saccade.tasks.classify_text.batches import Batch, Encoded, pad
 from saccade.tasks.classify_text.classification import Classification, Text, classify, read_texts
 from saccade.tasks.classify_text.data import BUILTIN, open_corpus
@@ -19,25 +22,30 @@ from saccade.tasks.classify_text.data.corpus import Corpus
 from saccade.tasks.classify_text.data.corpus import Example as Labelled
 from saccade.tasks.classify_text.looking import LookRequest
 from saccade.tasks.classify_text.options import RECIPES, REQUESTS, Options
+from saccade.tasks.classify_text.recipes import suited
 from saccade.tasks.classify_text.vocabulary import Vocabulary, learn
-from saccade.tasks.dataset import Lazy, opened
+from saccade.tasks.dataset import Lazy, opened, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.labels import Ensemble
+from saccade.tasks.labels.baselines import majority, timed
 from saccade.tasks.labels.metrics import HEADLINE, measured
 from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.request import Request, check_count
 from saccade.tasks.request import completed
 from saccade.tasks.text.special import SPECIAL
 from saccade.tasks.text.vectors import Vectors
+from saccade.tasks.text.words import Words
 from saccade.train import options as shared
 from saccade.train.notes import say
-from saccade.train.task import Evaluation, Example, Form, Loss, Suited, find, recipe
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, find, recipe
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
 
 __all__ = ["ClassifyText"]
 
+_ENDLESS = 1_000  # training texts that a baseline learns from where there is no end of them
+_LOOKED_AT = 500  # training texts whose lengths say what suits
 _CACHED = 50_000  # training texts whose words are kept in memory: cutting them anew takes a third of a model's step
 
 
@@ -68,13 +76,18 @@ class ClassifyText:
         "self-attention": "saccade.models.self_attention:SelfAttention",
         "fixed": "saccade.models.fixed:Fixed",
         "sum": "saccade.models.bag:Bag",
+        "hierarchical": "saccade.models.hierarchical:Hierarchical",
     }
     builtin: ClassVar[dict[str, str]] = BUILTIN
 
     @classmethod
     def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
-        """Return the recipe of all texts that are one's own."""
-        return Suited(recipe(cls, model, given["data"]), data=objects)
+        """Return the recipe for texts that are one's own, by their number and the median of their words."""
+        texts = opened(objects, lambda those: open_corpus(given["data"], those))
+        corpus, usual = texts.get(), recipe(cls, model, given["data"])
+        lengths = [len(Words([]).pieces(one.text)) for one in training_sample(corpus, _ENDLESS, _LOOKED_AT)]
+        options, reason = suited(corpus.size("train") or _ENDLESS, median(lengths), model)
+        return Suited({**usual, **options}, reason, texts)
 
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:
@@ -112,9 +125,10 @@ class ClassifyText:
         """Make the model, with the vectors that words begin with."""
         kind, known = find(self.models[self.settings.model]), self.vocabulary
         options = replace(shared.select(self.settings, kind.Options), embedding_dim=known.dim)
-        model: nn.Module = kind(len(known.words), len(known.labels), options)
+        model: Classifier = kind(len(known.words), len(known.labels), options)
+        model.name_words(known.words.words)
         if known.vectors is not None:
-            _begin(model.words.embedding, known.vectors, learned=not self.settings.freeze_vectors)  # type: ignore[union-attr, arg-type]
+            _begin(model.words.embedding, known.vectors, learned=not self.settings.freeze_vectors)
         return model
 
     def batch(self, step: int) -> Batch:
@@ -141,10 +155,18 @@ class ClassifyText:
         chosen = spread(len(texts), limit) if limit is not None else range(len(texts))
         texts, groups = [texts[place] for place in chosen], [groups[place] for place in chosen]
         began = time.perf_counter()
-        found = [int(probable.argmax()) for probable, _ in read_texts(model, texts)]
+        found = [int(read.probable.argmax()) for read in read_texts(model, texts)]
         seconds = time.perf_counter() - began
         result = measured(found, [text.label for text in texts], self.vocabulary.labels, groups)
         return Evaluation(*result, len(texts), sum(text.size for text in texts), seconds)
+
+    def baselines(self, split: str) -> dict[str, Baseline]:
+        """Measure the most frequent label, and logistic regression on TF-IDF of whole texts, whatever --max-length."""
+        (texts, _), known, train = self._measured(split), self.vocabulary.labels, self._plain
+        wanted = [text.label for text in texts]
+        plain = timed(lambda: train.model.predict(self._texts[split]), wanted, known, train.about)
+        plain = replace(plain, seconds=round(train.seconds + plain.seconds, 3))
+        return {"majority": majority(train.labels, wanted, known), "TF-IDF": plain}
 
     def read(self, line: str, number: int) -> Text:
         """Return a text to classify; one that is too long is said."""
@@ -194,7 +216,22 @@ class ClassifyText:
                 most = f"{self.settings.max_length} words (--max-length); what follows these is not read"
                 say(f"{split}: {long} of {len(examples)} texts have more than {most}")
             self._splits[split] = self._encoded(examples, split), [example.group for example in examples]
+            self._texts[split] = [example.text for example in examples]
         return self._splits[split]
+
+    @cached_property
+    def _plain(self) -> "_Plain":
+        """A classifier by TF-IDF, learned once for all splits."""
+        began = time.perf_counter()
+        learned, known = training_sample(self.data, _ENDLESS, tfidf.MOST), self.vocabulary.labels
+        labels = label_numbers(known, [example.label for example in learned], "train")
+        model = tfidf.fit([example.text for example in learned], labels, len(known))
+        about = f"logistic regression on the words of {len(learned):,} texts"
+        return _Plain(model, labels, about, time.perf_counter() - began)
+
+    @cached_property
+    def _texts(self) -> dict[str, list[str]]:
+        return {}
 
     @cached_property
     def _splits(self) -> dict[str, tuple[list[Encoded], list[str]]]:
@@ -203,6 +240,15 @@ class ClassifyText:
 
 def _opened(options: Any, objects: Any) -> Lazy[Corpus]:
     return opened(objects, lambda texts: open_corpus(options.data, texts))
+
+
+class _Plain(NamedTuple):
+    """The baseline of all splits, and how long it took to learn."""
+
+    model: tfidf.Model
+    labels: list[int]
+    about: str
+    seconds: float
 
 
 def _shared_parts(task: ClassifyText) -> dict[str, tuple[object, str]]:

@@ -36,16 +36,20 @@ class Ensemble(nn.Module):
         """Return the log-probabilities of classes, `(batch, classes)`, of a source that all members read."""
         return mean_log_probs([member(source) for member in self.members])
 
-    def pooled(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
+    def pooled(self, records: Sequence[tuple[str, AuxOutput]], source: Any) -> Tensor | None:
         """What the queries of all members that attend took of each word, one member's after another's."""
         members: Sequence[Any] = list(self.members)
         found = []
         for number, member in enumerate(members):
             front = f"members.{number}."
-            found.append(member.pooled([(name, aux) for name, aux in records if name.startswith(front)]))
+            found.append(member.pooled([(name, aux) for name, aux in records if name.startswith(front)], source))
         weights = [part for part in found if part is not None]
         return torch.cat(weights, 1) if weights else None
 
     def layers_attended(self, records: Sequence[tuple[str, AuxOutput]]) -> list[Tensor]:
         """None: members have layers of their own, which are looked into one by one."""
         return []
+
+    def levels(self, records: Sequence[tuple[str, AuxOutput]], source: Any) -> None:
+        """Several models have no sentences in common."""
+        return

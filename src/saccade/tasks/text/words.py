@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 from saccade.errors import ArgumentError
 from saccade.tasks.text.special import SPECIAL, UNKNOWN
 
-__all__ = ["Words"]
+__all__ = ["LONE", "Words"]
 
-_LONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana and ideographs: no space says where words end
+LONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+"""Kana and ideographs, as a range of a regular expression: no space says where words end, so each is one."""
 
 
 class Words:
@@ -121,7 +122,7 @@ def _pattern() -> re.Pattern[str]:
     marks = "".join(c for c in map(chr, range(min(sys.maxunicode, 0x20000))) if unicodedata.category(c)[0] == "M")
     letter = f"[\\w{re.escape(marks)}\u200c\u200d]"
     short = f"['\u2019](?:s|re|ve|ll|d|m|t)(?!{letter})"
-    word = f"(?:(?!n['\u2019]t(?!{letter}))(?![{_LONE}]){letter})+"
+    word = f"(?:(?!n['\u2019]t(?!{letter}))(?![{LONE}]){letter})+"
     return re.compile(
-        f"n['\u2019]t(?!{letter})|(?<={letter}){short}|(?<=\\s){short}|^{short}|[{_LONE}]|{word}|\\S", re.I
+        f"n['\u2019]t(?!{letter})|(?<={letter}){short}|(?<=\\s){short}|^{short}|[{LONE}]|{word}|\\S", re.I
     )

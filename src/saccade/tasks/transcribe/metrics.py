@@ -1,11 +1,13 @@
 """What is measured of transcriptions: errors of words and of characters."""
 
+import time
+from collections import Counter
 from collections.abc import Sequence
 
 from saccade.tasks.groups import by_group
-from saccade.train.task import Metric
+from saccade.train.task import Baseline, Metric
 
-__all__ = ["HEADLINE", "character_errors", "measured", "word_errors"]
+__all__ = ["HEADLINE", "baseline", "character_errors", "measured", "word_errors"]
 
 HEADLINE = "word_accuracy"
 
@@ -48,3 +50,21 @@ def measured(
     errors = word_errors(outputs, references)
     metrics: dict[str, Metric] = {HEADLINE: 1 - errors, "wer": errors, "cer": character_errors(outputs, references)}
     return metrics, {"wer": by_group(word_errors, outputs, references, groups)} if any(groups) else {}
+
+
+def baseline(train: Sequence[str], references: Sequence[str]) -> Baseline:
+    """Return what writing the most frequent text whatever is said comes to.
+
+    Args:
+        train: training texts; of those that are as frequent, the first in the alphabet counts.
+        references: what was said.
+
+    Example:
+        >>> baseline(["no", "yes", "yes"], ["yes", "no", "well yes", "no"]).about
+        "always 'yes'"
+    """
+    began, counts = time.perf_counter(), Counter(" ".join(text.split()) for text in train)
+    text = min(counts, key=lambda text: (-counts[text], text))
+    errors = word_errors([text] * len(references), references)
+    seconds = round(time.perf_counter() - began, 3)
+    return Baseline({HEADLINE: 1 - errors, "wer": errors}, f"always {text!r:.40}", seconds)

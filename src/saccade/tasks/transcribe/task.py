@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.signals import Signals
-from saccade.tasks.batches import Cache, Sampler
+from saccade.tasks.batches import Cache, Sampler, spread
 from saccade.tasks.dataset import Lazy, opened, take
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.generate import Ensemble
@@ -22,14 +22,14 @@ from saccade.tasks.transcribe.alignment_metrics import AlignmentMetrics, alignme
 from saccade.tasks.transcribe.batches import Batch, Utterance, pad, stretched
 from saccade.tasks.transcribe.data import BUILTIN, open_corpus
 from saccade.tasks.transcribe.data.corpus import Corpus, Recording
-from saccade.tasks.transcribe.metrics import HEADLINE, measured
+from saccade.tasks.transcribe.metrics import HEADLINE, baseline, measured
 from saccade.tasks.transcribe.options import RECIPES, REQUESTS, Options, Request, check_rescoring
 from saccade.tasks.transcribe.transcription import Times, Transcription, alignments_of, transcribe
 from saccade.tasks.transcribe.vocabulary import Vocabulary, learn
 from saccade.train import options as shared
 from saccade.train.notes import Once, say
 from saccade.train.randomness import generator
-from saccade.train.task import Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -39,6 +39,7 @@ __all__ = ["Transcribe"]
 _CACHED = 1 << 30  # bytes of features that are not computed again in the next epoch
 _FASTEST = 0.04  # seconds a token: nobody speaks faster, characters included
 _ALIGNED = 50  # utterances whose alignments are looked at: enough to see a collapse
+_ENDLESS, _LEARNED = 1_000, 100_000  # training texts that are counted: of those without end, and of others
 _AT_ONCE = 512  # utterances of a split in memory
 
 
@@ -171,6 +172,13 @@ class Transcribe:
         metrics |= {f"alignment_{name}": number for name, number in means if number is not None}
         ratio = sum(map(len, outputs)) / max(1, sum(map(len, references)))
         return Evaluation(metrics, parts, len(outputs), frames, seconds, ratio)
+
+    def baselines(self, split: str) -> dict[str, Baseline]:
+        """Measure the most frequent text of the training split."""
+        data, known = self.data, self.data.size("train")
+        learned = range(_ENDLESS) if known is None else spread(known, _LEARNED)
+        references = [data.text(split, index) for index in range(data.size(split) or 0)]
+        return {"majority": baseline([data.text("train", index) for index in learned], references)}
 
     def read(self, line: str, number: int) -> Utterance:
         """Read a file, "-" being standard input, and say what of it was changed."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Sampler
-from saccade.tasks.dataset import Lazy, opened, take
+from saccade.tasks.dataset import Lazy, opened, take, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.generate import Ensemble
 from saccade.tasks.generate.generate import best_texts
@@ -19,6 +19,7 @@ from saccade.tasks.generate.request import check_prefix, search_of
 from saccade.tasks.request import completed
 from saccade.tasks.text.special import PADDING
 from saccade.tasks.translate import metrics
+from saccade.tasks.translate.baselines import baselines
 from saccade.tasks.translate.batches import Batch, Encoded, encode, pad
 from saccade.tasks.translate.data import BUILTIN, group_names, open_corpus
 from saccade.tasks.translate.data.corpus import Corpus, Pair
@@ -29,12 +30,14 @@ from saccade.tasks.translate.translation import Translation, attends, translate
 from saccade.tasks.translate.vocabulary import Vocabulary, learn
 from saccade.train import options as shared
 from saccade.train.notes import say
-from saccade.train.task import Evaluation, Example, Form, Loss, Suited, find
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Metric, Suited, find
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
 
 __all__ = ["Translate"]
+
+_ENDLESS, _LEARNED = 1_000, 20_000  # training pairs that a baseline takes: of those without end, and of others
 
 
 @dataclass(frozen=True)
@@ -146,6 +149,17 @@ class Translate:
         found = metrics.measured(best_texts(outputs), references, groups, settings.data, settings.target)
         wanted = sum(1 + len(ids) for ids in self.vocabulary.target.encode_batch(references))
         return Evaluation(*found, len(pairs), tokens, seconds, tokens / max(1, wanted))
+
+    def baselines(self, split: str) -> dict[str, Baseline]:
+        """Measure copies of the sources, and the targets of training sources that are as long."""
+        pairs, settings = [self.data.example(split, index) for index in take(self.data, split, None)], self.settings
+        learned = training_sample(self.data, _ENDLESS, _LEARNED)
+        references = [pair.target for pair in pairs]
+
+        def scored(outputs: Sequence[str]) -> Metric:
+            return metrics.score(outputs, references, settings.data, settings.target)
+
+        return baselines(learned, [pair.source for pair in pairs], scored, self.headline, settings.source)
 
     def read(self, line: str, number: int) -> Source:
         """Return a text to translate; one that is too long is said."""

@@ -1,0 +1,16 @@
+from saccade.tasks.labels.baselines import majority, timed
+
+
+def test_the_majority_is_that_of_training_whatever_is_asked():
+    found = majority([2, 0, 2, 1, 2, 1], [0, 1, 2, 2, 0], ["a", "b", "c"])
+    assert found.metrics["accuracy"] == 0.4 and found.about == "always c"
+    assert list(found.metrics) == ["accuracy", "macro_f1"]
+
+
+def test_of_classes_that_as_many_have_the_lowest_counts():
+    assert majority([1, 0, 1, 0], [0], ["a", "b"]).about == "always a"
+
+
+def test_any_way_of_answering_is_measured_and_timed():
+    found = timed(lambda: [0, 1], [0, 0], ["a", "b"], "a guess")
+    assert (found.metrics["accuracy"], found.about) == (0.5, "a guess") and found.seconds >= 0
