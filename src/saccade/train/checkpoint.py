@@ -3,7 +3,8 @@
     checkpoints/step-00000500/
         model.safetensors  optimizer.safetensors  state.json  checksums.json
 
-Nothing in it is a pickle, so a checkpoint from anywhere can be opened without running its author's code.
+One that is kept for its weights alone, since the trained model is or may be made of them, has no optimizer. Nothing in
+it is a pickle, so a checkpoint from anywhere can be opened without running its author's code.
 """
 
 import hashlib
@@ -18,11 +19,14 @@ from typing import Any
 from torch import Tensor
 
 from saccade.errors import SaccadeError
-from saccade.train.files import encode, flushed
+from saccade.train.files import encode, flushed, left_over, read, read_json, told, write
+from saccade.train.weights import deserialize, serialize
 
 __all__ = [
     "Checkpoint",
     "CorruptCheckpoint",
+    "clear",
+    "holding",
     "list_checkpoints",
     "load",
     "newest",
@@ -33,9 +37,11 @@ __all__ = [
     "step_of",
 ]
 
-_CONTENTS = ("model.safetensors", "optimizer.safetensors", "state.json")
+_OPTIMIZER = "optimizer.safetensors"
+_CONTENTS = ("model.safetensors", _OPTIMIZER, "state.json")
 _CHECKSUMS = "checksums.json"
 _NAME = re.compile(r"step-\d{8,}")
+_PARTIAL = re.compile(r"\.step-\d{8,}\.partial")
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ class Checkpoint:
     Args:
         step: how many steps were taken.
         model: the model's tensors by name.
-        optimizer: the optimizer's tensors, named "parameter number.name".
+        optimizer: the optimizer's tensors, named "parameter number.name"; none if its weights alone were kept.
         scalars: everything else, as JSON has it.
     """
 
@@ -72,13 +78,13 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
     Raises:
         OSError: if the disk is full or the folder cannot be written.
     """
-    from safetensors.torch import save as serialize
+    from safetensors.torch import save as serialized
 
     place = step_folder(folder, checkpoint.step)
     partial = folder / f".{place.name}.partial"
     contents = {
-        "model.safetensors": serialize(checkpoint.model),
-        "optimizer.safetensors": serialize(checkpoint.optimizer),
+        "model.safetensors": serialize(checkpoint.model, checkpoint.step, checkpoint.scalars.get("origin", "")),
+        _OPTIMIZER: serialized(checkpoint.optimizer),
         "state.json": encode({**checkpoint.scalars, "step": checkpoint.step}),
     }
     contents[_CHECKSUMS] = encode({name: hashlib.sha256(content).hexdigest() for name, content in contents.items()})
@@ -101,18 +107,22 @@ def load(place: Path) -> Checkpoint:
         CorruptCheckpoint: if a file is missing, cut short or altered.
     """
     from safetensors import SafetensorError
-    from safetensors.torch import load as deserialize
+    from safetensors.torch import load as deserialized
 
     try:
-        checksums = json.loads((place / _CHECKSUMS).read_bytes())
-        contents = {name: (place / name).read_bytes() for name in _CONTENTS}
+        checksums = read_json(place / _CHECKSUMS)
+        names = [name for name in _CONTENTS if name != _OPTIMIZER or name in checksums]
+        contents = {name: read(place / name) for name in names}
         wrong = [name for name, content in contents.items() if hashlib.sha256(content).hexdigest() != checksums[name]]
         if wrong:
             raise CorruptCheckpoint(f"{place / wrong[0]} is not what was written")
         scalars = json.loads(contents["state.json"])
-        model, optimizer = (deserialize(contents[f"{name}.safetensors"]) for name in ("model", "optimizer"))
-        return Checkpoint(scalars.pop("step"), model, optimizer, scalars)
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        model, _ = deserialize(contents["model.safetensors"])
+        optimizer = deserialized(contents[_OPTIMIZER]) if _OPTIMIZER in contents else {}
+        return Checkpoint(_step(scalars.pop("step")), model, optimizer, scalars)
+    except OSError as error:
+        raise CorruptCheckpoint(f"{place} cannot be read ({told(error)})") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, SafetensorError) as error:
         raise CorruptCheckpoint(f"{place} cannot be read ({error})") from error
 
 
@@ -133,9 +143,11 @@ def step_of(place: Path) -> int:
 
 
 def newest(folder: Path) -> tuple[Checkpoint | None, dict[Path, CorruptCheckpoint]]:
-    """Return the newest checkpoint that is whole, and what is wrong with those after it."""
+    """Return the newest checkpoint that can be gone on from, and what is wrong with those after it."""
     damaged: dict[Path, CorruptCheckpoint] = {}
     for place in reversed(list_checkpoints(folder)):
+        if _weights_alone(place):
+            continue
         try:
             return load(place), damaged
         except CorruptCheckpoint as error:
@@ -156,17 +168,69 @@ def set_aside(place: Path) -> Path:
 
 
 def prune(folder: Path, needed: Callable[[Iterable[int]], set[int]] = lambda steps: set(), keep: int = 2) -> None:
-    """Remove the oldest checkpoints.
+    """Remove the oldest checkpoints, and of those whose weights are needed yet the optimizer.
 
     Args:
         folder: the run's `checkpoints` folder. No file in it that `save` did not write is touched.
-        needed: says of the steps that are there which must stay whatever their age.
-        keep: how many of the newest stay in any case.
+        needed: says of the steps that are there of which the weights must stay whatever their age.
+        keep: how many of the newest stay as they are.
     """
     whole = {step_of(place): place for place in list_checkpoints(folder) if (place / _CHECKSUMS).is_file()}
-    staying = {*list(whole)[-keep:], *needed(whole)}
-    for place in (place for step, place in whole.items() if step not in staying):
-        _remove(place)
+    weights = needed(whole)
+    for step in list(whole)[:-keep]:
+        if step in weights:
+            _keep_weights(whole[step])
+        else:
+            _remove(whole[step])
+
+
+def clear(folder: Path) -> None:
+    """Remove what processes that were killed left half written; only who has the run's lock may ask for it."""
+    for path in list(folder.iterdir()) if folder.is_dir() else ():
+        if _PARTIAL.fullmatch(path.name) and path.is_dir():
+            _remove(path)
+    for place in list_checkpoints(folder):
+        for path in left_over(place, [_CHECKSUMS]):
+            path.unlink()
+
+
+def holding(folder: Path, content: bytes) -> Path | None:
+    """Return the file of weights below a run's `checkpoints` folder that has some content, None if there is none."""
+    digest = hashlib.sha256(content).hexdigest()
+    for place in reversed(list_checkpoints(folder)):
+        path = place / "model.safetensors"
+        if _checksums(place).get(path.name) == digest and path.is_file() and read(path) == content:
+            return path
+    return None
+
+
+def _keep_weights(place: Path) -> None:
+    """Take the optimizer out of a checkpoint; killed in between, it is one without, which has a file too many."""
+    checksums = read_json(place / _CHECKSUMS)
+    if checksums.pop(_OPTIMIZER, None) is not None:
+        write(place / _CHECKSUMS, encode(checksums))
+    (place / _OPTIMIZER).unlink(missing_ok=True)
+
+
+def _weights_alone(place: Path) -> bool:
+    """Whether a checkpoint was kept for its weights; one that cannot be read was not."""
+    checksums = _checksums(place)
+    return "model.safetensors" in checksums and _OPTIMIZER not in checksums
+
+
+def _checksums(place: Path) -> dict[str, Any]:
+    """What a checkpoint's files must be; nothing where that cannot be read, which `load` will say."""
+    try:
+        found = read_json(place / _CHECKSUMS)
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _step(number: object) -> int:
+    if type(number) is not int or number < 0:
+        raise ValueError(f"state.json: step: expected a whole number, got {number!r:.60}")
+    return number
 
 
 def _remove(place: Path) -> None:

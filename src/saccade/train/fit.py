@@ -4,7 +4,9 @@ The order of things here is what makes a run safe: nothing is written before the
 lightning, slow to import, is asked for only when there are steps to take.
 """
 
+import math
 import os
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -13,13 +15,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from saccade.train.averaging import assemble
-from saccade.train.checkpoint import Checkpoint, load, newest, set_aside, step_folder
+from saccade.train.averaging import assemble, needed
+from saccade.train.checkpoint import Checkpoint, load, newest, prune, set_aside, step_folder
 from saccade.train.environment import check_precision, choose_device, keep_freed_memory, versions
 from saccade.train.files import write_json
 from saccade.train.launch import launch
 from saccade.train.notes import say
-from saccade.train.options import Options, identity, origin
+from saccade.train.options import Options, fits, identity, origin
 from saccade.train.randomness import seeded
 from saccade.train.ranks import Ranks, joined, place
 from saccade.train.results import TrainState, complete, measure, summarize
@@ -136,6 +138,7 @@ def open_run(
         folder = beside(folder)
         say(f"starting a new run in {folder}")
     if not (folder / "config.json").exists():
+        Run.check_place(folder)  # before the data, which take their time
         task = kind.prepare(options, objects)
         model = _model(task, options)  # before the folder: a model too large for the memory leaves none behind
         config = {"task": kind.name, "model": options.model, "data": task.data.fingerprint, "options": asdict(options)}
@@ -146,6 +149,7 @@ def open_run(
         return run, task, model
     run = Run.open(folder)
     run.refuse_difference(kind.name, {"model": options.model})
+    run.check_files()
     task = kind.restore(options, folder, objects)
     if task.data.fingerprint != run.config["data"]:
         old, new = run.config["options"]["data"], options.data
@@ -184,14 +188,16 @@ def _conclude(
 ) -> dict[str, Any]:
     """Write the trained model, measure it, and write its results."""
     weights, averaged = assemble(run, model, state, options)
-    run.save_weights(weights, state.step)
+    run.save_weights(weights, state.step, origin(run.config, options))
     load_into(model, weights)
     model.to(device)  # Lightning takes it back to the CPU
     measured = {split: measure(task, model, split, options.seed) for split in ("test", "validation")}
     results = summarize(run, options, state, model, measured, averaged)
     numbers = values(measured["validation"].metrics)
+    run.log_end(state.step, **{f"final_validation_{name}": number for name, number in numbers.items()})
     write_json(run.folder / "results.json", results)
-    run.log(step=state.step, **{f"final_validation_{name}": number for name, number in numbers.items()})
+    if not newest(run.checkpoints)[1]:  # the last one can be read: those before it have had their time
+        prune(run.checkpoints, lambda steps: needed(steps, state, options), keep=1)
     return results
 
 
@@ -212,10 +218,11 @@ def _model(task: Task, options: Options) -> nn.Module:
 
 def _restore(run: Run, options: Options, model: nn.Module, checkpoint: Checkpoint) -> TrainState:
     """Load a checkpoint into a model; returns how far it was."""
-    own = origin(run.config["data"], options)
+    own = origin(run.config, options)
     if checkpoint.scalars.get("origin", own) != own:
         what = f"{run.checkpoints}: expected checkpoints of this run, got step {checkpoint.step} of another one"
         raise RunError(f"{what} (other data, seed or options); move it away")
+    _check_numbers(step_folder(run.checkpoints, checkpoint.step), checkpoint.scalars)
     try:
         load_into(model, checkpoint.model)
         names = (field.name for field in fields(TrainState) if field.name != "step")
@@ -224,3 +231,12 @@ def _restore(run: Run, options: Options, model: nn.Module, checkpoint: Checkpoin
         what = f"{run.folder}: config.json, tokenizer.json and checkpoint {checkpoint.step} do not belong together"
         raise RunError(f"{what}; put back the one that was changed, or move the checkpoint away") from error
     return state
+
+
+def _check_numbers(place: Path, scalars: Mapping[str, Any]) -> None:
+    """Refuse a checkpoint whose numbers are none: it is whole by its checksums, which anybody can write."""
+    for name, kind in {**{field.name: field.type for field in fields(TrainState)}, "threads": int}.items():
+        found = scalars.get(name, 0)
+        if not fits(found, kind) or (name != "best" and isinstance(found, float) and not math.isfinite(found)):
+            got = f"{name}: expected a number, got {found!r:.60}"
+            raise RunError(f"{place / 'state.json'}: {got}; move this checkpoint away")

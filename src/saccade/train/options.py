@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 from saccade.errors import ArgumentError
 from saccade.train.schedules import FALLING, SCHEDULES
 
-__all__ = ["Options", "check_types", "flag", "flat", "identity", "origin", "select"]
+__all__ = ["Options", "check_types", "fits", "flag", "flat", "identity", "origin", "select"]
 
 T = TypeVar("T")
 
@@ -216,13 +216,18 @@ def check_types(kind: Any, values: Mapping[str, Any]) -> None:
         ArgumentError: naming the first that is not.
     """
     for option in fields(kind):
-        if option.name in values and not _fits(value := values[option.name], option.type):
+        if option.name in values and not fits(value := values[option.name], option.type):
             raise ArgumentError(f"{flag(option.name)}: expected {_named(option.type)}, got {value!r:.60}")
 
 
-def _fits(value: object, kind: Any) -> bool:
+def fits(value: object, kind: Any) -> bool:
+    """Return whether a value out of a file is of an option's type.
+
+    >>> fits(3, float | None), fits("3", float | None), fits(True, int)
+    (True, False, False)
+    """
     if get_origin(kind) in (Union, UnionType):
-        return any(_fits(value, one) for one in get_args(kind))
+        return any(fits(value, one) for one in get_args(kind))
     if isinstance(value, bool):  # which is an int to Python
         return kind is bool
     if get_origin(kind) is Literal:
@@ -239,13 +244,21 @@ def _named(kind: Any) -> str:
     return "None" if kind is NoneType else getattr(kind, "__name__", str(kind))
 
 
-def origin(data: str, options: Options) -> str:
-    """Return what a checkpoint was made from, in one word: the data and all options that decide what is learned.
+def origin(config: Mapping[str, Any], options: Options) -> str:
+    """Return what weights were made from, in one word: the data and all options that decide what is learned.
 
-    >>> origin("dates", Options()) == origin("dates", Options(max_steps=5)) != origin("dates", Options(seed=2))
-    True
+    Args:
+        config: of the run. What options it names is what counts: one that came later changes nothing of an older run.
+        options: of the run, whatever its budget is now.
+
+    Example:
+        >>> config = {"data": "dates", "options": {"seed": 1, "max_steps": 5}}
+        >>> origin(config, Options(max_steps=9)) == origin({**config, "options": {"seed": 1}}, Options())
+        True
     """
-    content = json.dumps([data, identity(options)], sort_keys=True, default=str)
+    deciding = identity(options).keys() & config["options"].keys()
+    own = {name: config["options"][name] for name in deciding}
+    content = json.dumps([config["data"], own], sort_keys=True, default=str)
     return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
 
 

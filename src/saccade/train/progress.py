@@ -1,23 +1,14 @@
 """One tidy line of progress on standard error, and notes above it."""
 
 from types import TracebackType
+from typing import IO, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from saccade.train.notes import say, unheard
+from saccade.train.notes import StandardError, say
 
 __all__ = ["Bar"]
-
-
-class _Console(Console):
-    """One that leaves the program running when nobody reads any more; rich's own ends it."""
-
-    def on_broken_pipe(self) -> None:
-        """Write nothing from now on."""
-        self.quiet = True
-        with unheard():
-            raise BrokenPipeError
 
 
 class Bar:
@@ -30,7 +21,7 @@ class Bar:
     """
 
     def __init__(self, steps: int | None, done: int, *, shown: bool = True) -> None:
-        console = _Console(stderr=True, soft_wrap=True, highlight=False)
+        console = Console(file=cast("IO[str]", StandardError()), soft_wrap=True, highlight=False)
         counter = TextColumn("step {task.completed:.0f}" + (" of {task.total:.0f}" if steps else ""))
         columns = (counter, BarColumn(24), TextColumn("{task.description}"), TimeElapsedColumn())
         self._progress = Progress(
