@@ -188,7 +188,7 @@ def _conclude(
 ) -> dict[str, Any]:
     """Write the trained model, measure it, and write its results."""
     weights, averaged = assemble(run, model, state, options)
-    run.save_weights(weights, state.step, origin(run.config, options))
+    run.save_weights(weights, averaged[-1], origin(run.config, options))
     load_into(model, weights)
     model.to(device)  # Lightning takes it back to the CPU
     measured = {split: measure(task, model, split, options.seed) for split in ("test", "validation")}
