@@ -15,6 +15,7 @@ from saccade.train.checkpoint import (
     load,
     newest,
     prune,
+    repaired,
     save,
     set_aside,
 )
@@ -177,4 +178,27 @@ def test_a_damaged_one_is_set_aside_not_deleted(tmp_path):
 
 def test_checksums_are_of_the_files(tmp_path):
     place = save(tmp_path, checkpoint(10))
-    assert sorted(json.loads((place / "checksums.json").read_text())) == sorted(FILES[:3])
+    assert sorted(json.loads((place / "checksums.json").read_text())) == sorted([*FILES[:3], "copy"])
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_other_files_say_too_is_repaired(tmp_path, name):
+    place = save(tmp_path / "checkpoints", checkpoint(10))
+    spare = tmp_path / "model.safetensors"
+    shutil.copy(place / "model.safetensors", spare)
+    (place / name).write_bytes((place / name).read_bytes()[:-9])
+    found = repaired(place, spare)
+    assert (found is None) == (name == "optimizer.safetensors")
+    if found is not None:
+        assert found.step == 10 and found.scalars == checkpoint(10).scalars
+        assert torch.equal(found.model["weight"], checkpoint(10).model["weight"])
+        assert torch.equal(found.optimizer["0.step"], checkpoint(10).optimizer["0.step"])
+    spare.unlink()
+    assert (repaired(place, spare) is None) == (name.endswith(".safetensors"))
+
+
+def test_nothing_is_repaired_from_what_says_nothing(tmp_path):
+    place = save(tmp_path, checkpoint(10))
+    (place / "checksums.json").write_text("[]")
+    (place / "state.json").write_text('{"checksums.json": {"model.safetensors": 3}}')
+    assert repaired(place, tmp_path / "nowhere") is None

@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-from saccade.errors import SaccadeError
+from saccade.errors import ArgumentError, SaccadeError
 from saccade.train.checkpoint import CorruptCheckpoint, list_checkpoints, load, newest, save
 from saccade.train.files import write_json
 from saccade.train.fit import train
@@ -83,11 +83,24 @@ def test_a_damaged_checkpoint_costs_one_checkpoint_and_one_line(tmp_path, capsys
     assert (newest.parent / f"{newest.name}.damaged-1").exists()
 
 
+@pytest.mark.parametrize("name", ["checksums.json", "state.json", "model.safetensors"])
+def test_a_finished_run_goes_on_though_a_file_of_its_checkpoint_is_cut(tmp_path, capsys, name):
+    train(Line, options(tmp_path / "whole"))
+    train(Line, options(tmp_path / "first", max_steps=20))
+    shutil.copytree(tmp_path / "first", tmp_path / "a")
+    [place] = list_checkpoints(tmp_path / "a/checkpoints")
+    (place / name).write_bytes((place / name).read_bytes()[:-9])
+    capsys.readouterr()
+    assert train(Line, options(tmp_path / "a")).step == 30
+    assert re.search(r"^corrupt checkpoint: .*, set aside; its other files hold the same", capsys.readouterr().err)
+    assert equal(tmp_path / "whole", tmp_path / "a")
+
+
 def test_with_no_checkpoint_whole_it_begins_again_and_says_so(tmp_path, capsys):
     train(Line, options(tmp_path / "whole"))
     train(Line, options(tmp_path / "a", max_steps=10))
     for place in list_checkpoints(tmp_path / "a/checkpoints"):
-        (place / "checksums.json").write_text("?")
+        (place / "optimizer.safetensors").write_text("?")
     for name in ("results.json", "model.safetensors"):  # as a run leaves them that never came to its end
         (tmp_path / "a" / name).unlink()
     train(Line, options(tmp_path / "a"))
@@ -151,8 +164,9 @@ def test_what_an_average_or_patience_needs_is_kept_without_its_optimizer(tmp_pat
 def test_the_one_before_is_kept_where_the_last_one_cannot_be_read(tmp_path, monkeypatch):
     run = options(tmp_path / "a")
     interrupted_at_the_end(monkeypatch, run)
-    damaged = {list_checkpoints(tmp_path / "a/checkpoints")[-1]: CorruptCheckpoint("it is")}
-    monkeypatch.setattr("saccade.train.fit.newest", Mock(side_effect=[newest(tmp_path / "a/checkpoints"), (None, damaged)]))
+    place = tmp_path / "a/checkpoints"
+    damaged = {list_checkpoints(place)[-1]: CorruptCheckpoint("it is")}
+    monkeypatch.setattr("saccade.train.fit.newest", Mock(side_effect=[newest(place), (None, damaged)]))
     train(Line, run)
     assert len(list_checkpoints(tmp_path / "a/checkpoints")) == 2
 
@@ -199,6 +213,13 @@ def test_what_cannot_become_a_run_is_refused_before_data_are_read(tmp_path, monk
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(OSError, match=r"symbolic links"):
         train(Line, options(tmp_path / "loop"))
+
+
+def test_processes_that_the_memory_does_not_take_are_refused_before_anything_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr("saccade.train.environment.free_bytes", lambda device: 4 << 30)
+    with pytest.raises(ArgumentError, match="--processes: expected at most 11, got 1000"):
+        train(Line, options(tmp_path / "a", processes=1000))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_option_that_came_later_makes_no_other_run_of_an_older_one(tmp_path):

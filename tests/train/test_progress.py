@@ -1,5 +1,8 @@
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 from saccade.train.progress import Bar
 from tiny import environment
@@ -45,3 +48,14 @@ print("done")
         process.stderr.close()
         process.stderr = None
         assert process.communicate("x\ny\n\n", timeout=60)[0] == "done\n" and process.returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_bar_on_a_full_disk_is_no_reason_to_stop(monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    with Path("/dev/full").open("w", buffering=1) as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        with Bar(10, 0) as bar:
+            bar.update(5, "loss 1.0")
+            bar.note("step 5")

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,14 +31,15 @@ __all__ = [
     "load",
     "newest",
     "prune",
+    "repaired",
     "save",
     "set_aside",
     "step_folder",
     "step_of",
 ]
 
-_OPTIMIZER = "optimizer.safetensors"
-_CONTENTS = ("model.safetensors", _OPTIMIZER, "state.json")
+_MODEL, _OPTIMIZER, _STATE = "model.safetensors", "optimizer.safetensors", "state.json"
+_CONTENTS = (_MODEL, _OPTIMIZER, _STATE)
 _CHECKSUMS = "checksums.json"
 _NAME = re.compile(r"step-\d{8,}")
 _PARTIAL = re.compile(r"\.step-\d{8,}\.partial")
@@ -83,11 +84,14 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
     place = step_folder(folder, checkpoint.step)
     partial = folder / f".{place.name}.partial"
     contents = {
-        "model.safetensors": serialize(checkpoint.model, checkpoint.step, checkpoint.scalars.get("origin", "")),
+        _MODEL: serialize(checkpoint.model, checkpoint.step, checkpoint.scalars.get("origin", "")),
         _OPTIMIZER: serialized(checkpoint.optimizer),
-        "state.json": encode({**checkpoint.scalars, "step": checkpoint.step}),
     }
-    contents[_CHECKSUMS] = encode({name: hashlib.sha256(content).hexdigest() for name, content in contents.items()})
+    state = {**checkpoint.scalars, "step": checkpoint.step}
+    checksums = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    contents[_STATE] = encode({**state, _CHECKSUMS: checksums})  # each has what the other says: see `repaired`
+    checksums[_STATE] = hashlib.sha256(contents[_STATE]).hexdigest()
+    contents[_CHECKSUMS] = encode({**checksums, "copy": state})
     partial.mkdir(parents=True, exist_ok=True)  # a killed process may have left one: its files are written anew
     try:
         for name, content in contents.items():
@@ -106,9 +110,6 @@ def load(place: Path) -> Checkpoint:
     Raises:
         CorruptCheckpoint: if a file is missing, cut short or altered.
     """
-    from safetensors import SafetensorError
-    from safetensors.torch import load as deserialized
-
     try:
         checksums = read_json(place / _CHECKSUMS)
         names = [name for name in _CONTENTS if name != _OPTIMIZER or name in checksums]
@@ -116,14 +117,50 @@ def load(place: Path) -> Checkpoint:
         wrong = [name for name, content in contents.items() if hashlib.sha256(content).hexdigest() != checksums[name]]
         if wrong:
             raise CorruptCheckpoint(f"{place / wrong[0]} is not what was written")
-        scalars = json.loads(contents["state.json"])
-        model, _ = deserialize(contents["model.safetensors"])
-        optimizer = deserialized(contents[_OPTIMIZER]) if _OPTIMIZER in contents else {}
-        return Checkpoint(_step(scalars.pop("step")), model, optimizer, scalars)
+        return _decoded(contents, json.loads(contents[_STATE]))
     except OSError as error:
         raise CorruptCheckpoint(f"{place} cannot be read ({told(error)})") from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, SafetensorError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptCheckpoint(f"{place} cannot be read ({error})") from error
+
+
+def repaired(place: Path, spare: Path) -> Checkpoint | None:
+    """Return a damaged checkpoint whose other files say what the damaged one said, None if they do not.
+
+    The state and the checksums stand in one another's file too, and the trained model may have the same weights: a run
+    that is at its end keeps one checkpoint, and a wrong byte in one of these shall not cost it.
+
+    Args:
+        place: the checkpoint.
+        spare: a file that has its weights too, perhaps.
+    """
+    checksums, state = _json(place / _CHECKSUMS), _json(place / _STATE)
+    checksums, state = checksums or state.get(_CHECKSUMS), checksums.get("copy") or state
+    try:
+        contents = {name: _with_digest(checksums[name], place / name, spare) for name in (_MODEL, _OPTIMIZER)}
+        return _decoded(contents, dict(state))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _with_digest(digest: str, *paths: Path) -> bytes:
+    """The content of the first of some files that has a digest."""
+    for path in paths:
+        if path.is_file() and hashlib.sha256(content := read(path)).hexdigest() == digest:
+            return content
+    raise ValueError("none")
+
+
+def _decoded(contents: Mapping[str, bytes], state: dict[str, Any]) -> Checkpoint:
+    from safetensors import SafetensorError
+    from safetensors.torch import load as deserialized
+
+    try:
+        optimizer = deserialized(contents[_OPTIMIZER]) if _OPTIMIZER in contents else {}
+    except SafetensorError as error:
+        raise ValueError(str(error)) from error
+    state.pop(_CHECKSUMS, None)
+    return Checkpoint(_step(state.pop("step")), deserialize(contents[_MODEL])[0], optimizer, state)
 
 
 def list_checkpoints(folder: Path) -> list[Path]:
@@ -198,8 +235,8 @@ def holding(folder: Path, content: bytes) -> Path | None:
     """Return the file of weights below a run's `checkpoints` folder that has some content, None if there is none."""
     digest = hashlib.sha256(content).hexdigest()
     for place in reversed(list_checkpoints(folder)):
-        path = place / "model.safetensors"
-        if _checksums(place).get(path.name) == digest and path.is_file() and read(path) == content:
+        path = place / _MODEL
+        if _json(place / _CHECKSUMS).get(_MODEL) == digest and path.is_file() and read(path) == content:
             return path
     return None
 
@@ -214,14 +251,14 @@ def _keep_weights(place: Path) -> None:
 
 def _weights_alone(place: Path) -> bool:
     """Whether a checkpoint was kept for its weights; one that cannot be read was not."""
-    checksums = _checksums(place)
-    return "model.safetensors" in checksums and _OPTIMIZER not in checksums
+    checksums = _json(place / _CHECKSUMS)
+    return _MODEL in checksums and _OPTIMIZER not in checksums
 
 
-def _checksums(place: Path) -> dict[str, Any]:
-    """What a checkpoint's files must be; nothing where that cannot be read, which `load` will say."""
+def _json(path: Path) -> dict[str, Any]:
+    """What a file says; nothing where it cannot be read, which `load` will say."""
     try:
-        found = read_json(place / _CHECKSUMS)
+        found = read_json(path)
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -101,7 +101,8 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        error.filename = error.filename or str(path)
+        if error.errno is not None:  # else it is no error of the system, such as gzip's of a damaged file
+            error.filename = error.filename or str(path)
         raise
 
 

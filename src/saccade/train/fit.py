@@ -16,8 +16,8 @@ import torch
 from torch import nn
 
 from saccade.train.averaging import assemble, needed
-from saccade.train.checkpoint import Checkpoint, load, newest, prune, set_aside, step_folder
-from saccade.train.environment import check_precision, choose_device, keep_freed_memory, versions
+from saccade.train.checkpoint import Checkpoint, load, newest, prune, repaired, save, set_aside, step_folder
+from saccade.train.environment import check_precision, check_processes, choose_device, keep_freed_memory, versions
 from saccade.train.files import write_json
 from saccade.train.launch import launch
 from saccade.train.notes import say
@@ -71,6 +71,8 @@ def train(kind: type[Task], options: Options, objects: Any = None, suited: Suite
     ranks = place(options)
     device = choose_device(options.device, ranks.local, ranks.here)
     check_precision(options.precision, device)
+    if not ranks.external:
+        check_processes(ranks.world)
     _share_processor(options, ranks)
     keep_freed_memory()
     with joined(device) if ranks.external and ranks.world > 1 else nullcontext():
@@ -204,11 +206,15 @@ def _conclude(
 def _checkpoint(run: Run) -> Checkpoint | None:
     """The newest whole checkpoint; damaged ones after it are set aside and reported."""
     checkpoint, damaged = newest(run.checkpoints)
+    mended = None if checkpoint or not damaged else repaired(next(iter(damaged)), run.folder / "model.safetensors")
     for folder, error in damaged.items():
         set_aside(folder)
         use = f"using step {checkpoint.step}" if checkpoint else "there is none before it"
-        say(f"corrupt checkpoint: {error}, set aside; {use}")
-    return checkpoint
+        other = "its other files hold the same, so it is made anew" if mended else use
+        say(f"corrupt checkpoint: {error}, set aside; {other}")
+    if mended:
+        save(run.checkpoints, mended)
+    return checkpoint or mended
 
 
 def _model(task: Task, options: Options) -> nn.Module:

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 from saccade.errors import ArgumentError
 from saccade.train.schedules import FALLING, SCHEDULES
 
-__all__ = ["Options", "check_types", "fits", "flag", "flat", "identity", "origin", "select"]
+__all__ = ["Options", "check_types", "fits", "flag", "flat", "identity", "not_positive", "origin", "select"]
 
 T = TypeVar("T")
 
@@ -126,8 +126,8 @@ class Options:
             "patience",
             "schedule_steps",
         ):
-            if (value := getattr(self, name)) is not None and not 0 < value < math.inf:
-                raise ArgumentError(f"{flag(name)}: expected a number above 0, got {value}")
+            if wrong := not_positive(getattr(self, name)):
+                raise ArgumentError(f"{flag(name)}: {wrong}")
         for name in ("threads", "processes"):
             if (getattr(self, name) or 0) > _MOST_THREADS:
                 raise ArgumentError(f"{flag(name)}: expected at most {_MOST_THREADS}, got {getattr(self, name)}")
@@ -162,7 +162,18 @@ def _check_adam(options: Options) -> None:
         if not 0 <= (beta := getattr(options, name)) < 1:
             raise ArgumentError(f"--{name}: expected 0 <= {name} < 1, got {beta}")
     if not 0 <= options.weight_decay < math.inf:
-        raise ArgumentError(f"--weight-decay: expected a number from 0 on, got {options.weight_decay}")
+        raise ArgumentError(f"--weight-decay: expected a finite number from 0 on, got {options.weight_decay}")
+
+
+def not_positive(value: float | None) -> str | None:
+    """Return what to say of an option that is no number above 0; None of one that is, or that was not given.
+
+    >>> not_positive(0), not_positive(math.inf), not_positive(0.5), not_positive(None)
+    ('expected a number above 0, got 0', 'expected a finite number above 0, got inf', None, None)
+    """
+    if value is None or 0 < value < math.inf:
+        return None
+    return f"expected a {'finite ' if value == math.inf else ''}number above 0, got {value}"
 
 
 def flag(name: str) -> str:
