@@ -35,7 +35,7 @@ def test_options_are_typed_with_dashes_or_underscores_or_an_equals_sign():
         (["--beam-size", "x"], "--beam-size: expected a whole number, got x; see x --help"),
         (["--beam-size"], "^--beam-size: expected a value, got nothing; see x --help$"),
         (["--beam-size", "--resume"], "^--beam-size: expected a value, got --resume; see x --help$"),
-        (["--beam-size", "-r"], "^--beam-size: expected a value, got -r, which looks like an option; write --beam-size=-r"),
+        (["--beam-size", "-r"], "^--beam-size: expected .*got -r, which looks like an option; write --beam-size=-r"),
         (["-r"], "^unknown option -r; see --help$"),
     ],
 )
@@ -51,7 +51,7 @@ def test_help_comes_to_an_end_however_narrow_the_terminal_is(columns, monkeypatc
     monkeypatch.setenv("COLUMNS", columns)
     with pytest.raises(SystemExit):
         parse(Options, ["--help"], "x", "")
-    assert "Outputs at once." in capsys.readouterr().out
+    assert "--beam-size" in capsys.readouterr().out
     assert os.environ["COLUMNS"] == columns
     monkeypatch.delenv("COLUMNS")
     parse(Options, [], "x", "")

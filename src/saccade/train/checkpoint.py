@@ -135,10 +135,10 @@ def repaired(place: Path, spare: Path) -> Checkpoint | None:
         spare: a file that has its weights too, perhaps.
     """
     checksums, state = _json(place / _CHECKSUMS), _json(place / _STATE)
-    checksums, state = checksums or state.get(_CHECKSUMS), checksums.get("copy") or state
     try:
-        contents = {name: _with_digest(checksums[name], place / name, spare) for name in (_MODEL, _OPTIMIZER)}
-        return _decoded(contents, dict(state))
+        known = checksums or state[_CHECKSUMS]
+        contents = {name: _with_digest(known[name], place / name, spare) for name in (_MODEL, _OPTIMIZER)}
+        return _decoded(contents, dict(checksums.get("copy", state)))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
