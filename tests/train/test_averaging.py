@@ -53,10 +53,16 @@ def test_averages_of_a_run_continued_are_those_of_one_that_was_not(tmp_path, sto
 
 def test_averaging_a_finished_run_otherwise_makes_its_model_anew_without_training(tmp_path):
     train(Line, options(tmp_path / "a", average=2))
-    train(Line, options(tmp_path / "b"))
+    train(Line, options(tmp_path / "b", average=3))
     outcome = train(Line, options(tmp_path / "b", average=2))
     assert outcome.fresh and outcome.step == 30 and equal(tmp_path / "a", tmp_path / "b")
     assert not train(Line, options(tmp_path / "b", average=2)).fresh
+
+
+def test_a_finished_run_that_kept_nothing_to_average_says_so(tmp_path, capsys):
+    train(Line, options(tmp_path / "a"))
+    assert train(Line, options(tmp_path / "a", average=2)).results["final"]["steps"] == [30]
+    assert "the model is the mean of 1 checkpoints: there are not 2 to average" in capsys.readouterr().err
 
 
 def test_a_damaged_checkpoint_is_left_out_of_the_mean_and_said_so(tmp_path, capsys):

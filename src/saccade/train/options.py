@@ -52,7 +52,7 @@ class Options:
     """Stop after so many minutes of training, counted from the run's beginning."""
 
     checkpoint_steps: int = field(default=500, metadata=_BUDGET)
-    """Steps between two checkpoints; the last two are kept, at the run's end the last one, and the weights of those that
+    """Steps between two checkpoints; the last two are kept, at the run's end the last, and the weights of those that
     --average and --patience need."""
 
     validation_steps: int = field(default=500, metadata=_BUDGET)

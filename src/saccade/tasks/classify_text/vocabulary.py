@@ -115,6 +115,6 @@ def _read_vectors(path: Path) -> Vectors:
         found = load(read(path))
         return Vectors(found["numbers"], found["values"])
     except OSError as error:
-        raise ArgumentError(f"{path}: expected the word vectors of this run, got: {error.strerror or error}") from error
+        raise ArgumentError(f"{path}: expected the word vectors of this run, got {error.strerror or error}") from error
     except (SafetensorError, KeyError) as error:
         raise ArgumentError(f"{path}: expected the word vectors of this run, got {error}") from error
