@@ -94,9 +94,9 @@ def load(folder: str | Path, *, device: str = "auto", ensemble: Sequence[str | P
     Raises:
         SaccadeError: if it is no run, or has nothing trained, or the runs cannot be one.
     """
-    first, seen = _loaded(folder, device, "RUN", data), {Path(folder).resolve()}
+    first, seen = _loaded(folder, device, "RUN", data), {os.path.realpath(folder)}
     for other in ensemble:
-        if (place := Path(other).resolve()) in seen:
+        if (place := os.path.realpath(other)) in seen:
             raise ArgumentError(f"--ensemble {other}: expected each run once, got it again")
         seen.add(place)
     if ensemble:

@@ -22,12 +22,3 @@ def test_the_probes_do_what_they_say():
 
 def test_the_fastest_of_many_tries_counts():
     assert 0 < machine._fastest(lambda: None, CPU, 0.0) < 1
-
-
-def test_free_memory_is_read_where_the_system_tells(monkeypatch, tmp_path):
-    told = tmp_path / "meminfo"
-    told.write_text("MemTotal: 9 kB\nMemAvailable:  3 kB\n", encoding="ascii")
-    monkeypatch.setattr(machine, "_MEMORY", told)
-    assert machine.free_bytes(CPU) == 3072
-    monkeypatch.setattr(machine, "_MEMORY", tmp_path / "nothing")
-    assert machine.free_bytes(CPU) is None

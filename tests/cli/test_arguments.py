@@ -1,3 +1,4 @@
+import os
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,7 +33,10 @@ def test_options_are_typed_with_dashes_or_underscores_or_an_equals_sign():
         (["--no-resum"], "unknown option --no-resum; did you mean --no-resume?"),
         (["3"], "unexpected argument 3"),
         (["--beam-size", "x"], "--beam-size: expected a whole number, got x; see x --help"),
-        (["--beam-size"], "Missing value for argument '--beam-size'"),
+        (["--beam-size"], "^--beam-size: expected a value, got nothing; see x --help$"),
+        (["--beam-size", "--resume"], "^--beam-size: expected a value, got --resume; see x --help$"),
+        (["--beam-size", "-r"], "^--beam-size: expected .*got -r, which looks like an option; write --beam-size=-r"),
+        (["-r"], "^unknown option -r; see --help$"),
     ],
 )
 def test_errors_are_one_line(words, message, capsys):
@@ -40,6 +44,18 @@ def test_errors_are_one_line(words, message, capsys):
         parse(Options, words, "x", "")
     assert "\n" not in str(error.value) and "│" not in str(error.value)
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("columns", ["1", "5"])
+def test_help_comes_to_an_end_however_narrow_the_terminal_is(columns, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", columns)
+    with pytest.raises(SystemExit):
+        parse(Options, ["--help"], "x", "")
+    assert "--beam-size" in capsys.readouterr().out
+    assert os.environ["COLUMNS"] == columns
+    monkeypatch.delenv("COLUMNS")
+    parse(Options, [], "x", "")
+    assert "COLUMNS" not in os.environ
 
 
 def test_a_word_that_is_none_of_some_is_answered_as_everything_is():

@@ -3,6 +3,7 @@
 import gzip
 import io
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from saccade.cli.arguments import UsageError
 from saccade.cli.inputs import inputs, texts
 
+UNREADABLE = "/proc/self/mem"
 READER = SimpleNamespace(inputs="lines", suffixes=())
 VIEWER = SimpleNamespace(inputs="files", suffixes=(".png", ".jpg"))
 
@@ -161,3 +163,19 @@ def test_a_file_of_inputs_that_is_not_there_is_an_error_of_the_system(tmp_path):
             given(task, file=tmp_path / "nowhere")
         with pytest.raises(IsADirectoryError):
             given(task, file=tmp_path)
+
+
+@pytest.mark.skipif(not Path(UNREADABLE).exists(), reason="no file that cannot be read")
+def test_a_file_that_cannot_be_read_is_named():
+    with pytest.raises(OSError, match=r"Input/output error: '/proc/self/mem'"):
+        given(READER, file=UNREADABLE)
+
+
+def test_an_error_of_who_reads_is_not_the_files(tmp_path):
+    (tmp_path / "a").write_text("a\nb\n")
+    with (
+        pytest.raises(OSError, match="No space left on device$"),
+        inputs(READER, None, str(tmp_path / "a")) as lines,
+    ):
+        for _ in lines:
+            raise OSError(28, "No space left on device")

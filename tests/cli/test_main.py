@@ -2,6 +2,7 @@ import errno
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -45,6 +46,8 @@ def test_every_verb_helps(verb, capsys):
         ("train translate --max-steps many", "--max-steps"),
         ("train translate --max-steps", "--max-steps"),
         ("train translate --max-steps 0", "--max-steps: expected a number above 0, got 0"),
+        ("train translate --max-minutes inf", "--max-minutes: expected a finite number above 0, got inf"),
+        ("train translate --run -r", "--run: expected a value, got -r, which looks like an option; write --run=-r"),
         ("train translate --hidden-dim 33", "--hidden-dim: expected an even number from 2 to 1000000, got 33"),
         ("train translate --data no/such/folder", "no/such/folder"),
         ("train translate --data dats", "did you mean dates?"),
@@ -85,6 +88,30 @@ def test_wrong_words_get_one_line_with_the_fix(arguments, words, capsys, tmp_pat
     assert main(arguments.split()) == 2
     assert words in one_line(capsys)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_is_a_file_or_a_loop_of_links_is_said_so(tmp_path, capsys):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "loop").symlink_to("loop")
+    for arguments, words in (
+        (["predict", "file", "x"], "file: expected the folder of a run, got a file"),
+        (["predict", "loop", "x"], "loop: Too many levels of symbolic links"),
+        (["predict", "file/a", "x"], "file/a: Not a directory"),
+        (["train", "translate", "--run", "file"], "file: it is there already and not a run; give another --run"),
+        (["train", "translate", "--run", "loop"], "loop: Too many levels of symbolic links"),
+    ):
+        place = {"predict": 1, "train": 3}[arguments[0]]
+        arguments[place] = str(tmp_path / arguments[place])
+        assert main(arguments) == 2
+        assert words in one_line(capsys)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_an_error_that_cannot_be_written_is_an_error_all_the_same(monkeypatch):
+    with Path("/dev/full").open("w", buffering=1) as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        assert main(["predict", "nowhere", "x"]) == 2
+        assert main(["list"]) == 0
 
 
 def test_a_folder_that_is_no_run_is_said_so(tmp_path, capsys):

@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -48,3 +49,13 @@ def test_other_errors_are_not_swallowed(tmp_path):
     (tmp_path / "a.json").write_text("{}")
     with pytest.raises(ZeroDivisionError), reading(tmp_path / "a.json", "the numbers"):
         raise ZeroDivisionError
+
+
+def test_what_is_missing_is_said_in_words_and_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.json")
+    for name, words in (("gone.json", "No such file or directory"), ("pipe.json", "expected a file, got a pipe")):
+        with (
+            pytest.raises(ArgumentError, match=rf"{name}: expected the numbers of this run, got {words}$"),
+            reading(tmp_path / name, "the numbers"),
+        ):
+            pass

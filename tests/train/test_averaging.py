@@ -59,7 +59,7 @@ def test_averages_of_a_run_continued_are_those_of_one_that_was_not(tmp_path, sto
 
 def test_averaging_a_finished_run_otherwise_makes_its_model_anew_without_training(tmp_path, capsys):
     train(Line, options(tmp_path / "a", average=2))
-    train(Line, options(tmp_path / "b"))
+    train(Line, options(tmp_path / "b", average=3))
     capsys.readouterr()
     outcome = train(Line, options(tmp_path / "b", average=2))
     assert outcome.fresh and outcome.step == 30 and equal(tmp_path / "a", tmp_path / "b")
@@ -96,6 +96,14 @@ def test_the_mean_and_its_last_checkpoint_are_measured_and_the_better_is_the_mod
     chosen = "the mean of steps 20, 25, 30" if mean_is_better else "step 30 alone"
     line = f"{first:.4f} for the mean of steps 20, 25, 30, {0.75 - first:.4f} for step 30 alone: the model is {chosen}"
     assert f"closeness on validation is {line}\n" in capsys.readouterr().err
+
+
+def test_a_finished_run_that_kept_nothing_to_average_says_so(tmp_path, capsys):
+    train(Line, options(tmp_path / "a"))
+    capsys.readouterr()
+    assert train(Line, options(tmp_path / "a", average=2)).results["final"]["steps"] == [30]
+    words = "--average 2: there is but 1 checkpoint of this run that --average takes (step 30)"
+    assert capsys.readouterr().err.splitlines()[0] == words
 
 
 def test_a_damaged_checkpoint_is_left_out_of_the_mean_and_said_so(tmp_path, means, capsys):

@@ -80,7 +80,7 @@ class Driver:
 
 @pytest.fixture(autouse=True)
 def handlers():
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
@@ -128,7 +128,7 @@ def test_a_checkpoint_has_all_that_the_run_goes_on_from(tmp_path):
         driver.step()
     found = load(list_checkpoints(driver.run.checkpoints)[-1])
     assert found.step == 3 and set(found.model) == set(driver.model.state_dict())
-    assert found.scalars["origin"] == origin("points times 1.0", driver.options)
+    assert found.scalars["origin"] == origin(driver.run.config, driver.options)
     assert found.scalars["scaler"] == {"scale": 2.0} and found.scalars["threads"] == torch.get_num_threads()
     assert found.scalars["best"] == driver.state.best and found.scalars["best_step"] == 2
     assert found.scalars["tokens"] == 18 and found.scalars["seconds"] >= found.scalars["training_seconds"] >= 0
@@ -146,7 +146,7 @@ def test_it_says_once_where_training_is_and_from_which_step_on(tmp_path):
     assert later.shown.notes == [f"going on in {tmp_path / 'more/run'} at step 5"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_after_its_step_and_a_second_one_at_once(tmp_path, number):
     driver = Driver(tmp_path).begin()
     driver.step()
@@ -160,6 +160,12 @@ def test_a_signal_in_the_last_step_is_no_interruption(tmp_path):
     driver = Driver(tmp_path, max_steps=1).begin()
     signal.raise_signal(signal.SIGINT)
     assert driver.step() and not driver.callback.interrupted
+
+
+def test_a_closed_terminal_is_nothing_to_what_nohup_started(tmp_path):
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    Driver(tmp_path).begin()
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 
 def test_in_a_thread_signals_are_left_alone(tmp_path, monkeypatch):

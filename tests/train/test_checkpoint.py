@@ -1,3 +1,4 @@
+import hashlib
 import json
 import shutil
 from unittest.mock import Mock
@@ -8,10 +9,13 @@ import torch
 from saccade.train.checkpoint import (
     Checkpoint,
     CorruptCheckpoint,
+    clear,
+    holding,
     list_checkpoints,
     load,
     newest,
     prune,
+    repaired,
     save,
     set_aside,
 )
@@ -94,6 +98,75 @@ def test_the_last_two_are_kept_and_a_users_files_too(tmp_path):
     assert load(places[2]).step == 30 and load(places[3]).step == 40 and load(tmp_path / "best").step == 20
 
 
+def test_older_ones_are_kept_for_their_weights_alone_and_not_gone_on_from(tmp_path):
+    for step in (10, 20, 30, 40):
+        save(tmp_path, checkpoint(step))
+    prune(tmp_path, lambda steps: {10, 30})
+    found = [load(place) for place in list_checkpoints(tmp_path)]
+    assert [one.step for one in found] == [10, 30, 40]
+    assert [len(one.optimizer) for one in found] == [0, 1, 1]
+    assert torch.equal(found[0].model["weight"], checkpoint(10).model["weight"])
+    prune(tmp_path, lambda steps: {10, 30}, keep=1)
+    (tmp_path / "step-00000040/state.json").write_text("{")
+    assert newest(tmp_path)[0] is None and list(newest(tmp_path)[1]) == [tmp_path / "step-00000040"]
+
+
+def test_a_kill_while_the_optimizer_goes_leaves_a_checkpoint_of_weights(tmp_path, monkeypatch):
+    for step in (10, 20):
+        place = save(tmp_path, checkpoint(step)).parent / "step-00000010"
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("pathlib.Path.unlink", Mock(side_effect=KeyboardInterrupt))
+        prune(tmp_path, lambda steps: {10}, keep=1)
+    assert (place / "optimizer.safetensors").exists()
+    (place / ".checksums.json.12ab.partial").write_text("half")
+    assert newest(tmp_path)[0].step == 20 and load(place).optimizer == {}
+    clear(tmp_path)
+    prune(tmp_path, lambda steps: {10}, keep=1)
+    assert sorted(path.name for path in place.iterdir()) == ["checksums.json", "model.safetensors", "state.json"]
+
+
+def test_half_a_checkpoint_is_cleared_and_what_a_user_put_there_is_not(tmp_path):
+    for step, extra in ((20, None), (30, "thesis.txt")):
+        partial = tmp_path / f".step-{step:08d}.partial"
+        partial.mkdir()
+        (partial / "model.safetensors").write_bytes(b"half")
+        if extra:
+            (partial / extra).write_text("mine")
+    clear(tmp_path)
+    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*") if path.is_file()] == [
+        ".step-00000030.partial/thesis.txt"
+    ]
+    clear(tmp_path / "nowhere")
+
+
+def test_the_checkpoint_that_holds_some_bytes_is_found(tmp_path):
+    content = (save(tmp_path, checkpoint(10)) / "model.safetensors").read_bytes()
+    save(tmp_path, checkpoint(20))
+    assert holding(tmp_path, content) == tmp_path / "step-00000010/model.safetensors"
+    assert holding(tmp_path, b"other") is None
+    (tmp_path / "step-00000010/model.safetensors").write_bytes(b"damaged")
+    assert holding(tmp_path, content) is None
+
+
+@pytest.mark.parametrize("step", ['"x"', "null", "-1", "1.5", "NaN"])
+def test_a_step_that_is_no_number_is_a_damaged_checkpoint(tmp_path, step):
+    place = save(tmp_path, checkpoint(10))
+    content = f'{{"step": {step}}}'.encode()
+    (place / "state.json").write_bytes(content)
+    checksums = json.loads((place / "checksums.json").read_text())
+    checksums["state.json"] = hashlib.sha256(content).hexdigest()
+    (place / "checksums.json").write_text(json.dumps(checksums))
+    with pytest.raises(CorruptCheckpoint, match=r"state.json: step: expected a whole number, got"):
+        load(place)
+
+
+def test_a_missing_file_is_said_in_words(tmp_path):
+    place = save(tmp_path, checkpoint(10))
+    (place / "state.json").unlink()
+    with pytest.raises(CorruptCheckpoint, match=r"state.json: No such file or directory\)$"):
+        load(place)
+
+
 def test_a_damaged_one_is_set_aside_not_deleted(tmp_path):
     for count in (1, 2):
         place = save(tmp_path, checkpoint(10))
@@ -105,4 +178,27 @@ def test_a_damaged_one_is_set_aside_not_deleted(tmp_path):
 
 def test_checksums_are_of_the_files(tmp_path):
     place = save(tmp_path, checkpoint(10))
-    assert sorted(json.loads((place / "checksums.json").read_text())) == sorted(FILES[:3])
+    assert sorted(json.loads((place / "checksums.json").read_text())) == sorted([*FILES[:3], "copy"])
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_other_files_say_too_is_repaired(tmp_path, name):
+    place = save(tmp_path / "checkpoints", checkpoint(10))
+    spare = tmp_path / "model.safetensors"
+    shutil.copy(place / "model.safetensors", spare)
+    (place / name).write_bytes((place / name).read_bytes()[:-9])
+    found = repaired(place, spare)
+    assert (found is None) == (name == "optimizer.safetensors")
+    if found is not None:
+        assert found.step == 10 and found.scalars == checkpoint(10).scalars
+        assert torch.equal(found.model["weight"], checkpoint(10).model["weight"])
+        assert torch.equal(found.optimizer["0.step"], checkpoint(10).optimizer["0.step"])
+    spare.unlink()
+    assert (repaired(place, spare) is None) == (name.endswith(".safetensors"))
+
+
+def test_nothing_is_repaired_from_what_says_nothing(tmp_path):
+    place = save(tmp_path, checkpoint(10))
+    (place / "checksums.json").write_text("[]")
+    (place / "state.json").write_text('{"checksums.json": {"model.safetensors": 3}}')
+    assert repaired(place, tmp_path / "nowhere") is None

@@ -7,12 +7,22 @@ import torch
 
 import tiny
 from saccade.errors import ArgumentError
-from saccade.train.environment import bound_shape_caches, check_precision, choose_device, hardware, versions
+from saccade.train import environment
+from saccade.train.environment import (
+    bound_shape_caches,
+    check_precision,
+    check_processes,
+    choose_device,
+    free_bytes,
+    hardware,
+    versions,
+)
 from saccade.train.fit import train
 from saccade.train.run import Run
 from saccade.train.trained import load_trained
 
 CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
+CPU = torch.device("cpu")
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:99", "cpu:1", "cuda:x", "cpu:", ""])
@@ -29,6 +39,27 @@ def test_results_say_where_and_with_what():
     found = hardware(torch.device("cpu"))
     assert found["cores"] >= 1 and found["threads"] == torch.get_num_threads() and found["processor"]
     assert versions()["torch"] == torch.__version__
+
+
+def test_free_memory_is_read_where_the_system_tells_and_of_a_container_the_limit(monkeypatch, tmp_path):
+    told, limit = tmp_path / "meminfo", tmp_path / "memory.max"
+    monkeypatch.setattr(environment, "_MEMORY", told)
+    monkeypatch.setattr(environment, "_LIMIT", limit)
+    assert free_bytes(CPU) is None
+    told.write_text("MemTotal: 9 kB\nMemAvailable:  3 kB\n", encoding="ascii")
+    assert free_bytes(CPU) == 3072
+    for content, free in (("max\n", 3072), ("2048\n", 2048), ("9999\n", 3072)):
+        limit.write_text(content)
+        assert free_bytes(CPU) == free
+
+
+def test_more_processes_than_the_memory_takes_are_refused(monkeypatch):
+    monkeypatch.setattr(environment, "free_bytes", lambda device: 4 << 30)
+    check_processes(11)
+    with pytest.raises(ArgumentError, match=r"--processes: expected at most 11, got 1000: each takes 350 MiB and more"):
+        check_processes(1000)
+    monkeypatch.setattr(environment, "free_bytes", lambda device: None)
+    check_processes(1000)
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
 import os
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
-from saccade.train.files import read_json, write, write_json
+from saccade.train.files import left_over, link, read, read_json, unfinished, write, write_json
 
 
 def test_json_comes_back_in_every_script(tmp_path):
@@ -23,6 +25,45 @@ def test_what_cannot_be_written_leaves_what_was_there(tmp_path):
         write(tmp_path / "a", "no bytes")
     assert (tmp_path / "a").read_bytes() == b"before"
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a folder", "a device"])
+def test_only_files_are_read(tmp_path, kind):
+    path = tmp_path / "a"
+    {"a pipe": os.mkfifo, "a folder": os.mkdir, "a device": lambda path: path.symlink_to("/dev/zero")}[kind](path)
+    for reads in (read, read_json):
+        with pytest.raises(OSError, match=rf"expected a file, got {kind}: '{path}'"):
+            reads(path)
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="no file that cannot be read")
+def test_what_cannot_be_read_is_named(tmp_path):
+    (tmp_path / "a").symlink_to("/proc/self/mem")
+    with pytest.raises(OSError, match=r"Input/output error: .*/a'"):
+        read(tmp_path / "a")
+
+
+def test_no_two_processes_write_under_one_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "getpid", lambda: 7)  # as in two containers
+    names = {unfinished(tmp_path / "a").name for _ in range(20)}
+    assert len(names) == 20
+
+
+def test_what_is_left_over_is_told_by_its_name(tmp_path):
+    left = [unfinished(tmp_path / "a"), tmp_path / ".a.4711.partial"]
+    for path in (*left, unfinished(tmp_path / "b"), tmp_path / ".a.partial", tmp_path / ".a.mine.partial"):
+        path.touch()
+    assert sorted(left_over(tmp_path, ("a",))) == sorted(left)
+
+
+def test_a_link_takes_the_place_of_what_is_there(tmp_path, monkeypatch):
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(name)
+    assert link(tmp_path / "a", tmp_path / "b") and link(tmp_path / "a", tmp_path / "b")
+    assert (tmp_path / "b").samefile(tmp_path / "a") and len(list(tmp_path.iterdir())) == 2
+    monkeypatch.setattr(Path, "hardlink_to", Mock(side_effect=OSError(1, "Operation not permitted")))
+    assert not link(tmp_path / "a", tmp_path / "c")
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_a_folder_that_is_not_there_is_an_error_of_the_system(tmp_path):

@@ -1,15 +1,19 @@
 import json
 import os
 import re
+import shutil
 import signal
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 import torch
 
-from saccade.errors import SaccadeError
-from saccade.train.checkpoint import list_checkpoints
+from saccade.errors import ArgumentError, SaccadeError
+from saccade.train.checkpoint import CorruptCheckpoint, list_checkpoints, load, newest, save
+from saccade.train.files import write_json
 from saccade.train.fit import train
+from saccade.train.options import origin
 from saccade.train.run import Run, RunError
 from saccade.train.trained import load_trained
 from tiny import Line, Points, equal, weights
@@ -60,9 +64,16 @@ def test_a_finished_model_is_not_trained_over_when_no_checkpoint_can_be_read(tmp
     assert (tmp_path / "a/model.safetensors").read_bytes() == before
 
 
-def test_a_damaged_checkpoint_costs_one_checkpoint_and_one_line(tmp_path, capsys):
+def interrupted_at_the_end(monkeypatch, run):
+    """Stop a run while what it came to is measured."""
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("saccade.train.fit.measure", Mock(side_effect=KeyboardInterrupt))
+        train(Line, run)
+
+
+def test_a_damaged_checkpoint_costs_one_checkpoint_and_one_line(tmp_path, capsys, monkeypatch):
     train(Line, options(tmp_path / "whole"))
-    train(Line, options(tmp_path / "a", max_steps=20))
+    interrupted_at_the_end(monkeypatch, options(tmp_path / "a", max_steps=20))
     newest = list_checkpoints(tmp_path / "a/checkpoints")[-1]
     (newest / "model.safetensors").write_bytes(b"half")
     capsys.readouterr()
@@ -72,11 +83,24 @@ def test_a_damaged_checkpoint_costs_one_checkpoint_and_one_line(tmp_path, capsys
     assert (newest.parent / f"{newest.name}.damaged-1").exists()
 
 
+@pytest.mark.parametrize("name", ["checksums.json", "state.json", "model.safetensors"])
+def test_a_finished_run_goes_on_though_a_file_of_its_checkpoint_is_cut(tmp_path, capsys, name):
+    train(Line, options(tmp_path / "whole"))
+    train(Line, options(tmp_path / "first", max_steps=20))
+    shutil.copytree(tmp_path / "first", tmp_path / "a")
+    [place] = list_checkpoints(tmp_path / "a/checkpoints")
+    (place / name).write_bytes((place / name).read_bytes()[:-9])
+    capsys.readouterr()
+    assert train(Line, options(tmp_path / "a")).step == 30
+    assert re.search(r"^corrupt checkpoint: .*, set aside; its other files hold the same", capsys.readouterr().err)
+    assert equal(tmp_path / "whole", tmp_path / "a")
+
+
 def test_with_no_checkpoint_whole_it_begins_again_and_says_so(tmp_path, capsys):
     train(Line, options(tmp_path / "whole"))
     train(Line, options(tmp_path / "a", max_steps=10))
     for place in list_checkpoints(tmp_path / "a/checkpoints"):
-        (place / "checksums.json").write_text("?")
+        (place / "optimizer.safetensors").write_text("?")
     for name in ("results.json", "model.safetensors"):  # as a run leaves them that never came to its end
         (tmp_path / "a" / name).unlink()
     train(Line, options(tmp_path / "a"))
@@ -109,9 +133,105 @@ def test_a_model_that_cannot_be_made_leaves_no_folder(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_only_the_last_two_checkpoints_are_kept(tmp_path):
-    train(Line, options(tmp_path / "a", max_steps=25, checkpoint_steps=5))
+def disk(run):
+    """Bytes that a run's tensors take on the disk, in multiples of its weights; what has two names counts once."""
+    files = {path.stat().st_ino: path.stat().st_size for path in run.rglob("*.safetensors")}
+    return sum(files.values()) / (run / "model.safetensors").stat().st_size
+
+
+def test_the_last_two_checkpoints_are_kept_and_at_the_end_the_last_one(tmp_path, monkeypatch):
+    run = options(tmp_path / "a", max_steps=25, checkpoint_steps=5, width=500)
+    interrupted_at_the_end(monkeypatch, run)
     assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000020", "step-00000025"]
+    assert 5.9 < disk(tmp_path / "a") < 6.1
+    train(Line, run)
+    assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000025"]
+    assert disk(tmp_path / "a") < 3.1
+
+
+@pytest.mark.parametrize(("asked", "most"), [({"average": 3}, 6.1), ({"patience": 1}, 4.1)])
+def test_what_an_average_or_patience_needs_is_kept_without_its_optimizer(tmp_path, asked, most):
+    run = options(tmp_path / "a", max_steps=40, checkpoint_steps=5, validation_steps=5, width=500, **asked)
+    outcome = train(Line, run)
+    assert disk(tmp_path / "a") < most
+    before = weights(tmp_path / "a")
+    (tmp_path / "a/model.safetensors").unlink()
+    again = train(Line, run)
+    assert again.results["final"] == outcome.results["final"]
+    assert all(torch.equal(tensor, before[name]) for name, tensor in weights(tmp_path / "a").items())
+
+
+def test_the_one_before_is_kept_where_the_last_one_cannot_be_read(tmp_path, monkeypatch):
+    run = options(tmp_path / "a")
+    interrupted_at_the_end(monkeypatch, run)
+    place = tmp_path / "a/checkpoints"
+    damaged = {list_checkpoints(place)[-1]: CorruptCheckpoint("it is")}
+    monkeypatch.setattr("saccade.train.fit.newest", Mock(side_effect=[newest(place), (None, damaged)]))
+    train(Line, run)
+    assert len(list_checkpoints(tmp_path / "a/checkpoints")) == 2
+
+
+def test_a_kill_before_the_results_leaves_the_last_line_of_the_log_once(tmp_path, monkeypatch):
+    run = options(tmp_path / "a")
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("saccade.train.fit.write_json", Mock(side_effect=KeyboardInterrupt))
+        train(Line, run)
+    log = tmp_path / "a/metrics.jsonl"
+    assert log.read_text().count("final_validation") == 1 and not (tmp_path / "a/results.json").exists()
+    mine = '{"step": 99, "note": "the lamp was red"}\n'
+    log.write_text(mine + log.read_text()[:-5])
+    train(Line, run)
+    assert log.read_text().count("final_validation") == 1 and log.read_text().endswith("}\n")
+    assert log.read_text().startswith(mine)
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [("seconds", "x"), ("tokens", None), ("threads", "2"), ("seconds", float("nan")), ("best", [])]
+)
+def test_a_state_whose_numbers_are_none_is_refused_in_one_line(tmp_path, name, number):
+    train(Line, options(tmp_path / "a", max_steps=10))
+    [place] = list_checkpoints(tmp_path / "a/checkpoints")
+    found = load(place)
+    shutil.rmtree(place)
+    save(place.parent, replace(found, scalars={**found.scalars, name: number}))
+    with pytest.raises(RunError, match=rf"state.json: {name}: expected a number, got .*; move this checkpoint away"):
+        train(Line, options(tmp_path / "a"))
+
+
+def test_a_tokenizer_of_before_is_not_trained_on_with(tmp_path):
+    train(Line, options(tmp_path / "a", max_steps=10))
+    (tmp_path / "a/line.json").write_text('{"width": 5}')
+    with pytest.raises(RunError, match=r"line.json: not what this run was made with"):
+        train(Line, options(tmp_path / "a"))
+
+
+def test_what_cannot_become_a_run_is_refused_before_data_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(Line, "prepare", Mock(side_effect=AssertionError))
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(RunError, match="file: it is there already and not a run"):
+        train(Line, options(tmp_path / "file"))
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(OSError, match=r"symbolic links"):
+        train(Line, options(tmp_path / "loop"))
+
+
+def test_processes_that_the_memory_does_not_take_are_refused_before_anything_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr("saccade.train.environment.free_bytes", lambda device: 4 << 30)
+    with pytest.raises(ArgumentError, match="--processes: expected at most 11, got 1000"):
+        train(Line, options(tmp_path / "a", processes=1000))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_option_that_came_later_makes_no_other_run_of_an_older_one(tmp_path):
+    train(Line, options(tmp_path / "a", max_steps=10))
+    run = Run.open(tmp_path / "a")
+    saved = {name: value for name, value in run.config["options"].items() if name != "beta1"}
+    write_json(run.folder / "config.json", {**run.config, "options": saved})
+    [place] = list_checkpoints(run.checkpoints)
+    found, own = load(place), origin({**run.config, "options": saved}, options(tmp_path / "a"))
+    shutil.rmtree(place)
+    save(place.parent, replace(found, scalars={**found.scalars, "origin": own}))
+    assert train(Line, options(tmp_path / "a", max_steps=12)).step == 12
 
 
 def test_a_finished_run_is_left_as_it_is(tmp_path):
@@ -171,7 +291,7 @@ def test_the_default_folder_names_task_data_and_model(tmp_path, monkeypatch):
     assert str(train(Line, options("", max_steps=2)).run.folder) == "runs/line-points-linear"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_ctrl_c_keeps_a_checkpoint_of_the_last_step(tmp_path, number, monkeypatch):
     train(Line, options(tmp_path / "whole"))
     original, before = Line.loss, signal.getsignal(signal.SIGINT)  # a shell's job in the background ignores it

@@ -1,7 +1,10 @@
 import subprocess
 import sys
+from pathlib import Path
 
-from saccade.train.notes import say
+import pytest
+
+from saccade.train.notes import StandardError, say
 from tiny import environment
 
 
@@ -23,3 +26,13 @@ def test_notes_that_nobody_reads_are_no_reason_to_stop():
         process.stderr.close()
         process.stderr = None
         assert process.communicate("x\ny\n\n", timeout=60)[0] == "done\n" and process.returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_notes_that_the_disk_has_no_room_for_are_no_reason_to_stop(monkeypatch):
+    with Path("/dev/full").open("w", buffering=1) as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        say("first")
+        say("second")
+        StandardError().write("third\n")
+        StandardError().flush()

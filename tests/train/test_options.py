@@ -42,7 +42,7 @@ def test_what_means_nothing_is_refused_by_its_name(name):
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_what_is_no_finite_number_is_refused(value):
-    with pytest.raises(ArgumentError, match=f"--learning-rate: expected a number above 0, got {value}"):
+    with pytest.raises(ArgumentError, match=f"--learning-rate: expected a (finite )?number above 0, got {value}"):
         Options(learning_rate=value)
 
 

@@ -1,6 +1,9 @@
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
+
+import pytest
 
 from saccade.train import progress
 from saccade.train.progress import Bar, waiting
@@ -74,3 +77,14 @@ def test_a_wait_is_a_line_now_and_then_and_on_a_terminal_a_bar(capsys, monkeypat
     with waiting("measuring", 80.0):
         pass
     assert "0:00 of about 1:20" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_bar_on_a_full_disk_is_no_reason_to_stop(monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    with Path("/dev/full").open("w", buffering=1) as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        with Bar(10, 0) as bar:
+            bar.update(5, "loss 1.0")
+            bar.note("step 5")

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
-from saccade.train.checkpoint import Checkpoint, save
+from saccade.train.checkpoint import Checkpoint, list_checkpoints, save
+from saccade.train.files import unfinished
 from saccade.train.options import Options
 from saccade.train.run import Run, RunError, beside
 
@@ -26,9 +28,9 @@ def create(folder):
 
 def test_a_run_is_made_whole_and_opened_again(tmp_path):
     run = create(tmp_path / "runs/a")
-    assert sorted(path.name for path in run.folder.iterdir()) == ["config.json", "tokenizer.json"]
+    assert sorted(path.name for path in run.folder.iterdir()) == [".lock", "config.json", "tokenizer.json"]
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["a"]
-    assert Run.open(run.folder) == run
+    assert Run.open(run.folder) == run and list(run.config["files"]) == ["tokenizer.json"]
 
 
 def test_an_empty_folder_may_become_a_run_but_no_other(tmp_path):
@@ -91,7 +93,7 @@ def test_weights_are_the_final_ones_or_those_of_the_newest_checkpoint(tmp_path):
         run.weights()
     save(run.checkpoints, Checkpoint(3, {"w": torch.ones(2)}, {}, {}))
     assert torch.equal(run.weights()["w"], torch.ones(2))
-    run.save_weights({"w": torch.zeros(2)}, 5)
+    run.save_weights({"w": torch.zeros(2)}, 5, "mine")
     assert torch.equal(run.weights()["w"], torch.zeros(2))
     (run.folder / "model.safetensors").write_bytes(b"\x00" * 20)
     with pytest.raises(
@@ -118,32 +120,21 @@ def test_the_log_is_rewound_to_a_step_and_loses_half_lines(tmp_path):
     run = create(tmp_path / "a")
     run.rewind_log(0)
     for step in (10, 20, 30):
-        run.log(step=step, loss=1 / step)
+        run.log(step=step, loss=1 / step, learning_rate=0.1)
     path = run.folder / "metrics.jsonl"
     path.write_bytes(path.read_bytes() + b'{"step": 4')
     run.rewind_log(20)
     assert [line[:10] for line in path.read_text().splitlines()] == ['{"step": 1', '{"step": 2']
 
 
-@pytest.mark.parametrize(
-    ("torn", "kept"),
-    [
-        (b'{"st', b""),
-        (b'{"step": ', b""),
-        (b'{"step": 20, "lo', b""),
-        (b'{"step": 20, "loss": 1}', b'{"step": 20, "loss": 1}\n'),
-        (b'{"step": 30, "loss": 1}', b""),
-        (b"my notes", b"my notes\n"),
-    ],
-)
-def test_a_last_line_without_an_end_is_never_written_on(tmp_path, torn, kept):
+@pytest.mark.parametrize("torn", [b"", b'{"step": 20, "final_valid', b'{"step": 20, "final_validation_x": 1}\n'])
+def test_the_last_line_of_a_run_is_there_once_and_whole_whatever_was_there(tmp_path, torn):
     run = create(tmp_path / "a")
-    run.log(step=10)
-    path = run.folder / "metrics.jsonl"
-    path.write_bytes(path.read_bytes() + torn)
-    run.rewind_log(20)
-    run.log(step=30)
-    assert path.read_bytes() == b'{"step": 10}\n' + kept + b'{"step": 30}\n'
+    run.log(step=20, loss=1.0, learning_rate=0.1)
+    before = (run.folder / "metrics.jsonl").read_bytes()
+    (run.folder / "metrics.jsonl").write_bytes(before + torn)
+    run.log_end(20, final_validation_x=2.0)
+    assert (run.folder / "metrics.jsonl").read_bytes() == before + b'{"step": 20, "final_validation_x": 2.0}\n'
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
@@ -152,15 +143,6 @@ def test_a_log_that_cannot_be_written_is_named(tmp_path):
     (run.folder / "metrics.jsonl").symlink_to("/dev/full")
     with pytest.raises(OSError, match=r"No space left on device: .*metrics.jsonl"):
         run.log(step=10)
-
-
-def test_lines_of_the_log_that_are_not_ours_stay(tmp_path):
-    run = create(tmp_path / "a")
-    path = run.folder / "metrics.jsonl"
-    notes = b'my notes\n[1]\n{"a": 1}\n{"step": "x"}\n\xff\xfe\n'
-    path.write_bytes(notes + b'{"step": 30}\n')
-    run.rewind_log(20)
-    assert path.read_bytes() == notes
 
 
 def test_a_run_may_lie_behind_a_link(tmp_path):
@@ -183,6 +165,131 @@ def test_a_folder_that_cannot_be_made_whole_leaves_nothing(tmp_path):
         with pytest.raises(error):
             Run.create(tmp_path / "a", CONFIG, fails)
         assert list(tmp_path.iterdir()) == []
+
+
+def test_the_folder_that_another_process_is_making_is_left_to_it(tmp_path, monkeypatch):
+    """One in another container, say, which has the same number."""
+
+    def races(place):
+        other = place.parent / f".a.{os.getpid()}.partial"
+        other.mkdir()
+        (other / "tokenizer.json").write_text("theirs")
+        create(tmp_path / "a")
+        (place / "tokenizer.json").write_text("{}")
+
+    with pytest.raises(OSError, match="not empty"):
+        Run.create(tmp_path / "a", CONFIG, races)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f".a.{os.getpid()}.partial", "a"]
+    assert Run.open(tmp_path / "a").config["task"] == "line"
+
+
+def test_what_killed_processes_left_is_cleared_by_the_next_one(tmp_path):
+    abandoned = unfinished(tmp_path / "a")
+    abandoned.mkdir()
+    for name in (".lock", "tokenizer.json"):
+        (abandoned / name).write_text("half")
+    mine = tmp_path / ".a.12ab.partial"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("mine")
+    run = create(tmp_path / "a")
+    assert not abandoned.exists() and (mine / "thesis.txt").exists()
+    left = [unfinished(run.folder / name) for name in ("model.safetensors", "metrics.jsonl", "results.json")]
+    left.append(run.folder / ".results.json.4711.partial")  # as they were named once
+    for path in left:
+        path.write_bytes(b"half")
+    for name in (".notes.txt.12ab.partial", ".results-test.json.12ab.partial"):  # nobody's, or under way elsewhere
+        (run.folder / name).write_text("mine")
+    with run.locked():
+        assert not any(path.exists() for path in left)
+        assert len(list(run.folder.glob(".*.partial"))) == 2
+
+
+def test_a_loop_of_links_and_a_file_are_no_runs(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").write_text("mine")
+    for go in (Run.open, create):
+        with pytest.raises(OSError, match=r"symbolic links.*loop"):
+            go(tmp_path / "loop")
+        with pytest.raises(OSError, match=r"Not a directory.*file/a"):
+            go(tmp_path / "file/a")
+    with pytest.raises(RunError, match="file: expected the folder of a run, got a file"):
+        Run.open(tmp_path / "file")
+    with pytest.raises(RunError, match="file: it is there already and not a run"):
+        create(tmp_path / "file")
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors", "results.json", ".lock"])
+def test_a_pipe_in_a_files_place_is_an_error_and_no_wait(tmp_path, name):
+    run = create(tmp_path / "a")
+    (run.folder / name).unlink(missing_ok=True)
+    os.mkfifo(run.folder / name)
+    with pytest.raises(OSError, match=rf"expected a file, got a pipe: .*{name}|No such device or address: .*{name}"):
+        opened = Run.open(run.folder)
+        opened.check_files()
+        opened.results()
+        with opened.locked():
+            opened.weights()
+
+
+def test_what_the_task_saved_is_what_it_wrote(tmp_path):
+    run = create(tmp_path / "a")
+    run.check_files()
+    (run.folder / "tokenizer.json").write_text('{"reordered": 1}')
+    with pytest.raises(RunError, match=r"tokenizer.json: not what this run was made with .*; put it back"):
+        Run.open(run.folder).check_files()
+    (run.folder / "tokenizer.json").unlink()
+    with pytest.raises(RunError, match=r"tokenizer.json: gone"):
+        Run.open(run.folder).check_files()
+
+
+def test_weights_that_are_not_those_that_were_written_are_refused(tmp_path):
+    run = create(tmp_path / "a")
+    path = run.folder / "model.safetensors"
+    run.save_weights({"w": torch.arange(1.0, 500.0)}, 5, "mine")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-400] + bytes(400))  # a block of zeros
+    with pytest.raises(RunError, match=r"model.safetensors: damaged \(its digest is of other weights\); move it away"):
+        run.weights()
+    path.write_bytes(whole)
+    assert len(run.weights("mine")["w"]) == 499
+    with pytest.raises(RunError, match=r"model.safetensors: expected the weights of this run, got those of another"):
+        run.weights("others")
+    run.save_weights({"w": torch.tensor([1.0, float("nan")])}, 5, "mine")
+    with pytest.raises(RunError, match=r"model.safetensors: the weights w are not finite"):
+        run.weights("mine")
+
+
+def test_a_checkpoint_of_another_run_is_no_model(tmp_path):
+    run = create(tmp_path / "a")
+    save(run.checkpoints, Checkpoint(3, {"w": torch.ones(2)}, {}, {"origin": "theirs"}))
+    with pytest.raises(RunError, match=r"checkpoints: expected the weights of this run, got those of another one"):
+        run.weights("mine")
+    assert run.weights("theirs")["w"].tolist() == [1.0, 1.0]
+
+
+def test_a_run_without_digests_is_loaded_with_a_word(tmp_path, capsys):
+    run = create(tmp_path / "a")
+    save_file({"w": torch.ones(2)}, run.folder / "model.safetensors", {"step": "5"})
+    (run.folder / "config.json").write_text(json.dumps(CONFIG))
+    old = Run.open(run.folder)
+    old.check_files()
+    assert torch.equal(old.weights("mine")["w"], torch.ones(2))
+    assert capsys.readouterr().err.count("\n") == 1
+    run.save_weights({"w": torch.ones(2)}, 5, "mine")
+    run.weights("mine")
+    assert capsys.readouterr().err == ""
+
+
+def test_the_model_and_the_checkpoint_that_it_is_of_are_one_file(tmp_path):
+    run = create(tmp_path / "a")
+    place = save(run.checkpoints, Checkpoint(5, {"w": torch.ones(2)}, {}, {"origin": "mine"})) / "model.safetensors"
+    path = run.folder / "model.safetensors"
+    for _ in range(2):
+        run.save_weights({"w": torch.ones(2)}, 5, "mine")
+        assert path.samefile(place)
+    run.save_weights({"w": torch.zeros(2)}, 5, "mine")
+    assert not path.samefile(place) and list_checkpoints(run.checkpoints)
+    assert not list(run.folder.glob(".*.partial"))
 
 
 def test_results_that_are_no_results_are_none(tmp_path):

@@ -42,7 +42,7 @@ def test_those_that_fall_reach_the_floor_and_stay(name):
         ({"final_rate": 0.1}, "--final-rate: expected only with"),
         ({"schedule": "linear", "schedule_steps": 5000, "final_rate": 2.0}, "--final-rate: expected a share"),
         ({"beta2": 1.0}, "--beta2: expected 0 <= beta2 < 1, got 1.0"),
-        ({"weight_decay": -1.0}, "--weight-decay: expected a number from 0 on, got -1.0"),
+        ({"weight_decay": -1.0}, "--weight-decay: expected a finite number from 0 on, got -1.0"),
         ({"precision": "8"}, "--precision: expected one of 32, bf16, 16, got 8"),
         ({"patience": 0}, "--patience: expected a number above 0"),
         ({"average": 0}, "--average: expected a number above 0"),

@@ -1,8 +1,10 @@
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from saccade.train.fit import train
 from saccade.train.run import Run, RunError
@@ -27,8 +29,9 @@ def test_a_model_comes_back_ready_to_answer(folder):
 
 def test_what_does_not_belong_together_is_refused(folder):
     run = Run.open(folder)
-    with pytest.raises(RunError, match="config.json and the trained weights are of different models"):
-        load_trained(Line, replace(run, config={**run.config, "options": {**run.config["options"], "width": 5}}), CPU)
+    wider = {**run.config, "options": {**run.config["options"], "width": 5}}
+    with pytest.raises(RunError, match="expected the weights of this run, got those of another one"):
+        load_trained(Line, replace(run, config=wider), CPU)
     with pytest.raises(RunError, match="its model is cubic, which this Saccade has not: linear"):
         load_trained(Line, replace(run, config={**run.config, "model": "cubic"}), CPU)
     with pytest.raises(RunError, match=r"config.json: it names two models, linear and cubic"):
@@ -36,3 +39,32 @@ def test_what_does_not_belong_together_is_refused(folder):
             Line, replace(run, config={**run.config, "options": {**run.config["options"], "model": "cubic"}}), CPU
         )
     assert json.loads((folder / "config.json").read_text())["model"] == "linear"
+
+
+def test_files_without_a_digest_are_taken_as_they_are_with_a_word(folder, tmp_path, capsys):
+    place = shutil.copytree(folder, tmp_path / "old")
+    save_file(Run.open(folder).weights(), place / "model.safetensors")
+    capsys.readouterr()
+    load_trained(Line, Run.open(place), CPU)
+    assert capsys.readouterr().err == (
+        f"{place}: made before files had digests; whether all are what was written cannot be told\n"
+    )
+    config = json.loads((place / "config.json").read_text())
+    (place / "config.json").write_text(json.dumps({**config, "options": {**config["options"], "width": 5}}))
+    with pytest.raises(RunError, match="config.json and the trained weights are of different models"):
+        load_trained(Line, Run.open(place), CPU)
+
+
+def test_what_the_task_saved_is_checked_before_it_is_read(folder, tmp_path):
+    place = shutil.copytree(folder, tmp_path / "altered")
+    (place / "line.json").write_text('{"width": 7}')
+    with pytest.raises(RunError, match=r"line.json: not what this run was made with"):
+        load_trained(Line, Run.open(place), CPU)
+
+
+def test_the_weights_of_another_seed_are_refused(folder, tmp_path):
+    other = LineOptions(run=str(tmp_path / "b"), model="linear", data="points", max_steps=3, device="cpu", seed=2)
+    train(Line, other)
+    shutil.copy(folder / "model.safetensors", tmp_path / "b")
+    with pytest.raises(RunError, match="got those of another one"):
+        load_trained(Line, Run.open(tmp_path / "b"), CPU)

@@ -1,8 +1,12 @@
+import json
+from dataclasses import asdict
+
 import pytest
 import torch
+from safetensors.torch import save
 from torch import nn
 
-from saccade.train.weights import load_into, mean, tensors
+from saccade.train.weights import deserialize, load_into, mean, not_finite, serialize, tensors
 
 
 class Tied(nn.Module):
@@ -46,3 +50,48 @@ def test_the_mean_is_exact_to_a_rounding_and_integers_are_the_last_ones():
 def test_the_mean_of_one_is_itself_bit_for_bit():
     one = {"w": torch.randn(100)}
     assert torch.equal(mean([one])["w"], one["w"])
+
+
+WEIGHTS = {
+    "scalar": torch.tensor(2.5),
+    "table": torch.arange(6, dtype=torch.int64).reshape(2, 3),
+    "half": torch.tensor([0.1, -0.0], dtype=torch.bfloat16),
+    "mask": torch.tensor([True, False]),
+    "empty": torch.zeros(0, 3),
+}
+
+
+def test_a_file_of_weights_is_the_same_bytes_and_comes_back_as_it_was():
+    content = serialize(WEIGHTS, 12, "mine")
+    assert all(serialize(dict(reversed(WEIGHTS.items())), 12, "mine") == content for _ in range(5))
+    again, mark = deserialize(content)
+    assert again.keys() == WEIGHTS.keys() and (mark.step, mark.run) == (12, "mine")
+    assert all(torch.equal(again[name], tensor) for name, tensor in WEIGHTS.items())
+    assert all(again[name].dtype == tensor.dtype for name, tensor in WEIGHTS.items())
+    assert not_finite(again) is None
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"scalar": torch.tensor(2.6)},
+        {"table": torch.arange(6).reshape(3, 2)},
+        {"half": torch.tensor([0.1, 0.0], dtype=torch.bfloat16)},
+        {"mask": torch.tensor([1, 0], dtype=torch.uint8)},
+        {"more": torch.ones(1)},
+    ],
+)
+def test_weights_under_another_ones_digest_are_damaged(changed):
+    _, mark = deserialize(serialize(WEIGHTS, 12, "mine"))
+    content = save({**WEIGHTS, **changed}, {"saccade": json.dumps(asdict(mark))})
+    with pytest.raises(ValueError, match="its digest is of other weights"):
+        deserialize(content)
+
+
+def test_a_file_that_says_nothing_of_itself_has_no_mark_and_rubbish_is_damage():
+    assert deserialize(save(WEIGHTS, {"step": "5"}))[1] is None
+    for said in ("[]", "{}", "no JSON"):
+        with pytest.raises(ValueError, match=r".+"):
+            deserialize(save(WEIGHTS, {"saccade": said}))
+    with pytest.raises(ValueError, match=r".+"):
+        deserialize(b"\x00" * 20)

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
 
 import torch
 
@@ -13,10 +12,9 @@ from saccade.bench.measure import turns, waiting
 from saccade.bench.row import Run
 from saccade.train.environment import hardware
 
-__all__ = ["Machine", "Probe", "free_bytes", "look_at", "probes"]
+__all__ = ["Machine", "Probe", "look_at", "probes"]
 
 _PACKAGES = ("saccade", "numpy", "numba", "triton", "entmax", "x-transformers")  # what the figures depend on
-_MEMORY = Path("/proc/meminfo")
 
 
 @dataclass(frozen=True)
@@ -63,15 +61,6 @@ def look_at(device: torch.device, known: Mapping[str, Probe], seconds: float = 0
     """Return what a machine is, and the rate of each probe: the fastest of all tries in so many seconds."""
     rates = {name: probe.amount / _fastest(probe.run, device, seconds) for name, probe in known.items()}
     return Machine(hardware(device), _versions(), rates)
-
-
-def free_bytes(device: torch.device) -> int | None:
-    """Return how much memory is to be had on a device, or None where the system does not tell."""
-    if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0])
-    lines = _MEMORY.read_text(encoding="utf-8").splitlines() if _MEMORY.exists() else []
-    found = [int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
-    return found[0] * 1024 if found else None
 
 
 def _versions() -> dict[str, str]:

@@ -9,11 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.bench.machine import Probe, free_bytes
+from saccade.bench.machine import Probe
 from saccade.bench.measure import behind, medians, ratio, turns, waiting
 from saccade.bench.peak import peak_of
 from saccade.bench.row import Absent, Place, Result, Row, Run
 from saccade.errors import SaccadeError
+from saccade.train.environment import free_bytes
 
 __all__ = ["distance", "measure", "measured"]
 

@@ -4,8 +4,10 @@ import contextlib
 import difflib
 import io
 import itertools
+import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -16,6 +18,8 @@ __all__ = ["UsageError", "choose", "given", "one_line", "parse", "peek", "sugges
 T = TypeVar("T")
 _VALUE = re.compile(r"^Error parsing (--\S+): (.*(?:INT|FLOAT|int|float).*) \[?'(.*)'\]?$")  # a number's
 _CHOICE = re.compile(r"^invalid choice '(.*)' for argument '(--[^']+)'\. Expected one of \((.*)\)$")
+_MISSING = re.compile(r"^Missing value for argument '(--[^']+)'.*$")
+_NARROWEST = 40  # columns: help is no longer readable in fewer, and below ten tyro never comes to an end
 _RULES = set(" ─-│|╭╮╰╯+")  # what tyro frames its words with
 
 
@@ -65,13 +69,14 @@ def parse(
     complaint = io.StringIO()
     options: T
     try:
-        with contextlib.redirect_stderr(complaint):
+        with contextlib.redirect_stderr(complaint), _wide_enough():
             options, unknown = tyro.cli(kind, args=list(arguments), **settings)
     except SystemExit as stop:
         if not stop.code:
             raise
         _refuse_unknown(kind, [word for word in arguments if word.startswith("--")], elsewhere or {})
-        raise UsageError(f"{_gist(complaint.getvalue())}; see {program} --help") from None
+        gist = _MISSING.sub(lambda found: _no_value(found[1], arguments), _gist(complaint.getvalue()))
+        raise UsageError(f"{gist}; see {program} --help") from None
     _refuse_unknown(kind, unknown, elsewhere or {})
     return options
 
@@ -146,8 +151,32 @@ def _refuse_unknown(kind: Any, words: Sequence[str], elsewhere: Mapping[str, str
             way_out = f"did you mean {near[0]}?" if near else "see --help"
             raise UsageError(f"unknown option {word.partition('=')[0]}; {way_out}")
     loose = [word for word in words if not word.startswith("--")]
+    if loose and re.match("-[A-Za-z]", loose[0]):
+        raise UsageError(f"unknown option {loose[0]}; see --help")
     if loose:
         raise UsageError(f"unexpected argument {loose[0]}; quote texts that contain spaces, and see --help")
+
+
+@contextlib.contextmanager
+def _wide_enough() -> Iterator[None]:
+    """Have tyro believe that the terminal is as wide as words are."""
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = str(max(_NARROWEST, shutil.get_terminal_size().columns))
+    try:
+        yield
+    finally:
+        os.environ.pop("COLUMNS")
+        if before is not None:
+            os.environ["COLUMNS"] = before
+
+
+def _no_value(option: str, arguments: Sequence[str]) -> str:
+    """What to say of an option without a value, or with one that looks like an option itself."""
+    behind = dict(itertools.pairwise([word.replace("_", "-") if word.startswith("--") else word for word in arguments]))
+    word = behind.get(option)
+    if word is None or word.startswith("--"):
+        return f"{option}: expected a value, got {word or 'nothing'}"
+    return f"{option}: expected a value, got {word}, which looks like an option; write {option}={word}"
 
 
 def _gist(box: str) -> str:

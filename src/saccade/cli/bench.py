@@ -1,7 +1,6 @@
 """`saccade bench`: how fast attention is here, beside other ways to compute it and the machine's own limit."""
 
 import errno
-import math
 import os
 import shlex
 import sys
@@ -25,6 +24,7 @@ from saccade.cli.arguments import UsageError, choose, parse
 from saccade.train.environment import choose_device
 from saccade.train.files import encode, write
 from saccade.train.notes import say, unheard
+from saccade.train.options import not_positive
 
 __all__ = ["run"]
 
@@ -127,8 +127,8 @@ def _progress(wanted: Sequence[Row], place: int | None) -> None:
 
 def _check(given: Arguments) -> None:
     """Refuse what means nothing, before minutes are spent on it."""
-    if given.seconds is not None and not (0 < given.seconds < math.inf):
-        raise UsageError(f"--seconds: expected a number above 0, got {given.seconds}")
+    if wrong := not_positive(given.seconds):
+        raise UsageError(f"--seconds: {wrong}")
     most = os.cpu_count() or 1
     if given.threads is not None and not 0 < given.threads <= most:
         raise UsageError(f"--threads: expected a number from 1 to {most}, got {given.threads}")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from saccade.cli.arguments import UsageError
+from saccade.train.files import naming
 from saccade.train.task import Task
 
 __all__ = ["inputs", "readable", "texts"]
@@ -90,7 +91,8 @@ def texts(argument: str | None, file: str | None) -> Iterator[Iterator[str]]:
         yield iter(readable(argument).split("\n"))
     elif file is not None:
         with Path(file).open("rb") as source:
-            packed = source.peek(2)[:2] == b"\x1f\x8b"
+            with naming(Path(file)):
+                packed = source.peek(2)[:2] == b"\x1f\x8b"
             yield _lines(gzip.GzipFile(fileobj=source) if packed else source, file)
     else:
         yield _lines(sys.stdin.buffer, "standard input")
@@ -108,8 +110,9 @@ def readable(argument: str) -> str:
 def _lines(source: BinaryIO | gzip.GzipFile, name: str) -> Iterator[str]:
     r"""The lines of a stream: they end at \n alone; bytes that are no UTF-8 count as strange letters."""
     try:
-        for number, line in enumerate(source):
-            text = line.removesuffix(b"\n").decode("utf-8", errors="replace")
-            yield text if number else text.removeprefix("\ufeff")
+        with naming(Path(name)):
+            for number, line in enumerate(source):
+                text = line.removesuffix(b"\n").decode("utf-8", errors="replace")
+                yield text if number else text.removeprefix("\ufeff")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UsageError(f"--input: expected a whole gzip file, got a damaged one: {name} ({error})") from error

@@ -58,7 +58,7 @@ class Options:
             beside = f" with --baseline {self.baseline}"
             raise ArgumentError(f"--samples: expected a number from {least} to 1000{beside}, got {self.samples}")
         if not 0 <= self.entropy_bonus < float("inf"):
-            raise ArgumentError(f"--entropy-bonus: expected a number from 0 on, got {self.entropy_bonus}")
+            raise ArgumentError(f"--entropy-bonus: expected a finite number from 0 on, got {self.entropy_bonus}")
 
 
 def attention_options(options: Options) -> dict[str, Any]:

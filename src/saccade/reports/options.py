@@ -1,6 +1,5 @@
 """What can be said about any report, and about those that train models."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 from saccade.errors import ArgumentError
 from saccade.tasks.translate.data import BUILTIN
 from saccade.train.notes import say
-from saccade.train.options import check_threads, flag
+from saccade.train.options import check_threads, flag, not_positive
 
 __all__ = ["Seeded", "Shared", "Trained", "arguments", "default_folder", "whole"]
 
@@ -74,8 +73,8 @@ class Seeded(Shared):
         if not 0 < self.seeds <= 1000:
             raise ArgumentError(f"--seeds: expected a number from 1 to 1000, got {self.seeds}")
         for name in ("max_steps", "max_minutes"):
-            if (value := getattr(self, name)) is not None and not 0 < value < math.inf:
-                raise ArgumentError(f"{flag(name)}: expected a number above 0, got {value}")
+            if wrong := not_positive(getattr(self, name)):
+                raise ArgumentError(f"{flag(name)}: {wrong}")
         if self.quick and (self.data not in ("", *self.builtin) or self.max_steps or self.max_minutes):
             beside = f"no --data but {' or '.join(self.builtin)} and no budget beside it"
             raise ArgumentError(f"--quick: expected {beside}, got some; leave one out")

@@ -27,7 +27,9 @@ def reading(path: Path, what: str) -> Iterator[Any]:
     """
     try:
         yield read_json(path)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except OSError as error:
+        raise ArgumentError(f"{path}: expected {what} of this run, got {error.strerror or error}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ArgumentError(f"{path}: expected {what} of this run, got {error}") from error
 
 

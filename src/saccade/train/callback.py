@@ -24,7 +24,7 @@ from saccade.train.results import TrainState, measure, sample, undisturbed
 from saccade.train.run import Run
 from saccade.train.task import Task, value, values
 from saccade.train.tensorboard import TensorBoard
-from saccade.train.weights import tensors
+from saccade.train.weights import not_finite, tensors
 
 __all__ = ["RunCallback"]
 
@@ -66,11 +66,12 @@ class RunCallback(pl.Callback):
         self.mark, self.before = 0.0, state.seconds
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Start the clock, and listen for Ctrl-C; Lightning puts the signals' handlers back when it is done."""
+        """Start the clock, and listen for Ctrl-C and its like; Lightning puts the handlers back when it is done."""
         self.mark = time.perf_counter()
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, self._stop)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+                    signal.signal(number, self._stop)
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -176,9 +177,8 @@ class RunCallback(pl.Callback):
 
     def _check(self, weights: dict[str, Tensor]) -> None:
         """See that all weights are numbers: the loss was computed before the step that may have spoiled them."""
-        for name, tensor in weights.items():
-            if not tensor.isfinite().all():
-                raise SaccadeError(f"the weights {name} are not finite after step {self.state.step}; {_LOWER}")
+        if name := not_finite(weights):
+            raise SaccadeError(f"the weights {name} are not finite after step {self.state.step}; {_LOWER}")
 
     def _save(self, trainer: pl.Trainer) -> None:
         self._tick(training=False)
@@ -187,7 +187,7 @@ class RunCallback(pl.Callback):
         step, optimizer = self.state.step, optimizer_tensors(trainer.optimizers[0])
         scaler = trainer.precision_plugin.state_dict()  # of the loss, in half precision: numbers alone
         scalars = {**asdict(self.state), "threads": torch.get_num_threads(), "scaler": scaler}
-        scalars["origin"] = origin(self.run.config["data"], self.options)
+        scalars["origin"] = origin(self.run.config, self.options)
         save(self.run.checkpoints, Checkpoint(step, weights, optimizer, scalars))
         prune(self.run.checkpoints, lambda steps: needed(steps, self.state, self.options))
         self.saved = step

@@ -16,7 +16,9 @@ __all__ = [
     "bound_shape_caches",
     "busy_cores",
     "check_precision",
+    "check_processes",
     "choose_device",
+    "free_bytes",
     "hardware",
     "keep_freed_memory",
     "matmul_precision",
@@ -28,6 +30,8 @@ _IDLE = 0.25  # share of the cores that others may use without a thread less for
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt, in <malloc.h>; 32 MiB is the most that the second takes
 _SHAPES = 64  # of products: more than a step of our models has, so that layers share what is made for one of them
 _SHAPE_CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")  # oneDNN's own, and PyTorch's before it
+_PROCESS = 350 << 20  # bytes that a process takes for itself before it has a model: what it imports
+_MEMORY, _LIMIT = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")
 _PACKAGES = ("saccade", "torch", "lightning", "babel", "tokenizers", "safetensors", "numpy")
 
 
@@ -76,6 +80,31 @@ def check_precision(precision: str, device: torch.device) -> None:
         raise ArgumentError("--precision: expected 32 or bf16 on a CPU, got 16; only a GPU computes in it")
     if precision == "bf16" and device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
         raise ArgumentError("--precision: expected 32 or 16, got bf16, which this GPU computes only in emulation")
+
+
+def check_processes(count: int) -> None:
+    """Check that so many processes can be started on this machine at all.
+
+    Raises:
+        ArgumentError: if its memory is too small for what they import.
+
+    Example:
+        >>> check_processes(1)
+    """
+    free = free_bytes(torch.device("cpu"))
+    if count > 1 and free is not None and count * _PROCESS > free:
+        why = f"each takes {_PROCESS >> 20} MiB and more, and {free >> 20} MiB are free"
+        raise ArgumentError(f"--processes: expected at most {max(1, free // _PROCESS)}, got {count}: {why}")
+
+
+def free_bytes(device: torch.device) -> int | None:
+    """Return how much memory is to be had on a device, or None where the system does not tell."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    lines = _MEMORY.read_text(encoding="utf-8").splitlines() if _MEMORY.exists() else []
+    found = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    limit = _LIMIT.read_text(encoding="utf-8").strip() if _LIMIT.exists() else "max"  # of a container
+    return min([*found, *([int(limit)] if limit.isdecimal() else [])], default=None)
 
 
 @contextmanager

@@ -3,14 +3,46 @@
 import errno
 import json
 import os
-from collections.abc import Iterator
+import re
+import secrets
+import stat
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["encode", "naming", "read_json", "told", "write", "write_json"]
+__all__ = [
+    "encode",
+    "flushed",
+    "left_over",
+    "link",
+    "naming",
+    "read",
+    "read_json",
+    "told",
+    "unfinished",
+    "write",
+    "write_json",
+]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_PARTIAL = re.compile(r"\.(.+)\.[0-9a-f]+\.partial")  # what `unfinished` makes of a name
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+
+
+def unfinished(path: Path) -> Path:
+    """Return a hidden name beside a place, where what shall be there is made: no two processes have the same one.
+
+    >>> unfinished(Path("runs/a")).match("runs/.a.*.partial")
+    True
+    """
+    return path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")
+
+
+def left_over(folder: Path, names: Container[str]) -> list[Path]:
+    """Return what lies under names that `unfinished` gave for some files of a folder."""
+    found = ((path, _PARTIAL.fullmatch(path.name)) for path in folder.iterdir())
+    return [path for path, match in found if match and match[1] in names]
 
 
 def write(path: Path, content: bytes) -> None:
@@ -23,7 +55,7 @@ def write(path: Path, content: bytes) -> None:
     Raises:
         OSError: if it cannot be written; what was at `path` is then still there.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial = unfinished(path)
     try:
         flushed(partial, content)
         partial.replace(path)
@@ -32,6 +64,19 @@ def write(path: Path, content: bytes) -> None:
         raise
     finally:
         partial.unlink(missing_ok=True)
+
+
+def link(source: Path, path: Path) -> bool:
+    """Give a file a second name, in the place of what is there; returns whether the file system knows such names."""
+    partial = unfinished(path)
+    try:
+        partial.hardlink_to(source)
+        partial.replace(path)
+    except OSError:
+        return False
+    finally:
+        partial.unlink(missing_ok=True)  # still there where the two are names of one file already
+    return True
 
 
 def flushed(path: Path, content: bytes) -> None:
@@ -56,7 +101,8 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        error.filename = error.filename or str(path)
+        if error.errno is not None:  # else it is no error of the system, such as gzip's of a damaged file
+            error.filename = error.filename or str(path)
         raise
 
 
@@ -83,9 +129,23 @@ def encode(content: Any) -> bytes:
     return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
 
 
+def read(path: Path) -> bytes:
+    """Return all bytes of a file.
+
+    Raises:
+        OSError: naming it, also where it is none: a pipe would keep who reads it waiting for ever.
+    """
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        got = _KINDS.get(stat.S_IFMT(mode), "a device")
+        raise OSError(errno.EINVAL, f"expected a file, got {got}", str(path))
+    with naming(path):
+        return path.read_bytes()
+
+
 def read_json(path: Path) -> Any:
     """Read JSON in UTF-8. Raises OSError or ValueError."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(read(path).decode("utf-8"))
     except RecursionError as error:
         raise ValueError("nested too deeply") from error

@@ -4,9 +4,10 @@ The order of things here is what makes a run safe: nothing is written before the
 lightning, slow to import, is asked for only when there are steps to take.
 """
 
+import math
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -15,15 +16,21 @@ from typing import Any
 import torch
 from torch import nn
 
-from saccade.train.averaging import Candidate, assemble
+from saccade.train.averaging import Candidate, assemble, needed
 from saccade.train.baselines import baselines
-from saccade.train.checkpoint import Checkpoint, load, newest, set_aside, step_folder
-from saccade.train.environment import bound_shape_caches, check_precision, choose_device, keep_freed_memory
+from saccade.train.checkpoint import Checkpoint, load, newest, prune, repaired, save, set_aside, step_folder
+from saccade.train.environment import (
+    bound_shape_caches,
+    check_precision,
+    check_processes,
+    choose_device,
+    keep_freed_memory,
+)
 from saccade.train.files import write_json
 from saccade.train.launch import launch
 from saccade.train.notes import say
 from saccade.train.opening import Wanted, new_model, open_run
-from saccade.train.options import Options, origin
+from saccade.train.options import Options, fits, origin
 from saccade.train.plan import fitted, open_plan
 from saccade.train.progress import waiting
 from saccade.train.ranks import Ranks, joined, place
@@ -84,6 +91,8 @@ def train(
     began, ranks = time.perf_counter(), place(options)
     device = choose_device(options.device, ranks.local, ranks.here)
     check_precision(options.precision, device)
+    if not ranks.external:
+        check_processes(ranks.world)
     _share_processor(options, ranks)
     keep_freed_memory()
     bound_shape_caches()
@@ -178,18 +187,21 @@ def _conclude(
         if len(candidates) > 1:
             found = [_validated(task, model, one, options) for one in candidates]
         best, compared = _choose(task, candidates, found)
-        run.save_weights(candidates[best].weights, state.step)
-        load_into(model, candidates[best].weights)
+        chosen = candidates[best]
+        run.save_weights(chosen.weights, chosen.steps[-1], origin(run.config, options))
+        load_into(model, chosen.weights)
         test = measure(task, model, "test", options.seed)
         validation = found[best] if found else measure(task, model, "validation", options.seed)
     measured = {
         split: replace(evaluation, baselines=baselines(run, task, split))
         for split, evaluation in (("test", test), ("validation", validation))
     }
-    results = summarize(run, options, state, model, measured, candidates[best].steps, compared)
+    results = summarize(run, options, state, model, measured, chosen.steps, compared)
     numbers = values(validation.metrics)
+    run.log_end(state.step, **{f"final_validation_{name}": number for name, number in numbers.items()})
     write_json(run.folder / "results.json", results)
-    run.log(step=state.step, **{f"final_validation_{name}": number for name, number in numbers.items()})
+    if not newest(run.checkpoints)[1]:  # the last one can be read: those before it have had their time
+        prune(run.checkpoints, lambda steps: needed(steps, state, options), keep=1)
     return results
 
 
@@ -213,19 +225,24 @@ def _choose(task: Task, candidates: list[Candidate], found: list[Evaluation]) ->
 def _checkpoint(run: Run) -> Checkpoint | None:
     """The newest whole checkpoint; damaged ones after it are set aside and reported."""
     checkpoint, damaged = newest(run.checkpoints)
+    mended = None if checkpoint or not damaged else repaired(next(iter(damaged)), run.folder / "model.safetensors")
     for folder, error in damaged.items():
         set_aside(folder)
         use = f"using step {checkpoint.step}" if checkpoint else "there is none before it"
-        say(f"corrupt checkpoint: {error}, set aside; {use}")
-    return checkpoint
+        other = "its other files hold the same, so it is made anew" if mended else use
+        say(f"corrupt checkpoint: {error}, set aside; {other}")
+    if mended:
+        save(run.checkpoints, mended)
+    return checkpoint or mended
 
 
 def _restore(run: Run, options: Options, model: nn.Module, checkpoint: Checkpoint) -> TrainState:
     """Load a checkpoint into a model; returns how far it was."""
-    own = origin(run.config["data"], options)
+    own = origin(run.config, options)
     if checkpoint.scalars.get("origin", own) != own:
         what = f"{run.checkpoints}: expected checkpoints of this run, got step {checkpoint.step} of another one"
         raise RunError(f"{what} (other data, seed or options); move it away")
+    _check_numbers(step_folder(run.checkpoints, checkpoint.step), checkpoint.scalars)
     try:
         load_into(model, checkpoint.model)
         names = (field.name for field in fields(TrainState) if field.name != "step")
@@ -235,3 +252,12 @@ def _restore(run: Run, options: Options, model: nn.Module, checkpoint: Checkpoin
         what = f"{run.folder}: config.json, tokenizer.json and checkpoint {checkpoint.step} do not belong together"
         raise RunError(f"{what}; put back the one that was changed, or move the checkpoint away") from error
     return state
+
+
+def _check_numbers(place: Path, scalars: Mapping[str, Any]) -> None:
+    """Refuse a checkpoint whose numbers are none: it is whole by its checksums, which anybody can write."""
+    for name, kind in {**{field.name: field.type for field in fields(TrainState)}, "threads": int}.items():
+        found = scalars.get(name, 0)
+        if not fits(found, kind) or (name != "best" and isinstance(found, float) and not math.isfinite(found)):
+            got = f"{name}: expected a number, got {found!r:.60}"
+            raise RunError(f"{place / 'state.json'}: {got}; move this checkpoint away")

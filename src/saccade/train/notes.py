@@ -4,8 +4,9 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-__all__ = ["Once", "say", "unheard"]
+__all__ = ["Once", "StandardError", "say", "unheard"]
 
 
 def say(line: str) -> None:
@@ -28,12 +29,33 @@ class Once:
             say(line)
 
 
+class StandardError:
+    """Standard error as a file for who does not know that it may be gone; `say` is for all others."""
+
+    def write(self, text: str) -> int:
+        """Write a text, if anybody can read it."""
+        with unheard():
+            sys.stderr.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Have it read."""
+        with unheard():
+            sys.stderr.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.stderr, name)
+
+
 @contextmanager
 def unheard() -> Iterator[None]:
-    """Go on when nobody reads standard error any more: what is written there from now on is thrown away."""
+    """Go on when standard error takes no more: its reader is gone, its terminal closed, or the disk of its file full.
+
+    What is written there from now on is thrown away.
+    """
     try:
         yield
-    except BrokenPipeError:
+    except OSError:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stderr.fileno())  # else what is still in its buffer would fail again, at exit too
         os.close(nowhere)

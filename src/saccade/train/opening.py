@@ -74,6 +74,7 @@ def open_run(wanted: Wanted, device: torch.device) -> Opened:
         return _make(wanted, folder, device)
     run = Run.open(folder)
     run.refuse_difference(kind.name, {"model": options.model})
+    run.check_files()
     if wanted.given is not None:
         options = fitted(options, open_plan(folder), wanted.given)
     task = kind.restore(options, folder, wanted.objects)
@@ -94,6 +95,7 @@ def new_model(task: Task, options: Options) -> nn.Module:
 def _make(wanted: Wanted, folder: Path, device: torch.device) -> Opened:
     """Make the folder of a run, with the plan of its budget in it if there is one to be planned."""
     kind, options, suited = wanted.kind, wanted.options, wanted.suited
+    Run.check_place(folder)  # before the data, which take their time
     task = kind.prepare(options, wanted.objects)
     model = new_model(task, options)  # before the folder: a model too large for the memory leaves none behind
     if suited is not None and suited.reason:

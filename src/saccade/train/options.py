@@ -12,7 +12,18 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 from saccade.errors import ArgumentError
 from saccade.train.schedules import FALLING, SCHEDULES
 
-__all__ = ["Options", "check_threads", "check_types", "flag", "flat", "identity", "origin", "select"]
+__all__ = [
+    "Options",
+    "check_threads",
+    "check_types",
+    "fits",
+    "flag",
+    "flat",
+    "identity",
+    "not_positive",
+    "origin",
+    "select",
+]
 
 T = TypeVar("T")
 
@@ -53,7 +64,8 @@ class Options:
     schedule, validations and checkpoints fit the steps that it has time for, unless they are given too."""
 
     checkpoint_steps: int = field(default=500, metadata=_BUDGET)
-    """Steps between two checkpoints; the last two are kept, and those that --average and --patience need."""
+    """Steps between two checkpoints; the last two are kept, at the run's end the last, and the weights of those that
+    --average and --patience need."""
 
     validation_steps: int = field(default=500, metadata=_BUDGET)
     """Steps between two measurements on the validation split."""
@@ -127,8 +139,8 @@ class Options:
             "patience",
             "schedule_steps",
         ):
-            if (value := getattr(self, name)) is not None and not 0 < value < math.inf:
-                raise ArgumentError(f"{flag(name)}: expected a number above 0, got {value}")
+            if wrong := not_positive(getattr(self, name)):
+                raise ArgumentError(f"{flag(name)}: {wrong}")
         check_threads(self.threads)
         check_threads(self.processes, "processes")
         if self.max_steps is None and self.max_minutes is None:
@@ -173,7 +185,18 @@ def _check_adam(options: Options) -> None:
         if not 0 <= (beta := getattr(options, name)) < 1:
             raise ArgumentError(f"--{name}: expected 0 <= {name} < 1, got {beta}")
     if not 0 <= options.weight_decay < math.inf:
-        raise ArgumentError(f"--weight-decay: expected a number from 0 on, got {options.weight_decay}")
+        raise ArgumentError(f"--weight-decay: expected a finite number from 0 on, got {options.weight_decay}")
+
+
+def not_positive(value: float | None) -> str | None:
+    """Return what to say of an option that is no number above 0; None of one that is, or that was not given.
+
+    >>> not_positive(0), not_positive(math.inf), not_positive(0.5), not_positive(None)
+    ('expected a number above 0, got 0', 'expected a finite number above 0, got inf', None, None)
+    """
+    if value is None or 0 < value < math.inf:
+        return None
+    return f"expected a {'finite ' if value == math.inf else ''}number above 0, got {value}"
 
 
 def flag(name: str) -> str:
@@ -227,13 +250,18 @@ def check_types(kind: Any, values: Mapping[str, Any]) -> None:
         ArgumentError: naming the first that is not.
     """
     for option in fields(kind):
-        if option.name in values and not _fits(value := values[option.name], option.type):
+        if option.name in values and not fits(value := values[option.name], option.type):
             raise ArgumentError(f"{flag(option.name)}: expected {_named(option.type)}, got {value!r:.60}")
 
 
-def _fits(value: object, kind: Any) -> bool:
+def fits(value: object, kind: Any) -> bool:
+    """Return whether a value out of a file is of an option's type.
+
+    >>> fits(3, float | None), fits("3", float | None), fits(True, int)
+    (True, False, False)
+    """
     if get_origin(kind) in (Union, UnionType):
-        return any(_fits(value, one) for one in get_args(kind))
+        return any(fits(value, one) for one in get_args(kind))
     if isinstance(value, bool):  # which is an int to Python
         return kind is bool
     if get_origin(kind) is Literal:
@@ -250,13 +278,21 @@ def _named(kind: Any) -> str:
     return "None" if kind is NoneType else getattr(kind, "__name__", str(kind))
 
 
-def origin(data: str, options: Options) -> str:
-    """Return what a checkpoint was made from, in one word: the data and all options that decide what is learned.
+def origin(config: Mapping[str, Any], options: Options) -> str:
+    """Return what weights were made from, in one word: the data and all options that decide what is learned.
 
-    >>> origin("dates", Options()) == origin("dates", Options(max_steps=5)) != origin("dates", Options(seed=2))
-    True
+    Args:
+        config: of the run. What options it names is what counts: one that came later changes nothing of an older run.
+        options: of the run, whatever its budget is now.
+
+    Example:
+        >>> config = {"data": "dates", "options": {"seed": 1, "max_steps": 5}}
+        >>> origin(config, Options(max_steps=9)) == origin({**config, "options": {"seed": 1}}, Options())
+        True
     """
-    content = json.dumps([data, identity(options)], sort_keys=True, default=str)
+    deciding = identity(options).keys() & config["options"].keys()
+    own = {name: config["options"][name] for name in deciding}
+    content = json.dumps([config["data"], own], sort_keys=True, default=str)
     return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
 
 

@@ -5,11 +5,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
+from typing import IO, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from saccade.train.notes import say, unheard
+from saccade.train.notes import StandardError, say
 
 __all__ = ["Bar", "clock", "waiting"]
 
@@ -27,14 +28,9 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-class _Console(Console):
-    """One that leaves the program running when nobody reads any more; rich's own ends it."""
-
-    def on_broken_pipe(self) -> None:
-        """Write nothing from now on."""
-        self.quiet = True
-        with unheard():
-            raise BrokenPipeError
+def _console() -> Console:
+    """Standard error, which may be gone: rich's own would end the program then."""
+    return Console(file=cast("IO[str]", StandardError()), soft_wrap=True, highlight=False)
 
 
 class _Ticker:
@@ -66,7 +62,7 @@ class Bar:
     """
 
     def __init__(self, steps: int | None, done: int, *, shown: bool = True) -> None:
-        console = _Console(stderr=True, soft_wrap=True, highlight=False)
+        console = _console()
         columns = (TextColumn("{task.fields[counter]}"), BarColumn(24), TextColumn("{task.description}"))
         disabled = not (shown and console.is_terminal)
         self._progress = Progress(
@@ -132,7 +128,7 @@ def waiting(what: str, seconds: float) -> Iterator[None]:
         what: is done.
         seconds: that it is expected to take; 0 if nobody knows.
     """
-    console, began = _Console(stderr=True, soft_wrap=True, highlight=False), time.monotonic()
+    console, began = _console(), time.monotonic()
     expected = f" of about {clock(seconds)}" if seconds >= 1 else ""
     said = [began]
     columns = (TextColumn(what), BarColumn(24), TextColumn("{task.description}"))

@@ -5,11 +5,13 @@ metrics.jsonl  results.json  results-test.json  pictures/
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -17,18 +19,20 @@ from typing import Any, NoReturn, TypeVar
 from torch import Tensor
 
 from saccade.errors import SaccadeError
-from saccade.train.checkpoint import newest
-from saccade.train.files import naming, read_json, write, write_json
+from saccade.train.checkpoint import clear, holding, newest
+from saccade.train.files import left_over, link, naming, read, read_json, unfinished, write, write_json
+from saccade.train.log import rewound
 from saccade.train.notes import say
 from saccade.train.options import check_types, flag
+from saccade.train.weights import deserialize, not_finite, serialize
 
 __all__ = ["Run", "RunError", "beside", "folder_of"]
 
 T = TypeVar("T")
 _CONFIG = {"task": str, "model": str, "data": str, "options": dict, "saccade": str}
 _RESULTS = {"steps": (int,), "seconds": (int, float), "metrics": (dict,), "validation": (dict,)}
-
-_LINE = b'{"step": '  # how a line of metrics.jsonl begins
+_MODEL, _RESULTS_FILE, _LOG, _LOCK = "model.safetensors", "results.json", "metrics.jsonl", ".lock"
+_ANEW = "move it away, and the same `saccade train` command makes it anew from its checkpoints"
 
 
 class RunError(SaccadeError):
@@ -41,7 +45,8 @@ class Run:
 
     Args:
         folder: where it is.
-        config: "task", "model", "data" (the fingerprint of the data), "options" (all of them), "saccade" (the version).
+        config: "task", "model", "data" (the fingerprint of the data), "options" (all of them), "saccade" (the version),
+            "files" (digests of what the task saved, by name; runs of older versions have none).
         recipe: the defaults that it was made with, where they were chosen by what was read of the data.
     """
 
@@ -56,12 +61,14 @@ class Run:
         Raises:
             RunError: if it is not, or if its config.json cannot be read.
         """
-        if not folder.is_dir():
+        if not _is_folder(folder):
             raise RunError(f"{folder}: no such run; `saccade train` makes one")
         try:
-            config = read_json(folder / "config.json")
-            recipe = _typed("recipe", config["recipe"], dict) if "recipe" in config else None
-            return cls(folder, {key: _typed(key, config[key], kind) for key, kind in _CONFIG.items()}, recipe)
+            content = read_json(folder / "config.json")
+            config = {key: _typed(key, content[key], kind) for key, kind in _CONFIG.items()}
+            digests = {"files": _typed("files", content["files"], dict)} if "files" in content else {}
+            recipe = _typed("recipe", content["recipe"], dict) if "recipe" in content else None
+            return cls(folder, {**config, **digests}, recipe)
         except FileNotFoundError as error:
             raise RunError(f"{folder}: not a run (it has no config.json)") from error
         except (ValueError, KeyError, TypeError) as error:
@@ -79,23 +86,39 @@ class Run:
         Raises:
             RunError: if something else is in the folder's place.
         """
+        cls.check_place(folder)
+        place = folder.resolve()  # a link stays a link, to a run
+        partial = unfinished(place)
+        with _naming_folder(folder):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            _clear_abandoned(place)
+            partial.mkdir()
+        try:
+            lock = partial / f"{_LOCK}-new"
+            with _naming_folder(folder), _held(lock, f"{folder}: another process is making this run"):
+                lock.rename(partial / _LOCK)  # so that it is held from when it can be found on
+                save(partial)
+                whole = {**config, "files": _digests(partial)}
+                write_json(partial / "config.json", whole)
+                partial.rename(place)
+        except BaseException:  # Ctrl-C too
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+        return cls(folder, whole)
+
+    @staticmethod
+    def check_place(folder: Path) -> None:
+        """See that a run can be made in a folder's place.
+
+        Raises:
+            RunError: if something else is there.
+            OSError: if nobody can tell, as of links that lead in a circle.
+        """
         if (folder / "config.json").exists():
             raise RunError(f"{folder}: another process has just made this run; the same command goes on with it")
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise RunError(f"{folder}: it is there already and not a run; give another --run")
-        place = folder.resolve()  # a link stays a link, to a run
-        partial = place.with_name(f".{place.name}.{os.getpid()}.partial")
-        try:
-            partial.mkdir(parents=True)
-            save(partial)
-            write_json(partial / "config.json", dict(config))
-            partial.rename(place)
-        except BaseException as error:  # Ctrl-C too
-            shutil.rmtree(partial, ignore_errors=True)
-            if isinstance(error, OSError):
-                error.filename, error.filename2 = str(folder), None  # not the one beside it, of which nobody knows
-            raise
-        return cls(folder, config)
+        with suppress(FileNotFoundError):
+            if not stat.S_ISDIR(folder.stat().st_mode) or any(folder.iterdir()):
+                raise RunError(f"{folder}: it is there already and not a run; give another --run")
 
     def options(self, kind: type[T]) -> T:
         """Return the run's options as the dataclass that they were parsed into.
@@ -142,26 +165,48 @@ class Run:
     @property
     def trained(self) -> bool:
         """Whether the model that training came to is there."""
-        return (self.folder / "model.safetensors").exists()
+        return (self.folder / _MODEL).exists()
 
-    def weights(self) -> dict[str, Tensor]:
-        """Return the trained model's tensors, from model.safetensors or else from the newest checkpoint.
+    def check_files(self) -> None:
+        """See that what the task saved is what it wrote, as far as the run has digests of it.
 
         Raises:
-            RunError: if there is neither, or all that is there is damaged.
+            RunError: naming the first file that is not.
         """
-        from safetensors import SafetensorError
-        from safetensors.torch import load
+        for name, digest in self.config.get("files", {}).items():
+            path = self.folder / name
+            try:
+                found = hashlib.sha256(read(path)).hexdigest()
+            except FileNotFoundError as error:
+                raise RunError(f"{path}: gone, and no answer without it; put it back") from error
+            if found != digest:
+                raise RunError(f"{path}: not what this run was made with (its digest is another one); put it back")
 
+    def weights(self, own: str | None = None) -> dict[str, Tensor]:
+        """Return the trained model's tensors, from model.safetensors or else from the newest checkpoint.
+
+        Args:
+            own: what this run's are marked with (`saccade.train.options.origin`), if others are to be refused.
+
+        Raises:
+            RunError: if there is neither, or all that is there is damaged, or of another run.
+        """
+        path = self.folder / _MODEL
         try:
-            return load((path := self.folder / "model.safetensors").read_bytes())
+            weights, mark = deserialize(read(path))
         except FileNotFoundError:
-            return self._newest_weights()
-        except SafetensorError as error:
-            way_out = "move it away, and the same `saccade train` command makes it anew, without training"
-            raise RunError(f"{path}: damaged ({error}); {way_out}") from error
+            return self._newest_weights(own)
+        except ValueError as error:
+            raise RunError(f"{path}: damaged ({error}); {_ANEW}") from error
+        if mark is not None:
+            _check_own(path, own, mark.run)
+        if name := not_finite(weights):
+            raise RunError(f"{path}: the weights {name} are not finite; {_ANEW}")
+        if mark is None or "files" not in self.config:
+            say(f"{self.folder}: made before files had digests; whether all are what was written cannot be told")
+        return weights
 
-    def _newest_weights(self) -> dict[str, Tensor]:
+    def _newest_weights(self, own: str | None) -> dict[str, Tensor]:
         """Those of the newest checkpoint that is whole, with a word where they are not what one may expect."""
         checkpoint, damaged = newest(self.checkpoints)
         if checkpoint is None and damaged:
@@ -169,6 +214,7 @@ class Run:
             raise RunError(f"corrupt checkpoint: {why}, nor any other; the same `saccade train` command begins again")
         if checkpoint is None:
             raise RunError(f"{self.folder}: nothing is trained yet; the same `saccade train` command goes on")
+        _check_own(self.checkpoints, own, checkpoint.scalars.get("origin"))
         for error in damaged.values():
             say(f"corrupt checkpoint: {error}; using step {checkpoint.step}")
         if self.results() is not None:
@@ -176,16 +222,23 @@ class Run:
             say(f"{self.folder}: model.safetensors is gone; using the checkpoint of step {checkpoint.step}; {way_out}")
         return checkpoint.model
 
-    def save_weights(self, tensors: dict[str, Tensor], step: int) -> None:
-        """Write model.safetensors, with the step it is of."""
-        from safetensors.torch import save
+    def save_weights(self, tensors: dict[str, Tensor], step: int, own: str) -> None:
+        """Write model.safetensors; where a checkpoint has the same weights, both are one file on the disk.
 
-        write(self.folder / "model.safetensors", save(tensors, {"step": str(step)}))
+        Args:
+            tensors: the weights by name.
+            step: that they are of.
+            own: what says that they are this run's (`saccade.train.options.origin`).
+        """
+        path, content = self.folder / _MODEL, serialize(tensors, step, own)
+        source = holding(self.checkpoints, content)
+        if source is None or not link(source, path):
+            write(path, content)
 
     def results(self) -> dict[str, Any] | None:
         """Return what results.json says, None where it is not there or not whole."""
         try:
-            results = read_json(self.folder / "results.json")
+            results = read_json(self.folder / _RESULTS_FILE)
         except (FileNotFoundError, ValueError):
             return None
         whole = isinstance(results, dict) and all(isinstance(results.get(key), kind) for key, kind in _RESULTS.items())
@@ -193,52 +246,108 @@ class Run:
 
     def log(self, **measured: Any) -> None:
         """Append one line to metrics.jsonl."""
-        path = self.folder / "metrics.jsonl"
+        path = self.folder / _LOG
         with naming(path), path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(measured) + "\n")
 
-    def rewind_log(self, step: int) -> None:
-        """Take back the lines of metrics.jsonl after a step: going on from there, the same will be measured again.
+    def log_end(self, step: int, **measured: Any) -> None:
+        """Write the line of metrics.jsonl that says what the run came to, in the place of an earlier one of the step.
 
-        A line that is cut short is taken back too; one that is not ours stays. Whatever is last gets its line's end.
+        It is on the disk when this returns: results.json, by which a run is known to be complete, comes after it.
         """
-        path = self.folder / "metrics.jsonl"
-        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-        kept = [line for line in lines if not _after(line, step)]
-        if kept and not kept[-1].endswith(b"\n"):  # a kill came between a line and its end
-            kept[-1] += b"\n"
-        if kept != lines:
-            write(path, b"".join(kept))
+        line = json.dumps({"step": step, **measured}) + "\n"
+        write(self.folder / _LOG, rewound(self._logged(), step, ended=True) + line.encode())
+
+    def rewind_log(self, step: int) -> None:
+        """Take back what the run wrote into metrics.jsonl after a step: going on from there, it measures it again."""
+        if (kept := rewound(before := self._logged(), step)) != before:
+            write(self.folder / _LOG, kept)
+
+    def _logged(self) -> bytes:
+        path = self.folder / _LOG
+        return read(path) if path.exists() else b""
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the run for this process; the system lets go of it however the process ends.
 
+        What processes left half written that were killed while they held it is removed.
+
         Raises:
             RunError: if another process trains it.
         """
-        with (self.folder / ".lock").open("a") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise RunError(f"{self.folder}: another process is training this run") from error
+        with _held(self.folder / _LOCK, f"{self.folder}: another process is training this run"):
+            for path in left_over(self.folder, (_MODEL, _LOG, _RESULTS_FILE)):
+                path.unlink()
+            clear(self.checkpoints)
             yield
+
+
+@contextmanager
+def _held(path: Path, busy: str) -> Iterator[None]:
+    """Hold a lock file, made if it is not there; raises RunError if another process holds it."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, 0o666)  # a pipe would have us wait
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RunError(busy) from error
+        yield
+    finally:
+        os.close(handle)
+
+
+def _clear_abandoned(place: Path) -> None:
+    """Remove what a process has left of a run that was killed while it made it: nobody holds its lock any more."""
+    for partial in left_over(place.parent, (place.name,)):
+        if (partial / _LOCK).is_file():
+            with suppress(RunError), _held(partial / _LOCK, "not abandoned"):
+                shutil.rmtree(partial)
+
+
+def _is_folder(folder: Path) -> bool:
+    """Whether something is there, which is a folder.
+
+    Raises:
+        RunError: if it is none.
+        OSError: if nobody can tell, as of links that lead in a circle.
+    """
+    try:
+        mode = folder.stat().st_mode
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISDIR(mode):
+        raise RunError(f"{folder}: expected the folder of a run, got a file")
+    return True
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """The digest of each file that a task saved."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != _LOCK)
+    return {path.relative_to(folder).as_posix(): hashlib.sha256(read(path)).hexdigest() for path in files}
+
+
+def _check_own(path: Path, own: str | None, found: str | None) -> None:
+    """Refuse weights that say that they are another run's."""
+    if own is not None and found is not None and found != own:
+        what = "expected the weights of this run, got those of another one (other data, seed or options)"
+        raise RunError(f"{path}: {what}; move it away, or put back what was there")
+
+
+@contextmanager
+def _naming_folder(folder: Path) -> Iterator[None]:
+    """Have the system's errors name a run's folder, not the one beside it, of which nobody knows."""
+    try:
+        yield
+    except OSError as error:
+        error.filename, error.filename2 = str(folder), None
+        raise
 
 
 def _typed(key: str, value: Any, kind: type) -> Any:
     if not isinstance(value, kind):
         raise ValueError(f"{key}: expected {kind.__name__}, got {value!r:.60}")
     return value
-
-
-def _after(line: bytes, step: int) -> bool:
-    """Whether a line of metrics.jsonl was written after a step, or only half of it was."""
-    try:
-        measured = json.loads(line)
-    except (ValueError, RecursionError):
-        return not line.endswith(b"\n") and (line.startswith(_LINE) or _LINE.startswith(line))
-    at = measured.get("step") if isinstance(measured, dict) else None
-    return isinstance(at, int) and at > step
 
 
 def folder_of(task: str, model: str, data: str, run: str | None = None) -> Path:

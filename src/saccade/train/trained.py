@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from saccade.train.environment import bound_shape_caches, keep_freed_memory
+from saccade.train.options import origin
 from saccade.train.run import Run, RunError
 from saccade.train.task import Task, options_class
 from saccade.train.weights import by_columns, load_into
@@ -52,10 +53,11 @@ def load_trained(kind: type[Task], run: Run, device: torch.device, objects: Any 
     options = run.options(options_class(kind, model_name))
     if options.model != model_name:
         raise RunError(f"{run.folder / 'config.json'}: it names two models, {model_name} and {options.model}")
+    run.check_files()
     task = kind.restore(options, run.folder, objects)
     model = task.build()
     try:
-        load_into(model, run.weights())
+        load_into(model, run.weights(origin(run.config, options)))
     except RuntimeError as error:
         raise RunError(f"{run.folder}: config.json and the trained weights are of different models") from error
     if device.type == "cpu":

@@ -1,4 +1,5 @@
 import gzip
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -115,3 +116,9 @@ def test_a_binary_file_is_no_latin_1(tmp_path):
     (tmp_path / "text").write_bytes(b"a\n\xff\xfe\x00\n")
     with pytest.raises(ArgumentError, match="line 2: expected text in UTF-8 or Latin-1, got byte 0x00"):
         read_lines(tmp_path / "text", latin1=True)
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="no file that cannot be read")
+def test_a_file_that_cannot_be_read_is_named():
+    with pytest.raises(OSError, match="Input/output error: '/proc/self/mem'"):
+        read_lines(Path("/proc/self/mem"))

@@ -23,7 +23,7 @@ from saccade.reports.folder import Folder
 from saccade.reports.making import Design, Step, finish
 from saccade.reports.options import Shared, arguments
 from saccade.train.environment import choose_device, hardware, versions
-from saccade.train.options import flag
+from saccade.train.options import flag, not_positive
 
 __all__ = ["Complexity", "Options"]
 
@@ -83,8 +83,8 @@ class Options(Shared):
         """Refuse what means nothing, naming the option as it is typed."""
         super().__post_init__()
         for name in ("width", "batch", "heads", "seconds"):
-            if (value := getattr(self, name)) is not None and not 0 < value < math.inf:
-                raise ArgumentError(f"{flag(name)}: expected a number above 0, got {value}")
+            if wrong := not_positive(getattr(self, name)):
+                raise ArgumentError(f"{flag(name)}: {wrong}")
         if self.lengths is not None and (
             len({*self.lengths}) < _FEWEST or not all(0 < n <= _LONGEST for n in self.lengths)
         ):

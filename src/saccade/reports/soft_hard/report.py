@@ -14,6 +14,7 @@ from saccade.reports.soft_hard.page import write_page
 from saccade.reports.training import Part, Plan, Variant, make, whole_test
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.data.corpus import Corpus
+from saccade.train.options import not_positive
 
 __all__ = ["Options", "SoftHard"]
 
@@ -40,8 +41,8 @@ class Options(Trained):
         super().__post_init__()
         if not 2 <= self.samples <= 1000:
             raise ArgumentError(f"--samples: expected a number from 2 to 1000, got {self.samples}")
-        if not 0 < self.entropy_bonus < float("inf"):
-            raise ArgumentError(f"--entropy-bonus: expected a number above 0, got {self.entropy_bonus}")
+        if wrong := not_positive(self.entropy_bonus):
+            raise ArgumentError(f"--entropy-bonus: {wrong}")
 
 
 class SoftHard:

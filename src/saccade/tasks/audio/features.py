@@ -4,7 +4,6 @@ Source:
     S. Young et al., The HTK Book (for HTK 3.4), chapter 5: the mel scale, filterbank, and regression coefficients.
 """
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from saccade.errors import ArgumentError
+from saccade.train.options import not_positive
 
 __all__ = ["LogMel", "deltas", "mel_filters", "normalized"]
 
@@ -60,8 +60,8 @@ class LogMel:
     def __post_init__(self) -> None:
         """Refuse what means nothing."""
         for name in ("rate", "mels", "window_ms", "hop_ms", "floor"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ArgumentError(f"expected a number above 0, got {getattr(self, name)}", name)
+            if wrong := not_positive(getattr(self, name)):
+                raise ArgumentError(wrong, name)
         if not (self.hop >= 1 and self.hop <= self.window):
             got = f"{self.hop_ms} and {self.window_ms} at {self.rate} Hz"
             raise ArgumentError(f"expected a sample or more, and not more than window_ms, got {got}", "hop_ms")

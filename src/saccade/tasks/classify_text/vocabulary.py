@@ -11,7 +11,7 @@ from saccade.tasks.dataset import training_sample
 from saccade.tasks.saved import TOKENIZER, labels_from, reading, whole_number
 from saccade.tasks.text.vectors import Vectors, read_vectors
 from saccade.tasks.text.words import Words
-from saccade.train.files import write, write_json
+from saccade.train.files import read, write, write_json
 
 __all__ = ["Vocabulary", "learn"]
 
@@ -112,7 +112,9 @@ def _read_vectors(path: Path) -> Vectors:
     from safetensors.torch import load
 
     try:
-        found = load(path.read_bytes())
+        found = load(read(path))
         return Vectors(found["numbers"], found["values"])
-    except (OSError, SafetensorError, KeyError) as error:
+    except OSError as error:
+        raise ArgumentError(f"{path}: expected the word vectors of this run, got {error.strerror or error}") from error
+    except (SafetensorError, KeyError) as error:
         raise ArgumentError(f"{path}: expected the word vectors of this run, got {error}") from error

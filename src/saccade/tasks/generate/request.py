@@ -1,6 +1,5 @@
 """How answers are written when they are asked for; none of it is a property of a run."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +8,7 @@ from saccade.tasks.generate.generate import Sampling, Search
 from saccade.tasks.generate.options import check_length_penalty
 from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.text.tokenizer import Tokenizer
+from saccade.train.options import not_positive
 
 __all__ = ["EvalRequest", "Request", "check_prefix", "search_of"]
 
@@ -82,9 +82,8 @@ class Request(EvalRequest):
         for option, ranking in (("--beam-size", self.beam_size), ("--length-penalty", self.length_penalty)):
             if ranking is not None and self.sample:
                 raise ArgumentError(f"{option}: expected without --sample, got both; draws are not searched for")
-        if self.temperature is not None and not 0 < self.temperature < math.inf:
-            way_out = "; without --sample the most probable output is written"
-            raise ArgumentError(f"--temperature: expected a number above 0, got {self.temperature}{way_out}")
+        if wrong := not_positive(self.temperature):
+            raise ArgumentError(f"--temperature: {wrong}; without --sample the most probable output is written")
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ArgumentError(f"--top-p: expected a share above 0 and at most 1, got {self.top_p}")
         if self.prefix is not None and (not self.prefix.strip() or len(self.prefix.splitlines()) > 1):

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saccade.errors import ArgumentError
+from saccade.train.files import naming
 
 __all__ = ["Lines", "read_lines"]
 
@@ -102,7 +103,7 @@ def read_lines(path: Path, *, latin1: bool = False) -> Lines:
         ArgumentError: naming the file and line of what is no text so, or the file that is no whole gzip.
         OSError: if it cannot be read, or there is no space to unpack it.
     """
-    with path.open("rb") as file:
+    with naming(path), path.open("rb") as file:
         if file.read(len(_GZIP)) != _GZIP:
             return _indexed(file, path, latin1=latin1)
         with tempfile.TemporaryFile() as plain:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError
+from saccade.train.files import naming
 
 __all__ = ["Vectors", "read_vectors"]
 
@@ -128,7 +129,7 @@ def _shown(line: bytes) -> str:
 @contextmanager
 def _opened(path: Path) -> Iterator[Iterator[bytes]]:
     """The lines of a file, none of them longer than a vector can be."""
-    with path.open("rb") as file:
+    with naming(path), path.open("rb") as file:
         packed = file.peek(2)[:2] == _GZIP
         try:
             yield _lines(gzip.GzipFile(fileobj=file) if packed else file, path)  # type: ignore[arg-type]
