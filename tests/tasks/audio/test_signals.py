@@ -17,15 +17,15 @@ HEARD, GIVEN = Signals(8000, None, 40, 25, 10), Signals(None, 39)
 
 def test_a_recording_becomes_normalized_log_mels(tmp_path):
     signal = Tones().example("test", 3).signal
-    found, notes = HEARD.read(str(record(tmp_path / "a.wav", 3)))
+    found, loudness, notes = HEARD.read(str(record(tmp_path / "a.wav", 3)))
     torch.testing.assert_close(found, normalized(LogMel(8000)(signal)), rtol=0, atol=0.1)  # 16 bits
-    assert notes == () and HEARD.width == 40 and HEARD.frame_seconds == 0.01 and ".flac" in HEARD.suffixes
+    assert len(loudness) == len(found) and notes == () and HEARD.width == 40 and HEARD.frame_seconds == 0.01 and ".flac" in HEARD.suffixes
 
 
 def test_a_feature_file_becomes_features_with_their_changes(tmp_path, monkeypatch):
     data = np.array([26], ">i4").tobytes() + np.arange(26, dtype=">f4").tobytes()
     (tmp_path / "a.mfc").write_bytes(data)
-    found, _ = GIVEN.read(str(tmp_path / "a.mfc"))
+    found, _, _ = GIVEN.read(str(tmp_path / "a.mfc"))
     assert torch.equal(found, features(cepstra(data, "a"))) and found.shape == (2, GIVEN.width)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
     assert torch.equal(GIVEN.read("-")[0], found) and GIVEN.suffixes == (".mfc",)
@@ -47,9 +47,25 @@ def test_a_signal_is_a_file_that_reads_back_as_the_same(tmp_path):
     signal = Tones().example("test", 3).signal
     suffix, data = HEARD.file(signal)
     (tmp_path / f"a{suffix}").write_bytes(data)
-    assert suffix in HEARD.suffixes and torch.equal(HEARD.read(str(tmp_path / f"a{suffix}"))[0], HEARD.frames(signal))
+    read, *_ = HEARD.read(str(tmp_path / f"a{suffix}"))
+    assert suffix in HEARD.suffixes and torch.equal(read, HEARD.frames(signal)[0])
     frames = features(torch.randn(20, 13, generator=torch.Generator().manual_seed(1)))
     suffix, data = GIVEN.file(frames)
     (tmp_path / f"a{suffix}").write_bytes(data)
-    assert GIVEN.frames(frames) is frames and suffix == ".mfc"
+    assert GIVEN.frames(frames)[0] is frames and suffix == ".mfc"
     torch.testing.assert_close(GIVEN.read(str(tmp_path / f"a{suffix}"))[0], frames, atol=1e-4, rtol=1e-4)
+
+
+def test_a_tone_in_noise_is_louder_than_the_noise_though_it_is_in_few_bands():
+    noise = 0.02 * torch.randn(8000, generator=torch.Generator().manual_seed(0))
+    tone = noise.clone()
+    tone[3000:5000] += 0.1 * torch.sin(torch.arange(2000) * 0.7)
+    frames, loudness = HEARD.frames(tone)
+    loud = loudness > loudness.mean()
+    assert loudness.shape == (len(frames),) and bool(loud[38:60].all()) and not bool(loud[:34].any() | loud[64:].any())
+
+
+def test_of_cepstra_the_first_says_how_loud_they_are():
+    cepstra = torch.randn(6, 39)
+    frames, loudness = GIVEN.frames(cepstra)
+    assert torch.equal(frames, cepstra) and torch.equal(loudness, cepstra[:, 0])

@@ -69,16 +69,17 @@ class Signals:
             except ArgumentError as error:
                 raise ArgumentError(error.complaint, flag(error.argument or "mels")) from error
 
-    def frames(self, signal: Tensor) -> Tensor:
-        """Return a signal's frames `(length, width)`: of a waveform log-mel features, each of mean 0, variance 1."""
-        return signal if self.dim is not None else normalized(self.logmel(signal))
+    def frames(self, signal: Tensor) -> tuple[Tensor, Tensor]:
+        """Return a signal's frames and how loud each is beside the others.
 
-    def loudness(self, frames: Tensor) -> Tensor:
-        """Return how loud each frame `(length, width)` is beside the others of its recording, `(length,)`.
-
-        It is the mean of its bands, or of cepstra the first, which is one of bands too.
+        Returns:
+            Frames `(length, width)`, of a waveform log-mel features, each of mean 0, variance 1; and `(length,)`, of a
+            waveform the logarithm of its energy, of cepstra the first, which is a mean of such.
         """
-        return frames.mean(1) if self.dim is None else frames[:, 0]
+        if self.dim is not None:
+            return signal, signal[:, 0]
+        bands = self.logmel(signal)
+        return normalized(bands), bands.logsumexp(1)
 
     def file(self, signal: Tensor) -> tuple[str, bytes]:
         """Return a signal as a file that `read` reads: what its name ends in, and its bytes."""
@@ -87,8 +88,8 @@ class Signals:
         assert self.rate is not None
         return ".wav", wav(signal, self.rate)
 
-    def read(self, path: str) -> tuple[Tensor, tuple[str, ...]]:
-        """Return the frames of a file, or of standard input if the path is "-", and what was changed, line by line.
+    def read(self, path: str) -> tuple[Tensor, Tensor, tuple[str, ...]]:
+        """Return the frames of a file, or of standard input if the path is "-", how loud they are, and what was changed.
 
         Raises:
             ArgumentError: naming the file, if it cannot be read or is of another kind.
@@ -96,10 +97,10 @@ class Signals:
         name = "standard input" if path == "-" else path
         source: Any = sys.stdin.buffer if path == "-" else Path(path)
         if self.dim is not None:
-            return _features(source, name), ()
+            return (*self.frames(_features(source, name)), ())
         assert self.rate is not None
         audio = read_audio(source, self.rate, name)
-        return self.frames(audio.samples), audio.notes
+        return (*self.frames(audio.samples), audio.notes)
 
 
 def _features(source: Any, name: str) -> Tensor:

@@ -24,12 +24,14 @@ class Utterance:
         frames: `(length, dim)`.
         ids: tokens of its text, without begin and end; none where the text is asked for.
         number: of the line that asks, from 1 on: of two files that are alike, each is sampled for itself.
+        loudness: of each frame beside the others, `(length,)`; None where it is not known.
     """
 
     name: str
     frames: Tensor
     ids: list[int]
     number: int = 1
+    loudness: Tensor | None = None
 
     @property
     def size(self) -> int:
@@ -91,4 +93,4 @@ def stretched(utterances: Sequence[Utterance], most: float, generator: torch.Gen
 
 def _resized(utterance: Utterance, size: int) -> Utterance:
     frames = F.interpolate(utterance.frames.T[None], size=size, mode="linear", align_corners=False)[0].T
-    return replace(utterance, frames=frames)
+    return replace(utterance, frames=frames, loudness=None)

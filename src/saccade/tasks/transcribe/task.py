@@ -173,10 +173,10 @@ class Transcribe:
 
     def read(self, line: str, number: int) -> Utterance:
         """Read a file, "-" being standard input, and say what of it was changed."""
-        frames, notes = self.signals.read(line)
+        frames, loudness, notes = self.signals.read(line)
         for note in notes:
             say(note)
-        return Utterance(line, frames, [], number)
+        return Utterance(line, frames, [], number, loudness)
 
     def check(self, model: nn.Module, request: Any) -> None:
         """Refuse what means nothing for the run, the model and so many answers."""
@@ -218,8 +218,8 @@ class Transcribe:
         """Return a recording as the model takes it; the first that had to be changed is said."""
         for note in recording.notes[:1]:
             self._once.say("changed", f"{note}; so may others be, which is not said again")
-        frames = self.signals.frames(recording.signal)
-        return Utterance(recording.name, frames, self.vocabulary.target.encode(recording.text), number)
+        frames, loudness = self.signals.frames(recording.signal)
+        return Utterance(recording.name, frames, self.vocabulary.target.encode(recording.text), number, loudness)
 
     def limits(self, lengths: Tensor) -> Tensor:
         """Return how many tokens an output may have, `(batch,)`: a model that never ends stops here.
@@ -229,9 +229,10 @@ class Transcribe:
         most = (lengths * (self.signals.frame_seconds / _FASTEST)).long() + 1
         return most.clamp(max=2 * self.vocabulary.longest)
 
-    def _sound(self, utterance: Utterance) -> Tensor:
-        """At which steps that the model attends to a recording is louder than its mean."""
-        return sounding(self.signals.loudness(utterance.frames), self.settings.step_frames)
+    def _sound(self, utterance: Utterance) -> Tensor | None:
+        """At which steps that the model attends to a recording is louder than its mean; None if that is not known."""
+        loudness = utterance.loudness
+        return None if loudness is None else sounding(loudness, self.settings.step_frames)
 
     def _share(self, request: Request) -> float:
         """The share of CTC in the ranking."""
