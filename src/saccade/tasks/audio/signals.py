@@ -89,7 +89,7 @@ class Signals:
         return ".wav", wav(signal, self.rate)
 
     def read(self, path: str) -> tuple[Tensor, Tensor, tuple[str, ...]]:
-        """Return the frames of a file, or of standard input if the path is "-", how loud they are, and what was changed.
+        """Return the frames of a file, or of standard input if the path is "-", how loud each is, and what was changed.
 
         Raises:
             ArgumentError: naming the file, if it cannot be read or is of another kind.
