@@ -15,7 +15,7 @@ from saccade.tasks.batches import Cache, Sampler, spread
 from saccade.tasks.classify_text.batches import Batch, Encoded, pad
 from saccade.tasks.classify_text.classification import Classification, Text, classify, read_texts
 from saccade.tasks.classify_text.data import BUILTIN, open_corpus
-from saccade.tasks.classify_text.data.corpus import Corpus
+from saccade.tasks.classify_text.data.corpus import Corpus, WithoutMarkup
 from saccade.tasks.classify_text.data.corpus import Example as Labelled
 from saccade.tasks.classify_text.looking import LookRequest
 from saccade.tasks.classify_text.options import RECIPES, REQUESTS, Options
@@ -27,6 +27,8 @@ from saccade.tasks.labels.metrics import HEADLINE, measured
 from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.request import Request, check_count
 from saccade.tasks.request import completed
+from saccade.tasks.splits import SplitNames
+from saccade.tasks.text.markup import without_markup
 from saccade.tasks.text.special import SPECIAL
 from saccade.tasks.text.vectors import Vectors
 from saccade.train import options as shared
@@ -148,7 +150,7 @@ class ClassifyText:
 
     def read(self, line: str, number: int) -> Text:
         """Return a text to classify; one that is too long is said."""
-        text, whole = self._text(line)
+        text, whole = self._text(without_markup(line) if self.settings.strip_markup else line)
         if not whole:
             most = f"{self.settings.max_length} words (--max-length)"
             say(f"line {number}: longer than {most}; what follows them is not read")
@@ -202,7 +204,13 @@ class ClassifyText:
 
 
 def _opened(options: Any, objects: Any) -> Lazy[Corpus]:
-    return opened(objects, lambda texts: open_corpus(options.data, texts))
+    names = SplitNames.of_options(options)
+
+    def make(texts: Any) -> Corpus:
+        corpus = open_corpus(options.data, texts, names)
+        return WithoutMarkup(corpus) if options.strip_markup else corpus
+
+    return opened(objects, make)
 
 
 def _shared_parts(task: ClassifyText) -> dict[str, tuple[object, str]]:

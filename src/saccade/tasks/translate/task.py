@@ -17,6 +17,7 @@ from saccade.tasks.generate import Ensemble
 from saccade.tasks.generate.generate import best_texts
 from saccade.tasks.generate.request import check_prefix, search_of
 from saccade.tasks.request import completed
+from saccade.tasks.splits import SplitNames
 from saccade.tasks.text.special import PADDING
 from saccade.tasks.translate import metrics
 from saccade.tasks.translate.batches import Batch, Encoded, encode, pad
@@ -217,7 +218,8 @@ class Translate:
 
 
 def _opened(options: Any, objects: Any) -> Lazy[Corpus]:
-    return opened(objects, lambda pairs: open_corpus(options.data, options.source, options.target, pairs))
+    sides, names = (options.data, options.source, options.target), SplitNames.of_options(options)
+    return opened(objects, lambda pairs: open_corpus(*sides, pairs, names))
 
 
 def _tokenizers(task: Translate) -> dict[str, tuple[object, str]]:
