@@ -1,6 +1,7 @@
 """What makes readable data of a file that is none: the one command to type, by what the file is."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 __all__ = ["converted", "recoded"]
@@ -19,9 +20,9 @@ _ENDS = {  # a command for each kind of file, by the end of its name
     ".xlsx": "libreoffice --headless --convert-to csv {0}",
     ".xls": "libreoffice --headless --convert-to csv {0}",
     ".ods": "libreoffice --headless --convert-to csv {0}",
-    ".jsonl": "jq -r '[.text, .label] | @tsv' {0} > {1}.tsv",
-    ".ndjson": "jq -r '[.text, .label] | @tsv' {0} > {1}.tsv",
-    ".json": "jq -r '.[] | [.text, .label] | @tsv' {0} > {1}.tsv",
+    ".jsonl": "jq -r '[{2}] | @tsv' {0} > {1}.tsv",
+    ".ndjson": "jq -r '[{2}] | @tsv' {0} > {1}.tsv",
+    ".json": "jq -r '.[] | [{2}] | @tsv' {0} > {1}.tsv",
     ".m4a": "ffmpeg -i {0} {1}.wav",
     ".mp4": "ffmpeg -i {0} {1}.wav",
     ".aac": "ffmpeg -i {0} {1}.wav",
@@ -34,8 +35,12 @@ _ENDS = {  # a command for each kind of file, by the end of its name
 _MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}  # at the beginning of a file
 
 
-def converted(path: Path) -> str:
+def converted(path: Path, columns: Sequence[str] = ("text", "label")) -> str:
     """Return what to say behind a refusal: a semicolon and the command that makes readable data, "" if none is known.
+
+    Args:
+        path: the file.
+        columns: that a table of it is to have.
 
     >>> converted(Path("my texts.zip"))
     "; this unpacks or converts it: unzip 'my texts.zip' -d 'my texts'"
@@ -44,8 +49,10 @@ def converted(path: Path) -> str:
     end = max((end for end in _ENDS if name.endswith(end)), key=len, default=None)
     if end is None or path.is_dir():
         return ""
+    fields = ", ".join(f".{name}" for name in columns)
     whole, stem = shlex.quote(str(path)), shlex.quote(str(path)[: -len(end)])
-    return f"; this unpacks or converts it: {_ENDS[end].format(whole, stem)}"
+    command = _ENDS[end].format(whole, stem, fields)
+    return f"; this unpacks or converts it: {command}"
 
 
 def recoded(path: Path) -> str:

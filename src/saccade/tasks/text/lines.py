@@ -23,6 +23,7 @@ from saccade.tasks.conversions import converted, recoded
 __all__ = ["NO_TEXT", "Lines", "gather", "read_lines"]
 
 _PART = 1 << 22  # bytes read at once
+_LONGEST = 1 << 26  # bytes of a line: far more than a book
 _GZIP = b"\x1f\x8b"
 #: First bytes of white space that is not ASCII, and of a mark.
 _BLANK_STARTS = {"utf-8": (0xC2, 0xE1, 0xE2, 0xE3, 0xEF), "latin-1": (0x85, 0xA0)}
@@ -181,4 +182,13 @@ def _found(file: BinaryIO, path: Path, encoding: str) -> Lines:
         raise ArgumentError(f"{path}: line {number}: {wrong}; {way_out}") from error
     if last != size:
         ends.append(np.array([size]))  # the last line has no end of its own
-    return Lines(path, _Open(file), np.concatenate(ends), digest.hexdigest(), encoding)
+    starts = np.concatenate(ends)
+    _check_lengths(np.diff(starts), path)
+    return Lines(path, _Open(file), starts, digest.hexdigest(), encoding)
+
+
+def _check_lengths(sizes: NDArray[np.int64], path: Path) -> None:
+    """Refuse a line that would fill the memory when it is asked for."""
+    if sizes.max(initial=0) > _LONGEST:
+        place, got = f"{path}: line {int(sizes.argmax()) + 1}", f"got {int(sizes.max()) >> 20} MiB without a line break"
+        raise ArgumentError(f"{place}: expected a text of at most {_LONGEST >> 20} MiB, {got}; cut it into lines")

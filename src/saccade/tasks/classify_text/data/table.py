@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saccade.errors import ArgumentError
+from saccade.tasks.conversions import converted
 from saccade.tasks.text.files import Numbers, keep, read_filled, text_hash
 from saccade.tasks.text.lines import Lines
 
@@ -96,6 +97,8 @@ def open_table(path: Path) -> Table:
         ArgumentError: naming what is wrong.
         OSError: if it cannot be read.
     """
+    if way_out := converted(path):
+        raise ArgumentError(f"{path}: expected rows of a text and a label, got another kind of file{way_out}")
     lines = read_filled(path, latin1=True)
     suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
     if suffix == ".csv":

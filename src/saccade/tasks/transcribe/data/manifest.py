@@ -21,6 +21,7 @@ from typing import Any
 
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.headers import HEADER, missing_bytes
+from saccade.tasks.conversions import converted
 from saccade.tasks.text.lines import Lines, read_lines
 
 __all__ = ["KINDS", "Row", "is_manifest", "present", "read_manifest"]
@@ -87,7 +88,8 @@ def read_manifest(manifest: Path) -> tuple[list[Row], str]:
         OSError: if it cannot be read.
     """
     if not is_manifest(manifest):
-        raise ArgumentError(f"{manifest}: expected a manifest called {', '.join(KINDS)}, got another kind of file")
+        wanted = f"expected a manifest called {', '.join(KINDS)}, got another kind of file"
+        raise ArgumentError(f"{manifest}: {wanted}{converted(manifest)}")
     rows = [_row(manifest, *found) for found in _READERS[_kind(manifest)](read_lines(manifest))]
     kept = present(row for row in rows if row.text)
     if not kept:

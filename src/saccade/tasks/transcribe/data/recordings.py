@@ -138,7 +138,8 @@ def recordings(splits: Mapping[str, Sequence[Row]], rate: int, path: Path, notes
         train = splits["train"]
         hashes = np.array([text_hash(row.listed) for row in train], np.uint64)
         parts = divide(hashes, path, "recordings", missing)
-        found |= {split: [train[place] for place in np.flatnonzero(inside)] for split, inside in parts.items()}
+        for split, inside in parts.items():
+            found[split] = [row for row, here in zip(train, inside, strict=True) if here]
     found = {split: found[split] for split in SPLITS}
     out = held_out(missing, {split: len(rows) for split, rows in found.items()}, "recordings")
     note = "; ".join(filter(None, [*notes, out, _twice(found, path)]))
@@ -183,10 +184,11 @@ def _by_column(rows: Sequence[Row], manifest: Path, names: SplitNames) -> dict[s
         return {"train": list(rows)}
     splits: dict[str, list[Row]] = {}
     for row in rows:
-        if (split := names.split(row.split)) is None:
+        named = names.split(row.split)
+        if named is None:
             expected = f"expected one of {', '.join(names.all)} as its split"
             raise ArgumentError(f"{row.where}: {expected}, got {repr(row.split) if row.split else 'none'}")
-        splits.setdefault(split, []).append(row)
+        splits.setdefault(named, []).append(row)
     if "train" not in splits:
         raise ArgumentError(f"{manifest}: expected rows of train, found none")
     return splits
