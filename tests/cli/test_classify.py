@@ -158,7 +158,7 @@ def test_what_is_asked_of_another_classifier_or_verb_is_refused(images, asked):
 def test_a_folder_of_a_class_each_in_another_encoding_without_its_markup(asked, tmp_path):
     folder = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
     for label in ("pos", "neg"):
-        os.makedirs(f"{folder}/{label}")
+        Path(folder, label).mkdir(parents=True)
         for number in range(20):
             Path(folder, label, f"{number}.txt").write_text(f"{label}<br />film {number}")
     words = ["--data", folder, "--model", "sum", *SMALL["sum"], "--max-steps", 2, "--device", "cpu", "--strip-markup"]

@@ -79,7 +79,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def encode(content: Any) -> bytes:
-    """Return JSON as bytes, indented, in UTF-8 with a newline at the end; a file's name may have bytes that are none."""
+    """Return JSON as bytes, indented, in UTF-8 with a newline at the end; names of files may have other bytes."""
     return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 
 
