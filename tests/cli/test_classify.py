@@ -3,8 +3,10 @@
 import gzip
 import io
 import json
+import os
 import shutil
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -151,3 +153,21 @@ def test_what_is_asked_of_another_classifier_or_verb_is_refused(images, asked):
     ):
         code, out, err = asked(words[0], images / "run", path, *words[1:])
         assert code == 2 and out == [] and len(err) == 1 and err[0].startswith(f"error: {said}")
+
+
+def test_a_folder_of_a_class_each_in_another_encoding_without_its_markup(asked, tmp_path):
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
+    for label in ("pos", "neg"):
+        Path(folder, label).mkdir(parents=True)
+        for number in range(20):
+            Path(folder, label, f"{number}.txt").write_text(f"{label}<br />film {number}")
+    words = ["--data", folder, "--model", "sum", *SMALL["sum"], "--max-steps", 2, "--device", "cpu", "--strip-markup"]
+    code, _, err = asked("train", "classify-text", *words, "--run", tmp_path / "run")
+    assert code == 0 and any("held out from training" in line for line in err)
+    (tmp_path / "in.txt").write_text("pos<br />film\n\nneg")
+    code, lines, _ = asked("predict", tmp_path / "run", "--input", tmp_path / "in.txt", "--names")
+    assert code == 0 and [line.split("\t")[0] for line in lines] == ["pos<br />film", "", "neg"] and lines[1] == "\t"
+    told = json.loads(asked("predict", tmp_path / "run", "pos<br />film", "--alignments")[1][0])
+    assert told["tokens"] == ["pos", "film"]
+    assert asked("train", "classify-text", *words[:-1], "--run", tmp_path / "run")[0] == 2  # with markup: other data
+    assert asked("train", "classify-text", *words, "--run", tmp_path / "run")[0] == 0

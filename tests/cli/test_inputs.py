@@ -8,8 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from saccade.cli import inputs as cli
 from saccade.cli.arguments import UsageError
-from saccade.cli.inputs import inputs, texts
+from saccade.cli.inputs import Asked, inputs, texts
 
 UNREADABLE = "/proc/self/mem"
 READER = SimpleNamespace(inputs="lines", suffixes=())
@@ -179,3 +180,24 @@ def test_an_error_of_who_reads_is_not_the_files(tmp_path):
     ):
         for _ in lines:
             raise OSError(28, "No space left on device")
+
+
+def test_no_more_of_a_line_is_read_than_a_model_takes(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(cli, "_LONGEST", 10)
+    content = b"0123456789abc\nshort\n0123456789\n" + b"x" * 35
+    (tmp_path / "in").write_bytes(content)
+    (tmp_path / "packed").write_bytes(gzip.compress(content))
+    for name in ("in", "packed"):
+        found = given(READER, file=tmp_path / name)
+        assert found == ["0123456789", "short", "0123456789", "x" * 10]
+        notes = capsys.readouterr().err.splitlines()
+        assert [note.partition(",")[2] for note in notes] == [
+            f" line {number}: longer than 0 MiB; what follows them is not read" for number in (1, 4)
+        ]
+
+
+def test_names_are_those_of_what_was_not_answered_yet():
+    asked = Asked(iter(["a", "b\tc", "d"]))
+    assert next(asked) == "a" and asked.latest() == "a"
+    assert next(asked) == "b\tc" and asked.latest() == "b c"
+    assert list(asked) == ["d"] and (asked.answered(), asked.answered()) == ("b c", "d")

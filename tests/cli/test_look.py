@@ -79,3 +79,12 @@ def test_a_folder_that_cannot_be_made_is_one_line(run, tmp_path, capsys):
     assert main(["look", str(run), "18 juin 2025", "--output", str(tmp_path / "file")]) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1 and "file" in err and (tmp_path / "file").read_text() == "mine"
+
+
+def test_names_stand_before_the_pictures_of_each_input(run, tmp_path, capsys):
+    (tmp_path / "in.txt").write_text("15. März 1999\n2019年2月15日\n", encoding="utf-8")
+    words = ["--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "pictures"), "--names"]
+    assert main(["look", str(run), *words]) == 0
+    found = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [name for name, _ in found] == 2 * ["15. März 1999"] + 2 * ["2019年2月15日"]
+    assert all(Path(path).is_file() for _, path in found)

@@ -215,3 +215,15 @@ def test_what_means_nothing_together_is_refused(run, options, words, capsys):
     assert main(["predict", str(run), "18 juin 2025", *options.split()]) == 2
     out, err = capsys.readouterr()
     assert out == "" and words in err and err.count("\n") == 1
+
+
+def test_names_stand_before_their_answers(run, tmp_path, capsys):
+    (tmp_path / "in.txt").write_text("\n".join(LINES), encoding="utf-8")
+    assert main(["predict", str(run), "--input", str(tmp_path / "in.txt"), "--nbest", "2"]) == 0
+    plain = capsys.readouterr().out.splitlines()
+    assert main(["predict", str(run), "--input", str(tmp_path / "in.txt"), "--nbest", "2", "--names"]) == 0
+    named = [line.split("\t", 1) for line in capsys.readouterr().out.splitlines()]
+    assert [name for name, _ in named] == [line for line in LINES for _ in range(2)]
+    assert [answer for _, answer in named] == plain
+    assert main(["predict", str(run), LINES[0], "--names", "--alignments"]) == 2
+    assert "--names: expected without --alignments" in capsys.readouterr().err

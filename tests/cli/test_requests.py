@@ -129,7 +129,7 @@ def test_what_is_no_run_is_one_line(verb, line, ask, tmp_path):
         ([], f"RUN: expected the folder of a run, got none; see saccade {verb} --help"),
         ([""], "RUN: expected the folder of a run, got an empty name"),
         ([tmp_path / "nowhere"], f"{tmp_path / 'nowhere'}: no such run; `saccade train` makes one"),
-        ([tmp_path / "file"], f"{tmp_path / 'file'}: no such run; `saccade train` makes one"),
+        ([tmp_path / "file"], f"{tmp_path / 'file'}: expected the folder of a run, got a file"),
         ([tmp_path / "empty"], f"{tmp_path / 'empty'}: not a run (it has no config.json)"),
         ([tmp_path / "strange"], f"{tmp_path / 'strange'}: there is no lime; did you mean line?"),
     ):

@@ -1,5 +1,6 @@
 """The verbs of a run that hears: files, folders, lists and standard input, and what is wrong with them."""
 
+import hashlib
 import io
 import json
 import shutil
@@ -144,7 +145,11 @@ def test_runs_are_asked_together(run, clips, tmp_path, capsys):
     capsys.readouterr()
     assert len(asked(capsys, "predict", run, clips, "--ensemble", tmp_path / "other")[1]) == 2
     shutil.copytree(tmp_path / "other", tmp_path / "third")
-    (tmp_path / "third/tokenizer.json").write_text((run / "tokenizer.json").read_text().replace('"7"', '"x"'))
+    other = (run / "tokenizer.json").read_bytes().replace(b'"7"', b'"x"')
+    (tmp_path / "third/tokenizer.json").write_bytes(other)
+    config = json.loads((tmp_path / "third/config.json").read_text())
+    config["files"]["tokenizer.json"] = hashlib.sha256(other).hexdigest()
+    (tmp_path / "third/config.json").write_text(json.dumps(config))
     code, _, err = asked(capsys, "predict", run, clips, "--ensemble", tmp_path / "third")
     assert code == 2 and "expected the tokenizer of RUN" in err[0]
 

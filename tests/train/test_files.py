@@ -79,3 +79,10 @@ def test_a_full_disk_is_named_by_the_file_and_half_a_file_is_removed(tmp_path, m
     with pytest.raises(OSError, match="No space left on device: '.*a.*'"):
         write(tmp_path / "a", b"content")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_in_another_encoding_is_written_and_read_back(tmp_path):
+    name = os.fsdecode(b"caf\xe9 \xc3\xa9")
+    write_json(tmp_path / "a.json", {"data": name})
+    assert read_json(tmp_path / "a.json") == {"data": name}
+    assert "é" in (tmp_path / "a.json").read_text(encoding="utf-8")

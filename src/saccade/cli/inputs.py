@@ -4,6 +4,7 @@ import gzip
 import os
 import sys
 import zlib
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,10 +12,13 @@ from typing import Any, BinaryIO
 
 from saccade.cli.arguments import UsageError
 from saccade.train.files import naming
+from saccade.train.notes import say
 from saccade.train.task import Task
 
-__all__ = ["inputs", "readable", "texts"]
+__all__ = ["Asked", "inputs", "readable", "texts"]
 
+_LONGEST = 1 << 24  # bytes of a line: far beyond what any model reads of a text
+_GAPS = str.maketrans("\t\r\n", "   ")  # in a name: a tab ends it
 _PEEKED = 512  # bytes of standard input that show what it is
 
 
@@ -47,6 +51,37 @@ def inputs(task: Task, argument: str | None, file: str | None) -> Iterator[Itera
     else:
         with texts(None, file) as lines:
             yield _paths(lines, "standard input" if file is None else file)
+
+
+class Asked(Iterator[str]):
+    r"""Lines that are remembered until they are answered, so that each can stand before its answer.
+
+    Args:
+        lines: what is asked.
+
+    Example:
+        >>> asked = Asked(iter(["a\tb", "c"]))
+        >>> list(asked), asked.answered(), asked.answered()
+        (['a\tb', 'c'], 'a b', 'c')
+    """
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines, self._waiting = lines, deque[str]()
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self._waiting.append(line.translate(_GAPS))
+        return line
+
+    def answered(self) -> str:
+        """Return the first line that was not answered yet, which is answered now."""
+        return self._waiting.popleft()
+
+    def latest(self) -> str:
+        """Return the last line that was asked for, where one is asked at a time."""
+        while len(self._waiting) > 1:
+            self._waiting.popleft()
+        return self._waiting[0]
 
 
 def _paths(lines: Iterator[str], name: str) -> Iterator[str]:
@@ -108,11 +143,28 @@ def readable(argument: str) -> str:
 
 
 def _lines(source: BinaryIO | gzip.GzipFile, name: str) -> Iterator[str]:
-    r"""The lines of a stream: they end at \n alone; bytes that are no UTF-8 count as strange letters."""
+    r"""The lines of a stream: they end at \n alone; bytes that are no UTF-8 count as strange letters.
+
+    Of a line no more is read into memory than any model could take; what follows is passed over, and that is said.
+    """
     try:
         with naming(Path(name)):
-            for number, line in enumerate(source):
+            for number, line in enumerate(_bounded(source, name)):
                 text = line.removesuffix(b"\n").decode("utf-8", errors="replace")
                 yield text if number else text.removeprefix("\ufeff")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UsageError(f"--input: expected a whole gzip file, got a damaged one: {name} ({error})") from error
+
+
+def _bounded(source: BinaryIO | gzip.GzipFile, name: str) -> Iterator[bytes]:
+    """The lines of a stream, each cut to what is read of it."""
+    number = 0
+    while line := source.readline(_LONGEST):
+        number += 1
+        yield line
+        if len(line) == _LONGEST and not line.endswith(b"\n"):
+            rest = 0
+            while not line.endswith(b"\n") and (line := source.readline(_LONGEST)):
+                rest += len(line.removesuffix(b"\n"))
+            if rest:
+                say(f"{name}, line {number}: longer than {_LONGEST >> 20} MiB; what follows them is not read")

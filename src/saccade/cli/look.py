@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from saccade.cli.inputs import inputs
+from saccade.cli.inputs import Asked, inputs
 from saccade.cli.requests import Device, Inputs, asked
 
 __all__ = ["run"]
@@ -22,7 +22,8 @@ class Arguments(Inputs, Device):
 def run(arguments: list[str]) -> int:
     """Print the paths of the pictures as they are drawn."""
     given, request, trained = asked("look", Arguments, arguments)
-    with inputs(trained.task, given.text, given.input) as lines:
+    with inputs(trained.task, given.text, given.input) as found:
+        lines = Asked(found)
         for path in trained.pictures(lines, request, given.output, json=given.json):
-            print(path)
+            print(f"{lines.latest()}\t{path}" if given.names else path)
     return 0

@@ -4,7 +4,8 @@ import json
 import sys
 from dataclasses import dataclass
 
-from saccade.cli.inputs import inputs
+from saccade.cli.arguments import UsageError
+from saccade.cli.inputs import Asked, inputs
 from saccade.cli.requests import Device, Ensemble, Inputs, asked
 
 __all__ = ["run"]
@@ -23,10 +24,16 @@ class Arguments(Ensemble, Inputs, Device):
 def run(arguments: list[str]) -> int:
     """Print the answers. Who types is answered at once; lines from elsewhere are read ahead of."""
     given, request, trained = asked("predict", Arguments, arguments)
+    if given.names and given.alignments:
+        raise UsageError("--names: expected without --alignments, whose objects hold their inputs; leave it out")
     typed = given.text is None and given.input in (None, "-") and sys.stdin.isatty()
     ahead = 1 if typed else _OF_A_FILE if given.input is not None else _READ_AHEAD
-    with inputs(trained.task, given.text, given.input) as lines:
+    with inputs(trained.task, given.text, given.input) as found:
+        lines = Asked(found)
         for answer in trained.answers(lines, request, "json" if given.alignments else "lines", ahead):
+            name = lines.answered()
             told = json.dumps(answer.to_json(), ensure_ascii=False) if given.alignments else str(answer)
+            if given.names:
+                told = "\n".join(f"{name}\t{line}" for line in answer.lines())
             print(told, flush=sys.stdout.isatty())
     return 0

@@ -55,6 +55,9 @@ class Inputs:
     input: str | None = None
     """File whose lines are the inputs, each a text or a path; - is standard input."""
 
+    names: bool = False
+    """Write each input, a text or a path, and a tab before what it comes to."""
+
 
 def asked(verb: str, own: type, arguments: Sequence[str]) -> tuple[Any, Any, Run]:
     """Return the options of a verb, what they ask of the run, and the run, ready to be asked.

@@ -3,20 +3,21 @@
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
 
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import SPLITS, check_index, check_split
+from saccade.tasks.dataset import SPLITS, check_index, check_split, inventory
+from saccade.tasks.splits import SplitNames, held_out
 from saccade.tasks.text.files import divide, text_hash
 
 __all__ = ["OBJECTS", "Rows", "label_of", "pair_reader", "rows_of"]
 
 #: What a run that was trained on Python objects says of its data.
 OBJECTS = "objects"
-_NAMES = {"train": ("train",), "validation": ("validation", "valid", "val", "dev"), "test": ("test",)}
 R = TypeVar("R")
 
 
@@ -27,10 +28,12 @@ class Rows(Generic[R]):
     Args:
         splits: "train", "validation" and "test".
         fingerprint: what they are.
+        note: what a user should know of them, "" if nothing.
     """
 
     splits: Mapping[str, Sequence[R]]
     fingerprint: str
+    note: str = ""
 
     def example(self, split: str, index: int) -> R:
         """Return one example of a split.
@@ -51,7 +54,9 @@ class Rows(Generic[R]):
         return len(self.splits[split])
 
 
-def rows_of(objects: Any, read: Callable[[Any, Any], R], key: Callable[[R], Any]) -> Rows[R]:
+def rows_of(
+    objects: Any, read: Callable[[Any, Any], R], key: Callable[[R], Any], names: SplitNames | None = None
+) -> Rows[R]:
     """Return the examples of Python objects.
 
     Args:
@@ -60,6 +65,7 @@ def rows_of(objects: Any, read: Callable[[Any, Any], R], key: Callable[[R], Any]
             held out in the same way.
         read: from a row, and the columns' description where there is one (`features` of `datasets`), to an example.
         key: from an example to what it asks: equal ones are in one split.
+        names: what the splits of a mapping are called.
 
     Raises:
         ArgumentError: naming the split and the row that is wrong.
@@ -72,18 +78,38 @@ def rows_of(objects: Any, read: Callable[[Any, Any], R], key: Callable[[R], Any]
     if objects is None:
         way_out = "hand them over again as data="
         raise ArgumentError(f"data: expected the Python objects that this run was trained on, got none; {way_out}")
-    given = objects if isinstance(objects, Mapping) else {"train": objects}
-    named = {split: next((given[name] for name in names if name in given), None) for split, names in _NAMES.items()}
-    if named["train"] is None:
-        raise ArgumentError(f"data: expected rows of train, got {', '.join(map(str, given)) or 'none'}")
-    found = {split: _read(split, rows, read) for split, rows in named.items() if rows is not None}
+    names = names or SplitNames()
+    given = objects if isinstance(objects, Mapping) else {names.of("train")[0]: objects}
+    named = _named_splits(given, names)
+    found = {split: _read(split, given[name], read) for split, name in named.items()}
     if missing := [split for split in SPLITS if split not in found]:
         rows = found.pop("train")
         hashes = np.array([text_hash(_text(key(row))) for row in rows], np.uint64)
         parts = divide(hashes, "data", "examples", missing)
         found |= {split: [rows[place] for place in np.flatnonzero(inside)] for split, inside in parts.items()}
     splits = {split: found[split] for split in SPLITS}
-    return Rows(splits, _fingerprint(splits))
+    unread = [name for name in map(str, given) if name not in named.values()]
+    notes = [
+        held_out(missing, {split: len(rows) for split, rows in splits.items()}, "examples"),
+        f"not read: {inventory(unread)}, which is no split's name (--train-split, ...)" if unread else "",
+    ]
+    return Rows(splits, _fingerprint(splits), "; ".join(filter(None, notes)))
+
+
+def _named_splits(given: Mapping[Any, Any], names: SplitNames) -> dict[str, Any]:
+    """The key of each split that there is."""
+    found = {}
+    for split in SPLITS:
+        there = [name for name in names.of(split) if given.get(name) is not None]
+        if len(there) > 1:
+            raise ArgumentError(f"data: expected one {split} split, got {' and '.join(there)}; say --{split}-split")
+        if there:
+            found[split] = there[0]
+        else:
+            names.check(split, "data", given)
+    if "train" not in found:
+        raise ArgumentError(f"data: expected rows of train, got {', '.join(map(str, given)) or 'none'}")
+    return found
 
 
 def pair_reader(*columns: Sequence[str], nested: str | None = None) -> Callable[[Any, Any], tuple[str, ...]]:
@@ -171,6 +197,10 @@ def _fingerprint(splits: Mapping[str, Sequence[Any]]) -> str:
 def _bytes(part: Any) -> bytes:
     if isinstance(part, torch.Tensor):
         part = part.detach().cpu().contiguous().numpy()
+    if isinstance(part, memoryview):
+        return bytes(part)
+    if isinstance(part, Path):  # of a file what tells it from others without reading it, wherever it lies
+        return f"{part.name} {part.stat().st_size}".encode("utf-8", "surrogateescape")
     if isinstance(part, np.ndarray):
         return f"{part.dtype} {part.shape} ".encode() + part.tobytes()
     return str(part).encode("utf-8", "surrogatepass")

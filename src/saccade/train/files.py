@@ -125,8 +125,8 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def encode(content: Any) -> bytes:
-    """Return JSON as bytes, indented, in UTF-8 with a newline at the end."""
-    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
+    """Return JSON as bytes, indented, in UTF-8 with a newline at the end; names of files may have other bytes."""
+    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 
 
 def read(path: Path) -> bytes:

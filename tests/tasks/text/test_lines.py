@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from saccade.errors import ArgumentError
 from saccade.tasks.text import lines as module
-from saccade.tasks.text.lines import read_lines
+from saccade.tasks.text.lines import gather, read_lines
 
 
 def texts(path):
@@ -122,3 +122,18 @@ def test_a_binary_file_is_no_latin_1(tmp_path):
 def test_a_file_that_cannot_be_read_is_named():
     with pytest.raises(OSError, match="Input/output error: '/proc/self/mem'"):
         read_lines(Path("/proc/self/mem"))
+
+
+def test_a_line_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_LONGEST", 1000)
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"short\n" + b"x" * 1001 + b"\nshort\n")
+    with pytest.raises(ArgumentError, match=r"a\.txt: line 2: expected a text of at most 0 MiB, got"):
+        read_lines(path)
+
+
+def test_texts_from_elsewhere_are_lines_with_breaks_in_them(tmp_path):
+    found = gather(tmp_path, ["one\ntwo", "", "caf\xe9"])
+    assert [found[number] for number in range(len(found))] == ["one\ntwo", "", "caf\xe9"]
+    assert found.blank().tolist() == [False, True, False]
+    assert found.digest != gather(tmp_path, ["one", "two", "caf\xe9"]).digest

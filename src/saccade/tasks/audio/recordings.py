@@ -18,9 +18,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from saccade.errors import ArgumentError, SaccadeError
+from saccade.tasks.audio.headers import missing_bytes
+from saccade.tasks.conversions import converted
 from saccade.tasks.media import read_bytes
 
-__all__ = ["RATES", "SUFFIXES", "Audio", "read_audio", "resample", "wav"]
+__all__ = ["RATES", "SUFFIXES", "Audio", "read_audio", "read_whole", "resample", "wav"]
 
 #: What the names of sound files end in, for whoever searches a folder; a file that is named may be called anything.
 SUFFIXES = (".aif", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".w64", ".wav")
@@ -44,6 +46,7 @@ class Audio:
     Args:
         samples: `(samples,)`, float32 in [-1, 1].
         notes: a line for each thing that was changed (channels, sample rate, level) or is missing.
+        damage: what is missing of the file, "" if nothing is.
 
     Example:
         >>> Audio(torch.zeros(8000), ()).samples.shape
@@ -52,6 +55,7 @@ class Audio:
 
     samples: Tensor
     notes: tuple[str, ...]
+    damage: str = ""
 
 
 def read_audio(source: Path | BinaryIO, rate: int, name: str) -> Audio:
@@ -78,10 +82,14 @@ def read_audio(source: Path | BinaryIO, rate: int, name: str) -> Audio:
         >>> audio.samples.shape, audio.notes
         (torch.Size([80]), ('a.wav: mean of 2 channels', 'a.wav: resampled from 16000 to 8000 Hz'))
     """
-    channels, old, promised = _decode(read_bytes(source, name, "a sound file", _MOST, "cut it into parts"), name)
-    notes = []
+    data = read_bytes(source, name, "a sound file", _MOST, "cut it into parts")
+    channels, old, promised = _decode(data, name)
+    damage = ""
     if len(channels) < promised:
-        notes.append(f"{name}: damaged, only {len(channels)} of {promised} samples could be read")
+        damage = f"{name}: damaged, only {len(channels)} of {promised} samples could be read"
+    elif missing := missing_bytes(data, len(data)):
+        damage = f"{name}: cut short, {missing} bytes of sound are missing at its end"
+    notes = [damage] if damage else []
     if channels.shape[1] > 1:
         notes.append(f"{name}: mean of {channels.shape[1]} channels")
     if not channels.isfinite().all():
@@ -95,7 +103,24 @@ def read_audio(source: Path | BinaryIO, rate: int, name: str) -> Audio:
     if (peak := float(samples.abs().max())) > 1:
         samples = (samples / peak).clamp(-1, 1)
         notes.append(f"{name}: scaled down from a peak of {peak:.3g} to 1")
-    return Audio(samples, tuple(notes))
+    return Audio(samples, tuple(notes), damage)
+
+
+def read_whole(source: Path | BinaryIO, rate: int, name: str) -> Audio:
+    """Read a sound file to learn from, of which nothing may be missing.
+
+    Args:
+        source: the file, or its bytes.
+        rate: samples a second of the result, in Hz.
+        name: what messages call it.
+
+    Raises:
+        ArgumentError: as `read_audio`, and if a part of the file is missing.
+    """
+    audio = read_audio(source, rate, name)
+    if audio.damage:
+        raise ArgumentError(f"{audio.damage}; copy it anew, or leave it out")
+    return audio
 
 
 def wav(samples: Tensor, rate: int) -> bytes:
@@ -185,7 +210,8 @@ def _decode(data: bytes, name: str) -> tuple[Tensor, int, int]:
     except soundfile.SoundFileError as error:
         reason = getattr(error, "error_string", str(error)).strip().rstrip(".")
         kind = "an empty file" if not data else f"one that cannot be read ({reason})"
-        raise ArgumentError(f"{name}: expected a sound file such as WAV, FLAC or Ogg, got {kind}") from error
+        way_out = converted(Path(name))
+        raise ArgumentError(f"{name}: expected a sound file such as WAV, FLAC or Ogg, got {kind}{way_out}") from error
     if rate not in RATES:
         raise ArgumentError(f"{name}: expected a sample rate from {RATES[0]} to {RATES[-1]} Hz, got {rate}")
     if not parts:

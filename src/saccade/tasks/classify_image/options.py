@@ -7,6 +7,7 @@ from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.tasks.image.maps import LookRequest
 from saccade.tasks.labels.request import EvalRequest, Request
+from saccade.tasks.splits import SplitOptions
 
 __all__ = ["RECIPES", "REQUESTS", "Options"]
 
@@ -18,7 +19,7 @@ RECIPES: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(SplitOptions):
     """The options of every run that classifies images, whatever its model.
 
     >>> Options(size=64).batch_size
@@ -43,6 +44,7 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
+        SplitOptions.__post_init__(self)
         in_ranges(self, (("batch_size", 1, 1_000_000), ("shift", 0, 1000)))
         if self.size is not None and not 8 <= self.size <= 1024:
             raise ArgumentError(f"--size: expected a number of pixels from 8 to 1024, got {self.size}")

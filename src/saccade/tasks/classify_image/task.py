@@ -28,6 +28,7 @@ from saccade.tasks.labels.metrics import HEADLINE, measured
 from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.request import Request, check_count
 from saccade.tasks.request import completed
+from saccade.tasks.splits import SplitNames
 from saccade.train import options as shared
 from saccade.train.notes import say
 from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
@@ -77,7 +78,7 @@ class ClassifyImage:
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:
         """Open the images, and learn what their channels are."""
-        data = open_images(options.data, options.size, objects)
+        data = _opened(options, objects)
         if data.note:
             say(data.note)
         if not options.shift < min(data.shape[1:]):
@@ -87,7 +88,7 @@ class ClassifyImage:
     @classmethod
     def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
         """Read labels and channels back."""
-        return cls(options, Classes.restore(folder), Lazy(lambda: open_images(options.data, options.size, objects)))
+        return cls(options, Classes.restore(folder), Lazy(lambda: _opened(options, objects)))
 
     def save(self, folder: Path) -> None:
         """Write labels.json."""
@@ -172,6 +173,10 @@ class ClassifyImage:
         """Return the task and the model of an ensemble."""
         check_alike(self, others, _shared_parts)
         return self, Ensemble([model, *(each.model for each in others)])
+
+
+def _opened(options: Any, objects: Any) -> Dataset:
+    return open_images(options.data, options.size, objects, SplitNames.of_options(options))
 
 
 def _shared_parts(task: ClassifyImage) -> dict[str, tuple[object, str]]:

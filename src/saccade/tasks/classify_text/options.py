@@ -1,12 +1,13 @@
 """What can be said about a run that classifies texts, and the defaults that suit each data set."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.tasks.classify_text.looking import LookRequest
 from saccade.tasks.labels.request import EvalRequest, Request
+from saccade.tasks.splits import SplitOptions
 
 __all__ = ["RECIPES", "REQUESTS", "Options"]
 
@@ -47,7 +48,7 @@ _RANGES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(SplitOptions):
     """The options of every run that classifies texts, whatever its model.
 
     >>> Options(min_count=2).vocabulary_size
@@ -69,6 +70,9 @@ class Options:
     max_length: int = 400
     """Words of a text that are read; what follows them is not."""
 
+    strip_markup: bool = field(default=False, metadata={"budget": True})  # a run compares the texts themselves
+    """Take HTML out of texts: tags such as <br /> are spaces, and &amp; and its like are what they stand for."""
+
     batch_tokens: int = 1000
     """Words a batch, about, padding included."""
 
@@ -77,6 +81,7 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
+        SplitOptions.__post_init__(self)
         in_ranges(self, _RANGES)
         if not 0 <= self.label_smoothing < 1:
             raise ArgumentError(f"--label-smoothing: expected 0 <= label smoothing < 1, got {self.label_smoothing}")

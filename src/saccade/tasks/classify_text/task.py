@@ -18,7 +18,7 @@ from saccade.tasks.classify_text import tfidf
 from saccade.tasks.classify_text.batches import Batch, Encoded, pad
 from saccade.tasks.classify_text.classification import Classification, Text, classify, read_texts
 from saccade.tasks.classify_text.data import BUILTIN, open_corpus
-from saccade.tasks.classify_text.data.corpus import Corpus
+from saccade.tasks.classify_text.data.corpus import Corpus, WithoutMarkup
 from saccade.tasks.classify_text.data.corpus import Example as Labelled
 from saccade.tasks.classify_text.looking import LookRequest
 from saccade.tasks.classify_text.options import RECIPES, REQUESTS, Options
@@ -32,12 +32,14 @@ from saccade.tasks.labels.metrics import HEADLINE, measured
 from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.request import Request, check_count
 from saccade.tasks.request import completed
+from saccade.tasks.splits import SplitNames
+from saccade.tasks.text.markup import without_markup
 from saccade.tasks.text.special import SPECIAL
 from saccade.tasks.text.vectors import Vectors
 from saccade.tasks.text.words import Words
 from saccade.train import options as shared
 from saccade.train.notes import say
-from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, find, recipe
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, find, options_class, recipe
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -83,7 +85,7 @@ class ClassifyText:
     @classmethod
     def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
         """Return the recipe for texts that are one's own, by their number and the median of their words."""
-        texts = opened(objects, lambda those: open_corpus(given["data"], those))
+        texts = _opened(options_class(cls, model, checked=False)(**given), objects)
         corpus, usual = texts.get(), recipe(cls, model, given["data"])
         lengths = [len(Words([]).pieces(one.text)) for one in training_sample(corpus, _ENDLESS, _LOOKED_AT)]
         options, reason = suited(corpus.size("train") or _ENDLESS, median(lengths), model)
@@ -170,7 +172,7 @@ class ClassifyText:
 
     def read(self, line: str, number: int) -> Text:
         """Return a text to classify; one that is too long is said."""
-        text, whole = self._text(line)
+        text, whole = self._text(without_markup(line) if self.settings.strip_markup else line)
         if not whole:
             most = f"{self.settings.max_length} words (--max-length)"
             say(f"line {number}: longer than {most}; what follows them is not read")
@@ -239,7 +241,13 @@ class ClassifyText:
 
 
 def _opened(options: Any, objects: Any) -> Lazy[Corpus]:
-    return opened(objects, lambda texts: open_corpus(options.data, texts))
+    names = SplitNames.of_options(options)
+
+    def make(texts: Any) -> Corpus:
+        corpus = open_corpus(options.data, texts, names)
+        return WithoutMarkup(corpus) if options.strip_markup else corpus
+
+    return opened(objects, make)
 
 
 class _Plain(NamedTuple):

@@ -21,10 +21,13 @@ from saccade.tasks.media import read_bytes
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["SUFFIXES", "Pixels", "encode_png", "image_of", "read_image"]
+__all__ = ["LARGEST", "SUFFIXES", "Pixels", "encode_png", "image_of", "read_image"]
 
 #: What the names of image files end in, for whoever searches a folder; a file that is named may be called anything.
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pbm", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff", ".webp")
+
+#: Pixels of a side that is taken over from the images themselves, where no size is asked for.
+LARGEST = 64
 
 _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")  # no PostScript, which would run a program
 _MOST_BYTES, _MOST_PIXELS, _LEAST_SIDE = 256 << 20, 64_000_000, 2

@@ -1,13 +1,18 @@
 """Labelled images that are Python objects: arrays, tensors, Pillow's images and what `datasets` hands over."""
 
+import io
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from saccade.errors import ArgumentError
 from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.dataset import InMemory, Part
+from saccade.tasks.image.images import LARGEST, read_image
 from saccade.tasks.objects import label_of, rows_of
+from saccade.tasks.splits import SplitNames
 
 __all__ = ["open_objects"]
 
@@ -15,14 +20,17 @@ _IMAGE, _LABEL = ("image", "img"), ("label", "fine_label")  # what columns may b
 _SIDE = 8  # pixels, at least
 
 
-def open_objects(objects: Any) -> InMemory:
+def open_objects(objects: Any, size: int | None = None, names: SplitNames | None = None) -> InMemory:
     """Return a data set of rows with an image and its label.
 
     An image is `(height, width)`, `(height, width, channels)` or `(channels, height, width)`, of one or three channels,
-    uint8 or floats in [0, 1]; all have one size. A row is a pair, or a mapping with the columns `image` and `label`.
+    uint8 or floats in [0, 1]; all have one size. What is packed as a file (`bytes`, as `datasets` saves images) is
+    unpacked, and scaled as images of folders are. A row is a pair, or a mapping with the columns `image` and `label`.
 
     Args:
         objects: see `saccade.tasks.objects.rows_of`.
+        size: pixels of height and width of images that are packed; None: those of the first, or 64.
+        names: what the splits of a mapping are called.
 
     Raises:
         ArgumentError: naming the row that is wrong.
@@ -33,6 +41,7 @@ def open_objects(objects: Any) -> InMemory:
         ((1, 8, 8), ('0', '1'))
     """
     shapes: set[tuple[int, ...]] = set()
+    unpack = _Unpacked(size)
 
     def read(row: Any, features: Any) -> tuple[np.ndarray, str]:
         if isinstance(row, Mapping):
@@ -42,25 +51,52 @@ def open_objects(objects: Any) -> InMemory:
             row = (image, label_of(named, row[name]) if named and isinstance(row.get(name), int) else row.get(name))
         if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != 2 or row[0] is None or row[1] is None:
             raise ValueError("expected an image and its label")
-        image = _bytes(np.asarray(row[0]))
-        shapes.add(image.shape)
+        packed = isinstance(row[0], Mapping | bytes | memoryview)
+        image = unpack(row[0]) if packed else _bytes(np.asarray(row[0]))
+        shapes.add(image.shape[1:] if packed else image.shape)
         if len(shapes) > 1:
             raise ValueError(f"expected images of one size, got {' and '.join(map(str, sorted(shapes)))}")
         return image, str(row[1])
 
-    rows = rows_of(objects, read, lambda row: row[0])
+    rows = rows_of(objects, read, lambda row: row[0], names)
+    channels = max(len(image) for split in SPLITS for image, _ in rows.splits[split])
     labels = tuple(sorted({label for _, label in rows.splits["train"]}))
     numbers = {label: number for number, label in enumerate(labels)}
     parts = {}
     for split in SPLITS:
         unknown = [label for _, label in rows.splits[split] if label not in numbers]
         if unknown:
-            from saccade.errors import ArgumentError
-
             raise ArgumentError(f"data: {split}: the label {unknown[0]!r:.60} is in no image to train on")
-        images = np.stack([image for image, _ in rows.splits[split]])
+        whole = (image if len(image) == channels else np.repeat(image, channels, 0) for image, _ in rows.splits[split])
+        images = np.stack(list(whole))
         parts[split] = Part(images, np.array([numbers[label] for _, label in rows.splits[split]]))
-    return InMemory(parts, labels, "")
+    return InMemory(parts, labels, rows.note)
+
+
+class _Unpacked:
+    """Images out of packed files, all of one size: the first one's, where none is asked for."""
+
+    def __init__(self, size: int | None) -> None:
+        self._shape = None if size is None else (size, size)
+
+    def __call__(self, packed: Any) -> np.ndarray:
+        """Return the image of a file's bytes, or of a mapping that has them or the file's path."""
+        data = packed.get("bytes") if isinstance(packed, Mapping) else packed
+        path = packed.get("path") if isinstance(packed, Mapping) else None
+        if data is None and not path:
+            raise ValueError("expected an image, got none")
+        name = str(path or "image")
+
+        def source() -> Path | io.BytesIO:
+            return Path(name) if data is None else io.BytesIO(data)
+
+        image = read_image(source(), name)
+        if self._shape is None:
+            height, width = image.shape[1:]
+            self._shape = (height, width) if max(height, width) <= LARGEST else (LARGEST, LARGEST)
+        if tuple(image.shape[1:]) != self._shape:
+            image = read_image(source(), name, channels=len(image), size=self._shape)
+        return image.numpy()
 
 
 def _bytes(image: np.ndarray) -> np.ndarray:

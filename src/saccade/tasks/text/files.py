@@ -136,7 +136,12 @@ def text_hash(text: str) -> int:
     >>> text_hash("caf\u00e9") == text_hash("cafe\u0301") != text_hash("cafe")
     True
     """
-    return int.from_bytes(hashlib.blake2b(unicodedata.normalize("NFC", text).encode(), digest_size=8).digest(), "big")
+    return int.from_bytes(hashlib.blake2b(_bytes(text), digest_size=8).digest(), "big")
+
+
+def _bytes(text: str) -> bytes:
+    """The bytes of a text, or of a file's name in another encoding."""
+    return unicodedata.normalize("NFC", text).encode("utf-8", "surrogateescape")
 
 
 def divide(

@@ -8,6 +8,8 @@ import os
 import shutil
 import tempfile
 import zlib
+from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -16,15 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saccade.errors import ArgumentError
+from saccade.tasks.conversions import converted, recoded
 from saccade.train.files import naming
 
-__all__ = ["Lines", "read_lines"]
+__all__ = ["NO_TEXT", "Lines", "gather", "read_lines"]
 
 _PART = 1 << 22  # bytes read at once
+_LONGEST = 1 << 26  # bytes of a line: far more than a book
 _GZIP = b"\x1f\x8b"
 #: First bytes of white space that is not ASCII, and of a mark.
 _BLANK_STARTS = {"utf-8": (0xC2, 0xE1, 0xE2, 0xE3, 0xEF), "latin-1": (0x85, 0xA0)}
-_NO_TEXT = bytes(set(range(32)) - set(b"\t\n\v\f\r"))  # Latin-1 has a character for every byte, so these tell
+#: Latin-1 has a character for every byte, so bytes that no text has tell what is none.
+NO_TEXT = bytes(set(range(32)) - set(b"\t\n\v\f\r"))
 
 
 class _Open:
@@ -111,6 +116,26 @@ def read_lines(path: Path, *, latin1: bool = False) -> Lines:
             return _indexed(plain, path, latin1=latin1)
 
 
+def gather(path: Path, texts: Iterable[str]) -> Lines:
+    """Return texts from elsewhere as lines that are made when they are asked for, in a temporary file without a name.
+
+    Args:
+        path: where they are from, for messages.
+        texts: each is a line, line breaks within it included.
+
+    Raises:
+        OSError: if there is no space for them.
+    """
+    digest, starts = hashlib.blake2b(digest_size=16), array("q", [0])
+    with tempfile.TemporaryFile() as plain:
+        for text in texts:
+            content = text.encode() + b"\n"
+            digest.update(len(content).to_bytes(8, "big") + content)
+            starts.append(starts[-1] + plain.write(content))
+        plain.flush()
+        return Lines(path, _Open(plain), np.array(starts, np.int64), digest.hexdigest())
+
+
 def _unpack(packed: BinaryIO, plain: BinaryIO, path: Path) -> None:
     packed.seek(0)
     try:
@@ -142,8 +167,8 @@ def _found(file: BinaryIO, path: Path, encoding: str) -> Lines:
     try:
         while part := file.read(_PART):
             decoder.decode(part)
-            if encoding == "latin-1" and len(part.translate(None, _NO_TEXT)) < len(part):
-                start = next(place for place, byte in enumerate(part) if byte in _NO_TEXT)
+            if encoding == "latin-1" and len(part.translate(None, NO_TEXT)) < len(part):
+                start = next(place for place, byte in enumerate(part) if byte in NO_TEXT)
                 raise UnicodeDecodeError(encoding, part, start, start + 1, "no text")
             digest.update(part)
             ends.append(np.flatnonzero(np.frombuffer(part, np.uint8) == ord("\n")) + (size + 1))
@@ -154,7 +179,17 @@ def _found(file: BinaryIO, path: Path, encoding: str) -> Lines:
         number = sum(map(len, ends)) + error.object[: error.start].count(b"\n")
         expected = "UTF-8" if encoding == "utf-8" else "text in UTF-8 or Latin-1"
         wrong = f"expected {expected}, got byte 0x{error.object[error.start]:02x}"
-        raise ArgumentError(f"{path}: line {number}: {wrong}; correct it or convert the file") from error
+        way_out = converted(path).removeprefix("; ") or f"correct it or convert the file: {recoded(path)}"
+        raise ArgumentError(f"{path}: line {number}: {wrong}; {way_out}") from error
     if last != size:
         ends.append(np.array([size]))  # the last line has no end of its own
-    return Lines(path, _Open(file), np.concatenate(ends), digest.hexdigest(), encoding)
+    starts = np.concatenate(ends)
+    _check_lengths(np.diff(starts), path)
+    return Lines(path, _Open(file), starts, digest.hexdigest(), encoding)
+
+
+def _check_lengths(sizes: NDArray[np.int64], path: Path) -> None:
+    """Refuse a line that would fill the memory when it is asked for."""
+    if sizes.max(initial=0) > _LONGEST:
+        place, got = f"{path}: line {int(sizes.argmax()) + 1}", f"got {int(sizes.max()) >> 20} MiB without a line break"
+        raise ArgumentError(f"{place}: expected a text of at most {_LONGEST >> 20} MiB, {got}; cut it into lines")

@@ -1,7 +1,6 @@
 """Word vectors that were learned elsewhere, out of a text file as GloVe and word2vec write them."""
 
 import gzip
-import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from saccade.train.files import naming
 __all__ = ["Vectors", "read_vectors"]
 
 _GZIP = b"\x1f\x8b"
+_LARGEST = 1e6  # of a number: beyond it nothing is learned, and its square may be none that a float32 can be
 _LONGEST = 1 << 20  # bytes of a line: no vector has so many
 
 
@@ -109,8 +109,8 @@ def _read(line: bytes, dim: int, wanted: Mapping[bytes, int], found: dict[int, l
         values = [float(part) for part in numbers]
     except ValueError:
         raise ArgumentError(f"{place}: expected a word and {dim} numbers, got {_shown(line)}") from None
-    if not all(map(math.isfinite, values)):
-        raise ArgumentError(f"{place}: expected finite numbers, got others for {_shown(word)}")
+    if not all(abs(value) <= _LARGEST for value in values):  # NaN is not either
+        raise ArgumentError(f"{place}: expected numbers of at most {_LARGEST:g}, got others for {_shown(word)}")
     found[number] = values
 
 

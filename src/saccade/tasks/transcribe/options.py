@@ -10,6 +10,7 @@ from saccade.tasks.generate import options as generate
 from saccade.tasks.generate.request import EvalRequest as GenerateEvalRequest
 from saccade.tasks.generate.request import Request as GenerateRequest
 from saccade.tasks.request import LookRequest
+from saccade.tasks.splits import SplitOptions
 
 __all__ = ["RECIPES", "REQUESTS", "EvalRequest", "Options", "Request", "check_rescoring"]
 
@@ -53,7 +54,7 @@ _RANGES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(generate.Options):
+class Options(SplitOptions, generate.Options):
     """The options of every speech run, whatever its model.
 
     >>> Options(tokenizer="characters").hop_ms
@@ -96,6 +97,7 @@ class Options(generate.Options):
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
         generate.Options.__post_init__(self)
+        SplitOptions.__post_init__(self)
         in_ranges(self, _RANGES)
         if self.rate is not None and self.rate not in RATES:
             raise ArgumentError(f"--rate: expected a sample rate from {RATES[0]} to {RATES[-1]} Hz, got {self.rate}")

@@ -18,6 +18,7 @@ from saccade.tasks.generate import Ensemble
 from saccade.tasks.generate.generate import Search, best_texts
 from saccade.tasks.generate.request import check_prefix, search_of
 from saccade.tasks.request import completed
+from saccade.tasks.splits import SplitNames
 from saccade.tasks.transcribe.alignment_metrics import AlignmentMetrics, alignment_metrics, mean_metrics, sounding
 from saccade.tasks.transcribe.batches import Batch, Utterance, pad, stretched
 from saccade.tasks.transcribe.data import BUILTIN, open_corpus
@@ -283,7 +284,8 @@ class Transcribe:
 
 
 def _opened(options: Any, objects: Any) -> Lazy[Corpus]:
-    return opened(objects, lambda recordings: open_corpus(options.data, options.rate, recordings))
+    names = SplitNames.of_options(options)
+    return opened(objects, lambda recordings: open_corpus(options.data, options.rate, recordings, names))
 
 
 def _shared_parts(task: Transcribe) -> dict[str, tuple[object, str]]:

@@ -9,6 +9,7 @@ from saccade.tasks.generate import options as generate
 from saccade.tasks.generate.request import EvalRequest as GenerateEvalRequest
 from saccade.tasks.generate.request import Request as GenerateRequest
 from saccade.tasks.request import LookRequest
+from saccade.tasks.splits import SplitOptions
 
 __all__ = ["RECIPES", "REQUESTS", "TOKENIZERS", "EvalRequest", "Options", "Request"]
 
@@ -60,7 +61,7 @@ _RANGES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(generate.Options):
+class Options(SplitOptions, generate.Options):
     """The options of every translation run, whatever its model.
 
     >>> Options(beam_size=5).beam_size
@@ -88,6 +89,7 @@ class Options(generate.Options):
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
         generate.Options.__post_init__(self)
+        SplitOptions.__post_init__(self)
         in_ranges(self, _RANGES)
         if self.tokenizer not in TOKENIZERS:
             raise ArgumentError(f"--tokenizer: expected {' or '.join(TOKENIZERS)}, got {self.tokenizer}")

@@ -17,6 +17,7 @@ from saccade.tasks.generate import Ensemble
 from saccade.tasks.generate.generate import best_texts
 from saccade.tasks.generate.request import check_prefix, search_of
 from saccade.tasks.request import completed
+from saccade.tasks.splits import SplitNames
 from saccade.tasks.text.special import PADDING
 from saccade.tasks.translate import metrics
 from saccade.tasks.translate.baselines import baselines
@@ -30,7 +31,7 @@ from saccade.tasks.translate.translation import Translation, attends, translate
 from saccade.tasks.translate.vocabulary import Vocabulary, learn
 from saccade.train import options as shared
 from saccade.train.notes import say
-from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Metric, Suited, find
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Metric, Suited, find, options_class
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -73,8 +74,7 @@ class Translate:
     @classmethod
     def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
         """Return the recipe for as many pairs as there are, of their length."""
-        sides = given.get("source"), given.get("target")
-        corpus = opened(objects, lambda pairs: open_corpus(given["data"], *sides, pairs))
+        corpus = _opened(options_class(cls, model, checked=False)(**given), objects)
         options, reason = suited(*read(corpus.get()), find(cls.models[model]).recipes)
         return Suited(options, reason, corpus)
 
@@ -236,7 +236,8 @@ class Translate:
 
 
 def _opened(options: Any, objects: Any) -> Lazy[Corpus]:
-    return opened(objects, lambda pairs: open_corpus(options.data, options.source, options.target, pairs))
+    sides, names = (options.data, options.source, options.target), SplitNames.of_options(options)
+    return opened(objects, lambda pairs: open_corpus(*sides, pairs, names))
 
 
 def _tokenizers(task: Translate) -> dict[str, tuple[object, str]]:

@@ -1,8 +1,11 @@
+import gzip
+
 import pytest
 
 from saccade.errors import ArgumentError
 from saccade.tasks.classify_text.data import open_corpus
 from saccade.tasks.classify_text.data.folder import open_files
+from saccade.tasks.splits import SplitNames
 from tasks.classify_text.conftest import labelled
 
 
@@ -92,7 +95,7 @@ def test_what_is_not_there(tmp_path):
         assert open_files(data) is None
     with pytest.raises(ArgumentError, match="--data: no data set review, .*; did you mean reviews"):
         open_corpus("review")
-    with pytest.raises(ArgumentError, match=r"expected train\.tsv, \.csv or \.txt in it, found none$"):
+    with pytest.raises(ArgumentError, match=r"expected train\.tsv, \.csv or .* a folder of .*, found none$"):
         open_files(tmp_path)
 
 
@@ -101,3 +104,27 @@ def test_notes_of_all_files(tmp_path, rows):
     labelled(tmp_path / "test.tsv", [*rows[:3], (" ", "no")])
     assert "train.tsv: left out 1 of 61 rows" in open_files(tmp_path).note
     assert "test.tsv: left out 1 of 4 rows, which have a blank text; the first is line 4" in open_files(tmp_path).note
+
+
+def test_two_files_of_one_split_are_refused_unless_they_are_the_same(tmp_path, rows):
+    labelled(tmp_path / "train.tsv", rows)
+    known = open_files(tmp_path).fingerprint
+    (tmp_path / "train.tsv.gz").write_bytes(gzip.compress((tmp_path / "train.tsv").read_bytes()))
+    assert open_files(tmp_path).fingerprint == known
+    labelled(tmp_path / "train.csv", [("text", "label"), *rows[:20]], '"{text}","{label}"\n')
+    with pytest.raises(ArgumentError, match=r"got train.tsv, train.tsv.gz and train.csv, which differ"):
+        open_files(tmp_path)
+    (tmp_path / "train.csv").unlink()
+    labelled(tmp_path / "val.tsv", rows[:10])
+    labelled(tmp_path / "dev.tsv", rows[:12])
+    with pytest.raises(ArgumentError, match=r"got val.tsv and dev.tsv, which differ; say which by --validation-split"):
+        open_files(tmp_path)
+    assert open_files(tmp_path, SplitNames({"validation": "dev"})).size("validation") == 12
+    with pytest.raises(ArgumentError, match="--test-split: expected the name of a part of"):
+        open_files(tmp_path, SplitNames({"validation": "dev", "test": "nothing"}))
+
+
+def test_names_of_splits_behind_those_of_a_set(several, rows):
+    labelled(several / "subj.fold1", rows[:20], "{label} {text}\n")
+    corpus = open_files(several / "subj", SplitNames({"validation": "fold1"}))
+    assert corpus.size("validation") == 20 and corpus.note.endswith("3 texts for test")

@@ -79,3 +79,17 @@ def test_what_is_wrong_is_one_line_that_names_the_file(tmp_path, name, content, 
     with pytest.raises(ArgumentError, match=words) as error:
         read(write(tmp_path / name, content))
     assert str(tmp_path / name) in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.csv", "text,label\ngood,yes\ngood, not bad,yes\n", "line 3: expected 2 columns, .* got 3; put a text"),
+        ("a.tsv", "text\tlabel\ngood\tyes\ngood\tnot\tyes\n", "line 3: expected 2 columns, .* got 3; put a text"),
+        ("a.csv", "text,label,label\na,b,c\n", "line 1: expected one column label, got label and label; rename"),
+        ("a.tsv", "sentence\ttext\tlabel\na\tb\tc\n", "line 1: expected one column text or sentence, got sentence"),
+    ],
+)
+def test_cells_without_a_column_and_columns_that_are_there_twice_are_refused(tmp_path, name, content, words):
+    with pytest.raises(ArgumentError, match=words):
+        read(write(tmp_path / name, content))

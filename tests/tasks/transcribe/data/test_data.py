@@ -66,11 +66,11 @@ def test_data_that_are_not_there_are_named(tmp_path):
     assert refused("no/such/folder") == "--data: no data set no/such/folder, and no folder or file; built in: tones"
     assert refused("tone") == "--data: no data set tone, and no folder or file; did you mean tones?"
     message = refused(tmp_path)
-    assert message.startswith(f"--data: expected in {tmp_path} manifest.csv, .tsv or .jsonl, or the same called train")
+    assert message.startswith(f"--data: expected in {tmp_path} manifest.csv, .tsv, .jsonl or .json, or the same")
     assert "FSDD" in message and "AN4" in message and message.endswith("found none of them")
     clips(tmp_path, ["a.wav"])
     assert refused(tmp_path / "a.wav").endswith(
-        "expected a manifest called .csv, .tsv, .jsonl, got another kind of file"
+        "expected a manifest called .csv, .tsv, .jsonl, .json, got another kind of file"
     )
 
 

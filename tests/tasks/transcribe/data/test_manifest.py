@@ -117,7 +117,7 @@ def test_rows_without_a_text_are_left_out_and_said_wherever_their_files_are(fold
         ("a.csv", "path,text\nd.wav,a\n,b\ne.wav,b\nc.wav,b\n", "line 3: expected a path, got none"),
         ("a.csv", "path,text\nclips,a\n", "line 2: expected a sound file, got a folder or device at "),
         ("a.jsonl", '{"path": "\\u0000", "text": "x"}', "line 1: expected a sound file, found none at "),
-        ("a.txt", "path,text\n", "expected a manifest called .csv, .tsv, .jsonl, got another kind of file"),
+        ("a.txt", "path,text\n", "expected a manifest called .csv, .tsv, .jsonl, .json, got another kind of file"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(folder, name, data, message):
@@ -133,3 +133,26 @@ def test_all_missing_files_are_counted(folder):
 @pytest.mark.parametrize(("name", "expected"), [("a.csv", True), ("a.tsv.gz", True), ("a.wav", False), ("csv", False)])
 def test_a_manifest_is_known_by_its_name(tmp_path, name, expected):
     assert is_manifest(tmp_path / name) is expected
+
+
+def test_a_manifest_as_nemo_writes_it(folder):
+    rows = [{"audio_filepath": "c.wav", "duration": 1.5, "text": "hello", "lang": "en", "offset": 2}]
+    (row,), _ = read_manifest(write(folder, "train_manifest.json", jsonl(rows)))
+    assert (row.listed, row.text, row.offset, row.duration) == ("c.wav", "hello", 2.0, 1.5)
+    (row,), _ = read_manifest(write(folder, "a.csv", "audio_filepath,text,duration\nc.wav,hello,\n"))
+    assert (row.listed, row.offset, row.duration) == ("c.wav", 0.0, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.json", '{"audio_filepath": "a", "path": "a", "text": "x"}', "line 1: expected path or audio_filepath, "),
+        ("a.json", '{"path": "c.wav", "text": "x", "duration": "s"}', "line 1: expected seconds for duration, got 's'"),
+        ("a.json", '{"path": "c.wav", "text": "x", "duration": 0}', "line 1: expected seconds for duration, got '0'"),
+        ("a.json", '{"path": "c.wav", "text": "x", "offset": -1}', "line 1: expected seconds for offset, got '-1'"),
+        ("a.csv", "path,text,speaker,speaker\nc.wav,x,a,b\n", "line 1: expected each column once, got speaker twice"),
+        ("a.csv", "path,text,audio_filepath\nc.wav,x,a\n", f"line 1: {HEADER}, got path, text, audio_filepath"),
+    ],
+)
+def test_what_is_said_twice_or_is_no_time_is_named(folder, name, data, message):
+    assert refused(write(folder, name, data)).startswith(message)

@@ -33,7 +33,7 @@ def test_tensors_arrays_lists_paths_and_what_datasets_decodes_are_the_same(tmp_p
     assert len({corpus.fingerprint for corpus in found.values()}) == 1
     for corpus in found.values():
         assert {one.text for one in examples(corpus)} == {f"word {n}" for n in range(12)}  # a space between two
-        assert corpus.rate == 8000 and corpus.dim is None and corpus.note == ""
+        assert corpus.rate == 8000 and corpus.dim is None and corpus.note.startswith("held out")
 
 
 def test_another_rate_is_brought_to_the_runs_and_is_other_data():

@@ -1,4 +1,5 @@
 import io
+import json
 import random
 import unicodedata
 
@@ -7,7 +8,8 @@ import pytest
 import soundfile
 
 from saccade.errors import ArgumentError
-from saccade.tasks.transcribe.data import recordings
+from saccade.tasks.splits import SplitNames
+from saccade.tasks.text import files as held_out
 from saccade.tasks.transcribe.data.recordings import is_recordings, open_recordings
 
 SPLITS = ("train", "validation", "test")
@@ -64,13 +66,13 @@ def test_a_manifest_alone_is_divided_by_its_paths_whatever_their_order(folder):
 
 def test_a_recording_that_is_listed_twice_is_in_one_split(folder):
     corpus = open_recordings(write(folder / "a.csv", rows(range(20)) + rows(range(20))), 8000)
-    assert sum(corpus.size(split) for split in SPLITS) == 40 and corpus.note == ""
+    assert sum(corpus.size(split) for split in SPLITS) == 40 and "more than one" not in corpus.note
     assert all(sorted(texts(corpus, split)) == sorted(2 * list(set(texts(corpus, split)))) for split in SPLITS)
 
 
 def test_held_out_splits_have_a_largest_size(folder, monkeypatch):
-    assert recordings._MOST == 1000
-    monkeypatch.setattr(recordings, "_MOST", 2)
+    assert held_out._MOST == 1000
+    monkeypatch.setattr(held_out, "_MOST", 2)
     corpus = open_recordings(write(folder / "a.csv", rows(range(60))), 8000)
     assert [corpus.size(split) for split in SPLITS] == [56, 2, 2]
 
@@ -154,27 +156,26 @@ def test_rows_that_are_left_out_are_noted(folder):
 
 def test_what_is_missing_is_named(folder):
     write(folder / "train.csv", rows([1]))
-    wanted = "validation.csv or validation.tsv or validation.jsonl or valid.csv"
-    assert f"{folder}: expected one of {wanted}" in (message := refused(folder)) and message.endswith("found none")
+    assert refused(folder).endswith("expected 3 different recordings or more, to validate, test and train, got 1")
     (folder / "dev.tsv").write_text("path\ttext\nclips/1.wav\tx\n")
     write(folder / "val.csv", rows([1]))
-    assert refused(folder).endswith("found val.csv and dev.tsv")
+    assert "expected one file, got val.csv and dev.tsv, which differ; say which by" in refused(folder)
 
 
 def test_splits_that_cannot_be_are_named(folder):
     path = write(folder / "a.csv", rows([1], "train") + rows([2], "eval"))
-    names = "train, validation, valid, val, dev, test"
+    names = "train, training, validation, valid, val, dev, test, testing"
     assert refused(path) == f"{path}: line 3: expected one of {names} as its split, got 'eval'"
     found = [*rows([1], "train"), [*rows([2])[0], ""]]
     assert refused(write(folder / "a.csv", found)).endswith("as its split, got none")
-    assert refused(write(folder / "a.csv", rows([1, 2], "train"))).endswith("every split, found none of validation")
+    assert refused(write(folder / "a.csv", rows([1, 2], "dev"))).endswith("expected rows of train, found none")
 
 
 def test_three_recordings_are_enough_and_two_are_not(folder):
     corpus = open_recordings(write(folder / "a.csv", rows([1, 2, 3])), 8000)
     assert all(corpus.size(split) == 1 for split in SPLITS)
     message = refused(write(folder / "a.csv", rows([1, 2, 1])))
-    assert message.endswith("expected 3 different recordings or more, to train, validate and test, got 2")
+    assert message.endswith("expected 3 different recordings or more, to validate, test and train, got 2")
 
 
 @pytest.mark.parametrize("rate", [-1, 0, 16, 1_000_001])
@@ -196,3 +197,45 @@ def test_what_there_is_not_is_refused(folder):
         corpus.example("test", 1)
     with pytest.raises(ArgumentError, match="split: expected one of"):
         corpus.size("dev")
+
+
+def test_a_row_with_a_time_is_that_part_of_its_file(folder):
+    soundfile.write(folder / "clips/0.wav", np.arange(800) / 1000, 8000, subtype="FLOAT")
+    whole = {"audio_filepath": "clips/0.wav", "duration": 0.01}
+    listed = [{**whole, "text": f"part {n}", "offset": n / 100} for n in range(9)]
+    names = ["train"] * 7 + ["dev", "test"]
+    rows = "".join(json.dumps({**row, "split": name}) + "\n" for row, name in zip(listed, names, strict=True))
+    (folder / "manifest.json").write_text(rows)
+    corpus = open_recordings(folder, 8000)
+    assert [round(float(corpus.example("train", n).signal[0]), 3) for n in range(7)] == [0.08 * n for n in range(7)]
+    assert len(corpus.example("test", 0).signal) == 80
+    (folder / "manifest.json").write_text(rows.replace('"offset": 0.02', '"offset": 0.021'))
+    assert open_recordings(folder, 8000).fingerprint != corpus.fingerprint
+    (folder / "manifest.json").write_text(rows.replace('"duration": 0.01', '"duration": 9'))
+    with pytest.raises(ArgumentError, match=r"manifest.json: line 1: expected 9 s of sound, .*, got 0.1 s in .*0\.wav"):
+        open_recordings(folder, 8000).example("train", 0)
+
+
+def test_names_of_splits_are_manifests_by_option(folder):
+    for name, numbers in (("train_clean", range(20)), ("dev_clean", [30]), ("dev_other", [31]), ("test", [32])):
+        write(folder / f"{name}_manifest.csv", rows(numbers))
+    names = SplitNames({"train": "train_clean", "validation": "dev_other"})
+    corpus = open_recordings(folder, 8000, names)
+    assert is_recordings(folder, names) and [corpus.size(split) for split in SPLITS] == [20, 1, 1]
+    assert texts(corpus, "validation") == ["words 31"]
+    with pytest.raises(ArgumentError, match="--test-split: expected the name of a part"):
+        open_recordings(folder, 8000, SplitNames({"train": "train_clean", "test": "nothing"}))
+
+
+def test_a_manifest_without_validation_has_it_held_out(folder):
+    write(folder / "train.csv", rows(range(40)))
+    write(folder / "test.csv", rows(range(40, 45)))
+    corpus = open_recordings(folder, 8000)
+    assert [corpus.size(split) for split in SPLITS] == [38, 2, 5]
+    assert corpus.note == "held out from training, as there are none of their own: 2 recordings for validation"
+
+
+def test_a_file_that_is_cut_short_is_refused_with_its_line(folder):
+    path = folder / "clips/1.wav"
+    path.write_bytes(path.read_bytes()[:-7])
+    assert "a.csv: line 3: expected a whole sound file, got" in refused(write(folder / "a.csv", rows(range(4))))

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from saccade.errors import ArgumentError
+from saccade.tasks.splits import SplitNames
 from saccade.tasks.translate.data.corpus import Pair
 from saccade.tasks.translate.data.folder import open_folder
 
@@ -90,7 +91,7 @@ def test_sides_of_different_lengths_are_counted(folder):
 
 def test_a_split_that_is_not_there_is_named(folder):
     (folder / "val.en").unlink()
-    assert "expected val.de and val.en or valid.de and valid.en or" in refused(folder)
+    assert "expected val.de and val.en, found val.de alone" in refused(folder)
     for side in ("de", "en"):
         (folder / f"train.{side}").unlink()
     assert "expected files of training pairs such as train.de and train.en, found none" in refused(folder)
@@ -107,3 +108,50 @@ def test_multi30k_as_it_ships():
     assert {split: corpus.size(split) for split in corpus.splits} == {"train": 29000, "validation": 1014, "test": 1000}
     pair = corpus.example("train", 28999)
     assert pair.source and pair.target and pair.target == pair.target.strip()
+
+
+def test_splits_have_other_names_by_options(folder):
+    for split, count in (("tst2012", 4), ("tst2013", 6), ("corpus.dev", 2)):
+        for side in ("de", "en"):
+            (folder / f"{split}.{side}").write_text("".join(f"{split} {n} {side}\n" for n in range(count)))
+    names = SplitNames({"validation": "tst2012", "test": "tst2013"})
+    corpus = open_folder(folder, "de", "en", names)
+    assert [corpus.size(split) for split in corpus.splits] == [5, 4, 6]
+    assert corpus.fingerprint != open_folder(folder, "de", "en").fingerprint
+    assert open_folder(folder, "de", "en", SplitNames({"validation": "corpus.dev"})).size("validation") == 2
+    other = open_folder(folder, "de", "en", SplitNames({"train": "tst2013"}))
+    assert other.example("train", 0) == Pair("tst2013 0 de", "tst2013 0 en", "")
+    for split in ("train", "validation", "test"):
+        with pytest.raises(ArgumentError, match=f"--{split}-split: expected the name of .*, got tst2010; there"):
+            open_folder(folder, "de", "en", SplitNames({split: "tst2010"}))
+
+
+def test_a_file_beside_a_different_one_of_its_name_is_refused(folder):
+    packed = folder / "train.de.gz"
+    packed.write_bytes(gzip.compress((folder / "train.de").read_bytes()))
+    known = open_folder(folder, "de", "en").fingerprint
+    packed.write_bytes(gzip.compress(b"other\n" * 5))
+    assert "expected one file, got train.de and train.de.gz, which differ; move away" in refused(folder)
+    packed.unlink()
+    for side in ("de", "en"):
+        (folder / f"dev.{side}").write_text("one\n")
+    assert "got val.de and dev.de, which differ; say which by --validation-split" in refused(folder)
+    assert open_folder(folder, "de", "en", SplitNames({"validation": "val"})).fingerprint == known
+
+
+def test_a_split_that_is_not_there_is_held_out_by_sources(folder):
+    for side in ("de", "en"):
+        (folder / f"val.{side}").unlink()
+        (folder / f"train.{side}").write_text("".join(f"{n % 50} {side}\n" for n in range(100)))
+    corpus = open_folder(folder, "de", "en")
+    assert [corpus.size(split) for split in ("train", "validation", "test")] == [96, 4, 2]
+    held_out = {corpus.example("validation", n).source for n in range(4)}
+    assert not held_out & {corpus.example("train", n).source for n in range(96)}
+    assert corpus.note == "held out from training, as there are none of their own: 4 pairs for validation"
+
+
+def test_which_of_several_test_splits_is_taken_is_said(folder):
+    for side in ("de", "en"):
+        (folder / f"test_2017_flickr.{side}").write_text("one\n")
+    note = open_folder(folder, "de", "en").note
+    assert note == "the test split is test_2016_flickr; there is test_2017_flickr too (--test-split)"

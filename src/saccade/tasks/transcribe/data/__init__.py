@@ -4,28 +4,35 @@ from pathlib import Path
 from typing import Any
 
 from saccade.errors import ArgumentError
+from saccade.tasks.arrow import is_arrow, read_arrow
+from saccade.tasks.conversions import converted
 from saccade.tasks.dataset import no_such_data
 from saccade.tasks.objects import OBJECTS
+from saccade.tasks.splits import SplitNames
 from saccade.tasks.transcribe.data.an4 import is_an4, open_an4
 from saccade.tasks.transcribe.data.corpus import Corpus
 from saccade.tasks.transcribe.data.fsdd import is_fsdd, open_fsdd
 from saccade.tasks.transcribe.data.objects import open_objects
 from saccade.tasks.transcribe.data.recordings import RATE, is_recordings, open_recordings
 from saccade.tasks.transcribe.data.tones import Tones
+from saccade.tasks.transcribe.data.words import open_words
 
 __all__ = ["BUILTIN", "open_corpus"]
 
 BUILTIN = {"tones": "strings of digits as a telephone's keys send them, in noise; endless, made as they are asked for"}
 
 
-def open_corpus(data: str, rate: int | None = None, objects: Any = None) -> Corpus:
+def open_corpus(
+    data: str, rate: int | None = None, objects: Any = None, names: SplitNames | None = None
+) -> Corpus:
     """Return the corpus that --data names: a built-in one, a data set's own folder, or what a manifest lists.
 
     Args:
-        data: a key of `BUILTIN`; or the path of the Free Spoken Digit Dataset, of AN4, of a manifest, or of a folder
-            with one.
+        data: a key of `BUILTIN`; or the path of the Free Spoken Digit Dataset, of AN4, of a manifest, of a folder with
+            one, of tables, or of recordings in a folder for each word.
         rate: the samples a second that --rate asks for, in Hz; None: those of the data, and 16,000 for a manifest.
         objects: the waveforms and texts themselves, where `data` says that they are Python objects.
+        names: what splits are called.
 
     Raises:
         ArgumentError: if there is none, or something is wrong with it.
@@ -35,22 +42,28 @@ def open_corpus(data: str, rate: int | None = None, objects: Any = None) -> Corp
         >>> open_corpus("tones").size("test")
         500
     """
+    path, names, own = Path(data), names or SplitNames(), RATE if rate is None else rate
     if data == OBJECTS:
-        return open_objects(objects, RATE if rate is None else rate)
-    path = Path(data)
+        return open_objects(objects, own, names)
     if data in BUILTIN:
+        names.refuse(data)
         return _checked(Tones(), data, rate)
     if not path.exists():
         raise no_such_data(data, BUILTIN)
-    if not path.is_dir() or is_recordings(path):
-        return open_recordings(path, RATE if rate is None else rate)
-    if is_fsdd(path):
-        return _checked(open_fsdd(path), data, rate)
-    if is_an4(path):
-        return _checked(open_an4(path), data, rate)
-    wanted = "manifest.csv, .tsv or .jsonl, or the same called train, validation and test"
-    others = "recordings (.tar.gz) as FSDD has, or etc/an4_train.fileids as AN4 has"
-    raise ArgumentError(f"--data: expected in {data} {wanted}, {others}, found none of them")
+    if is_arrow(path):
+        return open_objects(read_arrow(path, names), own, names, path if path.is_dir() else path.parent)
+    if not path.is_dir() or is_recordings(path, names):
+        return open_recordings(path, own, names)
+    if is_fsdd(path) or is_an4(path):
+        names.refuse(data)
+        return _checked(open_fsdd(path) if is_fsdd(path) else open_an4(path), data, rate)
+    if (words := open_words(path, own, names)) is not None:
+        return words
+    names.check("train", path, (each.name for each in path.iterdir()))
+    wanted = "manifest.csv, .tsv, .jsonl or .json, or the same called train, validation and test"
+    others = "a folder of recordings for each word, recordings (.tar.gz) as FSDD, or etc/an4_train.fileids as AN4 has"
+    way_out = next(filter(None, map(converted, sorted(path.iterdir()))), "")
+    raise ArgumentError(f"--data: expected in {data} {wanted}, {others}, found none of them{way_out}")
 
 
 def _checked(corpus: Corpus, data: str, rate: int | None) -> Corpus:

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.archives import holds, read_files
-from saccade.tasks.audio.recordings import read_audio
+from saccade.tasks.audio.recordings import read_whole
 from saccade.tasks.dataset import SPLITS, check_index, check_split, inventory
 from saccade.tasks.transcribe.data.corpus import Recording
 from saccade.train.randomness import derive, generator
@@ -173,7 +173,7 @@ def open_fsdd(folder: Path) -> Digits:
         if match is None:
             continue
         digit, speaker, take = match.groups()
-        audio = read_audio(io.BytesIO(data), RATE, f"{folder}: {name}")
+        audio = read_whole(io.BytesIO(data), RATE, f"{folder}: {name}")
         recording = Take(digit, name, audio.samples, _quietest(audio.samples))
         split = next(split for split, takes in TAKES.items() if int(take) in takes)
         splits[split].setdefault(speaker, []).append(recording)

@@ -3,27 +3,35 @@ r"""Lists of sound files and of what is said in each, as a corpus of one's own c
     path,text,speaker                       {"path": "clips/a.flac", "text": "good morning", "split": "train"}
     clips/a.flac,good morning,ann           {"path": "clips/b.flac", "text": "good night", "split": "test"}
 
-A manifest is .csv, .tsv (without quotes: a tab ends a column) or .jsonl, packed by gzip or not, in UTF-8. Tables begin
-with the names of their columns. `path` and `text` are needed; `split` and `speaker` are read where they are there, and
-others are not. A path is taken from the manifest's folder on.
+A manifest is .csv, .tsv (without quotes: a tab ends a column), .jsonl or .json with an object a line, packed by gzip or
+not, in UTF-8. Tables begin with the names of their columns. `path` (or `audio_filepath`, as NeMo has it) and `text` are
+needed; `split` and `speaker` are read where they are there, and so are `offset` and `duration`, in seconds: then a row
+is that part of its file. Others are not read. A path is taken from the manifest's folder on.
 """
 
 import csv
 import json
+import math
+import shlex
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from saccade.errors import ArgumentError
+from saccade.tasks.audio.headers import HEADER, missing_bytes
+from saccade.tasks.conversions import converted
 from saccade.tasks.text.lines import Lines, read_lines
 
-__all__ = ["KINDS", "Row", "is_manifest", "read_manifest"]
+__all__ = ["KINDS", "Row", "is_manifest", "present", "read_manifest"]
 
-KINDS = (".csv", ".tsv", ".jsonl")
+KINDS = (".csv", ".tsv", ".jsonl", ".json")
 
 _FIELDS = ("path", "text", "split", "speaker")
+_NUMBERS = ("offset", "duration")
 _NEEDED = ("path", "text")
+_OTHERS = {"audio_filepath": "path"}  # what columns are called elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +46,8 @@ class Row:
         speaker: the same.
         where: the manifest and line, for messages.
         size: of the file, in bytes.
+        offset: seconds of the file before the recording.
+        duration: seconds of the recording; None: to the file's end.
 
     Example:
         >>> Row("a.wav", Path("clips/a.wav"), "good morning", "", "ann", "clips/manifest.csv: line 2").speaker
@@ -51,6 +61,8 @@ class Row:
     speaker: str
     where: str
     size: int = 0
+    offset: float = 0.0
+    duration: float | None = None
 
 
 def is_manifest(path: Path) -> bool:
@@ -76,9 +88,10 @@ def read_manifest(manifest: Path) -> tuple[list[Row], str]:
         OSError: if it cannot be read.
     """
     if not is_manifest(manifest):
-        raise ArgumentError(f"{manifest}: expected a manifest called {', '.join(KINDS)}, got another kind of file")
+        wanted = f"expected a manifest called {', '.join(KINDS)}, got another kind of file"
+        raise ArgumentError(f"{manifest}: {wanted}{converted(manifest)}")
     rows = [_row(manifest, *found) for found in _READERS[_kind(manifest)](read_lines(manifest))]
-    kept = _present(row for row in rows if row.text)
+    kept = present(row for row in rows if row.text)
     if not kept:
         got = "got no text in any row" if rows else "got none"
         raise ArgumentError(f"{manifest}: expected a row for each recording, with its path and text, {got}")
@@ -97,10 +110,25 @@ def _row(manifest: Path, line: int, fields: Mapping[str, str]) -> Row:
     listed, text, split, speaker = (fields.get(name, "").strip() for name in _FIELDS)
     if not listed:
         raise ArgumentError(f"{where}: expected a path, got none")
-    return Row(listed, manifest.parent / listed, " ".join(text.split()), split, speaker, where)
+    offset, duration = (_seconds(fields.get(name, ""), name, where) for name in _NUMBERS)
+    path, said = manifest.parent / listed, " ".join(text.split())
+    return Row(listed, path, said, split, speaker, where, offset=offset or 0.0, duration=duration)
 
 
-def _present(rows: Iterable[Row]) -> list[Row]:
+def _seconds(text: str, name: str, where: str) -> float | None:
+    """A number of seconds, None if there is none."""
+    if not text.strip():
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf or (name == "duration" and not seconds):
+        raise ArgumentError(f"{where}: expected seconds for {name}, got {text!r:.60}")
+    return seconds
+
+
+def present(rows: Iterable[Row]) -> list[Row]:
     """Some rows with the sizes of their files, once all are known to be there."""
     found, missing = list[Row](), list[str]()
     for row in rows:
@@ -111,10 +139,20 @@ def _present(rows: Iterable[Row]) -> list[Row]:
             continue
         if not stat.S_ISREG(status.st_mode):
             missing.append(f"{row.where}: expected a sound file, got a folder or device at {row.path}")
+        elif lost := _lost(row.path, status.st_size):
+            missing.append(f"{row.where}: expected a whole sound file, got {row.path}, cut short by {lost} bytes")
         found.append(replace(row, size=status.st_size))
     if missing:
         raise ArgumentError(missing[0] + (f" (and {len(missing) - 1} more are missing)" if len(missing) > 1 else ""))
     return found
+
+
+def _lost(path: Path, size: int) -> int:
+    """How many bytes of sound a WAV file lacks."""
+    if path.suffix.lower() != ".wav":
+        return 0
+    with path.open("rb") as file:
+        return missing_bytes(file.read(HEADER), size)
 
 
 def _table(lines: Lines, delimiter: str, quoting: int) -> Iterator[tuple[int, Mapping[str, str]]]:
@@ -139,9 +177,12 @@ def _table(lines: Lines, delimiter: str, quoting: int) -> Iterator[tuple[int, Ma
 
 
 def _header(row: Sequence[str], where: str) -> list[str]:
-    names = [field.strip().lower() for field in row]
+    named = [field.strip().lower() for field in row]
+    names = [_OTHERS.get(name, name) for name in named]
     if any(names.count(name) != 1 for name in _NEEDED):
-        raise ArgumentError(f"{where}: expected the names of columns, path and text among them, got {', '.join(names)}")
+        raise ArgumentError(f"{where}: expected the names of columns, path and text among them, got {', '.join(named)}")
+    if twice := [name for name in (*_FIELDS, *_NUMBERS) if names.count(name) > 1]:
+        raise ArgumentError(f"{where}: expected each column once, got {twice[0]} twice; rename the other")
     return names
 
 
@@ -155,19 +196,43 @@ def _objects(lines: Lines) -> Iterator[tuple[int, Mapping[str, str]]]:
             read = json.loads(lines[number])
             json.dumps(read, ensure_ascii=False).encode()  # JSON can write half a character, which no text has
         except (ValueError, RecursionError) as error:
-            raise ArgumentError(f"{where}: expected a JSON object, got what is none ({error})") from error
-        if not isinstance(read, dict) or any(name not in read for name in _NEEDED):
-            got = ", ".join(read) or "an empty one" if isinstance(read, dict) else json.dumps(read)
+            got = f"got what is none ({error}){_array(lines, number)}"
+            raise ArgumentError(f"{where}: expected a JSON object, {got}") from error
+        if not isinstance(read, dict):
+            got = f"{json.dumps(read):.60}{_array(lines, number)}"
             raise ArgumentError(f"{where}: expected a JSON object with path and text, got {got}")
-        known = {name: read[name] for name in _FIELDS if read.get(name) is not None}
-        for name, value in known.items():
-            if not isinstance(value, str):
-                raise ArgumentError(f"{where}: expected a text for {name}, got {json.dumps(value)}")
-        yield number + 1, known
+        yield number + 1, _texts(read, where)
+
+
+def _texts(read: Mapping[str, Any], where: str) -> dict[str, str]:
+    """The fields of an object that are wanted, by our names for them."""
+    if both := [name for name, own in _OTHERS.items() if name in read and own in read]:
+        raise ArgumentError(f"{where}: expected {_OTHERS[both[0]]} or {both[0]}, got both; leave one out")
+    named = {_OTHERS.get(name, name): value for name, value in read.items()}
+    if any(name not in named for name in _NEEDED):
+        got = ", ".join(read) or "an empty one"
+        raise ArgumentError(f"{where}: expected a JSON object with path and text, got {got}")
+    known = {name: named[name] for name in (*_FIELDS, *_NUMBERS) if named.get(name) is not None}
+    for name, value in known.items():
+        if name in _NUMBERS and type(value) in (int, float):
+            known[name] = repr(value)
+        elif not isinstance(value, str):
+            raise ArgumentError(f"{where}: expected a text for {name}, got {json.dumps(value)}")
+    return known
+
+
+def _array(lines: Lines, number: int) -> str:
+    """The command that makes lines of a file that is one array."""
+    path = lines.path
+    if number or not lines[0].lstrip().startswith("[") or path.suffix == ".gz":
+        return ""
+    new = path.with_suffix(".lines.jsonl")
+    return f"; this makes a line of each: jq -c '.[]' {shlex.quote(str(path))} > {shlex.quote(str(new))}"
 
 
 _READERS: Mapping[str, Callable[[Lines], Iterator[tuple[int, Mapping[str, str]]]]] = {
     ".csv": lambda lines: _table(lines, ",", csv.QUOTE_MINIMAL),
     ".tsv": lambda lines: _table(lines, "\t", csv.QUOTE_NONE),
     ".jsonl": _objects,
+    ".json": _objects,
 }

@@ -1,21 +1,27 @@
 """A speech corpus of Python objects: waveforms and what is said in them."""
 
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from saccade.tasks.audio.recordings import read_audio, resample
+from saccade.tasks.audio.recordings import read_whole, resample
 from saccade.tasks.objects import Rows, rows_of
+from saccade.tasks.splits import SplitNames
 from saccade.tasks.transcribe.data.corpus import Recording
 
 __all__ = ["Waveforms", "open_objects"]
 
-_AUDIO, _TEXT = ("audio", "path"), ("text", "sentence", "transcription")  # what columns may be called
+_AUDIO, _TEXT = ("audio", "path", "audio_filepath"), ("text", "sentence", "transcription")  # what columns may be called
+
+
+Sound: TypeAlias = Tensor | memoryview | Path
+"""A waveform, the bytes of a sound file, or where one is."""
 
 
 @dataclass(frozen=True)
@@ -23,20 +29,29 @@ class Waveforms:
     """Waveforms in memory.
 
     Args:
-        rows: of each its samples and its words.
+        rows: of each its samples, or its file's bytes or path, which is read as it is asked for, and its words.
         rate: samples a second of all of them, in Hz.
     """
 
-    rows: Rows[tuple[Tensor, str]]
+    rows: Rows[tuple[Sound, str]]
     rate: int
 
     dim = None
-    note = ""
+
+    @property
+    def note(self) -> str:
+        """What a user should know of the recordings."""
+        return self.rows.note
 
     def example(self, split: str, index: int) -> Recording:
         """Return one recording of a split; its group is ""."""
-        samples, text = self.rows.example(split, index)
-        return Recording(f"{split} {index}", samples, text, "")
+        sound, text = self.rows.example(split, index)
+        name = f"{split} {index}"
+        if isinstance(sound, Tensor):
+            return Recording(name, sound, text, "")
+        source = sound if isinstance(sound, Path) else io.BytesIO(sound)
+        audio = read_whole(source, self.rate, str(sound) if isinstance(sound, Path) else name)
+        return Recording(name, audio.samples, text, "", audio.notes)
 
     def text(self, split: str, index: int) -> str:
         """Return the words of a recording alone."""
@@ -52,15 +67,21 @@ class Waveforms:
         return f"{self.rows.fingerprint}, {self.rate} Hz"
 
 
-def open_objects(objects: Any, rate: int) -> Waveforms:
+def open_objects(
+    objects: Any, rate: int, names: SplitNames | None = None, folder: Path | None = None
+) -> Waveforms:
     """Return a corpus of rows with a recording and its text.
 
     A recording is a waveform (array or tensor, of the rate), a path, or what `datasets` decodes one to, a mapping of
-    `array` and `sampling_rate`. A row is a pair of both, or a mapping with the columns `audio` and `text`.
+    `array` and `sampling_rate`, or leaves packed, one of `bytes` and `path`. A row is a pair of both, or a mapping with
+    the columns `audio` and `text`.
 
     Args:
         objects: see `saccade.tasks.objects.rows_of`.
         rate: samples a second, in Hz.
+        names: what the splits of a mapping are called.
+        folder: of the table that the rows are from, from which on paths are seen; what it has is read as it is asked
+            for.
 
     Raises:
         ArgumentError: naming the row that is wrong.
@@ -71,19 +92,25 @@ def open_objects(objects: Any, rate: int) -> Waveforms:
         'one'
     """
 
-    def read(row: Any, features: Any) -> tuple[Tensor, str]:
+    def read(row: Any, features: Any) -> tuple[Sound, str]:
         if isinstance(row, Mapping):
             row = [next((row[name] for name in names if name in row), None) for names in (_AUDIO, _TEXT)]
         if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != 2 or not isinstance(row[1], str):
             raise ValueError("expected a recording and its text")
-        return _samples(row[0], rate), " ".join(row[1].split())
+        return _sound(row[0], rate, folder), " ".join(row[1].split())
 
-    return Waveforms(rows_of(objects, read, lambda row: row[0]), rate)
+    return Waveforms(rows_of(objects, read, lambda row: row[0], names), rate)
 
 
-def _samples(audio: Any, rate: int) -> Tensor:
+def _sound(audio: Any, rate: int, folder: Path | None) -> Sound:
+    """A waveform; of a table's the file, which takes far less memory and is read when it is asked for."""
+    if isinstance(audio, Mapping) and "array" not in audio:
+        data, path = audio.get("bytes"), audio.get("path")
+        if data is not None:
+            return memoryview(data) if folder else read_whole(io.BytesIO(data), rate, str(path or "audio")).samples
+        audio = path
     if isinstance(audio, str | Path):
-        return read_audio(Path(audio), rate, str(audio)).samples
+        return (folder / audio).resolve(strict=True) if folder else read_whole(Path(audio), rate, str(audio)).samples
     own = rate
     if isinstance(audio, Mapping):
         audio, own = audio["array"], int(audio["sampling_rate"])

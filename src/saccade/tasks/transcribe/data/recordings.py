@@ -3,25 +3,28 @@
 import hashlib
 import json
 import os
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from torch import Tensor
+
 from saccade.errors import ArgumentError
-from saccade.tasks.audio.recordings import RATES, read_audio
+from saccade.tasks.audio.recordings import RATES, read_whole
 from saccade.tasks.dataset import SPLITS, check_index, check_split
+from saccade.tasks.splits import SplitNames, held_out, only
+from saccade.tasks.text.files import divide, text_hash
 from saccade.tasks.transcribe.data.corpus import Recording
 from saccade.tasks.transcribe.data.manifest import KINDS, Row, read_manifest
 
-__all__ = ["RATE", "Recordings", "is_recordings", "open_recordings"]
+__all__ = ["RATE", "Recordings", "check_rate", "is_recordings", "open_recordings", "recordings"]
 
 RATE = 16000  # Hz, where no other is asked for
 
 _ALONE = ("manifest",)
-_NAMES = {"train": ("train",), "validation": ("validation", "valid", "val", "dev"), "test": ("test",)}
-_SHARE, _MOST = 20, 1000  # validation, and test: one in so many of the recordings, but no more than that
+_SLACK = 0.1  # seconds by which a file may be shorter than its manifest says
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +53,8 @@ class Recordings:
         """
         check_index(split, index, self.size(split))
         row = self.splits[split][index]
-        audio = read_audio(row.path, self.rate, str(row.path))
-        return Recording(str(row.path), audio.samples, row.text, row.speaker, audio.notes)
+        audio = read_whole(row.path, self.rate, str(row.path))
+        return Recording(str(row.path), _part(audio.samples, row, self.rate), row.text, row.speaker, audio.notes)
 
     def text(self, split: str, index: int) -> str:
         """Return the words of an utterance alone; its file is not read.
@@ -72,86 +75,122 @@ class Recordings:
         return len(self.splits[split])
 
 
-def is_recordings(folder: Path) -> bool:
+def is_recordings(folder: Path, names: SplitNames | None = None) -> bool:
     """Return whether a folder has a manifest, of all splits or of the training split."""
-    return bool(_found(folder, _ALONE) or _found(folder, _NAMES["train"]))
+    return bool(_found(folder, _ALONE) or _found(folder, _stems(names or SplitNames(), "train")))
 
 
-def open_recordings(path: Path, rate: int) -> Recordings:
+def open_recordings(path: Path, rate: int, names: SplitNames | None = None) -> Recordings:
     """Open a corpus by its manifest, or manifests.
 
-    A manifest alone is divided by its column `split` (train; validation, valid, val or dev; test) or, without one, by
-    a hash of each path: a twentieth of the recordings, but at most 1,000 of them, are for validation and as many for
-    test. A folder has manifest.csv, .tsv or .jsonl, or one called train, one called as its validation split is, and
-    one called test. Rows without a text are left out. All files are looked for at once, and read when they are needed.
+    A manifest alone is divided by its column `split`. A folder has manifest.csv, .tsv, .jsonl or .json, or one for each
+    split, called as `saccade.tasks.splits` has it (train.jsonl or train_manifest.json). What is of no split is to train
+    on; a split that is missing is held out from that by a hash of each path: a twentieth of the recordings, but at most
+    1,000 of them. Rows without a text are left out. All files are looked for at once, and read when they are needed.
 
     Args:
-        path: a manifest, or a folder with one, or three.
+        path: a manifest, or a folder with one, or with one for each split.
         rate: samples a second, in Hz, that files of another rate are resampled to.
+        names: what splits are called.
 
     Raises:
-        ArgumentError: naming the manifest, and the line in it, that is wrong or whose file is missing.
+        ArgumentError: naming the manifest, and the line in it, that is wrong or whose file is missing or cut short.
         OSError: if a manifest cannot be read.
     """
-    if rate not in RATES:
-        raise ArgumentError(f"--rate: expected a sample rate from {RATES[0]} to {RATES[-1]} Hz, got {rate}")
+    names = names or SplitNames()
+    check_rate(rate)
     if path.is_dir() and not _found(path, _ALONE):
-        read = {split: read_manifest(_one(path, names)) for split, names in _NAMES.items()}
+        read = {split: read_manifest(one) for split in SPLITS if (one := _one(path, split, names)) is not None}
         splits = {split: rows for split, (rows, _) in read.items()}
         notes = [note for _, note in read.values()]
     else:
-        alone = _one(path, _ALONE) if path.is_dir() else path
+        alone = only(_found(path, _ALONE)) if path.is_dir() else path
+        assert alone is not None, "it was found"
         rows, note = read_manifest(alone)
-        splits, notes = _divide(rows, alone), [note]
-    note = "; ".join(filter(None, [*notes, _twice(splits, path)]))
-    return Recordings(splits, rate, _fingerprint(splits), note)
+        splits, notes = _by_column(rows, alone, names), [note]
+    return recordings(splits, rate, path, notes)
 
 
-def _found(folder: Path, names: Sequence[str]) -> list[Path]:
-    files = [folder / f"{name}{kind}{packed}" for name in names for kind in KINDS for packed in ("", ".gz")]
+def check_rate(rate: int) -> None:
+    """Refuse what is no sample rate of sound.
+
+    Raises:
+        ArgumentError: if it is none.
+    """
+    if rate not in RATES:
+        raise ArgumentError(f"--rate: expected a sample rate from {RATES[0]} to {RATES[-1]} Hz, got {rate}")
+
+
+def recordings(splits: Mapping[str, Sequence[Row]], rate: int, path: Path, notes: Sequence[str]) -> Recordings:
+    """Return a corpus of rows, with the splits that are missing held out from training.
+
+    Args:
+        splits: the rows of each that there is, "train" among them.
+        rate: samples a second, in Hz.
+        path: where they are from, for messages.
+        notes: what a user should know of them already.
+
+    Raises:
+        ArgumentError: if there are too few to hold anything out.
+    """
+    missing, found = [split for split in SPLITS if split not in splits], dict(splits)
+    if missing:
+        train = splits["train"]
+        hashes = np.array([text_hash(row.listed) for row in train], np.uint64)
+        parts = divide(hashes, path, "recordings", missing)
+        for split, inside in parts.items():
+            found[split] = [row for row, here in zip(train, inside, strict=True) if here]
+    found = {split: found[split] for split in SPLITS}
+    out = held_out(missing, {split: len(rows) for split, rows in found.items()}, "recordings")
+    note = "; ".join(filter(None, [*notes, out, _twice(found, path)]))
+    return Recordings(found, rate, _fingerprint(found), note)
+
+
+def _part(samples: Tensor, row: Row, rate: int) -> Tensor:
+    """The part of a file that a row is."""
+    if not row.offset and row.duration is None:
+        return samples
+    first = round(row.offset * rate)
+    end = len(samples) if row.duration is None else first + round(row.duration * rate)
+    if first >= len(samples) or end - len(samples) > _SLACK * rate:
+        wanted = f"{end / rate:g} s of sound, as its offset and duration say"
+        raise ArgumentError(f"{row.where}: expected {wanted}, got {len(samples) / rate:g} s in {row.path}")
+    return samples[first:end]
+
+
+def _stems(names: SplitNames, split: str) -> list[str]:
+    """What the manifest of a split may be called, without its end."""
+    return [stem for name in names.of(split) for stem in (name, f"{name}_manifest")]
+
+
+def _found(folder: Path, stems: Sequence[str]) -> list[Path]:
+    files = [folder / f"{stem}{kind}{packed}" for stem in stems for kind in KINDS for packed in ("", ".gz")]
     return [path for path in files if path.is_file()]
 
 
-def _one(folder: Path, names: Sequence[str]) -> Path:
-    """The one manifest of a folder that has one of some names."""
-    found = _found(folder, names)
-    if len(found) != 1:
-        wanted = " or ".join(f"{name}{kind}" for name in names for kind in KINDS)
-        got = " and ".join(path.name for path in found) if found else "none"
-        raise ArgumentError(f"{folder}: expected one of {wanted}, found {got}")
-    return found[0]
+def _one(folder: Path, split: str, names: SplitNames) -> Path | None:
+    """The one manifest of a split."""
+    found = only(_found(folder, _stems(names, split)), f"say which by --{split}-split, or move one away")
+    if found is None:
+        names.check(split, folder, (path.name for path in folder.iterdir() if path.is_file()))
+    return found
 
 
-def _divide(rows: Sequence[Row], manifest: Path) -> dict[str, list[Row]]:
-    """Which rows are in which split: by their column, or by their paths' hashes, the lowest for validation."""
-    if any(row.split for row in rows):
-        return _named(rows, manifest)
-    hashes = [
-        hashlib.blake2b(unicodedata.normalize("NFC", row.listed).encode(), digest_size=8).digest() for row in rows
-    ]
-    different = sorted(set(hashes))
-    if len(different) < len(SPLITS):
-        wanted = f"expected {len(SPLITS)} different recordings or more, to train, validate and test"
-        raise ArgumentError(f"{manifest}: {wanted}, got {len(different)}")
-    count = min(max(1, len(different) // _SHARE), _MOST)
-    first, second = different[count], different[2 * count]
-    splits: dict[str, list[Row]] = {split: [] for split in SPLITS}
-    for row, place in zip(rows, hashes, strict=True):
-        splits["validation" if place < first else "test" if place < second else "train"].append(row)
-    return splits
-
-
-def _named(rows: Sequence[Row], manifest: Path) -> dict[str, list[Row]]:
-    known = {name: split for split, names in _NAMES.items() for name in names}
-    splits: dict[str, list[Row]] = {split: [] for split in SPLITS}
+def _by_column(rows: Sequence[Row], manifest: Path, names: SplitNames) -> dict[str, list[Row]]:
+    """The rows of each split that their column names; all are to train on where there is none."""
+    if not any(row.split for row in rows):
+        for split in SPLITS:
+            names.check(split, manifest)
+        return {"train": list(rows)}
+    splits: dict[str, list[Row]] = {}
     for row in rows:
-        if row.split.lower() not in known:
-            expected = f"expected one of {', '.join(known)} as its split"
+        named = names.split(row.split)
+        if named is None:
+            expected = f"expected one of {', '.join(names.all)} as its split"
             raise ArgumentError(f"{row.where}: {expected}, got {repr(row.split) if row.split else 'none'}")
-        splits[known[row.split.lower()]].append(row)
-    for split, members in splits.items():
-        if not members:
-            raise ArgumentError(f"{manifest}: expected rows of every split, found none of {split}")
+        splits.setdefault(named, []).append(row)
+    if "train" not in splits:
+        raise ArgumentError(f"{manifest}: expected rows of train, found none")
     return splits
 
 
@@ -165,5 +204,10 @@ def _twice(splits: Mapping[str, Sequence[Row]], path: Path) -> str:
 def _fingerprint(splits: Mapping[str, Sequence[Row]]) -> str:
     """What the rows are in one string: how many, and a hash of all but the sound itself."""
     counts = ", ".join(f"{split} {len(splits[split])}" for split in SPLITS)
-    contents = [[split, row.listed, row.size, row.text, row.speaker] for split in SPLITS for row in splits[split]]
+    contents = [_told(split, row) for split in SPLITS for row in splits[split]]
     return f"{counts}, contents {hashlib.blake2b(json.dumps(contents).encode(), digest_size=8).hexdigest()}"
+
+
+def _told(split: str, row: Row) -> list[object]:
+    told = [split, row.listed, row.size, row.text, row.speaker]
+    return told if not row.offset and row.duration is None else [*told, row.offset, row.duration]

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from saccade.errors import ArgumentError
+from saccade.tasks.arrow import is_arrow, read_arrow
 from saccade.tasks.dataset import no_such_data
 from saccade.tasks.objects import OBJECTS, Rows, pair_reader, rows_of
+from saccade.tasks.splits import SplitNames
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.data.dates import LANGUAGES, Dates
 from saccade.tasks.translate.data.folder import open_folder
@@ -22,15 +24,22 @@ BUILTIN = {
 }
 
 
-def open_corpus(data: str, source: str | None = None, target: str | None = None, objects: Any = None) -> Corpus:
-    """Return the corpus that --data names: a built-in one, a folder of aligned files, or a file of pairs.
+def open_corpus(
+    data: str,
+    source: str | None = None,
+    target: str | None = None,
+    objects: Any = None,
+    names: SplitNames | None = None,
+) -> Corpus:
+    """Return the corpus that --data names: a built-in one, a folder of aligned files, a file of pairs, or tables.
 
     Args:
         data: a key of `BUILTIN`, or the path of a folder or file.
-        source: the side to translate from: in a folder what its files end in; of a file of pairs, the first column, its
-            language, which decides nothing here.
+        source: the side to translate from: in a folder what its files end in, of parquet the column; of a file of
+            pairs, the first column, its language, which decides nothing here.
         target: the side to translate to.
         objects: the pairs themselves, where `data` says that they are Python objects.
+        names: what splits are called.
 
     Raises:
         ArgumentError: if there is none, or something is wrong with it.
@@ -39,26 +48,32 @@ def open_corpus(data: str, source: str | None = None, target: str | None = None,
         >>> open_corpus("dates").size("test")
         2000
     """
+    path, names = Path(data), names or SplitNames()
     if data == OBJECTS:
-        return _pairs(objects, source, target)
-    path = Path(data)
-    if data not in BUILTIN and path.is_dir():
-        return open_folder(path, source, target)
-    for option, side in (("--source", source), ("--target", target)):
-        if side is not None and data in BUILTIN:
-            raise ArgumentError(f"{option}: expected none, as {data} says what its sides are; leave {side} out")
-    if data == "dates":
-        return Dates()
-    if data == "several-dates":
-        return SeveralDates()
+        return _pairs(objects, source, target, names)
+    if data in BUILTIN:
+        return _builtin(data, source, target, names)
+    if is_arrow(path):
+        return _pairs(read_arrow(path, names), source, target, names)
+    if path.is_dir():
+        return open_folder(path, source, target, names)
     if path.is_file():
+        names.refuse(data)
         return open_table(path)
     raise no_such_data(data, BUILTIN)
 
 
-def _pairs(objects: Any, source: str | None, target: str | None) -> "_Pairs":
-    names = [tuple(filter(None, column)) for column in ((source, "source"), (target, "target"))]
-    return _Pairs(rows_of(objects, pair_reader(*names, nested="translation"), lambda row: row[0]))
+def _builtin(data: str, source: str | None, target: str | None, names: SplitNames) -> Corpus:
+    names.refuse(data)
+    for option, side in (("--source", source), ("--target", target)):
+        if side is not None:
+            raise ArgumentError(f"{option}: expected none, as {data} says what its sides are; leave {side} out")
+    return Dates() if data == "dates" else SeveralDates()
+
+
+def _pairs(objects: Any, source: str | None, target: str | None, names: SplitNames) -> "_Pairs":
+    columns = [tuple(filter(None, column)) for column in ((source, "source"), (target, "target"))]
+    return _Pairs(rows_of(objects, pair_reader(*columns, nested="translation"), lambda row: row[0], names))
 
 
 @dataclass(frozen=True)
@@ -81,7 +96,10 @@ class _Pairs:
         """What the pairs are, in one string."""
         return self.rows.fingerprint
 
-    note = ""
+    @property
+    def note(self) -> str:
+        """What a user should know of the pairs."""
+        return self.rows.note
 
 
 def group_names(data: str) -> Mapping[str, str] | None:

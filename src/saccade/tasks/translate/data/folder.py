@@ -4,43 +4,55 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from saccade.errors import ArgumentError
-from saccade.tasks.text.files import Split, fingerprint, keep, read_filled
+from saccade.tasks.dataset import SPLITS
+from saccade.tasks.splits import SplitNames, held_out, only
+from saccade.tasks.text.files import Split, divide, fingerprint, keep, read_filled, text_hash
 from saccade.tasks.text.lines import Lines
 from saccade.tasks.translate.data.files import Files
 
 __all__ = ["open_folder"]
 
-_TRAIN = "train"
-_VALIDATION = ("val", "valid", "validation", "dev")
 _TEST = "test"
 
 
-def open_folder(folder: Path, source: str | None, target: str | None) -> Files:
+def open_folder(folder: Path, source: str | None, target: str | None, names: SplitNames | None = None) -> Files:
     """Open a folder of aligned files: line n of train.de and line n of train.en are a pair, packed by gzip or not.
 
-    Validation is called val, valid, validation or dev; test is called test, or is the first by the alphabet of those
-    whose names begin with it (test_2016_flickr). A training pair of which a side is blank is left out; validation and
-    test keep all lines.
+    Splits are called as `saccade.tasks.splits` has it; test may also be the first by the alphabet of those whose names
+    begin with it (test_2016_flickr). A split that is not there is held out from training, by a hash of the source. A
+    training pair of which a side is blank is left out; validation and test keep all lines.
 
     Args:
         folder: where the files are.
         source: what the files of the sources end in, such as "de".
         target: what those of the targets end in.
+        names: what splits are called.
 
     Raises:
-        ArgumentError: naming the option, split, file or line that is wrong.
+        ArgumentError: naming the option, split, file or line that is wrong, or the files of which one alone is meant.
         OSError: if a file cannot be read.
     """
-    sides = _check_sides(folder, source, target)
-    names = {"train": [_TRAIN], "validation": _VALIDATION, "test": _tests(folder)}
-    found = {split: _open_split(folder, names[split], sides) for split in names}
+    names = names or SplitNames()
+    sides = _check_sides(folder, source, target, names)
+    known = {split: _called(folder, split, sides, names) for split in SPLITS}
+    chosen = {split: there[0] for split, there in known.items() if there}
+    if "train" not in chosen:
+        raise ArgumentError(f"{folder}: expected {_files(names.of('train'), sides)}, found no such pair of files")
+    found = {split: _open_split(folder, name, sides) for split, name in chosen.items()}
     train = found["train"]
     kept, note = keep(train.source.blank() | train.target.blank(), train.source.path)
     splits = {split: Split(rows, range(len(rows.source))) for split, rows in found.items()}
     splits["train"] = Split(train, kept)
+    missing = [split for split in SPLITS if split not in found]
+    if missing:
+        splits |= _divided(splits["train"], train.source, missing)
+    splits = {split: splits[split] for split in SPLITS}
     files = [side for rows in found.values() for side in (rows.source, rows.target)]
-    return Files(splits, fingerprint(splits, files), note)
+    out = held_out(missing, {split: len(part.lines) for split, part in splits.items()}, "pairs")
+    return Files(splits, fingerprint(splits, files), "; ".join(filter(None, [note, out, _choice(known["test"])])))
 
 
 @dataclass(frozen=True)
@@ -54,48 +66,67 @@ class _Sides:
         return self.source[line].strip(), self.target[line].strip()
 
 
-def _check_sides(folder: Path, source: str | None, target: str | None) -> tuple[str, str]:
+def _check_sides(folder: Path, source: str | None, target: str | None, names: SplitNames) -> tuple[str, str]:
     """The two sides, once both are known to be there and to be two."""
-    there = sorted({side for split, side in map(_parts, folder.iterdir()) if split == _TRAIN and side})
+    begins = [f"{name}." for name in names.of("train")]
+    files = [path.name.removesuffix(".gz") for path in folder.iterdir()]
+    there = sorted({name.removeprefix(begin) for name in files for begin in begins if name.startswith(begin)} - {""})
     if not there:
+        names.check("train", folder, {name.rpartition(".")[0] for name in files})
         raise ArgumentError(f"{folder}: expected files of training pairs such as train.de and train.en, found none")
     for option, side in (("--source", source), ("--target", target)):
         if side not in there:
-            found = f"got none for {folder}" if side is None else f"but there is no {_TRAIN}.{side} in {folder}"
+            wanted = f"{begins[0]}{side}"
+            found = f"got none for {folder}" if side is None else f"but there is no {wanted} in {folder}"
             raise ArgumentError(f"{option}: expected one of {', '.join(there)}, {found}")
     if source is None or target is None or source == target:
         raise ArgumentError(f"--target: expected another side than --source, got {target} for both")
     return source, target
 
 
-def _parts(path: Path) -> tuple[str, str]:
-    """A file's split and side.
+def _called(folder: Path, split: str, sides: tuple[str, str], names: SplitNames) -> list[str]:
+    """What a split is called here: one name, or of a test split all that there are, the one that is taken first."""
+    found = []
+    for name in names.of(split):
+        there = [side for side in sides if _file(folder, f"{name}.{side}")]
+        if len(there) == 1:
+            raise ArgumentError(f"{folder}: expected {_files([name], sides)}, found {name}.{there[0]} alone")
+        found += [name] if there else []
+    for side in sides:  # which files differ is said by their names
+        paths = [_file(folder, f"{name}.{side}") for name in found]
+        only(list(filter(None, paths)), f"say which by --{split}-split, or move one away")
+    if not found:
+        names.check(split, folder, {path.name.partition(".")[0] for path in folder.iterdir()})
+    if found or split != _TEST:
+        return found[:1]
+    begun = {path.name.partition(".")[0] for path in folder.iterdir() if path.name.startswith(_TEST)}
+    return [name for name in sorted(begun) if all(_file(folder, f"{name}.{side}") for side in sides)]
 
-    >>> _parts(Path("test_2016_flickr.de.gz"))
-    ('test_2016_flickr', 'de')
-    """
-    split, _, side = path.name.removesuffix(".gz").partition(".")
-    return split, side
+
+def _choice(tests: Sequence[str]) -> str:
+    others = f"; there is {', '.join(tests[1:])} too (--test-split)"
+    return f"the test split is {tests[0]}{others}" if len(tests) > 1 else ""
 
 
-def _tests(folder: Path) -> list[str]:
-    """What the test split may be called here, the best first."""
-    others = {split for split, side in map(_parts, folder.iterdir()) if side and split.startswith(_TEST)} - {_TEST}
-    return [_TEST, *sorted(others)]
+def _files(names: Sequence[str], sides: tuple[str, str]) -> str:
+    return " or ".join(f"{name}.{sides[0]} and {name}.{sides[1]}" for name in names)
 
 
-def _open_split(folder: Path, names: Sequence[str], sides: tuple[str, str]) -> _Sides:
-    """Open the first of some splits that has both sides."""
-    for name in names:
-        source, target = (_file(folder, f"{name}.{side}") for side in sides)
-        if source and target:
-            return _aligned(read_filled(source), read_filled(target))
-    wanted = " or ".join(f"{name}.{sides[0]} and {name}.{sides[1]}" for name in names)
-    raise ArgumentError(f"{folder}: expected {wanted}, found no such pair of files")
+def _open_split(folder: Path, name: str, sides: tuple[str, str]) -> _Sides:
+    source, target = (read_filled(path) for side in sides if (path := _file(folder, f"{name}.{side}")))
+    return _aligned(source, target)
 
 
 def _file(folder: Path, name: str) -> Path | None:
-    return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
+    return only([path for path in (folder / name, folder / f"{name}.gz") if path.is_file()])
+
+
+def _divided(train: Split, source: Lines, missing: Sequence[str]) -> dict[str, Split]:
+    """What is held out from training, and what is left: all pairs of a source are in one split."""
+    lines = np.asarray(train.lines, np.int64)
+    hashes = np.array([text_hash(source[number].strip()) for number in map(int, lines)], np.uint64)
+    parts = divide(hashes, source.path, "sources", missing)
+    return {split: Split(train.rows, lines[inside]) for split, inside in parts.items()}
 
 
 def _aligned(source: Lines, target: Lines) -> _Sides:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saccade.errors import ArgumentError
+from saccade.tasks.conversions import converted
 from saccade.tasks.text.files import Split, divide, fingerprint, keep, read_filled, text_hash
 from saccade.tasks.text.lines import Lines
 from saccade.tasks.translate.data.files import Files
@@ -57,7 +58,8 @@ def _sources(rows: _Columns) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
             source, target = rows[number]
         except ValueError as error:
             line = f"{rows.lines.path}: line {number + 1}"
-            raise ArgumentError(f"{line}: expected a source, a tab and a target, got no tab") from error
+            way_out = converted(rows.lines.path, ("source", "target"))
+            raise ArgumentError(f"{line}: expected a source, a tab and a target, got no tab{way_out}") from error
         hashes[number] = text_hash(source)
         blank[number] = not (source and target)
     return hashes, blank

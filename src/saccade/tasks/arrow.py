@@ -1,0 +1,189 @@
+"""Tables of columns on the disk: parquet, Arrow, and what `save_to_disk` of Hugging Face's `datasets` writes.
+
+They are read by pyarrow, which nothing else here needs: `pip install 'saccade[arrow]'`.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from saccade.errors import ArgumentError, SaccadeError
+from saccade.tasks.splits import SplitNames
+
+__all__ = ["Table", "is_arrow", "read_arrow"]
+
+_ENDS = (".parquet", ".arrow")
+_SAVED, _SPLITS = "state.json", "dataset_dict.json"  # what `save_to_disk` writes beside the tables
+_PART = re.compile(r"(.*?)[-_.]?\d+([-_.]of[-_.]\d+)?([-_.][0-9a-f]{8,})?")  # train-00000-of-00002-0123456789abcdef
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The rows of a table, each a mapping from columns to values, which are made as they are asked for.
+
+    Args:
+        batches: of pyarrow: the rows, of which those of an Arrow file stay on the disk.
+        features: what is known of a column beside its type: `names` of a column of classes.
+    """
+
+    batches: Sequence[Any]
+    features: Mapping[str, Any]
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        """Give the rows in their order."""
+        for batch in self.batches:
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+            for number in range(batch.num_rows):
+                yield _Row(columns, number)
+
+
+@dataclass(frozen=True)
+class _Row(Mapping[str, Any]):
+    columns: Mapping[str, Any]
+    number: int
+
+    def __getitem__(self, name: str) -> Any:
+        return _value(self.columns[name][self.number])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
+def is_arrow(path: Path) -> bool:
+    """Return whether a path names a table, a folder of tables, or a data set that `datasets` has saved.
+
+    >>> is_arrow(Path("texts.parquet")), is_arrow(Path("texts.csv"))
+    (True, False)
+    """
+    if path.is_dir():
+        return any((path / name).is_file() for name in (_SAVED, _SPLITS)) or bool(_tables(path))
+    return path.suffix.lower() in _ENDS
+
+
+def read_arrow(path: Path, names: SplitNames) -> dict[str, Table]:
+    """Open tables, as `saccade.tasks.objects.rows_of` takes them.
+
+    A folder's tables are put together by the split that their names begin with (train-00000-of-00002.parquet) or by
+    that of their folder (train/0000.parquet); a single one, or several without a split's name, are to train on.
+
+    Args:
+        path: a table; a folder with some; what `Dataset.save_to_disk` or `DatasetDict.save_to_disk` has written.
+        names: what splits are called.
+
+    Returns:
+        The rows of each split, by the name that it has there.
+
+    Raises:
+        ArgumentError: naming the file that is not there or not whole.
+        SaccadeError: if pyarrow is not installed.
+    """
+    usual = names.of("train")[0]
+    if path.is_file():
+        return {usual: _table([path])}
+    if (path / _SPLITS).is_file():
+        return {name: _saved(path / name) for name in _read_json(path / _SPLITS)["splits"]}
+    if (path / _SAVED).is_file():
+        return {usual: _saved(path)}
+    files = _tables(path)
+    if not files:
+        raise ArgumentError(f"{path}: expected a table, found none")
+    called = {file: _split_name(file, path) for file in files}
+    if not any(names.split(name) for name in called.values()):
+        return {usual: _table(files)}
+    return {name: _table([file for file in files if called[file] == name]) for name in dict.fromkeys(called.values())}
+
+
+def _tables(folder: Path) -> list[Path]:
+    """The tables in a folder, or in folders of it."""
+    return sorted(path for end in _ENDS for deep in ("", "*/", "*/*/") for path in folder.glob(f"{deep}*{end}"))
+
+
+def _split_name(file: Path, root: Path) -> str:
+    """What the name of a file says of its split, or else that of its folder."""
+    found = _PART.fullmatch(file.stem)
+    name = found[1] if found else file.stem
+    return name or (file.parent.name if file.parent != root else file.stem)
+
+
+def _saved(folder: Path) -> Table:
+    """What `Dataset.save_to_disk` has written."""
+    listed = _read_json(folder / _SAVED).get("_data_files")
+    if not isinstance(listed, list) or not all(isinstance(one, dict) and "filename" in one for one in listed):
+        raise ArgumentError(f"{folder / _SAVED}: expected the files of a data set, got none; save it to the disk anew")
+    info = _read_json(folder / "dataset_info.json") if (folder / "dataset_info.json").is_file() else {}
+    table = _table([folder / Path(str(one["filename"])).name for one in listed])
+    return Table(table.batches, {**_features(info), **table.features})
+
+
+def _table(files: Sequence[Path]) -> Table:
+    batches, features = list[Any](), dict[str, Any]()
+    for file in files:
+        table = _read(file)
+        batches += table.to_batches()
+        described = (table.schema.metadata or {}).get(b"huggingface", b"{}")
+        features |= _features(json.loads(described).get("info", {}))
+    return Table(batches, features)
+
+
+def _read(file: Path) -> Any:
+    arrow, parquet = _pyarrow()
+    try:
+        if file.suffix.lower() == ".parquet":
+            return parquet.read_table(file)
+        with arrow.memory_map(str(file)) as source:
+            try:
+                return arrow.ipc.open_stream(source).read_all()
+            except arrow.ArrowInvalid:  # the other form of such files
+                return arrow.ipc.open_file(source).read_all()
+    except FileNotFoundError as error:
+        raise ArgumentError(f"{file}: expected a table, found none") from error
+    except (arrow.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())[:100]
+        raise ArgumentError(f"{file}: expected a whole {file.suffix[1:]} file, got a damaged one ({reason})") from error
+
+
+def _features(info: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of classes, as `datasets` describes them."""
+    found = ((name, kind) for name, kind in (info.get("features") or {}).items() if isinstance(kind, dict))
+    return {name: SimpleNamespace(names=kind["names"]) for name, kind in found if kind.get("names")}
+
+
+def _value(scalar: Any) -> Any:
+    """A value as Python has it; bytes stay where they are."""
+    arrow, _ = _pyarrow()
+    if not scalar.is_valid:
+        return None
+    if isinstance(scalar, arrow.StructScalar):
+        return {name: _value(scalar[name]) for name in scalar}
+    if isinstance(scalar, arrow.BinaryScalar | arrow.LargeBinaryScalar) and not isinstance(
+        scalar, arrow.StringScalar | arrow.LargeStringScalar
+    ):
+        return memoryview(scalar.as_buffer())
+    return scalar.as_py()
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise ArgumentError(f"{path}: expected what `datasets` has saved, got what cannot be read ({error})") from error
+    if not isinstance(found, dict):
+        raise ArgumentError(f"{path}: expected what `datasets` has saved, got another kind of JSON")
+    return found
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        way_out = "pip install 'saccade[arrow]'"
+        raise SaccadeError(f"reading parquet and Arrow needs pyarrow, which is not installed: {way_out}") from error
+    return pyarrow, pyarrow.parquet

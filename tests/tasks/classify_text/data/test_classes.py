@@ -1,0 +1,106 @@
+import pytest
+
+from saccade.errors import ArgumentError
+from saccade.tasks.classify_text.data import classes, open_corpus
+from saccade.tasks.classify_text.data.classes import open_classes
+from saccade.tasks.classify_text.data.corpus import WithoutMarkup
+from saccade.tasks.splits import SplitNames
+
+SPLITS = ("train", "validation", "test")
+
+
+def put(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+@pytest.fixture
+def imdb(tmp_path):
+    """A folder as aclImdb comes, unlabelled texts and lists of addresses included."""
+    folder = tmp_path / "aclImdb"
+    for split in ("train", "test"):
+        for label in ("pos", "neg"):
+            for n in range(30):
+                put(folder / split / label / f"{n}_9.txt", f"{split} {label} film {n}<br />Fine &amp; dull\nline two\n")
+            put(folder / split / f"urls_{label}.txt", "http://")
+    put(folder / "train" / "unsup" / "0_0.txt", "who knows")
+    put(folder / "train" / "labeledBow.feat", "9 0:1")
+    put(folder / "imdb.vocab", "the")
+    put(folder / "README", "Large Movie Review Dataset")
+    return folder
+
+
+def texts(corpus, split):
+    return [corpus.example(split, index) for index in range(corpus.size(split))]
+
+
+def test_imdb_as_it_comes(imdb):
+    corpus = open_corpus(str(imdb))
+    assert corpus.labels == ("neg", "pos")
+    assert {split: corpus.size(split) for split in SPLITS} == {"train": 57, "validation": 3, "test": 60}
+    for split in SPLITS:
+        assert all(one.label in one.text.split() and one.text.endswith("line two") for one in texts(corpus, split))
+    assert "left out 1 texts without a label (such as train/unsup/0_0.txt)" in corpus.note
+    assert "README" in corpus.note and "urls_neg.txt" in corpus.note and "3 texts for validation" in corpus.note
+    assert open_corpus(str(imdb.parent)).fingerprint == corpus.fingerprint  # a folder above it is the same
+
+
+def test_pang_and_lee_as_they_come(tmp_path):
+    for label in ("pos", "neg"):
+        for n in range(40):
+            put(tmp_path / label / f"cv{n:03}_1.txt", f"{label} {n}")
+    corpus = open_corpus(str(tmp_path))
+    assert {split: corpus.size(split) for split in SPLITS} == {"train": 72, "validation": 4, "test": 4}
+
+
+def test_texts_labels_and_splits_are_the_fingerprint(imdb):
+    known = {open_corpus(str(imdb)).fingerprint}
+    (imdb / "train/pos/0_9.txt").write_text("another text")
+    known.add(open_corpus(str(imdb)).fingerprint)
+    (imdb / "train/pos/0_9.txt").rename(imdb / "train/neg/0_99.txt")
+    known.add(open_corpus(str(imdb)).fingerprint)
+    (imdb / "test").rename(imdb / "dev")
+    known.add(open_corpus(str(imdb)).fingerprint)
+    assert len(known) == 4
+
+
+def test_blank_texts_are_left_out_and_latin_1_is_said(imdb):
+    put(imdb / "train/pos/0_9.txt", " \n")
+    put(imdb / "train/pos/1_9.txt", b"caf\xe9 pos")
+    corpus = open_corpus(str(imdb))
+    found = {one.text for split in SPLITS for one in texts(corpus, split)}
+    assert len(found) == 119 and "caf\xe9 pos" in found
+    assert "left out 1 of 120 texts, which are blank (train/pos/0_9.txt)" in corpus.note
+    assert "1 texts are no UTF-8, and were read as Latin-1" in corpus.note
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"a\x00\xff", r"got byte 0xff; .* iconv -f WINDOWS-1252 -t UTF-8 "), (b"x" * 99, "of at most 0 MiB, got more")],
+)
+def test_what_is_no_text_is_named(imdb, monkeypatch, content, words):
+    monkeypatch.setattr(classes, "_MOST", 90)
+    put(imdb / "train/pos/0_9.txt", content)
+    with pytest.raises(ArgumentError, match=rf"train/pos/0_9\.txt: expected .*{words}"):
+        open_corpus(str(imdb))
+
+
+def test_a_folder_without_texts_is_none(tmp_path):
+    put(tmp_path / "README.txt", "nothing")
+    assert open_classes(tmp_path, SplitNames()) is None
+
+
+def test_a_collection_of_sets_is_no_set_of_classes(tmp_path):
+    for name in ("MR", "SUBJ"):
+        put(tmp_path / name / "train.txt", "yes\tno\n")
+    with pytest.raises(ArgumentError, match="of its sets name one"):
+        open_corpus(str(tmp_path))
+
+
+def test_markup_is_taken_out_by_option(imdb):
+    corpus = open_corpus(str(imdb))
+    plain = WithoutMarkup(corpus)
+    assert "<br />" in corpus.example("test", 0).text
+    assert "Fine & dull" in plain.example("test", 0).text and "<" not in plain.example("test", 0).text
+    assert plain.fingerprint == f"{corpus.fingerprint}, without markup" and plain.labels == corpus.labels
+    assert plain.size("test") == 60 and plain.note == corpus.note

@@ -1,0 +1,62 @@
+import os
+
+import pytest
+
+from saccade.errors import ArgumentError
+from saccade.tasks.classes import divided, find_classes, list_names
+from saccade.tasks.splits import SplitNames
+
+
+def found(files, names=None, **more):
+    return find_classes(files, "folder", "texts", names or SplitNames(), **more)
+
+
+def test_splits_have_other_names_by_options():
+    names = SplitNames({"train": "20news-bydate-train", "test": "20news-bydate-test"})
+    files = [f"20news-bydate-{split}/{label}/1" for split in ("train", "test") for label in ("alt.atheism", "sci.med")]
+    assert {split: len(members) for split, members in found(files, names).splits.items()} == {"train": 2, "test": 2}
+    assert found(files, names).missing == ["validation"]
+
+
+def test_lists_say_which_files_are_held_out_and_what_they_miss_is_said():
+    files = [f"{word}/{n}.wav" for word in ("yes", "no") for n in range(3)]
+    lists = {"validation": ["yes/0.wav", "gone/0.wav"], "test": ["no/1.wav"]}
+    result = found(files, lists=lists)
+    assert [one.name for one in result.splits["validation"]] == ["yes/0.wav"]
+    assert len(result.splits["train"]) == 4 and result.missing == []
+    assert result.note == "folder: 1 of 3 files that the lists name are not there"
+    assert list_names(SplitNames())["validation_list.txt"] == "validation"
+
+
+def test_what_has_no_label_is_left_out_and_said():
+    files = ["train/pos/1.txt", "train/neg/2.txt", "train/unsup/3.txt", "train/urls_pos.txt", "README"]
+    result = found(files, beside=True)
+    assert [one.label for one in result.splits["train"]] == ["pos", "neg"]
+    assert "left out 1 texts without a label (such as train/unsup/3.txt)" in result.note
+    assert "left out train/urls_pos.txt, README, in no folder of a label" in result.note
+    with pytest.raises(ArgumentError, match=r"train/urls_pos.txt: expected SPLIT/LABEL/FILE"):
+        found(files)
+
+
+def test_labels_in_another_encoding_are_refused_with_the_command_that_renames_them():
+    name = os.fsdecode(b"caf\xe9")
+    with pytest.raises(ArgumentError, match=r"folders in UTF-8, got 'caf\ufffd'; .* convmv -f latin1 -t utf-8"):
+        found([f"{name}/1.txt", "tea/1.txt"])
+
+
+def test_a_name_that_is_not_there_is_refused():
+    with pytest.raises(ArgumentError, match="--validation-split: .* got dev2; there is test, train"):
+        found(["train/a/1", "train/b/2", "test/a/1"], SplitNames({"validation": "dev2"}))
+
+
+def test_splits_that_are_missing_are_held_out_by_what_is_handed_over():
+    result = found(["a/1", "a/2", "a/3", "b/1"])
+
+    def divide(train, missing):
+        assert len(train) == 4 and missing == ["validation", "test"]
+        places = {"validation": [0], "test": [1], "train": [2, 3]}
+        return {split: [place in inside for place in range(4)] for split, inside in places.items()}
+
+    splits = divided(result, "x", "texts", divide)
+    assert [[one.name for one in members] for members in splits.values()] == [["a/3", "b/1"], ["a/1"], ["a/2"]]
+    assert list(splits) == ["train", "validation", "test"]

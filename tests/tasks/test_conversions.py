@@ -1,0 +1,49 @@
+import gzip
+from pathlib import Path
+
+import pytest
+
+from saccade.errors import ArgumentError
+from saccade.tasks.classify_text.data import open_corpus as texts
+from saccade.tasks.conversions import converted, recoded
+from saccade.tasks.transcribe.data import open_corpus as recordings
+from saccade.tasks.translate.data import open_corpus as pairs
+
+
+def test_a_file_that_is_read_has_no_command(tmp_path):
+    assert converted(Path("texts.tsv")) == "" and converted(tmp_path) == ""
+    assert converted(Path("a.TAR.GZ")) == "; this unpacks or converts it: mkdir a && tar xf a.TAR.GZ -C a"
+
+
+def test_utf_16_is_known_by_its_mark(tmp_path):
+    (tmp_path / "a.txt").write_text("text", "utf-16")
+    assert recoded(tmp_path / "a.txt").startswith("iconv -f UTF-16 -t UTF-8 ")
+    with pytest.raises(ArgumentError, match=r"line 1: expected UTF-8, got byte 0xff; .*: iconv -f UTF-16 -t UTF-8"):
+        pairs(str(tmp_path / "a.txt"))
+
+
+@pytest.mark.parametrize(
+    ("opened", "name", "content", "command"),
+    [
+        (texts, "a.zip", b"PK\x03\x04", "unzip {0}/a.zip -d {0}/a"),
+        (texts, "a.jsonl", b'{"text": "x"}', r"jq -r '\[.text, .label\] \| @tsv' {0}/a.jsonl > {0}/a.tsv"),
+        (pairs, "a.jsonl", b'{"de": "x"}', r"jq -r '\[.source, .target\] \| @tsv'"),
+        (pairs, "a.zip", b"PK\x03\x04\xff", "unzip "),
+        (recordings, "a.zip", b"PK", "unzip "),
+        (recordings, "a.json", b'[\n{"path": "x"}]', r"jq -c '.\[\]' {0}/a.json > {0}/a.lines.jsonl"),
+    ],
+)
+def test_what_is_refused_is_refused_with_the_command_that_converts_it(tmp_path, opened, name, content, command):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ArgumentError, match=command.format(tmp_path)) as error:
+        opened(str(tmp_path / name))
+    assert "\n" not in str(error.value)
+
+
+def test_a_folder_with_an_archive_alone_names_its_command(tmp_path):
+    (tmp_path / "corpus.zip").write_bytes(b"PK")
+    for opened in (texts, recordings):
+        with pytest.raises(ArgumentError, match="found none.*unzip "):
+            opened(str(tmp_path))
+    (tmp_path / "a.tsv.gz").write_bytes(gzip.compress(b"a\tb\n"))
+    assert converted(tmp_path / "a.tsv.gz") == ""
