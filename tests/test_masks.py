@@ -127,14 +127,15 @@ def test_a_mask_of_ones_own_works_on_every_backend(name, backend, monkeypatch):
 
 
 @pytest.mark.parametrize("backend", ["auto", "reference"])
-def test_a_square_that_may_be_padding_is_refused(backend):
+def test_a_square_that_may_be_padding_is_read_as_ever_and_said(backend):
     """(B, Lk) where B = Lq broadcasts as (Lq, Lk): nobody can tell which is meant."""
     x, square = torch.randn(5, 5, 8), torch.ones(5, 5, dtype=torch.bool).tril()
     for mask in (square, masks.Causal() & square):
-        with pytest.raises(errors.ShapeError, match=r"mask: .*\(batch, Lk\).*mask\[None\].*mask\[:, None\]"):
-            attend(x, x, x, mask=mask, backend=backend)
+        with pytest.warns(UserWarning, match=r"mask: .*\(batch, Lk\).*mask\[None\].*mask\[:, None\]"):
+            read = attend(x, x, x, mask=mask, backend=backend)
+        torch.testing.assert_close(read, attend(x, x, x, mask=masks.Causal()))
     heads = x[:, None].expand(5, 2, 5, 8)
-    with pytest.raises(errors.ShapeError, match=r"mask\[:, None, None\]"):
+    with pytest.warns(UserWarning, match=r"mask\[:, None, None\]"):
         attend(heads, heads, heads, mask=square, backend=backend)
     causal = attend(x, x, x, mask=square[None], backend=backend)
     torch.testing.assert_close(causal, attend(x, x, x, mask=masks.Causal()))

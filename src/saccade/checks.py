@@ -1,5 +1,6 @@
 """Checks that definitions share: each raises one clear error with what was expected, what was got, and the argument."""
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -135,15 +136,19 @@ def ambiguous(shape: tuple[int, ...], scores: tuple[int, ...]) -> bool:
     return len(shape) == 2 < len(scores) and shape[0] == scores[0] > 1
 
 
-def unambiguous(name: str, tensor: Tensor, extent: Extent) -> None:
-    """Raises `ShapeError` where a tensor that broadcasts as `(Lq, Lk)` would fit as well as `(B, Lk)`."""
+def warn_if_ambiguous(name: str, tensor: Tensor, extent: Extent) -> None:
+    """Warns where a tensor that is read as `(Lq, Lk)` would fit as well as `(B, Lk)`.
+
+    No error: whether B = Lq may differ from batch to batch, and a program that is right must not end at one of them.
+    """
     if tracing() or not ambiguous(tensor.shape, (*extent.batch, extent.q_len, extent.k_len)):
         return
     between = "None, " * len(extent.batch)
-    raise ShapeError(
-        f"{name}: expected a shape that says whether it is (Lq, Lk) or (batch, Lk), got {tuple(tensor.shape)}, which "
-        f"fits both; write {name}[None] for the first, {name}[:, {between[:-2]}] for the second (padding is "
-        "masks.Lengths too)"
+    warnings.warn(
+        f"{name}: {tuple(tensor.shape)} is read as (Lq, Lk), though (batch, Lk) fits as well; write {name}[None] if "
+        f"that is right, {name}[:, {between[:-2]}] if it says which keys of each example may be attended to (as "
+        "masks.Lengths does)",
+        stacklevel=2,
     )
 
 

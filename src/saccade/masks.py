@@ -22,7 +22,7 @@ from saccade.checks import (
     integers,
     number,
     per_position,
-    unambiguous,
+    warn_if_ambiguous,
     whole,
     whole_dtype,
 )
@@ -99,7 +99,7 @@ def as_mask(mask: Any, name: str = "mask") -> Mask:
 @dataclass(frozen=True)
 class Dense(Mask):
     """A boolean tensor that broadcasts to `(..., Lq, Lk)`; what a plain tensor becomes. Two dimensions are `(Lq, Lk)`,
-    and refused where they could be `(B, Lk)` as well, since B = Lq.
+    with a warning where they could be `(B, Lk)` as well, since B = Lq.
 
     >>> import torch
     >>> Dense(torch.tensor([[True, False]])) & Causal()
@@ -114,7 +114,7 @@ class Dense(Mask):
 
     def check(self, extent: Extent) -> None:
         fits("mask", self.allowed, extent)
-        unambiguous("mask", self.allowed, extent)
+        warn_if_ambiguous("mask", self.allowed, extent)
 
     @property
     def keys_alone(self) -> bool:
