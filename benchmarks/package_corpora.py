@@ -25,7 +25,8 @@ from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
-SECTIONS = {"admin", "doc", "electronics", "games", "graphics", "mail"} | {"net", "science", "sound", "text", "utils", "web"}
+SECTIONS = {"admin", "doc", "electronics", "games", "graphics", "mail"}
+SECTIONS |= {"net", "science", "sound", "text", "utils", "web"}
 WORDS = ("open", "close", "left", "right", "forward", "backward", "faster", "slower", "louder", "softer")
 VARIANTS = ("en-us+f1", "en-us+f2", "en-us+f3", "en-us+m1", "en-us+m3", "en-us+m5", "en-gb+f4", "en-gb+m7", "en-gb+f5")
 VOICES = ("en-us", "en-gb", *VARIANTS, "en-us+m2")
