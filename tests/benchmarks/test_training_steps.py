@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("task", "models"), [("classify-text", 4), ("transcribe", 1)])
+@pytest.mark.parametrize(("task", "models"), [("classify-text", 5), ("transcribe", 1)])
 def test_a_row_a_model(task, models, tmp_path):
     few = ["--steps", "1", "--others", "1"]
     words = [sys.executable, str(ROOT / "benchmarks/training_steps.py"), "--task", task, *few]

@@ -35,8 +35,8 @@ def test_killed_after_a_row_it_goes_on_and_measures_none_again(name, words, tmp_
         if len(folder.content["rows"]) == stop:
             raise KeyboardInterrupt
 
-    def recorded(kind, settings):
-        outcome = train(kind, settings)
+    def recorded(kind, settings, **more):
+        outcome = train(kind, settings, **more)
         trained.extend([settings.run] * outcome.fresh)
         return outcome
 

@@ -81,6 +81,7 @@ class Driver:
 @pytest.fixture(autouse=True)
 def handlers():
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored
     yield
     for number, handler in before.items():
         signal.signal(number, handler)

@@ -291,6 +291,15 @@ def test_the_default_folder_names_task_data_and_model(tmp_path, monkeypatch):
     assert str(train(Line, options("", max_steps=2)).run.folder) == "runs/line-points-linear"
 
 
+@pytest.fixture
+def hangups():
+    """They end a process: under nohup they are ignored."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hangups")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_ctrl_c_keeps_a_checkpoint_of_the_last_step(tmp_path, number, monkeypatch):
     train(Line, options(tmp_path / "whole"))

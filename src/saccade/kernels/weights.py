@@ -149,7 +149,7 @@ def _numbers(family: _Family, scores: Tensor) -> tuple[Tensor, bool]:
     """1 / temperature and α - 1, of α as this type has it; whether some row may be a softmax, which has an lse."""
     alpha = family.alpha
     if isinstance(alpha, Tensor):
-        if alpha.numel() > 1:
+        if alpha.numel() != 1:
             each = (alpha.detach() - 1).expand(*scores.shape[:-1], 1).reshape(-1)
             return torch.cat([each.new_ones(1), each]), True
         alpha = float(alpha.detach())

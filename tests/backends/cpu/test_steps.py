@@ -25,7 +25,7 @@ def any_number_is_few(monkeypatch):
 @pytest.fixture
 def steps_alone(monkeypatch):
     """What is no step fails."""
-    monkeypatch.setattr(cpu, "keeps", None)
+    monkeypatch.setattr(cpu, "one_block", None)
 
 
 @pytest.mark.usefixtures("steps_alone")

@@ -46,8 +46,8 @@ def test_killed_between_rows_it_goes_on_where_it_was(options, tmp_path, monkeypa
         calls["rows"] += 1
         return measured(*arguments)
 
-    def recorded(kind, settings):
-        outcome = train(kind, settings)
+    def recorded(kind, settings, **more):
+        outcome = train(kind, settings, **more)
         calls["runs"] += [settings.model] * outcome.fresh
         return outcome
 
@@ -67,7 +67,7 @@ def test_a_stop_in_training_is_no_result(options, monkeypatch):
     class Stopped:
         results = None
 
-    monkeypatch.setattr(training, "train", lambda kind, settings: Stopped())
+    monkeypatch.setattr(training, "train", lambda kind, settings, **more: Stopped())
     assert Length.make(options).text is None
 
 

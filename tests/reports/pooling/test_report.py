@@ -83,8 +83,8 @@ def test_killed_after_a_row_it_goes_on_and_measures_none_again(data, tmp_path, m
         if len(folder.content["rows"]) == stop:
             raise KeyboardInterrupt
 
-    def recorded(kind, settings):
-        outcome = run(kind, settings)
+    def recorded(kind, settings, **more):
+        outcome = run(kind, settings, **more)
         trained.extend([settings.run] * outcome.fresh)
         return outcome
 

@@ -107,7 +107,7 @@ def test_gradients_arrive():
         ({"floor": 0.0}, "floor: expected a number above 0, got 0.0"),
         ({"hop_ms": 0.0}, "hop_ms: expected a number above 0, got 0.0"),
         ({"window_ms": math.nan}, "window_ms: expected a number above 0, got nan"),
-        ({"window_ms": math.inf}, "window_ms: expected a number above 0, got inf"),
+        ({"window_ms": math.inf}, "window_ms: expected a finite number above 0, got inf"),
         ({"hop_ms": 0.01}, "hop_ms: expected a sample or more, and not more than window_ms, got 0.01 and 25.0 at 8000"),
         ({"hop_ms": 26.0}, "hop_ms: expected a sample or more, and not more than window_ms"),
         (

@@ -24,7 +24,7 @@ RUN = SimpleNamespace(beam_size=3, length_penalty=0.2, seed=7)
         ({"seed": 0}, "--seed: expected only with --sample, got 0"),
         ({**DRAWN, "temperature": 0.0}, "--temperature: expected a number above 0, got 0.0"),
         ({**DRAWN, "temperature": -1.0}, "--temperature: expected a number above 0, got -1.0"),
-        ({**DRAWN, "temperature": math.inf}, "--temperature: expected a number above 0, got inf"),
+        ({**DRAWN, "temperature": math.inf}, "--temperature: expected a finite number above 0, got inf"),
         ({**DRAWN, "temperature": math.nan}, "--temperature: expected a number above 0, got nan"),
         ({**DRAWN, "top_p": 0.0}, "--top-p: expected a share above 0 and at most 1, got 0.0"),
         ({**DRAWN, "top_p": 1.5}, "--top-p: expected a share above 0 and at most 1, got 1.5"),

@@ -22,6 +22,8 @@ def test_a_run_and_its_copy_are_the_run(run, asked, tmp_path):
     for alone, twice in zip(one, two, strict=True):
         if "weights" in twice and twice["weights"] is not None:  # what each member's queries took, one after another
             assert is_near(twice.pop("weights"), [*alone["weights"], *alone.pop("weights")])
+        if "levels" not in twice:  # sentences, which several models do not have in common
+            alone.pop("levels", None)
     assert is_near(one, two)
     assert both.evaluate("validation").metrics == pytest.approx(run.evaluate("validation").metrics)
 

@@ -54,7 +54,7 @@ def test_it_is_the_same_again_and_a_limit_is_kept(run):
     for limit in (1, 7):
         part = measured(run, limit)
         assert 1 <= part.examples <= limit and 0 < part.count <= first.count
-        assert part.metrics.keys() == first.metrics.keys()
+        assert {run.task.headline} <= part.metrics.keys() <= first.metrics.keys()  # some mean nothing of a few
 
 
 def test_a_split_that_is_not_there_is_refused(run):

@@ -19,7 +19,8 @@ ASKED = {
     "classify-text": [{"nbest": 2}],
     "classify-image": [{"nbest": 2}],
 }
-LOOKED = {"classify-image": [{}, {"by": "gradient", "label": "same"}]}
+LOOKED = {"classify-image": [{}, {"by": "gradient", "label": "same"}], "classify-text": [{"layer": 1, "head": 1}]}
+LAYERED = ("classify-text", "self-attention")
 
 
 @pytest.fixture(params=FIRST, ids=" ".join)
@@ -43,7 +44,9 @@ def spied(kind, values, seen):
 
 
 @pytest.mark.parametrize("verb", ["predict", "look"])
-def test_every_option_is_read_by_something(first, verb, tmp_path):
+def test_every_option_is_read_by_something(first, verb, tmp_path, trained):
+    if verb == "look" and first.task.name == LAYERED[0]:
+        first = trained(*LAYERED)
     kind, seen = first.task.requests[verb], set()
     inputs = [first.task.read(line, 1) for line in questions(first.task, tmp_path, 1)]
     for values in (ASKED if verb == "predict" else LOOKED).get(first.task.name, [{}]):
