@@ -105,7 +105,9 @@ def trained(given: argparse.Namespace, data: Path, size: int, model: str, name: 
     found = runs.train("translate", data=str(data), model=model, run=place, device="cpu", **options).results or {}
     numbers = {split: value(found[key]["bleu"]) for split, key in (("validation", "validation"), ("test", "metrics"))}
     about = {key: found[key] for key in ("parameters", "steps", "seconds", "seed", "hardware", "versions")}
-    return {"pairs": size, "model": model, "setting": name, "options": options, "bleu": numbers, **about}
+    sentences = {"validation": HELD_OUT["val"], "test": HELD_OUT["test"]}
+    named = {"pairs": size, "model": model, "setting": name, "options": options}
+    return {**named, "bleu": numbers, "sentences": sentences, **about}
 
 
 def table(rows: list[dict[str, Any]]) -> Iterator[str]:

@@ -128,10 +128,10 @@ def test_training_and_loading_bound_what_is_kept_of_shapes_and_leave_what_somebo
         monkeypatch.setenv(name, "")  # so that it is afterwards as it was before
         monkeypatch.delenv(name)
     train(tiny.Line, tiny.line_options(tmp_path / "a", max_steps=1))
-    assert [os.environ[name] for name in CACHES] == ["64", "64"]
+    assert [os.environ[name] for name in CACHES] == ["16", "16"]
     monkeypatch.delenv(CACHES[0])
     monkeypatch.setenv(CACHES[1], "7")
     load_trained(tiny.Line, Run.open(tmp_path / "a"), torch.device("cpu"))
-    assert [os.environ[name] for name in CACHES] == ["64", "7"]
+    assert [os.environ[name] for name in CACHES] == ["16", "7"]
     bound_shape_caches()
     assert os.environ[CACHES[1]] == "7"

@@ -51,7 +51,7 @@ _DATES = {
     "final_rate": 0.05,
     "max_steps": 1000,
 }
-RECIPES: dict[str, dict[str, Any]] = {**recurrent.RECIPES, "dates": _DATES, "several-dates": _DATES}
+RECIPES: dict[str, dict[str, Any]] = {"dates": _DATES, "several-dates": _DATES, "files": recurrent.RECIPES["files"]}
 """What suits each data set."""
 
 

@@ -32,13 +32,14 @@ _OLDER = {
     "between": "intermediate_proj",
 }
 
+_FEW = {"hidden_dim": 128, "embedding_dim": 128, "dropout": 0.2, "learning_rate": 8e-3}
 RECIPES: dict[str, dict[str, Any]] = {
     "dates": {"hidden_dim": 128, "embedding_dim": 64, "learning_rate": 8e-3},
     "several-dates": {"hidden_dim": 128, "embedding_dim": 64, "learning_rate": 8e-3},
     "files": {"hidden_dim": 256, "embedding_dim": 256, "dropout": 0.3, "learning_rate": 2e-3},
-    "hundreds": {"hidden_dim": 128, "embedding_dim": 128, "dropout": 0.2, "learning_rate": 6e-3},
-    "thousands": {"hidden_dim": 128, "embedding_dim": 128, "dropout": 0.2, "learning_rate": 6e-3},
-    "ten-thousands": {"hidden_dim": 256, "embedding_dim": 256, "dropout": 0.3, "learning_rate": 4e-3},
+    "hundreds": {**_FEW, "vocabulary_size": 500},
+    "thousands": {**_FEW, "vocabulary_size": 500},
+    "ten-thousands": {**_FEW, "hidden_dim": 256, "embedding_dim": 256, "vocabulary_size": 2000, "learning_rate": 4e-3},
 }
 """What suits each data set, for all recurrent translators."""
 

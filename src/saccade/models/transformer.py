@@ -59,9 +59,16 @@ RECIPES: dict[str, dict[str, Any]] = {
     "dates": _DATES,
     "several-dates": _DATES,
     "files": {"hidden_dim": 256, "dropout": 0.3, "positions": "rotary", "learning_rate": 1e-3},
-    "hundreds": {**_FEW, "dropout": 0.3, "learning_rate": 2e-3},
-    "thousands": {**_FEW, "dropout": 0.3, "learning_rate": 2e-3},
-    "ten-thousands": {**_FEW, "hidden_dim": 192, "feedforward_dim": 768, "dropout": 0.3, "learning_rate": 2e-3},
+    "hundreds": {**_FEW, "dropout": 0.3, "vocabulary_size": 1000, "learning_rate": 2e-3},
+    "thousands": {**_FEW, "dropout": 0.2, "vocabulary_size": 1000, "learning_rate": 3e-3},
+    "ten-thousands": {
+        **_FEW,
+        "hidden_dim": 192,
+        "feedforward_dim": 768,
+        "dropout": 0.2,
+        "vocabulary_size": 2000,
+        "learning_rate": 2e-3,
+    },
 }
 """What suits each data set."""
 

@@ -28,7 +28,7 @@ __all__ = [
 
 _IDLE = 0.25  # share of the cores that others may use without a thread less for us
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt, in <malloc.h>; 32 MiB is the most that the second takes
-_SHAPES = 64  # of products: more than a step of our models has, so that layers share what is made for one of them
+_SHAPES = 16  # a step of a Transformer has three times as many, and is 7% slower than if all of them were kept
 _SHAPE_CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")  # oneDNN's own, and PyTorch's before it
 _PROCESS = 350 << 20  # bytes that a process takes for itself before it has a model: what it imports
 _MEMORY, _LIMIT = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")
@@ -164,7 +164,7 @@ def threads_for(busy: float, usual: int, cores: int) -> int:
 
 
 def bound_shape_caches() -> None:
-    """Have this process keep what oneDNN makes for a product of some shape for 64 shapes, not for 2 x 1,024.
+    """Have this process keep what oneDNN makes for a product of some shape for 16 shapes, not for 2 x 1,024.
 
     Each takes some 0.7 MB, and batches of texts hardly ever have a shape twice: memory grew by gigabytes, for nothing.
     Both caches ask their variables when they are first used; where oneDNN has computed before, or somebody has set

@@ -59,7 +59,7 @@ def test_training_opens_the_corpus_once_and_says_which_recipe_suits(corpus, monk
     assert main([*words, *small]) == 0 and len(calls) == 1
     assert "7 pairs, 3 words in the median: the recipe for hundreds (" in capsys.readouterr().err
     options = Run.open(corpus / "run").config["options"]
-    assert (options["hidden_dim"], options["vocabulary_size"], options["max_steps"]) == (8, 1000, 1)
+    assert (options["hidden_dim"], options["vocabulary_size"], options["max_steps"]) == (8, 500, 1)
     assert main([*words, *small]) == 0 and "is at its end, step 1" in capsys.readouterr().err
 
 

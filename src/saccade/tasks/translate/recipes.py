@@ -12,11 +12,10 @@ __all__ = ["read", "suited"]
 
 #: Found on the first 500, 2,000 and 8,000 pairs of Multi30k, see docs/results.md; the models have sizes of their own
 #: beside these. Products are not rounded: models so small gain nothing by it.
-_COMMON: dict[str, Any] = {"matmul_precision": "highest", "validation_examples": 200}
+_COMMON: dict[str, Any] = {"matmul_precision": "highest", "validation_examples": 200, "patience": 4}
 _BY_SIZE: dict[str, dict[str, Any]] = {
     "hundreds": {
         **_COMMON,
-        "vocabulary_size": 1000,
         "batch_tokens": 1000,
         "warmup_steps": 60,
         "max_steps": 600,
@@ -26,23 +25,21 @@ _BY_SIZE: dict[str, dict[str, Any]] = {
     },
     "thousands": {
         **_COMMON,
-        "vocabulary_size": 1000,
         "batch_tokens": 1000,
-        "warmup_steps": 120,
-        "max_steps": 1200,
-        "schedule_steps": 1200,
+        "warmup_steps": 100,
+        "max_steps": 1000,
+        "schedule_steps": 1000,
         "checkpoint_steps": 200,
         "validation_steps": 200,
     },
     "ten-thousands": {
         **_COMMON,
-        "vocabulary_size": 2000,
         "batch_tokens": 1500,
-        "warmup_steps": 200,
-        "max_steps": 2400,
-        "schedule_steps": 2400,
-        "checkpoint_steps": 400,
-        "validation_steps": 400,
+        "warmup_steps": 150,
+        "max_steps": 1500,
+        "schedule_steps": 1500,
+        "checkpoint_steps": 300,
+        "validation_steps": 300,
     },
     "files": {},
 }
