@@ -71,6 +71,25 @@ def test_what_plain_ways_come_to_is_that_of_the_files():
         assert numbers == [f"{found[split][way]['metrics']['accuracy']:.4f}" for way, split in ways]
 
 
+def test_what_was_trained_on_packages_is_that_of_the_files():
+    body = PAGE.partition("| corpus | training examples | model | asked |")[2].partition("\n\n")[0]
+    rows = [cells(line) for line in body.splitlines()[2:]]
+    taken = json.loads((ROOT / "results/packages/seconds.json").read_text(encoding="utf-8"))
+    names = [row[0].partition("`")[0] for row in rows]
+    assert sorted(names) == sorted(taken)
+    for name, row in zip(names, rows, strict=True):
+        found = json.loads((ROOT / f"results/packages/{name}.json").read_text(encoding="utf-8"))
+        digits, way = (2, "BLEU") if found["task"] == "translate" else (4, row[6])
+        headline = way.lower().replace(" ", "_")
+        plain = {name: told["metrics"].get(headline) for name, told in found["baselines"]["test"].items()}
+        number, _, which = row[8].removesuffix(")").partition(" (")
+        results = [found["metrics"][headline], plain[which]]
+        results = [one["score"] if isinstance(one, dict) else one for one in results]
+        assert [row[7], number] == [f"{one:.{digits}f}" for one in results]
+        assert (row[2], row[5]) == (found["model"], str(found["steps"]))
+        assert (row[3], row[4]) == (f"{60 * found['config']['options']['max_minutes']:.0f}", str(taken[name]))
+
+
 def test_every_file_of_a_run_is_in_a_row():
     files = {str(path.relative_to(ROOT / "results")) for path in (ROOT / "results").glob("*/*-[0-9]*.json")}
     assert files == {cells(row)[1] for _, row in ROWS}

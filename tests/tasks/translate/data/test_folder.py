@@ -1,4 +1,5 @@
 import gzip
+import itertools
 import re
 from pathlib import Path
 
@@ -139,15 +140,24 @@ def test_a_file_beside_a_different_one_of_its_name_is_refused(folder):
     assert open_folder(folder, "de", "en", SplitNames({"validation": "val"})).fingerprint == known
 
 
-def test_a_split_that_is_not_there_is_held_out_by_sources(folder):
+def test_one_held_out_split_without_the_other_is_refused(folder):
     for side in ("de", "en"):
         (folder / f"val.{side}").unlink()
+    with pytest.raises(ArgumentError, match=r"val.de and val.en.*found no such pair of files; --validation-split names"):
+        open_folder(folder, "de", "en")
+
+
+def test_splits_that_are_not_there_are_held_out_by_sources(folder):
+    for side in ("de", "en"):
+        for split in ("val", "test_2016_flickr"):
+            (folder / f"{split}.{side}").unlink()
         (folder / f"train.{side}").write_text("".join(f"{n % 50} {side}\n" for n in range(100)))
     corpus = open_folder(folder, "de", "en")
-    assert [corpus.size(split) for split in ("train", "validation", "test")] == [96, 4, 2]
-    held_out = {corpus.example("validation", n).source for n in range(4)}
-    assert not held_out & {corpus.example("train", n).source for n in range(96)}
-    assert corpus.note == "held out from training, as there are none of their own: 4 pairs for validation"
+    sizes = {split: corpus.size(split) for split in ("train", "validation", "test")}
+    assert sum(sizes.values()) == 100 and all(sizes.values())
+    sources = [{corpus.example(split, n).source for n in range(size)} for split, size in sizes.items()]
+    assert not any(one & other for one, other in itertools.combinations(sources, 2))
+    assert corpus.note.startswith("held out from training, as there are none of their own: ")
 
 
 def test_which_of_several_test_splits_is_taken_is_said(folder):

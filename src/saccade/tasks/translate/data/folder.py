@@ -47,6 +47,9 @@ def open_folder(folder: Path, source: str | None, target: str | None, names: Spl
     splits = {split: Split(rows, range(len(rows.source))) for split, rows in found.items()}
     splits["train"] = Split(train, kept)
     missing = [split for split in SPLITS if split not in found]
+    if len(missing) == 1:  # more likely forgotten, or called otherwise, than left to us
+        wanted, option = _files(names.of(missing[0]), sides), f"--{missing[0]}-split names them"
+        raise ArgumentError(f"{folder}: expected {wanted}, found no such pair of files; {option}")
     if missing:
         splits |= _divided(splits["train"], train.source, missing)
     splits = {split: splits[split] for split in SPLITS}
