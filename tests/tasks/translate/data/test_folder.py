@@ -143,7 +143,8 @@ def test_a_file_beside_a_different_one_of_its_name_is_refused(folder):
 def test_one_held_out_split_without_the_other_is_refused(folder):
     for side in ("de", "en"):
         (folder / f"val.{side}").unlink()
-    with pytest.raises(ArgumentError, match=r"val.de and val.en.*found no such pair of files; --validation-split names"):
+    words = r"val.de and val.en.*found no such pair of files; --validation-split names"
+    with pytest.raises(ArgumentError, match=words):
         open_folder(folder, "de", "en")
 
 
