@@ -34,6 +34,7 @@ PLAN = "plan.json"
 _VALIDATIONS = 5.75  # intervals in a planned run: five validations, the last at 87%, so that a slower run has them too
 _FOR_VALIDATIONS = 0.15  # share of the budget that they may take
 _FOR_FINAL = 0.5  # and the final evaluation: beyond it, training is not cut short any more
+_FEW = 0.2  # share of a recipe's steps, below which a smaller model is the better choice (docs/results.md, `pairs`)
 _FEWEST = 20  # examples that a validation is still worth something with
 
 
@@ -175,6 +176,8 @@ def sentence(plan: Plan) -> str:
     >>> seconds = {"before": 9.0, "step": 0.5, "validation": 4.0, "final": 20.0}
     >>> sentence(Plan(12, 1200, 4400, False, seconds, {}))
     "about 1,200 of the recipe's 4,400 steps fit into 12 minutes, validations (0:04) and last evaluation (0:20) counted"
+    >>> sentence(Plan(12, 500, 4400, False, seconds, {})).rpartition("; ")[2]
+    'a smaller model would learn more in them'
     >>> sentence(Plan(90, 4400, 4400, True, seconds, {"max_steps": 4400, "validation_steps": 500}))
     "all of the recipe's 4,400 steps fit into 90 minutes: the run ends with them, after about 37:41"
     """
@@ -186,7 +189,8 @@ def sentence(plan: Plan) -> str:
         return f"all of {own} steps {within}: the run ends with them, after about {clock(taken)}"
     measured = f"validations ({clock(seconds['validation'])}) and last evaluation ({clock(seconds['final'])})"
     more = f"{plan.steps:,} steps (the recipe has {plan.recipe_steps:,})"
-    return f"about {more if plan.whole else f'{plan.steps:,} of {own} steps'} {within}, {measured} counted"
+    few = "" if plan.whole or plan.steps >= _FEW * plan.recipe_steps else "; a smaller model would learn more in them"
+    return f"about {more if plan.whole else f'{plan.steps:,} of {own} steps'} {within}, {measured} counted{few}"
 
 
 def fitted(options: T, plan: Plan | None, given: Collection[str]) -> T:
