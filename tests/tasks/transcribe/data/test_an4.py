@@ -9,7 +9,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.audio.features import deltas
 from saccade.tasks.transcribe.data.an4 import open_an4
 
-AN4 = Path(__file__).resolve().parents[4] / "shared/data/an4_mfcc"
+AN4 = Path(__file__).resolve().parents[5] / "shared/data/an4_mfcc"
 TRAIN = {f"an4_clstk/{who}/cen{n}-{who}-b": f"{who.upper()} {n}" for who in "abcdefghijkl" for n in (1, 2)}
 TEST = {f"an4test_clstk/{who}/an{n}-{who}-b": "RUBOUT" for who in "yz" for n in (1, 2, 3)}
 

@@ -13,7 +13,7 @@ import torch
 from saccade.errors import ArgumentError
 from saccade.tasks.transcribe.data.fsdd import Digits, Take, open_fsdd
 
-FSDD = Path(__file__).resolve().parents[4] / "shared/data/fsdd"
+FSDD = Path(__file__).resolve().parents[5] / "shared/data/fsdd"
 SPEAKERS = ("ann", "bob_b")
 TAKES = (0, 3, 5, 9, 10, 49)
 

@@ -10,7 +10,7 @@ from saccade.tasks.splits import SplitNames
 from saccade.tasks.translate.data.corpus import Pair
 from saccade.tasks.translate.data.folder import open_folder
 
-MULTI30K = Path(__file__).resolve().parents[4] / "shared/data/multi30k/raw"
+MULTI30K = Path(__file__).resolve().parents[5] / "shared/data/multi30k/raw"
 SPLITS = {"train": 5, "val": 3, "test_2016_flickr": 2}
 
 
