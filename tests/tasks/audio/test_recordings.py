@@ -187,3 +187,15 @@ def test_a_waveform_that_is_written_is_read_again_to_the_bit(size, seed, rate):
     samples = 2 * torch.rand(size, generator=torch.Generator().manual_seed(seed)) - 1
     audio = read_audio(io.BytesIO(recordings.wav(samples, rate)), rate, "a.wav")
     assert torch.equal(audio.samples, samples) and audio.notes == ()
+
+
+def test_the_file_of_a_waveform_holds_nothing_but_its_rate_and_samples():
+    """The header that soundfile gives floats has a chunk with the time of day: two equal waveforms, two files."""
+    samples = torch.linspace(-1, 1, 100)
+    data = recordings.wav(samples, 8000)
+    chunks, place = {}, 12
+    while place < len(data):
+        size = int.from_bytes(data[place + 4 : place + 8], "little")
+        chunks[data[place : place + 4]], place = data[place + 8 : place + 8 + size], place + 8 + size
+    assert chunks.keys() == {b"fmt ", b"fact", b"data"} and chunks[b"data"] == samples.numpy().tobytes()
+    assert torch.equal(read(data).samples, samples)
