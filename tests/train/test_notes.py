@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.train.notes import StandardError, say
+from saccade.train.notes import StandardError, no_line_twice, say
 from tiny import environment
 
 
@@ -16,6 +16,14 @@ def test_of_several_processes_the_first_speaks_and_one_alone_always(monkeypatch,
     monkeypatch.setenv("RANK", "0")
     say("first")
     assert capsys.readouterr().err.splitlines() == ["alone", "first"]
+
+
+def test_what_is_done_anew_says_nothing_twice(capsys):
+    with no_line_twice():
+        for line in ("first", "second", "first"):
+            say(line)
+    say("first")
+    assert capsys.readouterr().err.splitlines() == ["first", "second", "first"]
 
 
 def test_notes_that_nobody_reads_are_no_reason_to_stop():

@@ -9,7 +9,8 @@ from saccade.train.fit import train
 from saccade.train.options import Options
 from saccade.train.plan import PLAN, Sizes, Speed, final_seconds, fitted, make_plan, open_plan, sentence, sizes
 from saccade.train.results import TrainState
-from saccade.train.run import RunError
+from saccade.train.run import Run, RunError
+from saccade.train.task import Suited
 from tiny import Line, equal
 from tiny import line_options as options
 
@@ -126,6 +127,43 @@ def test_planning_leaves_no_trace_in_what_is_learned(tmp_path):
     falling = {"schedule": "linear", "final_rate": 0.1, **fixed}
     train(Line, options(tmp_path / "c", max_steps=end, **falling))
     assert equal(tmp_path / "b", tmp_path / "c")
+
+
+def sized(folder, **changed):
+    """Train for some minutes, of whose recipe hardly a step fits; a smaller one has narrower points."""
+    falling = {"schedule": "linear", "schedule_steps": 10**7, "final_rate": 0.1}
+    last = Suited({"width": 2, "scale": 3.0, "warmup_steps": 10**4, **falling}, "the recipe for tiny points")
+    less = Suited({"width": 3, "warmup_steps": 10**4, **falling}, "the recipe for small points", None, last)
+    usual = Suited({"width": 4, **falling}, "many points", None, less)
+    named = {"max_minutes": 1e-3, "run": str(folder), "validation_steps": 7, "device": "cpu", **changed}
+    given = {"max_minutes", "validation_steps", "device", "run", *changed}
+    return train(Line, options(**{"max_steps": None, **falling, **named}), suited=usual, given=given)
+
+
+def test_where_few_steps_fit_a_smaller_recipe_is_taken_and_is_the_run_s_own(tmp_path, capsys):
+    first = sized(tmp_path / "a")
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if line.startswith("the recipe")] == [
+        "the recipe for small points",
+        "the recipe for tiny points",
+    ]
+    assert lines[0] == "many points" and lines[1].endswith("; a smaller model would learn more in them:")
+    run = Run.open(tmp_path / "a")
+    chosen, plan = run.config["options"], open_plan(tmp_path / "a")
+    assert (chosen["width"], chosen["scale"], chosen["validation_steps"]) == (2, 3.0, 7)
+    assert run.recipe["width"] == 2 and chosen["warmup_steps"] == pytest.approx(plan.steps / 1000, abs=1)
+    assert {name: chosen[name] for name in plan.options} == plan.options and {"width", "scale"} <= plan.options.keys()
+    assert first.fresh and not sized(tmp_path / "a").fresh  # the same command is of the same run
+
+
+def test_what_is_given_stays_in_a_smaller_recipe_and_one_that_fits_is_not_left(tmp_path, capsys):
+    sized(tmp_path / "a", width=4)
+    chosen = Run.open(tmp_path / "a").config["options"]
+    assert (chosen["width"], chosen["scale"]) == (4, 3.0)
+    capsys.readouterr()
+    sized(tmp_path / "b", schedule_steps=100, max_steps=10)  # steps of its own: nothing is planned
+    assert capsys.readouterr().err.splitlines()[0] == "many points"
+    assert Run.open(tmp_path / "b").recipe["width"] == 4
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"steps": 3}', '{"minutes": 1, "more": 2}'])

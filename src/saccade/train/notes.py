@@ -4,16 +4,33 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["Once", "StandardError", "say", "unheard"]
+__all__ = ["Once", "StandardError", "no_line_twice", "say", "unheard"]
+
+_SAID: ContextVar[set[str] | None] = ContextVar("lines that were said, where none is said twice", default=None)
 
 
 def say(line: str) -> None:
     """Write a note to standard error; where several processes train together, the first speaks for all."""
+    if (said := _SAID.get()) is not None:
+        if line in said:
+            return
+        said.add(line)
     if "TORCHELASTIC_RUN_ID" not in os.environ or os.environ.get("RANK", "0") == "0":
         with unheard():
             sys.stderr.write(line + "\n")
+
+
+@contextmanager
+def no_line_twice() -> Iterator[None]:
+    """Within it a line that was said is not said again: what is done anew has nothing new to say."""
+    token = _SAID.set(set())
+    try:
+        yield
+    finally:
+        _SAID.reset(token)
 
 
 class Once:

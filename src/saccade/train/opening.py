@@ -1,7 +1,7 @@
 """Opening the run that a command names: the one that is there, or a new one, planned where its budget is in minutes."""
 
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +10,14 @@ from torch import nn
 
 from saccade.train.environment import versions
 from saccade.train.files import write_json
-from saccade.train.notes import say
+from saccade.train.notes import no_line_twice, say
 from saccade.train.options import Options, identity
-from saccade.train.plan import PLAN, fitted, open_plan, sentence
+from saccade.train.plan import PLAN, Plan, fitted, open_plan, sentence
 from saccade.train.randomness import seeded
+from saccade.train.recipes import defaults
 from saccade.train.run import Run, beside, folder_of
 from saccade.train.speed import plan_for
-from saccade.train.task import Suited, Task
+from saccade.train.task import Suited, Task, options_class
 
 __all__ = ["Opened", "Wanted", "new_model", "open_run"]
 
@@ -94,16 +95,10 @@ def new_model(task: Task, options: Options) -> nn.Module:
 
 def _make(wanted: Wanted, folder: Path, device: torch.device) -> Opened:
     """Make the folder of a run, with the plan of its budget in it if there is one to be planned."""
-    kind, options, suited = wanted.kind, wanted.options, wanted.suited
     Run.check_place(folder)  # before the data, which take their time
-    task = kind.prepare(options, wanted.objects)
-    model = new_model(task, options)  # before the folder: a model too large for the memory leaves none behind
-    if suited is not None and suited.reason:
-        say(suited.reason)
-    plan = None
-    if wanted.given is not None:
-        recipe = None if suited is None else suited.options
-        plan = plan_for(task, model, options, wanted.given, recipe, device, wanted.began)
+    with no_line_twice():
+        wanted, task, model, plan = _planned(wanted, device)
+    kind, options, suited = wanted.kind, wanted.options, wanted.suited
     if plan:
         say(sentence(plan))
         options = fitted(options, plan, wanted.given or ())
@@ -118,3 +113,25 @@ def _make(wanted: Wanted, folder: Path, device: torch.device) -> Opened:
         config["recipe"] = dict(suited.options)
     run = Run.create(folder, {**config, "saccade": versions().get("saccade", "unknown")}, save)
     return Opened(run, task, options, model)
+
+
+def _planned(wanted: Wanted, device: torch.device) -> tuple[Wanted, Task, nn.Module, Plan | None]:
+    """What a new run begins with: by the recipe that suits its data, or a smaller one that fits its minutes better."""
+    kind, options, suited = wanted.kind, wanted.options, wanted.suited
+    task = kind.prepare(options, wanted.objects)
+    model = new_model(task, options)  # before the folder: a model too large for the memory leaves none behind
+    if suited is not None and suited.reason:
+        say(suited.reason)
+    if wanted.given is None:
+        return wanted, task, model, None
+    usual = None if suited is None else suited.options
+    plan = plan_for(task, model, options, wanted.given, usual, device, wanted.began)
+    if plan is None or not plan.few or suited is None or suited.smaller is None:
+        return wanted, task, model, plan
+    say(f"{sentence(plan)}:")
+    given = {name: getattr(options, name) for name in wanted.given}
+    values = defaults(kind, options.model, options.data, given, suited.smaller)
+    smaller = options_class(kind, options.model)(**{**values, **given})
+    found, task, model, plan = _planned(replace(wanted, options=smaller, suited=suited.smaller), device)
+    changed = {name: value for name, value in asdict(smaller).items() if value != getattr(options, name)}
+    return found, task, model, plan and replace(plan, options={**changed, **plan.options})

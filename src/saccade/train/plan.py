@@ -84,6 +84,11 @@ class Plan:
     seconds: dict[str, float]
     options: dict[str, Any]
 
+    @property
+    def few(self) -> bool:
+        """Whether so few of the recipe's steps fit that a smaller model is the better choice."""
+        return not self.whole and self.steps < _FEW * self.recipe_steps
+
 
 def sizes(task: Task, options: Options) -> Sizes:
     """Return how many examples a final evaluation is of; of a split without an end, as many as validations have."""
@@ -189,7 +194,7 @@ def sentence(plan: Plan) -> str:
         return f"all of {own} steps {within}: the run ends with them, after about {clock(taken)}"
     measured = f"validations ({clock(seconds['validation'])}) and last evaluation ({clock(seconds['final'])})"
     more = f"{plan.steps:,} steps (the recipe has {plan.recipe_steps:,})"
-    few = "" if plan.whole or plan.steps >= _FEW * plan.recipe_steps else "; a smaller model would learn more in them"
+    few = "; a smaller model would learn more in them" if plan.few else ""
     return f"about {more if plan.whole else f'{plan.steps:,} of {own} steps'} {within}, {measured} counted{few}"
 
 

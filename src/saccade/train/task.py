@@ -142,11 +142,13 @@ class Suited:
         options: the defaults, by their names, where they differ from the dataclasses' own.
         reason: why, in one line that names what of the data decided; "" where there was nothing to decide.
         data: what `Task.prepare` takes as objects: those that were given, or the data as they were opened for this.
+        smaller: what suits where few of these options' steps fit into a budget in minutes; None: nothing else.
     """
 
     options: Mapping[str, Any]
     reason: str = ""
     data: Any = None
+    smaller: "Suited | None" = None
 
 
 class Answer(Protocol):

@@ -1,5 +1,7 @@
 """Which recipe suits a corpus: by how many pairs it has, and how long they are."""
 
+from itertools import pairwise
+
 import pytest
 
 from saccade import runs
@@ -7,7 +9,7 @@ from saccade.cli import main
 from saccade.models.transformer import RECIPES as TRANSFORMER
 from saccade.tasks.translate import Translate, task
 from saccade.tasks.translate.data import open_corpus
-from saccade.tasks.translate.recipes import read, suited
+from saccade.tasks.translate.recipes import read, smaller, suited
 from saccade.train.run import Run
 from saccade.train.task import find, options_class, recipe
 
@@ -32,6 +34,19 @@ def test_many_pairs_have_the_recipe_that_published_runs_were_made_by_and_every_s
         assert chosen.max_steps == chosen.schedule_steps
         steps.append(chosen.max_steps)
     assert steps == sorted(set(steps))
+
+
+@pytest.mark.parametrize("model", Translate.models)
+def test_smaller_recipes_have_the_schedule_of_the_one_that_suits_and_less_to_compute(model):
+    own = find(Translate.models[model]).recipes
+    usual = suited(29_000, 11, own)[0]
+    found = [usual, *(options for options, _ in smaller(29_000, 11, own))]
+    assert len(found) == 4 and smaller(500, 11, own) == []
+    for larger, less in pairwise(found):
+        chosen = options_class(Translate, model)(model=model, data="a/folder", **less)
+        assert chosen.max_steps == chosen.schedule_steps == usual["max_steps"]
+        assert less["batch_tokens"] <= larger["batch_tokens"] and less["hidden_dim"] <= larger["hidden_dim"]
+        assert 0.05 <= chosen.warmup_steps / chosen.schedule_steps <= 0.1 + 1e-9
 
 
 def test_long_pairs_count_for_more_and_short_ones_for_no_less():
@@ -61,6 +76,20 @@ def test_training_opens_the_corpus_once_and_says_which_recipe_suits(corpus, monk
     options = Run.open(corpus / "run").config["options"]
     assert (options["hidden_dim"], options["vocabulary_size"], options["max_steps"]) == (8, 500, 1)
     assert main([*words, *small]) == 0 and "is at its end, step 1" in capsys.readouterr().err
+
+
+def test_few_steps_in_the_minutes_take_a_smaller_model(tmp_path, monkeypatch, capsys):
+    for split, count in (("train", 1100), ("val", 3), ("test", 3)):
+        for side, word in (("de", "eins"), ("en", "one")):
+            (tmp_path / f"{split}.{side}").write_text("".join(f"{word} {number}\n" for number in range(count)))
+    words = ["train", "translate", "--data", str(tmp_path), "--source", "de", "--target", "en", "--device", "cpu"]
+    small = ["--hidden-dim", "8", "--embedding-dim", "8", "--max-minutes", "0.01", "--run", str(tmp_path / "run")]
+    assert main([*words, *small]) == 0
+    told = capsys.readouterr().err
+    assert "1,100 pairs, 2 words in the median: the recipe for thousands (" in told
+    assert "a smaller model would learn more in them:\nthe recipe for hundreds (1,000 steps of" in told
+    run = Run.open(tmp_path / "run")
+    assert run.recipe["max_steps"] == 1000 and run.config["options"]["schedule_steps"] < 200
 
 
 def test_python_objects_are_read_once_too(corpus, capsys):

@@ -8,7 +8,7 @@ from saccade.tasks.dataset import training_sample
 from saccade.tasks.translate.data.corpus import Corpus
 from saccade.tasks.translate.options import RECIPES
 
-__all__ = ["read", "suited"]
+__all__ = ["read", "smaller", "suited"]
 
 #: Found on the first 500, 2,000 and 8,000 pairs of Multi30k, see docs/results.md; the models have sizes of their own
 #: beside these. Products are not rounded: models so small gain nothing by it.
@@ -73,8 +73,45 @@ def suited(count: int, words: float, own: Mapping[str, Mapping[str, Any]]) -> tu
         >>> found["hidden_dim"], reason.partition(" (")[0]
         (64, '500 pairs, 11.5 words in the median: the recipe for hundreds')
     """
+    size = _size(count, words)
+    options = _recipe(size, own)
+    return options, f"{count:,} pairs, {words:g} words in the median: the recipe for {_called(size, options)}"
+
+
+def smaller(count: int, words: float, own: Mapping[str, Mapping[str, Any]]) -> list[tuple[dict[str, Any], str]]:
+    """Return recipes with smaller models and batches, the largest first, for when few steps of the suited one fit.
+
+    Their schedule is as long as that of the recipe that suits: so much there is to learn from.
+
+    Args:
+        count, words, own: as for `suited`.
+
+    Example:
+        >>> own = {"files": {"hidden_dim": 256}, "hundreds": {"hidden_dim": 64}}
+        >>> [(options["hidden_dim"], options["max_steps"]) for options, _ in smaller(2000, 9, own)]
+        [(64, 1000)]
+    """
+    sizes = [*_BY_SIZE]
+    size = _size(count, words)
+    steps = _recipe(size, own)["max_steps"]
+    found = []
+    for name in reversed(sizes[: sizes.index(size)]):
+        options = _recipe(name, own)
+        warmup = round(options["warmup_steps"] * steps / options["max_steps"])
+        options |= {"max_steps": steps, "schedule_steps": steps, "warmup_steps": warmup}
+        found.append((options, f"the recipe for {_called(name, options)} has smaller steps"))
+    return found
+
+
+def _size(count: int, words: float) -> str:
     worth = count * max(1.0, words / _WORDS)
-    size = next((name for name, below in _BELOW.items() if worth < below), "files")
-    options = {**RECIPES["files"], **_BY_SIZE[size], **own.get(size, own["files"])}
+    return next((name for name, below in _BELOW.items() if worth < below), "files")
+
+
+def _recipe(size: str, own: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {**RECIPES["files"], **_BY_SIZE[size], **own.get(size, own["files"])}
+
+
+def _called(size: str, options: Mapping[str, Any]) -> str:
     how = f"{options['max_steps']:,} steps of {options['batch_tokens']:,} tokens, {options['hidden_dim']} features"
-    return options, f"{count:,} pairs, {words:g} words in the median: the recipe for {_CALLED.get(size, size)} ({how})"
+    return f"{_CALLED.get(size, size)} ({how})"

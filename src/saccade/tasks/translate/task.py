@@ -25,7 +25,7 @@ from saccade.tasks.translate.batches import Batch, Encoded, encode, pad
 from saccade.tasks.translate.data import BUILTIN, group_names, open_corpus
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.options import RECIPES, REQUESTS, Options, Request
-from saccade.tasks.translate.recipes import read, suited
+from saccade.tasks.translate.recipes import read, smaller, suited
 from saccade.tasks.translate.source import Source, encode_sources
 from saccade.tasks.translate.translation import Translation, attends, translate
 from saccade.tasks.translate.vocabulary import Vocabulary, learn
@@ -75,8 +75,11 @@ class Translate:
     def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
         """Return the recipe for as many pairs as there are, of their length."""
         corpus = _opened(options_class(cls, model, checked=False)(**given), objects)
-        options, reason = suited(*read(corpus.get()), find(cls.models[model]).recipes)
-        return Suited(options, reason, corpus)
+        seen, own = read(corpus.get()), find(cls.models[model]).recipes
+        less: Suited | None = None
+        for options, reason in reversed(smaller(*seen, own)):
+            less = Suited(options, reason, corpus, less)
+        return Suited(*suited(*seen, own), corpus, less)
 
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:
