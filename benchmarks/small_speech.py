@@ -1,10 +1,10 @@
-"""Recipes for little speech beside each other, on single digits and strings of them, by the minutes that a user gives.
+"""Recipes for little speech beside settings that were tuned by hand, on single digits and strings of them.
 
     python benchmarks/small_speech.py --digits FOLDER --runs runs/speech --output results/small-speech/trials.json
 
-FOLDER is the Free Spoken Digit Dataset. Every setting is trained for the same minutes, one thread, and judged by the
-word accuracy of the validation split; that of the test split stands beside it, and nothing is chosen by it. A run that
-is there is not trained again, so the command goes on where it was stopped; `--table` prints what the file says.
+FOLDER is the Free Spoken Digit Dataset. Every setting of a corpus is trained for the same steps, one thread, and judged
+by the word accuracy of the validation split; that of the test split stands beside it, nothing chosen by it. A run that
+is there is not trained again: the command goes on where it was stopped. `--table` prints what the file says.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from saccade.train.task import value
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 HELD_OUT = 300  # recordings of validation, and of test
 CORPORA = {"words-120": 120, "words-1200": 1200, "strings-120": 120, "strings-480": 480}
+STEPS = {"words-120": 300, "words-1200": 400, "strings-120": 500, "strings-480": 700}
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "files": {
@@ -97,14 +98,16 @@ def written(takes: Digits, runs_folder: Path, corpus: str) -> Path:
     return found if found.exists() else make(takes, place, CORPORA[corpus])
 
 
-def trained(data: Path, place: Path, minutes: float, seed: int, options: dict[str, Any]) -> dict[str, Any]:
+def trained(data: Path, place: Path, steps: int, seed: int, own: dict[str, Any]) -> dict[str, Any]:
     """Train a setting, or find it trained; returns what it came to."""
-    usual = {"data": str(data), "model": "las", "rate": RATE, "device": "cpu", "threads": 1, "seed": seed}
-    results = runs.train("transcribe", run=place, max_minutes=minutes, **usual, **options).results or {}
+    horizon = {"max_steps": steps, "schedule_steps": steps, "warmup_steps": steps // 10}
+    often = {"checkpoint_steps": steps // 10, "validation_steps": steps // 2, "validation_examples": 50}
+    options = {"rate": RATE, "threads": 1, "seed": seed, **horizon, **often, **own}
+    results = runs.train("transcribe", data=str(data), model="las", run=place, device="cpu", **options).results or {}
     measured = {"validation": results["validation"], "test": results["metrics"]}
     accuracy = {split: value(metrics["word_accuracy"]) for split, metrics in measured.items()}
     about = {key: results[key] for key in ("parameters", "steps", "seconds", "seed", "hardware", "versions")}
-    return {"options": options, "minutes": minutes, "word_accuracy": accuracy, **about}
+    return {"options": options, "word_accuracy": accuracy, **about}
 
 
 def table(rows: list[dict[str, Any]]) -> Iterator[str]:
@@ -124,7 +127,6 @@ def main() -> None:
     parser.add_argument("--runs", default="runs/speech")
     parser.add_argument("--corpora", nargs="*", default=list(CORPORA), choices=list(CORPORA))
     parser.add_argument("--settings", nargs="*", default=list(SETTINGS), choices=["recipe", *SETTINGS])
-    parser.add_argument("--minutes", type=float, default=3.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", required=True, help="JSON file of all rows")
     parser.add_argument("--table", action="store_true", help="print the table of that file, and train nothing")
@@ -137,7 +139,7 @@ def main() -> None:
         for setting in given.settings:
             named = {"corpus": corpus, "setting": setting}
             place = Path(given.runs) / corpus / f"{setting}-{given.seed}"
-            row = {**named, **trained(data, place, given.minutes, given.seed, SETTINGS.get(setting, {}))}
+            row = {**named, **trained(data, place, STEPS[corpus], given.seed, SETTINGS.get(setting, {}))}
             key = ("corpus", "setting", "seed")
             rows = [old for old in rows if any(old[name] != row[name] for name in key)] + [row]
             path.parent.mkdir(parents=True, exist_ok=True)
