@@ -45,6 +45,19 @@ def test_links_between_pages_lead_somewhere(page):
     assert all((page.parent / target).exists() for target in targets if "://" not in target)
 
 
+@pytest.mark.parametrize("model", Translate.models)
+def test_every_translator_says_what_is_otherwise_than_in_its_paper(model):
+    page = (ROOT / "docs/models.md").read_text(encoding="utf-8")
+    section = page.partition(f"\n## `{model}`\n")[2].partition("\n## ")[0]
+    assert re.search(r"^\| part \|.*\| because \|$", section, flags=re.M)
+
+
+def test_every_classifier_says_what_is_otherwise_than_in_its_paper():
+    page = (ROOT / "docs/classify-text.md").read_text(encoding="utf-8")
+    table = page.partition("\n| model | in the papers | here |\n")[2].partition("\n\n")[0]
+    assert [name for name in ClassifyText.models if f"| `{name}` |" not in table] == []
+
+
 @pytest.mark.slow
 def test_what_transcribe_says_runs(tmp_path, capsys, monkeypatch):
     """Every command of the page, with fewer steps."""

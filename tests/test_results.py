@@ -60,6 +60,40 @@ def test_a_row_is_its_file(header, row):
     assert metrics["bleu"]["signature"] in PAGE
 
 
+TOLD = [
+    ("README.md", "comes to a BLEU of {:.1f} with\nattention", "multi30k-de-en/rnnsearch-1", 1),
+    ("README.md", "and of {:.1f} without", "multi30k-de-en/encoder-decoder-1", 1),
+    ("docs/models.md", "a model that is right on {:.0f}% of the dates", "dates/luong-local-p-1", 100),
+    ("docs/models.md", "the first one on {:.2f}%", "dates/luong-1", 100),
+    ("docs/models.md", "on dates {:.2f}% by the same recipe, where forwards it is 99.85%", "dates/luong-reverse-1", 100),
+    ("docs/models.md", "on dates 100% right, {:.1f}% with waves", "dates/transformer-sinusoidal-1", 100),
+    ("docs/models.md", "writes {:.0f}% of the dates right", "several-dates/bytenet-1", 100),
+    ("docs/classify-image.md", "has {:.2f}% of the test right", "classify-image/shapes-cnn-attention-1", 100),
+    ("docs/classify-image.md", "without {:.2f}%", "classify-image/shapes-cnn-1", 100),
+]
+"""What other pages tell of a run: the page, the words, the file, and what its headline is multiplied by."""
+
+
+@pytest.mark.parametrize(("page", "words", "file", "scale"), TOLD, ids=[f"{page}-{file}" for page, _, file, _ in TOLD])
+def test_what_another_page_tells_of_a_run_is_in_its_file(page, words, file, scale):
+    metrics = json.loads((ROOT / "results" / f"{file}.json").read_text(encoding="utf-8"))["metrics"]
+    names = ("bleu", "exact_match", "dates_in_place", "accuracy")
+    found = next(metrics[name] for name in names if name in metrics)
+    number = scale * (found["score"] if isinstance(found, dict) else found)
+    assert " ".join(words.format(number).split()) in " ".join((ROOT / page).read_text(encoding="utf-8").split())
+
+
+def test_the_page_on_classifying_texts_tells_what_the_files_of_its_models_say():
+    models = ("rnn-attention", "self-attention", "fixed", "sum")
+    files = [ROOT / f"results/classify-text/reviews-{model}-1.json" for model in models]
+    found = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    *told, last = (f"{results['metrics']['accuracy']:.2f}" for results in found)
+    text = (ROOT / "docs/classify-text.md").read_text(encoding="utf-8")
+    assert f"come to an accuracy of {', '.join(told)} and {last}\n" in text
+    plain = found[0]["baselines"]["test"]["TF-IDF"]["metrics"]["accuracy"]
+    assert f"TF-IDF to {plain:.2f}: half of the sentences" in text
+
+
 def test_what_plain_ways_come_to_is_that_of_the_files():
     body = PAGE.partition("| set | majority, test |")[2].partition("\n\n")[0]
     rows = [cells(line) for line in body.splitlines()[2:]]

@@ -1,6 +1,8 @@
 """Which recipe suits a corpus: by how many pairs it has, and how long they are."""
 
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +49,22 @@ def test_smaller_recipes_have_the_schedule_of_the_one_that_suits_and_less_to_com
         assert chosen.max_steps == chosen.schedule_steps == usual["max_steps"]
         assert less["batch_tokens"] <= larger["batch_tokens"] and less["hidden_dim"] <= larger["hidden_dim"]
         assert 0.05 <= chosen.warmup_steps / chosen.schedule_steps <= 0.1 + 1e-9
+
+
+def test_the_page_has_the_recipes_of_all_models():
+    page = (Path(__file__).resolve().parents[3] / "docs/translate.md").read_text(encoding="utf-8")
+    header, _, *body = (f"| training pairs |{page.partition('| training pairs |')[2]}").partition("\n\n")[0].splitlines()
+    columns = header.strip("| ").split(" | ")[3:]
+    named = [re.findall("`(.+?)`", column) for column in columns]
+    assert sorted(sum(named, [])) == sorted(Translate.models)
+    for count, line in zip((500, 2000, 8000, 29_000), body, strict=True):
+        _, steps, tokens, *pieces = line.strip("| ").split(" | ")
+        for models, size in zip(named, pieces, strict=True):
+            for model in models:
+                own = suited(count, 11, find(Translate.models[model]).recipes)[0]
+                found = options_class(Translate, model)(model=model, data="a/folder", **own)
+                told = f"{found.max_steps:,}", f"{found.batch_tokens:,}", f"{found.vocabulary_size:,}"
+                assert told == (steps, tokens, size)
 
 
 def test_long_pairs_count_for_more_and_short_ones_for_no_less():
