@@ -53,10 +53,9 @@ def test_smaller_recipes_have_the_schedule_of_the_one_that_suits_and_less_to_com
 
 def test_the_page_has_the_recipes_of_all_models():
     page = (Path(__file__).resolve().parents[3] / "docs/translate.md").read_text(encoding="utf-8")
-    header, _, *body = (f"| training pairs |{page.partition('| training pairs |')[2]}").partition("\n\n")[0].splitlines()
-    columns = header.strip("| ").split(" | ")[3:]
-    named = [re.findall("`(.+?)`", column) for column in columns]
-    assert sorted(sum(named, [])) == sorted(Translate.models)
+    header, _, *body = page.partition("| training pairs |")[2].partition("\n\n")[0].splitlines()
+    named = [re.findall("`(.+?)`", column) for column in header.strip("| ").split(" | ")[2:]]
+    assert sorted(name for models in named for name in models) == sorted(Translate.models)
     for count, line in zip((500, 2000, 8000, 29_000), body, strict=True):
         _, steps, tokens, *pieces = line.strip("| ").split(" | ")
         for models, size in zip(named, pieces, strict=True):
