@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from saccade.reports.cnn_attention import findings as cnn_attention
 from saccade.reports.pooling.findings import Findings
+from saccade.reports.scores import findings as scores
+from saccade.reports.soft_hard import findings as soft_hard
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
@@ -145,3 +148,38 @@ def test_the_tables_of_pooling_are_those_of_its_report():
         assert all(f"| {' | '.join(row)} |" in PAGE for row in table)
     assert f"--seeds {content['arguments']['seeds']} --output reports/pooling-sst2" in PAGE
     assert f"The claim is {found.verdict.result}" in PAGE
+
+
+def reported(name):
+    return json.loads((ROOT / "results" / name / "report.json").read_text(encoding="utf-8"))
+
+
+def test_the_table_of_scores_on_multi30k_is_that_of_its_report_and_curves():
+    found = scores.Findings(reported("scores-multi30k"))
+    curves = json.loads((ROOT / "results/scores-multi30k/curves.json").read_text(encoding="utf-8"))
+    gains = ["", *(gain.text(2, signed=True).replace("-", "−") for _, gain in found.steps)]
+    for name, gain in zip(scores.ORDER, gains, strict=True):
+        early = f"{curves[name]['test_bleu_after_1200_steps']:.2f}"
+        row = (name, found.scores[name].text(2), gain, early)
+        assert f"| {' | '.join(row)} |".replace("|  |", "| |") in PAGE
+
+
+def test_the_table_of_soft_and_hard_is_that_of_its_report():
+    found = soft_hard.Findings(reported("soft-hard-dates"))
+    ways = {
+        "soft": "soft",
+        "REINFORCE, leave-one-out": "reinforce, leave-one-out",
+        "straight-through": "straight-through",
+        "REINFORCE, learned baseline and entropy bonus": "reinforce, entropy bonus",
+        "REINFORCE, learned baseline": "reinforce",
+    }
+    for way, name in ways.items():
+        cells = [f"{100 * found.scores[f'{model} {name}'].value:.4g}%" for model in ("rnnsearch", "luong")]
+        assert f"| {way} | {' | '.join(cells)} |" in PAGE
+
+
+def test_the_tables_of_images_are_those_of_their_report():
+    found = cnn_attention.Findings(reported("cnn-attention-cifar10"))
+    for table in (found.table(), found.by_seed()):
+        assert all(f"| {' | '.join(row)} |" in PAGE for row in table)
+    assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE
