@@ -34,7 +34,7 @@ def test_a_normalizer_of_a_derived_class_is_its_own(kind, backend):
 
 
 @pytest.mark.parametrize("backend", ["auto", "reference", "chunked", "cpu"])
-@pytest.mark.parametrize("kind", [(scores.Dot,), (scores.Cosine,), (scores.Additive, torch.ones(4, dtype=torch.float64))])
+@pytest.mark.parametrize("kind", [(scores.Dot,), (scores.Cosine,), (scores.Additive, torch.ones(4).double())])
 def test_a_score_of_a_derived_class_is_its_own(kind, backend):
     own = sharper(*kind)
     wanted = attend(QUERY, KEY, VALUE, score=lambda query, key: own(query, key), backend="reference")

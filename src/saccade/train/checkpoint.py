@@ -242,8 +242,9 @@ def holding(folder: Path, content: bytes) -> Path | None:
 
 
 def _keep_weights(place: Path) -> None:
-    """Take the optimizer out of a checkpoint; killed in between, it is one without, which has a file too many. One whose
-    checksums cannot be read stays as it is.
+    """Take the optimizer out of a checkpoint; killed in between, it is one without, which has a file too many.
+
+    One whose checksums cannot be read stays as it is.
     """
     checksums = _json(place / _CHECKSUMS)
     if not checksums:
