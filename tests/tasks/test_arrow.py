@@ -140,6 +140,11 @@ def test_images_are_unpacked_and_scaled(tmp_path):
     data = open_images(str(path))
     assert data.shape == (3, 12, 12) and data.labels == ("neg", "pos") and data.size("train") == 36
     assert open_images(str(path), 16).shape == (3, 16, 16)
+    for n in range(40):
+        (tmp_path / f"{n}.png").write_bytes(packed[n]["bytes"])
+    beside = [{"bytes": None, "path": f"{n}.png"} for n in range(40)]
+    listed = parquet(tmp_path / "b.parquet", {"image": beside, "label": [n % 2 for n in range(40)]}, CLASSES)
+    assert open_images(str(listed)).fingerprint == data.fingerprint
 
 
 def test_what_is_wrong_is_one_line(tmp_path):
