@@ -208,7 +208,7 @@ def settings(
     recipe = recipe_of(kind, variant.recipe or variant.model, options.data)
     corpus = {name: getattr(options, name) for name in ("data", "source", "target") if hasattr(options, name)}
     own = {"model": variant.model, "run": str(folder), "seed": seed, "device": options.device}
-    own["threads"] = options.threads
+    own |= {} if options.threads is None else {"threads": options.threads}
     values = {**recipe, **budget(options, recipe, minutes), **corpus, **own, **variant.values}
     names = {field.name for field in fields(flat)}
     return flat(**{name: value for name, value in values.items() if name in names})
