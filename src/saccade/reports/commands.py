@@ -50,7 +50,7 @@ def train_command(
             goes by the data's name.
         planned: names of the options that the plan has chosen: another machine would choose others.
     """
-    flat = options_class(kind, options.model)
+    flat = options_class(kind, options.model, checked=False)
     names, usual = {field.name for field in fields(flat)}, []
     for found in (recipe_of(kind, options.model, options.data), *(() if suited is None else (suited,))):
         recipe = {name: value for name, value in found.items() if name in names}
