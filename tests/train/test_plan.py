@@ -59,6 +59,14 @@ def test_what_is_given_stays_as_it_is_given(given, value):
     assert chosen.schedule_steps == max(plan.steps, 701 if given == "warmup_steps" else 0)
 
 
+def test_validations_that_are_given_count_as_often_as_they_are():
+    plan, chosen = planned(12, given=("validation_steps",), validation_steps=7)
+    counted = 10 + plan.steps * 0.5 + plan.steps // 7 * 5.0 + 10.0
+    assert 720 - 2 * 5.5 <= counted <= 720 and chosen.schedule_steps == plan.steps
+    plan, _ = planned(120, given=("validation_steps",), validation_steps=100)
+    assert plan.seconds["all"] == 10 + 4400 * 0.5 + 44 * 5.0 + 10 and "after about 40:40" in sentence(plan)
+
+
 def test_a_horizon_that_is_given_keeps_its_warmup_too():
     _, chosen = planned(12, given=("schedule_steps",), schedule_steps=9000)
     assert (chosen.schedule_steps, chosen.warmup_steps, chosen.max_steps) == (9000, 400, None)

@@ -73,7 +73,8 @@ class Plan:
         steps: that are expected to fit, or those of the recipe where they all do and end the run.
         recipe_steps: of the recipe.
         whole: whether the recipe fits as it is.
-        seconds: that things take: "before" (until the first step), a "step", a "validation", the "final" evaluation.
+        seconds: that things take: "before" (until the first step), a "step", a "validation", the "final" evaluation,
+            and "all" of the run.
         options: what the run has in the place of the recipe's options.
     """
 
@@ -142,7 +143,8 @@ def make_plan(
         steps = recipe_steps if falls else int(rest / often)
         chosen: dict[str, Any] = {"max_steps": recipe_steps} if falls else {}
     else:
-        steps = max(2, int((rest - int(_VALIDATIONS) * validation) / speed.step))
+        five = (rest - int(_VALIDATIONS) * validation) / speed.step
+        steps = max(2, int(rest / often if "validation_steps" in given else five))
         chosen = {} if own else _scaled(options, given, steps, recipe_steps)
     fifth = max(1, int(steps / _VALIDATIONS))
     mean = max(1, steps // (5 * options.average))  # the checkpoints of a mean span the last fifth
@@ -151,7 +153,9 @@ def make_plan(
         "validation_examples": examples,
         "checkpoint_steps": min(options.checkpoint_steps, fifth, mean),
     }
-    seconds = {"before": before, "step": speed.step, "validation": validation, "final": final}
+    every = options.validation_steps if "validation_steps" in given else chosen["validation_steps"]
+    taken = before + steps * speed.step + steps // every * validation + final
+    seconds = {"before": before, "step": speed.step, "validation": validation, "final": final, "all": taken}
     kept = {name: value for name, value in chosen.items() if name not in given}
     rounded = {name: round(value, 4) for name, value in seconds.items()}
     return Plan(options.max_minutes, steps, recipe_steps, whole, rounded, kept)
@@ -178,20 +182,18 @@ def _scaled(options: Options, given: Collection[str], steps: int, recipe_steps: 
 def sentence(plan: Plan) -> str:
     """Return what a plan comes to, in a line.
 
-    >>> seconds = {"before": 9.0, "step": 0.5, "validation": 4.0, "final": 20.0}
+    >>> seconds = {"before": 9.0, "step": 0.5, "validation": 4.0, "final": 20.0, "all": 2261.0}
     >>> sentence(Plan(12, 1200, 4400, False, seconds, {}))
     "about 1,200 of the recipe's 4,400 steps fit into 12 minutes, validations (0:04) and last evaluation (0:20) counted"
     >>> sentence(Plan(12, 500, 4400, False, seconds, {})).rpartition("; ")[2]
     'a smaller model would learn more in them'
-    >>> sentence(Plan(90, 4400, 4400, True, seconds, {"max_steps": 4400, "validation_steps": 500}))
+    >>> sentence(Plan(90, 4400, 4400, True, seconds, {"max_steps": 4400}))
     "all of the recipe's 4,400 steps fit into 90 minutes: the run ends with them, after about 37:41"
     """
     within = f"fit into {plan.minutes:g} minute{'' if plan.minutes == 1 else 's'}"
     seconds, own = plan.seconds, f"the recipe's {plan.recipe_steps:,}"
     if plan.whole and "max_steps" in plan.options:
-        times = plan.steps // plan.options.get("validation_steps", plan.steps)
-        taken = seconds["before"] + plan.steps * seconds["step"] + times * seconds["validation"] + seconds["final"]
-        return f"all of {own} steps {within}: the run ends with them, after about {clock(taken)}"
+        return f"all of {own} steps {within}: the run ends with them, after about {clock(seconds['all'])}"
     measured = f"validations ({clock(seconds['validation'])}) and last evaluation ({clock(seconds['final'])})"
     more = f"{plan.steps:,} steps (the recipe has {plan.recipe_steps:,})"
     few = "; a smaller model would learn more in them" if plan.few else ""

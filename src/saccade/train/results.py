@@ -117,7 +117,7 @@ def _shortened(parts: Sequence[str], room: int) -> list[str]:
     >>> _shortened(["short", "a longer one", "the longest of all"], 25)
     ['short', 'a longer …', 'the longe…']
     """
-    limit = max(map(len, parts))
+    limit = min(room, max(map(len, parts)))
     while sum(min(len(part), limit) for part in parts) > room:
         limit -= 1
     return [part if len(part) <= limit else f"{part[: limit - 1]}…" for part in parts]
