@@ -35,6 +35,17 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "learning_rate": 2e-3,
         "batch_tokens": 3000,
     },
+    "unmasked": {
+        "hidden_dim": 256,
+        "layers": 3,
+        "pyramid": 2,
+        "dropout": 0.3,
+        "ctc_weight": 0.5,
+        "learning_rate": 2e-3,
+        "batch_tokens": 3000,
+        "time_width": 8,
+        "frequency_masks": 1,
+    },
     "small": {
         "hidden_dim": 128,
         "layers": 2,
