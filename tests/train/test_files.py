@@ -82,7 +82,9 @@ def test_a_full_disk_is_named_by_the_file_and_half_a_file_is_removed(tmp_path, m
 
 
 def test_where_nothing_can_be_written_the_file_is_named_and_not_the_one_beside_it(tmp_path, monkeypatch):
-    refuse = Mock(side_effect=OSError(30, "Read-only file system", ".hidden"))
+    def refuse(*where, **how):
+        raise OSError(30, "Read-only file system", ".hidden")
+
     for name in ("open", "unlink"):
         monkeypatch.setattr(Path, name, refuse)
     with pytest.raises(OSError, match=r"Read-only file system: '\S+/results.json'"):
