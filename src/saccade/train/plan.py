@@ -4,13 +4,14 @@ A run is planned once, before its first step. The plan is written into its folde
 options of the run like any other (config.json), so that a run that goes on is the one that was not interrupted.
 """
 
+import math
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from saccade.train.files import read_json
-from saccade.train.options import Options
+from saccade.train.options import Options, check_types, fits
 from saccade.train.progress import clock
 from saccade.train.run import RunError
 from saccade.train.schedules import FALLING
@@ -31,6 +32,7 @@ __all__ = [
 
 T = TypeVar("T", bound=Options)
 PLAN = "plan.json"
+_SECONDS = ("before", "step", "validation", "final")
 _VALIDATIONS = 5.75  # intervals in a planned run: five validations, the last at 87%, so that a slower run has them too
 _FOR_VALIDATIONS = 0.15  # share of the budget that they may take
 _FOR_FINAL = 0.5  # and the final evaluation: beyond it, training is not cut short any more
@@ -203,12 +205,18 @@ def sentence(plan: Plan) -> str:
 def fitted(options: T, plan: Plan | None, given: Collection[str]) -> T:
     """Return a run's options with what its plan has chosen in the place of those that are not given.
 
+    Raises:
+        SaccadeError: if these are no options, or values that they do not take.
+
     >>> plan = Plan(1, 9, 99, False, {}, {"warmup_steps": 2, "max_steps": 9})
     >>> fitted(Options(max_steps=50, seed=3), plan, ("seed", "max_steps")).warmup_steps
     2
     """
     if plan is None:
         return options
+    if unknown := sorted(plan.options.keys() - {option.name for option in fields(options)}):
+        raise RunError(f"{PLAN} of {options.run or 'the run'}: this Saccade has no option {unknown[0]}")
+    check_types(type(options), plan.options)
     names = [name for name in plan.options if name not in given and (name != "max_steps" or options.max_steps is None)]
     return replace(options, **{name: plan.options[name] for name in names})
 
@@ -222,10 +230,20 @@ def open_plan(folder: Path) -> Plan | None:
     try:
         content = read_json(folder / PLAN)
         plan = Plan(**content)
-        if asdict(plan) != content or not isinstance(plan.options, dict):
-            raise TypeError("expected an object")
+        _check(plan)
     except FileNotFoundError:
         return None
     except (ValueError, TypeError) as error:
         raise RunError(f"{folder / PLAN}: not the plan of a run ({error})") from error
     return plan
+
+
+def _check(plan: Plan) -> None:
+    """Refuse values out of a file that are not of a plan's types."""
+    for option in fields(Plan):
+        kind = dict if option.name in ("seconds", "options") else option.type
+        if not fits(found := getattr(plan, option.name), kind):
+            raise TypeError(f"{option.name}: got {found!r:.60}")
+    for name in _SECONDS:
+        if not fits(found := plan.seconds.get(name), float) or not math.isfinite(found):  # type: ignore[arg-type]
+            raise TypeError(f"seconds: {name}: expected a number, got {found!r:.60}")
