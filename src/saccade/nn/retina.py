@@ -88,7 +88,8 @@ class Retina(nn.Module):
             before = (around.shape[-1] - self.size) // 2
             patches.append(around[..., before : before + self.size, before : before + self.size])
         shape = (*location.shape[:-1], self.scales, images.shape[1], self.size, self.size)
-        return torch.stack(patches, 1).permute(0, 3, 1, 2, 4, 5).reshape(shape)
+        found: Tensor = torch.stack(patches, 1).permute(0, 3, 1, 2, 4, 5).reshape(shape)
+        return found
 
     def extra_repr(self) -> str:
         return f"size={self.size}, scales={self.scales}, mode={self.mode!r}"
@@ -107,7 +108,7 @@ class Retina(nn.Module):
         inside = ((rows >= 0) & (rows < height))[..., :, None] & ((columns >= 0) & (columns < width))[..., None, :]
         index = rows.clamp(0, height - 1)[..., :, None] * width + columns.clamp(0, width - 1)[..., None, :]
         flat = index.flatten(1)[:, None].expand(-1, images.shape[1], -1)
-        found = images.flatten(2).gather(2, flat).unflatten(2, index.shape[1:])
+        found: Tensor = images.flatten(2).gather(2, flat).view(*images.shape[:2], *index.shape[1:])
         return found * inside[:, None]
 
     def _bilinear(self, images: Tensor, corner: Tensor) -> Tensor:
@@ -118,7 +119,7 @@ class Retina(nn.Module):
         shape = (*corner.shape[:2], self.widest, self.widest)
         grid = torch.stack([x[..., None, :].expand(shape), y[..., :, None].expand(shape)], -1)
         found = F.grid_sample(images, grid.flatten(1, 2).to(images.dtype), align_corners=False)
-        return found.unflatten(2, (corner.shape[1], self.widest))
+        return found.view(*found.shape[:2], corner.shape[1], self.widest, self.widest)
 
 
 class Glimpse(nn.Module):
