@@ -84,7 +84,7 @@ class Gaussian(nn.Module):
         mean, deviation = torch.tanh(self.mean(hidden)), self.deviation(progress)
         noise = torch.zeros_like(mean)
         if draw:
-            noise = torch.randn(mean.shape, generator=generator, device=mean.device, dtype=mean.dtype)
+            noise = torch.randn(mean.shape, generator=generator, device=_device(hidden, generator)).to(mean)
         place = (mean + deviation * noise).detach()
         log_norm = 2 * (deviation.log() + 0.5 * math.log(2 * math.pi))
         log_prob = -0.5 * ((place - mean) / deviation).square().sum(-1) - log_norm
@@ -130,7 +130,8 @@ class Grid(nn.Module):
         log_probs = wide(self.scores(hidden)).log_softmax(-1)
         probabilities = log_probs.exp()
         if draw:
-            cell = torch.multinomial(probabilities.detach(), 1, generator=generator)
+            weights = probabilities.detach().to(_device(hidden, generator))
+            cell = torch.multinomial(weights, 1, generator=generator).to(hidden.device)
         else:
             cell = probabilities.argmax(-1, keepdim=True)
         log_prob = log_probs.gather(-1, cell)[:, 0]
@@ -151,6 +152,11 @@ class Anywhere(nn.Module):
         self, hidden: Tensor, progress: float = 1.0, *, draw: bool, generator: torch.Generator | None = None
     ) -> Choice:
         del progress, draw
-        even = torch.rand(len(hidden), 2, generator=generator, device=hidden.device, dtype=hidden.dtype)
+        even = torch.rand(len(hidden), 2, generator=generator, device=_device(hidden, generator)).to(hidden)
         nothing = hidden.new_zeros(len(hidden))
         return Choice(2 * even - 1, nothing, nothing)
+
+
+def _device(hidden: Tensor, generator: torch.Generator | None) -> torch.device:
+    """Where is drawn: where the generator is, so that the same seed is the same path on every device."""
+    return hidden.device if generator is None else generator.device

@@ -3,7 +3,7 @@
 Mnih, Heess, Graves, Kavukcuoglu 2014, "Recurrent Models of Visual Attention", https://arxiv.org/abs/1406.6247.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import torch
@@ -60,7 +60,7 @@ class Sizes:
     """What a reward is compared with: the other rollouts of the image (leave-one-out), what a linear map of the state
     expects (learned), or what rewards came to of late (moving-average)."""
 
-    samples: int = field(default=4, metadata={"budget": False})
+    samples: int = 4
     """Rollouts of an image for one gradient; leave-one-out takes two at least."""
 
     entropy_bonus: float = 0.0
@@ -100,14 +100,26 @@ class Options(Sizes):
                 raise ArgumentError(f"--{option}: expected a number from 0.001 to 2, got {got}")
 
 
-#: Found on MNIST's digits by validation, see docs/results.md.
-RECIPES: dict[str, dict[str, Any]] = {
-    "digits": {"patch": 8, "scales": 1, "learning_rate": 2e-3},
-    "files": {"patch": 8, "scales": 1, "learning_rate": 2e-3},
-    "translated": {"patch": 12, "scales": 3, "learning_rate": 2e-3},
-    "cluttered": {"patch": 12, "scales": 3, "learning_rate": 2e-3},
+#: Found on MNIST's digits, see docs/glimpse.md. A rate that falls to nearly nothing is worth half of the errors.
+_COMMON: dict[str, Any] = {
+    "learning_rate": 2e-3,
+    "warmup_steps": 100,
+    "schedule": "cosine",
+    "final_rate": 0.02,
+    "clip": 5.0,
+    "threads": 1,
+    "validation_steps": 500,
+    "checkpoint_steps": 500,
 }
-
+_ONE_DIGIT: dict[str, Any] = {**_COMMON, "patch": 8, "scales": 1, "schedule_steps": 3000, "max_steps": 3000}
+_CANVAS: dict[str, Any] = {**_COMMON, "patch": 12, "scales": 3, "schedule_steps": 20_000, "max_steps": 20_000}
+RECIPES: dict[str, dict[str, Any]] = {
+    "digits": _ONE_DIGIT,
+    "translated": _CANVAS,
+    "cluttered": _CANVAS,
+    "files": {**_CANVAS, "patch": 8},
+}
+"""What suits each data set."""
 
 _DEFAULT = Options()
 
