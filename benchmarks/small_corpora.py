@@ -10,13 +10,11 @@ again, so the command goes on where it was stopped; `--table` prints what the fi
 
 import argparse
 import gzip
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from saccade import runs
-from saccade.train.task import value
+from trials import keep, parser_of, rows_of, table_of, trained
 
 HELD_OUT = {"val": 300, "test": 200}
 STEPS = {500: 600, 2000: 500, 8000: 500}
@@ -93,57 +91,39 @@ def subset(corpus: Path, place: Path, size: int, sides: tuple[str, str]) -> Path
     return place
 
 
-def trained(given: argparse.Namespace, data: Path, size: int, model: str, name: str) -> dict[str, Any]:
-    """Train a setting, or find it trained; returns its row."""
-    steps, own = STEPS[size], SETTINGS[size][model][name]
+def options_of(given: argparse.Namespace, size: int, model: str, name: str) -> dict[str, Any]:
+    """All options of a setting."""
+    steps = STEPS[size]
     horizon = {"max_steps": steps, "schedule_steps": steps, "warmup_steps": steps // 10}
     often = {"checkpoint_steps": steps // 2, "validation_steps": steps, "validation_examples": 20}
     sides = {"source": given.source, "target": given.target, "batch_tokens": BATCHES[size]}
-    place = Path(given.runs) / str(size) / f"{model}-{name}"
     usual = {"schedule": "cosine", "final_rate": 0.02, "matmul_precision": "highest", "threads": 1, "seed": 1}
-    options = {**usual, **horizon, **often, **sides, **own}
-    found = runs.train("translate", data=str(data), model=model, run=place, device="cpu", **options).results or {}
-    numbers = {split: value(found[key]["bleu"]) for split, key in (("validation", "validation"), ("test", "metrics"))}
-    about = {key: found[key] for key in ("parameters", "steps", "seconds", "seed", "hardware", "versions")}
-    sentences = {"validation": HELD_OUT["val"], "test": HELD_OUT["test"]}
-    named = {"pairs": size, "model": model, "setting": name, "options": options}
-    return {**named, "bleu": numbers, "sentences": sentences, **about}
+    return {**usual, **horizon, **often, **sides, **SETTINGS[size][model][name]}
 
 
 def table(rows: list[dict[str, Any]]) -> Iterator[str]:
     """The rows as Markdown."""
-    yield "| pairs | model | setting | validation BLEU | test BLEU | steps | parameters | seconds |"
-    yield "|---|---|---|---|---|---|---|---|"
-    for row in rows:
-        scores = (f"{row['bleu'][split]:.2f}" for split in ("validation", "test"))
-        counts = (f"{row['steps']:,}", f"{row['parameters']:,}", f"{row['seconds']:.0f}")
-        yield f"| {row['pairs']:,} | `{row['model']}` | {row['setting']} | {' | '.join((*scores, *counts))} |"
+    return table_of(rows, {"pairs": "{:,}", "model": "`{}`", "setting": "{}"}, "bleu", "BLEU", 2)
 
 
 def main() -> None:
     """Train what is not trained yet, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__ or "", "runs/small")
     parser.add_argument("--corpus")
     parser.add_argument("--source", default="de")
     parser.add_argument("--target", default="en")
-    parser.add_argument("--runs", default="runs/small")
     parser.add_argument("--sizes", type=int, nargs="*", default=list(SETTINGS), choices=list(SETTINGS))
-    parser.add_argument("--output", required=True, help="JSON file of all rows")
-    parser.add_argument("--table", action="store_true", help="print the table of that file, and train nothing")
     given = parser.parse_args()
-    path = Path(given.output)
-    rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    sentences = {"validation": HELD_OUT["val"], "test": HELD_OUT["test"]}
     for size in () if given.table else given.sizes:
-        place = Path(given.runs) / "data" / str(size)
-        data = subset(Path(given.corpus), place, size, (given.source, given.target))
+        data = subset(Path(given.corpus), given.runs / "data" / str(size), size, (given.source, given.target))
         for model, settings in SETTINGS[size].items():
             for name in settings:
-                row = trained(given, data, size, model, name)
-                same = [(old["pairs"], old["model"], old["setting"]) != (size, model, name) for old in rows]
-                rows = [old for old, other in zip(rows, same, strict=True) if other] + [row]
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
-    print("\n".join(table(rows)))
+                place, options = given.runs / str(size) / f"{model}-{name}", options_of(given, size, model, name)
+                found = trained("translate", "bleu", place, data, model, options)
+                row = {"pairs": size, "model": model, "setting": name, **found, "sentences": sentences}
+                keep(given.output, row, ("pairs", "model", "setting"))
+    print("\n".join(table(rows_of(given.output))))
 
 
 if __name__ == "__main__":

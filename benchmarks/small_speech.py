@@ -7,19 +7,18 @@ by the word accuracy of the validation split; that of the test split stands besi
 is there is not trained again: the command goes on where it was stopped. `--table` prints what the file says.
 """
 
-import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from saccade import runs
+from trials import keep, parser_of, rows_of, table_of, trained
+
 from saccade.tasks.audio.recordings import wav
 from saccade.tasks.dataset import SPLITS
 from saccade.tasks.splits import SplitNames
 from saccade.tasks.transcribe.data import open_corpus
 from saccade.tasks.transcribe.data.fsdd import RATE, Digits
-from saccade.train.task import value
 
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 HELD_OUT = 300  # recordings of validation, and of test
@@ -35,6 +34,17 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "ctc_weight": 0.5,
         "learning_rate": 2e-3,
         "batch_tokens": 3000,
+    },
+    "unmasked": {
+        "hidden_dim": 256,
+        "layers": 3,
+        "pyramid": 2,
+        "dropout": 0.3,
+        "ctc_weight": 0.5,
+        "learning_rate": 2e-3,
+        "batch_tokens": 3000,
+        "time_width": 8,
+        "frequency_masks": 1,
     },
     "small": {
         "hidden_dim": 128,
@@ -98,53 +108,35 @@ def written(takes: Digits, runs_folder: Path, corpus: str) -> Path:
     return found if found.exists() else make(takes, place, CORPORA[corpus])
 
 
-def trained(data: Path, place: Path, steps: int, seed: int, own: dict[str, Any]) -> dict[str, Any]:
-    """Train a setting, or find it trained; returns what it came to."""
+def options_of(corpus: str, setting: str, seed: int) -> dict[str, Any]:
+    """All options of a setting; "recipe" has none of its own."""
+    steps = STEPS[corpus]
     horizon = {"max_steps": steps, "schedule_steps": steps, "warmup_steps": steps // 10}
     often = {"checkpoint_steps": steps // 10, "validation_steps": steps // 2, "validation_examples": 50}
-    options = {"rate": RATE, "threads": 1, "seed": seed, **horizon, **often, **own}
-    results = runs.train("transcribe", data=str(data), model="las", run=place, device="cpu", **options).results or {}
-    measured = {"validation": results["validation"], "test": results["metrics"]}
-    accuracy = {split: value(metrics["word_accuracy"]) for split, metrics in measured.items()}
-    about = {key: results[key] for key in ("parameters", "steps", "seconds", "seed", "hardware", "versions")}
-    return {"options": options, "word_accuracy": accuracy, **about}
+    return {"rate": RATE, "threads": 1, "seed": seed, **horizon, **often, **SETTINGS.get(setting, {})}
 
 
 def table(rows: list[dict[str, Any]]) -> Iterator[str]:
     """The rows as Markdown."""
-    yield "| corpus | setting | seed | validation word accuracy | test | steps | parameters | seconds |"
-    yield "|---|---|---|---|---|---|---|---|"
-    for row in rows:
-        scores = (f"{row['word_accuracy'][split]:.4f}" for split in ("validation", "test"))
-        counts = (f"{row['steps']:,}", f"{row['parameters']:,}", f"{row['seconds']:.0f}")
-        yield f"| `{row['corpus']}` | {row['setting']} | {row['seed']} | {' | '.join((*scores, *counts))} |"
+    return table_of(rows, {"corpus": "`{}`", "setting": "{}", "seed": "{}"}, "word_accuracy", "word accuracy", 4)
 
 
 def main() -> None:
     """Train what is not trained yet, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__ or "", "runs/speech")
     parser.add_argument("--digits")
-    parser.add_argument("--runs", default="runs/speech")
     parser.add_argument("--corpora", nargs="*", default=list(CORPORA), choices=list(CORPORA))
     parser.add_argument("--settings", nargs="*", default=list(SETTINGS), choices=["recipe", *SETTINGS])
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--output", required=True, help="JSON file of all rows")
-    parser.add_argument("--table", action="store_true", help="print the table of that file, and train nothing")
     given = parser.parse_args()
-    path = Path(given.output)
-    rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     takes = None if given.table else open_corpus(given.digits, None, None, SplitNames())
     for corpus in () if takes is None else given.corpora:
-        data = written(takes, Path(given.runs), corpus)
+        data = written(takes, given.runs, corpus)
         for setting in given.settings:
-            named = {"corpus": corpus, "setting": setting}
-            place = Path(given.runs) / corpus / f"{setting}-{given.seed}"
-            row = {**named, **trained(data, place, STEPS[corpus], given.seed, SETTINGS.get(setting, {}))}
-            key = ("corpus", "setting", "seed")
-            rows = [old for old in rows if any(old[name] != row[name] for name in key)] + [row]
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
-    print("\n".join(table(rows)))
+            place, options = given.runs / corpus / f"{setting}-{given.seed}", options_of(corpus, setting, given.seed)
+            found = trained("transcribe", "word_accuracy", place, data, "las", options)
+            keep(given.output, {"corpus": corpus, "setting": setting, **found}, ("corpus", "setting", "seed"))
+    print("\n".join(table(rows_of(given.output))))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,15 @@ def named(query, key, scale=1.0, positions=None):
     return positions
 
 
+def in_order(query, key, positions=None, /):
+    return positions
+
+
+class Asking(torch.nn.Module):
+    def forward(self, query, key, positions):
+        return positions
+
+
 class Callable:
     def __call__(self, query, key, positions):
         return positions
@@ -23,12 +32,17 @@ class Callable:
 
 @pytest.mark.parametrize(
     "function",
-    [named, partial(named, scale=2.0), Callable(), Callable().method, lambda query, key, where: where],
-    ids=["name", "partial", "object", "method", "third"],
+    [named, in_order, partial(named, scale=2.0), Callable(), Callable().method, lambda q, key, where: where, Asking()],
+    ids=["name", "in order", "partial", "object", "method", "third", "module"],
 )
 def test_who_asks_is_told(function):
     i, j = placed(function, BLOCK)(None, None)
     assert i.tolist() == [[4], [5], [6]] and j.tolist() == [[0, 1]]
+
+
+def test_a_module_that_is_compiled_asks_as_it_did():
+    compiled = torch.compile(Asking(), backend="eager")
+    assert placed(compiled, BLOCK) is not compiled
 
 
 @pytest.mark.parametrize(

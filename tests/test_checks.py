@@ -49,6 +49,11 @@ def test_what_fits_is_what_expands_to_all_pairs(shape):
         checks.fits("bias", torch.zeros(shape), EXTENT)
 
 
+def test_padding_that_lacks_dimensions_is_told_where_they_go():
+    assert "write mask[:, None, None]" in refused(checks.fits, "mask", torch.zeros(2, 7), EXTENT, error=ShapeError)
+    assert "write" not in refused(checks.fits, "mask", torch.zeros(4, 7), EXTENT, error=ShapeError)
+
+
 NUMBERS = {
     "least": ({"least": 1}, [1, 1.5, math.inf], [0.9, -math.inf, math.nan]),
     "above": ({"above": 0}, [1e-300, 3], [0, -1, math.nan]),

@@ -45,12 +45,26 @@ def test_links_between_pages_lead_somewhere(page):
     assert all((page.parent / target).exists() for target in targets if "://" not in target)
 
 
+@pytest.mark.parametrize("model", Translate.models)
+def test_every_translator_says_what_is_otherwise_than_in_its_paper(model):
+    page = (ROOT / "docs/models.md").read_text(encoding="utf-8")
+    section = page.partition(f"\n## `{model}`\n")[2].partition("\n## ")[0]
+    assert re.search(r"^\| part \|.*\| because \|$", section, flags=re.M)
+
+
+def test_every_classifier_says_what_is_otherwise_than_in_its_paper():
+    page = (ROOT / "docs/classify-text.md").read_text(encoding="utf-8")
+    table = page.partition("\n| model | in the papers | here |\n")[2].partition("\n\n")[0]
+    assert [name for name in ClassifyText.models if f"| `{name}` |" not in table] == []
+
+
 @pytest.mark.slow
 def test_what_transcribe_says_runs(tmp_path, capsys, monkeypatch):
     """Every command of the page, with fewer steps."""
     monkeypatch.chdir(tmp_path)
-    shutil.copy(ROOT / "docs/tones.wav", tmp_path)
-    rows = "".join(f"tones.wav,9 2 6 3 7,{split}\n" for split in ("train", "dev", "test"))
+    (tmp_path / "docs").mkdir()
+    shutil.copy(ROOT / "docs/tones.wav", tmp_path / "docs")
+    rows = "".join(f"docs/tones.wav,9 2 6 3 7,{split}\n" for split in ("train", "dev", "test"))
     (tmp_path / "manifest.csv").write_text(f"path,text,split\n{rows}")
     blocks = re.findall(
         r"^```bash\n(.*?)^```", (ROOT / "docs/transcribe.md").read_text(encoding="utf-8"), flags=re.M | re.S
@@ -72,7 +86,8 @@ def test_what_transcribe_says_runs(tmp_path, capsys, monkeypatch):
 def test_all_that_decoding_offers_runs(tmp_path, capsys, monkeypatch):
     """The commands of the section, as they stand there, beside two runs of a few steps."""
     monkeypatch.chdir(tmp_path)
-    shutil.copy(ROOT / "docs/dates.txt", tmp_path)
+    (tmp_path / "docs").mkdir()
+    shutil.copy(ROOT / "docs/dates.txt", tmp_path / "docs")
     section = (ROOT / "docs/translate.md").read_text(encoding="utf-8").split("\n## Decoding\n")[1].split("\n## ")[0]
     commands = re.findall(r"^saccade (.+)$", section, flags=re.M)
     assert len(commands) >= 11

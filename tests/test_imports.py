@@ -26,6 +26,7 @@ DEFINITIONS = {
     "auxiliary",
     "call",
     "callables",
+    "derived",
     "dots",
     "foreign",
 }

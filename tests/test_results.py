@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from saccade.reports.cnn_attention import findings as cnn_attention
 from saccade.reports.pooling.findings import Findings
+from saccade.reports.scores import findings as scores
+from saccade.reports.soft_hard import findings as soft_hard
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
@@ -58,6 +61,40 @@ def test_a_row_is_its_file(header, row):
     assert told["chrF"] == f"{metrics['chrf']['score']:.2f}"
     assert told["validation BLEU"] == f"{results['validation']['bleu']['score']:.2f}"
     assert metrics["bleu"]["signature"] in PAGE
+
+
+TOLD = [
+    ("README.md", "comes to a BLEU of {:.1f} with\nattention", "multi30k-de-en/rnnsearch-1", 1),
+    ("README.md", "and of {:.1f} without", "multi30k-de-en/encoder-decoder-1", 1),
+    ("docs/models.md", "a model that is right on {:.0f}% of the dates", "dates/luong-local-p-1", 100),
+    ("docs/models.md", "the first one on {:.2f}%", "dates/luong-1", 100),
+    ("docs/models.md", "on dates {:.2f}% by the same recipe", "dates/luong-reverse-1", 100),
+    ("docs/models.md", "on dates 100% right, {:.1f}% with waves", "dates/transformer-sinusoidal-1", 100),
+    ("docs/models.md", "writes {:.0f}% of the rows right", "several-dates/bytenet-1", 100),
+    ("docs/classify-image.md", "has {:.2f}% of the test right", "classify-image/shapes-cnn-attention-1", 100),
+    ("docs/classify-image.md", "without {:.2f}%", "classify-image/shapes-cnn-1", 100),
+]
+"""What other pages tell of a run: the page, the words, the file, and what its headline is multiplied by."""
+
+
+@pytest.mark.parametrize(("page", "words", "file", "scale"), TOLD, ids=[f"{page}-{file}" for page, _, file, _ in TOLD])
+def test_what_another_page_tells_of_a_run_is_in_its_file(page, words, file, scale):
+    metrics = json.loads((ROOT / "results" / f"{file}.json").read_text(encoding="utf-8"))["metrics"]
+    names = ("bleu", "exact_match", "dates_in_place", "accuracy")
+    found = next(metrics[name] for name in names if name in metrics)
+    number = scale * (found["score"] if isinstance(found, dict) else found)
+    assert " ".join(words.format(number).split()) in " ".join((ROOT / page).read_text(encoding="utf-8").split())
+
+
+def test_the_page_on_classifying_texts_tells_what_the_files_of_its_models_say():
+    models = ("rnn-attention", "self-attention", "fixed", "sum")
+    files = [ROOT / f"results/classify-text/reviews-{model}-1.json" for model in models]
+    found = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    *told, last = (f"{results['metrics']['accuracy']:.2f}" for results in found)
+    text = (ROOT / "docs/classify-text.md").read_text(encoding="utf-8")
+    assert f"come to an accuracy of {', '.join(told)} and {last}\n" in text
+    plain = found[0]["baselines"]["test"]["TF-IDF"]["metrics"]["accuracy"]
+    assert f"TF-IDF to {plain:.2f}: half of the sentences" in text
 
 
 def test_what_plain_ways_come_to_is_that_of_the_files():
@@ -111,3 +148,38 @@ def test_the_tables_of_pooling_are_those_of_its_report():
         assert all(f"| {' | '.join(row)} |" in PAGE for row in table)
     assert f"--seeds {content['arguments']['seeds']} --output reports/pooling-sst2" in PAGE
     assert f"The claim is {found.verdict.result}" in PAGE
+
+
+def reported(name):
+    return json.loads((ROOT / "results" / name / "report.json").read_text(encoding="utf-8"))
+
+
+def test_the_table_of_scores_on_multi30k_is_that_of_its_report_and_curves():
+    found = scores.Findings(reported("scores-multi30k"))
+    curves = json.loads((ROOT / "results/scores-multi30k/curves.json").read_text(encoding="utf-8"))
+    gains = ["", *(gain.text(2, signed=True).replace("-", "−") for _, gain in found.steps)]
+    for name, gain in zip(scores.ORDER, gains, strict=True):
+        early = f"{curves[name]['test_bleu_after_1200_steps']:.2f}"
+        row = (name, found.scores[name].text(2), gain, early)
+        assert f"| {' | '.join(row)} |".replace("|  |", "| |") in PAGE
+
+
+def test_the_table_of_soft_and_hard_is_that_of_its_report():
+    found = soft_hard.Findings(reported("soft-hard-dates"))
+    ways = {
+        "soft": "soft",
+        "REINFORCE, leave-one-out": "reinforce, leave-one-out",
+        "straight-through": "straight-through",
+        "REINFORCE, learned baseline and entropy bonus": "reinforce, entropy bonus",
+        "REINFORCE, learned baseline": "reinforce",
+    }
+    for way, name in ways.items():
+        cells = [f"{100 * found.scores[f'{model} {name}'].value:.4g}%" for model in ("rnnsearch", "luong")]
+        assert f"| {way} | {' | '.join(cells)} |" in PAGE
+
+
+def test_the_tables_of_images_are_those_of_their_report():
+    found = cnn_attention.Findings(reported("cnn-attention-cifar10"))
+    for table in (found.table(), found.by_seed()):
+        assert all(f"| {' | '.join(row)} |" in PAGE for row in table)
+    assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE

@@ -89,6 +89,11 @@ def test_one_text_is_one_answer_and_an_iterable_is_read_but_once(trained):
     assert list(map(str, found)) == list(map(str, trained.predict(tuple(TEXTS)))) and str(found[2]) == ""
 
 
+def test_a_list_of_answers_is_short_to_look_at(trained):
+    [answer] = found = trained.predict(TEXTS[0])
+    assert repr(found) == f"[{type(answer).__name__}({str(answer)!r})]"
+
+
 @pytest.mark.parametrize("wrong", [3, None, [3], [b"text"], ["text", None], [["text"]]])
 def test_what_is_no_text_and_no_path_is_refused(trained, wrong):
     with pytest.raises((ArgumentError, TypeError), match=r"inputs: expected a text or a path|not iterable"):

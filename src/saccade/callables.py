@@ -32,10 +32,11 @@ def placed(function: Callable[..., Tensor], grid: Grid) -> Callable[..., Tensor]
     if not parameters:
         return function
     positions = grid.queries(), grid.keys()
-    if "positions" in parameters:
+    named = parameters.get("positions")
+    if named is not None and named.kind is not named.POSITIONAL_ONLY:
         return partial(function, positions=positions)
     third = [parameter for parameter in parameters.values() if parameter.kind in _IN_ORDER][2:3]
-    if any(parameter.default is parameter.empty for parameter in third):
+    if any(parameter.default is parameter.empty or parameter is named for parameter in third):
         return lambda first, second: function(first, second, positions)
     return function
 
@@ -44,6 +45,7 @@ def _parameters(function: object) -> Mapping[str, inspect.Parameter]:
     """Those of a callable; none where it has two or does not tell, as definitions have."""
     if isinstance(function, Definition):
         return {}
+    function = getattr(function, "_orig_mod", function)  # of what torch.compile has made of a module
     target = function.forward if isinstance(function, nn.Module) else function
     code = getattr(target, "__code__", None)
     if code is not None and code.co_argcount - inspect.ismethod(target) == 2 and not code.co_kwonlyargcount:

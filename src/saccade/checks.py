@@ -121,9 +121,10 @@ def fits(name: str, tensor: Tensor, extent: Extent) -> None:
         got == 1 or got == want for got, want in zip(reversed(tensor.shape), reversed(target), strict=False)
     )
     if not broadcast:
-        raise ShapeError(
-            f"{name}: expected a shape that broadcasts to (..., Lq, Lk) = {target}, got {tuple(tensor.shape)}"
-        )
+        got = f"got {tuple(tensor.shape)}"
+        if tensor.shape == (*extent.batch[:1], extent.k_len):  # as the padding masks of other libraries are
+            got = f"{got}; where that is (batch, Lk), write {_by_example(name, extent)}"
+        raise ShapeError(f"{name}: expected a shape that broadcasts to (..., Lq, Lk) = {target}, {got}")
     on_device(name, tensor, extent)
 
 
@@ -143,13 +144,17 @@ def warn_if_ambiguous(name: str, tensor: Tensor, extent: Extent) -> None:
     """
     if tracing() or not ambiguous(tensor.shape, (*extent.batch, extent.q_len, extent.k_len)):
         return
-    between = "None, " * len(extent.batch)
     warnings.warn(
         f"{name}: {tuple(tensor.shape)} is read as (Lq, Lk), though (batch, Lk) fits as well; write {name}[None] if "
-        f"that is right, {name}[:, {between[:-2]}] if it says which keys of each example may be attended to (as "
+        f"that is right, {_by_example(name, extent)} if it says which keys of each example may be attended to (as "
         "masks.Lengths does)",
         stacklevel=2,
     )
+
+
+def _by_example(name: str, extent: Extent) -> str:
+    """How a tensor `(B, Lk)` is written that says something of each example's keys."""
+    return f"{name}[:, {', '.join(['None'] * len(extent.batch))}]"
 
 
 def on_device(name: str, tensor: Tensor, extent: Extent) -> None:

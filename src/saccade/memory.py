@@ -13,6 +13,7 @@ from saccade.auxiliary import AuxOutput, AuxRequest
 from saccade.biases import Factor
 from saccade.call import BackendState
 from saccade.checks import ensure, whole, whole_dtype
+from saccade.derived import by_definition
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.masks import Mask, as_mask
 from saccade.numerics import tracing, transforming
@@ -315,6 +316,7 @@ def _remembered(key: Tensor, value: Tensor, score: Any, mask: Any) -> Memory:
     if autocasting(key):
         key, value, score = autocast(key, value, score)
     tensors(key, key, value)
+    score = by_definition(score)
     batch, (k_len, k_dim) = batch_of(key, key, value), key.shape[-2:]
     look = not (tracing() or transforming())
     q_dim = score.query_dim(k_dim) if isinstance(score, scores.Score) else k_dim

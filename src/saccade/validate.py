@@ -9,6 +9,8 @@ from saccade.auxiliary import AuxRequest
 from saccade.biases import as_bias, as_gate
 from saccade.call import Call
 from saccade.checks import number
+from saccade.derived import by_definition
+from saccade.dots import name_of
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.masks import as_mask
 from saccade.normalizers import Normalizer, Softmax
@@ -94,6 +96,7 @@ def checked_call(
     gate = None if gate is None else as_gate(gate)
     request = NOTHING if aux is None else aux
     kinds(score, normalizer, read, request)
+    score, normalizer = by_definition(score), by_definition(normalizer)
     extent = Extent(
         batch,
         query.shape[-2],
@@ -148,7 +151,7 @@ def defined(aux: AuxRequest, normalizer: Any, gate: Any, read: Read) -> None:
     """Raises `ArgumentError` for a statistic that this combination does not define."""
     if aux.lse and not isinstance(normalizer, Softmax):
         raise ArgumentError(
-            f"aux.lse: expected normalizers.Softmax, the only one with a log-partition, got {type(normalizer).__name__}"
+            f"aux.lse: expected normalizers.Softmax, the only one with a log-partition, got {name_of(normalizer)}"
         )
     if aux.index and not read.chooses:
         raise ArgumentError(
@@ -167,5 +170,5 @@ def defined(aux: AuxRequest, normalizer: Any, gate: Any, read: Read) -> None:
         raise ArgumentError(
             "aux.entropy: expected a normalizer whose rows sum to one (Softmax without sink, Sparsemax, Entmax, "
             "Sum without eps), "
-            f"got {type(normalizer).__name__}"
+            f"got {name_of(normalizer)}"
         )

@@ -48,6 +48,8 @@ def test_every_verb_helps(verb, capsys):
         ("train translate --max-steps", "--max-steps"),
         ("train translate --max-steps 0", "--max-steps: expected a number above 0, got 0"),
         ("train translate --max-minutes inf", "--max-minutes: expected a finite number above 0, got inf"),
+        ("train translate --max-minutes 1e308", "--max-minutes: expected at most 100,000,000, got 1e+308"),
+        ("train translate --threads 0", "--threads: expected a number above 0, got 0"),
         ("train translate --run -r", "--run: expected a value, got -r, which looks like an option; write --run=-r"),
         ("train translate --hidden-dim 33", "--hidden-dim: expected an even number from 2 to 1000000, got 33"),
         ("train translate --data no/such/folder", "no/such/folder"),

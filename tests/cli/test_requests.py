@@ -72,7 +72,8 @@ def test_the_first_word_that_belongs_to_no_option_is_the_run_and_the_second_the_
     code, out, err = ask("predict", line, line)  # the folder's name is no point
     assert code == 2 and out == [] and err == [f"error: line 1: expected numbers, got '{line}'"]
     code, _, err = ask("predict", line, POINT, "more")
-    assert code == 2 and err == ["error: unexpected argument more; quote texts that contain spaces, and see --help"]
+    way_out = "quote texts that contain spaces, ask several by --input FILE, and see --help"
+    assert code == 2 and err == [f"error: unexpected argument more; {way_out}"]
 
 
 def test_the_value_of_a_mistyped_option_is_not_taken_for_a_run(line, ask):

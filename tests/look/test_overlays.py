@@ -1,5 +1,8 @@
+from unittest.mock import Mock
+
 import pytest
 import torch
+from matplotlib.figure import Figure
 from PIL import Image
 
 from saccade.errors import ArgumentError, ShapeError
@@ -62,6 +65,14 @@ def test_bytes_are_drawn_as_numbers_in_0_to_1(tmp_path):
     first, _ = draw(tmp_path / "bytes", image, maps)
     second, _ = draw(tmp_path / "floats", image.double() / 255, maps)
     assert first.read_bytes() == second.read_bytes()
+
+
+def test_the_title_of_a_narrow_picture_goes_on_in_a_second_line(tmp_path, monkeypatch):
+    shown = Mock(side_effect=Figure.text)
+    monkeypatch.setattr(Figure, "text", lambda *given, **style: shown(*given, **style))
+    title = "triangle 0.95: how much each pixel moves it (gradient), the most as 1"
+    draw(tmp_path, maps=torch.rand(1, 4, 4), captions=["triangle"], marks=[None], title=title)
+    assert title in [" ".join(call.args[3].split()) for call in shown.call_args_list]
 
 
 def test_captions_and_titles_of_any_script_are_drawn(tmp_path):

@@ -24,6 +24,12 @@ def test_a_variant_has_its_own_values_and_else_the_recipe(tmp_path):
     assert (made.model, made.seed, made.max_steps, made.run) == ("transformer", 2, 5, str(tmp_path))
 
 
+def test_threads_are_the_recipes_unless_they_are_given(tmp_path):
+    one = Variant("small", "transformer", {})
+    found = [settings(Options(data="dates", threads=asked), one, 1, tmp_path, 40.0).threads for asked in (None, 3)]
+    assert found == [1, 3]
+
+
 def test_the_rows_of_quick_share_its_minutes(monkeypatch, tmp_path):
     """Every report's rows: together they train for less than its five minutes, data and measuring beside it."""
     seen = []

@@ -80,6 +80,10 @@ def test_one_table_and_folders_of_splits(tmp_path):
     for split in SPLITS:
         parquet(tmp_path / f"b/default/{split}/0000.parquet", reviews(5), CLASSES)
     assert sizes(texts(str(tmp_path / "b"))) == [5, 5, 5]
+    for split in SPLITS:
+        parquet(tmp_path / f"c/{split}/part-00000-1f2e.snappy.parquet", {**reviews(5), "text": [split] * 5})
+    parts = texts(str(tmp_path / "c"))
+    assert [{parts.example(split, n).text for n in range(5)} for split in SPLITS] == [{split} for split in SPLITS]
 
 
 def test_what_datasets_saves_is_read_without_it(tmp_path):
@@ -91,6 +95,13 @@ def test_what_datasets_saves_is_read_without_it(tmp_path):
     (tmp_path / "several" / "dataset_dict.json").write_text('{"splits": ["train", "dev"]}')
     assert sizes(texts(str(tmp_path / "several"))) == [19, 20, 1]
     assert "datasets" not in sys.modules
+
+
+def test_what_others_write_into_a_table_is_not_asked(tmp_path):
+    for number, told in enumerate((b"no JSON", b"[]", b'{"info": 3}', b'{"info": {"features": [{"names": 3}]}}')):
+        made = table(reviews(40)).replace_schema_metadata({b"huggingface": told})
+        pyarrow().parquet.write_table(made, tmp_path / f"{number}.parquet")
+        assert texts(str(tmp_path / f"{number}.parquet")).labels == ["0", "1"]
 
 
 def test_pairs_of_a_translation_column_or_of_two(tmp_path):
@@ -129,6 +140,11 @@ def test_images_are_unpacked_and_scaled(tmp_path):
     data = open_images(str(path))
     assert data.shape == (3, 12, 12) and data.labels == ("neg", "pos") and data.size("train") == 36
     assert open_images(str(path), 16).shape == (3, 16, 16)
+    for n in range(40):
+        (tmp_path / f"{n}.png").write_bytes(packed[n]["bytes"])
+    beside = [{"bytes": None, "path": f"{n}.png"} for n in range(40)]
+    listed = parquet(tmp_path / "b.parquet", {"image": beside, "label": [n % 2 for n in range(40)]}, CLASSES)
+    assert open_images(str(listed)).fingerprint == data.fingerprint
 
 
 def test_what_is_wrong_is_one_line(tmp_path):
@@ -146,6 +162,11 @@ def test_what_is_wrong_is_one_line(tmp_path):
     (folder / "data-00001-of-00002.arrow").unlink()
     with pytest.raises(ArgumentError, match=r"data-00001-of-00002\.arrow: expected a table, found none"):
         texts(str(folder))
+    for content in ("{}", '{"splits": "train"}'):
+        (folder / "dataset_dict.json").write_text(content)
+        with pytest.raises(ArgumentError, match=r"dataset_dict\.json: expected splits of a data set, got none"):
+            texts(str(folder))
+    (folder / "dataset_dict.json").unlink()
     (folder / "state.json").write_text("[]")
     with pytest.raises(ArgumentError, match=r"state\.json: expected what `datasets` has saved, got another kind"):
         texts(str(folder))

@@ -38,6 +38,14 @@ def test_what_has_no_label_is_left_out_and_said():
         found(files)
 
 
+def test_a_folder_deep_in_another_is_no_label_beside_others():
+    result = found(["pos/1.txt", "neg/1.txt", "docs/notes/1.txt"], beside=True)
+    assert [one.label for one in result.splits["train"]] == ["pos", "neg"]
+    assert result.note == "folder: left out docs/notes/1.txt, in no folder of a label"
+    whole = found(["20news/pos/1", "20news/neg/1", "20news/README", "LICENSE"], beside=True)
+    assert [one.label for one in whole.splits["train"]] == ["pos", "neg"]
+
+
 def test_labels_in_another_encoding_are_refused_with_the_command_that_renames_them():
     name = os.fsdecode(b"caf\xe9")
     with pytest.raises(ArgumentError, match=r"folders in UTF-8, got 'caf\ufffd'; .* convmv -f latin1 -t utf-8"):

@@ -151,10 +151,11 @@ def test_patience_ends_a_run_and_its_model_is_the_best(tmp_path, closeness, caps
     assert not train(Line, options(tmp_path / "a", **{**EARLY, "max_steps": 200})).fresh
 
 
-def test_more_patience_goes_on_and_none_takes_the_last_step(tmp_path, closeness):
+def test_more_patience_goes_on_and_none_takes_the_last_step(tmp_path, closeness, capsys):
     train(Line, options(tmp_path / "a", **EARLY))
     outcome = train(Line, options(tmp_path / "a", **{**EARLY, "patience": 4}))
     assert outcome.step == 28 and outcome.results["final"]["best_step"] == 12
+    assert "the model is that of step 12, the best on validation" in capsys.readouterr().err
     outcome = train(Line, options(tmp_path / "a", **{**EARLY, "patience": None, "max_steps": 40}))
     assert outcome.step == 40 and outcome.results["final"]["steps"] == [40]
 

@@ -139,6 +139,14 @@ def test_half_a_checkpoint_is_cleared_and_what_a_user_put_there_is_not(tmp_path)
     clear(tmp_path / "nowhere")
 
 
+def test_one_whose_checksums_cannot_be_read_is_left_alone_and_no_training_ends_by_it(tmp_path):
+    places = [save(tmp_path, checkpoint(step)) for step in (10, 20, 30)]
+    damaged = places[0] / "checksums.json"
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    prune(tmp_path, lambda steps: {10, 20}, keep=1)
+    assert [(place / "optimizer.safetensors").exists() for place in places] == [True, False, True]
+
+
 def test_the_checkpoint_that_holds_some_bytes_is_found(tmp_path):
     content = (save(tmp_path, checkpoint(10)) / "model.safetensors").read_bytes()
     save(tmp_path, checkpoint(20))

@@ -81,6 +81,16 @@ def test_a_full_disk_is_named_by_the_file_and_half_a_file_is_removed(tmp_path, m
     assert list(tmp_path.iterdir()) == []
 
 
+def test_where_nothing_can_be_written_the_file_is_named_and_not_the_one_beside_it(tmp_path, monkeypatch):
+    def refuse(*where, **how):
+        raise OSError(30, "Read-only file system", ".hidden")
+
+    for name in ("open", "unlink"):
+        monkeypatch.setattr(Path, name, refuse)
+    with pytest.raises(OSError, match=r"Read-only file system: '\S+/results.json'"):
+        write(tmp_path / "results.json", b"1")
+
+
 def test_a_name_in_another_encoding_is_written_and_read_back(tmp_path):
     name = os.fsdecode(b"caf\xe9 \xc3\xa9")
     write_json(tmp_path / "a.json", {"data": name})

@@ -1,10 +1,11 @@
 """Budgets in minutes: what is planned, what follows from it, and that a run keeps it."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
+from saccade.errors import SaccadeError
 from saccade.train.fit import train
 from saccade.train.options import Options
 from saccade.train.plan import PLAN, Sizes, Speed, final_seconds, fitted, make_plan, open_plan, sentence, sizes
@@ -57,6 +58,14 @@ def test_what_is_given_stays_as_it_is_given(given, value):
     plan, chosen = planned(12, given=(given, "max_minutes"), **{given: value})
     assert getattr(chosen, given) == value and given not in plan.options
     assert chosen.schedule_steps == max(plan.steps, 701 if given == "warmup_steps" else 0)
+
+
+def test_validations_that_are_given_count_as_often_as_they_are():
+    plan, chosen = planned(12, given=("validation_steps",), validation_steps=7)
+    counted = 10 + plan.steps * 0.5 + plan.steps // 7 * 5.0 + 10.0
+    assert 720 - 2 * 5.5 <= counted <= 720 and chosen.schedule_steps == plan.steps
+    plan, _ = planned(120, given=("validation_steps",), validation_steps=100)
+    assert plan.seconds["all"] == 10 + 4400 * 0.5 + 44 * 5.0 + 10 and "after about 40:40" in sentence(plan)
 
 
 def test_a_horizon_that_is_given_keeps_its_warmup_too():
@@ -166,8 +175,39 @@ def test_what_is_given_stays_in_a_smaller_recipe_and_one_that_fits_is_not_left(t
     assert Run.open(tmp_path / "b").recipe["width"] == 4
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"steps": 3}', '{"minutes": 1, "more": 2}'])
+def test_a_smaller_recipe_that_does_not_go_with_what_is_given_is_left(tmp_path, capsys):
+    falling = {"schedule": "linear", "schedule_steps": 10**7, "final_rate": 0.1}
+    less = Suited({"width": 3, **falling, "schedule_steps": 10**3}, "the recipe for small points")
+    named = {"max_minutes": 1e-3, "run": str(tmp_path / "a"), "warmup_steps": 10**4}
+    chosen = options(**{"max_steps": None, **falling, **named})
+    train(Line, chosen, suited=Suited({**falling}, "many points", None, less), given=set(named))
+    told = capsys.readouterr().err
+    assert "the recipe for small points, but does not go with what is given (--schedule-steps: expected" in told
+    found = Run.open(tmp_path / "a")
+    assert found.config["options"]["width"] == 4 and found.recipe == falling
+
+
+def changed(**other):
+    """A plan as a file has it, of which something is otherwise."""
+    plan, _ = planned(12)
+    return json.dumps({**asdict(plan), **other})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("{", "[]", '{"steps": 3}', '{"minutes": 1, "more": 2}'),
+        *(changed(steps="9"), changed(options=[]), changed(seconds={}), changed(seconds={"before": "1"})),
+    ],
+)
 def test_a_plan_that_is_none_is_one_line(tmp_path, content):
     (tmp_path / PLAN).write_text(content)
     with pytest.raises(RunError, match=r"plan.json: not the plan of a run"):
         open_plan(tmp_path)
+
+
+@pytest.mark.parametrize(("name", "value"), [("hidden", 3), ("warmup_steps", "3"), ("warmup_steps", 0)])
+def test_a_plan_with_options_that_are_none_is_one_line(name, value):
+    plan = replace(planned(12)[0], options={name: value})
+    with pytest.raises(SaccadeError, match=name.replace("_", "-")):
+        fitted(Options(), plan, ())

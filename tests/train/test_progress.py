@@ -37,8 +37,11 @@ def test_where_steps_are_no_limit_there_is_no_total(capsys, monkeypatch):
 
 def test_a_bar_that_nobody_sees_any_more_is_no_reason_to_stop():
     code = """
+import os
 from saccade.train.progress import Bar
 with Bar(10, 0) as bar:
+    bar.note("seen")
+    os.write(1, b"begun\\n")
     while input():
         bar.update(5, "loss 1.0")
         bar.note("step 5")
@@ -47,6 +50,7 @@ print("done")
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     setting = {**environment(), "FORCE_COLOR": "1", "TERM": "xterm"}
     with subprocess.Popen([sys.executable, "-c", code], **pipes, text=True, env=setting) as process:
+        assert process.stdout.readline() == "begun\n"
         process.stderr.close()
         process.stderr = None
         assert process.communicate("x\ny\n\n", timeout=60)[0] == "done\n" and process.returncode == 0

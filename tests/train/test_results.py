@@ -34,6 +34,9 @@ def test_a_sample_is_a_line_of_at_most_two_hundred_characters(monkeypatch):
     model = task.build().eval().requires_grad_(False)
     assert sample(task, model, 1, 5).startswith("validation ")
     original = Line.example
+    bell = "rings \x07, reddens \x1b[31m and\nends"
+    monkeypatch.setattr(Line, "example", lambda *where: original(*where)._replace(text=bell))
+    assert sample(task, model, 1, 5).startswith("rings ·, reddens ·[31m and ends → ")
     long = "a  very\nlong text " * 99
     monkeypatch.setattr(Line, "example", lambda *where: original(*where)._replace(text=long, answer=long))
     found = sample(task, model, 1, 5)

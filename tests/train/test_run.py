@@ -240,6 +240,9 @@ def test_what_the_task_saved_is_what_it_wrote(tmp_path):
     (run.folder / "tokenizer.json").unlink()
     with pytest.raises(RunError, match=r"tokenizer.json: gone"):
         Run.open(run.folder).check_files()
+    (run.folder / "config.json").write_text(json.dumps({**CONFIG, "files": {"a\0b": "0"}}))
+    with pytest.raises(RunError, match="gone, and no answer without it"):
+        Run.open(run.folder).check_files()
 
 
 def test_weights_that_are_not_those_that_were_written_are_refused(tmp_path):
@@ -294,7 +297,8 @@ def test_the_model_and_the_checkpoint_that_it_is_of_are_one_file(tmp_path):
 
 def test_results_that_are_no_results_are_none(tmp_path):
     run = create(tmp_path / "a")
-    for content in ("{", "[]", "{}", '{"steps": "3", "seconds": 1, "metrics": {}, "validation": {}}'):
+    wrong = '{"steps": 3, "seconds": 1, "metrics": {"accuracy": "high"}, "validation": {}}'
+    for content in ("{", "[]", "{}", '{"steps": "3", "seconds": 1, "metrics": {}, "validation": {}}', wrong):
         (run.folder / "results.json").write_text(content)
         assert run.results() is None
 

@@ -154,7 +154,8 @@ def _refuse_unknown(kind: Any, words: Sequence[str], elsewhere: Mapping[str, str
     if loose and re.match("-[A-Za-z]", loose[0]):
         raise UsageError(f"unknown option {loose[0]}; see --help")
     if loose:
-        raise UsageError(f"unexpected argument {loose[0]}; quote texts that contain spaces, and see --help")
+        several = ", ask several by --input FILE" if "input" in names else ""
+        raise UsageError(f"unexpected argument {loose[0]}; quote texts that contain spaces{several}, and see --help")
 
 
 @contextlib.contextmanager

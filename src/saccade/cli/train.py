@@ -31,8 +31,9 @@ def run(arguments: list[str]) -> int:
     kind = load_task(choose("TASK", arguments[0], TASKS))
     asked = wanted(kind, arguments[1:])
     suited = suit(kind, asked.model, asked.data, asked.given)
+    chosen = options(kind, asked, suited)
     advise_threads(asked.given.get("threads"))
-    outcome = train(kind, options(kind, asked, suited), suited.data, suited, asked.given)
+    outcome = train(kind, chosen, suited.data, suited, asked.given)
     if outcome.follows:
         return 0
     if outcome.results is None:

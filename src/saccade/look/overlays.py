@@ -1,6 +1,7 @@
 """An image with maps laid over it, a panel each: what positions attend to, or where a class is found; PNG and SVG."""
 
 import math
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ _COLUMNS, _MOST_PANELS = 5, 100
 _FINEST = 600  # pixels of the longer side that are drawn
 _CRISP = 100  # pixels of the longer side up to which every one is a square
 _CAPTION_LENGTH = 28  # characters
+_TITLE_LINES = 2
 _CMAP = "inferno"
 _MARK = "#35e0ff"
 
@@ -131,6 +133,10 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+def _lines(text: str, most: int) -> str:
+    return "\n".join(textwrap.wrap(text, most, max_lines=_TITLE_LINES, placeholder="…"))
+
+
 def _figure(
     pixels: Tensor,
     values: Tensor,
@@ -161,7 +167,7 @@ def _figure(
     assert drawn is not None, "there is a map"
     _scale(figure, drawn, (columns * (wide + _GAP) / width, (height - _CAPTION - high) / height, high / height), style)
     if title:
-        figure.text(0, 1 - 0.1 / height, _cut(title, int(14 * width)), ha="left", va="bottom", fontsize=11, **style)
+        figure.text(0, 1 - 0.1 / height, _lines(title, int(14 * width)), ha="left", va="bottom", fontsize=11, **style)
     return figure
 
 

@@ -152,7 +152,7 @@ class ByteNet(Seq2Seq[Padded, State]):
         torch.Size([2, 6, 7])
 
     Source:
-        Kalchbrenner et al. 2016, section 3.
+        Kalchbrenner et al. 2016, section 3; what is otherwise is in docs/models.md.
     """
 
     Options: TypeAlias = Options

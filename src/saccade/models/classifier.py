@@ -205,7 +205,8 @@ class Pooled(Classifier):
     Source:
         Yang et al. 2016, "Hierarchical Attention Networks for Document Classification", Eq. 5 to 7
         (https://aclanthology.org/N16-1174); Lin et al. 2017, "A Structured Self-attentive Sentence Embedding", Eq. 5
-        to 8 (https://arxiv.org/abs/1703.03130), for several queries, there with a penalty that is not here.
+        to 7 (https://arxiv.org/abs/1703.03130), for several queries, which are vectors v_n there and offsets q_n within
+        the tangent here; the penalty of its Eq. 8 is left out.
 
     Example:
         >>> from saccade.models.fixed import Fixed, Options

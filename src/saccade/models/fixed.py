@@ -62,7 +62,7 @@ class Fixed(Pooled):
         torch.Size([2, 3])
 
     Source:
-        Yang et al. 2016, Eq. 5 to 7; Lin et al. 2017, Eq. 5 to 8, for several queries.
+        Yang et al. 2016, Eq. 5 to 7; for several queries after Lin et al. 2017, Eq. 5 to 7, see `Pooled`.
     """
 
     Options: TypeAlias = Options

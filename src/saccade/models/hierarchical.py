@@ -117,7 +117,8 @@ class Hierarchical(Classifier):
         torch.Size([2, 3])
 
     Source:
-        Yang et al. 2016, Eq. 1 to 11 (https://aclanthology.org/N16-1174).
+        Yang et al. 2016, Eq. 1 to 11 (https://aclanthology.org/N16-1174); what is otherwise is in
+        docs/classify-text.md.
     """
 
     Options: TypeAlias = Options

@@ -125,7 +125,8 @@ class Encoder(nn.Module):
         hidden_dim: features of the output, both directions together; even.
 
     Source:
-        Bahdanau, Cho, Bengio 2015, section 3.2 (https://arxiv.org/abs/1409.0473); the unit is torch's GRU.
+        Bahdanau, Cho, Bengio 2015, section 3.2 (https://arxiv.org/abs/1409.0473); the unit is torch's GRU, whose reset
+        gate acts on the product with the state, and not on the state before it.
 
     Example:
         >>> encoder = Encoder(4, 6)

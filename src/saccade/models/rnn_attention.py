@@ -46,7 +46,8 @@ class RNNAttention(Pooled):
     .. math:: h_j = [\overrightarrow{\operatorname{GRU}}(E w_j); \overleftarrow{\operatorname{GRU}}(E w_j)]
 
     and \(\sum_j \operatorname{softmax}_j(v^\top \tanh(W h_j + q))\, h_j\) is classified. Zhou et al. have an LSTM
-    whose directions are added and the score \(w^\top \tanh(h_j)\) (Eq. 9 to 11); Yang et al. a GRU and this score.
+    whose directions are added, the score \(w^\top \tanh(h_j)\) and the tangent of what was pooled (Eq. 8 to 12); Yang
+    et al. a GRU and this score.
 
     Args:
         size: number of words, from 0 (padding) on.

@@ -88,7 +88,7 @@ class RNNSearch(hard.Reader[Padded, State]):
         torch.Size([2, 6, 7])
 
     Source:
-        Bahdanau, Cho, Bengio 2015, Eq. 5, 6 and appendix A.
+        Bahdanau, Cho, Bengio 2015, Eq. 5, 6 and appendix A; what is otherwise is in docs/models.md.
     """
 
     Options: TypeAlias = Options

@@ -73,7 +73,8 @@ class SelfAttention(Pooled):
         torch.Size([2, 3])
 
     Source:
-        Vaswani et al. 2017, section 3; Lin et al. 2017, Eq. 5 to 8 (there over a recurrent network).
+        Vaswani et al. 2017, section 3; pooled after Lin et al. 2017, Eq. 5 to 7 (there a recurrent network), see
+        `Pooled`.
     """
 
     Options: TypeAlias = Options

@@ -17,8 +17,9 @@ from saccade.nn.attention import Attention
 class AttentionPool(nn.Module):
     """A sequence pooled by learned queries, output_n = Σ_j softmax_j(score(q_n, k_j)) v_j.
 
-    With score "dot" the query is a learned vector; with "additive" the score is an MLP of the key (Yang et al. 2016,
-    equations 5-7; Lin et al. 2017, equation 5 with several queries).
+    With score "dot" the query is a learned vector; with "additive" the score is an MLP of the key, vᵀ tanh(W k_j + q_n)
+    (Yang et al. 2016, equations 5-7, where q is the bias). Several queries share v and W; those of Lin et al. 2017,
+    equation 6, share W and are a v each.
 
     Args:
         key_dim: features of what is pooled.

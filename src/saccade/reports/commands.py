@@ -1,6 +1,7 @@
 """The command line that does what was done: every option that is not at its default."""
 
 import shlex
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -11,13 +12,14 @@ from saccade.train.task import recipe as recipe_of
 __all__ = ["command", "train_command"]
 
 
-def command(program: str, options: Any, defaults: Any) -> str:
+def command(program: str, options: Any, *defaults: Any, always: Collection[str] = ()) -> str:
     """Return a command line.
 
     Args:
         program: the words before the options.
         options: a dataclass.
-        defaults: the same as it is when no option is given.
+        defaults: the same as it is when no option is given; several where that depends: what differs from one is said.
+        always: names of options that are said in any case.
 
     Example:
         >>> command("saccade train translate", Options(seed=2, run="my run", resume=False), Options())
@@ -26,7 +28,7 @@ def command(program: str, options: Any, defaults: Any) -> str:
     words = [program]
     for field in fields(options):
         value = getattr(options, field.name)
-        if value is None or value == getattr(defaults, field.name):
+        if field.name not in always and all(value == getattr(usual, field.name) for usual in defaults):
             continue
         if isinstance(value, bool):
             words.append(flag(field.name) if value else flag("no_" + field.name))
@@ -36,11 +38,23 @@ def command(program: str, options: Any, defaults: Any) -> str:
     return " ".join(words)
 
 
-def train_command(kind: type[Task], options: Options) -> str:
-    """Return the command that trains a run with these options, for those who want it without the report."""
-    flat = options_class(kind, options.model)
-    names = {field.name for field in fields(flat)}
-    recipe = {name: value for name, value in recipe_of(kind, options.model, options.data).items() if name in names}
-    if options.max_minutes is not None:  # minutes alone lift the recipe's steps, and are never the default
-        recipe |= {"max_steps": None, "max_minutes": 2 * options.max_minutes}
-    return command(f"saccade train {kind.name}", options, flat(**recipe))
+def train_command(
+    kind: type[Task], options: Options, suited: Mapping[str, Any] | None = None, planned: Collection[str] = ()
+) -> str:
+    """Return the command that trains a run with these options, for those who want it without the report.
+
+    Args:
+        kind: the task.
+        options: all of them, with what the plan of a budget in minutes has chosen.
+        suited: the recipe that `saccade train` takes for the data by what it reads of them (`Task.suited`); None: it
+            goes by the data's name.
+        planned: names of the options that the plan has chosen: another machine would choose others.
+    """
+    flat = options_class(kind, options.model, checked=False)
+    names, usual = {field.name for field in fields(flat)}, []
+    for found in (recipe_of(kind, options.model, options.data), *(() if suited is None else (suited,))):
+        recipe = {name: value for name, value in found.items() if name in names}
+        if options.max_minutes is not None:  # minutes alone lift the recipe's steps, and are never the default
+            recipe |= {"max_steps": None, "max_minutes": 2 * options.max_minutes}
+        usual.append(flat(**recipe))
+    return command(f"saccade train {kind.name}", options, *usual, always=planned)

@@ -37,7 +37,7 @@ class Shared:
     """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
 
     threads: int | None = None
-    """Processor threads, in training and in measuring. As torch has it if not given."""
+    """Processor threads, in training and in measuring. If not given as torch has it; in training as recipes have it."""
 
     def __post_init__(self) -> None:
         """Refuse what is no number of threads."""

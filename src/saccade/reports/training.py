@@ -1,8 +1,8 @@
 """Reports whose rows are trained models: each an ordinary run below runs/, with a budget, measured once."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +20,7 @@ from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.train.environment import choose_device
 from saccade.train.fit import train
 from saccade.train.options import Options
+from saccade.train.plan import fitted, open_plan
 from saccade.train.task import Task, options_class
 from saccade.train.task import recipe as recipe_of
 from saccade.train.trained import load_trained
@@ -162,7 +163,7 @@ def _train(
     outcome = train(kind, chosen, given=set(variant.values))
     if outcome.results is None:
         return False
-    typed = train_command(kind, chosen)
+    typed = _command(kind, chosen, outcome.run.folder, set(variant.values))
     about = {key: outcome.results[key] for key in _ABOUT}
     about["budget"] = {"max_steps": chosen.max_steps, "max_minutes": chosen.max_minutes}
     about["patient"] = _patient(outcome.results["final"])
@@ -176,6 +177,13 @@ def _train(
             folder.content["rows"].append({**row, **measured, "command": typed})
             folder.commit()
     return True
+
+
+def _command(kind: type[Task], options: Options, folder: Path, given: Collection[str]) -> str:
+    """The command that trains the same run, wherever it is typed."""
+    plan = open_plan(folder)
+    suited = None if options.data in kind.builtin else kind.suited(options.model, asdict(options)).options
+    return train_command(kind, fitted(options, plan, given), suited, () if plan is None else plan.options)
 
 
 def _patient(final: Mapping[str, Any]) -> bool:
@@ -200,7 +208,7 @@ def settings(
     recipe = recipe_of(kind, variant.recipe or variant.model, options.data)
     corpus = {name: getattr(options, name) for name in ("data", "source", "target") if hasattr(options, name)}
     own = {"model": variant.model, "run": str(folder), "seed": seed, "device": options.device}
-    own["threads"] = options.threads
+    own |= {} if options.threads is None else {"threads": options.threads}
     values = {**recipe, **budget(options, recipe, minutes), **corpus, **own, **variant.values}
     names = {field.name for field in fields(flat)}
     return flat(**{name: value for name, value in values.items() if name in names})

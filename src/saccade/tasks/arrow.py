@@ -71,7 +71,8 @@ def read_arrow(path: Path, names: SplitNames) -> dict[str, Table]:
     """Open tables, as `saccade.tasks.objects.rows_of` takes them.
 
     A folder's tables are put together by the split that their names begin with (train-00000-of-00002.parquet) or by
-    that of their folder (train/0000.parquet); a single one, or several without a split's name, are to train on.
+    that of a folder that they are in (train/0000.parquet, train/part-00000.snappy.parquet); a single one, or several
+    without a split's name, are to train on.
 
     Args:
         path: a table; a folder with some; what `Dataset.save_to_disk` or `DatasetDict.save_to_disk` has written.
@@ -88,13 +89,13 @@ def read_arrow(path: Path, names: SplitNames) -> dict[str, Table]:
     if path.is_file():
         return {usual: _table([path])}
     if (path / _SPLITS).is_file():
-        return {name: _saved(path / name) for name in _read_json(path / _SPLITS)["splits"]}
+        return {name: _saved(path / name) for name in _listed(path / _SPLITS, "splits", str)}
     if (path / _SAVED).is_file():
         return {usual: _saved(path)}
     files = _tables(path)
     if not files:
         raise ArgumentError(f"{path}: expected a table, found none")
-    called = {file: _split_name(file, path) for file in files}
+    called = {file: _split_name(file, path, names) for file in files}
     if not any(names.split(name) for name in called.values()):
         return {usual: _table(files)}
     return {name: _table([file for file in files if called[file] == name]) for name in dict.fromkeys(called.values())}
@@ -105,20 +106,18 @@ def _tables(folder: Path) -> list[Path]:
     return sorted(path for end in _ENDS for deep in ("", "*/", "*/*/") for path in folder.glob(f"{deep}*{end}"))
 
 
-def _split_name(file: Path, root: Path) -> str:
-    """What the name of a file says of its split, or else that of its folder."""
+def _split_name(file: Path, root: Path, names: SplitNames) -> str:
+    """What the name of a file says of its split, or else that of a folder it is in; its own where none does."""
     found = _PART.fullmatch(file.stem)
-    name = found[1] if found else file.stem
-    return name or (file.parent.name if file.parent != root else file.stem)
+    own, *folders = (found[1] if found else file.stem), *reversed(file.relative_to(root).parts[:-1])
+    return next(filter(names.split, (own, *folders)), own or next(iter(folders), file.stem))
 
 
 def _saved(folder: Path) -> Table:
     """What `Dataset.save_to_disk` has written."""
-    listed = _read_json(folder / _SAVED).get("_data_files")
-    if not isinstance(listed, list) or not all(isinstance(one, dict) and "filename" in one for one in listed):
-        raise ArgumentError(f"{folder / _SAVED}: expected the files of a data set, got none; save it to the disk anew")
+    files = [one.get("filename") for one in _listed(folder / _SAVED, "_data_files", dict)]
     info = _read_json(folder / "dataset_info.json") if (folder / "dataset_info.json").is_file() else {}
-    table = _table([folder / Path(str(one["filename"])).name for one in listed])
+    table = _table([folder / Path(str(name)).name for name in files])
     return Table(table.batches, {**_features(info), **table.features})
 
 
@@ -127,9 +126,18 @@ def _table(files: Sequence[Path]) -> Table:
     for file in files:
         table = _read(file)
         batches += table.to_batches()
-        described = (table.schema.metadata or {}).get(b"huggingface", b"{}")
-        features |= _features(json.loads(described).get("info", {}))
+        features |= _features(_described(table))
     return Table(batches, features)
+
+
+def _described(table: Any) -> dict[str, Any]:
+    """What `datasets` says of a table in it; nothing where that is not what `datasets` says."""
+    try:
+        found = json.loads((table.schema.metadata or {}).get(b"huggingface", b"{}"))
+    except (ValueError, RecursionError):
+        return {}
+    info = found.get("info") if isinstance(found, dict) else None
+    return info if isinstance(info, dict) else {}
 
 
 def _read(file: Path) -> Any:
@@ -151,8 +159,10 @@ def _read(file: Path) -> Any:
 
 def _features(info: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of classes, as `datasets` describes them."""
-    found = ((name, kind) for name, kind in (info.get("features") or {}).items() if isinstance(kind, dict))
-    return {name: SimpleNamespace(names=kind["names"]) for name, kind in found if kind.get("names")}
+    features = info.get("features")
+    found = features.items() if isinstance(features, dict) else ()
+    named = ((name, kind.get("names")) for name, kind in found if isinstance(kind, dict))
+    return {name: SimpleNamespace(names=names) for name, names in named if isinstance(names, list) and names}
 
 
 def _value(scalar: Any) -> Any:
@@ -176,6 +186,14 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise ArgumentError(f"{path}: expected what `datasets` has saved, got what cannot be read ({error})") from error
     if not isinstance(found, dict):
         raise ArgumentError(f"{path}: expected what `datasets` has saved, got another kind of JSON")
+    return found
+
+
+def _listed(path: Path, name: str, kind: type) -> list[Any]:
+    """A list out of what `datasets` has saved."""
+    found = _read_json(path).get(name)
+    if not isinstance(found, list) or not all(isinstance(one, kind) for one in found):
+        raise ArgumentError(f"{path}: expected {name} of a data set, got none; save it to the disk anew")
     return found
 
 

@@ -153,9 +153,9 @@ def _check_known(splits: Mapping[str, Sequence[Member]], where: str, kind: str) 
 
 def _root(files: Sequence[str], names: SplitNames, *, beside: bool) -> str:
     """A folder that all files are in and that is neither a split nor a label, as an archive may have: "cifar10/"."""
-    deep = [name for name in files if name.count("/") > 1]
-    tops = {name.split("/")[0] for name in (deep if beside else files)}
-    alone = len(tops) == 1 and (beside or len(deep) == len(files))
+    inside = [name for name in files if "/" in name] if beside else files
+    tops, deep = {name.split("/")[0] for name in inside}, [name.count("/") > 1 for name in inside]
+    alone = len(tops) == 1 and (any(deep) if beside else all(deep))
     return f"{tops.pop()}/" if alone and not any(map(names.split, tops)) else ""
 
 

@@ -108,7 +108,9 @@ def _named_splits(given: Mapping[Any, Any], names: SplitNames) -> dict[str, Any]
         else:
             names.check(split, "data", given)
     if "train" not in found:
-        raise ArgumentError(f"data: expected rows of train, got {', '.join(map(str, given)) or 'none'}")
+        got = f"got {', '.join(map(str, given)) or 'none'}"
+        way_out = "; a mapping is of splits, each a list of rows" if given else ""
+        raise ArgumentError(f"data: expected rows of train, {got}{way_out}")
     return found
 
 

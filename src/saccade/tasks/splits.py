@@ -9,6 +9,7 @@ import hashlib
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,7 @@ class SplitNames:
             return (self.given[split],)
         return tuple(name for name in KNOWN[split] if name not in self.given.values())
 
-    @property
+    @cached_property
     def all(self) -> dict[str, str]:
         """The split of each name."""
         return {name: split for split in SPLITS for name in self.of(split)}

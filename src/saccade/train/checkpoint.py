@@ -242,8 +242,13 @@ def holding(folder: Path, content: bytes) -> Path | None:
 
 
 def _keep_weights(place: Path) -> None:
-    """Take the optimizer out of a checkpoint; killed in between, it is one without, which has a file too many."""
-    checksums = read_json(place / _CHECKSUMS)
+    """Take the optimizer out of a checkpoint; killed in between, it is one without, which has a file too many.
+
+    One whose checksums cannot be read stays as it is.
+    """
+    checksums = _json(place / _CHECKSUMS)
+    if not checksums:
+        return
     if checksums.pop(_OPTIMIZER, None) is not None:
         write(place / _CHECKSUMS, encode(checksums))
     (place / _OPTIMIZER).unlink(missing_ok=True)

@@ -7,7 +7,7 @@ import re
 import secrets
 import stat
 from collections.abc import Container, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ def write(path: Path, content: bytes) -> None:
         error.filename, error.filename2 = str(path), None  # not the one beside it, of which nobody knows
         raise
     finally:
-        partial.unlink(missing_ok=True)
+        _remove(partial)
 
 
 def link(source: Path, path: Path) -> bool:
@@ -75,7 +75,7 @@ def link(source: Path, path: Path) -> bool:
     except OSError:
         return False
     finally:
-        partial.unlink(missing_ok=True)  # still there where the two are names of one file already
+        _remove(partial)  # still there where the two are names of one file already
     return True
 
 
@@ -91,8 +91,14 @@ def flushed(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError:
-        path.unlink(missing_ok=True)
+        _remove(path)
         raise
+
+
+def _remove(path: Path) -> None:
+    """Remove what was written; a file system that takes no writing refuses this too, which is no news."""
+    with suppress(OSError):
+        path.unlink()
 
 
 @contextmanager

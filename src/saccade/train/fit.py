@@ -188,6 +188,8 @@ def _conclude(
             found = [_validated(task, model, one, options) for one in candidates]
         best, compared = _choose(task, candidates, found)
         chosen = candidates[best]
+        if len(candidates) == 1 and chosen.steps[-1] != state.step:
+            say(f"the model is that of step {chosen.steps[-1]}, the best on validation")
         run.save_weights(chosen.weights, chosen.steps[-1], origin(run.config, options))
         load_into(model, chosen.weights)
         test = measure(task, model, "test", options.seed)

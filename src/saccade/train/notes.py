@@ -47,21 +47,28 @@ class Once:
 
 
 class StandardError:
-    """Standard error as a file for who does not know that it may be gone; `say` is for all others."""
+    """Standard error as a file for who does not know that it may be gone; `say` is for all others.
+
+    It is the one of when this was made: rich puts its own in that one's place, asks that for the file behind it, and
+    would write there past this one.
+    """
+
+    def __init__(self) -> None:
+        self._stream = sys.stderr
 
     def write(self, text: str) -> int:
         """Write a text, if anybody can read it."""
         with unheard():
-            sys.stderr.write(text)
+            self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
         """Have it read."""
         with unheard():
-            sys.stderr.flush()
+            self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(sys.stderr, name)
+        return getattr(self._stream, name)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from saccade.errors import ArgumentError
 from saccade.train.environment import versions
 from saccade.train.files import write_json
 from saccade.train.notes import no_line_twice, say
@@ -128,10 +129,22 @@ def _planned(wanted: Wanted, device: torch.device) -> tuple[Wanted, Task, nn.Mod
     plan = plan_for(task, model, options, wanted.given, usual, device, wanted.began)
     if plan is None or not plan.few or suited is None or suited.smaller is None:
         return wanted, task, model, plan
+    smaller = _smaller(wanted, suited.smaller)
+    if smaller is None:
+        return wanted, task, model, plan
     say(f"{sentence(plan)}:")
-    given = {name: getattr(options, name) for name in wanted.given}
-    values = defaults(kind, options.model, options.data, given, suited.smaller)
-    smaller = options_class(kind, options.model)(**{**values, **given})
     found, task, model, plan = _planned(replace(wanted, options=smaller, suited=suited.smaller), device)
     changed = {name: value for name, value in asdict(smaller).items() if value != getattr(options, name)}
     return found, task, model, plan and replace(plan, options={**changed, **plan.options})
+
+
+def _smaller(wanted: Wanted, suited: Suited) -> Options | None:
+    """The options of a smaller recipe with what is given in their place, None where these mean nothing together."""
+    kind, options = wanted.kind, wanted.options
+    given = {name: getattr(options, name) for name in wanted.given or ()}
+    values = defaults(kind, options.model, options.data, given, suited)
+    try:
+        return options_class(kind, options.model)(**{**values, **given})
+    except ArgumentError as error:
+        say(f"{suited.reason}, but does not go with what is given ({error})")
+        return None

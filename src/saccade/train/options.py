@@ -28,6 +28,7 @@ __all__ = [
 T = TypeVar("T")
 
 _MOST_THREADS = 1024  # beyond any machine's use; many more crash the process that asks for them
+_MOST_MINUTES = 10**8  # 190 years, which still can be counted in seconds and in steps
 _PRECISIONS = ("32", "bf16", "16")
 _MATMUL_PRECISIONS = ("highest", "high", "medium")
 _BUDGET: dict[str, Any] = {"budget": True}  # may differ when a run is continued: it changes no weight of any step
@@ -145,6 +146,8 @@ class Options:
         check_threads(self.processes, "processes")
         if self.max_steps is None and self.max_minutes is None:
             raise ArgumentError("--max-steps: expected a number, or --max-minutes, got neither")
+        if self.max_minutes is not None and self.max_minutes > _MOST_MINUTES:
+            raise ArgumentError(f"--max-minutes: expected at most {_MOST_MINUTES:,}, got {self.max_minutes:g}")
         if self.precision not in _PRECISIONS:
             raise ArgumentError(f"--precision: expected one of {', '.join(_PRECISIONS)}, got {self.precision}")
         if self.matmul_precision not in _MATMUL_PRECISIONS:

@@ -4,13 +4,14 @@ A run is planned once, before its first step. The plan is written into its folde
 options of the run like any other (config.json), so that a run that goes on is the one that was not interrupted.
 """
 
+import math
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from saccade.train.files import read_json
-from saccade.train.options import Options
+from saccade.train.options import Options, check_types, fits
 from saccade.train.progress import clock
 from saccade.train.run import RunError
 from saccade.train.schedules import FALLING
@@ -31,6 +32,7 @@ __all__ = [
 
 T = TypeVar("T", bound=Options)
 PLAN = "plan.json"
+_SECONDS = ("before", "step", "validation", "final")
 _VALIDATIONS = 5.75  # intervals in a planned run: five validations, the last at 87%, so that a slower run has them too
 _FOR_VALIDATIONS = 0.15  # share of the budget that they may take
 _FOR_FINAL = 0.5  # and the final evaluation: beyond it, training is not cut short any more
@@ -73,7 +75,8 @@ class Plan:
         steps: that are expected to fit, or those of the recipe where they all do and end the run.
         recipe_steps: of the recipe.
         whole: whether the recipe fits as it is.
-        seconds: that things take: "before" (until the first step), a "step", a "validation", the "final" evaluation.
+        seconds: that things take: "before" (until the first step), a "step", a "validation", the "final" evaluation,
+            and "all" of the run.
         options: what the run has in the place of the recipe's options.
     """
 
@@ -142,7 +145,8 @@ def make_plan(
         steps = recipe_steps if falls else int(rest / often)
         chosen: dict[str, Any] = {"max_steps": recipe_steps} if falls else {}
     else:
-        steps = max(2, int((rest - int(_VALIDATIONS) * validation) / speed.step))
+        five = (rest - int(_VALIDATIONS) * validation) / speed.step
+        steps = max(2, int(rest / often if "validation_steps" in given else five))
         chosen = {} if own else _scaled(options, given, steps, recipe_steps)
     fifth = max(1, int(steps / _VALIDATIONS))
     mean = max(1, steps // (5 * options.average))  # the checkpoints of a mean span the last fifth
@@ -151,7 +155,9 @@ def make_plan(
         "validation_examples": examples,
         "checkpoint_steps": min(options.checkpoint_steps, fifth, mean),
     }
-    seconds = {"before": before, "step": speed.step, "validation": validation, "final": final}
+    every = options.validation_steps if "validation_steps" in given else chosen["validation_steps"]
+    taken = before + steps * speed.step + steps // every * validation + final
+    seconds = {"before": before, "step": speed.step, "validation": validation, "final": final, "all": taken}
     kept = {name: value for name, value in chosen.items() if name not in given}
     rounded = {name: round(value, 4) for name, value in seconds.items()}
     return Plan(options.max_minutes, steps, recipe_steps, whole, rounded, kept)
@@ -178,20 +184,18 @@ def _scaled(options: Options, given: Collection[str], steps: int, recipe_steps: 
 def sentence(plan: Plan) -> str:
     """Return what a plan comes to, in a line.
 
-    >>> seconds = {"before": 9.0, "step": 0.5, "validation": 4.0, "final": 20.0}
+    >>> seconds = {"before": 9.0, "step": 0.5, "validation": 4.0, "final": 20.0, "all": 2261.0}
     >>> sentence(Plan(12, 1200, 4400, False, seconds, {}))
     "about 1,200 of the recipe's 4,400 steps fit into 12 minutes, validations (0:04) and last evaluation (0:20) counted"
     >>> sentence(Plan(12, 500, 4400, False, seconds, {})).rpartition("; ")[2]
     'a smaller model would learn more in them'
-    >>> sentence(Plan(90, 4400, 4400, True, seconds, {"max_steps": 4400, "validation_steps": 500}))
+    >>> sentence(Plan(90, 4400, 4400, True, seconds, {"max_steps": 4400}))
     "all of the recipe's 4,400 steps fit into 90 minutes: the run ends with them, after about 37:41"
     """
     within = f"fit into {plan.minutes:g} minute{'' if plan.minutes == 1 else 's'}"
     seconds, own = plan.seconds, f"the recipe's {plan.recipe_steps:,}"
     if plan.whole and "max_steps" in plan.options:
-        times = plan.steps // plan.options.get("validation_steps", plan.steps)
-        taken = seconds["before"] + plan.steps * seconds["step"] + times * seconds["validation"] + seconds["final"]
-        return f"all of {own} steps {within}: the run ends with them, after about {clock(taken)}"
+        return f"all of {own} steps {within}: the run ends with them, after about {clock(seconds['all'])}"
     measured = f"validations ({clock(seconds['validation'])}) and last evaluation ({clock(seconds['final'])})"
     more = f"{plan.steps:,} steps (the recipe has {plan.recipe_steps:,})"
     few = "; a smaller model would learn more in them" if plan.few else ""
@@ -201,12 +205,18 @@ def sentence(plan: Plan) -> str:
 def fitted(options: T, plan: Plan | None, given: Collection[str]) -> T:
     """Return a run's options with what its plan has chosen in the place of those that are not given.
 
+    Raises:
+        SaccadeError: if these are no options, or values that they do not take.
+
     >>> plan = Plan(1, 9, 99, False, {}, {"warmup_steps": 2, "max_steps": 9})
     >>> fitted(Options(max_steps=50, seed=3), plan, ("seed", "max_steps")).warmup_steps
     2
     """
     if plan is None:
         return options
+    if unknown := sorted(plan.options.keys() - {option.name for option in fields(options)}):
+        raise RunError(f"{PLAN} of {options.run or 'the run'}: this Saccade has no option {unknown[0]}")
+    check_types(type(options), plan.options)
     names = [name for name in plan.options if name not in given and (name != "max_steps" or options.max_steps is None)]
     return replace(options, **{name: plan.options[name] for name in names})
 
@@ -220,10 +230,20 @@ def open_plan(folder: Path) -> Plan | None:
     try:
         content = read_json(folder / PLAN)
         plan = Plan(**content)
-        if asdict(plan) != content or not isinstance(plan.options, dict):
-            raise TypeError("expected an object")
+        _check(plan)
     except FileNotFoundError:
         return None
     except (ValueError, TypeError) as error:
         raise RunError(f"{folder / PLAN}: not the plan of a run ({error})") from error
     return plan
+
+
+def _check(plan: Plan) -> None:
+    """Refuse values out of a file that are not of a plan's types."""
+    for option in fields(Plan):
+        kind = dict if option.name in ("seconds", "options") else option.type
+        if not fits(found := getattr(plan, option.name), kind):
+            raise TypeError(f"{option.name}: got {found!r:.60}")
+    for name in _SECONDS:
+        if not fits(found := plan.seconds.get(name), float) or not math.isfinite(found):  # type: ignore[arg-type]
+            raise TypeError(f"seconds: {name}: expected a number, got {found!r:.60}")

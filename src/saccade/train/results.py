@@ -1,6 +1,7 @@
 """How far a run is, how well its model does, and the results.json that says so."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -18,6 +19,7 @@ from saccade.train.task import Evaluation, Task
 
 __all__ = ["TrainState", "complete", "measure", "sample", "split_results", "summarize", "undisturbed"]
 
+_CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")  # a terminal obeys them, and a model of bytes may write any
 _ROOM = 170  # characters of a sample's texts: with what stands between them its line has at most 200
 
 
@@ -107,7 +109,8 @@ def sample(task: Task, model: nn.Module, seed: int, step: int) -> str:
     example = task.example("validation", derive(seed, "sample", step) % size)
     [answer] = task.answer(model, [example.input], None, "json")
     parts = [example.text, answer.lines()[0], example.answer, answer.remark]
-    text, given, expected, remark = _shortened([" ".join(part.split()) for part in parts], _ROOM)
+    lines = (_CONTROL.sub("·", " ".join(part.split())) for part in parts)
+    text, given, expected, remark = _shortened([*lines], _ROOM)
     return f"{text} → {given} ({'; '.join(filter(None, [f'expected: {expected}', remark]))})"
 
 
@@ -117,7 +120,7 @@ def _shortened(parts: Sequence[str], room: int) -> list[str]:
     >>> _shortened(["short", "a longer one", "the longest of all"], 25)
     ['short', 'a longer …', 'the longe…']
     """
-    limit = max(map(len, parts))
+    limit = min(room, max(map(len, parts)))
     while sum(min(len(part), limit) for part in parts) > room:
         limit -= 1
     return [part if len(part) <= limit else f"{part[: limit - 1]}…" for part in parts]

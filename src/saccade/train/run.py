@@ -23,7 +23,7 @@ from saccade.train.checkpoint import clear, holding, newest
 from saccade.train.files import left_over, link, naming, read, read_json, unfinished, write, write_json
 from saccade.train.log import rewound
 from saccade.train.notes import say
-from saccade.train.options import check_types, flag
+from saccade.train.options import check_types, fits, flag
 from saccade.train.weights import deserialize, not_finite, serialize
 
 __all__ = ["Run", "RunError", "beside", "folder_of"]
@@ -177,7 +177,7 @@ class Run:
             path = self.folder / name
             try:
                 found = hashlib.sha256(read(path)).hexdigest()
-            except FileNotFoundError as error:
+            except (FileNotFoundError, ValueError) as error:  # a name with a zero byte is no file's
                 raise RunError(f"{path}: gone, and no answer without it; put it back") from error
             if found != digest:
                 raise RunError(f"{path}: not what this run was made with (its digest is another one); put it back")
@@ -242,7 +242,8 @@ class Run:
         except (FileNotFoundError, ValueError):
             return None
         whole = isinstance(results, dict) and all(isinstance(results.get(key), kind) for key, kind in _RESULTS.items())
-        return results if whole else None
+        found = [*results["metrics"].values(), *results["validation"].values()] if whole else []
+        return results if whole and all(map(_is_metric, found)) else None
 
     def log(self, **measured: Any) -> None:
         """Append one line to metrics.jsonl."""
@@ -342,6 +343,11 @@ def _naming_folder(folder: Path) -> Iterator[None]:
     except OSError as error:
         error.filename, error.filename2 = str(folder), None
         raise
+
+
+def _is_metric(found: object) -> bool:
+    """Whether that is what a file says of a metric: a number, perhaps with a signature."""
+    return fits(found["score"] if isinstance(found, dict) and {"score", "signature"} <= found.keys() else found, float)
 
 
 def _typed(key: str, value: Any, kind: type) -> Any:

@@ -18,7 +18,7 @@ __all__ = ["example_seconds", "plan_for"]
 _SHARE, _MOST = 0.015, 15.0  # of the budget, and seconds at most, for each of the two things that are timed
 _FACTOR, _BATCH = 8, 64  # how many times as many examples are measured each time; and what is a batch for certain
 _STEPS = 10_000  # of a recipe that names none, as the option has it
-_RATIOS = (0.25, 8.0)  # of lengths, between which an answer that is not learned yet says something of one that is
+_LONGEST = 8.0  # times the right length, up to which an answer that is not learned yet says something of one that is
 
 
 def plan_for(
@@ -56,7 +56,8 @@ def plan_for(
 def example_seconds(task: Task, model: nn.Module, options: Options, seconds: float) -> float:
     """Return how long measuring an example of the validation split takes, when the model is trained.
 
-    One that is not trained writes on and on; what it takes for that is scaled to what the right answers are long.
+    One that is not trained writes on and on; what it takes for that is scaled to what the right answers are long. What
+    one takes that writes too little stays as it is: most of it may be reading, which is not shorter.
 
     Args:
         task: what is measured.
@@ -77,8 +78,7 @@ def example_seconds(task: Task, model: nn.Module, options: Options, seconds: flo
 
 
 def _timed(task: Task, model: nn.Module, options: Options, count: int) -> float:
-    """How long some examples of the validation split take, if their answers are as long as they should be."""
-    least, most = _RATIOS
+    """How long some examples of the validation split take, if their answers are no longer than they should be."""
     began = time.perf_counter()
     found = measure(task, model, "validation", options.seed, count)
-    return (time.perf_counter() - began) / min(most, max(least, found.length_ratio))
+    return (time.perf_counter() - began) / min(_LONGEST, max(1.0, found.length_ratio))

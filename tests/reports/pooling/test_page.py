@@ -6,7 +6,7 @@ def test_the_page_says_everything_and_is_the_same_again(tmp_path, content):
     files, page = written_twice(write_page, content, tmp_path)
     assert files == ["index.html", "index.md", "pooling.png", "pooling.svg"]
     words = ["**reproduced**", "| fixed dot | 79.00 ± 0.10 | better |", "1821 texts", "Seeds: 1, 2, 3."]
-    others = ["SWEM, pooled words 84.3", "BiLSTM and attention 85.6", "word vectors that were learned elsewhere"]
+    others = ["SWEM, pooled words (Shen et al. 2018) 84.3", "word vectors that were learned elsewhere"]
     assert all(
         word in page for word in [*words, *others, "No word vectors from elsewhere", "| the movie was not good |"]
     )

@@ -1,6 +1,7 @@
 import io
 import math
 import random
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import soundfile
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.nn import functional as F
 
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.audio import recordings
@@ -60,6 +62,25 @@ def test_a_tone_above_the_new_nyquist_is_gone(rate, new_rate, share):
     frequency = new_rate / 2 + share * (rate - new_rate) / 2
     found = resample(tone(frequency, rate, 1200 * rate // new_rate), rate, new_rate)
     assert middle(found).abs().max() < 2e-4
+
+
+@pytest.mark.parametrize(("rate", "new_rate"), [(22050, 16000), (44100, 16000), (16000, 44100), (48000, 16000)])
+def test_a_common_rate_is_resampled_in_a_few_operations_and_by_filters_that_are_made_once(monkeypatch, rate, new_rate):
+    convolve, design = Mock(side_effect=F.conv1d), Mock(side_effect=torch.sinc)
+    samples = tone(1000, rate, rate // 10)
+    resample(samples, rate, new_rate)
+    monkeypatch.setattr(F, "conv1d", convolve)
+    monkeypatch.setattr(torch, "sinc", design)
+    resample(samples, rate, new_rate)
+    assert convolve.call_count <= 4 and not design.called
+
+
+def test_a_file_read_without_gradients_takes_none_from_the_next():
+    with torch.inference_mode():
+        resample(torch.ones(9, dtype=torch.float64), 7, 3)
+    samples = torch.ones(9, dtype=torch.float64, requires_grad=True)
+    resample(samples, 7, 3).sum().backward()
+    assert samples.grad is not None
 
 
 @given(st.integers(1, 300), st.integers(1, 60), st.integers(1, 60))

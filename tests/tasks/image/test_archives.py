@@ -36,6 +36,13 @@ def test_hidden_files_and_links_are_passed_over(tmp_path):
         assert len(list(read_files(source, every))) == 9
 
 
+def test_a_link_to_what_is_gone_is_named(tmp_path):
+    folder = folder_of(tmp_path / "data", count=1)
+    (folder / "train" / "red" / "9.png").symlink_to("../../annex/9.png")
+    with pytest.raises(FileNotFoundError, match=r"red/9.png"):
+        list(read_files(folder, every))
+
+
 @pytest.mark.parametrize("share", [0.3, 0.9, 0.99])
 def test_a_cut_archive_is_refused(tmp_path, share):
     packed = archive_of(folder_of(tmp_path / "data"), tmp_path / "a.tar.gz")

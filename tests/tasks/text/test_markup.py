@@ -13,6 +13,8 @@ from saccade.tasks.text.markup import without_markup
         ("rock &amp; roll &#233; &unknown;", "rock & roll é &unknown;"),
         ("&lt;br&gt;", "<br>"),
         ("<" * 50_000, "<" * 50_000),
+        ("<!-- a <!-- b --> c <!-- d", "  c <!-- d"),
+        ("<!--" * 50_000, "<!--" * 50_000),
     ],
 )
 def test_tags_are_spaces_and_what_only_looks_like_one_stays(text, plain):

@@ -75,7 +75,7 @@ def _others() -> str:
     """What the figures are not to be compared with as equals."""
     named = ", ".join(f"{name} {accuracy:.1f}" for name, accuracy in OTHERS.items())
     return (
-        f"What others report on the test split of SST-2: {named}. These begin with word vectors that were learned "
+        f"What others report on the test split of SST-2: {named}. That begins with word vectors that were learned "
         "elsewhere, on far more text; all models here begin with vectors that are drawn, and learn from the training "
         "split alone."
     )

@@ -53,8 +53,8 @@ class Pooling:
     Every model is trained by the same recipe but for its own part of it.
 
     Source:
-        Yang et al. 2016 (https://aclanthology.org/N16-1174), section 3.5, there for documents: averaging, maximum and
-        attention over a GRU.
+        Yang et al. 2016 (https://aclanthology.org/N16-1174), section 3.4, there for documents: averaging, maximum and
+        attention over a GRU. The other ways, and their order, are ours.
     """
 
     sentence: ClassVar[str] = "sum of words, fixed attention, self-attention, GRU and attention, and what a not does"

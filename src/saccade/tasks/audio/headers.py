@@ -9,7 +9,7 @@ _UNKNOWN = 0x7FFF0000  # sizes from here on are those of streams, whose writer c
 
 
 def missing_bytes(header: bytes, size: int) -> int:
-    """Return how many bytes of sound a WAV file lacks at its end; 0 of any other file.
+    """Return how many bytes of sound a WAV file lacks at its end, at least; 0 of any other file.
 
     Args:
         header: the first bytes of the file.
@@ -28,4 +28,4 @@ def missing_bytes(header: bytes, size: int) -> int:
         if name == b"data":
             return 0 if length >= _UNKNOWN else max(0, place + 8 + length - size)
         place += 8 + length + length % 2
-    return 0
+    return place + 8 - size if size <= len(header) else 0  # it ends before its sound begins

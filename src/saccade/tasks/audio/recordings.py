@@ -8,8 +8,8 @@ Source:
 
 import io
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -33,7 +33,6 @@ RATES = range(1000, 1_000_001)
 _CROSSINGS = 64  # zero crossings of the sinc on either side: from full to nothing within 8% of the lower Nyquist
 _CUTOFF = 0.96  # of the lower Nyquist frequency, the middle of those 8%
 _BETA = 8.0  # of the Kaiser window: what is beyond is 80 dB down
-_PHASES = 1024  # filters made at once
 _PART = 1 << 16  # sample times read at once
 _MOST = 1 << 30  # bytes of a file: two days of telephone speech, and no end of what is no file
 _LONGEST = 1 << 31  # samples of it, unpacked
@@ -176,26 +175,31 @@ def resample(samples: Tensor, rate: int, new_rate: int) -> Tensor:
     old, new = rate // common, new_rate // common
     length = -(-samples.shape[0] * new // old)
     reach = math.ceil(_CROSSINGS * max(old, new) / (_CUTOFF * new))  # input samples that count, on either side
-    padded = F.pad(samples, (reach, reach + 1))
-    result = samples.new_empty(length)
-    for phase, taps in enumerate(_filters(old, new, reach, min(new, length))):
-        count = -(-(length - phase) // new)  # outputs phase, phase + new, ...: each `old` input samples after the last
+    frames = -(-length // new)  # outputs come `new` at a time, each time `old` input samples further on
+    padded = F.pad(samples, (reach, reach + 2 * old))
+    result = samples.new_empty(frames, new)
+    group = max(1, (2 * reach + 1) * new // old)  # as many as move on by what one of them reads: half of it are zeros
+    for phase in range(0, min(new, length), group):
+        taps = _filters(old, new, reach, range(phase, min(phase + group, new)))
         first = phase * old // new
-        part = padded[first : first + (count - 1) * old + len(taps)]
-        result[phase::new] = F.conv1d(part[None, None], taps.to(part)[None, None], stride=old)[0, 0]
-    return result
+        part = padded[first : first + (frames - 1) * old + taps.shape[1]]
+        result[:, phase : phase + len(taps)] = F.conv1d(part[None, None], taps.to(part)[:, None], stride=old)[0].mT
+    return result.flatten()[:length]
 
 
-def _filters(old: int, new: int, reach: int, count: int) -> Iterator[Tensor]:
-    """The taps of the first phases, each `(2 reach + 1,)`: what a sample counts for an output some way behind it."""
+@lru_cache(16)  # many files have one rate, and making the filters takes longer than to use them
+@torch.inference_mode(False)  # for who may want gradients, whoever was the first to ask
+def _filters(old: int, new: int, reach: int, phases: range) -> Tensor:
+    """The taps of some phases, `(phases, samples)`; the first sample is the first that the first of them reads."""
     window = torch.special.i0(torch.tensor(_BETA, dtype=torch.float64))
-    places = torch.arange(-reach, reach + 1, dtype=torch.float64)
     scale = _CUTOFF * min(old, new) / old  # 2c / rate
-    for phases in torch.arange(count).split(_PHASES):
-        behind = (phases * old % new).double()[:, None] / new - places  # t · rate
-        inside = (1 - (behind * scale / _CROSSINGS) ** 2).clamp(min=0)
-        edge = (behind.abs() * scale <= _CROSSINGS) * scale / window
-        yield from torch.sinc(scale * behind) * torch.special.i0(_BETA * inside.sqrt()) * edge
+    first, last = phases[0] * old // new, phases[-1] * old // new
+    places = torch.arange(first - reach, last + reach + 1, dtype=torch.float64)
+    behind = torch.tensor(phases, dtype=torch.float64)[:, None] * old / new - places  # t · rate
+    inside = (1 - (behind * scale / _CROSSINGS) ** 2).clamp(min=0)
+    edge = (behind.abs() * scale <= _CROSSINGS) * scale / window
+    taps: Tensor = torch.sinc(scale * behind) * torch.special.i0(_BETA * inside.sqrt()) * edge
+    return taps
 
 
 def _decode(data: bytes, name: str) -> tuple[Tensor, int, int]:

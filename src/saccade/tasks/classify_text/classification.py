@@ -75,6 +75,9 @@ class Classification:
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
+    def __repr__(self) -> str:  # not its tensors, where answers are looked at in a list
+        return f"{type(self).__name__}({str(self)!r})"
+
     def to_json(self) -> dict[str, Any]:
         """Return the text, its most probable classes, the probabilities of all, and what was attended to."""
         told = {"answers": [], "probabilities": {}} if self.ranking is None else self.ranking.to_json(self.count)

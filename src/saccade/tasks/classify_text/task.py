@@ -266,7 +266,7 @@ def _shared_parts(task: ClassifyText) -> dict[str, tuple[object, str]]:
 
 
 def _begin(embedding: nn.Embedding, vectors: Vectors, *, learned: bool) -> None:
-    """Give words their vectors; those that have none are drawn at the same scale (Kim 2014, section 3.1)."""
+    """Give words their vectors; those that have none are drawn at the same scale (Kim 2014, section 4.3)."""
     with torch.no_grad():
         drawn = embedding.weight[SPECIAL:].std()
         embedding.weight *= vectors.values.std(correction=0) / drawn if bool(drawn > 0) else 1.0

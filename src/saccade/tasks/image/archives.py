@@ -39,12 +39,12 @@ def read_files(source: Path, wanted: Wanted) -> Iterator[tuple[str, bytes]]:
 
     Raises:
         ArgumentError: if the archive is damaged, or holds more than 2 GiB.
-        OSError: if something cannot be read.
+        OSError: if something cannot be read, as where a link leads nowhere.
     """
     if source.is_dir():
         for path in sorted(source.rglob("*")):
             name = path.relative_to(source).as_posix()
-            if _shown(name) and wanted(name) and path.is_file():
+            if _shown(name) and wanted(name) and (path.is_file() or not path.exists()):  # a link to what is gone
                 yield name, path.read_bytes()
         return
     try:

@@ -20,7 +20,9 @@ _IMAGE, _LABEL = ("image", "img"), ("label", "fine_label")  # what columns may b
 _SIDE = 8  # pixels, at least
 
 
-def open_objects(objects: Any, size: int | None = None, names: SplitNames | None = None) -> InMemory:
+def open_objects(
+    objects: Any, size: int | None = None, names: SplitNames | None = None, folder: Path | None = None
+) -> InMemory:
     """Return a data set of rows with an image and its label.
 
     An image is `(height, width)`, `(height, width, channels)` or `(channels, height, width)`, of one or three channels,
@@ -31,6 +33,7 @@ def open_objects(objects: Any, size: int | None = None, names: SplitNames | None
         objects: see `saccade.tasks.objects.rows_of`.
         size: pixels of height and width of images that are packed; None: those of the first, or 64.
         names: what the splits of a mapping are called.
+        folder: of the table that the rows are from, from which on paths are seen.
 
     Raises:
         ArgumentError: naming the row that is wrong.
@@ -41,7 +44,7 @@ def open_objects(objects: Any, size: int | None = None, names: SplitNames | None
         ((1, 8, 8), ('0', '1'))
     """
     shapes: set[tuple[int, ...]] = set()
-    unpack = _Unpacked(size)
+    unpack = _Unpacked(size, folder or Path())
 
     def read(row: Any, features: Any) -> tuple[np.ndarray, str]:
         if isinstance(row, Mapping):
@@ -76,8 +79,8 @@ def open_objects(objects: Any, size: int | None = None, names: SplitNames | None
 class _Unpacked:
     """Images out of packed files, all of one size: the first one's, where none is asked for."""
 
-    def __init__(self, size: int | None) -> None:
-        self._shape = None if size is None else (size, size)
+    def __init__(self, size: int | None, folder: Path) -> None:
+        self._shape, self._folder = None if size is None else (size, size), folder
 
     def __call__(self, packed: Any) -> np.ndarray:
         """Return the image of a file's bytes, or of a mapping that has them or the file's path."""
@@ -88,7 +91,7 @@ class _Unpacked:
         name = str(path or "image")
 
         def source() -> Path | io.BytesIO:
-            return Path(name) if data is None else io.BytesIO(data)
+            return self._folder / name if data is None else io.BytesIO(data)
 
         image = read_image(source(), name)
         if self._shape is None:

@@ -40,7 +40,7 @@ def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> 
     if not path.exists():
         return None
     if is_arrow(path):
-        return open_objects(read_arrow(path, names), size, names)
+        return open_objects(read_arrow(path, names), size, names, path if path.is_dir() else path.parent)
     if is_folders(path):
         return open_folders(path, size, names)
     wanted = "a folder or archive of images in a folder of each class, or the files of CIFAR (binary) or MNIST"

@@ -67,9 +67,9 @@ class BytePairs:
         Raises:
             ArgumentError: if it is no tokenizer of bytes with the special ids in their places.
         """
-        library = _library()
+        library, told = _library(), json.dumps(content.get("tokenizer"))
         try:
-            tokenizer = library.Tokenizer.from_str(json.dumps(content["tokenizer"]))
+            tokenizer = library.Tokenizer.from_str(told)
         except Exception as error:  # the library raises nothing narrower
             raise ArgumentError(f"tokenizer.json: expected a tokenizer of byte pairs, got {error}") from error
         if [tokenizer.id_to_token(number) for number in range(SPECIAL)] != _NAMES:

@@ -25,12 +25,24 @@ from saccade.tasks.transcribe.data import BUILTIN, open_corpus
 from saccade.tasks.transcribe.data.corpus import Corpus, Recording
 from saccade.tasks.transcribe.metrics import HEADLINE, baseline, measured
 from saccade.tasks.transcribe.options import RECIPES, REQUESTS, Options, Request, check_rescoring
+from saccade.tasks.transcribe.recipes import hear, smaller, suited
 from saccade.tasks.transcribe.transcription import Times, Transcription, alignments_of, transcribe
 from saccade.tasks.transcribe.vocabulary import Vocabulary, learn
 from saccade.train import options as shared
 from saccade.train.notes import Once, say
 from saccade.train.randomness import generator
-from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
+from saccade.train.task import (
+    Baseline,
+    Evaluation,
+    Example,
+    Form,
+    Loss,
+    Suited,
+    Unreadable,
+    find,
+    options_class,
+    recipe,
+)
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -70,8 +82,11 @@ class Transcribe:
 
     @classmethod
     def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
-        """Return the recipe of all recordings that are one's own."""
-        return Suited(recipe(cls, model, given["data"]), data=objects)
+        """Return the recipe for as much speech as there is, and one with a smaller model for few minutes."""
+        corpus = _opened(options_class(cls, model, checked=False)(**given), objects)
+        options, reason = suited(hear(corpus.get()), recipe(cls, model, given["data"]))
+        less = Suited(*smaller(options), corpus)
+        return Suited(options, reason, corpus, less)
 
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:

@@ -66,6 +66,9 @@ class Transcription:
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
+    def __repr__(self) -> str:  # not its tensors, where answers are looked at in a list
+        return f"{type(self).__name__}({str(self)!r})"
+
     @property
     def remark(self) -> str:
         """How the alignment of the best text runs, where it is known."""

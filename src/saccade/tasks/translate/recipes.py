@@ -95,8 +95,12 @@ def smaller(count: int, words: float, own: Mapping[str, Mapping[str, Any]]) -> l
     size = _size(count, words)
     steps = _recipe(size, own)["max_steps"]
     found = []
+    last = _recipe(size, own)
     for name in reversed(sizes[: sizes.index(size)]):
         options = _recipe(name, own)
+        if all(options[part] >= last[part] for part in ("batch_tokens", "hidden_dim")):
+            continue  # it differs in what it forgets, and not in what a step takes
+        last = options
         warmup = round(options["warmup_steps"] * steps / options["max_steps"])
         options |= {"max_steps": steps, "schedule_steps": steps, "warmup_steps": warmup}
         found.append((options, f"the recipe for {_called(name, options)} has smaller steps"))

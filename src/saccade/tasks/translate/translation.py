@@ -60,6 +60,9 @@ class Translation:
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
+    def __repr__(self) -> str:  # not its tensors, where answers are looked at in a list
+        return f"{type(self).__name__}({str(self)!r})"
+
     def to_json(self) -> dict[str, Any]:
         """Return tokens, translations and what each of their tokens attended to."""
         translations = [output.to_json() for output in self.outputs]

@@ -53,6 +53,15 @@ def test_pang_and_lee_as_they_come(tmp_path):
     assert {split: corpus.size(split) for split in SPLITS} == {"train": 72, "validation": 4, "test": 4}
 
 
+def test_labels_of_several_words_are_those_of_their_texts(tmp_path):
+    for label in ("rock\nand  roll", "jazz"):
+        for n in range(20):
+            put(tmp_path / label / f"{n}.txt", f"song {n} {label}")
+    corpus = open_corpus(str(tmp_path))
+    assert corpus.labels == ("jazz", "rock and roll")
+    assert {one.label for one in texts(corpus, "train")} == set(corpus.labels)
+
+
 def test_texts_labels_and_splits_are_the_fingerprint(imdb):
     known = {open_corpus(str(imdb)).fingerprint}
     (imdb / "train/pos/0_9.txt").write_text("another text")
@@ -83,6 +92,12 @@ def test_what_is_no_text_is_named(imdb, monkeypatch, content, words):
     put(imdb / "train/pos/0_9.txt", content)
     with pytest.raises(ArgumentError, match=rf"train/pos/0_9\.txt: expected .*{words}"):
         open_corpus(str(imdb))
+
+
+def test_a_link_to_a_text_that_is_gone_is_named(imdb):
+    (imdb / "train/pos/99.txt").symlink_to("../../annex/99.txt")
+    with pytest.raises(ArgumentError, match=r"pos/99.txt: expected a text, found none"):
+        open_classes(imdb, SplitNames())
 
 
 def test_a_folder_without_texts_is_none(tmp_path):

@@ -124,6 +124,12 @@ def test_what_is_wrong_is_named_with_its_line(folder, name, data, message):
     assert refused(write(folder, name, data)).startswith(message)
 
 
+def test_a_file_without_a_byte_is_named(folder):
+    (folder / "e.flac").write_bytes(b"")
+    path = write(folder, "a.csv", "path,text\nc.wav,a\ne.flac,b\n")
+    assert refused(path) == f"line 3: expected a sound file, got an empty one at {folder}/e.flac"
+
+
 def test_all_missing_files_are_counted(folder):
     path = write(folder, "a.csv", "path,text\nc.wav,a\n" + "".join(f"gone{n}.wav,b\n" for n in range(9)))
     expected = f"line 3: expected a sound file, found none at {folder}/gone0.wav (and 8 more are missing)"

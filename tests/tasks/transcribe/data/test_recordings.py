@@ -135,7 +135,7 @@ def test_an_accent_is_one_however_it_is_written(folder):
     for form in ("NFC", "NFD"):
         listed = [[unicodedata.normalize(form, name), name, ""] for name in names]
         for path, _, _ in listed:
-            (folder / path).write_bytes(b"")
+            (folder / path).write_bytes(b"sound")
         corpus = open_recordings(write(folder / "a.csv", listed), 8000)
         found[form] = [sorted(row.text for row in corpus.splits[split]) for split in SPLITS]
     assert found["NFC"] == found["NFD"]
@@ -211,9 +211,14 @@ def test_a_row_with_a_time_is_that_part_of_its_file(folder):
     assert len(corpus.example("test", 0).signal) == 80
     (folder / "manifest.json").write_text(rows.replace('"offset": 0.02', '"offset": 0.021'))
     assert open_recordings(folder, 8000).fingerprint != corpus.fingerprint
-    (folder / "manifest.json").write_text(rows.replace('"duration": 0.01', '"duration": 9'))
-    with pytest.raises(ArgumentError, match=r"manifest.json: line 1: expected 9 s of sound, .*, got 0.1 s in .*0\.wav"):
-        open_recordings(folder, 8000).example("train", 0)
+    for wrong, part in (
+        ('"duration": 9', "from 0 s to 9 s"),
+        ('"duration": 1e-9', "from 0 s to 1e-09 s"),
+        ('"offset": 0.1', "from 0.1 s on"),
+    ):
+        (folder / "manifest.json").write_text(rows.replace('"duration": 0.01', wrong).replace(', "offset": 0.0,', ","))
+        with pytest.raises(ArgumentError, match=rf"line 1: expected sound {part}, .*, got 0.1 s in .*0\.wav"):
+            open_recordings(folder, 8000).example("train", 0)
 
 
 def test_names_of_splits_are_manifests_by_option(folder):

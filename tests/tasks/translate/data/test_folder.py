@@ -54,6 +54,12 @@ def test_validation_has_many_names(folder, name):
     assert open_folder(folder, "de", "en").size("validation") == 3
 
 
+def test_a_table_alone_is_named_as_a_file_is(tmp_path):
+    (tmp_path / "train.tsv").write_text("a\tb\n")
+    told = refused(tmp_path, None, None)
+    assert told.endswith(f"found train.tsv alone; where its lines are pairs, --data {tmp_path}/train.tsv names it")
+
+
 def test_the_test_split_is_test_or_the_first_that_has_both_sides(folder):
     (folder / "test_2015.de").write_text("one side alone\n")
     assert open_folder(folder, "de", "en").size("test") == 2

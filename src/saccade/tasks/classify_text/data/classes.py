@@ -61,7 +61,7 @@ def open_classes(folder: Path, names: SplitNames) -> Files | None:
     parts = {split: Split(rows, [places[one.name] for one in splits[split]]) for split in SPLITS}
     out = held_out(found.missing, {split: len(part.lines) for split, part in parts.items()}, "texts")
     note = "; ".join(filter(None, [found.note, *notes, out]))
-    labels = tuple(sorted({one.label for one in splits["train"]}))
+    labels = tuple(sorted({_in_line(one.label) for one in splits["train"]}))
     return Files(parts, f"{fingerprint(parts, [rows.lines])}, labels {_digest(splits)}", note, labels)
 
 
@@ -81,7 +81,9 @@ def _listed(folder: Path, names: SplitNames) -> tuple[list[str], dict[str, list[
     known, lists, files = list_names(names), dict[str, list[str]](), list[str]()
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if path.suffix not in _ENDS or any(part.startswith(".") for part in name.split("/")) or not path.is_file():
+        if path.suffix not in _ENDS or any(part.startswith(".") for part in name.split("/")):
+            continue
+        if path.exists() and not path.is_file():  # a link to what is gone is read as a file, which says so
             continue
         if path.name in known and "/" not in name:
             lists[known[path.name]] = path.read_text("utf-8", "surrogateescape").split()
@@ -102,13 +104,18 @@ def _read(folder: Path, members: Sequence[Member]) -> tuple[_Texts, list[str]]:
             blank.extend([] if text.strip() else [one.name])
             yield text
 
-    rows = _Texts(gather(folder, texts()), [" ".join(one.label.split()) for one in members])
+    rows = _Texts(gather(folder, texts()), [_in_line(one.label) for one in members])
     left_out = f"{len(blank)} of {len(members)} texts, which are blank ({inventory(blank)})"
     notes = [
         f"{folder}: left out {left_out}" if blank else "",
         f"{folder}: {len(recoded)} texts are no UTF-8, and were read as Latin-1" if recoded else "",
     ]
     return rows, notes
+
+
+def _in_line(label: str) -> str:
+    """A label as a line has it: names of folders may have tabs and ends of lines."""
+    return " ".join(label.split())
 
 
 def _decoded(data: bytes, path: Path) -> tuple[str, bool]:

@@ -140,7 +140,7 @@ def _labels(train: Scanned, codes: np.ndarray) -> set[str]:
         [only] = labels
         raise ArgumentError(f"{path}: expected two labels or more to train on, got {only!r:.60} alone")
     if len(labels) > _FEW and 2 * len(labels) > len(codes):
-        got = f"got {len(labels)} different ones for {len(codes)} texts; is it a label that stands where labels should?"
+        got = f"got {len(labels)} different ones for {len(codes)} texts; are these the labels?"
         raise ArgumentError(f"{path}: expected labels that several texts have, {got}")
     return labels
 

@@ -139,6 +139,8 @@ def present(rows: Iterable[Row]) -> list[Row]:
             continue
         if not stat.S_ISREG(status.st_mode):
             missing.append(f"{row.where}: expected a sound file, got a folder or device at {row.path}")
+        elif not status.st_size:
+            missing.append(f"{row.where}: expected a sound file, got an empty one at {row.path}")
         elif lost := _lost(row.path, status.st_size):
             missing.append(f"{row.where}: expected a whole sound file, got {row.path}, cut short by {lost} bytes")
         found.append(replace(row, size=status.st_size))

@@ -152,8 +152,9 @@ def _part(samples: Tensor, row: Row, rate: int) -> Tensor:
         return samples
     first = round(row.offset * rate)
     end = len(samples) if row.duration is None else first + round(row.duration * rate)
-    if first >= len(samples) or end - len(samples) > _SLACK * rate:
-        wanted = f"{end / rate:g} s of sound, as its offset and duration say"
+    if not first < min(end, len(samples)) or end - len(samples) > _SLACK * rate:
+        until = "on" if row.duration is None else f"to {row.offset + row.duration:g} s"
+        wanted = f"sound from {row.offset:g} s {until}, as its offset and duration say"
         raise ArgumentError(f"{row.where}: expected {wanted}, got {len(samples) / rate:g} s in {row.path}")
     return samples[first:end]
 

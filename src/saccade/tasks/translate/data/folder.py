@@ -77,6 +77,11 @@ def _check_sides(folder: Path, source: str | None, target: str | None, names: Sp
     if not there:
         names.check("train", folder, {name.rpartition(".")[0] for name in files})
         raise ArgumentError(f"{folder}: expected files of training pairs such as train.de and train.en, found none")
+    if len(there) == 1:
+        alone = next(name for name in sorted(files) if name.startswith(tuple(begins)))
+        way_out = f"where its lines are pairs, --data {folder / alone} names it"
+        wanted = "expected files of both sides such as train.de and train.en"
+        raise ArgumentError(f"{folder}: {wanted}, found {alone} alone; {way_out}")
     for option, side in (("--source", source), ("--target", target)):
         if side not in there:
             wanted = f"{begins[0]}{side}"

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from saccade.errors import ArgumentError
 from saccade.tasks.conversions import converted
+from saccade.tasks.dataset import SPLITS
+from saccade.tasks.splits import held_out
 from saccade.tasks.text.files import Split, divide, fingerprint, keep, read_filled, text_hash
 from saccade.tasks.text.lines import Lines
 from saccade.tasks.translate.data.files import Files
@@ -35,7 +37,8 @@ def open_table(path: Path) -> Files:
     chosen, note = keep(blank, path)
     kept = np.asarray(chosen, np.int64)
     splits = {name: Split(rows, kept[part]) for name, part in divide(hashes[kept], path, "sources").items()}
-    return Files(splits, fingerprint(splits, [lines]), note)
+    out = held_out(SPLITS[1:], {split: len(part.lines) for split, part in splits.items()}, "pairs")
+    return Files(splits, fingerprint(splits, [lines]), "; ".join(filter(None, [note, out])))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,91 @@
+"""Which recipe suits recordings of one's own, by how many there are, how long they are, and what is said in each."""
+
+from collections.abc import Mapping
+from statistics import median
+from typing import Any, NamedTuple
+
+from saccade.tasks.audio.signals import Signals
+from saccade.tasks.dataset import training_sample
+from saccade.tasks.transcribe.data.corpus import Corpus
+
+__all__ = ["Heard", "hear", "smaller", "suited"]
+
+_LISTENED_TO = 50  # training recordings, spread over the corpus, whose length is looked at
+_SHORT = 1.5  # seconds below which a recording of one word is a command rather than a sentence
+_FEW_MINUTES = 20  # of speech, below which fewer steps pass all of it often enough
+
+#: Masks of the usual 40 frames would hide a word of 40 frames whole, see docs/results.md.
+_WORDS: dict[str, Any] = {"time_width": 8, "frequency_masks": 1, "beam_size": 5}
+_SMALL: dict[str, Any] = {
+    "hidden_dim": 128,
+    "layers": 2,
+    "dropout": 0.2,
+    "learning_rate": 4e-3,
+    "batch_tokens": 2000,
+}
+
+
+class Heard(NamedTuple):
+    """What was heard of a corpus.
+
+    >>> Heard(100, 0.5, 1).recordings
+    100
+    """
+
+    recordings: int | None
+    """Recordings to train on, None where they are endless."""
+    seconds: float
+    """Of the median one."""
+    words: float
+    """In its text."""
+
+
+def hear(corpus: Corpus) -> Heard:
+    """Return how much there is to train on, by a few of the recordings."""
+    some = training_sample(corpus, _LISTENED_TO, _LISTENED_TO)
+    each = Signals(None, corpus.dim).frame_seconds if corpus.rate is None else 1 / corpus.rate
+    lengths = [len(one.signal) * each for one in some]
+    return Heard(corpus.size("train"), median(lengths), median(len(one.text.split()) for one in some))
+
+
+def suited(heard: Heard, usual: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Return the recipe for so much speech, and why it is that one, "" where it is the usual one.
+
+    Args:
+        heard: of the corpus.
+        usual: the recipe of recordings of one's own.
+
+    Example:
+        >>> options, reason = suited(Heard(320, 0.6, 1), {"max_steps": 5000, "time_width": 40})
+        >>> options["max_steps"], options["time_width"], reason.partition(" (")[0]
+        (1000, 8, '320 recordings of 0.6 s in the median, a word each: the recipe for few words')
+    """
+    if heard.recordings is None:
+        return dict(usual), ""
+    single = heard.words <= 1 and heard.seconds <= _SHORT
+    minutes = heard.recordings * heard.seconds / 60
+    if not single and minutes >= _FEW_MINUTES:
+        return dict(usual), ""
+    steps = _steps(heard.recordings, single)
+    options = {**usual, **(_WORDS if single else {}), **_schedule(steps)}
+    said = "a word each" if single else f"{minutes:.0f} minutes of speech"
+    kind = ("few words" if heard.recordings < 1000 else "words") if single else "little speech"
+    about = f"{heard.recordings:,} recordings of {heard.seconds:.1f} s in the median, {said}"
+    return options, f"{about}: the recipe for {kind} ({steps:,} steps)"
+
+
+def smaller(options: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Return a recipe with a smaller model, for when few steps of another fit into a budget, and why."""
+    how = f"{_SMALL['hidden_dim']} features, {_SMALL['layers']} layers"
+    return {**options, **_SMALL}, f"a smaller listener has smaller steps ({how})"
+
+
+def _steps(count: int, single: bool) -> int:
+    if single:
+        return 1000 if count < 1000 else 2000 if count < 10_000 else 5000
+    return 2000
+
+
+def _schedule(steps: int) -> dict[str, Any]:
+    often = {"checkpoint_steps": steps // 10, "validation_steps": steps // 5}
+    return {"warmup_steps": steps // 10, "schedule_steps": steps, "max_steps": steps, **often}

@@ -1,0 +1,45 @@
+"""Every row of the published pages about speed is that of its file, and what they say of targets."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from saccade.bench.row import Result, Row, Target, Work
+from saccade.bench.table import cells, summary
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {"attention-cpu": "benchmarks-cpu", "normalizers-cpu": "benchmarks-normalizers"}
+
+
+def nothing(*_):
+    raise AssertionError("a published row is not measured")
+
+
+def result_of(told):
+    """The result that a row of the file was written from."""
+    amount = None if told["speed"] is None else told["speed"] * told["ours"]
+    work = None if amount is None else Work(amount, told["speed_unit"].removesuffix("/s"), "")
+    row = Row(
+        **{name: told[name] for name in ("subject", "family", "shape", "peer")},
+        size=0,
+        inputs=nothing,
+        ours=nothing,
+        theirs=nothing,
+        work=work,
+        targets=tuple(Target(text, lambda _: told["met"], beside=False) for text in told["targets"]),
+        memory=told["unit"] == "bytes",
+    )
+    known = {name: told[name] for name in ("ours", "ratio", "limit", "absent")}
+    return Result(row, peer=told["theirs"], **known)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_the_rows_of_its_file_and_no_others(name):
+    page = (ROOT / f"docs/{PAGES[name]}.md").read_text(encoding="utf-8")
+    found = json.loads((ROOT / f"benchmarks/results/{name}.json").read_text(encoding="utf-8"))
+    results = [result_of(told) for told in found["rows"]]
+    rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| row |")]
+    assert rows == [f"| {' | '.join(cells(result))} |" for result in results]
+    assert f"\n{summary(results)}" in page
+    assert f"\n{found['command']}\n" in page
