@@ -1,0 +1,67 @@
+"""Which recipe suits recordings: by how many there are, how long they are, and whether a word is said or a sentence."""
+
+import math
+import struct
+import wave
+
+import pytest
+
+from saccade.tasks.transcribe import Transcribe
+from saccade.tasks.transcribe.data import open_corpus
+from saccade.tasks.transcribe.recipes import Heard, hear, smaller, suited
+from saccade.train.task import options_class, recipe
+
+USUAL = recipe(Transcribe, "las", "files")
+
+
+def test_forty_minutes_of_sentences_and_speech_without_end_have_the_recipe_of_published_runs():
+    for heard in (Heard(857, 2.8, 3), Heard(None, 2.0, 4), Heard(100_000, 3.0, 8)):  # AN4, FSDD, much
+        assert suited(heard, USUAL) == (USUAL, "")
+
+
+@pytest.mark.parametrize(
+    ("heard", "steps", "said"),
+    [
+        (Heard(120, 0.5, 1), 1000, "120 recordings of 0.5 s in the median, a word each: the recipe for few words"),
+        (Heard(4000, 1.0, 1), 2000, "4,000 recordings of 1.0 s in the median, a word each: the recipe for words"),
+        (Heard(80_000, 1.0, 1), 5000, "80,000 recordings of 1.0 s in the median, a word each: the recipe for words"),
+        (Heard(300, 2.0, 4), 2000, "300 recordings of 2.0 s in the median, 10 minutes of speech: the recipe for li"),
+    ],
+)
+def test_words_and_little_speech_have_recipes_of_their_own(heard, steps, said):
+    options, reason = suited(heard, USUAL)
+    chosen = options_class(Transcribe, "las")(model="las", data="a/folder", **options)
+    assert chosen.max_steps == chosen.schedule_steps == steps and reason.startswith(said)
+    assert (chosen.time_width < 0.02 * 1000 * heard.seconds) == (heard.words == 1)  # no mask is as long as a word
+    assert chosen.checkpoint_steps * chosen.average <= steps
+
+
+def test_a_smaller_listener_keeps_the_schedule():
+    options, reason = smaller(suited(Heard(120, 0.5, 1), USUAL)[0])
+    chosen = options_class(Transcribe, "las")(model="las", data="a/folder", **options)
+    usual = options_class(Transcribe, "las")(model="las", data="a/folder", **USUAL)
+    assert (chosen.max_steps, chosen.time_width) == (1000, 8)
+    assert chosen.hidden_dim < usual.hidden_dim and chosen.layers < usual.layers
+    assert "128 features" in reason
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    for split, count in (("train", 4), ("validation", 1), ("test", 1)):
+        for word, pitch in (("low", 300), ("high", 900)):
+            for number in range(count):
+                place = tmp_path / "words" / split / word
+                place.mkdir(parents=True, exist_ok=True)
+                with wave.open(str(place / f"{number}.wav"), "wb") as file:
+                    file.setparams((1, 2, 8000, 2400, "NONE", ""))
+                    values = (round(9000 * math.sin(2 * math.pi * (pitch + number) * t / 8000)) for t in range(2400))
+                    file.writeframes(b"".join(struct.pack("<h", value) for value in values))
+    return tmp_path / "words"
+
+
+def test_training_hears_a_corpus_once_and_has_a_smaller_recipe_for_few_minutes(corpus):
+    assert hear(open_corpus(str(corpus), 8000)) == (8, 0.3, 1)
+    found = Transcribe.suited("las", {"data": str(corpus), "rate": 8000})
+    assert found.reason.startswith("8 recordings of 0.3 s in the median, a word each: the recipe for few words (")
+    assert found.options["time_width"] == 8 and found.smaller.options["hidden_dim"] == 128
+    assert found.data is found.smaller.data and found.data.get().size("train") == 8
