@@ -100,8 +100,8 @@ def _check(
         expected = "(glimpses, 2), and a side of each scale"
         raise ShapeError(f"location: expected shape {expected}, got {tuple(location.shape)} and {len(sides)} sides")
     if probabilities.shape != (len(location), len(labels)):
-        expected = (len(location), len(labels))
-        raise ShapeError(f"probabilities: expected shape {expected}, got {tuple(probabilities.shape)}")
+        shape = (len(location), len(labels))
+        raise ShapeError(f"probabilities: expected shape {shape}, got {tuple(probabilities.shape)}")
     if not 1 <= len(location) <= _MOST:
         raise ArgumentError(f"location: expected from 1 to {_MOST} glimpses, got {len(location)}")
 

@@ -29,16 +29,14 @@ class Choice(NamedTuple):
 class Policy(Protocol):
     """Chooses places by features."""
 
-    def __call__(
-        self, hidden: Tensor, progress: float, *, draw: bool, generator: torch.Generator | None = None
-    ) -> Choice:
+    def __call__(self, hidden: Tensor, progress: float | Tensor = 1.0, numbers: Tensor | None = None) -> Choice:
         """Choose a place by each row's features.
 
         Args:
             hidden: `(rows, hidden_dim)`.
             progress: share of the training that is over, 1 for a trained model.
-            draw: at random; else the likeliest.
-            generator: what is drawn from; None: torch's own.
+            numbers: what the draws are made of, `(rows, 2)`, each evenly from [0, 1): the same numbers are the same
+                place, on every device; None: the likeliest place.
         """
 
 
@@ -58,7 +56,7 @@ class Gaussian(nn.Module):
         learned: whether σ is a parameter, which begins as `first`.
 
     Example:
-        >>> choice = Gaussian(8)(torch.randn(5, 8), 1.0, draw=False)
+        >>> choice = Gaussian(8)(torch.randn(5, 8))
         >>> choice.location.shape, bool(choice.location.abs().max() <= 1)
         (torch.Size([5, 2]), True)
 
@@ -72,20 +70,20 @@ class Gaussian(nn.Module):
         self.first, self.last = first, last
         self.log_deviation = nn.Parameter(torch.tensor(math.log(first))) if learned else None
 
-    def deviation(self, progress: float) -> Tensor:
+    def deviation(self, progress: float | Tensor) -> Tensor:
         """Return σ when so much of the training is over."""
         if self.log_deviation is not None:
             return self.log_deviation.exp()
-        return self.mean.weight.new_tensor(self.first * (self.last / self.first) ** progress)
+        share = torch.as_tensor(progress, dtype=self.mean.weight.dtype, device=self.mean.weight.device)
+        return self.first * (self.last / self.first) ** share
 
-    def forward(
-        self, hidden: Tensor, progress: float = 1.0, *, draw: bool, generator: torch.Generator | None = None
-    ) -> Choice:
+    def forward(self, hidden: Tensor, progress: float | Tensor = 1.0, numbers: Tensor | None = None) -> Choice:
         mean, deviation = torch.tanh(self.mean(hidden)), self.deviation(progress)
-        noise = torch.zeros_like(mean)
-        if draw:
-            noise = torch.randn(mean.shape, generator=generator, device=_device(hidden, generator)).to(mean)
-        place = (mean + deviation * noise).detach()
+        place = mean.detach()
+        if numbers is not None:
+            # The middle of the numbers that a float32 may be: none is 0, whose normal number would be infinite.
+            noise = torch.special.ndtri((numbers.double() + 2**-25).clamp(max=1 - 2**-25))
+            place = place + deviation.detach() * noise.to(mean)
         log_norm = 2 * (deviation.log() + 0.5 * math.log(2 * math.pi))
         log_prob = -0.5 * ((place - mean) / deviation).square().sum(-1) - log_norm
         return Choice(place.clamp(-1, 1), log_prob, (1 + log_norm).expand(len(hidden)))
@@ -105,7 +103,7 @@ class Grid(nn.Module):
         height, width: how many cells there are.
 
     Example:
-        >>> Grid(8, 3, 4)(torch.randn(5, 8), draw=True).location.shape
+        >>> Grid(8, 3, 4)(torch.randn(5, 8), numbers=torch.rand(5, 2)).location.shape
         torch.Size([5, 2])
     """
 
@@ -123,17 +121,16 @@ class Grid(nn.Module):
         """Return those of all cells, `(rows, height, width)`."""
         return wide(self.scores(hidden)).softmax(-1).view(*hidden.shape[:-1], self.height, self.width)
 
-    def forward(
-        self, hidden: Tensor, progress: float = 1.0, *, draw: bool, generator: torch.Generator | None = None
-    ) -> Choice:
+    def forward(self, hidden: Tensor, progress: float | Tensor = 1.0, numbers: Tensor | None = None) -> Choice:
         del progress  # cells have no deviation
         log_probs = wide(self.scores(hidden)).log_softmax(-1)
         probabilities = log_probs.exp()
-        if draw:
-            weights = probabilities.detach().to(_device(hidden, generator))
-            cell = torch.multinomial(weights, 1, generator=generator).to(hidden.device)
-        else:
+        if numbers is None:
             cell = probabilities.argmax(-1, keepdim=True)
+        else:
+            below = probabilities.detach().double().cumsum(-1)
+            cell = torch.searchsorted(below, numbers[:, :1].to(below) * below[:, -1:], right=True)
+            cell = cell.clamp(max=below.shape[-1] - 1)
         log_prob = log_probs.gather(-1, cell)[:, 0]
         return Choice(self.places[cell[:, 0]], log_prob, -(probabilities * log_probs).sum(-1))
 
@@ -141,22 +138,15 @@ class Grid(nn.Module):
 class Anywhere(nn.Module):
     """Places that are drawn evenly, whatever was seen: what a policy has to be better than.
 
-    Drawn also where the likeliest is asked for, since none is.
+    Without numbers, since no place is the likeliest, the middle of the image.
 
-    >>> choice = Anywhere()(torch.zeros(5, 8), draw=True)
+    >>> choice = Anywhere()(torch.zeros(5, 8), numbers=torch.rand(5, 2))
     >>> choice.log_prob.tolist(), bool(choice.location.abs().max() <= 1)
     ([0.0, 0.0, 0.0, 0.0, 0.0], True)
     """
 
-    def forward(
-        self, hidden: Tensor, progress: float = 1.0, *, draw: bool, generator: torch.Generator | None = None
-    ) -> Choice:
-        del progress, draw
-        even = torch.rand(len(hidden), 2, generator=generator, device=_device(hidden, generator)).to(hidden)
+    def forward(self, hidden: Tensor, progress: float | Tensor = 1.0, numbers: Tensor | None = None) -> Choice:
+        del progress
         nothing = hidden.new_zeros(len(hidden))
+        even = hidden.new_full((len(hidden), 2), 0.5) if numbers is None else numbers.to(hidden)
         return Choice(2 * even - 1, nothing, nothing)
-
-
-def _device(hidden: Tensor, generator: torch.Generator | None) -> torch.device:
-    """Where is drawn: where the generator is, so that the same seed is the same path on every device."""
-    return hidden.device if generator is None else generator.device

@@ -202,8 +202,8 @@ class Ram(nn.Module):
         rollouts: int = 1,
         *,
         draw: bool = True,
-        progress: float = 1.0,
-        generator: torch.Generator | None = None,
+        progress: float | Tensor = 1.0,
+        numbers: Tensor | None = None,
     ) -> Path:
         """Let eyes go over images.
 
@@ -212,17 +212,21 @@ class Ram(nn.Module):
             rollouts: how many eyes look at each.
             draw: places at random; else the likeliest.
             progress: share of the training that is over.
-            generator: what is drawn from; None: torch's own.
+            numbers: what draws are made of, `(batch, rollouts, glimpses or more, 2)`, each evenly from [0, 1); None:
+                such from torch's own generator.
         """
         count, hidden_dim = len(images) * rollouts, self.options.hidden_dim
+        if draw and numbers is None:
+            numbers = torch.rand(len(images), rollouts, self.options.glimpses, 2, device=images.device)
+        drawn = [None] * self.options.glimpses if numbers is None or not draw else numbers.flatten(0, 1).unbind(1)
         place = images.new_zeros(count, 2)
-        if draw and self.training:
-            place = (2 * torch.rand(count, 2, generator=generator, device=images.device) - 1) * self._JITTER
+        if drawn[0] is not None and self.training:
+            place = (2 * drawn[0] - 1) * self._JITTER
         state = (images.new_zeros(count, hidden_dim),) * (2 if self.options.core == "lstm" else 1)
         places, hiddens, choices = [place], list[Tensor](), list[Choice]()
         for step in range(self.options.glimpses):
             if step:
-                choices.append(self.policy(hiddens[-1].detach(), progress, draw=draw, generator=generator))
+                choices.append(self.policy(hiddens[-1].detach(), progress, drawn[step]))
                 places.append(choices[-1].location)
             seen = self.glimpse(images, places[-1].view(len(images), rollouts, 2)).flatten(0, 1)
             state = self._next(seen, state)
@@ -241,7 +245,9 @@ class Ram(nn.Module):
             hidden[:, :-1].detach().unflatten(0, shape),
         )
 
-    def cost(self, images: Tensor, labels: Tensor, progress: float = 0.0, label_smoothing: float = 0.0) -> Tensor:
+    def cost(
+        self, images: Tensor, labels: Tensor, progress: float | Tensor = 0.0, label_smoothing: float = 0.0
+    ) -> Tensor:
         """Return what a batch costs in training: a mean over images and rollouts, whose gradient teaches everything.
 
         Args:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -64,6 +63,7 @@ class Whole(nn.Module):
         options: the sizes.
 
     Example:
+        >>> import torch
         >>> model = Whole(1, 10)
         >>> model(torch.rand(2, 1, 60, 60)).shape, model(torch.rand(1, 1, 100, 90)).shape
         (torch.Size([2, 10]), torch.Size([1, 10]))
@@ -99,17 +99,19 @@ class Whole(nn.Module):
         rollouts: int = 1,
         *,
         draw: bool = True,
-        progress: float = 1.0,
-        generator: torch.Generator | None = None,
+        progress: float | Tensor = 1.0,
+        numbers: Tensor | None = None,
     ) -> Path:
         """Return the logits, of rollouts that are all alike, without a place: nothing is chosen."""
-        del draw, progress, generator
+        del draw, progress, numbers
         logits, shape = self(images)[:, None, None], (len(images), rollouts)
         nothing = images.new_zeros(*shape, 0)
         hidden = images.new_zeros(*shape, 0, self.options.hidden_dim)
         return Path(images.new_zeros(*shape, 0, 2), logits.expand(*shape, 1, -1), nothing, nothing, hidden)
 
-    def cost(self, images: Tensor, labels: Tensor, progress: float = 0.0, label_smoothing: float = 0.0) -> Tensor:
+    def cost(
+        self, images: Tensor, labels: Tensor, progress: float | Tensor = 0.0, label_smoothing: float = 0.0
+    ) -> Tensor:
         """Return the cross-entropy of labels `(batch,)`."""
         del progress
         return F.cross_entropy(self(images).float(), labels, label_smoothing=label_smoothing)

@@ -10,10 +10,12 @@ from torch import Tensor
 
 from saccade.look.files import file_name
 from saccade.look.paths import path_pictures
+from saccade.tasks.glimpse.eyes import most_glimpses, numbers_of
 from saccade.tasks.image.dataset import pixels
 from saccade.tasks.image.images import Pixels
+from saccade.tasks.image.maps import LookRequest, Maps, draw_maps, maps_of
 from saccade.tasks.labels.ranking import Ranking, probabilities
-from saccade.train.task import Unreadable
+from saccade.train.task import Form, Unreadable
 
 __all__ = ["EyeAnswer", "Seen", "answers"]
 
@@ -35,6 +37,7 @@ class EyeAnswer:
         count: how many classes were asked for.
         seen: the first eye's path; None for a model that looks at everything.
         sides: pixels of the image that each scale covers, from side to side.
+        maps: what is drawn over the image where there is no path; None where no picture is wanted.
     """
 
     image: Pixels | Unreadable
@@ -42,6 +45,7 @@ class EyeAnswer:
     count: int
     seen: Seen | None = None
     sides: tuple[int, ...] = ()
+    maps: Maps | None = None
 
     remark = ""
 
@@ -64,8 +68,12 @@ class EyeAnswer:
         return {"file": name, **told}
 
     def draw(self, folder: FilePath, *, json: bool = False) -> Iterator[FilePath]:
-        """Draw the path over the image, what the eye saw, and what it made of that, glimpse by glimpse."""
-        if self.seen is None or self.ranking is None or isinstance(self.image, Unreadable):
+        """Draw the path over the image, what the eye saw, and what it made of that; or what moves the answer."""
+        if self.ranking is None or isinstance(self.image, Unreadable):
+            return
+        if self.maps is not None:
+            yield from draw_maps(self.image, self.ranking, self.maps, folder, json=json)
+        if self.seen is None:
             return
         name = "image" if self.image.name == "-" else FilePath(self.image.name).stem
         yield from path_pictures(
@@ -106,7 +114,8 @@ def answers(
     labels: tuple[str, ...],
     count: int,
     rollouts: int | None,
-    generator: torch.Generator,
+    seed: int,
+    form: Form,
 ) -> list[EyeAnswer]:
     """Return what eyes make of each image: its `count` most probable classes, and where the first of them went.
 
@@ -116,7 +125,8 @@ def answers(
         labels: of the classes.
         count: of classes that are answered.
         rollouts: eyes whose probabilities are averaged; None: one that takes the likeliest path.
-        generator: what paths are drawn from.
+        seed: of the run.
+        form: what the answers will be written as.
     """
     device, found = next(model.parameters()).device, []
     retina = getattr(getattr(model, "glimpse", None), "retina", None)
@@ -125,10 +135,15 @@ def answers(
         if isinstance(image, Unreadable):
             found.append(EyeAnswer(image, None, count))
             continue
-        batch = pixels(image.image)[None].to(device)
-        path = model.look(batch, rollouts or 1, draw=rollouts is not None, generator=generator)
+        batch = pixels(image.image)[None]
+        numbers = None if rollouts is None else numbers_of([*batch], seed, rollouts, most_glimpses(model)).to(device)
+        path = model.look(batch.to(device), rollouts or 1, draw=numbers is not None, numbers=numbers)
         every = probabilities(path.logits[0])
         ranking = Ranking(labels, every[:, -1].mean(0))
-        seen = Seen(path.location[0, 0].cpu(), every[0]) if sides else None
-        found.append(EyeAnswer(image, ranking, count, seen, sides))
+        seen, maps = None, None
+        if sides:
+            seen = Seen(path.location[0, 0].cpu(), every[0])
+        elif form == "pictures":
+            maps = maps_of(model, batch.to(device), ranking, LookRequest(by="gradient"))
+        found.append(EyeAnswer(image, ranking, count, seen, sides, maps))
     return found

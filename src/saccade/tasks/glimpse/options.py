@@ -69,7 +69,7 @@ class Options(SplitOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class EvalRequest(labels.EvalRequest):
-    """How eyes are measured.
+    """How eyes are measured: by one path each, and by the mean of several.
 
     >>> EvalRequest(rollouts=5).rollouts
     5
@@ -93,25 +93,29 @@ class Request(EvalRequest, labels.Request):
     """
 
     rollouts: int | None = None
-    """Eyes that look at each image, whose probabilities are averaged; one, which takes the likeliest path, if not
-    given."""
+    """Eyes that look at each image, whose probabilities are averaged; one if not given."""
+
+    likeliest: bool = False
+    """Take the likeliest path, in the place of those that are drawn."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
         EvalRequest.__post_init__(self)
         labels.Request.__post_init__(self)
+        if self.likeliest and self.rollouts is not None:
+            raise ArgumentError(f"--rollouts: expected none with --likeliest, which is one path, got {self.rollouts}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class LookRequest(PlainLookRequest):
     """Which path is drawn.
 
-    >>> LookRequest().draw
+    >>> LookRequest().likeliest
     False
     """
 
-    draw: bool = False
-    """A path that is drawn at random, as in training, in the place of the likeliest one."""
+    likeliest: bool = False
+    """The likeliest path, in the place of the one that answers."""
 
 
 REQUESTS: dict[str, type] = {"predict": Request, "eval": EvalRequest, "look": LookRequest}

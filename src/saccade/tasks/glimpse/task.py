@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
-from saccade.errors import ArgumentError
 from saccade.tasks.batches import Sampler, spread
 from saccade.tasks.dataset import Lazy, training_sample
+from saccade.tasks.ensembles import check_alike
 from saccade.tasks.glimpse.answer import EyeAnswer, answers
 from saccade.tasks.glimpse.data import BUILTIN, open_data
+from saccade.tasks.glimpse.eyes import Eyes, most_glimpses, numbers_of
 from saccade.tasks.glimpse.options import RECIPES, REQUESTS, EvalRequest, LookRequest, Options, Request
 from saccade.tasks.image.batches import Encoded, encode, stacked
 from saccade.tasks.image.classes import Classes
@@ -27,7 +28,6 @@ from saccade.tasks.labels.request import check_count
 from saccade.tasks.request import completed
 from saccade.train import options as shared
 from saccade.train.notes import say
-from saccade.train.randomness import generator
 from saccade.train.schedules import FALLING
 from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
 
@@ -45,11 +45,11 @@ class Batch(NamedTuple):
 
     images: Tensor
     labels: Tensor
-    progress: float
+    progress: Tensor
 
     def to(self, device: torch.device) -> "Batch":
         """Return the batch on a device."""
-        return Batch(self.images.to(device), self.labels.to(device), self.progress)
+        return Batch(*(part.to(device) for part in self))
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Glimpse:
 
     def batch(self, step: int) -> Batch:
         """Return the batch of a training step."""
-        return Batch(*stacked(self.sampler.batch(step)), self._progress(step))
+        return Batch(*stacked(self.sampler.batch(step)), torch.tensor(self._progress(step)))
 
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
         """Return what the model says that the batch costs."""
@@ -142,19 +142,19 @@ class Glimpse:
 
         Beside it the error of one path, of the mean of several, and of the likeliest path.
         """
-        asked, size, look = completed(EvalRequest, request), self.data.size(split) or 0, _looker(model)
+        asked, size, eyes = completed(EvalRequest, request), self.data.size(split) or 0, _looks(model)
         chosen = list(spread(size, limit) if limit is not None else range(size))
         rollouts = asked.rollouts or self.settings.rollouts
-        drawn = generator(self.settings.seed, "rollouts", split)
         found, several, likeliest, wanted = list[int](), list[int](), list[int](), list[int]()
         seconds, device = 0.0, next(model.parameters()).device
         for first in range(0, len(chosen), _AT_ONCE):  # no more is in memory as floats
-            batch = stacked(encode(self.data, split, self.known.labels, chosen[first : first + _AT_ONCE])).to(device)
-            began = time.perf_counter()
-            every = look(batch.images, rollouts, generator=drawn).logits[:, :, -1].float().softmax(-1)
+            batch = stacked(encode(self.data, split, self.known.labels, chosen[first : first + _AT_ONCE]))
+            numbers = numbers_of([*batch.images], self.settings.seed, rollouts, most_glimpses(model))
+            batch, began = batch.to(device), time.perf_counter()
+            every = eyes(batch.images, rollouts, numbers=numbers.to(device)).logits[:, :, -1].float().softmax(-1)
             found += every[:, 0].argmax(-1).tolist()
             several += every.mean(1).argmax(-1).tolist()
-            likeliest += look(batch.images, 1, draw=False, generator=drawn).logits[:, 0, -1].argmax(-1).tolist()
+            likeliest += eyes(batch.images, draw=False).logits[:, 0, -1].argmax(-1).tolist()
             seconds += time.perf_counter() - began
             wanted += batch.labels.tolist()
         groups = [self.data.example(split, index).group for index in chosen]
@@ -179,29 +179,23 @@ class Glimpse:
         return image_of(line, self.known.shape[0])
 
     def check(self, model: nn.Module, request: Any) -> None:
-        """Refuse more classes than there are, and a picture of a path where there is none."""
-        if isinstance(request, LookRequest):
-            if not hasattr(model, "glimpse"):
-                raise ArgumentError("look: expected a model that looks at parts of an image, got one that sees all")
-        else:
+        """Refuse more classes than there are."""
+        if not isinstance(request, LookRequest):
             check_count(completed(Request, request), len(self.known.labels))
 
     def answer(
         self, model: nn.Module, inputs: Sequence[Pixels | Unreadable], request: Any, form: Form = "lines"
     ) -> list[EyeAnswer]:
         """Classify images; one that could not be read has a blank answer."""
-        del form  # a path is there in any case
-        if isinstance(request, LookRequest):
-            count, rollouts = 1, 1 if request.draw else None
-        else:
-            asked = completed(Request, request)
-            count, rollouts = asked.nbest, asked.rollouts
-        drawn = generator(self.settings.seed, "answers")
-        return answers(model, inputs, self.known.labels, count, rollouts, drawn)
+        drawn = isinstance(request, LookRequest)
+        asked = Request(likeliest=request.likeliest) if drawn else completed(Request, request)
+        rollouts = None if asked.likeliest else asked.rollouts or 1
+        return answers(model, inputs, self.known.labels, asked.nbest, rollouts, self.settings.seed, form)
 
     def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
-        """Refuse: eyes that go different ways are no one model."""
-        raise ArgumentError("--ensemble: expected one run, as each eye goes its own way; ask for more --rollouts")
+        """Return the task and the model of an ensemble."""
+        check_alike(self, others, _shared_parts)
+        return self, Eyes([model, *(each.model for each in others)])
 
     def _progress(self, step: int) -> float:
         """The share of the training that is over before a step."""
@@ -210,5 +204,12 @@ class Glimpse:
         return min(1.0, step / end) if end else 0.0
 
 
-def _looker(model: nn.Module) -> Any:
+def _looks(model: nn.Module) -> Any:
+    """What lets a model's eyes go over images."""
     return model.look
+
+
+def _shared_parts(task: Glimpse) -> dict[str, tuple[object, str]]:
+    known = task.known
+    channels = known.shape[0]
+    return {"the labels": (known.labels, f"{', '.join(known.labels):.80}"), "the channels": (channels, f"{channels}")}

@@ -62,7 +62,7 @@ class Clutter:
             raise ArgumentError(f"--canvas: expected {expected}, got {self.canvas}")
         if not 0 <= self.pieces <= _MOST_PIECES:
             raise ArgumentError(f"--distractors: expected a number from 0 to {_MOST_PIECES}, got {self.pieces}")
-        if not 1 <= self.piece <= min(self.digits.shape[1:]):
+        if self.pieces and not 1 <= self.piece <= min(self.digits.shape[1:]):
             expected = f"from 1 to {min(self.digits.shape[1:])} pixels, the digits' side"
             raise ArgumentError(f"--distractor-size: expected {expected}, got {self.piece}")
 
