@@ -55,6 +55,17 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "learning_rate": 4e-3,
         "batch_tokens": 2000,
     },
+    "small-unmasked": {
+        "hidden_dim": 128,
+        "layers": 2,
+        "pyramid": 2,
+        "dropout": 0.2,
+        "ctc_weight": 0.5,
+        "learning_rate": 4e-3,
+        "batch_tokens": 2000,
+        "time_width": 8,
+        "frequency_masks": 1,
+    },
     "coarse": {
         "hidden_dim": 192,
         "layers": 3,

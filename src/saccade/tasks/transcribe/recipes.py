@@ -14,8 +14,8 @@ _LISTENED_TO = 50  # training recordings, spread over the corpus, whose length i
 _SHORT = 1.5  # seconds below which a recording of one word is a command rather than a sentence
 _FEW_MINUTES = 20  # of speech, below which fewer steps pass all of it often enough
 
-#: Masks of the usual 40 frames would hide a word of 40 frames whole, see docs/results.md.
-_WORDS: dict[str, Any] = {"time_width": 8, "frequency_masks": 1, "beam_size": 5}
+#: Found on digits, alone and in strings, see docs/results.md. Masks of the usual 40 frames hide a word whole.
+_NARROW: dict[str, Any] = {"time_width": 8, "frequency_masks": 1, "beam_size": 5}
 _SMALL: dict[str, Any] = {
     "hidden_dim": 128,
     "layers": 2,
@@ -67,15 +67,20 @@ def suited(heard: Heard, usual: Mapping[str, Any]) -> tuple[dict[str, Any], str]
     if not single and minutes >= _FEW_MINUTES:
         return dict(usual), ""
     steps = _steps(heard.recordings, single)
-    options = {**usual, **(_WORDS if single else {}), **_schedule(steps)}
+    options = {**usual, **_NARROW, **({} if single else _SMALL), **_schedule(steps)}
     said = "a word each" if single else f"{minutes:.0f} minutes of speech"
     kind = ("few words" if heard.recordings < 1000 else "words") if single else "little speech"
     about = f"{heard.recordings:,} recordings of {heard.seconds:.1f} s in the median, {said}"
     return options, f"{about}: the recipe for {kind} ({steps:,} steps)"
 
 
-def smaller(options: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return a recipe with a smaller model, for when few steps of another fit into a budget, and why."""
+def smaller(options: Mapping[str, Any]) -> tuple[dict[str, Any], str] | None:
+    """Return a recipe with a smaller model, for when few steps of another fit into a budget, and why; None without one.
+
+    >>> smaller({"hidden_dim": 128, "max_steps": 10})
+    """
+    if options["hidden_dim"] <= _SMALL["hidden_dim"]:
+        return None
     how = f"{_SMALL['hidden_dim']} features, {_SMALL['layers']} layers"
     return {**options, **_SMALL}, f"a smaller listener has smaller steps ({how})"
 

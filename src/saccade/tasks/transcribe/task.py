@@ -85,8 +85,8 @@ class Transcribe:
         """Return the recipe for as much speech as there is, and one with a smaller model for few minutes."""
         corpus = _opened(options_class(cls, model, checked=False)(**given), objects)
         options, reason = suited(hear(corpus.get()), recipe(cls, model, given["data"]))
-        less = Suited(*smaller(options), corpus)
-        return Suited(options, reason, corpus, less)
+        less = smaller(options)
+        return Suited(options, reason, corpus, less and Suited(*less, corpus))
 
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:
