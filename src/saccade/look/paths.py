@@ -23,7 +23,7 @@ __all__ = ["path_pictures"]
 
 _IMAGE, _PATCH, _GAP, _TOP = 3.6, 0.9, 0.08, 0.35  # inches: the image's longer side, a patch's, between two, above
 _MOST = 100  # glimpses that are drawn
-_SHOWN = 3  # classes whose probabilities are drawn
+_SHOWN, _LINE = 3, 0.1  # classes whose probabilities are drawn, and how far their names stand apart
 _PAUSE, _REST = 700, 2000  # milliseconds that a glimpse is shown in the animation, and the last
 _COLOURS = ("#ffb000", "#35e0ff", "#ff4fa3", "#8dff6a")  # of scales, the finest first
 
@@ -180,10 +180,12 @@ def _draw_classes(axes: "Axes", shares: Tensor, labels: Sequence[str], style: di
     """How probable the classes were that are likeliest in the end."""
     order = shares[-1].argsort(descending=True)[:_SHOWN].tolist()
     steps = [number + 0.5 for number in range(len(shares))]
+    above = 2.0  # where the name over this one stands
     for place, label in enumerate(order):
+        above = min(float(shares[-1, label]), above - _LINE)
         colour, strength = INK if place == 0 else FAINT, 1.8 if place == 0 else 1.0
         axes.plot(steps, shares[:, label].numpy(), color=colour, linewidth=strength, marker="o", markersize=3)
-        axes.text(len(shares) + 0.05, float(shares[-1, label]), labels[label], va="center", fontsize=8, **style)
+        axes.text(len(shares) + 0.05, above, labels[label], va="center", fontsize=8, **style)
     axes.set(xlim=(0, len(shares)), ylim=(-0.05, 1.05), xticks=[])
     axes.set_yticks([0, 0.5, 1], ["0", "0.5", "1"], family=style["family"], fontsize=7, color=INK)
     axes.spines[["top", "right"]].set_visible(False)
