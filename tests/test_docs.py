@@ -159,6 +159,20 @@ def test_all_that_classifies_runs(tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.slow
+def test_all_that_glimpses_runs(tmp_path, capsys, monkeypatch):
+    """The commands of the page in their order, for a step or two of small eyes."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").mkdir()
+    shutil.copy(ROOT / "docs/digit.png", tmp_path / "docs")
+    commands = re.findall(r"^saccade (.+)$", (ROOT / "docs/glimpse.md").read_text(encoding="utf-8"), flags=re.M)
+    assert len(commands) >= 11
+    for command in commands:
+        less = ["--max-steps", "2", "--hidden-dim", "8"] if command.startswith("train") else []
+        assert main([*shlex.split(command), *less]) == 0, command
+        assert capsys.readouterr().out
+
+
+@pytest.mark.slow
 def test_all_that_classifies_images_runs(tmp_path, capsys, monkeypatch):
     """The commands of the page in their order, for a few steps of small networks."""
     monkeypatch.chdir(tmp_path)

@@ -26,6 +26,7 @@ SMALLER = {
     " train classify-text": f"{LITTLE} --hidden-dim 16",
     " train transcribe": f"{LITTLE} --hidden-dim 16",
     " train classify-image": f"{LITTLE} --widths 4,8",
+    " train glimpse": f"{LITTLE} --hidden-dim 16",
     " report ": " --max-steps 2",
     " bench ": " --rows 'dot forward 2x4x16x16' --seconds 0.01",
     "--calls 10000": "--calls 40",
@@ -83,7 +84,7 @@ def test_jobs_run_one_after_the_other(commands, tmp_path, monkeypatch, capsys):
     """The commands that speak of one run, in their order; those with a pipe in a shell of their own."""
     corpus(tmp_path)
     (tmp_path / "docs").mkdir()
-    for name in ("tones.wav", "shapes.png"):
+    for name in ("tones.wav", "shapes.png", "digit.png"):
         shutil.copy(ROOT / "docs" / name, tmp_path / "docs")
     monkeypatch.chdir(tmp_path)
     for command in commands:

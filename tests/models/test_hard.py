@@ -7,15 +7,17 @@ from models.translators import BATCH, LENGTHS, SOURCE, TARGET
 from saccade import AuxRequest, look, reads
 from saccade.errors import ArgumentError
 from saccade.models import luong, rnnsearch
-from saccade.models.hard import Options, Reinforce, Samples, attended, attention_options, gradient_noise
+from saccade.models.hard import Options, attended, attention_options
 from saccade.models.luong import Luong
 from saccade.models.padded import Padded
+from saccade.models.reinforce import Samples, gradient_noise
 from saccade.models.rnnsearch import RNNSearch
 
 WANTED = TARGET.roll(-1, 1)
 READS = {
     "learned": {"read": "reinforce"},
     "leave-one-out": {"read": "reinforce", "baseline": "leave-one-out", "samples": 3},
+    "moving-average": {"read": "reinforce", "baseline": "moving-average"},
     "entropy": {"read": "reinforce", "samples": 2, "entropy_bonus": 0.1},
     "straight-through": {"read": "straight-through"},
 }
@@ -33,28 +35,6 @@ def model(request):
     torch.manual_seed(0)
     chosen = options(hidden_dim=10, embedding_dim=6, **more, **READS[request.param[1]])
     return kind(13, 11, chosen).double()
-
-
-def test_the_gradient_is_that_of_the_expected_cost():
-    """Two steps of three choices: the mean over all nine paths, each weighed by its probability, is exact."""
-    torch.manual_seed(0)
-    first, second = (torch.randn(size, dtype=torch.float64, requires_grad=True) for size in ((3,), (3, 3)))
-    table = torch.randn(3, 3, 2, dtype=torch.float64, requires_grad=True)  # what the two tokens cost after each path
-    reinforce = Reinforce(Options(read="reinforce"), 4).double()
-    wanted, query = torch.tensor([[5, 6]]), torch.randn(1, 2, 4, dtype=torch.float64)
-    expected, estimated = 0.0, [0.0, 0.0, 0.0]
-    for i, j in itertools.product(range(3), repeat=2):
-        log_prob = torch.stack([first.log_softmax(0)[i], second[i].log_softmax(0)[j]])[None]
-        probability = log_prob.sum().exp()
-        # the first token is written before the second draw, and cannot depend on it
-        losses = torch.stack([table[i, 0, 0], table[i, j, 1]])[None]
-        cost = reinforce.cost(losses, Samples(False, [query], [log_prob]), wanted)
-        torch.testing.assert_close(cost, losses.mean())
-        expected = expected + probability * losses.mean()
-        grads = torch.autograd.grad(cost, (first, second, table), allow_unused=True, retain_graph=True)
-        estimated = [e + probability.detach() * (0 if g is None else g) for e, g in zip(estimated, grads, strict=True)]
-    for found, true in zip(estimated, torch.autograd.grad(expected, (first, second, table)), strict=True):
-        torch.testing.assert_close(found, true)
 
 
 @pytest.mark.parametrize("input_feeding", [True, False])
@@ -118,65 +98,6 @@ def test_several_samples_cost_what_their_rows_cost_by_themselves():
     )
     torch.manual_seed(5)
     torch.testing.assert_close(found, other(Padded(SOURCE[rows], LENGTHS[rows]), TARGET[rows], WANTED[rows], 0.1))
-
-
-def test_entropy_is_worth_its_bonus():
-    reinforce = Reinforce(Options(read="reinforce", entropy_bonus=0.25), 4)
-    log_prob, entropy = torch.zeros(1, 3), torch.ones(1, 3, requires_grad=True)
-    samples = Samples(True, [torch.zeros(1, 3, 4)], [log_prob], [entropy])
-    reinforce.cost(torch.tensor([[1.0, 2.0, 0.0]]), samples, torch.tensor([[5, 5, 0]])).backward()
-    torch.testing.assert_close(entropy.grad, torch.tensor([[-0.125, -0.125, 0.0]]))
-
-
-def test_what_is_read_and_not_fed_on_changes_its_own_token_alone():
-    reinforce = Reinforce(Options(read="reinforce"), 4, feeds=False)
-    for parameter in reinforce.parameters():
-        torch.nn.init.zeros_(parameter)
-    log_prob = torch.zeros(1, 4, requires_grad=True)
-    losses = torch.tensor([[1.0, 10.0, 100.0, 0.0]])
-    samples = Samples(False, [torch.zeros(1, 4, 4)], [log_prob])
-    reinforce.cost(losses, samples, torch.tensor([[5, 5, 5, 0]])).backward()
-    torch.testing.assert_close(log_prob.grad * 3, losses)
-
-
-def test_leaving_one_out_is_unbiased_too():
-    """One step of three choices, drawn twice: the mean over all nine pairs."""
-    scores = torch.tensor([0.3, -1.0, 0.5], dtype=torch.float64, requires_grad=True)
-    costs = torch.tensor([1.0, 5.0, 2.0], dtype=torch.float64)
-    reinforce = Reinforce(Options(read="reinforce", baseline="leave-one-out", samples=2), 4)
-    total = torch.zeros(3, dtype=torch.float64)
-    for pair in itertools.product(range(3), repeat=2):
-        chosen = torch.tensor(pair)
-        log_prob = scores.log_softmax(0)[chosen][:, None]
-        cost = reinforce.cost(
-            costs[chosen][:, None], Samples(False, [torch.zeros(2, 1, 4)], [log_prob]), torch.ones(1, 1)
-        )
-        total += log_prob.sum().exp().detach() * torch.autograd.grad(cost, scores)[0]
-    torch.testing.assert_close(total, torch.autograd.grad((scores.softmax(0) * costs).sum(), scores)[0])
-
-
-def test_what_a_token_cannot_change_is_not_charged_to_its_draw():
-    reinforce = Reinforce(Options(read="reinforce"), 4)
-    for parameter in reinforce.parameters():
-        torch.nn.init.zeros_(parameter)
-    log_prob = torch.zeros(1, 4, requires_grad=True)
-    losses = torch.tensor([[1.0, 10.0, 100.0, 0.0]])
-    cost = reinforce.cost(losses, Samples(False, [torch.zeros(1, 4, 4)], [log_prob]), torch.tensor([[5, 5, 5, 0]]))
-    cost.backward()
-    torch.testing.assert_close(log_prob.grad * 3, torch.tensor([[111.0, 110.0, 100.0, 0.0]]))
-
-
-def test_the_baseline_learns_the_mean_cost_to_come():
-    torch.manual_seed(0)
-    reinforce = Reinforce(Options(read="reinforce"), 2)
-    optimizer = torch.optim.Adam(reinforce.parameters(), 0.05)
-    query, losses = torch.eye(2)[None], torch.tensor([[3.0, 1.0]])  # (3 + 1) / 2 tokens to come, then 1 / 1
-    for _ in range(300):
-        optimizer.zero_grad()
-        samples = Samples(False, [query], [torch.zeros(1, 2)])
-        reinforce.cost(losses, samples, torch.tensor([[5, 5]])).backward()
-        optimizer.step()
-    torch.testing.assert_close(reinforce.baseline(query)[0, :, 0], torch.tensor([2.0, 1.0]), atol=0.02, rtol=0)
 
 
 def test_the_cost_is_that_of_what_was_drawn_and_every_parameter_learns(model):

@@ -12,6 +12,7 @@ from saccade.models.encoder_decoder import EncoderDecoder
 from saccade.models.las import Las
 from saccade.models.luong import Luong
 from saccade.models.recurrent import Decoder
+from saccade.models.reinforce import Reinforce
 from saccade.models.renames import renamed
 from saccade.models.rnnsearch import RNNSearch
 from saccade.train.weights import load_into, tensors
@@ -49,7 +50,7 @@ LAYERS = {
 }
 MODELS = {
     "decoder": (lambda: Decoder(nn.Embedding(7, 4), 3, 6), DECODER),
-    "reinforce": (lambda: hard.Reinforce(hard.Options(read="reinforce"), 6), BASELINE),
+    "reinforce": (lambda: Reinforce(hard.Options(read="reinforce"), 6), BASELINE),
     "encoder-decoder": (lambda: EncoderDecoder(9, 7, recurrent.Options(**SIZES)), WRITER),
     "rnnsearch": (lambda: RNNSearch(9, 7, rnnsearch.Options(**SIZES)), WRITER),
     "rnnsearch, reinforce": (

@@ -22,6 +22,7 @@ from saccade.models.cells import linear_cell, lstm_of
 from saccade.models.checks import below_one
 from saccade.models.padded import Padded
 from saccade.models.recurrent import LockedDropout, at_positions, reversed_positions
+from saccade.models.reinforce import Reinforce, Samples
 from saccade.models.renames import renamed
 from saccade.models.words import embeddings
 from saccade.nn import Attention
@@ -211,7 +212,7 @@ class Luong(hard.Reader[Padded, State]):
         self.bias = nn.Parameter(torch.zeros(target_size))
         self.dropout = LockedDropout(options.dropout)
         feeds = options.input_feeding
-        self.reinforce = hard.Reinforce(options, hidden, feeds=feeds) if options.read == "reinforce" else None
+        self.reinforce = Reinforce(options, hidden, feeds=feeds) if options.read == "reinforce" else None
 
     @property
     def output(self) -> tuple[Tensor, Tensor]:
@@ -239,10 +240,10 @@ class Luong(hard.Reader[Padded, State]):
         features, state = self._decode(token[:, None], state, None)
         return Logits(features[:, 0], *self.output), state
 
-    def decode(self, target: Tensor, state: State, samples: hard.Samples | None = None) -> Tensor:
+    def decode(self, target: Tensor, state: State, samples: Samples | None = None) -> Tensor:
         return self._decode(target, state, samples)[0]
 
-    def _decode(self, target: Tensor, state: State, samples: hard.Samples | None) -> tuple[Tensor, State]:
+    def _decode(self, target: Tensor, state: State, samples: Samples | None) -> tuple[Tensor, State]:
         """What the tokens after `target` `(rows, length)` are predicted from, `(rows, length, embedding_dim)`."""
         shape, fed = state.fed.shape[:2], state.fed.flatten(0, 1)
         layers = [(hidden.flatten(0, 1), cell.flatten(0, 1)) for hidden, cell in state.layers]
@@ -272,7 +273,7 @@ class Luong(hard.Reader[Padded, State]):
         return features, State(carried, fed.view(*shape, -1), position, state.lengths, state.memory)
 
     def _read(
-        self, query: Tensor, state: State, first: int, samples: hard.Samples | None, dropouts: "_Dropouts"
+        self, query: Tensor, state: State, first: int, samples: Samples | None, dropouts: "_Dropouts"
     ) -> Tensor:
         """What is predicted from, for queries `(rows, length, hidden_dim)` at the positions from `first` on."""
         asked = dropouts.asked(query)

@@ -15,6 +15,7 @@ from saccade.memory import Memory
 from saccade.models import hard, recurrent
 from saccade.models.padded import Padded
 from saccade.models.recurrent import RECIPES, Decoder, Encoder, LockedDropout
+from saccade.models.reinforce import Reinforce, Samples
 from saccade.models.renames import renamed
 from saccade.models.words import embeddings
 from saccade.nn import Attention
@@ -103,7 +104,7 @@ class RNNSearch(hard.Reader[Padded, State]):
         self.attention = Attention(
             hidden, hidden, hidden_dim=hidden, score="additive", **hard.attention_options(options)
         )
-        self.reinforce = hard.Reinforce(options, hidden) if options.read == "reinforce" else None
+        self.reinforce = Reinforce(options, hidden) if options.read == "reinforce" else None
         self.decoder = Decoder(target, hidden, hidden, options.dropout)
         self.dropout = LockedDropout(options.dropout)
         renamed(self, {"writer": "decoder"})
@@ -124,11 +125,11 @@ class RNNSearch(hard.Reader[Padded, State]):
         logits, hidden = self.decoder.step(token, hidden, self._reader(state))
         return logits, State(hidden.view(state.hidden.shape), state.memory)
 
-    def decode(self, target: Tensor, state: State, samples: hard.Samples | None = None) -> Tensor:
+    def decode(self, target: Tensor, state: State, samples: Samples | None = None) -> Tensor:
         found: Tensor = self.decoder(target, state.hidden.flatten(0, 1), self._reader(state, samples))
         return found
 
-    def _reader(self, state: State, samples: hard.Samples | None = None) -> recurrent.Read:
+    def _reader(self, state: State, samples: Samples | None = None) -> recurrent.Read:
         """What reads the source for the decoder's rows: c_i `(rows, hidden_dim)`, Eq. 5 and 6."""
 
         def read(query: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ TASKS = {
     "classify-text": "saccade.tasks.classify_text:ClassifyText",
     "transcribe": "saccade.tasks.transcribe:Transcribe",
     "classify-image": "saccade.tasks.classify_image:ClassifyImage",
+    "glimpse": "saccade.tasks.glimpse:Glimpse",
 }
 
 

@@ -23,16 +23,16 @@ def model():
 
 def test_an_image_is_read_as_the_run_takes_it(tmp_path, monkeypatch):
     (tmp_path / "a.png").write_bytes(encode_png(IMAGE))
-    found = image_of(str(tmp_path / "a.png"), (3, 10, 12))
+    found = image_of(str(tmp_path / "a.png"), 3, (10, 12))
     assert found.name == str(tmp_path / "a.png") and torch.equal(found.image, IMAGE)
-    assert image_of(str(tmp_path / "a.png"), (1, 5, 6)).image.shape == (1, 5, 6)
+    assert image_of(str(tmp_path / "a.png"), 1, (5, 6)).image.shape == (1, 5, 6)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(encode_png(IMAGE))))
-    assert torch.equal(image_of("-", (3, 10, 12)).image, IMAGE)
+    assert torch.equal(image_of("-", 3, (10, 12)).image, IMAGE)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"noise")))
     with pytest.raises(ArgumentError, match="^standard input: "):
-        image_of("-", (3, 10, 12))
+        image_of("-", 3, (10, 12))
     with pytest.raises(ArgumentError, match="gone"):
-        image_of(str(tmp_path / "gone.png"), (3, 10, 12))
+        image_of(str(tmp_path / "gone.png"), 3, (10, 12))
 
 
 def test_answers_are_the_softmax_of_each_image_alone_in_order(model):

@@ -13,8 +13,12 @@ from saccade.tasks.classify_image import task as image_task
 from saccade.tasks.classify_text import task as text_task
 from saccade.tasks.classify_text import vocabulary as words
 from saccade.tasks.classify_text.data import reviews
+from saccade.tasks.glimpse import data as eyes
+from saccade.tasks.glimpse import task as eye_task
 from saccade.tasks.image import dataset as images
 from saccade.tasks.image import shapes
+from saccade.tasks.image.dataset import InMemory, Part
+from saccade.tasks.image.digits import open_digits
 from saccade.tasks.transcribe import task as speech_task
 from saccade.tasks.transcribe import vocabulary as spoken
 from saccade.tasks.transcribe.data import tones
@@ -27,9 +31,19 @@ SHRUNK = (
     *((module, "HELD_OUT", HELD_OUT) for module in (dates, reviews, tones, shapes)),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (tokens, words, spoken)),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (text_task, image_task, speech_task, translation_task)),
+    (eye_task, "_ENDLESS", LEARNED_FROM),
+    (eyes, "open_digits", lambda: few_digits()),
     (images, "_SEEN", 40),
     (batches, "_LOOKED_AT", 50),
 )
+
+
+def few_digits() -> InMemory:
+    """The built-in digits, of which few are held out."""
+    known = open_digits()
+    few = {split: Part(*(each[:HELD_OUT] for each in known.parts[split])) for split in ("validation", "test")}
+    parts = {"train": known.parts["train"], **few}
+    return InMemory(parts, known.labels, known.note)
 
 
 @dataclass(frozen=True)
@@ -53,6 +67,7 @@ class Entry:
     file: str = "tokenizer.json"
 
 
+EYE = {"glimpses": 3, "patch": 4, "hidden_dim": 8, "glimpse_dim": 4, "samples": 2}
 RECURRENT = {"hidden_dim": 10, "embedding_dim": 6, "dropout": 0.2}
 TABLE = {
     "translate": Entry(
@@ -92,6 +107,18 @@ TABLE = {
         {
             "cnn": {"widths": "4,6", "dropout": 0.2},
             "cnn-attention": {"widths": "4,6", "attention_dim": 4, "heads": 2, "attention_stage": 1},
+        },
+        lambda data, split, index: data.example(split, index).label,
+        lambda example: (example.image, example.label),
+        file="labels.json",
+    ),
+    "glimpse": Entry(
+        {"batch_size": 6, "label_smoothing": 0.1, "rollouts": 3},
+        {
+            "ram": {**EYE, "scales": 2},
+            "ram-grid": {**EYE, "rows": 3, "columns": 2},
+            "random": EYE,
+            "whole": {"channels": 2, "pooled": 4, "hidden_dim": 8},
         },
         lambda data, split, index: data.example(split, index).label,
         lambda example: (example.image, example.label),

@@ -17,6 +17,7 @@ BY_HAND = {
     "classify-text": accuracy,
     "transcribe": lambda found, wanted: 1 - word_errors(found, wanted),
     "classify-image": accuracy,
+    "glimpse": accuracy,
 }
 
 

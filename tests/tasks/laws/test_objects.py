@@ -16,6 +16,7 @@ COLUMNS = {
     "classify-text": ("text", "label"),
     "transcribe": ("audio", "text"),
     "classify-image": ("image", "label"),
+    "glimpse": ("image", "label"),
 }
 EXTRA = {"transcribe": {"rate": 8000}}
 

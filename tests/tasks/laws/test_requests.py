@@ -18,6 +18,7 @@ ASKED = {
     "transcribe": [{"sample": True}, {"beam_size": 3, "ctc_rescoring": 0.5}],
     "classify-text": [{"nbest": 2}],
     "classify-image": [{"nbest": 2}],
+    "glimpse": [{"nbest": 2}, {"rollouts": 3}, {"likeliest": True}],
 }
 LOOKED = {"classify-image": [{}, {"by": "gradient", "label": "same"}], "classify-text": [{"layer": 1, "head": 1}]}
 LAYERED = ("classify-text", "self-attention")

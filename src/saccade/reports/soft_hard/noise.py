@@ -6,8 +6,8 @@ from typing import Any
 
 from torch import nn
 
-from saccade.models.hard import gradient_noise
 from saccade.models.padded import Padded
+from saccade.models.reinforce import gradient_noise
 from saccade.tasks.translate import Translate
 from saccade.train.randomness import seeded
 

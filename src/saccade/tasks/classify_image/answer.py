@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from saccade.look.files import file_name
-from saccade.look.overlays import overlays
 from saccade.tasks.image.dataset import pixels
 from saccade.tasks.image.images import Pixels
-from saccade.tasks.image.maps import LookRequest, Maps, maps_of
+from saccade.tasks.image.maps import LookRequest, Maps, draw_maps, maps_of
 from saccade.tasks.labels.ranking import Ranking, probabilities
 from saccade.train.task import Form, Unreadable
 
@@ -54,18 +52,7 @@ class ImageAnswer:
         """Draw the maps over the image."""
         if self.maps is None or self.ranking is None or isinstance(self.image, Unreadable):
             return
-        name = "image" if self.image.name == "-" else Path(self.image.name).stem
-        title, path = f"{self.ranking.title}: {self.maps.title}", folder / f"{file_name(name)}-{self.maps.by}"
-        yield from overlays(
-            self.image.image,
-            self.maps.maps,
-            path,
-            captions=self.maps.captions,
-            marks=self.maps.marks,
-            title=title,
-            even=self.maps.even,
-            json=json,
-        )
+        yield from draw_maps(self.image, self.ranking, self.maps, folder, json=json)
 
 
 def answers(

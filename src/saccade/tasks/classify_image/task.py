@@ -152,7 +152,7 @@ class ClassifyImage:
 
     def read(self, line: str, number: int) -> Pixels:
         """Read a file, "-" being standard input, as an image of the run's size."""
-        return image_of(line, self.known.shape)
+        return image_of(line, self.known.shape[0], self.known.shape[1:])
 
     def check(self, model: nn.Module, request: Any) -> None:
         """Refuse more classes than there are, one that there is not, and attention of a model without."""

@@ -104,15 +104,20 @@ class Pixels(NamedTuple):
     image: Tensor
 
 
-def image_of(line: str, shape: tuple[int, int, int]) -> Pixels:
-    """Read a file, "-" being standard input, as an image of some channels, height and width.
+def image_of(line: str, channels: int, size: tuple[int, int] | None = None) -> Pixels:
+    """Read a file, "-" being standard input, as an image of so many channels.
+
+    Args:
+        line: the file's path.
+        channels: 1 (grey) or 3 (RGB).
+        size: height and width that it is brought to; None: its own.
 
     Raises:
         ArgumentError: naming the file, if it is no image.
     """
     name: str = "standard input" if line == "-" else line
     source: Any = sys.stdin.buffer if line == "-" else Path(line)
-    return Pixels(line, read_image(source, name, channels=shape[0], size=shape[1:]))
+    return Pixels(line, read_image(source, name, channels=channels, size=size))
 
 
 def encode_png(image: Tensor) -> bytes:

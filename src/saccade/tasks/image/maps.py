@@ -1,6 +1,7 @@
 """What of an image decided its class: what positions attend to, and gradients by pixels and by the last features."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -8,11 +9,14 @@ from torch import Tensor
 
 from saccade.errors import ArgumentError
 from saccade.look import record
+from saccade.look.files import file_name
 from saccade.look.gradients import grad_cam, saliency
+from saccade.look.overlays import overlays
 from saccade.numerics import divide
+from saccade.tasks.image.images import Pixels
 from saccade.tasks.labels.ranking import Ranking
 
-__all__ = ["LookRequest", "Maps", "attends", "maps_of"]
+__all__ = ["LookRequest", "Maps", "attends", "draw_maps", "maps_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +87,21 @@ def maps_of(model: Any, image: Tensor, ranking: Ranking, look: LookRequest) -> M
         found, told = grad_cam(model, image, asked, model.last_layer), "where its last features speak for it"
     scaled = divide(found, found.amax()).cpu()
     return Maps(by, scaled, [ranking.labels[label]], [None], f"{told} ({by}), the most as 1")
+
+
+def draw_maps(image: Pixels, ranking: Ranking, maps: Maps, folder: Path, *, json: bool) -> list[Path]:
+    """Draw what of an image decided its class, and return the files; see `saccade.look.overlays`."""
+    name = "image" if image.name == "-" else Path(image.name).stem
+    return overlays(
+        image.image,
+        maps.maps,
+        folder / f"{file_name(name)}-{maps.by}",
+        captions=maps.captions,
+        marks=maps.marks,
+        title=f"{ranking.title}: {maps.title}",
+        even=maps.even,
+        json=json,
+    )
 
 
 def _attention(model: Any, image: Tensor) -> Maps:

@@ -1,0 +1,232 @@
+"""Where an eye went over an image, what it saw there, and what it made of that: PNG, SVG and an animated GIF."""
+
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from saccade.errors import ArgumentError, ShapeError
+from saccade.look.drawing import numbers, write_picture
+from saccade.look.labels import plain
+from saccade.look.pictures import DOTS, FAINT, INK
+from saccade.look.typefaces import families
+from saccade.nn import Retina
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["path_pictures"]
+
+_IMAGE, _PATCH, _GAP, _TOP = 3.6, 0.9, 0.08, 0.35  # inches: the image's longer side, a patch's, between two, above
+_MOST = 100  # glimpses that are drawn
+_SHOWN, _LINE = 3, 0.1  # classes whose probabilities are drawn, and how far their names stand apart
+_PAUSE, _REST = 700, 2000  # milliseconds that a glimpse is shown in the animation, and the last
+_COLOURS = ("#ffb000", "#35e0ff", "#ff4fa3", "#8dff6a")  # of scales, the finest first
+
+
+def path_pictures(
+    image: Tensor,
+    location: Tensor,
+    sides: Sequence[int],
+    path: str | Path,
+    *,
+    probabilities: Tensor,
+    labels: Sequence[str],
+    title: str | None = None,
+    json: bool = False,
+) -> list[Path]:
+    """Draw an image with the places that an eye looked at in their order and the boxes of every scale, what it saw at
+    each, and how probable the likeliest classes were after each.
+
+    Args:
+        image: `(channels, height, width)`, 1 channel or 3, uint8.
+        location: `(glimpses, 2)`: x and y, from −1 to 1.
+        sides: pixels of the image that each scale covers from side to side, each twice the one before.
+        path: where to write, without a suffix; a name that is taken by another picture gets -2, -3, ... appended.
+        probabilities: of the classes after each glimpse, `(glimpses, classes)`.
+        labels: of the classes.
+        title: a line above the picture.
+        json: whether the numbers are written beside it.
+
+    Returns:
+        The paths of the PNG, the SVG, the animation (GIF), and of the JSON if it is wanted.
+
+    Raises:
+        ShapeError: if the shapes do not fit each other.
+        ArgumentError: if there is no glimpse or more than 100.
+        OSError: if the files cannot be written.
+
+    Source:
+        Mnih et al. 2014, figure 2 and 3.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> image, even = torch.zeros(1, 8, 8, dtype=torch.uint8), torch.full((2, 2), 0.5)
+        >>> with TemporaryDirectory() as folder:
+        ...     found = path_pictures(image, torch.zeros(2, 2), [4], f"{folder}/a", probabilities=even, labels="xy")
+        >>> [path.name for path in found]
+        ['a.png', 'a.svg', 'a.gif']
+    """
+    _check(image, location, sides, probabilities, labels)
+    places, shares = location.detach().cpu().double(), probabilities.detach().cpu().double()
+    pixels = image.cpu().double() / 255
+    patches = Retina(sides[0], len(sides))(pixels[None], places[None])[0]
+    heading = plain(title or "")
+    boxes = _boxes(places, sides, image.shape[1], image.shape[2])
+    names = [f"glimpse {number}" for number in range(1, len(places) + 1)]
+    return write_picture(
+        path,
+        lambda: _figure(pixels, boxes, patches, shares, labels, heading),
+        title=heading or "The path of an eye",
+        story=_story(places, shares, labels),
+        behind=numbers(heading, names, labels, shares, darkest=1.0, location=places.tolist(), sides=list(sides))
+        if json
+        else None,
+        pages={".gif": _animation(pixels, boxes)},
+    )
+
+
+def _check(
+    image: Tensor, location: Tensor, sides: Sequence[int], probabilities: Tensor, labels: Sequence[str]
+) -> None:
+    if image.ndim != 3 or image.shape[0] not in (1, 3) or image.dtype != torch.uint8:
+        got = f"{tuple(image.shape)}, {image.dtype}"
+        raise ShapeError(f"image: expected shape (1 or 3, height, width), uint8, got {got}")
+    if location.ndim != 2 or location.shape[1] != 2 or not sides:
+        expected = "(glimpses, 2), and a side of each scale"
+        raise ShapeError(f"location: expected shape {expected}, got {tuple(location.shape)} and {len(sides)} sides")
+    if probabilities.shape != (len(location), len(labels)):
+        shape = (len(location), len(labels))
+        raise ShapeError(f"probabilities: expected shape {shape}, got {tuple(probabilities.shape)}")
+    if not 1 <= len(location) <= _MOST:
+        raise ArgumentError(f"location: expected from 1 to {_MOST} glimpses, got {len(location)}")
+
+
+def _boxes(places: Tensor, sides: Sequence[int], height: int, width: int) -> list[list[tuple[float, float, int]]]:
+    """For each glimpse, left and top of every scale's patch, in pixels, and its side."""
+    middles = ((places + 1) / 2 * torch.tensor([width, height], dtype=places.dtype)).tolist()
+    return [[(x - side / 2, y - side / 2, side) for side in sides] for x, y in middles]
+
+
+def _figure(
+    pixels: Tensor,
+    boxes: list[list[tuple[float, float, int]]],
+    patches: Tensor,
+    shares: Tensor,
+    labels: Sequence[str],
+    title: str,
+) -> "Figure":
+    """The image with its path at the left; at the right a column a glimpse: its patches, and the classes below."""
+    from matplotlib.figure import Figure
+
+    count, scales = patches.shape[:2]
+    high, wide = (_IMAGE * side / max(pixels.shape[1:]) for side in pixels.shape[1:])
+    strip = count * (_PATCH + _GAP)
+    height = max(high, scales * (_PATCH + _GAP) + 1.5) + _TOP
+    width = wide + 0.7 + strip
+    figure = Figure(figsize=(width, height), dpi=DOTS)
+    style: dict[str, Any] = {"family": families("".join([*labels, title, "0.5…"])), "parse_math": False, "color": INK}
+    axes = figure.add_axes((0, (height - _TOP - high) / height, wide / width, high / height))
+    _show(axes, pixels)
+    _draw_path(axes, boxes, style)
+    for number in range(count):
+        for scale in range(scales):
+            left = wide + 0.7 + number * (_PATCH + _GAP)
+            bottom = height - _TOP - (scale + 1) * (_PATCH + _GAP)
+            small = figure.add_axes((left / width, bottom / height, _PATCH / width, _PATCH / height))
+            _show(small, patches[number, scale])
+            small.spines[:].set(color=_COLOURS[scale % len(_COLOURS)], linewidth=1.5)
+            if scale == 0:
+                small.set_title(str(number + 1), fontsize=9, pad=2, **style)
+    below = height - _TOP - scales * (_PATCH + _GAP)
+    place = ((wide + 0.7) / width, 0.25 / height, strip / width, (below - 0.45) / height)
+    _draw_classes(figure.add_axes(place), shares, labels, style)
+    if title:
+        figure.text(0, 1, title[: int(14 * width)], ha="left", va="top", fontsize=11, **style)
+    return figure
+
+
+def _show(axes: "Axes", pixels: Tensor) -> None:
+    height, width = pixels.shape[1:]
+    shown = pixels.expand(3, -1, -1).permute(1, 2, 0).numpy()
+    axes.imshow(shown, extent=(0, width, height, 0), interpolation="nearest", aspect="auto")
+    axes.set(xlim=(0, width), ylim=(height, 0), xticks=[], yticks=[])
+    axes.spines[:].set(color=FAINT, linewidth=0.5)
+
+
+def _draw_path(axes: "Axes", boxes: list[list[tuple[float, float, int]]], style: dict[str, Any]) -> None:
+    """The boxes of all scales at every place, a line from place to place, and their numbers."""
+    from matplotlib.patches import Rectangle
+
+    middles = [(one[0][0] + one[0][2] / 2, one[0][1] + one[0][2] / 2) for one in boxes]
+    for number, glimpse in enumerate(boxes):
+        alpha = 0.35 + 0.65 * (number + 1) / len(boxes)
+        for scale, (left, top, side) in enumerate(glimpse):
+            colour, thick = _COLOURS[scale % len(_COLOURS)], 1.6 if scale == 0 else 0.8
+            box = Rectangle((left, top), side, side, fill=False, edgecolor=colour, linewidth=thick, alpha=alpha)
+            axes.add_patch(box)
+    axes.plot(*zip(*middles, strict=True), color="#ffffff", linewidth=2.6, alpha=0.8)
+    axes.plot(*zip(*middles, strict=True), color="#d7263d", linewidth=1.3)
+    for number, (x, y) in enumerate(middles, 1):
+        look = {"facecolor": "#d7263d", "edgecolor": "#ffffff", "boxstyle": "circle,pad=0.2", "linewidth": 0.8}
+        axes.text(x, y, str(number), ha="center", va="center", fontsize=8, bbox=look, **{**style, "color": "#ffffff"})
+
+
+def _draw_classes(axes: "Axes", shares: Tensor, labels: Sequence[str], style: dict[str, Any]) -> None:
+    """How probable the classes were that are likeliest in the end."""
+    order = shares[-1].argsort(descending=True)[:_SHOWN].tolist()
+    steps = [number + 0.5 for number in range(len(shares))]
+    above = 2.0  # where the name over this one stands
+    for place, label in enumerate(order):
+        above = min(float(shares[-1, label]), above - _LINE)
+        colour, strength = INK if place == 0 else FAINT, 1.8 if place == 0 else 1.0
+        axes.plot(steps, shares[:, label].numpy(), color=colour, linewidth=strength, marker="o", markersize=3)
+        axes.text(len(shares) + 0.05, above, labels[label], va="center", fontsize=8, **style)
+    axes.set(xlim=(0, len(shares)), ylim=(-0.05, 1.05), xticks=[])
+    axes.set_yticks([0, 0.5, 1], ["0", "0.5", "1"], family=style["family"], fontsize=7, color=INK)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set(color=FAINT, linewidth=0.5)
+    axes.set_xlabel("probability of the likeliest classes after each glimpse", fontsize=8, **style)
+
+
+def _animation(pixels: Tensor, boxes: list[list[tuple[float, float, int]]]) -> bytes:
+    """The eye going from place to place: an image a glimpse, dark where it sees nothing at that moment."""
+    from PIL import Image, ImageDraw
+
+    height, width = pixels.shape[1:]
+    factor = max(1, round(240 / max(height, width)))
+    bright = (pixels.expand(3, -1, -1).permute(1, 2, 0) * 255).round().to(torch.uint8).numpy()
+    whole = Image.fromarray(bright).resize((width * factor, height * factor), Image.Resampling.NEAREST)
+    dark, frames = Image.blend(whole, Image.new("RGB", whole.size), 0.55), []
+    for number, glimpse in enumerate(boxes):
+        frame = dark.copy()
+        left, top, side = (round(value * factor) for value in glimpse[0])
+        inside = (max(0, left), max(0, top), min(whole.width, left + side), min(whole.height, top + side))
+        if inside[0] < inside[2] and inside[1] < inside[3]:
+            frame.paste(whole.crop(inside), inside[:2])
+        pen = ImageDraw.Draw(frame)
+        middles = [((x + s / 2) * factor, (y + s / 2) * factor) for x, y, s in (one[0] for one in boxes[: number + 1])]
+        if len(middles) > 1:
+            pen.line(middles, fill="#d7263d", width=2)
+        for scale, (x, y, size) in enumerate(glimpse):
+            corners = (x * factor, y * factor, (x + size) * factor - 1, (y + size) * factor - 1)
+            pen.rectangle(corners, outline=_COLOURS[scale % len(_COLOURS)], width=2 if scale == 0 else 1)
+        frames.append(frame)
+    file = BytesIO()
+    pauses = [_PAUSE] * (len(frames) - 1) + [_REST]
+    frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=pauses, loop=0)
+    return file.getvalue()
+
+
+def _story(places: Tensor, shares: Tensor, labels: Sequence[str]) -> str:
+    """What the picture shows, in words."""
+    best, which = shares.max(-1)
+    rows = zip(places.tolist(), best.tolist(), which.tolist(), strict=True)
+    return "; ".join(
+        f"glimpse {number} at x {x:.2f}, y {y:.2f}: {labels[label]} ({share:.2f})"
+        for number, ((x, y), share, label) in enumerate(rows, 1)
+    )

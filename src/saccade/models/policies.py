@@ -1,0 +1,152 @@
+"""Where to look next: policies over places of an image, from which is drawn and whose mode is taken."""
+
+import math
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from saccade.numerics import wide
+
+__all__ = ["Anywhere", "Choice", "Gaussian", "Grid", "Policy"]
+
+
+class Choice(NamedTuple):
+    """A place that was chosen.
+
+    >>> Choice(torch.zeros(3, 2), torch.zeros(3), torch.zeros(3)).location.shape
+    torch.Size([3, 2])
+    """
+
+    location: Tensor
+    """x and y, `(rows, 2)`, each from −1 to 1; no gradient flows through it."""
+    log_prob: Tensor
+    """Of the draw, `(rows,)`: a density where places are not cells."""
+    entropy: Tensor
+    """Of what it was drawn from, `(rows,)`, in nats."""
+
+
+class Policy(Protocol):
+    """Chooses places by features."""
+
+    def __call__(self, hidden: Tensor, progress: float | Tensor = 1.0, numbers: Tensor | None = None) -> Choice:
+        """Choose a place by each row's features.
+
+        Args:
+            hidden: `(rows, hidden_dim)`.
+            progress: share of the training that is over, 1 for a trained model.
+            numbers: what the draws are made of, `(rows, 2)`, each evenly from [0, 1): the same numbers are the same
+                place, on every device; None: the likeliest place.
+        """
+
+
+class Gaussian(nn.Module):
+    r"""A normal distribution around a predicted place.
+
+    .. math::
+        \mu = \tanh(W h + b) \qquad \ell \sim \mathcal{N}(\mu, \sigma^2 I) \qquad
+        \log \pi(\ell) = -\frac{\lVert \ell - \mu \rVert^2}{2 \sigma^2} - 2 \log(\sigma \sqrt{2 \pi})
+
+    A draw beyond an edge is taken back to it; its probability stays that of the draw, so the gradient is exact. The
+    deviation falls along a geometric line in training, or is learned.
+
+    Args:
+        hidden_dim: features of the state.
+        first, last: σ at the beginning and at the end of training, in halves of the image's side.
+        learned: whether σ is a parameter, which begins as `first`.
+
+    Example:
+        >>> choice = Gaussian(8)(torch.randn(5, 8))
+        >>> choice.location.shape, bool(choice.location.abs().max() <= 1)
+        (torch.Size([5, 2]), True)
+
+    Source:
+        Mnih et al. 2014, section 3.1 and 4 (two components, their variance fixed); Williams 1992, section 6.
+    """
+
+    def __init__(self, hidden_dim: int, first: float = 0.15, last: float = 0.05, *, learned: bool = False) -> None:
+        super().__init__()
+        self.mean = nn.Linear(hidden_dim, 2)
+        self.first, self.last = first, last
+        self.log_deviation = nn.Parameter(torch.tensor(math.log(first))) if learned else None
+
+    def deviation(self, progress: float | Tensor) -> Tensor:
+        """Return σ when so much of the training is over."""
+        if self.log_deviation is not None:
+            return self.log_deviation.exp()
+        share = torch.as_tensor(progress, dtype=self.mean.weight.dtype, device=self.mean.weight.device)
+        return self.first * (self.last / self.first) ** share
+
+    def forward(self, hidden: Tensor, progress: float | Tensor = 1.0, numbers: Tensor | None = None) -> Choice:
+        mean, deviation = torch.tanh(self.mean(hidden)), self.deviation(progress)
+        place = mean.detach()
+        if numbers is not None:
+            # The middle of the numbers that a float32 may be: none is 0, whose normal number would be infinite.
+            noise = torch.special.ndtri((numbers.double() + 2**-25).clamp(max=1 - 2**-25))
+            place = place + deviation.detach() * noise.to(mean)
+        log_norm = 2 * (deviation.log() + 0.5 * math.log(2 * math.pi))
+        log_prob = -0.5 * ((place - mean) / deviation).square().sum(-1) - log_norm
+        return Choice(place.clamp(-1, 1), log_prob, (1 + log_norm).expand(len(hidden)))
+
+
+class Grid(nn.Module):
+    r"""A softmax over the cells of a grid, whose middles are the places.
+
+    .. math::
+        \pi(i, j) = \operatorname{softmax}_{(i, j)}(W h + b) \qquad
+        \ell_{ij} = \Big(\frac{2 j + 1}{w} - 1,\; \frac{2 i + 1}{h} - 1\Big)
+
+    The cells are shares of the image, whatever its size.
+
+    Args:
+        hidden_dim: features of the state.
+        height, width: how many cells there are.
+
+    Example:
+        >>> Grid(8, 3, 4)(torch.randn(5, 8), numbers=torch.rand(5, 2)).location.shape
+        torch.Size([5, 2])
+    """
+
+    places: Tensor
+
+    def __init__(self, hidden_dim: int, height: int, width: int) -> None:
+        super().__init__()
+        self.height, self.width = height, width
+        self.scores = nn.Linear(hidden_dim, height * width)
+        x, y = ((2 * torch.arange(count) + 1) / count - 1 for count in (width, height))
+        cells = torch.stack([x.expand(height, width), y[:, None].expand(height, width)], -1)
+        self.register_buffer("places", cells.flatten(0, 1), persistent=False)
+
+    def probabilities(self, hidden: Tensor) -> Tensor:
+        """Return those of all cells, `(rows, height, width)`."""
+        return wide(self.scores(hidden)).softmax(-1).view(*hidden.shape[:-1], self.height, self.width)
+
+    def forward(self, hidden: Tensor, progress: float | Tensor = 1.0, numbers: Tensor | None = None) -> Choice:
+        del progress  # cells have no deviation
+        log_probs = wide(self.scores(hidden)).log_softmax(-1)
+        probabilities = log_probs.exp()
+        if numbers is None:
+            cell = probabilities.argmax(-1, keepdim=True)
+        else:
+            below = probabilities.detach().double().cumsum(-1)
+            cell = torch.searchsorted(below, numbers[:, :1].to(below) * below[:, -1:], right=True)
+            cell = cell.clamp(max=below.shape[-1] - 1)
+        log_prob = log_probs.gather(-1, cell)[:, 0]
+        return Choice(self.places[cell[:, 0]], log_prob, -(probabilities * log_probs).sum(-1))
+
+
+class Anywhere(nn.Module):
+    """Places that are drawn evenly, whatever was seen: what a policy has to be better than.
+
+    Without numbers, since no place is the likeliest, the middle of the image.
+
+    >>> choice = Anywhere()(torch.zeros(5, 8), numbers=torch.rand(5, 2))
+    >>> choice.log_prob.tolist(), bool(choice.location.abs().max() <= 1)
+    ([0.0, 0.0, 0.0, 0.0, 0.0], True)
+    """
+
+    def forward(self, hidden: Tensor, progress: float | Tensor = 1.0, numbers: Tensor | None = None) -> Choice:
+        del progress
+        nothing = hidden.new_zeros(len(hidden))
+        even = hidden.new_full((len(hidden), 2), 0.5) if numbers is None else numbers.to(hidden)
+        return Choice(2 * even - 1, nothing, nothing)

@@ -1,0 +1,277 @@
+"""An eye that moves: it sees a part of an image at a time, chooses where to look next, and says at the end what it is.
+
+Mnih, Heess, Graves, Kavukcuoglu 2014, "Recurrent Models of Visual Attention", https://arxiv.org/abs/1406.6247.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade.checks import in_ranges
+from saccade.errors import ArgumentError
+from saccade.models.policies import Choice, Gaussian, Policy
+from saccade.models.reinforce import Baseline, Reinforce, Samples, check_estimator
+from saccade.nn import Glimpse, Retina
+
+__all__ = ["Options", "Path", "Ram", "Sizes"]
+
+_SIZES = (
+    ("glimpses", 1, 1000),
+    ("patch", 1, 1024),
+    ("scales", 1, 8),
+    ("hidden_dim", 1, 1 << 16),
+    ("glimpse_dim", 1, 1 << 16),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """The sizes of an eye, and how it learns where to look.
+
+    >>> Sizes(samples=8).baseline
+    'leave-one-out'
+    """
+
+    glimpses: int = 6
+    """How many times it looks at an image."""
+
+    patch: int = 8
+    """Pixels of the side of what it sees sharply; even if there are several scales."""
+
+    scales: int = 1
+    """Patches around each place, each of twice the width of the one before and as many pixels."""
+
+    glimpse_dim: int = 128
+    """Features of what is seen, and of where."""
+
+    hidden_dim: int = 256
+    """Units of the core."""
+
+    core: Literal["rnn", "lstm"] = "rnn"
+    """What carries on what was seen: rectified units, or an LSTM."""
+
+    combine: Literal["add", "multiply"] = "add"
+    """How what and where become one."""
+
+    baseline: Baseline = "leave-one-out"
+    """What a reward is compared with: the other rollouts of the image (leave-one-out), what a linear map of the state
+    expects (learned), or what rewards came to of late (moving-average)."""
+
+    samples: int = 4
+    """Rollouts of an image for one gradient; leave-one-out takes two at least."""
+
+    entropy_bonus: float = 0.0
+    """What a nat of the policy's entropy is worth beside one right answer."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        in_ranges(self, _SIZES)
+        check_estimator(self)
+        if self.scales > 1 and self.patch % 2:
+            raise ArgumentError(f"--patch: expected an even number where --scales is {self.scales}, got {self.patch}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Sizes):
+    """The sizes of an eye that looks around a predicted place.
+
+    >>> Options().deviation
+    0.15
+    """
+
+    deviation: float = 0.15
+    """Standard deviation of places around the predicted one, in halves of the image's side, when training begins."""
+
+    last_deviation: float = 0.05
+    """The same when it ends, and in answers."""
+
+    learn_deviation: bool = False
+    """Learn it, from --deviation on."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        super().__post_init__()
+        for name in ("deviation", "last_deviation"):
+            if not 1e-3 <= getattr(self, name) <= 2:
+                option, got = name.replace("_", "-"), getattr(self, name)
+                raise ArgumentError(f"--{option}: expected a number from 0.001 to 2, got {got}")
+
+
+#: Found on MNIST's digits, see docs/glimpse.md. A rate that falls to nearly nothing is worth half of the errors.
+_COMMON: dict[str, Any] = {
+    "learning_rate": 2e-3,
+    "warmup_steps": 100,
+    "schedule": "cosine",
+    "final_rate": 0.02,
+    "clip": 5.0,
+    "threads": 1,
+    "validation_steps": 500,
+    "checkpoint_steps": 500,
+}
+_ONE_DIGIT: dict[str, Any] = {**_COMMON, "patch": 8, "scales": 1, "schedule_steps": 3000, "max_steps": 3000}
+_CANVAS: dict[str, Any] = {**_COMMON, "patch": 12, "scales": 3, "schedule_steps": 20_000, "max_steps": 20_000}
+RECIPES: dict[str, dict[str, Any]] = {
+    "digits": _ONE_DIGIT,
+    "translated": _CANVAS,
+    "cluttered": _CANVAS,
+    "files": {**_CANVAS, "patch": 8},
+}
+"""What suits each data set."""
+
+_DEFAULT = Options()
+
+
+class Path(NamedTuple):
+    """Where eyes went, and what they made of it, for `(batch, rollouts)` of them."""
+
+    location: Tensor
+    """`(batch, rollouts, glimpses, 2)`: x and y, from −1 to 1."""
+    logits: Tensor
+    """After every glimpse, `(batch, rollouts, glimpses, classes)`."""
+    log_prob: Tensor
+    """Of each chosen place, `(batch, rollouts, glimpses − 1)`: the first is not chosen."""
+    entropy: Tensor
+    """Of what each was chosen from, in nats, of the same shape."""
+    hidden: Tensor
+    """What each was chosen by, `(batch, rollouts, glimpses − 1, hidden_dim)`, without a gradient."""
+
+
+class Ram(nn.Module):
+    r"""The recurrent attention model: glimpse by glimpse, a state grows that says what to answer and where to look.
+
+    .. math::
+        g_t = \operatorname{Glimpse}(x, \ell_t) \qquad h_t = \operatorname{relu}(W_h h_{t-1} + W_g g_t + b) \qquad
+        \ell_{t+1} \sim \pi(\cdot \mid h_t) \qquad p(y \mid x) = \operatorname{softmax}(W_y h_T + b_y)
+
+    In training the loss is the cross-entropy of the label after the last glimpse, whose gradient teaches all but the
+    policy, and REINFORCE with the reward 1 for a right answer and 0 for a wrong one, which teaches the policy alone:
+
+    .. math::
+        \nabla J = -\frac{1}{N} \sum_{n} \sum_{t=2}^{T} \nabla \log \pi(\ell^n_t \mid h^n_{t-1}) (R^n - b^n)
+
+    over N rollouts, with the state detached: where to look next is read off what was seen, and does not change how it
+    is seen. The first place is the middle of the image, moved a little at random in training. Weights know nothing of
+    the image's size, and what lies outside of it is black.
+
+    Args:
+        channels: of the images: 3 for RGB, 1 for grey.
+        classes: number of classes.
+        options: the sizes.
+
+    Example:
+        >>> model = Ram(1, 10, Options(patch=4, scales=2, hidden_dim=16, glimpse_dim=8))
+        >>> path = model.look(torch.rand(3, 1, 28, 28), rollouts=5)
+        >>> path.location.shape, path.logits.shape
+        (torch.Size([3, 5, 6, 2]), torch.Size([3, 5, 6, 10]))
+
+    Source:
+        Mnih et al. 2014, sections 3 and 4, where the state is not detached and the first place is drawn at random.
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
+    _JITTER: ClassVar[float] = 0.1  # how far from the middle the first place may be in training
+
+    def __init__(self, channels: int, classes: int, options: Any = _DEFAULT) -> None:
+        super().__init__()
+        hidden = options.hidden_dim
+        self.options = options
+        retina = Retina(options.patch, options.scales)
+        self.glimpse = Glimpse(retina, channels, options.glimpse_dim, hidden, options.combine)
+        lstm = options.core == "lstm"
+        self.core = nn.LSTMCell(hidden, hidden) if lstm else nn.RNNCell(hidden, hidden, nonlinearity="relu")
+        self.policy = self.make_policy(options)
+        self.reinforce = Reinforce(options, hidden)
+        self.output = nn.Linear(hidden, classes)
+
+    def make_policy(self, options: Any) -> Policy:
+        """Return what chooses places."""
+        deviations = options.deviation, options.last_deviation
+        return Gaussian(options.hidden_dim, *deviations, learned=options.learn_deviation)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return the logits of classes `(batch, classes)` after the likeliest path."""
+        return self.look(images, draw=False).logits[:, 0, -1]
+
+    def look(
+        self,
+        images: Tensor,
+        rollouts: int = 1,
+        *,
+        draw: bool = True,
+        progress: float | Tensor = 1.0,
+        numbers: Tensor | None = None,
+    ) -> Path:
+        """Let eyes go over images.
+
+        Args:
+            images: `(batch, channels, height, width)` in [0, 1], of any size.
+            rollouts: how many eyes look at each.
+            draw: places at random; else the likeliest.
+            progress: share of the training that is over.
+            numbers: what draws are made of, `(batch, rollouts, glimpses or more, 2)`, each evenly from [0, 1); None:
+                such from torch's own generator.
+        """
+        count, hidden_dim = len(images) * rollouts, self.options.hidden_dim
+        if draw and numbers is None:
+            numbers = torch.rand(len(images), rollouts, self.options.glimpses, 2, device=images.device)
+        drawn = [None] * self.options.glimpses if numbers is None or not draw else numbers.flatten(0, 1).unbind(1)
+        place = images.new_zeros(count, 2)
+        if drawn[0] is not None and self.training:
+            place = (2 * drawn[0] - 1) * self._JITTER
+        state = (images.new_zeros(count, hidden_dim),) * (2 if self.options.core == "lstm" else 1)
+        places, hiddens, choices = [place], list[Tensor](), list[Choice]()
+        for step in range(self.options.glimpses):
+            if step:
+                choices.append(self.policy(hiddens[-1].detach(), progress, drawn[step]))
+                places.append(choices[-1].location)
+            seen = self.glimpse(images, places[-1].view(len(images), rollouts, 2)).flatten(0, 1)
+            state = self._next(seen, state)
+            hiddens.append(state[0])
+        shape = len(images), rollouts
+        log_prob, entropy = (
+            torch.stack([choice[number] for choice in choices], -1) if choices else images.new_zeros(count, 0)
+            for number in (1, 2)
+        )
+        hidden = torch.stack(hiddens, 1)
+        return Path(
+            torch.stack(places, 1).unflatten(0, shape),
+            self.output(hidden).unflatten(0, shape),
+            log_prob.unflatten(0, shape),
+            entropy.unflatten(0, shape),
+            hidden[:, :-1].detach().unflatten(0, shape),
+        )
+
+    def cost(
+        self, images: Tensor, labels: Tensor, progress: float | Tensor = 0.0, label_smoothing: float = 0.0
+    ) -> Tensor:
+        """Return what a batch costs in training: a mean over images and rollouts, whose gradient teaches everything.
+
+        Args:
+            images: `(batch, channels, height, width)` in [0, 1].
+            labels: `(batch,)`.
+            progress: share of the training that is over.
+            label_smoothing: share of a label's probability that is spread evenly over all.
+        """
+        rollouts = self.options.samples
+        path = self.look(images, rollouts, progress=progress)
+        wanted, logits = labels.repeat_interleave(rollouts), path.logits[:, :, -1].flatten(0, 1).float()
+        cost = F.cross_entropy(logits, wanted, label_smoothing=label_smoothing)
+        if not path.log_prob.requires_grad:  # one glimpse, or places that nothing learns to choose
+            return cost
+        reward = (logits.argmax(-1) == wanted).to(logits.dtype)
+        charged = -reward[:, None].expand(-1, path.log_prob.shape[-1])
+        bonus = [path.entropy.flatten(0, 1)] if self.options.entropy_bonus else []
+        samples = Samples(bool(bonus), [path.hidden.flatten(0, 1)], [path.log_prob.flatten(0, 1)], bonus)
+        learned, error = self.reinforce.charged(charged, samples, torch.ones_like(charged))
+        hidden = learned.sum(1).mean() + (0 if error is None else error.sum(1).mean())
+        return cost + (hidden - hidden.detach())
+
+    def _next(self, seen: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        if isinstance(self.core, nn.LSTMCell):
+            hidden, cell = self.core(seen, (state[0], state[1]))
+            return hidden, cell
+        return (self.core(seen, state[0]),)

@@ -1,0 +1,59 @@
+"""The recurrent attention model with a softmax over the cells of a grid in the place of a Gaussian."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+from saccade.checks import in_ranges
+from saccade.models import ram
+from saccade.models.policies import Grid
+
+__all__ = ["Options", "RamGrid"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(ram.Sizes):
+    """The sizes of an eye that looks at the middle of a cell.
+
+    >>> Options(rows=5).columns
+    7
+    """
+
+    rows: int = 7
+    """Cells from the top to the bottom of the image, whatever its size."""
+
+    columns: int = 7
+    """Cells from left to right."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        super().__post_init__()
+        in_ranges(self, (("rows", 1, 256), ("columns", 1, 256)))
+
+
+_DEFAULT = Options()
+
+
+class RamGrid(ram.Ram):
+    r"""An eye that chooses among h × w places: all that is known of where a place is, the policy has to learn.
+
+    .. math:: \pi(i, j \mid h_t) = \operatorname{softmax}_{(i, j)}(W h_t + b)
+
+    Example:
+        >>> import torch
+        >>> model = RamGrid(1, 10, Options(rows=4, columns=5, patch=4, hidden_dim=16, glimpse_dim=8))
+        >>> model.policy.probabilities(torch.randn(2, 16)).shape
+        torch.Size([2, 4, 5])
+
+    Source:
+        Mnih et al. 2014, section 3; Xu et al. 2015, Eq. 8 and 9, whose positions are drawn from a softmax.
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = ram.RECIPES
+
+    def __init__(self, channels: int, classes: int, options: Options = _DEFAULT) -> None:
+        super().__init__(channels, classes, options)
+
+    def make_policy(self, options: Options) -> Grid:
+        """Return what chooses places."""
+        return Grid(options.hidden_dim, options.rows, options.columns)

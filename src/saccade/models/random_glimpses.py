@@ -1,0 +1,35 @@
+"""The recurrent attention model that looks anywhere: what learning where to look has to be better than."""
+
+from typing import Any, ClassVar, TypeAlias
+
+from saccade.models import ram
+from saccade.models.policies import Anywhere
+
+__all__ = ["RandomGlimpses"]
+
+_DEFAULT = ram.Sizes()
+
+
+class RandomGlimpses(ram.Ram):
+    """An eye whose places are drawn evenly from the whole image; all else is as in `Ram`.
+
+    Example:
+        >>> import torch
+        >>> model = RandomGlimpses(1, 10, ram.Sizes(patch=4, hidden_dim=16, glimpse_dim=8))
+        >>> model.look(torch.rand(2, 1, 28, 28)).log_prob.abs().max()
+        tensor(0.)
+
+    Source:
+        Mnih et al. 2014, section 4.1, table 1, "random glimpses".
+    """
+
+    Options: TypeAlias = ram.Sizes
+    recipes: ClassVar[dict[str, dict[str, Any]]] = ram.RECIPES
+
+    def __init__(self, channels: int, classes: int, options: ram.Sizes = _DEFAULT) -> None:
+        super().__init__(channels, classes, options)
+
+    def make_policy(self, options: Any) -> Anywhere:
+        """Return what chooses places."""
+        del options
+        return Anywhere()

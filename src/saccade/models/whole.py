@@ -1,0 +1,117 @@
+"""A network that is shown all pixels at once: what an eye is compared with."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade.checks import in_ranges
+from saccade.models.ram import RECIPES as EYES
+from saccade.models.ram import Path
+
+__all__ = ["Options", "Whole"]
+
+_SIZES = (("hidden_dim", 1, 1 << 16), ("channels", 1, 4096), ("pooled", 1, 64))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The sizes of a network that sees the whole image.
+
+    >>> Options(network="mlp").hidden_dim
+    256
+    """
+
+    network: Literal["cnn", "mlp"] = "cnn"
+    """One layer of convolutions (cnn), or none (mlp), before two layers of units."""
+
+    channels: int = 8
+    """Filters of 10 × 10 pixels at a stride of 5, of the cnn."""
+
+    pooled: int = 16
+    """Rows and columns that an image is brought to before the units, by means of its pixels or features: so that it
+    may have any size."""
+
+    hidden_dim: int = 256
+    """Units of each of the two layers."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        in_ranges(self, _SIZES)
+
+
+_DEFAULT = Options()
+_SCHEDULE = ("learning_rate", "warmup_steps", "schedule", "final_rate", "clip", "threads", "validation_steps")
+_STEPS = ("checkpoint_steps", "schedule_steps", "max_steps")
+RECIPES: dict[str, dict[str, Any]] = {
+    name: {key: recipe[key] for key in (*_SCHEDULE, *_STEPS)} | {"learning_rate": 1e-3} for name, recipe in EYES.items()
+}
+"""What suits each data set: the schedule that eyes have there."""
+
+
+class Whole(nn.Module):
+    r"""Convolutions or none, and two layers of units, over all pixels.
+
+    .. math::
+        f = \operatorname{pool}(\operatorname{relu}(K * x)) \text{ or } \operatorname{pool}(x) \qquad
+        p(y \mid x) = \operatorname{softmax}(W_3 \operatorname{relu}(W_2 \operatorname{relu}(W_1 f)))
+
+    Args:
+        channels: of the images: 3 for RGB, 1 for grey.
+        classes: number of classes.
+        options: the sizes.
+
+    Example:
+        >>> import torch
+        >>> model = Whole(1, 10)
+        >>> model(torch.rand(2, 1, 60, 60)).shape, model(torch.rand(1, 1, 100, 90)).shape
+        (torch.Size([2, 10]), torch.Size([1, 10]))
+
+    Source:
+        Mnih et al. 2014, section 4.1, table 1: "FC, 2 layers (256 hiddens each)" and "Convolutional, 2 layers" (8
+        filters of 10 × 10 at a stride of 5, then 256 units); there without pooling, for images of one size, and with
+        one layer of units after the convolutions.
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
+
+    def __init__(self, channels: int, classes: int, options: Options = _DEFAULT) -> None:
+        super().__init__()
+        self.options = options
+        cnn, hidden = options.network == "cnn", options.hidden_dim
+        self.conv = nn.Conv2d(channels, options.channels, 10, 5, padding=5) if cnn else None
+        width = (options.channels if cnn else channels) * options.pooled**2
+        self.layers = nn.Sequential(nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU())
+        self.output = nn.Linear(hidden, classes)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return the logits of classes `(batch, classes)`, of images `(batch, channels, height, width)` in [0, 1]."""
+        features = images if self.conv is None else F.relu(self.conv(images))
+        pooled = F.adaptive_avg_pool2d(features, self.options.pooled)
+        logits: Tensor = self.output(self.layers(pooled.flatten(1)))
+        return logits
+
+    def look(
+        self,
+        images: Tensor,
+        rollouts: int = 1,
+        *,
+        draw: bool = True,
+        progress: float | Tensor = 1.0,
+        numbers: Tensor | None = None,
+    ) -> Path:
+        """Return the logits, of rollouts that are all alike, without a place: nothing is chosen."""
+        del draw, progress, numbers
+        logits, shape = self(images)[:, None, None], (len(images), rollouts)
+        nothing = images.new_zeros(*shape, 0)
+        hidden = images.new_zeros(*shape, 0, self.options.hidden_dim)
+        return Path(images.new_zeros(*shape, 0, 2), logits.expand(*shape, 1, -1), nothing, nothing, hidden)
+
+    def cost(
+        self, images: Tensor, labels: Tensor, progress: float | Tensor = 0.0, label_smoothing: float = 0.0
+    ) -> Tensor:
+        """Return the cross-entropy of labels `(batch,)`."""
+        del progress
+        return F.cross_entropy(self(images).float(), labels, label_smoothing=label_smoothing)

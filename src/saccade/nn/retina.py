@@ -1,0 +1,172 @@
+"""What an eye sees of an image: sharp patches around where it looks, and coarse ones farther out."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade.errors import ArgumentError, ShapeError
+
+__all__ = ["Glimpse", "Retina"]
+
+_LARGEST = 4096  # pixels of the widest patch: beyond it one glimpse is an image of 16 million pixels
+
+
+class Retina(nn.Module):
+    r"""Square patches of one size around a place, each covering twice the width of the one before.
+
+    .. math::
+        \rho_{s,i,j} = \frac{1}{4^s} \sum_{0 \le a, b < 2^s} x\big(r_s + 2^s i + a,\; c_s + 2^s j + b\big), \qquad
+        (c_s, r_s) = \frac{\ell + 1}{2} \odot (W, H) - 2^{s-1} n
+
+    for patches of n × n pixels at scales s = 0, 1, ...: a pixel of a coarse patch is the mean of all that it covers,
+    which one sample of it would not be. What lies outside of the image is 0. It takes as long for a large image as for
+    a small one: only what the patches cover is read, once for all scales (of images that are contiguous in memory).
+
+    Args:
+        size: n, pixels of a patch's side; even if there are several scales, so that all have one centre.
+        scales: how many patches there are.
+        mode: what lies between pixels: "nearest" moves patches to whole pixels, and is the faster; "bilinear" mixes the
+            four neighbours, and has a gradient to the location.
+
+    Raises:
+        ArgumentError: for a size or a number of scales that means nothing.
+
+    Example:
+        >>> retina = Retina(8, scales=2)
+        >>> retina(torch.rand(5, 1, 28, 28), torch.zeros(5, 3, 2)).shape  # 5 images, 3 places in each
+        torch.Size([5, 3, 2, 1, 8, 8])
+
+    Source:
+        Mnih, Heess, Graves, Kavukcuoglu 2014, "Recurrent Models of Visual Attention", section 3 and figure 1 A
+        (https://arxiv.org/abs/1406.6247), who do not say how a coarse patch is made smaller.
+    """
+
+    def __init__(self, size: int = 8, scales: int = 1, mode: Literal["nearest", "bilinear"] = "nearest") -> None:
+        super().__init__()
+        if scales < 1 or size < 1 or size << (scales - 1) > _LARGEST:
+            expected = f"1 or more, and patches of at most {_LARGEST} pixels"
+            raise ArgumentError(f"size, scales: expected {expected}, got {size} and {scales}")
+        if scales > 1 and size % 2:
+            raise ArgumentError(f"size: expected an even number where there are {scales} scales, got {size}")
+        if mode not in ("nearest", "bilinear"):
+            raise ArgumentError(f"mode: expected nearest or bilinear, got {mode!r}")
+        self.size, self.scales, self.mode = size, scales, mode
+
+    @property
+    def widest(self) -> int:
+        """Pixels of the image that the coarsest patch covers, from side to side."""
+        return self.size << (self.scales - 1)
+
+    def forward(self, images: Tensor, location: Tensor) -> Tensor:
+        """Return the patches around places.
+
+        Args:
+            images: `(batch, channels, height, width)`, floating point.
+            location: `(batch, ..., 2)`, x and y: −1 is the left or upper edge of the image, 1 the right or lower one.
+
+        Returns:
+            `(batch, ..., scales, channels, size, size)`, the finest first.
+
+        Raises:
+            ShapeError: if the shapes do not fit.
+        """
+        if images.ndim != 4 or not images.is_floating_point():
+            got = f"{tuple(images.shape)} of {images.dtype}"
+            raise ShapeError(f"images: expected (batch, channels, height, width), floating point, got {got}")
+        if location.ndim < 2 or location.shape[0] != len(images) or location.shape[-1] != 2:
+            expected = f"({len(images)}, ..., 2), x and y for each image"
+            raise ShapeError(f"location: expected shape {expected}, got {tuple(location.shape)}")
+        places = location.reshape(len(images), -1, 2)
+        read = self._nearest if self.mode == "nearest" else self._bilinear
+        around = read(images, self._corner(images, places))  # (batch, channels, places, widest, widest)
+        patches = []
+        for scale in range(self.scales):
+            if scale:  # the mean of four means of as many pixels is the mean of all
+                around = F.avg_pool2d(around.flatten(1, 2), 2).unflatten(1, around.shape[1:3])
+            before = (around.shape[-1] - self.size) // 2
+            patches.append(around[..., before : before + self.size, before : before + self.size])
+        shape = (*location.shape[:-1], self.scales, images.shape[1], self.size, self.size)
+        found: Tensor = torch.stack(patches, 1).permute(0, 3, 1, 2, 4, 5).reshape(shape)
+        return found
+
+    def extra_repr(self) -> str:
+        return f"size={self.size}, scales={self.scales}, mode={self.mode!r}"
+
+    def _corner(self, images: Tensor, places: Tensor) -> Tensor:
+        """x and y, in pixels, of the widest patch's left upper corner."""
+        sides = places.new_tensor([images.shape[3], images.shape[2]])
+        return (places + 1) / 2 * sides - self.widest / 2
+
+    def _nearest(self, images: Tensor, corner: Tensor) -> Tensor:
+        height, width = images.shape[2:]
+        steps = torch.arange(self.widest, device=images.device)
+        # Far outside is as good as just outside, and no place overflows.
+        first = corner.detach().nan_to_num().round().clamp(-self.widest, max(height, width)).long()
+        columns, rows = (first[..., axis, None] + steps for axis in (0, 1))  # (batch, places, widest)
+        inside = ((rows >= 0) & (rows < height))[..., :, None] & ((columns >= 0) & (columns < width))[..., None, :]
+        index = rows.clamp(0, height - 1)[..., :, None] * width + columns.clamp(0, width - 1)[..., None, :]
+        flat = index.flatten(1)[:, None].expand(-1, images.shape[1], -1)
+        found: Tensor = images.flatten(2).gather(2, flat).view(*images.shape[:2], *index.shape[1:])
+        return found * inside[:, None]
+
+    def _bilinear(self, images: Tensor, corner: Tensor) -> Tensor:
+        height, width = images.shape[2:]
+        centres = torch.arange(self.widest, device=images.device, dtype=corner.dtype) + 0.5
+        x = (corner[..., 0, None] + centres) * (2 / width) - 1  # (batch, places, widest)
+        y = (corner[..., 1, None] + centres) * (2 / height) - 1
+        shape = (*corner.shape[:2], self.widest, self.widest)
+        grid = torch.stack([x[..., None, :].expand(shape), y[..., :, None].expand(shape)], -1)
+        found = F.grid_sample(images, grid.flatten(1, 2).to(images.dtype), align_corners=False)
+        return found.view(*found.shape[:2], corner.shape[1], self.widest, self.widest)
+
+
+class Glimpse(nn.Module):
+    r"""What an eye sees and where it looks, as features.
+
+    .. math::
+        g = \operatorname{relu}\big(W_2 \operatorname{relu}(W_1 \rho) + V_2 \operatorname{relu}(V_1 \ell)\big)
+
+    or, with ``combine="multiply"``, the product of the two in the place of their sum.
+
+    Args:
+        retina: what the patches come from.
+        channels: of the images.
+        hidden_dim: features of what and of where, each.
+        output_dim: features of the glimpse.
+        combine: "add" (Mnih et al. 2014) or "multiply" (Ba, Mnih, Kavukcuoglu 2015).
+
+    Raises:
+        ArgumentError: for another `combine`.
+
+    Example:
+        >>> glimpse = Glimpse(Retina(8, scales=3), channels=1, output_dim=256)
+        >>> glimpse(torch.rand(5, 1, 60, 60), torch.zeros(5, 2)).shape
+        torch.Size([5, 256])
+
+    Source:
+        Mnih et al. 2014, section 4 ("Glimpse network"); Ba, Mnih, Kavukcuoglu 2015, "Multiple Object Recognition with
+        Visual Attention", section 3.1 (https://arxiv.org/abs/1412.7755), whose "what" is made by three convolutions.
+    """
+
+    def __init__(
+        self,
+        retina: Retina,
+        channels: int = 1,
+        hidden_dim: int = 128,
+        output_dim: int = 256,
+        combine: Literal["add", "multiply"] = "add",
+    ) -> None:
+        super().__init__()
+        if combine not in ("add", "multiply"):
+            raise ArgumentError(f"combine: expected add or multiply, got {combine!r}")
+        self.retina, self.combine = retina, combine
+        seen = retina.scales * channels * retina.size**2
+        self.what = nn.Sequential(nn.Linear(seen, hidden_dim), nn.ReLU(), nn.Linear(hidden_dim, output_dim))
+        self.where = nn.Sequential(nn.Linear(2, hidden_dim), nn.ReLU(), nn.Linear(hidden_dim, output_dim))
+
+    def forward(self, images: Tensor, location: Tensor) -> Tensor:
+        """Return `(batch, ..., output_dim)` of images `(batch, channels, height, width)` at `(batch, ..., 2)`."""
+        what, where = self.what(self.retina(images, location).flatten(-4)), self.where(location)
+        return F.relu(what * where if self.combine == "multiply" else what + where)

@@ -1,0 +1,149 @@
+"""What an eye makes of an image, and the path that it went."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from saccade.look.files import file_name
+from saccade.look.paths import path_pictures
+from saccade.tasks.glimpse.eyes import most_glimpses, numbers_of
+from saccade.tasks.image.dataset import pixels
+from saccade.tasks.image.images import Pixels
+from saccade.tasks.image.maps import LookRequest, Maps, draw_maps, maps_of
+from saccade.tasks.labels.ranking import Ranking, probabilities
+from saccade.train.task import Form, Unreadable
+
+__all__ = ["EyeAnswer", "Seen", "answers"]
+
+
+class Seen(NamedTuple):
+    """One path over an image: places `(glimpses, 2)` from −1 to 1, and probabilities of classes after each."""
+
+    location: Tensor
+    probabilities: Tensor
+
+
+@dataclass(frozen=True)
+class EyeAnswer:
+    """What an eye makes of one image.
+
+    Args:
+        image: the image.
+        ranking: its classes; None if it could not be read.
+        count: how many classes were asked for.
+        seen: the first eye's path; None for a model that looks at everything.
+        sides: pixels of the image that each scale covers, from side to side.
+        maps: what is drawn over the image where there is no path; None where no picture is wanted.
+    """
+
+    image: Pixels | Unreadable
+    ranking: Ranking | None
+    count: int
+    seen: Seen | None = None
+    sides: tuple[int, ...] = ()
+    maps: Maps | None = None
+
+    remark = ""
+
+    def lines(self) -> list[str]:
+        """Return the most probable classes, each with a tab and its probability; blank lines where there is none."""
+        return [""] * self.count if self.ranking is None else self.ranking.lines(self.count)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the image's name, its classes, the path, and the share of the image that was seen sharply."""
+        name = self.image.line if isinstance(self.image, Unreadable) else self.image.name
+        told: dict[str, Any] = {"answers": [], "probabilities": {}}
+        if self.ranking is not None:
+            told = self.ranking.to_json(self.count)
+        if self.seen is not None and isinstance(self.image, Pixels):
+            told["path"] = [[round(number, 4) for number in place] for place in self.seen.location.tolist()]
+            told["seen"] = round(seen_share(self.seen.location, self.sides, self.image.image.shape[1:]), 4)
+        return {"file": name, **told}
+
+    def draw(self, folder: FilePath, *, json: bool = False) -> Iterator[FilePath]:
+        """Draw the path over the image, what the eye saw, and what it made of that; or what moves the answer."""
+        if self.ranking is None or isinstance(self.image, Unreadable):
+            return
+        if self.maps is not None:
+            yield from draw_maps(self.image, self.ranking, self.maps, folder, json=json)
+        if self.seen is None:
+            return
+        name = "image" if self.image.name == "-" else FilePath(self.image.name).stem
+        yield from path_pictures(
+            self.image.image,
+            self.seen.location,
+            self.sides,
+            folder / f"{file_name(name)}-path",
+            probabilities=self.seen.probabilities,
+            labels=self.ranking.labels,
+            title=f"{self.ranking.title}: where the eye went",
+            json=json,
+        )
+
+
+def seen_share(location: Tensor, sides: Sequence[int], size: Sequence[int]) -> float:
+    """Return the share of an image's pixels that the sharp patches of a path cover.
+
+    Args:
+        location: `(glimpses, 2)`.
+        sides: pixels that each scale covers; the first is sharp.
+        size: height and width of the image.
+
+    Example:
+        >>> seen_share(torch.zeros(3, 2), [10], [20, 20])
+        0.25
+    """
+    covered, (height, width) = torch.zeros(tuple(size), dtype=torch.bool), size
+    for x, y in location.tolist():
+        left, top = ((place + 1) / 2 * extent - sides[0] / 2 for place, extent in ((x, width), (y, height)))
+        rows = slice(max(0, round(top)), max(0, round(top) + sides[0]))
+        covered[rows, max(0, round(left)) : max(0, round(left) + sides[0])] = True
+    return float(covered.float().mean())
+
+
+def answers(
+    model: Any,
+    images: Sequence[Pixels | Unreadable],
+    labels: tuple[str, ...],
+    count: int,
+    rollouts: int | None,
+    seed: int,
+    form: Form,
+) -> list[EyeAnswer]:
+    """Return what eyes make of each image: its `count` most probable classes, and where the first of them went.
+
+    Args:
+        model: with a `look`.
+        images: of any size each.
+        labels: of the classes.
+        count: of classes that are answered.
+        rollouts: eyes whose probabilities are averaged; None: one that takes the likeliest path.
+        seed: of the run.
+        form: what the answers will be written as.
+    """
+    device, found = next(model.parameters()).device, []
+    retina = getattr(getattr(model, "glimpse", None), "retina", None)
+    sides = () if retina is None else tuple(retina.size << scale for scale in range(retina.scales))
+    for image in images:
+        if isinstance(image, Unreadable):
+            found.append(EyeAnswer(image, None, count))
+            continue
+        batch = pixels(image.image)[None]
+        numbers = None if rollouts is None else numbers_of([*batch], seed, rollouts, most_glimpses(model)).to(device)
+        path = model.look(batch.to(device), rollouts or 1, draw=numbers is not None, numbers=numbers)
+        every = probabilities(path.logits[0])
+        ranking = Ranking(labels, every[:, -1].mean(0))
+        seen, maps = None, None
+        if sides:
+            seen = Seen(path.location[0, 0].cpu(), every[0])
+        elif form == "pictures":
+            maps = maps_of(model, batch.to(device), ranking, LookRequest(by="gradient"))
+        found.append(EyeAnswer(image, ranking, count, seen, sides, maps))
+    return found

@@ -1,0 +1,69 @@
+"""Which images there are to look at, and what they are called on the command line."""
+
+from pathlib import Path
+from typing import Any
+
+from saccade.errors import ArgumentError
+from saccade.tasks.dataset import no_such_data
+from saccade.tasks.image.clutter import Clutter
+from saccade.tasks.image.dataset import Dataset
+from saccade.tasks.image.digits import open_digits
+from saccade.tasks.image.idx import is_idx, open_idx
+from saccade.tasks.image.sources import open_files
+from saccade.tasks.splits import SplitNames
+
+__all__ = ["BUILTIN", "open_data"]
+
+BUILTIN = {
+    "digits": "handwritten digits, 28 × 28: scikit-learn's, or MNIST's by --digits",
+    "translated": "a digit anywhere on a black canvas of 60 × 60; endless, made as they are asked for",
+    "cluttered": "the same among pieces of other digits",
+}
+
+
+def open_data(options: Any, objects: Any = None) -> Dataset:
+    """Return the data set that --data names: digits, digits on a canvas, or images of one's own.
+
+    Args:
+        options: of the run.
+        objects: the images and labels themselves, where they are Python objects.
+
+    Raises:
+        ArgumentError: if there is none, something is wrong with it, or an option means nothing for it.
+        OSError: if a file cannot be read.
+
+    Example:
+        >>> from saccade.tasks.glimpse import Glimpse
+        >>> from saccade.train.task import options_class
+        >>> open_data(options_class(Glimpse, "ram")(model="ram", data="cluttered", distractors=4)).shape
+        (1, 60, 60)
+    """
+    names = SplitNames.of_options(options)
+    _refuse_ignored(options)
+    if options.data not in BUILTIN:
+        found = open_files(options.data, options.size, objects, names)
+        if found is None:
+            raise no_such_data(options.data, BUILTIN, "folder or archive")
+        return found
+    names.refuse(options.data)
+    digits = open_digits() if options.digits is None else _mnist(Path(options.digits))
+    if options.data == "digits":
+        return digits
+    return Clutter(digits, options.canvas, options.distractors, options.distractor_size, options.data_seed)
+
+
+def _mnist(folder: Path) -> Any:
+    if not folder.is_dir() or not is_idx(folder):
+        raise ArgumentError(f"--digits: expected a folder with MNIST's files (train-images-idx3-ubyte), got {folder}")
+    return open_idx(folder)
+
+
+def _refuse_ignored(options: Any) -> None:
+    """Refuse what the data that are named would ignore."""
+    usual, made = type(options).__dataclass_fields__, options.data in ("translated", "cluttered")
+    own = {"digits": options.data in BUILTIN, "size": options.data not in BUILTIN}
+    own |= dict.fromkeys(("canvas", "distractors", "distractor_size", "data_seed"), made)
+    own["distractors"] = own["distractor_size"] = options.data == "cluttered"
+    for name, means in own.items():
+        if not means and (value := getattr(options, name)) != usual[name].default:
+            raise ArgumentError(f"--{name.replace('_', '-')}: expected none with --data {options.data}, got {value}")

@@ -1,0 +1,89 @@
+"""Eyes that go over images: the numbers that their draws are made of, and several models as one."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from saccade.models.ram import Path
+from saccade.train.randomness import generator
+
+__all__ = ["Eyes", "most_glimpses", "numbers_of"]
+
+
+def numbers_of(images: Sequence[Tensor], seed: int, rollouts: int, glimpses: int) -> Tensor:
+    """Return what the draws of eyes are made of: the same image is looked at in the same way, whatever lies beside it.
+
+    Args:
+        images: `(channels, height, width)` each, of any size.
+        seed: of the run.
+        rollouts, glimpses: how many there are.
+
+    Returns:
+        `(images, rollouts, glimpses, 2)`, each evenly from [0, 1).
+
+    Example:
+        >>> image = torch.rand(1, 8, 8)
+        >>> one, two = numbers_of([image, image], 1, 5, 6)
+        >>> one.shape, torch.equal(one, two)
+        (torch.Size([5, 6, 2]), True)
+    """
+    found = []
+    for image in images:
+        digest = hashlib.blake2b(image.cpu().contiguous().numpy().tobytes(), digest_size=8).hexdigest()
+        drawn = generator(seed, "eye", digest)
+        found.append(torch.rand(rollouts, glimpses, 2, generator=drawn))
+    return torch.stack(found)
+
+
+def most_glimpses(model: Any) -> int:
+    """Return how many numbers of each rollout a model draws by, at the most."""
+    members = getattr(model, "members", [model])
+    return max(getattr(member.options, "glimpses", 1) for member in members)
+
+
+class Eyes(nn.Module):
+    r"""Several models that look at the same images, each its own way, whose probabilities are averaged.
+
+    .. math:: p(c \mid x) = \tfrac{1}{n} \textstyle\sum_k p_k(c \mid x)
+
+    A model that looks less often than another has made up its mind as late as that one does. The path is the first
+    model's that has one.
+
+    Args:
+        members: the models.
+
+    Example:
+        >>> from saccade.models.ram import Options, Ram
+        >>> small = Options(patch=4, hidden_dim=8, glimpse_dim=4, glimpses=3)
+        >>> Eyes([Ram(1, 10, small), Ram(1, 10, small)]).look(torch.rand(2, 1, 9, 9)).logits.shape
+        torch.Size([2, 1, 3, 10])
+    """
+
+    def __init__(self, members: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+        moving: Sequence[Any] = [member for member in members if hasattr(member, "glimpse")]
+        if moving:
+            self.glimpse = moving[0].glimpse
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return the log-probabilities of classes `(batch, classes)` after the likeliest paths."""
+        return self.look(images, draw=False).logits[:, 0, -1]
+
+    def look(self, images: Tensor, rollouts: int = 1, **options: Any) -> Path:
+        """Return the first path with the probabilities of all, as `saccade.models.ram.Ram.look` does."""
+        members: Sequence[Any] = list(self.members)
+        paths: list[Path] = [member.look(images, rollouts, **options) for member in members]
+        steps = max(path.logits.shape[2] for path in paths)
+        shares = torch.stack([_lengthened(path.logits.double().softmax(-1), steps) for path in paths]).mean(0)
+        first = next((path for path in paths if path.location.shape[2]), paths[0])
+        return first._replace(logits=shares.log()[:, :, steps - max(1, first.location.shape[2]) :])
+
+
+def _lengthened(shares: Tensor, steps: int) -> Tensor:
+    """Probabilities after each step, `(..., steps, classes)`, the first ones of which stand before them again."""
+    before = shares[:, :, :1].expand(-1, -1, steps - shares.shape[2], -1)
+    return torch.cat([before, shares], 2)

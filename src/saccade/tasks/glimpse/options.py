@@ -1,0 +1,121 @@
+"""What can be said about a run that looks at parts of images, and the defaults that suit each data set."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from saccade.checks import in_ranges
+from saccade.errors import ArgumentError
+from saccade.tasks.labels import request as labels
+from saccade.tasks.request import LookRequest as PlainLookRequest
+from saccade.tasks.splits import SplitOptions
+
+__all__ = ["RECIPES", "REQUESTS", "EvalRequest", "LookRequest", "Options", "Request"]
+
+#: The models have recipes of their own beside these.
+RECIPES: dict[str, dict[str, Any]] = {
+    "digits": {},
+    "translated": {},
+    "cluttered": {"distractors": 4},
+    "files": {"label_smoothing": 0.0},
+}
+_MOST = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(SplitOptions):
+    """The options of every run that looks at parts of images, whatever its model.
+
+    >>> Options(canvas=100).batch_size
+    32
+    """
+
+    digits: str | None = None
+    """Folder of MNIST's files, whose digits built-in data are made of; those of scikit-learn if not given."""
+
+    canvas: int = 60
+    """Pixels of height and width of translated and cluttered images."""
+
+    distractors: int = 0
+    """Pieces of other digits that lie on a cluttered image."""
+
+    distractor_size: int = 8
+    """Pixels of their height and width."""
+
+    data_seed: int = 0
+    """What translated and cluttered images are drawn from."""
+
+    size: int | None = None
+    """Pixels of height and width that images of folders are scaled to; as the first image has them, 64 at most, if not
+    given."""
+
+    batch_size: int = 32
+    """Images a batch; each is looked at by as many eyes as --samples says."""
+
+    rollouts: int = 10
+    """Eyes whose mean an evaluation gives beside what a single one comes to."""
+
+    label_smoothing: float = 0.0
+    """Share of the label's probability that is spread evenly over all labels."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        SplitOptions.__post_init__(self)
+        in_ranges(self, (("batch_size", 1, 1_000_000), ("rollouts", 1, _MOST)))
+        if self.size is not None and not 8 <= self.size <= 1024:
+            raise ArgumentError(f"--size: expected a number of pixels from 8 to 1024, got {self.size}")
+        if not 0 <= self.label_smoothing < 1:
+            raise ArgumentError(f"--label-smoothing: expected 0 <= label smoothing < 1, got {self.label_smoothing}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalRequest(labels.EvalRequest):
+    """How eyes are measured: by one path each, and by the mean of several.
+
+    >>> EvalRequest(rollouts=5).rollouts
+    5
+    """
+
+    rollouts: int | None = None
+    """Eyes whose mean is measured; as the run has it if not given."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        if self.rollouts is not None and not 1 <= self.rollouts <= _MOST:
+            raise ArgumentError(f"--rollouts: expected a number from 1 to {_MOST}, got {self.rollouts}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(EvalRequest, labels.Request):
+    """How many classes are answered, and by how many eyes.
+
+    >>> Request(nbest=2, rollouts=3).nbest
+    2
+    """
+
+    rollouts: int | None = None
+    """Eyes that look at each image, whose probabilities are averaged; one if not given."""
+
+    likeliest: bool = False
+    """Take the likeliest path, in the place of those that are drawn."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        EvalRequest.__post_init__(self)
+        labels.Request.__post_init__(self)
+        if self.likeliest and self.rollouts is not None:
+            raise ArgumentError(f"--rollouts: expected none with --likeliest, which is one path, got {self.rollouts}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookRequest(PlainLookRequest):
+    """Which path is drawn.
+
+    >>> LookRequest().likeliest
+    False
+    """
+
+    likeliest: bool = False
+    """The likeliest path, in the place of the one that answers."""
+
+
+REQUESTS: dict[str, type] = {"predict": Request, "eval": EvalRequest, "look": LookRequest}

@@ -1,0 +1,215 @@
+"""The task that looks at parts of images: what `saccade.train` and whoever asks a run want of it."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+
+from saccade.tasks.batches import Sampler, spread
+from saccade.tasks.dataset import Lazy, training_sample
+from saccade.tasks.ensembles import check_alike
+from saccade.tasks.glimpse.answer import EyeAnswer, answers
+from saccade.tasks.glimpse.data import BUILTIN, open_data
+from saccade.tasks.glimpse.eyes import Eyes, most_glimpses, numbers_of
+from saccade.tasks.glimpse.options import RECIPES, REQUESTS, EvalRequest, LookRequest, Options, Request
+from saccade.tasks.image.batches import Encoded, encode, stacked
+from saccade.tasks.image.classes import Classes
+from saccade.tasks.image.dataset import Dataset
+from saccade.tasks.image.images import SUFFIXES, Pixels, encode_png, image_of
+from saccade.tasks.labels.baselines import majority
+from saccade.tasks.labels.metrics import HEADLINE, measured
+from saccade.tasks.labels.ranking import label_numbers
+from saccade.tasks.labels.request import check_count
+from saccade.tasks.request import completed
+from saccade.train import options as shared
+from saccade.train.notes import say
+from saccade.train.schedules import FALLING
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
+
+if TYPE_CHECKING:
+    from saccade.train.trained import Trained
+
+__all__ = ["Batch", "Glimpse"]
+
+_AT_ONCE = 256  # images that are measured together
+_ENDLESS, _LEARNED = 500, 5_000  # training images whose labels are counted: of those without end, and of others
+
+
+class Batch(NamedTuple):
+    """Images `(batch, channels, height, width)` in [0, 1], labels `(batch,)`, and how much of training is over."""
+
+    images: Tensor
+    labels: Tensor
+    progress: Tensor
+
+    def to(self, device: torch.device) -> "Batch":
+        """Return the batch on a device."""
+        return Batch(*(part.to(device) for part in self))
+
+
+@dataclass(frozen=True)
+class Glimpse:
+    """Learn which label an image has by looking at parts of it, and where to look.
+
+    Args:
+        settings: all options of the run.
+        known: labels, size and channels.
+        images: the images.
+    """
+
+    settings: Any
+    known: Classes
+    images: Lazy[Dataset]
+
+    name: ClassVar[str] = "glimpse"
+    headline: ClassVar[str] = HEADLINE
+    Options: ClassVar[type] = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
+    requests: ClassVar[Mapping[str, type]] = REQUESTS
+    inputs: ClassVar[Literal["lines", "files"]] = "files"
+    suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
+    unit: ClassVar[str] = "images"
+    models: ClassVar[dict[str, str]] = {
+        "ram": "saccade.models.ram:Ram",
+        "ram-grid": "saccade.models.ram_grid:RamGrid",
+        "random": "saccade.models.random_glimpses:RandomGlimpses",
+        "whole": "saccade.models.whole:Whole",
+    }
+    builtin: ClassVar[dict[str, str]] = BUILTIN
+
+    @classmethod
+    def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
+        """Return the recipe of all images that are one's own."""
+        return Suited(recipe(cls, model, given["data"]), data=objects)
+
+    @classmethod
+    def prepare(cls, options: Any, objects: Any = None) -> Self:
+        """Open the images, and learn what their channels are."""
+        data = open_data(options, objects)
+        if data.note:
+            say(data.note)
+        return cls(options, Classes.learn(data), Lazy(lambda: data))
+
+    @classmethod
+    def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
+        """Read labels and channels back."""
+        return cls(options, Classes.restore(folder), Lazy(lambda: open_data(options, objects)))
+
+    def save(self, folder: Path) -> None:
+        """Write labels.json."""
+        self.known.save(folder)
+
+    @property
+    def data(self) -> Dataset:
+        """The images, opened when they are first asked for."""
+        return self.images.get()
+
+    @cached_property
+    def sampler(self) -> Sampler[Encoded]:
+        """What maps steps to batches."""
+        data, settings, read = self.data, self.settings, partial(encode, self.data, "train", self.known.labels)
+        return Sampler(read, data.size("train"), settings.batch_size, settings.seed)
+
+    def build(self) -> nn.Module:
+        """Make the model."""
+        kind, known = find(self.models[self.settings.model]), self.known
+        model: nn.Module = kind(known.shape[0], len(known.labels), shared.select(self.settings, kind.Options))
+        return model
+
+    def batch(self, step: int) -> Batch:
+        """Return the batch of a training step."""
+        return Batch(*stacked(self.sampler.batch(step)), torch.tensor(self._progress(step)))
+
+    def loss(self, model: nn.Module, batch: Batch) -> Loss:
+        """Return what the model says that the batch costs."""
+        cost: Any = model.cost
+        total = cost(batch.images, batch.labels, batch.progress, self.settings.label_smoothing)
+        return Loss(total, len(batch.labels))
+
+    def example(self, split: str, index: int) -> Example:
+        """Return an image and its label."""
+        image, label, _ = self.data.example(split, index)
+        name = f"{split}-{index}"
+        return Example(Pixels(f"{name}.png", image), name, label, (".png", encode_png(image)))
+
+    def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
+        """Look at a split, or at `limit` images spread over it: one drawn path each, whose accuracy is the headline.
+
+        Beside it the error of one path, of the mean of several, and of the likeliest path.
+        """
+        asked, size, eyes = completed(EvalRequest, request), self.data.size(split) or 0, _looks(model)
+        chosen = list(spread(size, limit) if limit is not None else range(size))
+        rollouts = asked.rollouts or self.settings.rollouts
+        found, several, likeliest, wanted = list[int](), list[int](), list[int](), list[int]()
+        seconds, device = 0.0, next(model.parameters()).device
+        for first in range(0, len(chosen), _AT_ONCE):  # no more is in memory as floats
+            batch = stacked(encode(self.data, split, self.known.labels, chosen[first : first + _AT_ONCE]))
+            numbers = numbers_of([*batch.images], self.settings.seed, rollouts, most_glimpses(model))
+            batch, began = batch.to(device), time.perf_counter()
+            every = eyes(batch.images, rollouts, numbers=numbers.to(device)).logits[:, :, -1].float().softmax(-1)
+            found += every[:, 0].argmax(-1).tolist()
+            several += every.mean(1).argmax(-1).tolist()
+            likeliest += eyes(batch.images, draw=False).logits[:, 0, -1].argmax(-1).tolist()
+            seconds += time.perf_counter() - began
+            wanted += batch.labels.tolist()
+        groups = [self.data.example(split, index).group for index in chosen]
+        metrics, parts = measured(found, wanted, self.known.labels, groups)
+        errors = {"error": found, f"error_of_{rollouts}": several, "error_likeliest": likeliest}
+        metrics |= {
+            name: sum(a != b for a, b in zip(each, wanted, strict=True)) / max(1, len(wanted))
+            for name, each in errors.items()
+        }
+        return Evaluation(metrics, parts, len(wanted), len(wanted), seconds)
+
+    def baselines(self, split: str) -> dict[str, Baseline]:
+        """Measure the most frequent label."""
+        known, size = self.known.labels, self.data.size(split) or 0
+        wanted = [self.data.example(split, index).label for index in range(size)]
+        learned = [example.label for example in training_sample(self.data, _ENDLESS, _LEARNED)]
+        numbers = label_numbers(known, learned, "train"), label_numbers(known, wanted, split)
+        return {"majority": majority(*numbers, known)}
+
+    def read(self, line: str, number: int) -> Pixels:
+        """Read a file, "-" being standard input, as an image of its own size."""
+        return image_of(line, self.known.shape[0])
+
+    def check(self, model: nn.Module, request: Any) -> None:
+        """Refuse more classes than there are."""
+        if not isinstance(request, LookRequest):
+            check_count(completed(Request, request), len(self.known.labels))
+
+    def answer(
+        self, model: nn.Module, inputs: Sequence[Pixels | Unreadable], request: Any, form: Form = "lines"
+    ) -> list[EyeAnswer]:
+        """Classify images; one that could not be read has a blank answer."""
+        drawn = isinstance(request, LookRequest)
+        asked = Request(likeliest=request.likeliest) if drawn else completed(Request, request)
+        rollouts = None if asked.likeliest else asked.rollouts or 1
+        return answers(model, inputs, self.known.labels, asked.nbest, rollouts, self.settings.seed, form)
+
+    def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
+        """Return the task and the model of an ensemble."""
+        check_alike(self, others, _shared_parts)
+        return self, Eyes([model, *(each.model for each in others)])
+
+    def _progress(self, step: int) -> float:
+        """The share of the training that is over before a step."""
+        settings = self.settings
+        end = settings.schedule_steps if settings.schedule in FALLING else settings.max_steps
+        return min(1.0, step / end) if end else 0.0
+
+
+def _looks(model: nn.Module) -> Any:
+    """What lets a model's eyes go over images."""
+    return model.look
+
+
+def _shared_parts(task: Glimpse) -> dict[str, tuple[object, str]]:
+    known = task.known
+    channels = known.shape[0]
+    return {"the labels": (known.labels, f"{', '.join(known.labels):.80}"), "the channels": (channels, f"{channels}")}

@@ -1,0 +1,57 @@
+"""Labelled images of one's own, in whatever layout they lie: CIFAR's, MNIST's, a folder a class, tables."""
+
+from pathlib import Path
+from typing import Any
+
+from saccade.errors import ArgumentError
+from saccade.tasks.arrow import is_arrow, read_arrow
+from saccade.tasks.conversions import converted
+from saccade.tasks.image.cifar import is_cifar, open_cifar
+from saccade.tasks.image.dataset import Dataset
+from saccade.tasks.image.folders import is_folders, open_folders
+from saccade.tasks.image.idx import is_idx, open_idx
+from saccade.tasks.image.objects import open_objects
+from saccade.tasks.objects import OBJECTS
+from saccade.tasks.splits import SplitNames
+
+__all__ = ["open_files", "refuse_size"]
+
+
+def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> Dataset | None:
+    """Return the images that a path names, or Python objects; None if there is nothing at the path.
+
+    Args:
+        data: the path of a folder, an archive or tables, or what says that they are Python objects.
+        size: pixels that images of folders and tables are scaled to; see `open_folders`.
+        objects: the images and labels themselves, where `data` says so.
+        names: what splits are called.
+
+    Raises:
+        ArgumentError: if something is wrong with them.
+        OSError: if a file cannot be read.
+    """
+    path = Path(data)
+    if data == OBJECTS:
+        return open_objects(objects, names=names)
+    if is_cifar(path) or is_idx(path):
+        names.refuse(data)
+        refuse_size(data, size)
+        return open_cifar(path) if is_cifar(path) else open_idx(path)
+    if not path.exists():
+        return None
+    if is_arrow(path):
+        return open_objects(read_arrow(path, names), size, names, path if path.is_dir() else path.parent)
+    if is_folders(path):
+        return open_folders(path, size, names)
+    wanted = "a folder or archive of images in a folder of each class, or the files of CIFAR (binary) or MNIST"
+    raise ArgumentError(f"--data: expected in {data} {wanted}, found none of them{converted(path)}")
+
+
+def refuse_size(data: str, size: int | None) -> None:
+    """Refuse a size for images that have one.
+
+    Raises:
+        ArgumentError: if one is given.
+    """
+    if size is not None:
+        raise ArgumentError(f"--size: expected none for {data}, whose images have one size; leave {size} out")

@@ -1,0 +1,53 @@
+"""Paths over images: what is drawn, what stands beside it, and what is refused."""
+
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+import torch
+from PIL import Image
+
+from saccade.errors import ArgumentError, ShapeError
+from saccade.look.paths import path_pictures
+
+IMAGE = torch.full((1, 30, 40), 128, dtype=torch.uint8)
+PLACES = torch.tensor([[0.0, 0.0], [0.5, -1.0], [-1.0, 1.0]])
+SHARES = torch.tensor([[0.5, 0.5], [0.2, 0.8], [0.1, 0.9]])
+
+
+def drawn(folder, **more):
+    given = {"probabilities": SHARES, "labels": ("cat", "dog"), "title": "dog 0.90", **more}
+    return path_pictures(IMAGE, PLACES, [8, 16], folder / "a", **given)
+
+
+def test_a_picture_an_animation_and_the_numbers_behind_them(tmp_path):
+    png, svg, gif, numbers = drawn(tmp_path, json=True)
+    assert [path.name for path in (png, svg, gif, numbers)] == ["a.png", "a.svg", "a.gif", "a.json"]
+    told = json.loads(numbers.read_text())
+    assert told["location"] == PLACES.tolist() and told["sides"] == [8, 16]
+    torch.testing.assert_close(torch.tensor(told["values"]), SHARES)
+    words = " ".join(ET.parse(svg).getroot().itertext())
+    assert "glimpse 2 at x 0.50, y -1.00: dog (0.80)" in words and "dog 0.90" in words
+    with Image.open(gif) as animation:
+        assert animation.n_frames == 3 and animation.size == (240, 180)
+        first = animation.convert("RGB")
+        assert first.getpixel((120, 90))[0] > first.getpixel((5, 5))[0]  # the middle is seen, the corner is dark
+    before = [path.read_bytes() for path in (png, svg, gif)]
+    assert [path.read_bytes() for path in drawn(tmp_path)] == before  # the same picture is the same bytes
+
+
+@pytest.mark.parametrize(
+    ("image", "places", "shares", "error"),
+    [
+        (IMAGE.float(), PLACES, SHARES, ShapeError),
+        (IMAGE.expand(2, 30, 40), PLACES, SHARES, ShapeError),
+        (IMAGE, PLACES[:, :1], SHARES, ShapeError),
+        (IMAGE, PLACES, SHARES[:2], ShapeError),
+        (IMAGE, PLACES[:0], SHARES[:0], ArgumentError),
+        (IMAGE, torch.zeros(101, 2), torch.zeros(101, 2), ArgumentError),
+    ],
+)
+def test_what_does_not_fit_is_refused(tmp_path, image, places, shares, error):
+    with pytest.raises(error, match="expected"):
+        path_pictures(image, places, [8], tmp_path / "a", probabilities=shares, labels=("cat", "dog"))
+    assert not list(tmp_path.iterdir())

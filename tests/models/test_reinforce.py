@@ -1,0 +1,104 @@
+"""REINFORCE's gradient against the exact one, and its baselines."""
+
+import itertools
+
+import torch
+
+from saccade.models.hard import Options
+from saccade.models.reinforce import Reinforce, Samples
+
+
+def test_the_gradient_is_that_of_the_expected_cost():
+    """Two steps of three choices: the mean over all nine paths, each weighed by its probability, is exact."""
+    torch.manual_seed(0)
+    first, second = (torch.randn(size, dtype=torch.float64, requires_grad=True) for size in ((3,), (3, 3)))
+    table = torch.randn(3, 3, 2, dtype=torch.float64, requires_grad=True)  # what the two tokens cost after each path
+    reinforce = Reinforce(Options(read="reinforce"), 4).double()
+    wanted, query = torch.tensor([[5, 6]]), torch.randn(1, 2, 4, dtype=torch.float64)
+    expected, estimated = 0.0, [0.0, 0.0, 0.0]
+    for i, j in itertools.product(range(3), repeat=2):
+        log_prob = torch.stack([first.log_softmax(0)[i], second[i].log_softmax(0)[j]])[None]
+        probability = log_prob.sum().exp()
+        # the first token is written before the second draw, and cannot depend on it
+        losses = torch.stack([table[i, 0, 0], table[i, j, 1]])[None]
+        cost = reinforce.cost(losses, Samples(False, [query], [log_prob]), wanted)
+        torch.testing.assert_close(cost, losses.mean())
+        expected = expected + probability * losses.mean()
+        grads = torch.autograd.grad(cost, (first, second, table), allow_unused=True, retain_graph=True)
+        estimated = [e + probability.detach() * (0 if g is None else g) for e, g in zip(estimated, grads, strict=True)]
+    for found, true in zip(estimated, torch.autograd.grad(expected, (first, second, table)), strict=True):
+        torch.testing.assert_close(found, true)
+
+
+def test_entropy_is_worth_its_bonus():
+    reinforce = Reinforce(Options(read="reinforce", entropy_bonus=0.25), 4)
+    log_prob, entropy = torch.zeros(1, 3), torch.ones(1, 3, requires_grad=True)
+    samples = Samples(True, [torch.zeros(1, 3, 4)], [log_prob], [entropy])
+    reinforce.cost(torch.tensor([[1.0, 2.0, 0.0]]), samples, torch.tensor([[5, 5, 0]])).backward()
+    torch.testing.assert_close(entropy.grad, torch.tensor([[-0.125, -0.125, 0.0]]))
+
+
+def test_what_is_read_and_not_fed_on_changes_its_own_token_alone():
+    reinforce = Reinforce(Options(read="reinforce"), 4, feeds=False)
+    for parameter in reinforce.parameters():
+        torch.nn.init.zeros_(parameter)
+    log_prob = torch.zeros(1, 4, requires_grad=True)
+    losses = torch.tensor([[1.0, 10.0, 100.0, 0.0]])
+    samples = Samples(False, [torch.zeros(1, 4, 4)], [log_prob])
+    reinforce.cost(losses, samples, torch.tensor([[5, 5, 5, 0]])).backward()
+    torch.testing.assert_close(log_prob.grad * 3, losses)
+
+
+def test_leaving_one_out_is_unbiased_too():
+    """One step of three choices, drawn twice: the mean over all nine pairs."""
+    scores = torch.tensor([0.3, -1.0, 0.5], dtype=torch.float64, requires_grad=True)
+    costs = torch.tensor([1.0, 5.0, 2.0], dtype=torch.float64)
+    reinforce = Reinforce(Options(read="reinforce", baseline="leave-one-out", samples=2), 4)
+    total = torch.zeros(3, dtype=torch.float64)
+    for pair in itertools.product(range(3), repeat=2):
+        chosen = torch.tensor(pair)
+        log_prob = scores.log_softmax(0)[chosen][:, None]
+        cost = reinforce.cost(
+            costs[chosen][:, None], Samples(False, [torch.zeros(2, 1, 4)], [log_prob]), torch.ones(1, 1)
+        )
+        total += log_prob.sum().exp().detach() * torch.autograd.grad(cost, scores)[0]
+    torch.testing.assert_close(total, torch.autograd.grad((scores.softmax(0) * costs).sum(), scores)[0])
+
+
+def test_what_a_token_cannot_change_is_not_charged_to_its_draw():
+    reinforce = Reinforce(Options(read="reinforce"), 4)
+    for parameter in reinforce.parameters():
+        torch.nn.init.zeros_(parameter)
+    log_prob = torch.zeros(1, 4, requires_grad=True)
+    losses = torch.tensor([[1.0, 10.0, 100.0, 0.0]])
+    cost = reinforce.cost(losses, Samples(False, [torch.zeros(1, 4, 4)], [log_prob]), torch.tensor([[5, 5, 5, 0]]))
+    cost.backward()
+    torch.testing.assert_close(log_prob.grad * 3, torch.tensor([[111.0, 110.0, 100.0, 0.0]]))
+
+
+def test_the_baseline_learns_the_mean_cost_to_come():
+    torch.manual_seed(0)
+    reinforce = Reinforce(Options(read="reinforce"), 2)
+    optimizer = torch.optim.Adam(reinforce.parameters(), 0.05)
+    query, losses = torch.eye(2)[None], torch.tensor([[3.0, 1.0]])  # (3 + 1) / 2 tokens to come, then 1 / 1
+    for _ in range(300):
+        optimizer.zero_grad()
+        samples = Samples(False, [query], [torch.zeros(1, 2)])
+        reinforce.cost(losses, samples, torch.tensor([[5, 5]])).backward()
+        optimizer.step()
+    torch.testing.assert_close(reinforce.baseline(query)[0, :, 0], torch.tensor([2.0, 1.0]), atol=0.02, rtol=0)
+
+
+def test_a_moving_average_is_of_what_a_token_cost_and_moves_in_training_alone():
+    reinforce = Reinforce(Options(read="reinforce", baseline="moving-average"), 4)
+    losses, wanted = torch.tensor([[3.0, 1.0]]), torch.tensor([[5, 5]])
+    log_prob = torch.zeros(1, 2, requires_grad=True)
+    samples = Samples(False, [torch.zeros(1, 2, 4)], [log_prob])
+    reinforce.cost(losses, samples, wanted)
+    torch.testing.assert_close(reinforce.average, torch.tensor(0.1 * 5 / 3))  # 4 for two tokens to come, 1 for one
+    torch.testing.assert_close(reinforce.state_dict()["average"], reinforce.average)
+    reinforce.eval()
+    reinforce.average.fill_(1.5)
+    reinforce.cost(losses, samples, wanted).backward()
+    torch.testing.assert_close(log_prob.grad * 2, torch.tensor([[4 - 2 * 1.5, 1 - 1.5]]))
+    assert reinforce.average == 1.5

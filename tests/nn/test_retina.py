@@ -1,0 +1,113 @@
+"""Retina against a plain crop and a plain mean; what is outside, gradients, and what it costs."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from saccade import nn
+from saccade.errors import ArgumentError, ShapeError
+
+
+def plain(image, place, size, scale):
+    """The patch of one scale by padding, cutting out and averaging, for a corner on a whole pixel."""
+    side = size << scale
+    height, width = image.shape[1:]
+    left, top = (round(float((place[axis] + 1) / 2 * extent - side / 2)) for axis, extent in ((0, width), (1, height)))
+    room = 200
+    padded = F.pad(image, (room,) * 4)
+    cut = padded[:, top + room : top + room + side, left + room : left + room + side]
+    return F.avg_pool2d(cut[None], 1 << scale)[0]
+
+
+def on_pixels(height, width, *pixels):
+    """The places at whole pixels (x, y)."""
+    return torch.tensor(pixels, dtype=torch.float64) / torch.tensor([width, height]) * 2 - 1
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
+@pytest.mark.parametrize(("size", "scales"), [(1, 1), (5, 1), (2, 2), (4, 3), (12, 2)])
+@pytest.mark.parametrize(("height", "width"), [(28, 28), (9, 30), (1, 1)])
+def test_patches_are_cut_out_and_averaged(mode, size, scales, height, width):
+    images = torch.rand(2, 3, height, width, dtype=torch.float64)
+    half = 0.5 * (size % 2)  # of an odd patch, whose middle is the middle of a pixel
+    corners = ((0, 0), (7, 3), (width, 0), (-9, 40))
+    places = on_pixels(height, width, *((x + half, y + half) for x, y in corners))
+    found = nn.Retina(size, scales, mode)(images, places.expand(2, 4, 2))
+    assert found.shape == (2, 4, scales, 3, size, size)
+    for number, image in enumerate(images):
+        for place, each in zip(places, found[number], strict=True):
+            expected = torch.stack([plain(image, place, size, scale) for scale in range(scales)])
+            torch.testing.assert_close(each, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_between_pixels_bilinear_mixes_and_nearest_takes_the_closest():
+    images = torch.arange(12.0).view(1, 1, 1, 12).expand(1, 1, 12, 12)
+    place = on_pixels(12, 12, (6.25, 6)).float()[None]
+    assert nn.Retina(2, mode="bilinear")(images, place)[0, 0, 0, 0, 0].tolist() == pytest.approx([5.25, 6.25])
+    assert nn.Retina(2)(images, place)[0, 0, 0, 0, 0].tolist() == [5, 6]
+
+
+def test_bilinear_has_gradients_to_location_and_images_and_nearest_to_images_alone():
+    images = torch.rand(1, 1, 7, 9, dtype=torch.float64, requires_grad=True)
+    place = torch.tensor([[0.13, -0.21]], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(nn.Retina(2, 2, "bilinear"), (images, place))
+    nn.Retina(2, 2)(images, place).sum().backward()
+    assert place.grad is None and images.grad.sum() == pytest.approx(8)
+
+
+class Made(TorchDispatchMode):
+    """Notes how many numbers the largest tensor has that is made, views of what is there aside."""
+
+    def __init__(self, known):
+        super().__init__()
+        self.known, self.largest = known.untyped_storage().data_ptr(), 0
+
+    def __torch_dispatch__(self, function, types, arguments=(), named=None):
+        found = function(*arguments, **(named or {}))
+        if isinstance(found, torch.Tensor) and found.untyped_storage().data_ptr() != self.known:
+            self.largest = max(self.largest, found.numel())
+        return found
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
+def test_no_more_of_an_image_is_read_than_patches_cover(mode):
+    """A large image costs what a small one does: nothing of its size is made."""
+    image = torch.rand(1, 1, 1000, 1000)
+    with Made(image) as made:
+        nn.Retina(8, 2, mode)(image, torch.zeros(1, 3, 2))
+    assert made.largest <= 3 * 2 * 16 * 16
+
+
+@pytest.mark.parametrize("place", [(1e30, 0.0), (float("nan"), 0.0), (-float("inf"), 5.0)])
+def test_places_far_away_see_nothing(place):
+    found = nn.Retina(4, 2)(torch.rand(1, 1, 8, 8), torch.tensor([place]))
+    assert found.isfinite().all()
+
+
+@pytest.mark.parametrize("given", [(0,), (8, 0), (3, 2), (8, 1, "cubic"), (4096, 2), (-4, 1)])
+def test_a_retina_that_means_nothing_is_refused(given):
+    with pytest.raises(ArgumentError, match="expected"):
+        nn.Retina(*given)
+
+
+@pytest.mark.parametrize(
+    ("images", "places"),
+    [((1, 8, 8), (1, 2)), ((2, 1, 8, 8), (3, 2)), ((2, 1, 8, 8), (2, 3)), ((2, 1, 8, 8), (2,))],
+)
+def test_shapes_that_do_not_fit_are_refused(images, places):
+    with pytest.raises(ShapeError, match="expected"):
+        nn.Retina()(torch.zeros(images), torch.zeros(places))
+    with pytest.raises(ShapeError, match="floating point"):
+        nn.Retina()(torch.zeros(1, 1, 8, 8, dtype=torch.uint8), torch.zeros(1, 2))
+
+
+def test_a_glimpse_is_what_and_where():
+    images, places = torch.rand(2, 1, 20, 20), torch.rand(2, 3, 2)
+    for combine in ("add", "multiply"):
+        glimpse = nn.Glimpse(nn.Retina(4, 2), 1, 6, 5, combine)
+        what, where = glimpse.what(glimpse.retina(images, places).flatten(2)), glimpse.where(places)
+        expected = what + where if combine == "add" else what * where
+        torch.testing.assert_close(glimpse(images, places), expected.clamp(min=0))
+    with pytest.raises(ArgumentError, match="add or multiply"):
+        nn.Glimpse(nn.Retina(), combine="mean")

@@ -1,0 +1,131 @@
+"""The job `glimpse` through the command line: data of every kind, answers, errors, pictures."""
+
+import gzip
+import json
+import struct
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from saccade import runs
+from saccade.cli import main
+from saccade.tasks.glimpse import Glimpse
+from saccade.tasks.glimpse.answer import seen_share
+from saccade.tasks.glimpse.data import open_data
+from saccade.train.task import options_class
+
+SMALL = ["--hidden-dim", "8", "--glimpse-dim", "4", "--samples", "2", "--glimpses", "3"]
+LITTLE = [*SMALL, "--device", "cpu", "--max-steps", "2"]
+
+
+def options(model="ram", **more):
+    return options_class(Glimpse, model)(model=model, **more)
+
+
+def run(folder, *words):
+    return main(["train", "glimpse", *map(str, words), *LITTLE, "--schedule-steps", "201", "--run", str(folder)])
+
+
+def idx(array):
+    return gzip.compress(bytes((0, 0, 8, array.ndim)) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes())
+
+
+@pytest.fixture
+def mnist(tmp_path):
+    """Files as MNIST has them, of bright squares of two sizes."""
+    folder = tmp_path / "mnist"
+    folder.mkdir()
+    for name, count in (("train", 40), ("t10k", 6)):
+        images = np.zeros((count, 10, 10), np.uint8)
+        for number in range(count):
+            images[number, 2 : 5 + number % 2 * 3, 2:8] = 100 + number
+        (folder / f"{name}-images-idx3-ubyte.gz").write_bytes(idx(images))
+        (folder / f"{name}-labels-idx1-ubyte.gz").write_bytes(idx((np.arange(count) % 2).astype(np.uint8)))
+    return folder
+
+
+def test_digits_may_be_mnist_s_and_lie_on_a_canvas_of_any_size(mnist):
+    assert open_data(options(data="digits", digits=str(mnist))).shape == (1, 10, 10)
+    cluttered = open_data(
+        options(data="cluttered", digits=str(mnist), canvas=24, distractors=3, distractor_size=2, data_seed=4)
+    )
+    assert cluttered.shape == (1, 24, 24) and cluttered.size("test") == 6 and cluttered.pieces == 3
+    assert open_data(options(data="translated", digits=str(mnist), canvas=13)).pieces == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--data", "digits", "--canvas", "80"], "--canvas: expected none with --data digits, got 80"),
+        (["--data", "translated", "--distractors", "2"], "--distractors: expected none with --data translated, got 2"),
+        (["--data", "digits", "--size", "32"], "--size: expected none with --data digits, got 32"),
+        (["--data", "cluttered", "--digits", "no/such"], "--digits: expected a folder with MNIST's files"),
+        (["--data", "cluttered", "--canvas", "20"], "--canvas: expected from 28"),
+        (["--data", "cluttred"], "did you mean"),
+        (["--rollouts", "0"], "--rollouts: expected a number from 1"),
+        (["--scales", "2", "--patch", "5"], "--patch: expected an even number where --scales is 2, got 5"),
+    ],
+)
+def test_what_means_nothing_is_one_line(tmp_path, capsys, words, said):
+    assert run(tmp_path / "run", *words) == 2
+    told = capsys.readouterr().err.strip().splitlines()
+    assert said in told[-1] and not (tmp_path / "run").exists()
+
+
+def test_a_run_answers_images_of_other_sizes_by_paths_that_are_their_own(tmp_path, capsys):
+    assert run(tmp_path / "run", "--data", "digits", "--scales", "2") == 0
+    told = capsys.readouterr().out
+    assert "error on test" in told and "error of 10 on test" in told and "error likeliest on test" in told
+    Image.fromarray(np.random.default_rng(0).integers(0, 255, (90, 70, 3), np.uint8)).save(tmp_path / "large.png")
+    Image.new("L", (3, 2)).save(tmp_path / "tiny.png")
+    (tmp_path / "none.png").write_bytes(b"no image")
+    files = [str(tmp_path / name) for name in ("large.png", "tiny.png")]
+    found = runs.load(tmp_path / "run", device="cpu")
+    one, two = (found.predict(files, rollouts=count) for count in (1, 5))
+    assert [answer.lines() for answer in found.predict(files)] == [answer.lines() for answer in one]
+    assert [answer.lines() for answer in found.predict(files[1:])] == [one[1].lines()]  # whatever lies beside it
+    assert one[0].to_json()["path"] == two[0].to_json()["path"]  # the first of several is the one
+    assert one[0].ranking.probabilities.tolist() != two[0].ranking.probabilities.tolist()
+    assert 0 < one[0].to_json()["seen"] <= 3 * 64 / (90 * 70) and len(one[0].to_json()["path"]) == 3
+    likeliest = found.predict(files, likeliest=True)
+    assert likeliest[0].to_json()["path"] != one[0].to_json()["path"]
+    (tmp_path / "list.txt").write_text("\n".join([*files, str(tmp_path / "none.png")]))
+    assert main(["predict", str(tmp_path / "run"), "--input", str(tmp_path / "list.txt"), "--device", "cpu"]) == 2
+    told = capsys.readouterr()
+    assert len(told.out.splitlines()) == 3 and "none.png: expected an image" in told.err
+
+
+def test_look_draws_the_path_with_its_numbers_and_an_animation(tmp_path):
+    assert run(tmp_path / "run", "--data", "digits", "--scales", "2") == 0
+    Image.new("L", (40, 30), 90).save(tmp_path / "grey.png")
+    found = runs.load(tmp_path / "run", device="cpu")
+    files = {path.name: path for path in found.draw(str(tmp_path / "grey.png"), tmp_path / "out", json=True)}
+    assert set(files) == {"grey-path.png", "grey-path.svg", "grey-path.gif", "grey-path.json"}
+    with Image.open(files["grey-path.gif"]) as animation:
+        assert animation.n_frames == 3
+    told = json.loads(files["grey-path.json"].read_text())
+    assert told["sides"] == [8, 16] and len(told["location"]) == 3 and len(told["values"]) == 3
+
+
+def test_images_of_one_s_own_are_taken_as_folders_of_a_class(tmp_path):
+    for label, level in (("dark", 10), ("light", 240)):
+        folder = tmp_path / "data" / label
+        folder.mkdir(parents=True)
+        for number in range(8):
+            Image.new("RGB", (16 + number, 12), (level, number, number)).save(folder / f"{number}.png")
+    assert run(tmp_path / "run", "--data", tmp_path / "data", "--patch", "4") == 0
+    assert set(runs.load(tmp_path / "run", device="cpu").task.known.labels) == {"dark", "light"}
+
+
+def test_the_share_that_is_seen_counts_a_pixel_once_and_none_outside():
+    assert seen_share(torch.tensor([[0.0, 0.0], [0.0, 0.0]]), [4], (8, 8)) == 0.25
+    assert seen_share(torch.tensor([[-1.0, -1.0]]), [4], (8, 8)) == 4 / 64
+    assert seen_share(torch.tensor([[0.0, 0.0]]), [100], (8, 8)) == 1.0
+
+
+def test_training_ends_with_the_deviation_of_answers():
+    task = Glimpse.prepare(options(data="digits", max_steps=100, schedule="cosine", schedule_steps=100, warmup_steps=1))
+    shares = [float(task.batch(step).progress) for step in (0, 50, 100, 200)]
+    assert shares == [0.0, 0.5, 1.0, 1.0]
