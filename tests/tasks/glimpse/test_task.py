@@ -109,6 +109,17 @@ def test_look_draws_the_path_with_its_numbers_and_an_animation(tmp_path):
     assert told["sides"] == [8, 16] and len(told["location"]) == 3 and len(told["values"]) == 3
 
 
+def test_a_policy_of_cells_is_drawn_with_its_probabilities(tmp_path):
+    assert run(tmp_path / "run", "--data", "digits", "--model", "ram-grid", "--rows", "2", "--columns", "3") == 0
+    Image.new("L", (40, 30), 90).save(tmp_path / "grey.png")
+    files = runs.load(tmp_path / "run", device="cpu").draw(str(tmp_path / "grey.png"), tmp_path / "out", json=True)
+    [told] = [json.loads(path.read_text()) for path in files if path.name == "grey-policy.json"]
+    shares = torch.tensor(told["values"])
+    assert shares.shape == (2, 2, 3) and told["rows"] == ["before glimpse 2", "before glimpse 3"]
+    torch.testing.assert_close(shares.sum((1, 2)), torch.ones(2), rtol=0, atol=1e-4)
+    assert len(told["marks"]) == 2 and any(path.name == "grey-path.png" for path in files)
+
+
 def test_images_of_one_s_own_are_taken_as_folders_of_a_class(tmp_path):
     for label, level in (("dark", 10), ("light", 240)):
         folder = tmp_path / "data" / label

@@ -10,6 +10,8 @@ from torch import Tensor
 
 from saccade.look.files import file_name
 from saccade.look.paths import path_pictures
+from saccade.models.policies import Grid
+from saccade.models.ram import Path
 from saccade.tasks.glimpse.eyes import most_glimpses, numbers_of
 from saccade.tasks.image.dataset import pixels
 from saccade.tasks.image.images import Pixels
@@ -37,7 +39,7 @@ class EyeAnswer:
         count: how many classes were asked for.
         seen: the first eye's path; None for a model that looks at everything.
         sides: pixels of the image that each scale covers, from side to side.
-        maps: what is drawn over the image where there is no path; None where no picture is wanted.
+        maps: what else is drawn over the image: how probable cells were, or, without a path, what moves the answer.
     """
 
     image: Pixels | Unreadable
@@ -140,10 +142,23 @@ def answers(
         path = model.look(batch.to(device), rollouts or 1, draw=numbers is not None, numbers=numbers)
         every = probabilities(path.logits[0])
         ranking = Ranking(labels, every[:, -1].mean(0))
-        seen, maps = None, None
-        if sides:
-            seen = Seen(path.location[0, 0].cpu(), every[0])
-        elif form == "pictures":
-            maps = maps_of(model, batch.to(device), ranking, LookRequest(by="gradient"))
+        seen, maps = Seen(path.location[0, 0].cpu(), every[0]) if sides else None, None
+        if form == "pictures":
+            gradient = LookRequest(by="gradient")
+            maps = _policy_maps(model, path) if sides else maps_of(model, batch.to(device), ranking, gradient)
         found.append(EyeAnswer(image, ranking, count, seen, sides, maps))
     return found
+
+
+def _policy_maps(model: Any, path: Path) -> Maps | None:
+    """How probable every cell was before each glimpse but the first, where the policy is of cells."""
+    policy = getattr(model, "policy", None)
+    if not isinstance(policy, Grid) or not path.hidden.shape[2]:
+        return None
+    shares = policy.probabilities(path.hidden[0, 0]).cpu()
+    middles = policy.places.to(path.location)
+    chosen = [int((middles - place).square().sum(-1).argmin()) for place in path.location[0, 0, 1:]]
+    captions = [f"before glimpse {number}" for number in range(2, len(shares) + 2)]
+    marks: list[tuple[int, int] | None] = [divmod(cell, policy.width) for cell in chosen]
+    title = "how probable each cell was, and which was chosen"
+    return Maps("policy", shares, captions, marks, title, even=1 / shares[0].numel())
