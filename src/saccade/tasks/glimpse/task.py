@@ -89,11 +89,11 @@ class Glimpse:
 
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:
-        """Open the images, and learn what their channels are."""
+        """Open the images; eyes take them as they are, black being nothing, so nothing is learned of their channels."""
         data = open_data(options, objects)
         if data.note:
             say(data.note)
-        return cls(options, Classes.learn(data), Lazy(lambda: data))
+        return cls(options, Classes(tuple(data.labels), data.shape), Lazy(lambda: data))
 
     @classmethod
     def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:

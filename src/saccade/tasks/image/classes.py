@@ -19,13 +19,13 @@ class Classes:
     Args:
         labels: all labels, sorted; a label's number is its place.
         shape: channels, height and width of the images.
-        mean, std: of each channel, over training images in [0, 1].
+        mean, std: of each channel, over training images in [0, 1]; none where nothing is scaled by them.
     """
 
     labels: tuple[str, ...]
     shape: tuple[int, int, int]
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
 
     @classmethod
     def learn(cls, data: Dataset) -> "Classes":
