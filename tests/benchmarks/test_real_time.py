@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from saccade.tasks.transcribe.data import tones
 from speech import train
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.slow
 def test_both_factors_are_printed(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tones, "HELD_OUT", 10)
     assert train(tmp_path / "run", "--max-steps", 5) == 0
     capsys.readouterr()
     monkeypatch.setattr(sys, "argv", ["real_time.py", str(tmp_path / "run"), "--utterances", "8"])
