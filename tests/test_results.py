@@ -51,6 +51,8 @@ def test_a_row_is_its_file(header, row):
         assert told["accuracy"] == f"{metrics['accuracy']:.4f}" and told["macro F1"] == f"{metrics['macro_f1']:.4f}"
         assert told["validation"] == f"{results['validation']['accuracy']:.4f}"
         assert told["steps"] == str(results["final"]["best_step"] or results["steps"])
+        errors = {name: number for name, number in told.items() if name.startswith("error")}
+        assert errors == {name: f"{metrics[name.replace(' ', '_')]:.4f}" for name in errors}
         return
     if "exact match" in told:
         assert told["exact match"] == f"{metrics['exact_match']:.4f}"
