@@ -11,7 +11,7 @@ from torch._dynamo.testing import CompileCounterWithBackend
 from interpreter import interpreted, tiles
 from laws import checks, smooth
 from laws.case import Case
-from laws.table import BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, Sizes, each
+from laws.table import BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, SMALL, Sizes, each
 from saccade import errors
 from saccade.backends.triton import ENGINE
 
@@ -60,7 +60,7 @@ def test_gradients(combination):
 @pytest.mark.slow
 @pytest.mark.parametrize(("score", "normalizer"), [("additive_heads", "softmax"), ("cosine", "sparsemax")])
 def test_empty_rows_and_hidden_keys(score, normalizer):
-    case = Case(score, normalizer, read="sample", backend="triton")
+    case = Case(score, normalizer, read="sample", backend="triton", sizes=SMALL)
     checks.law_empty_rows(case)
     checks.law_no_keys(case)
     checks.law_hidden_keys(case)
@@ -110,7 +110,7 @@ def test_dropout_of_the_same_noise(large_tiles):
 
 @pytest.mark.slow
 def test_functional_transforms(large_tiles):
-    smooth.law_functional(Case("additive", "softmax", mask="tensor", read="sample", backend="triton"))
+    smooth.law_functional(Case("additive", "softmax", mask="tensor", read="sample", backend="triton", sizes=SMALL))
 
 
 @pytest.mark.slow
