@@ -83,10 +83,11 @@ class Options(Sizes):
     """
 
     deviation: float = 0.15
-    """Standard deviation of places around the predicted one, in halves of the image's side, when training begins."""
+    """Standard deviation of places around the predicted one, in halves of the image's side, when training by a schedule
+    that falls begins."""
 
     last_deviation: float = 0.05
-    """The same when it ends, and in answers."""
+    """The same when that schedule ends, in answers, and all along where the rate does not fall."""
 
     learn_deviation: bool = False
     """Learn it, from --deviation on."""

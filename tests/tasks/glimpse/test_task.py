@@ -140,3 +140,6 @@ def test_training_ends_with_the_deviation_of_answers():
     task = Glimpse.prepare(options(data="digits", max_steps=100, schedule="cosine", schedule_steps=100, warmup_steps=1))
     shares = [float(task.batch(step).progress) for step in (0, 50, 100, 200)]
     assert shares == [0.0, 0.5, 1.0, 1.0]
+    for steps in (10, 100):  # a budget, which may grow
+        plain = Glimpse.prepare(options(data="digits", max_steps=steps, schedule="constant"))
+        assert [float(plain.batch(step).progress) for step in (0, 5, 50)] == [1.0] * 3

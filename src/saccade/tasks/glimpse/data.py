@@ -60,10 +60,10 @@ def _mnist(folder: Path) -> Any:
 
 def _refuse_ignored(options: Any) -> None:
     """Refuse what the data that are named would ignore."""
-    usual, made = type(options).__dataclass_fields__, options.data in ("translated", "cluttered")
-    own = {"digits": options.data in BUILTIN, "size": options.data not in BUILTIN}
-    own |= dict.fromkeys(("canvas", "distractors", "distractor_size", "data_seed"), made)
-    own["distractors"] = own["distractor_size"] = options.data == "cluttered"
+    usual, built_in = type(options).__dataclass_fields__, options.data in BUILTIN
+    own = {"digits": built_in, "size": not built_in}
+    own |= dict.fromkeys(("canvas", "data_seed"), options.data in ("translated", "cluttered"))
+    own |= dict.fromkeys(("distractors", "distractor_size"), options.data == "cluttered")
     for name, means in own.items():
         if not means and (value := getattr(options, name)) != usual[name].default:
             raise ArgumentError(f"--{name.replace('_', '-')}: expected none with --data {options.data}, got {value}")

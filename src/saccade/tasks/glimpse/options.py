@@ -16,7 +16,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "digits": {},
     "translated": {},
     "cluttered": {"distractors": 4},
-    "files": {"label_smoothing": 0.0},
+    "files": {},
 }
 _MOST = 10_000
 

@@ -198,10 +198,13 @@ class Glimpse:
         return self, Eyes([model, *(each.model for each in others)])
 
     def _progress(self, step: int) -> float:
-        """The share of the training that is over before a step."""
+        """The share of a falling schedule that is over before a step; without one, as in answers, all of it.
+
+        What a budget says plays no part in it: a run that goes on is the one that was not interrupted.
+        """
         settings = self.settings
-        end = settings.schedule_steps if settings.schedule in FALLING else settings.max_steps
-        return min(1.0, step / end) if end else 0.0
+        end = settings.schedule_steps if settings.schedule in FALLING else None
+        return min(1.0, step / end) if end else 1.0
 
 
 def _looks(model: nn.Module) -> Any:
