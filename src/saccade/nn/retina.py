@@ -7,6 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.errors import ArgumentError, ShapeError
+from saccade.kernels.patches import patches
+from saccade.kernels.threads import serves
 
 __all__ = ["Glimpse", "Retina"]
 
@@ -79,17 +81,23 @@ class Retina(nn.Module):
             expected = f"({len(images)}, ..., 2), x and y for each image"
             raise ShapeError(f"location: expected shape {expected}, got {tuple(location.shape)}")
         places = location.reshape(len(images), -1, 2)
-        read = self._nearest if self.mode == "nearest" else self._bilinear
-        around = read(images, self._corner(images, places))  # (batch, channels, places, widest, widest)
-        patches = []
+        corner, shape = self._corner(images, places), (self.scales, images.shape[1], self.size, self.size)
+        if self.mode == "bilinear":
+            around = self._bilinear(images, corner)
+        else:
+            # Far outside is as good as just outside, and no place overflows.
+            first = corner.detach().nan_to_num().round().clamp(-self.widest, max(images.shape[2:])).long()
+            if images.is_contiguous() and not images.requires_grad and serves(images):
+                return patches(images, first, self.size, self.scales).view(*location.shape[:-1], *shape)
+            around = self._nearest(images, first)
+        found = []
         for scale in range(self.scales):
             if scale:  # the mean of four means of as many pixels is the mean of all
                 around = F.avg_pool2d(around.flatten(1, 2), 2).unflatten(1, around.shape[1:3])
             before = (around.shape[-1] - self.size) // 2
-            patches.append(around[..., before : before + self.size, before : before + self.size])
-        shape = (*location.shape[:-1], self.scales, images.shape[1], self.size, self.size)
-        found: Tensor = torch.stack(patches, 1).permute(0, 3, 1, 2, 4, 5).reshape(shape)
-        return found
+            found.append(around[..., before : before + self.size, before : before + self.size])
+        stacked = torch.stack(found, 1).permute(0, 3, 1, 2, 4, 5)
+        return stacked.reshape(*location.shape[:-1], *shape)
 
     def extra_repr(self) -> str:
         return f"size={self.size}, scales={self.scales}, mode={self.mode!r}"
@@ -99,11 +107,10 @@ class Retina(nn.Module):
         sides = places.new_tensor([images.shape[3], images.shape[2]])
         return (places + 1) / 2 * sides - self.widest / 2
 
-    def _nearest(self, images: Tensor, corner: Tensor) -> Tensor:
+    def _nearest(self, images: Tensor, first: Tensor) -> Tensor:
+        """`(batch, channels, places, widest, widest)`."""
         height, width = images.shape[2:]
         steps = torch.arange(self.widest, device=images.device)
-        # Far outside is as good as just outside, and no place overflows.
-        first = corner.detach().nan_to_num().round().clamp(-self.widest, max(height, width)).long()
         columns, rows = (first[..., axis, None] + steps for axis in (0, 1))  # (batch, places, widest)
         inside = ((rows >= 0) & (rows < height))[..., :, None] & ((columns >= 0) & (columns < width))[..., None, :]
         index = rows.clamp(0, height - 1)[..., :, None] * width + columns.clamp(0, width - 1)[..., None, :]

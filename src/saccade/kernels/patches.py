@@ -1,0 +1,51 @@
+"""`patches`: square patches of images at several scales, read once by a kernel."""
+
+import torch
+from torch import Tensor
+
+from saccade.errors import ShapeError
+from saccade.kernels.threads import Kernel
+
+__all__ = ["patches"]
+
+_PLACES = 16  # in a block, as compiled.patches has it
+_forward = Kernel("patches:forward")
+
+
+def patches(images: Tensor, corner: Tensor, size: int, scales: int) -> Tensor:
+    r"""Patches whose pixels are means of squares of twice the width from scale to scale; outside of the image is 0.
+
+    .. math::
+        \rho_{s,i,j} = \frac{1}{4^s} \sum_{0 \le a, b < 2^s} x\big(r_s + 2^s i + a,\; c_s + 2^s j + b\big)
+
+    Args:
+        images: `(batch, channels, height, width)`, float32, contiguous.
+        corner: `(batch, places, 2)`, int64: x and y of the widest patch's left upper pixel, all patches having one
+            centre.
+        size: pixels of a patch's side.
+        scales: how many patches each place has.
+
+    Returns:
+        `(batch, places, scales, channels, size, size)`, without a gradient.
+
+    Raises:
+        ShapeError: shapes or types that do not fit, which a kernel would not notice.
+
+    Example:
+        >>> patches(torch.ones(1, 1, 4, 4), torch.tensor([[[-1, 0]]]), 2, 2)[0, 0, :, 0].tolist()
+        [[[1.0, 1.0], [1.0, 1.0]], [[0.5, 1.0], [0.5, 1.0]]]
+    """
+    if images.ndim != 4 or images.dtype != torch.float32 or not images.is_contiguous():
+        got = f"{tuple(images.shape)} of {images.dtype}"
+        raise ShapeError(f"images: expected (batch, channels, height, width) of float32, contiguous, got {got}")
+    batch, channels, height, width = images.shape
+    if corner.ndim != 3 or corner.dtype != torch.int64 or corner.shape[::2] != (batch, 2):
+        got = f"{tuple(corner.shape)} of {corner.dtype}"
+        raise ShapeError(f"corner: expected ({batch}, places, 2) of int64, got {got}")
+    places = corner.shape[1]
+    found = images.new_zeros(batch, places, scales, channels, size, size)
+    if found.numel() and images.numel():
+        blocks = -(-batch * places // _PLACES)
+        sizes = batch * places, places, channels, height, width, size, scales
+        _forward(blocks, images, corner.contiguous(), found, *sizes)
+    return found
