@@ -43,9 +43,10 @@ class Options:
 
 _DEFAULT = Options()
 _SCHEDULE = ("learning_rate", "warmup_steps", "schedule", "final_rate", "clip", "threads", "validation_steps")
-_STEPS = ("checkpoint_steps", "schedule_steps", "max_steps")
+_STEPS = ("checkpoint_steps", "schedule_steps", "max_steps", "batch_size", "shift")
 RECIPES: dict[str, dict[str, Any]] = {
-    name: {key: recipe[key] for key in (*_SCHEDULE, *_STEPS)} | {"learning_rate": 1e-3} for name, recipe in EYES.items()
+    name: {key: recipe[key] for key in (*_SCHEDULE, *_STEPS) if key in recipe} | {"learning_rate": 1e-3}
+    for name, recipe in EYES.items()
 }
 """What suits each data set: the schedule that eyes have there."""
 

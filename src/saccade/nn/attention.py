@@ -110,6 +110,7 @@ class Attention(nn.Module):
         mask: Mask | Tensor | None = None,
         bias: Factor | Tensor | None = None,
         gate: Factor | Tensor | None = None,
+        read: reads.Read | None = None,
         aux: AuxRequest | None = None,
         **foreign: Any,
     ) -> Any:
@@ -121,6 +122,7 @@ class Attention(nn.Module):
             value: `(..., Lk, value_dim)`; None is key.
             memory: instead of key and value.
             mask, bias, gate, aux: as for `attend`.
+            read: in the place of the module's own, as a `reads.Sample` with uniforms of this call; None: that one.
 
         Returns:
             `(..., Lq, value_dim)`, or output_dim; with aux a pair of it and an `AuxOutput`.
@@ -135,7 +137,7 @@ class Attention(nn.Module):
             "bias": bias,
             "gate": gate,
             "normalizer": self.normalizer.get(),
-            "read": (self.read if self.training or self.eval_read is None else self.eval_read).get(),
+            "read": self._reader().get() if read is None else read,
             "dropout_p": self.dropout_p if self.training else 0.0,
             "aux": aux,
         }
@@ -188,6 +190,9 @@ class Attention(nn.Module):
         value = key if value is None else value
         self._fits(key, value)
         return memory.append(self.key_projection(key), value, mask)
+
+    def _reader(self) -> Parameters:
+        return self.read if self.training or self.eval_read is None else self.eval_read
 
     def _fits(self, key: Tensor, value: Tensor) -> None:
         """Raises unless the projections can take key and value."""

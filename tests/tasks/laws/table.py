@@ -113,10 +113,12 @@ TABLE = {
         file="labels.json",
     ),
     "glimpse": Entry(
-        {"batch_size": 6, "label_smoothing": 0.1, "rollouts": 3},
+        {"batch_size": 6, "label_smoothing": 0.1, "rollouts": 3, "shift": 1},
         {
             "ram": {**EYE, "scales": 2},
             "ram-grid": {**EYE, "rows": 3, "columns": 2},
+            "tiles": {**EYE, "thumbnail": 2, "key_dim": 4},
+            "soft-tiles": {**EYE, "thumbnail": 2, "key_dim": 4},
             "random": EYE,
             "whole": {"channels": 2, "pooled": 4, "hidden_dim": 8},
         },

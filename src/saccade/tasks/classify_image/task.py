@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from torch import nn
 from torch.nn import functional as F
 
-from saccade.errors import ArgumentError
 from saccade.tasks.batches import Sampler, spread
 from saccade.tasks.classify_image.answer import ImageAnswer, answers
 from saccade.tasks.classify_image.data import BUILTIN, open_images
 from saccade.tasks.classify_image.options import RECIPES, REQUESTS, Options
 from saccade.tasks.dataset import Lazy, training_sample
 from saccade.tasks.ensembles import check_alike
+from saccade.tasks.image.augment import check_shift
 from saccade.tasks.image.batches import Batch, Encoded, augmented, encode, stacked
 from saccade.tasks.image.classes import Classes
 from saccade.tasks.image.dataset import Dataset
@@ -81,8 +81,7 @@ class ClassifyImage:
         data = _opened(options, objects)
         if data.note:
             say(data.note)
-        if not options.shift < min(data.shape[1:]):
-            raise ArgumentError(f"--shift: expected less than the images' {min(data.shape[1:])}, got {options.shift}")
+        check_shift(options.shift, data.shape)
         return cls(options, Classes.learn(data), Lazy(lambda: data))
 
     @classmethod

@@ -144,15 +144,17 @@ def answers(
         ranking = Ranking(labels, every[:, -1].mean(0))
         seen, maps = Seen(path.location[0, 0].cpu(), every[0]) if sides else None, None
         if form == "pictures":
-            gradient = LookRequest(by="gradient")
-            maps = _policy_maps(model, path) if sides else maps_of(model, batch.to(device), ranking, gradient)
+            size, gradient = image.image.shape[1:], LookRequest(by="gradient")
+            maps = _policy_maps(model, path, size) if sides else maps_of(model, batch.to(device), ranking, gradient)
         found.append(EyeAnswer(image, ranking, count, seen, sides, maps))
     return found
 
 
-def _policy_maps(model: Any, path: Path) -> Maps | None:
-    """How probable every cell was before each glimpse but the first, where the policy is of cells."""
-    policy = getattr(model, "policy", None)
+def _policy_maps(model: Any, path: Path, size: Sequence[int]) -> Maps | None:
+    """How probable every cell or tile was before each glimpse that was chosen, where the policy is of such."""
+    policy, title = getattr(model, "policy", None), "how probable each cell was, and which was chosen"
+    if path.weights is not None:
+        return _tile_maps(path.weights[0, 0].cpu(), path.location[0, 0], model.options.patch, size, title)
     if not isinstance(policy, Grid) or not path.hidden.shape[2]:
         return None
     shares = policy.probabilities(path.hidden[0, 0]).cpu()
@@ -160,5 +162,17 @@ def _policy_maps(model: Any, path: Path) -> Maps | None:
     chosen = [int((middles - place).square().sum(-1).argmin()) for place in path.location[0, 0, 1:]]
     captions = [f"before glimpse {number}" for number in range(2, len(shares) + 2)]
     marks: list[tuple[int, int] | None] = [divmod(cell, policy.width) for cell in chosen]
-    title = "how probable each cell was, and which was chosen"
     return Maps("policy", shares, captions, marks, title, even=1 / shares[0].numel())
+
+
+def _tile_maps(weights: Tensor, location: Tensor, side: int, size: Sequence[int], title: str) -> Maps:
+    """Those of tiles of `side` pixels, pixel by pixel where the last tiles stand out of the image."""
+    even, captions = 1 / weights[0].numel(), [f"before glimpse {number + 1}" for number in range(len(weights))]
+    whole = all(extent % side == 0 for extent in size)
+    if not whole:
+        weights = weights.repeat_interleave(side, -2).repeat_interleave(side, -1)[:, : size[0], : size[1]]
+    marks = list[tuple[int, int] | None]()
+    for x, y in location.tolist():
+        row, column = (min(round((at + 1) / 2 * extent), extent - 1) for at, extent in ((y, size[0]), (x, size[1])))
+        marks.append((row // side, column // side) if whole else (row, column))
+    return Maps("policy", weights, captions, marks, title, even=even)

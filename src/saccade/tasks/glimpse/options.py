@@ -51,6 +51,9 @@ class Options(SplitOptions):
     batch_size: int = 32
     """Images a batch; each is looked at by as many eyes as --samples says."""
 
+    shift: int = 0
+    """Pixels by which images are shifted in training, at most."""
+
     rollouts: int = 10
     """Eyes whose mean an evaluation gives beside what a single one comes to."""
 
@@ -60,7 +63,7 @@ class Options(SplitOptions):
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
         SplitOptions.__post_init__(self)
-        in_ranges(self, (("batch_size", 1, 1_000_000), ("rollouts", 1, _MOST)))
+        in_ranges(self, (("batch_size", 1, 1_000_000), ("shift", 0, 1000), ("rollouts", 1, _MOST)))
         if self.size is not None and not 8 <= self.size <= 1024:
             raise ArgumentError(f"--size: expected a number of pixels from 8 to 1024, got {self.size}")
         if not 0 <= self.label_smoothing < 1:

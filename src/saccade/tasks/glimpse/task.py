@@ -17,7 +17,8 @@ from saccade.tasks.glimpse.answer import EyeAnswer, answers
 from saccade.tasks.glimpse.data import BUILTIN, open_data
 from saccade.tasks.glimpse.eyes import Eyes, most_glimpses, numbers_of
 from saccade.tasks.glimpse.options import RECIPES, REQUESTS, EvalRequest, LookRequest, Options, Request
-from saccade.tasks.image.batches import Encoded, encode, stacked
+from saccade.tasks.image.augment import check_shift
+from saccade.tasks.image.batches import Encoded, augmented, encode, stacked
 from saccade.tasks.image.classes import Classes
 from saccade.tasks.image.dataset import Dataset
 from saccade.tasks.image.images import SUFFIXES, Pixels, encode_png, image_of
@@ -77,6 +78,8 @@ class Glimpse:
     models: ClassVar[dict[str, str]] = {
         "ram": "saccade.models.ram:Ram",
         "ram-grid": "saccade.models.ram_grid:RamGrid",
+        "tiles": "saccade.models.tiles:Tiles",
+        "soft-tiles": "saccade.models.tiles:SoftTiles",
         "random": "saccade.models.random_glimpses:RandomGlimpses",
         "whole": "saccade.models.whole:Whole",
     }
@@ -91,6 +94,7 @@ class Glimpse:
     def prepare(cls, options: Any, objects: Any = None) -> Self:
         """Open the images; eyes take them as they are, black being nothing, so nothing is learned of their channels."""
         data = open_data(options, objects)
+        check_shift(options.shift, data.shape)
         if data.note:
             say(data.note)
         return cls(options, Classes(tuple(data.labels), data.shape), Lazy(lambda: data))
@@ -123,7 +127,9 @@ class Glimpse:
 
     def batch(self, step: int) -> Batch:
         """Return the batch of a training step."""
-        return Batch(*stacked(self.sampler.batch(step)), torch.tensor(self._progress(step)))
+        settings, found = self.settings, self.sampler.batch(step)
+        batch = augmented(found, settings.seed, step, mirrored=False, shifted=settings.shift)
+        return Batch(*batch, torch.tensor(self._progress(step)))
 
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
         """Return what the model says that the batch costs."""

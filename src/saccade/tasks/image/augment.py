@@ -1,11 +1,13 @@
 """Images changed at random in ways that leave their class as it is: flipped, shifted. A batch is one operation."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError
 
-__all__ = ["flip", "shift"]
+__all__ = ["check_shift", "flip", "shift"]
 
 
 def flip(images: Tensor, generator: torch.Generator) -> Tensor:
@@ -25,6 +27,16 @@ def flip(images: Tensor, generator: torch.Generator) -> Tensor:
     """
     mirrored = torch.rand(len(images), generator=generator) < 0.5
     return torch.where(mirrored.to(images.device)[:, None, None, None], images.flip(3), images)
+
+
+def check_shift(most: int, shape: Sequence[int]) -> None:
+    """Refuse to shift images `(channels, height, width)` by more than they have.
+
+    Raises:
+        ArgumentError: naming the option.
+    """
+    if not most < min(shape[1:]):
+        raise ArgumentError(f"--shift: expected less than the images' {min(shape[1:])}, got {most}")
 
 
 def shift(images: Tensor, most: int, generator: torch.Generator) -> Tensor:
