@@ -111,6 +111,22 @@ def test_it_may_draw_in_training_and_take_the_likeliest_elsewhere():
         nn.Attention(6, eval_read="argmax")
 
 
+def test_one_call_may_read_in_another_way():
+    module, draw = nn.Attention(6, 4, hidden_dim=8), reads.Sample(uniform=torch.rand(2, 5))
+    query, key = torch.randn(2, 5, 6), torch.randn(2, 7, 4)
+    drawn = module(query, key, read=draw)
+    assert torch.equal(drawn, nn_attention_with(module, draw)(query, key))
+    assert torch.equal(drawn, module(query, memory=module.remember(key), read=draw))
+    assert (drawn[:, :, None] == key[:, None]).all(-1).any(-1).all() and not torch.equal(module(query, key), drawn)
+
+
+def nn_attention_with(module, read):
+    """A module with the same weights that reads so."""
+    other = nn.Attention(6, 4, hidden_dim=8, read=read)
+    other.load_state_dict(module.state_dict(), strict=False)
+    return other
+
+
 MODULES = {
     "Attention": lambda x: nn.Attention(6)(x),
     "key": lambda x: nn.Attention(6)(torch.randn(2, 5, 6), x),
