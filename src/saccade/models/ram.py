@@ -135,7 +135,7 @@ class Path(NamedTuple):
     logits: Tensor
     """After every glimpse, `(batch, rollouts, glimpses, classes)`."""
     log_prob: Tensor
-    """Of each chosen place, `(batch, rollouts, choices)`: the last of all; there is one less where the first is given."""
+    """Of each chosen place, `(batch, rollouts, choices)`: the last of them where the first ones are given."""
     entropy: Tensor
     """Of what each was chosen from, in nats, of the same shape."""
     hidden: Tensor

@@ -21,12 +21,11 @@ import torch
 from saccade.errors import ArgumentError
 from saccade.tasks.dataset import check_index
 from saccade.tasks.image.canvas import Canvas, put
+from saccade.tasks.image.classes import LONGEST
 from saccade.tasks.image.dataset import Example
 from saccade.train.randomness import generator
 
 __all__ = ["Row"]
-
-_MOST_DIGITS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +44,9 @@ class Row(Canvas):
     Example:
         >>> from saccade.tasks.image.digits import open_digits
         >>> data = Row(open_digits(), canvas=100)
-        >>> image, label, _ = data.example("test", 3)
+        >>> image, label, _ = data.example("test", 5)
         >>> image.shape, label, data.size("train")
-        (torch.Size([1, 100, 100]), '17', None)
+        (torch.Size([1, 100, 100]), '708', None)
     """
 
     shortest: int = 1
@@ -56,8 +55,8 @@ class Row(Canvas):
 
     def __post_init__(self) -> None:
         """Refuse what has no room."""
-        if not 1 <= self.longest <= _MOST_DIGITS:
-            raise ArgumentError(f"--longest: expected a number from 1 to {_MOST_DIGITS}, got {self.longest}")
+        if not 1 <= self.longest <= LONGEST:
+            raise ArgumentError(f"--longest: expected a number from 1 to {LONGEST}, got {self.longest}")
         if not 1 <= self.shortest <= self.longest:
             expected = f"a number from 1 to {self.longest}, which is --longest"
             raise ArgumentError(f"--shortest: expected {expected}, got {self.shortest}")
