@@ -37,7 +37,8 @@ def test_paths_are_of_their_numbers_and_images_of_any_size_are_answered(make):
     path, again = model.look(IMAGES, 2, numbers=numbers), model.look(IMAGES, 2, numbers=numbers)
     assert path.location.shape == (4, 2, 3, 2) and path.logits.shape == (4, 2, 3, 3)
     assert path.log_prob.shape == path.entropy.shape == (4, 2, 2) and path.hidden.shape == (4, 2, 2, 6)
-    assert all(torch.equal(one, other) for one, other in zip(path, again, strict=True))
+    assert all(torch.equal(one, other) for one, other in zip(path[:-1], again[:-1], strict=True))
+    assert path.weights is None
     torch.testing.assert_close(model.look(IMAGES[1:2], 2, numbers=numbers[1:2]).logits[0], path.logits[1])
     assert path.location.abs().max() <= 1 and not path.location[:, :, 0].any()  # the first is the middle
     assert model(torch.rand(2, 1, 30, 50)).shape == (2, 3)
@@ -84,7 +85,8 @@ def test_the_policy_s_gradient_is_the_exact_one_on_a_tiny_grid():
         expected = expected - (probability * reward).mean()
         model.look, kept = (lambda *_, path=path, **__: path), model.look
         for number in range(len(images)):  # of one image, so that each path is weighed by its own probability
-            one = path._replace(**{name: part[number : number + 1] for name, part in path._asdict().items()})
+            parts = {name: getattr(path, name)[number : number + 1] for name in path._fields[:-1]}
+            one = path._replace(**parts)
             model.look = lambda *_, one=one, **__: one
             cost = model.cost(images[number : number + 1], LABELS[number : number + 1])
             grads = torch.autograd.grad(cost, weights, retain_graph=True)

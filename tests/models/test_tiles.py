@@ -82,11 +82,11 @@ def test_the_gradient_of_draws_is_the_exact_one():
     estimated, expected = [torch.zeros_like(weight) for weight in weights], torch.zeros((), dtype=torch.float64)
     look = model.look
     for tiles in itertools.product(range(4), repeat=2):
-        path = look(image, 1, numbers=torch.zeros(1, 1, 2, 2))
+        numbers = torch.zeros(1, 1, 2, 2, dtype=torch.float64)
+        path = look(image, 1, numbers=numbers)
         for step, tile in enumerate(tiles):  # the first's weights depend on nothing, the second's on the first draw
             shares = path.weights[0, 0, step].flatten().cumsum(0)
             inside = (shares[tile] + (shares[tile - 1] if tile else 0)) / 2
-            numbers = torch.zeros(1, 1, 2, 2, dtype=torch.float64) if not step else numbers.clone()
             numbers[0, 0, step, 0] = inside
             path = look(image, 1, numbers=numbers)
         probability = path.log_prob.sum().exp()

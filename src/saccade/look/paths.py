@@ -1,6 +1,6 @@
 """Where an eye went over an image, what it saw there, and what it made of that: PNG, SVG and an animated GIF."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,7 @@ def path_pictures(
     probabilities: Tensor,
     labels: Sequence[str],
     title: str | None = None,
+    said: Mapping[int, str] | None = None,
     json: bool = False,
 ) -> list[Path]:
     """Draw an image with the places that an eye looked at in their order and the boxes of every scale, what it saw at
@@ -50,6 +51,7 @@ def path_pictures(
         probabilities: of the classes after each glimpse, `(glimpses, classes)`.
         labels: of the classes.
         title: a line above the picture.
+        said: where a string of classes was said one after another, each by the place of the glimpse after which.
         json: whether the numbers are written beside it.
 
     Returns:
@@ -75,14 +77,14 @@ def path_pictures(
     places, shares = location.detach().cpu().double(), probabilities.detach().cpu().double()
     pixels = image.cpu().double() / 255
     patches = Retina(sides[0], len(sides))(pixels[None], places[None])[0]
-    heading = plain(title or "")
+    heading, told = plain(title or ""), said or {}
     boxes = _boxes(places, sides, image.shape[1], image.shape[2])
     names = [f"glimpse {number}" for number in range(1, len(places) + 1)]
     return write_picture(
         path,
-        lambda: _figure(pixels, boxes, patches, shares, labels, heading),
+        lambda: _figure(pixels, boxes, patches, shares, labels, told, heading),
         title=heading or "The path of an eye",
-        story=_story(places, shares, labels),
+        story=_story(places, shares, labels, told),
         behind=numbers(heading, names, labels, shares, darkest=1.0, location=places.tolist(), sides=list(sides))
         if json
         else None,
@@ -118,6 +120,7 @@ def _figure(
     patches: Tensor,
     shares: Tensor,
     labels: Sequence[str],
+    said: Mapping[int, str],
     title: str,
 ) -> "Figure":
     """The image with its path at the left; at the right a column a glimpse: its patches, and the classes below."""
@@ -141,10 +144,11 @@ def _figure(
             _show(small, patches[number, scale])
             small.spines[:].set(color=_COLOURS[scale % len(_COLOURS)], linewidth=1.5)
             if scale == 0:
-                small.set_title(str(number + 1), fontsize=9, pad=2, **style)
+                heard = f": {said[number]}" if number in said else ""
+                small.set_title(f"{number + 1}{heard}", fontsize=9, pad=2, **style)
     below = height - _TOP - scales * (_PATCH + _GAP)
     place = ((wide + 0.7) / width, 0.25 / height, strip / width, (below - 0.45) / height)
-    _draw_classes(figure.add_axes(place), shares, labels, style)
+    _draw_classes(figure.add_axes(place), shares, labels, said, style)
     if title:
         figure.text(0, 1, title[: int(14 * width)], ha="left", va="top", fontsize=11, **style)
     return figure
@@ -176,21 +180,42 @@ def _draw_path(axes: "Axes", boxes: list[list[tuple[float, float, int]]], style:
         axes.text(x, y, str(number), ha="center", va="center", fontsize=8, bbox=look, **{**style, "color": "#ffffff"})
 
 
-def _draw_classes(axes: "Axes", shares: Tensor, labels: Sequence[str], style: dict[str, Any]) -> None:
-    """How probable the classes were that are likeliest in the end."""
-    order = shares[-1].argsort(descending=True)[:_SHOWN].tolist()
-    steps = [number + 0.5 for number in range(len(shares))]
-    above = 2.0  # where the name over this one stands
-    for place, label in enumerate(order):
-        above = min(float(shares[-1, label]), above - _LINE)
-        colour, strength = INK if place == 0 else FAINT, 1.8 if place == 0 else 1.0
-        axes.plot(steps, shares[:, label].numpy(), color=colour, linewidth=strength, marker="o", markersize=3)
-        axes.text(len(shares) + 0.05, above, labels[label], va="center", fontsize=8, **style)
+def _draw_classes(
+    axes: "Axes", shares: Tensor, labels: Sequence[str], said: Mapping[int, str], style: dict[str, Any]
+) -> None:
+    """How probable the classes were that are likeliest in the end; or each that was said, until then."""
+    ends = [len(shares) - 1] if not said else sorted(said)
+    for first, last in zip([0, *(end + 1 for end in ends)], ends, strict=False):
+        order = shares[last].argsort(descending=True)[:_SHOWN].tolist()
+        if said:
+            order = [labels.index(said[last])]
+        _draw_lines(axes, shares, labels, order, first, last, style)
     axes.set(xlim=(0, len(shares)), ylim=(-0.05, 1.05), xticks=[])
     axes.set_yticks([0, 0.5, 1], ["0", "0.5", "1"], family=style["family"], fontsize=7, color=INK)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set(color=FAINT, linewidth=0.5)
-    axes.set_xlabel("probability of the likeliest classes after each glimpse", fontsize=8, **style)
+    shown = "what was said next" if said else "the likeliest classes"
+    axes.set_xlabel(f"probability of {shown} after each glimpse", fontsize=8, **style)
+
+
+def _draw_lines(
+    axes: "Axes",
+    shares: Tensor,
+    labels: Sequence[str],
+    order: Sequence[int],
+    first: int,
+    last: int,
+    style: dict[str, Any],
+) -> None:
+    """Lines of some classes from one glimpse to another, each with its name at the end."""
+    steps = [number + 0.5 for number in range(first, last + 1)]
+    above = 2.0  # where the name over this one stands
+    for place, label in enumerate(order):
+        above = min(float(shares[last, label]), above - _LINE)
+        colour, strength = INK if place == 0 else FAINT, 1.8 if place == 0 else 1.0
+        line = shares[first : last + 1, label].numpy()
+        axes.plot(steps, line, color=colour, linewidth=strength, marker="o", markersize=3)
+        axes.text(last + 1.05, above, labels[label], va="center", fontsize=8, **style)
 
 
 def _animation(pixels: Tensor, boxes: list[list[tuple[float, float, int]]]) -> bytes:
@@ -222,11 +247,12 @@ def _animation(pixels: Tensor, boxes: list[list[tuple[float, float, int]]]) -> b
     return file.getvalue()
 
 
-def _story(places: Tensor, shares: Tensor, labels: Sequence[str]) -> str:
+def _story(places: Tensor, shares: Tensor, labels: Sequence[str], said: Mapping[int, str]) -> str:
     """What the picture shows, in words."""
+    heard = {number + 1: f", says {symbol}" for number, symbol in said.items()}
     best, which = shares.max(-1)
     rows = zip(places.tolist(), best.tolist(), which.tolist(), strict=True)
     return "; ".join(
-        f"glimpse {number} at x {x:.2f}, y {y:.2f}: {labels[label]} ({share:.2f})"
+        f"glimpse {number} at x {x:.2f}, y {y:.2f}: {labels[label]} ({share:.2f}){heard.get(number, '')}"
         for number, ((x, y), share, label) in enumerate(rows, 1)
     )

@@ -14,9 +14,10 @@ from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.models.policies import Choice, Gaussian, Policy
 from saccade.models.reinforce import Baseline, Reinforce, Samples, check_estimator
+from saccade.models.strings import NOTHING, rewards, said
 from saccade.nn import Glimpse, Retina
 
-__all__ = ["Options", "Path", "Ram", "Sizes"]
+__all__ = ["Options", "Path", "Ram", "Sizes", "advanced", "make_core", "nothing_seen"]
 
 _SIZES = (
     ("glimpses", 1, 1000),
@@ -36,7 +37,7 @@ class Sizes:
     """
 
     glimpses: int = 6
-    """How many times it looks at an image."""
+    """How many times it looks at an image; where labels are strings, for each symbol."""
 
     patch: int = 8
     """Pixels of the side of what it sees sharply; even if there are several scales."""
@@ -122,6 +123,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "digits": _ONE_DIGIT,
     "translated": _CANVAS,
     "cluttered": _CANVAS,
+    "row": {**_CANVAS, "glimpses": 3},
     "files": {**_CANVAS, "patch": 8},
 }
 """What suits each data set."""
@@ -137,14 +139,13 @@ class Path(NamedTuple):
     logits: Tensor
     """After every glimpse, `(batch, rollouts, glimpses, classes)`."""
     log_prob: Tensor
-    """Of each chosen place, `(batch, rollouts, glimpses − 1)`: the first is not chosen."""
+    """Of each chosen place, `(batch, rollouts, choices)`: the last of them where the first ones are given."""
     entropy: Tensor
     """Of what each was chosen from, in nats, of the same shape."""
     hidden: Tensor
-    """What each was chosen by, `(batch, rollouts, glimpses − 1, hidden_dim)`, without a gradient."""
+    """What each was chosen by, `(batch, rollouts, choices, hidden_dim)`, without a gradient."""
     weights: Tensor | None = None
-    """Of all tiles at each choice, `(batch, rollouts, glimpses, rows, columns)`, where the first place is chosen as
-    well: one more than in the shapes above."""
+    """Of all tiles at each choice, `(batch, rollouts, choices, rows, columns)`, of an eye that reads tiles."""
 
 
 class Ram(nn.Module):
@@ -164,10 +165,14 @@ class Ram(nn.Module):
     is seen. The first place is the middle of the image, moved a little at random in training. Weights know nothing of
     the image's size, and what lies outside of it is black.
 
+    Where labels are strings, each symbol is said after as many glimpses more, the loss is the sum over symbols, and the
+    reward is 1 for each that is right while all before are right, charged to the places that were chosen before it.
+
     Args:
         channels: of the images: 3 for RGB, 1 for grey.
-        classes: number of classes.
+        classes: number of classes; where labels are strings, of symbols, the last of which ends one.
         options: the sizes.
+        longest: symbols of the longest label, 1 where labels are no strings.
 
     Example:
         >>> model = Ram(1, 10, Options(patch=4, scales=2, hidden_dim=16, glimpse_dim=8))
@@ -176,21 +181,24 @@ class Ram(nn.Module):
         (torch.Size([3, 5, 6, 2]), torch.Size([3, 5, 6, 10]))
 
     Source:
-        Mnih et al. 2014, sections 3 and 4, where the state is not detached and the first place is drawn at random.
+        Mnih et al. 2014, sections 3 and 4, where the state is not detached and the first place is drawn at random;
+        strings: Ba, Mnih, Kavukcuoglu 2015, section 3.2.
     """
 
     Options: TypeAlias = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
+    spells: ClassVar[bool] = True
+    """Whether labels may be strings."""
     _JITTER: ClassVar[float] = 0.1  # how far from the middle the first place may be in training
+    _CHOOSES_FIRST: ClassVar[bool] = False  # whether the policy says where to look before anything was seen
 
-    def __init__(self, channels: int, classes: int, options: Any = _DEFAULT) -> None:
+    def __init__(self, channels: int, classes: int, options: Any = _DEFAULT, longest: int = 1) -> None:
         super().__init__()
         hidden = options.hidden_dim
-        self.options = options
+        self.options, self.longest = options, longest
         retina = Retina(options.patch, options.scales)
         self.glimpse = Glimpse(retina, channels, options.glimpse_dim, hidden, options.combine)
-        lstm = options.core == "lstm"
-        self.core = nn.LSTMCell(hidden, hidden) if lstm else nn.RNNCell(hidden, hidden, nonlinearity="relu")
+        self.core = make_core(options)
         self.policy = self.make_policy(options)
         self.reinforce = Reinforce(options, hidden)
         self.output = nn.Linear(hidden, classes)
@@ -200,9 +208,15 @@ class Ram(nn.Module):
         deviations = options.deviation, options.last_deviation
         return Gaussian(options.hidden_dim, *deviations, learned=options.learn_deviation)
 
+    @property
+    def steps(self) -> int:
+        """How many glimpses there are in all."""
+        return int(self.options.glimpses) * self.longest
+
     def forward(self, images: Tensor) -> Tensor:
-        """Return the logits of classes `(batch, classes)` after the likeliest path."""
-        return self.look(images, draw=False).logits[:, 0, -1]
+        """Return the logits of classes `(batch, classes)`, or `(batch, longest, classes)`, after the likeliest path."""
+        logits = said(self.look(images, draw=False).logits, self.longest)[:, 0]
+        return logits[:, 0] if self.longest == 1 else logits
 
     def look(
         self,
@@ -223,35 +237,27 @@ class Ram(nn.Module):
             numbers: what draws are made of, `(batch, rollouts, glimpses or more, 2)`, each evenly from [0, 1); None:
                 such from torch's own generator.
         """
-        count, hidden_dim = len(images) * rollouts, self.options.hidden_dim
+        shape, count = (len(images), rollouts), len(images) * rollouts
         if draw and numbers is None:
-            numbers = torch.rand(len(images), rollouts, self.options.glimpses, 2, device=images.device)
-        drawn = [None] * self.options.glimpses if numbers is None or not draw else numbers.flatten(0, 1).unbind(1)
-        place = images.new_zeros(count, 2)
-        if drawn[0] is not None and self.training:
-            place = (2 * drawn[0] - 1) * self._JITTER
-        state = (images.new_zeros(count, hidden_dim),) * (2 if self.options.core == "lstm" else 1)
-        places, hiddens, choices = [place], list[Tensor](), list[Choice]()
-        for step in range(self.options.glimpses):
-            if step:
-                choices.append(self.policy(hiddens[-1].detach(), progress, drawn[step]))
-                places.append(choices[-1].location)
-            seen = self.glimpse(images, places[-1].view(len(images), rollouts, 2)).flatten(0, 1)
+            numbers = torch.rand(*shape, self.steps, 2, device=images.device)
+        drawn = [None] * self.steps if numbers is None or not draw else numbers.flatten(0, 1).unbind(1)
+        state = self._start(images, rollouts)
+        places, hiddens, asked, choices = list[Tensor](), list[Tensor](), list[Tensor](), list[Choice]()
+        for step in range(self.steps):
+            if step or self._CHOOSES_FIRST:
+                asked.append(self._chooses_by(state))
+                choices.append(self.policy(asked[-1], progress, drawn[step]))
+            places.append(choices[-1].location if choices else self._middle(images.new_zeros(count, 2), drawn[step]))
+            seen = self.glimpse(images, places[-1].view(*shape, 2)).flatten(0, 1)
             state = self._next(seen, state)
             hiddens.append(state[0])
-        shape = len(images), rollouts
         log_prob, entropy = (
             torch.stack([choice[number] for choice in choices], -1) if choices else images.new_zeros(count, 0)
             for number in (1, 2)
         )
-        hidden = torch.stack(hiddens, 1)
-        return Path(
-            torch.stack(places, 1).unflatten(0, shape),
-            self.output(hidden).unflatten(0, shape),
-            log_prob.unflatten(0, shape),
-            entropy.unflatten(0, shape),
-            hidden[:, :-1].detach().unflatten(0, shape),
-        )
+        by = torch.stack(asked, 1).detach() if asked else images.new_zeros(count, 0, self.options.hidden_dim)
+        found = torch.stack(places, 1), self.output(torch.stack(hiddens, 1)), log_prob, entropy, by
+        return Path(*(part.unflatten(0, shape) for part in found))
 
     def cost(
         self, images: Tensor, labels: Tensor, progress: float | Tensor = 0.0, label_smoothing: float = 0.0
@@ -260,26 +266,61 @@ class Ram(nn.Module):
 
         Args:
             images: `(batch, channels, height, width)` in [0, 1].
-            labels: `(batch,)`.
+            labels: `(batch,)`; of strings `(batch, longest)`, `saccade.models.strings.NOTHING` behind their end.
             progress: share of the training that is over.
             label_smoothing: share of a label's probability that is spread evenly over all.
         """
         rollouts = self.options.samples
         path = self.look(images, rollouts, progress=progress)
-        wanted, logits = labels.repeat_interleave(rollouts), path.logits[:, :, -1].flatten(0, 1).float()
-        cost = F.cross_entropy(logits, wanted, label_smoothing=label_smoothing)
+        wanted = labels.view(len(labels), self.longest).repeat_interleave(rollouts, 0)
+        logits, inside = said(path.logits, self.longest).flatten(0, 1).float(), wanted != NOTHING
+        cost = F.cross_entropy(logits[inside], wanted[inside], label_smoothing=label_smoothing)
+        cost = cost * (inside.sum() / len(wanted))  # the sum over symbols
         if not path.log_prob.requires_grad:  # one glimpse, or places that nothing learns to choose
             return cost
-        reward = (logits.argmax(-1) == wanted).to(logits.dtype)
-        charged = -reward[:, None].expand(-1, path.log_prob.shape[-1])
+        charged, left = (self._by_choice(part, path) for part in rewards(logits, wanted))
         bonus = [path.entropy.flatten(0, 1)] if self.options.entropy_bonus else []
         samples = Samples(bool(bonus), [path.hidden.flatten(0, 1)], [path.log_prob.flatten(0, 1)], bonus)
-        learned, error = self.reinforce.charged(charged, samples, torch.ones_like(charged))
-        hidden = learned.sum(1).mean() + (0 if error is None else error.sum(1).mean())
+        learned, error = self.reinforce.charged(-charged, samples, left)
+        matters = (left > 0).to(learned.dtype)
+        hidden = (learned * matters).sum(1).mean() + (0 if error is None else (error * matters).sum(1).mean())
         return cost + (hidden - hidden.detach())
 
+    def _by_choice(self, numbers: Tensor, path: Path) -> Tensor:
+        """Numbers of symbols `(rows, longest)` for each chosen place `(rows, choices)` of those."""
+        return numbers.repeat_interleave(self.options.glimpses, 1)[:, self.steps - path.log_prob.shape[-1] :]
+
+    def _middle(self, middle: Tensor, drawn: Tensor | None) -> Tensor:
+        """Where to look before anything was chosen, `(rows, 2)`."""
+        return middle if drawn is None or not self.training else (2 * drawn - 1) * self._JITTER
+
+    def _start(self, images: Tensor, rollouts: int) -> tuple[Tensor, ...]:
+        """The state before the first glimpse, `(batch * rollouts, hidden_dim)` each; answers are read off the first."""
+        return nothing_seen(self.core, images, rollouts)
+
+    def _chooses_by(self, state: tuple[Tensor, ...]) -> Tensor:
+        """What a place is chosen by; rewards do not teach what carries it on."""
+        return state[0].detach()
+
     def _next(self, seen: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        if isinstance(self.core, nn.LSTMCell):
-            hidden, cell = self.core(seen, (state[0], state[1]))
-            return hidden, cell
-        return (self.core(seen, state[0]),)
+        return advanced(self.core, seen, state)
+
+
+def make_core(options: Any) -> nn.LSTMCell | nn.RNNCell:
+    """Return what carries on what was seen: an LSTM, or rectified units."""
+    hidden = options.hidden_dim
+    return nn.LSTMCell(hidden, hidden) if options.core == "lstm" else nn.RNNCell(hidden, hidden, nonlinearity="relu")
+
+
+def nothing_seen(core: nn.LSTMCell | nn.RNNCell, images: Tensor, rollouts: int) -> tuple[Tensor, ...]:
+    """Return a core's first state, of an eye for each rollout of each image: all zeros."""
+    zeros = images.new_zeros(len(images) * rollouts, core.hidden_size)
+    return (zeros, zeros) if isinstance(core, nn.LSTMCell) else (zeros,)
+
+
+def advanced(core: nn.LSTMCell | nn.RNNCell, seen: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Return a core's next state, what it says first."""
+    if isinstance(core, nn.LSTMCell):
+        hidden, cell = core(seen, (state[0], state[1]))
+        return hidden, cell
+    return (core(seen, state[0]),)

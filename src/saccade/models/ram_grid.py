@@ -51,8 +51,8 @@ class RamGrid(ram.Ram):
     Options: TypeAlias = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = ram.RECIPES
 
-    def __init__(self, channels: int, classes: int, options: Options = _DEFAULT) -> None:
-        super().__init__(channels, classes, options)
+    def __init__(self, channels: int, classes: int, options: Options = _DEFAULT, longest: int = 1) -> None:
+        super().__init__(channels, classes, options, longest)
 
     def make_policy(self, options: Options) -> Grid:
         """Return what chooses places."""

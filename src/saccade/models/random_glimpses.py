@@ -26,8 +26,8 @@ class RandomGlimpses(ram.Ram):
     Options: TypeAlias = ram.Sizes
     recipes: ClassVar[dict[str, dict[str, Any]]] = ram.RECIPES
 
-    def __init__(self, channels: int, classes: int, options: ram.Sizes = _DEFAULT) -> None:
-        super().__init__(channels, classes, options)
+    def __init__(self, channels: int, classes: int, options: ram.Sizes = _DEFAULT, longest: int = 1) -> None:
+        super().__init__(channels, classes, options, longest)
 
     def make_policy(self, options: Any) -> Anywhere:
         """Return what chooses places."""

@@ -15,7 +15,7 @@ from saccade import AuxOutput, AuxRequest
 from saccade.errors import ArgumentError
 from saccade.models.renames import renamed
 
-__all__ = ["Baseline", "Estimator", "Noise", "Reinforce", "Samples", "check_estimator", "gradient_noise"]
+__all__ = ["Baseline", "Estimator", "Noise", "Reinforce", "Samples", "check_estimator", "gradient_noise", "to_come"]
 
 Baseline: TypeAlias = Literal["learned", "leave-one-out", "moving-average"]
 _KEPT = 0.9  # of a moving average, at each step (Xu et al. 2015, section 4.1)
@@ -171,7 +171,7 @@ class Reinforce(nn.Module):
         number = inside.sum()
         following, left = losses.detach(), inside.to(losses.dtype)
         if self.feeds:
-            following, left = _to_come(following), _to_come(left)
+            following, left = to_come(following), to_come(left)
         learned, error = self.charged(following, samples, left)
         own = losses.new_zeros(()) if error is None else (error * inside).sum() / number
         hidden: Tensor = (learned * inside).sum() / number + own
@@ -208,8 +208,12 @@ class Reinforce(nn.Module):
         return learned, error
 
 
-def _to_come(numbers: Tensor) -> Tensor:
-    """Sums of each row from every place to its end."""
+def to_come(numbers: Tensor) -> Tensor:
+    """Return sums of each row from every place to its end.
+
+    >>> to_come(torch.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[6., 5., 3.]])
+    """
     return numbers.flip(-1).cumsum(-1).flip(-1)
 
 

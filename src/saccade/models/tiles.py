@@ -86,6 +86,7 @@ class Tiles(ram.Ram):
         channels: of the images: 3 for RGB, 1 for grey.
         classes: number of classes.
         options: the sizes.
+        longest: symbols of the longest label, 1 where labels are no strings.
 
     Example:
         >>> model = Tiles(1, 10, Options(patch=4, hidden_dim=16, glimpse_dim=8, glimpses=3))
@@ -101,8 +102,8 @@ class Tiles(ram.Ram):
     Options: TypeAlias = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = ram.RECIPES
 
-    def __init__(self, channels: int, classes: int, options: Any = _DEFAULT) -> None:
-        super().__init__(channels, classes, options)
+    def __init__(self, channels: int, classes: int, options: Any = _DEFAULT, longest: int = 1) -> None:
+        super().__init__(channels, classes, options, longest)
         known = channels * options.thumbnail**2 + 2
         self.key = nn.Sequential(
             nn.Linear(known, options.key_dim), nn.ReLU(), nn.Linear(options.key_dim, options.key_dim)
@@ -128,14 +129,14 @@ class Tiles(ram.Ram):
     ) -> Path:
         """Let eyes go over images, as `Ram.look` does; the path has the weights of all tiles."""
         del progress  # nothing of the policy changes with it
-        options, drawn = self.options, draw and isinstance(self.policy.read.get(), reads.Sample)
+        size, drawn = self.options.patch, draw and isinstance(self.policy.read.get(), reads.Sample)
         shape = len(images), rollouts if drawn else 1  # where nothing is drawn, all rollouts are alike
-        rows, columns = (-(-side // options.patch) for side in images.shape[2:])
+        rows, columns = (-(-side // size) for side in images.shape[2:])
         places = self._places(images, rows, columns)
         memory = self._memory(images, places, rows, columns)
-        state = (images.new_zeros(len(images) * shape[1], options.hidden_dim),) * (2 if options.core == "lstm" else 1)
+        state = self._start(images, shape[1])
         hiddens, taken = [state[0]], list[AuxOutput]()
-        for uniform in self._uniforms(images, shape, numbers) if drawn else [None] * options.glimpses:
+        for uniform in self._uniforms(images, shape, numbers) if drawn else [None] * self.steps:
             seen, aux = self._read(hiddens[-1].unflatten(0, shape), memory, uniform)
             state = self._next(seen.flatten(0, 1), state)
             hiddens.append(state[0])
@@ -154,9 +155,8 @@ class Tiles(ram.Ram):
 
     def _uniforms(self, images: Tensor, shape: tuple[int, int], numbers: Tensor | None) -> Sequence[Tensor]:
         """What the draw of each glimpse is made of, `(batch, eyes)` each."""
-        steps = self.options.glimpses
-        numbers = torch.rand(*shape, steps, 2, device=images.device) if numbers is None else numbers
-        return numbers[:, :, :steps, 0].unbind(2)
+        numbers = torch.rand(*shape, self.steps, 2, device=images.device) if numbers is None else numbers
+        return numbers[:, :, : self.steps, 0].unbind(2)
 
     def _read(self, hidden: Tensor, memory: Memory, uniform: Tensor | None) -> tuple[Tensor, AuxOutput]:
         """What a glimpse reads by the states `(batch, eyes, hidden_dim)`; a draw is made of `uniform`, if given."""
@@ -220,8 +220,8 @@ class SoftTiles(Tiles):
 
     Options: TypeAlias = Tiling
 
-    def __init__(self, channels: int, classes: int, options: Tiling = _SOFT) -> None:
-        super().__init__(channels, classes, options)
+    def __init__(self, channels: int, classes: int, options: Tiling = _SOFT, longest: int = 1) -> None:
+        super().__init__(channels, classes, options, longest)
 
     def make_read(self, options: Any) -> reads.Read:
         """Return how tiles are read."""

@@ -52,7 +52,7 @@ class ImageAnswer:
         """Draw the maps over the image."""
         if self.maps is None or self.ranking is None or isinstance(self.image, Unreadable):
             return
-        yield from draw_maps(self.image, self.ranking, self.maps, folder, json=json)
+        yield from draw_maps(self.image, self.ranking.title, self.maps, folder, json=json)
 
 
 def answers(

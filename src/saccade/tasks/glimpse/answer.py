@@ -12,7 +12,9 @@ from saccade.look.files import file_name
 from saccade.look.paths import path_pictures
 from saccade.models.policies import Grid
 from saccade.models.ram import Path
+from saccade.models.strings import said
 from saccade.tasks.glimpse.eyes import most_glimpses, numbers_of
+from saccade.tasks.glimpse.spelling import Spelling, Strings
 from saccade.tasks.image.dataset import pixels
 from saccade.tasks.image.images import Pixels
 from saccade.tasks.image.maps import LookRequest, Maps, draw_maps, maps_of
@@ -35,15 +37,15 @@ class EyeAnswer:
 
     Args:
         image: the image.
-        ranking: its classes; None if it could not be read.
-        count: how many classes were asked for.
+        ranking: its classes, or strings of symbols; None if it could not be read.
+        count: how many of them were asked for.
         seen: the first eye's path; None for a model that looks at everything.
         sides: pixels of the image that each scale covers, from side to side.
         maps: what else is drawn over the image: how probable cells were, or, without a path, what moves the answer.
     """
 
     image: Pixels | Unreadable
-    ranking: Ranking | None
+    ranking: Ranking | Strings | None
     count: int
     seen: Seen | None = None
     sides: tuple[int, ...] = ()
@@ -51,21 +53,32 @@ class EyeAnswer:
 
     remark = ""
 
+    @property
+    def said(self) -> dict[int, str]:
+        """The symbols of the most probable string, by the place of the glimpse before each; none of a class."""
+        if self.seen is None or not isinstance(self.ranking, Strings):
+            return {}
+        symbols = self.ranking.said
+        each = len(self.seen.location) // len(symbols)
+        return {each * (number + 1) - 1: symbol for number, symbol in enumerate(symbols)}
+
     def lines(self) -> list[str]:
-        """Return the most probable classes, each with a tab and its probability; blank lines where there is none."""
+        """Return the most probable labels, each with a tab and its probability; blank lines where there is none."""
         return [""] * self.count if self.ranking is None else self.ranking.lines(self.count)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
     def to_json(self) -> dict[str, Any]:
-        """Return the image's name, its classes, the path, and the share of the image that was seen sharply."""
+        """Return the image's name, its labels, the path with what was said on it, and what was seen sharply."""
         name = self.image.line if isinstance(self.image, Unreadable) else self.image.name
         told: dict[str, Any] = {"answers": [], "probabilities": {}}
         if self.ranking is not None:
             told = self.ranking.to_json(self.count)
         if self.seen is not None and isinstance(self.image, Pixels):
             told["path"] = [[round(number, 4) for number in place] for place in self.seen.location.tolist()]
+            if self.said:
+                told["said"] = [{"glimpse": place + 1, "symbol": symbol} for place, symbol in self.said.items()]
             told["seen"] = round(seen_share(self.seen.location, self.sides, self.image.image.shape[1:]), 4)
         return {"file": name, **told}
 
@@ -74,7 +87,7 @@ class EyeAnswer:
         if self.ranking is None or isinstance(self.image, Unreadable):
             return
         if self.maps is not None:
-            yield from draw_maps(self.image, self.ranking, self.maps, folder, json=json)
+            yield from draw_maps(self.image, self.ranking.title, self.maps, folder, json=json)
         if self.seen is None:
             return
         name = "image" if self.image.name == "-" else FilePath(self.image.name).stem
@@ -86,6 +99,7 @@ class EyeAnswer:
             probabilities=self.seen.probabilities,
             labels=self.ranking.labels,
             title=f"{self.ranking.title}: where the eye went",
+            said=self.said,
             json=json,
         )
 
@@ -113,19 +127,19 @@ def seen_share(location: Tensor, sides: Sequence[int], size: Sequence[int]) -> f
 def answers(
     model: Any,
     images: Sequence[Pixels | Unreadable],
-    labels: tuple[str, ...],
+    labels: Spelling,
     count: int,
     rollouts: int | None,
     seed: int,
     form: Form,
 ) -> list[EyeAnswer]:
-    """Return what eyes make of each image: its `count` most probable classes, and where the first of them went.
+    """Return what eyes make of each image: its `count` most probable labels, and where the first of them went.
 
     Args:
         model: with a `look`.
         images: of any size each.
-        labels: of the classes.
-        count: of classes that are answered.
+        labels: that there are.
+        count: of labels that are answered.
         rollouts: eyes whose probabilities are averaged; None: one that takes the likeliest path.
         seed: of the run.
         form: what the answers will be written as.
@@ -140,14 +154,32 @@ def answers(
         batch = pixels(image.image)[None]
         numbers = None if rollouts is None else numbers_of([*batch], seed, rollouts, most_glimpses(model)).to(device)
         path = model.look(batch.to(device), rollouts or 1, draw=numbers is not None, numbers=numbers)
-        every = probabilities(path.logits[0])
-        ranking = Ranking(labels, every[:, -1].mean(0))
-        seen, maps = Seen(path.location[0, 0].cpu(), every[0]) if sides else None, None
+        ranking = labels.ranking(probabilities(said(path.logits, labels.longest)[0]).mean(0))
+        path, seen, maps = _until_the_end(path, ranking), None, None
+        if sides:
+            seen = Seen(path.location[0, 0].cpu(), probabilities(path.logits[0, 0]))
         if form == "pictures":
-            size, gradient = image.image.shape[1:], LookRequest(by="gradient")
-            maps = _policy_maps(model, path, size) if sides else maps_of(model, batch.to(device), ranking, gradient)
+            size = image.image.shape[1:]
+            maps = _policy_maps(model, path, size) if sides else _pixel_maps(model, batch.to(device), ranking)
         found.append(EyeAnswer(image, ranking, count, seen, sides, maps))
     return found
+
+
+def _until_the_end(path: Path, ranking: Ranking | Strings) -> Path:
+    """The glimpses of a path until the most probable string ends; all of them where labels are classes."""
+    if not isinstance(ranking, Strings):
+        return path
+    each = path.location.shape[2] // len(ranking.shares)
+    used, given = each * len(ranking.said), path.location.shape[2] - path.log_prob.shape[2]
+    seen, chosen = slice(used), slice(used - given)
+    weights = None if path.weights is None else path.weights[:, :, chosen]
+    log_prob, entropy, hidden = (part[:, :, chosen] for part in (path.log_prob, path.entropy, path.hidden))
+    return Path(path.location[:, :, seen], path.logits[:, :, seen], log_prob, entropy, hidden, weights)
+
+
+def _pixel_maps(model: Any, batch: Tensor, ranking: Ranking | Strings) -> Maps | None:
+    """What moves the answer of a model that looks at everything."""
+    return maps_of(model, batch, ranking, LookRequest(by="gradient")) if isinstance(ranking, Ranking) else None
 
 
 def _policy_maps(model: Any, path: Path, size: Sequence[int]) -> Maps | None:

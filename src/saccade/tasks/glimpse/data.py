@@ -9,15 +9,17 @@ from saccade.tasks.image.clutter import Clutter
 from saccade.tasks.image.dataset import Dataset
 from saccade.tasks.image.digits import open_digits
 from saccade.tasks.image.idx import is_idx, open_idx
+from saccade.tasks.image.row import Row
 from saccade.tasks.image.sources import open_files
 from saccade.tasks.splits import SplitNames
 
-__all__ = ["BUILTIN", "open_data"]
+__all__ = ["BUILTIN", "longest_label", "open_data"]
 
 BUILTIN = {
     "digits": "handwritten digits, 28 × 28: scikit-learn's, or MNIST's by --digits",
     "translated": "a digit anywhere on a black canvas of 60 × 60; endless, made as they are asked for",
     "cluttered": "the same among pieces of other digits",
+    "row": "several digits side by side on a canvas of 100 × 100, whose label is their string; endless too",
 }
 
 
@@ -49,7 +51,14 @@ def open_data(options: Any, objects: Any = None) -> Dataset:
     digits = open_digits() if options.digits is None else _mnist(Path(options.digits))
     if options.data == "digits":
         return digits
+    if options.data == "row":
+        return Row(digits, options.canvas, options.shortest, options.longest, options.data_seed)
     return Clutter(digits, options.canvas, options.distractors, options.distractor_size, options.data_seed)
+
+
+def longest_label(data: Dataset) -> int:
+    """Return how many symbols the longest label has, 1 where labels are classes."""
+    return data.longest if isinstance(data, Row) else 1
 
 
 def _mnist(folder: Path) -> Any:
@@ -62,7 +71,8 @@ def _refuse_ignored(options: Any) -> None:
     """Refuse what the data that are named would ignore."""
     usual, built_in = type(options).__dataclass_fields__, options.data in BUILTIN
     own = {"digits": built_in, "size": not built_in}
-    own |= dict.fromkeys(("canvas", "data_seed"), options.data in ("translated", "cluttered"))
+    own |= dict.fromkeys(("canvas", "data_seed"), options.data in ("translated", "cluttered", "row"))
+    own |= dict.fromkeys(("shortest", "longest"), options.data == "row")
     own |= dict.fromkeys(("distractors", "distractor_size"), options.data == "cluttered")
     for name, means in own.items():
         if not means and (value := getattr(options, name)) != usual[name].default:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade.models.ram import Path
+from saccade.models.strings import said
 from saccade.train.randomness import generator
 
 __all__ = ["Eyes", "most_glimpses", "numbers_of"]
@@ -41,7 +42,7 @@ def numbers_of(images: Sequence[Tensor], seed: int, rollouts: int, glimpses: int
 def most_glimpses(model: Any) -> int:
     """Return how many numbers of each rollout a model draws by, at the most."""
     members = getattr(model, "members", [model])
-    return max(getattr(member.options, "glimpses", 1) for member in members)
+    return max(getattr(member, "steps", 1) for member in members)
 
 
 class Eyes(nn.Module):
@@ -49,8 +50,8 @@ class Eyes(nn.Module):
 
     .. math:: p(c \mid x) = \tfrac{1}{n} \textstyle\sum_k p_k(c \mid x)
 
-    A model that looks less often than another has made up its mind as late as that one does. The path is the first
-    model's that has one.
+    A model that looks less often than another has made up its mind, of each symbol where labels are strings, as late as
+    that one does. The path is the first model's that has one.
 
     Args:
         members: the models.
@@ -65,25 +66,33 @@ class Eyes(nn.Module):
     def __init__(self, members: Sequence[nn.Module]) -> None:
         super().__init__()
         self.members = nn.ModuleList(members)
+        self.longest: int = getattr(members[0], "longest", 1)
         moving: Sequence[Any] = [member for member in members if hasattr(member, "glimpse")]
         if moving:
             self.glimpse = moving[0].glimpse
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return the log-probabilities of classes `(batch, classes)` after the likeliest paths."""
-        return self.look(images, draw=False).logits[:, 0, -1]
+        """Return the log-probabilities of classes `(batch, classes)`, of strings `(batch, longest, classes)`, after the
+        likeliest paths.
+        """
+        found = said(self.look(images, draw=False).logits, self.longest)[:, 0]
+        return found[:, 0] if self.longest == 1 else found
 
     def look(self, images: Tensor, rollouts: int = 1, **options: Any) -> Path:
         """Return the first path with the probabilities of all, as `saccade.models.ram.Ram.look` does."""
         members: Sequence[Any] = list(self.members)
         paths: list[Path] = [member.look(images, rollouts, **options) for member in members]
-        steps = max(path.logits.shape[2] for path in paths)
-        shares = torch.stack([_lengthened(path.logits.double().softmax(-1), steps) for path in paths]).mean(0)
+        every = [path.logits.double().softmax(-1).unflatten(2, (self.longest, -1)) for path in paths]
+        steps = max(shares.shape[3] for shares in every)
+        mean = torch.stack([_lengthened(shares, steps) for shares in every]).mean(0)
         first = next((path for path in paths if path.location.shape[2]), paths[0])
-        return first._replace(logits=shares.log()[:, :, steps - max(1, first.location.shape[2]) :])
+        own = max(1, first.location.shape[2] // self.longest)
+        return first._replace(logits=mean.log()[:, :, :, steps - own :].flatten(2, 3))
 
 
 def _lengthened(shares: Tensor, steps: int) -> Tensor:
-    """Probabilities after each step, `(..., steps, classes)`, the first ones of which stand before them again."""
-    before = shares[:, :, :1].expand(-1, -1, steps - shares.shape[2], -1)
-    return torch.cat([before, shares], 2)
+    """Probabilities after each step of each symbol, `(..., symbols, steps, classes)`, the first ones of which stand
+    before them again.
+    """
+    before = shares[..., :1, :].expand(*shares.shape[:-2], steps - shares.shape[-2], -1)
+    return torch.cat([before, shares], -2)

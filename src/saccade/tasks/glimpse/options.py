@@ -16,6 +16,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "digits": {},
     "translated": {},
     "cluttered": {"distractors": 4},
+    "row": {"canvas": 100},
     "files": {},
 }
 _MOST = 10_000
@@ -33,7 +34,13 @@ class Options(SplitOptions):
     """Folder of MNIST's files, whose digits built-in data are made of; those of scikit-learn if not given."""
 
     canvas: int = 60
-    """Pixels of height and width of translated and cluttered images."""
+    """Pixels of height and width of translated and cluttered images, and of rows."""
+
+    shortest: int = 1
+    """Digits of a row, at the least."""
+
+    longest: int = 3
+    """Digits of a row, at the most; its label is the string of them."""
 
     distractors: int = 0
     """Pieces of other digits that lie on a cluttered image."""
@@ -42,7 +49,7 @@ class Options(SplitOptions):
     """Pixels of their height and width."""
 
     data_seed: int = 0
-    """What translated and cluttered images are drawn from."""
+    """What translated and cluttered images and rows are drawn from."""
 
     size: int | None = None
     """Pixels of height and width that images of folders are scaled to; as the first image has them, 64 at most, if not
@@ -89,7 +96,7 @@ class EvalRequest(labels.EvalRequest):
 
 @dataclass(frozen=True, kw_only=True)
 class Request(EvalRequest, labels.Request):
-    """How many classes are answered, and by how many eyes.
+    """How many classes or strings are answered, and by how many eyes.
 
     >>> Request(nbest=2, rollouts=3).nbest
     2

@@ -10,21 +10,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
+from saccade.errors import ArgumentError
+from saccade.models.ram import Path as EyePath
+from saccade.models.strings import said
 from saccade.tasks.batches import Sampler, spread
 from saccade.tasks.dataset import Lazy, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.glimpse.answer import EyeAnswer, answers
-from saccade.tasks.glimpse.data import BUILTIN, open_data
+from saccade.tasks.glimpse.data import BUILTIN, longest_label, open_data
 from saccade.tasks.glimpse.eyes import Eyes, most_glimpses, numbers_of
 from saccade.tasks.glimpse.options import RECIPES, REQUESTS, EvalRequest, LookRequest, Options, Request
+from saccade.tasks.glimpse.spelling import Spelling
 from saccade.tasks.image.augment import check_shift
-from saccade.tasks.image.batches import Encoded, augmented, encode, stacked
+from saccade.tasks.image.batches import Encoded, augmented, stacked
 from saccade.tasks.image.classes import Classes
 from saccade.tasks.image.dataset import Dataset
 from saccade.tasks.image.images import SUFFIXES, Pixels, encode_png, image_of
-from saccade.tasks.labels.baselines import majority
-from saccade.tasks.labels.metrics import HEADLINE, measured
-from saccade.tasks.labels.ranking import label_numbers
+from saccade.tasks.labels.metrics import HEADLINE
 from saccade.tasks.labels.request import check_count
 from saccade.tasks.request import completed
 from saccade.train import options as shared
@@ -42,7 +44,9 @@ _ENDLESS, _LEARNED = 500, 5_000  # training images whose labels are counted: of 
 
 
 class Batch(NamedTuple):
-    """Images `(batch, channels, height, width)` in [0, 1], labels `(batch,)`, and how much of training is over."""
+    """Images `(batch, channels, height, width)` in [0, 1], labels `(batch,)` or of strings `(batch, longest)`, and how
+    much of training is over.
+    """
 
     images: Tensor
     labels: Tensor
@@ -80,6 +84,7 @@ class Glimpse:
         "ram-grid": "saccade.models.ram_grid:RamGrid",
         "tiles": "saccade.models.tiles:Tiles",
         "soft-tiles": "saccade.models.tiles:SoftTiles",
+        "dram": "saccade.models.dram:Dram",
         "random": "saccade.models.random_glimpses:RandomGlimpses",
         "whole": "saccade.models.whole:Whole",
     }
@@ -94,10 +99,15 @@ class Glimpse:
     def prepare(cls, options: Any, objects: Any = None) -> Self:
         """Open the images; eyes take them as they are, black being nothing, so nothing is learned of their channels."""
         data = open_data(options, objects)
+        longest, kind = longest_label(data), find(cls.models[options.model])
+        if longest > 1 and not getattr(kind, "spells", False):
+            able = ", ".join(name for name, where in cls.models.items() if getattr(find(where), "spells", False))
+            what = f"one that reads strings, as the labels of {options.data} are ({able})"
+            raise ArgumentError(f"--model: expected {what}, got {options.model}; --longest 1 makes classes of them")
         check_shift(options.shift, data.shape)
         if data.note:
             say(data.note)
-        return cls(options, Classes(tuple(data.labels), data.shape), Lazy(lambda: data))
+        return cls(options, Classes(tuple(data.labels), data.shape, longest=longest), Lazy(lambda: data))
 
     @classmethod
     def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
@@ -114,15 +124,21 @@ class Glimpse:
         return self.images.get()
 
     @cached_property
+    def labels(self) -> Spelling:
+        """The labels that are answered."""
+        return Spelling(self.known.labels, self.known.longest)
+
+    @cached_property
     def sampler(self) -> Sampler[Encoded]:
         """What maps steps to batches."""
-        data, settings, read = self.data, self.settings, partial(encode, self.data, "train", self.known.labels)
+        data, settings, read = self.data, self.settings, partial(self.labels.encoded, self.data, "train")
         return Sampler(read, data.size("train"), settings.batch_size, settings.seed)
 
     def build(self) -> nn.Module:
         """Make the model."""
-        kind, known = find(self.models[self.settings.model]), self.known
-        model: nn.Module = kind(known.shape[0], len(known.labels), shared.select(self.settings, kind.Options))
+        kind, strings = find(self.models[self.settings.model]), {"longest": self.known.longest}
+        sizes, options = (self.known.shape[0], self.labels.classes), shared.select(self.settings, kind.Options)
+        model: nn.Module = kind(*sizes, options, **(strings if self.labels.strings else {}))
         return model
 
     def batch(self, step: int) -> Batch:
@@ -151,20 +167,20 @@ class Glimpse:
         asked, size, eyes = completed(EvalRequest, request), self.data.size(split) or 0, _looks(model)
         chosen = list(spread(size, limit) if limit is not None else range(size))
         rollouts = asked.rollouts or self.settings.rollouts
-        found, several, likeliest, wanted = list[int](), list[int](), list[int](), list[int]()
+        found, several, likeliest = list[str](), list[str](), list[str]()
         seconds, device = 0.0, next(model.parameters()).device
         for first in range(0, len(chosen), _AT_ONCE):  # no more is in memory as floats
-            batch = stacked(encode(self.data, split, self.known.labels, chosen[first : first + _AT_ONCE]))
-            numbers = numbers_of([*batch.images], self.settings.seed, rollouts, most_glimpses(model))
-            batch, began = batch.to(device), time.perf_counter()
-            every = eyes(batch.images, rollouts, numbers=numbers.to(device)).logits[:, :, -1].float().softmax(-1)
-            found += every[:, 0].argmax(-1).tolist()
-            several += every.mean(1).argmax(-1).tolist()
-            likeliest += eyes(batch.images, draw=False).logits[:, 0, -1].argmax(-1).tolist()
+            images = stacked(self.labels.encoded(self.data, split, chosen[first : first + _AT_ONCE])).images
+            numbers = numbers_of([*images], self.settings.seed, rollouts, most_glimpses(model))
+            images, began = images.to(device), time.perf_counter()
+            every = self._shares(eyes(images, rollouts, numbers=numbers.to(device)))
+            found += self.labels.found(every[:, 0])
+            several += self.labels.found(every.mean(1))
+            likeliest += self.labels.found(self._shares(eyes(images, draw=False))[:, 0])
             seconds += time.perf_counter() - began
-            wanted += batch.labels.tolist()
-        groups = [self.data.example(split, index).group for index in chosen]
-        metrics, parts = measured(found, wanted, self.known.labels, groups)
+        told = [self.data.example(split, index)[1:] for index in chosen]
+        wanted, groups = [label for label, _ in told], [group for _, group in told]
+        metrics, parts = self.labels.measured(found, wanted, groups)
         errors = {"error": found, f"error_of_{rollouts}": several, "error_likeliest": likeliest}
         metrics |= {
             name: sum(a != b for a, b in zip(each, wanted, strict=True)) / max(1, len(wanted))
@@ -174,11 +190,10 @@ class Glimpse:
 
     def baselines(self, split: str) -> dict[str, Baseline]:
         """Measure the most frequent label."""
-        known, size = self.known.labels, self.data.size(split) or 0
+        size = self.data.size(split) or 0
         wanted = [self.data.example(split, index).label for index in range(size)]
         learned = [example.label for example in training_sample(self.data, _ENDLESS, _LEARNED)]
-        numbers = label_numbers(known, learned, "train"), label_numbers(known, wanted, split)
-        return {"majority": majority(*numbers, known)}
+        return {"majority": self.labels.baseline(learned, wanted, split)}
 
     def read(self, line: str, number: int) -> Pixels:
         """Read a file, "-" being standard input, as an image of its own size."""
@@ -187,7 +202,7 @@ class Glimpse:
     def check(self, model: nn.Module, request: Any) -> None:
         """Refuse more classes than there are."""
         if not isinstance(request, LookRequest):
-            check_count(completed(Request, request), len(self.known.labels))
+            check_count(completed(Request, request), self.labels.most)
 
     def answer(
         self, model: nn.Module, inputs: Sequence[Pixels | Unreadable], request: Any, form: Form = "lines"
@@ -196,12 +211,16 @@ class Glimpse:
         drawn = isinstance(request, LookRequest)
         asked = Request(likeliest=request.likeliest) if drawn else completed(Request, request)
         rollouts = None if asked.likeliest else asked.rollouts or 1
-        return answers(model, inputs, self.known.labels, asked.nbest, rollouts, self.settings.seed, form)
+        return answers(model, inputs, self.labels, asked.nbest, rollouts, self.settings.seed, form)
 
     def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
         """Return the task and the model of an ensemble."""
         check_alike(self, others, _shared_parts)
         return self, Eyes([model, *(each.model for each in others)])
+
+    def _shares(self, path: EyePath) -> Tensor:
+        """Probabilities of symbols after their last glimpse, `(batch, rollouts, longest, classes)`."""
+        return said(path.logits, self.known.longest).float().softmax(-1)
 
     def _progress(self, step: int) -> float:
         """The share of a falling schedule that is over before a step; without one, as in answers, all of it.
@@ -221,4 +240,8 @@ def _looks(model: nn.Module) -> Any:
 def _shared_parts(task: Glimpse) -> dict[str, tuple[object, str]]:
     known = task.known
     channels = known.shape[0]
-    return {"the labels": (known.labels, f"{', '.join(known.labels):.80}"), "the channels": (channels, f"{channels}")}
+    return {
+        "the labels": (known.labels, f"{', '.join(known.labels):.80}"),
+        "the length of labels": (known.longest, f"{known.longest}"),
+        "the channels": (channels, f"{channels}"),
+    }

@@ -15,10 +15,10 @@ __all__ = ["Batch", "Encoded", "augmented", "encode", "stacked"]
 
 
 class Encoded(NamedTuple):
-    """An image, `(channels, height, width)`, uint8, and the number of its label."""
+    """An image, `(channels, height, width)`, uint8, and the number of its label, or the numbers of its symbols."""
 
     image: Tensor
-    label: int
+    label: int | tuple[int, ...]
     size: int = 1
     """Each takes as much of a batch as any other."""
     order: int = 0

@@ -17,17 +17,17 @@ import torch
 
 from saccade.errors import ArgumentError
 from saccade.tasks.dataset import check_index
-from saccade.tasks.image.dataset import Bytes, Example, InMemory
+from saccade.tasks.image.canvas import Canvas, put
+from saccade.tasks.image.dataset import Example
 from saccade.train.randomness import generator
 
 __all__ = ["Clutter"]
 
-_MOST = 4096  # pixels of a canvas's side
 _MOST_PIECES = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Clutter:
+class Clutter(Canvas):
     """Digits on a larger canvas: endless to train on, as many as there are digits to validate and test on.
 
     Args:
@@ -48,18 +48,13 @@ class Clutter:
         (torch.Size([1, 60, 60]), True, None)
     """
 
-    digits: InMemory
-    canvas: int = 60
     pieces: int = 0
     piece: int = 8
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what has no room."""
-        largest = max(self.digits.shape[1:])
-        if not largest <= self.canvas <= _MOST:
-            expected = f"from {largest}, the digits' side, to {_MOST} pixels"
-            raise ArgumentError(f"--canvas: expected {expected}, got {self.canvas}")
+        self.check_room(max(self.digits.shape[1:]), "the digits' side")
         if not 0 <= self.pieces <= _MOST_PIECES:
             raise ArgumentError(f"--distractors: expected a number from 0 to {_MOST_PIECES}, got {self.pieces}")
         if self.pieces and not 1 <= self.piece <= min(self.digits.shape[1:]):
@@ -84,45 +79,15 @@ class Clutter:
         digit = first if split == "train" else index
         canvas = np.zeros((self.digits.shape[0], self.canvas, self.canvas), np.uint8)
         height, width = images.shape[2:]
-        _put(canvas, images[digit], below(self.canvas - height + 1), below(self.canvas - width + 1))
+        put(canvas, images[digit], below(self.canvas - height + 1), below(self.canvas - width + 1))
         for _ in range(self.pieces):
             other, top, left = below(len(codes)), below(height - self.piece + 1), below(width - self.piece + 1)
             cut = images[other, :, top : top + self.piece, left : left + self.piece]
-            _put(canvas, cut, below(self.canvas - self.piece + 1), below(self.canvas - self.piece + 1))
+            put(canvas, cut, below(self.canvas - self.piece + 1), below(self.canvas - self.piece + 1))
         return Example(torch.from_numpy(canvas), self.digits.labels[codes[digit]], "")
-
-    def size(self, split: str) -> int | None:
-        """Return the number of images in a split, None where it is endless.
-
-        Raises:
-            ArgumentError: if there is no such split.
-        """
-        found = self.digits.size(split)
-        return None if split == "train" else found
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """Channels, height and width of all images."""
-        return self.digits.shape[0], self.canvas, self.canvas
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """All labels."""
-        return self.digits.labels
-
-    @property
-    def note(self) -> str:
-        """What a user should know of the digits."""
-        return self.digits.note
 
     @property
     def fingerprint(self) -> str:
         """What the images are made of, in one string."""
         sizes = f"canvas {self.canvas}, {self.pieces} pieces of {self.piece}, seed {self.seed}"
         return f"{self.digits.fingerprint}, {sizes}"
-
-
-def _put(canvas: Bytes, patch: Bytes, top: int, left: int) -> None:
-    """Lay a patch on a canvas, where the brighter pixel is seen."""
-    place = canvas[:, top : top + patch.shape[1], left : left + patch.shape[2]]
-    np.maximum(place, patch, out=place)

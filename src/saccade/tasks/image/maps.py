@@ -89,7 +89,7 @@ def maps_of(model: Any, image: Tensor, ranking: Ranking, look: LookRequest) -> M
     return Maps(by, scaled, [ranking.labels[label]], [None], f"{told} ({by}), the most as 1")
 
 
-def draw_maps(image: Pixels, ranking: Ranking, maps: Maps, folder: Path, *, json: bool) -> list[Path]:
+def draw_maps(image: Pixels, title: str, maps: Maps, folder: Path, *, json: bool) -> list[Path]:
     """Draw what of an image decided its class, and return the files; see `saccade.look.overlays`."""
     name = "image" if image.name == "-" else Path(image.name).stem
     return overlays(
@@ -98,7 +98,7 @@ def draw_maps(image: Pixels, ranking: Ranking, maps: Maps, folder: Path, *, json
         folder / f"{file_name(name)}-{maps.by}",
         captions=maps.captions,
         marks=maps.marks,
-        title=f"{ranking.title}: {maps.title}",
+        title=f"{title}: {maps.title}",
         even=maps.even,
         json=json,
     )

@@ -1,0 +1,112 @@
+"""An eye of two layers: the lower one knows what was seen and answers, the upper one knows where to look.
+
+Ba, Mnih, Kavukcuoglu 2015, "Multiple Object Recognition with Visual Attention", https://arxiv.org/abs/1412.7755.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade.checks import in_ranges
+from saccade.models import ram
+from saccade.models.ram import advanced, make_core, nothing_seen
+
+__all__ = ["Dram", "Options"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(ram.Options):
+    """The sizes of an eye of two layers.
+
+    >>> Options(coarse=12).core
+    'lstm'
+    """
+
+    core: Literal["rnn", "lstm"] = "lstm"
+    """What carries on what was seen, and where to look: rectified units, or LSTMs."""
+
+    combine: Literal["add", "multiply"] = "multiply"
+    """How what and where become one."""
+
+    coarse: int = 16
+    """Rows and columns of the coarse image by which the first place is chosen, whatever the image's size."""
+
+    context_channels: int = 16
+    """Filters of the convolutions over it."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        super().__post_init__()
+        in_ranges(self, (("coarse", 4, 256), ("context_channels", 1, 4096)))
+
+
+_DEFAULT = Options()
+
+
+class Dram(ram.Ram):
+    r"""The deep recurrent attention model: what it sees and what it means to look at are states of their own.
+
+    .. math::
+        g_n &= \operatorname{Glimpse}(x, \ell_n) \qquad & \text{what times where} \\
+        r^{(1)}_n &= \operatorname{LSTM}(g_n, r^{(1)}_{n-1}), \quad r^{(1)}_0 = 0 \qquad & \text{what was seen} \\
+        r^{(2)}_n &= \operatorname{LSTM}(r^{(1)}_n, r^{(2)}_{n-1}), \quad r^{(2)}_0 = C(x_{\text{coarse}}) \qquad
+            & \text{where to look} \\
+        \ell_{n+1} &\sim \mathcal{N}\big(\tanh(W_\ell r^{(2)}_n + b_\ell), \sigma^2 I\big), \qquad
+            p(y) = \operatorname{softmax}(W_y r^{(1)}_N + b_y)
+
+    The context C, three convolutions over the image's means, chooses the first place, and all others by the upper
+    state. Answers are read off the lower state, which it does not reach: an image that is told by its coarse form
+    would be answered by that alone, and nothing would be learned of looking (section 3 of the paper).
+
+    Labels are strings or classes, and all else is as in `Ram`: the loss teaches the lower layer, rewards teach policy,
+    upper layer and context, which have no other gradient; none goes from the upper layer to the lower one.
+
+    Args:
+        channels, classes, options, longest: as of `Ram`.
+
+    Example:
+        >>> import torch
+        >>> model = Dram(1, 11, Options(patch=4, hidden_dim=16, glimpse_dim=8, glimpses=2), longest=3)
+        >>> path = model.look(torch.rand(3, 1, 40, 60), rollouts=5)
+        >>> path.location.shape, path.log_prob.shape  # the first place is chosen too
+        (torch.Size([3, 5, 6, 2]), torch.Size([3, 5, 6]))
+
+    Source:
+        Ba et al. 2015, section 3: glimpse, recurrent, emission, context and classification network; strings: section
+        3.2. docs/glimpse.md says what is otherwise.
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = ram.RECIPES
+    _CHOOSES_FIRST: ClassVar[bool] = True
+
+    def __init__(self, channels: int, classes: int, options: Options = _DEFAULT, longest: int = 1) -> None:
+        super().__init__(channels, classes, options, longest)
+        self.upper, filters = make_core(options), options.context_channels
+        side = (options.coarse + 1) // 2
+        self.context = nn.Sequential(
+            nn.Conv2d(channels, filters, 5, padding=2),
+            nn.ReLU(),
+            nn.Conv2d(filters, filters, 3, stride=2, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(filters, filters, 3, padding=1),
+            nn.ReLU(),
+            nn.Flatten(),
+            nn.Linear(filters * side**2, options.hidden_dim),
+        )
+
+    def _start(self, images: Tensor, rollouts: int) -> tuple[Tensor, ...]:
+        lower = nothing_seen(self.core, images, rollouts)
+        context = self.context(F.adaptive_avg_pool2d(images, self.options.coarse)).repeat_interleave(rollouts, 0)
+        # What an LSTM says of such a cell through an open gate; rectified units say what is above 0.
+        return (*lower, context.tanh(), context) if len(lower) == 2 else (*lower, context.relu())
+
+    def _chooses_by(self, state: tuple[Tensor, ...]) -> Tensor:
+        return state[len(state) // 2]
+
+    def _next(self, seen: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        half = len(state) // 2
+        lower = advanced(self.core, seen, state[:half])
+        return (*lower, *advanced(self.upper, lower[0].detach(), state[half:]))

@@ -1,0 +1,191 @@
+"""Labels that eyes answer: classes, or strings of symbols; how they are numbered, found, ranked and measured."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from saccade.errors import ArgumentError
+from saccade.models.strings import NOTHING, likeliest
+from saccade.tasks.image.batches import Encoded
+from saccade.tasks.image.dataset import Dataset
+from saccade.tasks.labels.baselines import majority
+from saccade.tasks.labels.metrics import HEADLINE, measured
+from saccade.tasks.labels.ranking import Ranking, label_numbers
+from saccade.train.task import Baseline, Metric
+
+__all__ = ["END", "RATE", "Spelling", "Strings"]
+
+END, RATE = "end", "symbol_error_rate"
+_MOST = 1000  # strings that are answered at most
+
+
+@dataclass(frozen=True)
+class Strings:
+    r"""How probable each symbol of a string is, which follow from what was seen and not from each other.
+
+    Args:
+        symbols: their names, a character each.
+        shares: `(longest, symbols + 1)`, float64 on the CPU; the last of each is that of the string's end.
+
+    Example:
+        >>> import torch
+        >>> strings = Strings(("1", "7"), torch.tensor([[0.5, 0.5, 0.0], [0.1, 0.7, 0.2]]))
+        >>> strings.lines(2), strings.said
+        (['17\t0.3500', '77\t0.3500'], ('1', '7'))
+    """
+
+    symbols: tuple[str, ...]
+    shares: Tensor
+
+    def best(self, count: int) -> list[tuple[str, float]]:
+        """Return the most probable strings, and how probable each is."""
+        strings, found = likeliest(self.shares[None], count)
+        return list(zip(_spelled(self.symbols, strings[0]), found[0].tolist(), strict=True))
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The symbols of the most probable string, and its end where it has to be said."""
+        best, _ = self.best(1)[0]
+        return tuple(best) if len(best) == len(self.shares) else (*best, END)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What each class is called."""
+        return *self.symbols, END
+
+    @property
+    def title(self) -> str:
+        """The most probable string and its probability, for a picture's title."""
+        best, share = self.best(1)[0]
+        return f"{best} {share:.2f}"
+
+    def lines(self, count: int) -> list[str]:
+        """Return the most probable strings, each with a tab and its probability."""
+        return [f"{label}\t{share:.4f}" for label, share in self.best(count)]
+
+    def to_json(self, count: int) -> dict[str, Any]:
+        """Return the most probable strings, and the probabilities of all symbols at each place."""
+        best = [{"label": label, "probability": round(share, 6)} for label, share in self.best(count)]
+        places = [[round(share, 6) for share in place] for place in self.shares.tolist()]
+        return {"answers": best, "symbols": [dict(zip(self.labels, place, strict=True)) for place in places]}
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """The labels that there are: classes, or all strings of symbols up to a length.
+
+    Args:
+        symbols: of strings, or the classes.
+        longest: symbols of the longest string; 1 for classes.
+
+    Example:
+        >>> Spelling(("1", "7"), 3).most, Spelling(("cat", "dog")).classes
+        (14, 2)
+        >>> Spelling(("1", "7"), 3).numbers(["71", "177"], "test")
+        [(1, 0, 2), (0, 1, 1)]
+    """
+
+    symbols: tuple[str, ...]
+    longest: int = 1
+
+    @property
+    def strings(self) -> bool:
+        """Whether labels are strings."""
+        return self.longest > 1
+
+    @property
+    def classes(self) -> int:
+        """How many numbers a model has for symbols; the last one ends a string."""
+        return len(self.symbols) + self.strings
+
+    @property
+    def most(self) -> int:
+        """How many labels may be asked for."""
+        if not self.strings:
+            return len(self.symbols)
+        every: int = sum(len(self.symbols) ** count for count in range(1, self.longest + 1))
+        return min(_MOST, every)
+
+    def numbers(self, labels: Sequence[str], split: str) -> list[int | tuple[int, ...]]:
+        """Return what a model learns: the number of each label, or the numbers of a string's symbols with its end.
+
+        Raises:
+            ArgumentError: if one is none of the run's labels.
+        """
+        if not self.strings:
+            return [*label_numbers(self.symbols, labels, split)]
+        return [self._spelt(label, split) for label in labels]
+
+    def encoded(self, data: Dataset, split: str, indices: Sequence[int]) -> list[Encoded]:
+        """Return examples of a split with the numbers of their labels."""
+        examples = [data.example(split, index) for index in indices]
+        numbers = self.numbers([example.label for example in examples], split)
+        return [Encoded(example.image, number) for example, number in zip(examples, numbers, strict=True)]
+
+    def _spelt(self, label: str, split: str) -> tuple[int, ...]:
+        if not 1 <= len(label) <= self.longest:
+            expected = f"from 1 to {self.longest} symbols, as the run's have"
+            raise ArgumentError(f"--data: expected labels of {expected}, got {label!r:.60} in the {split} split")
+        found = (*label_numbers(self.symbols, list(label), split), len(self.symbols))[: self.longest]
+        return found + (NOTHING,) * (self.longest - len(found))
+
+    def found(self, shares: Tensor) -> list[str]:
+        """Return the most probable label of each image, by probabilities `(batch, longest, classes)`."""
+        if not self.strings:
+            return [self.symbols[number] for number in shares[:, 0].argmax(-1).tolist()]
+        return _spelled(self.symbols, likeliest(shares.double(), 1)[0][:, 0]) if len(shares) else []
+
+    def ranking(self, shares: Tensor) -> Ranking | Strings:
+        """Return an image's labels by probabilities `(longest, classes)`."""
+        return Strings(self.symbols, shares) if self.strings else Ranking(self.symbols, shares[0])
+
+    def measured(
+        self, found: Sequence[str], wanted: Sequence[str], groups: Sequence[str]
+    ) -> tuple[dict[str, Metric], dict[str, dict[str, float]]]:
+        """Return what is measured of labels, and of groups of them: of strings by how many symbols there are.
+
+        Example:
+            >>> metrics, groups = Spelling(("1", "7"), 2).measured(["71", "7", "1"], ["71", "77", "1"], ["", "", ""])
+            >>> metrics["symbol_error_rate"], groups
+            (0.2, {'accuracy': {'2 symbols': 0.5, '1 symbol': 1.0}})
+        """
+        if not self.strings:
+            answers, true = (label_numbers(self.symbols, labels, "measured") for labels in (found, wanted))
+            return measured(answers, true, self.symbols, groups)
+        right: dict[str, list[bool]] = {}
+        for label, string, group in zip(found, wanted, groups, strict=True):
+            for name in filter(None, (f"{len(string)} symbol{'s' * (len(string) > 1)}", group)):
+                right.setdefault(name, []).append(label == string)
+        metrics = _string_metrics(found, wanted)
+        return metrics, {HEADLINE: {name: sum(each) / len(each) for name, each in right.items()}}
+
+    def baseline(self, train: Sequence[str], wanted: Sequence[str], split: str) -> Baseline:
+        """Return what always answering the most frequent label of some training examples comes to.
+
+        >>> Spelling(("1", "7"), 2).baseline(["7", "7", "17"], ["7", "1"], "test").metrics
+        {'accuracy': 0.5, 'symbol_error_rate': 0.5}
+        """
+        if not self.strings:
+            learned, true = label_numbers(self.symbols, train, "train"), label_numbers(self.symbols, wanted, split)
+            return majority(learned, true, self.symbols)
+        began, counts = time.perf_counter(), Counter(train)
+        label = min(counts, key=lambda label: (-counts[label], label))
+        metrics = _string_metrics([label] * len(wanted), wanted)
+        return Baseline(metrics, f"always {label:.40}", round(time.perf_counter() - began, 3))
+
+
+def _string_metrics(found: Sequence[str], wanted: Sequence[str]) -> dict[str, Metric]:
+    """The share of strings that are right, and symbols that are wrong, missing or too many by symbols that are true."""
+    import jiwer
+
+    right = sum(label == true for label, true in zip(found, wanted, strict=True)) / max(1, len(wanted))
+    return {HEADLINE: right, RATE: float(jiwer.cer(list(wanted), list(found))) if wanted else 0.0}
+
+
+def _spelled(symbols: Sequence[str], numbers: Tensor) -> list[str]:
+    """The strings of symbols' numbers `(strings, longest)`."""
+    return ["".join(symbols[number] for number in row if number != NOTHING) for row in numbers.tolist()]
