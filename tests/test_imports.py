@@ -30,7 +30,7 @@ DEFINITIONS = {
     "dots",
     "foreign",
 }
-ATTENTION = {"attention", "memory", "shortcuts", "validate"}
+ATTENTION = {"attention", "buffers", "lazy", "memory", "shortcuts", "validate"}
 MAY_IMPORT = {
     **dict.fromkeys(DEFINITIONS, DEFINITIONS),
     "normalizers": DEFINITIONS | {"kernels"},

@@ -18,12 +18,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from saccade import normalizers, reads, scores, shortcuts
+from saccade import lazy, normalizers, reads, scores, shortcuts
 from saccade.auxiliary import AuxOutput, AuxRequest
 from saccade.backends.choose import Plan, choose, plan
 from saccade.biases import Factor
 from saccade.call import BackendState, Call
 from saccade.foreign import refuse, refusing
+from saccade.lazy import LazyValue, ValueFunction
 from saccade.masks import Mask
 from saccade.validate import checked_call
 
@@ -34,7 +35,7 @@ _SCORE, _NORMALIZER, _READ = scores.ScaledDot(), normalizers.Softmax(), reads.So
 def attend(
     query: Float[Tensor, "*#batch q_len q_dim"],
     key: Float[Tensor, "*#batch k_len k_dim"],
-    value: Float[Tensor, "*#batch k_len v_dim"],
+    value: Float[Tensor, "*#batch k_len v_dim"] | ValueFunction,
     *,
     score: scores.Score | scores.ScoreFunction = ...,
     mask: Mask | Tensor | None = ...,
@@ -52,7 +53,7 @@ def attend(
 def attend(
     query: Float[Tensor, "*#batch q_len q_dim"],
     key: Float[Tensor, "*#batch k_len k_dim"],
-    value: Float[Tensor, "*#batch k_len v_dim"],
+    value: Float[Tensor, "*#batch k_len v_dim"] | ValueFunction,
     *,
     score: scores.Score | scores.ScoreFunction = ...,
     mask: Mask | Tensor | None = ...,
@@ -70,7 +71,7 @@ def attend(
 def attend(
     query: Float[Tensor, "*#batch q_len q_dim"],
     key: Float[Tensor, "*#batch k_len k_dim"],
-    value: Float[Tensor, "*#batch k_len v_dim"],
+    value: Float[Tensor, "*#batch k_len v_dim"] | ValueFunction,
     *,
     score: scores.Score | scores.ScoreFunction = _SCORE,
     mask: Mask | Tensor | None = None,
@@ -95,7 +96,8 @@ def attend(
         query: `(..., Lq, Dq)`. Leading dimensions of all three broadcast: grouped queries are `(B, Hkv, G, Lq, D)`
             against keys `(B, Hkv, 1, Lk, D)`.
         key: `(..., Lk, Dk)`, the dtype and device of query.
-        value: `(..., Lk, Dv)`, likewise.
+        value: `(..., Lk, Dv)`, likewise; or a function of which keys are read, whose values it then computes alone: see
+            below.
         score: one of `saccade.scores`, or any callable `(query, key) -> (..., Lq, Lk)` whose row i follows from query
             row i and all keys; `(query, key, positions)` is told where they stand, i `(rows, 1)` and j `(1, Lk)`.
         mask: boolean, True may attend: one of `saccade.masks` or a tensor that broadcasts to `(..., Lq, Lk)`.
@@ -108,6 +110,13 @@ def attend(
         dropout_p: probability of dropping a weight, from 0 to 1; the rest is scaled by 1 / (1 − p).
         aux: an `AuxRequest` for the weights or their statistics.
         backend: "auto", or the name of one, which then serves the call or says why it cannot.
+
+    A value that is a function is called once, `value(index)`, with a tuple of int64 tensors `(n,)`, one for each
+    dimension of key but the last, and returns the values `(n, Dv)` of the keys `key[index]`: those that the read takes,
+    each once, n ≥ 0 of them. `reads.Sample()`, `Argmax` and `TopK` so leave all others out; a read that takes all
+    (`Soft`, a straight-through `Sample`) asks for every key that may be attended to. Under a compiler or a transform,
+    where shapes cannot follow from what is read, n is the number of reads: keys come as often as they are read, and
+    key 0 where nothing is, with a value that is not used.
 
     Returns:
         The output `(..., Lq, Dv)` in the dtype of query; with aux a pair of it and an `AuxOutput`.
@@ -125,11 +134,20 @@ def attend(
     >>> query, key, value = torch.randn(2, 5, 8), torch.randn(2, 7, 8), torch.randn(2, 7, 3)
     >>> attend(query, key, value, score=scores.Cosine(beta=4.0), normalizer=normalizers.Sparsemax()).shape
     torch.Size([2, 5, 3])
+
+    Of 2 · 7 values, those of the 2 keys that are read:
+
+    >>> def encoded(index):
+    ...     print("asked for", len(index[0]))
+    ...     return value[index]
+    >>> attend(query[:, :1], key, encoded, read=reads.Argmax()).shape
+    asked for 2
+    torch.Size([2, 1, 3])
     """
     if foreign:
         refuse(attend, foreign)
     usual = score is _SCORE and normalizer is _NORMALIZER and read is _READ and backend == "auto"
-    if usual and bias is None and gate is None and aux is None and dropout_p == 0:
+    if usual and isinstance(value, Tensor) and bias is None and gate is None and aux is None and dropout_p == 0:
         output = shortcuts.plain(query, key, value, mask)
         if output is not None:
             return output
@@ -166,10 +184,12 @@ def full_path(
     """
     if autocasting(query):
         query, key, value, score = autocast(query, key, value, score)
+    values = lazy.lazy(value, key)
+    value = value if values is None else values.placeholder(key)
     call = checked_call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux)
     if cache is not None or state is not None:
         call = replace(call, cache=cache, state=state)
-    output, found = run(call, backend)
+    output, found = run(call, backend) if values is None else run_lazily(call, values, backend)
     return output if aux is None else (output, found)
 
 
@@ -177,7 +197,7 @@ def full_path(
 def explain(
     query: Tensor,
     key: Tensor,
-    value: Tensor,
+    value: Tensor | ValueFunction,
     *,
     score: scores.Score | scores.ScoreFunction = _SCORE,
     mask: Mask | Tensor | None = None,
@@ -195,7 +215,8 @@ def explain(
     Args: as for `attend`.
 
     Returns:
-        A `Plan`: backend, why, peak_bytes, terms; it prints readably.
+        A `Plan`: backend, why, peak_bytes, terms, and of a value that is a function what it is asked for; it prints
+        readably.
 
     Raises:
         As `attend`.
@@ -210,7 +231,20 @@ def explain(
         refuse(explain, foreign)
     if autocasting(query):
         query, key, value, score = autocast(query, key, value, score)
-    return plan(checked_call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux), backend)
+    values = lazy.lazy(value, key)
+    value = value if values is None else values.placeholder(key, key.shape[-1])  # its features are known by calling it
+    call = checked_call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux)
+    if values is None:
+        return plan(call, backend)
+    found = plan(lazy.choosing(call) if call.read.sparse else call, backend)
+    return replace(found, values=lazy.planned(call, values))
+
+
+def run_lazily(call: Call, values: LazyValue, backend: str) -> tuple[Tensor, AuxOutput]:
+    """A valid call whose values are computed when it is known which are read."""
+    if not call.read.sparse:
+        return run(lazy.filled(call, values), backend)
+    return lazy.read(call, values, run(lazy.choosing(call), backend)[1])
 
 
 def run(call: Call, backend: str = "auto") -> tuple[Tensor, AuxOutput]:

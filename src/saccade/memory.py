@@ -11,29 +11,18 @@ from saccade import normalizers, reads, scores, shortcuts
 from saccade.attention import autocast, autocasting, full_path
 from saccade.auxiliary import AuxOutput, AuxRequest
 from saccade.biases import Factor
+from saccade.buffers import Buffer, extended, with_room
 from saccade.call import BackendState
 from saccade.checks import ensure, whole, whole_dtype
 from saccade.derived import by_definition
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
+from saccade.lazy import LazyValue, ValueFunction, lazy
 from saccade.masks import Mask, as_mask
 from saccade.numerics import tracing, transforming
 from saccade.structure import Extent, Grid, aligned
 from saccade.validate import batch_of, kinds, tensors
 
 _SCORE, _NORMALIZER, _READ = scores.ScaledDot(), normalizers.Softmax(), reads.Soft()
-
-
-@dataclass
-class _Buffer:
-    """Room behind the tensors of a memory, along their lengths; `used` says how much of it anybody has written."""
-
-    parts: list[Tensor]
-    used: int
-
-    def takes(self, length: int, total: int, count: int) -> bool:
-        """Whether nobody has written behind `length`, `total` keys fit, and this mode may write here at all."""
-        ours = self.parts[0].is_inference() == torch.is_inference_mode_enabled()
-        return ours and self.used == length and len(self.parts) == count and self.parts[0].shape[-2] >= total
 
 
 @dataclass(frozen=True)
@@ -45,11 +34,12 @@ class Memory:
     Args:
         score: what is left of the score to do for each query.
         key: `(..., Lk, D)`, as the score prepared them.
-        value: `(..., Lk, Dv)`.
+        value: `(..., Lk, Dv)`; without features where a function computes those that are read.
         cache: what the score prepared beside them `(..., Lk, C)`, or None.
         mask: which keys may be attended to, boolean `(..., 1, Lk)`, or None for all.
         prepare: the score that `remember` was given, which prepares the keys that are appended.
         positions: where the keys stand `(..., Lk)`, if the module that made the memory was told, or None.
+        lazily: what computes the values that are read, or None where they are given.
         state: what backends keep with these very tensors from read to read; another memory has another.
     """
 
@@ -60,7 +50,8 @@ class Memory:
     mask: Tensor | None = None
     prepare: scores.Score | scores.ScoreFunction | None = field(default=None, repr=False)
     positions: Tensor | None = field(default=None, repr=False)
-    _buffer: _Buffer | None = field(default=None, repr=False)
+    lazily: LazyValue | None = field(default=None, repr=False)
+    _buffer: Buffer | None = field(default=None, repr=False)
     state: BackendState = field(default_factory=BackendState, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -92,7 +83,7 @@ class Memory:
         """
         normalizer, read = _NORMALIZER if normalizer is None else normalizer, _READ if read is None else read
         plain = mask is None and bias is None and gate is None and aux is None and dropout_p == 0
-        if plain and type(read) is reads.Soft and backend in ("auto", "cpu") and not tracing():
+        if plain and self.lazily is None and type(read) is reads.Soft and backend in ("auto", "cpu") and not tracing():
             output = shortcuts.repeated(self.state, query, self.mask, normalizer)
             if output is not None:
                 return output
@@ -102,8 +93,9 @@ class Memory:
             own = aligned(self.mask, ("q", "k"), rank)
             both = own if mask is None else as_mask(mask) & own
         call = self.score, both, bias, gate, normalizer, read, dropout_p, aux, backend
-        state = None if tracing() or transforming() else self.state
-        return full_path(query, self.key, self.value, *call, cache=self.cache, state=state)
+        state = None if tracing() or transforming() or self.lazily is not None else self.state
+        value = self.value if self.lazily is None else self.lazily
+        return full_path(query, self.key, value, *call, cache=self.cache, state=state)
 
     def append(self, key: Tensor, value: Tensor, mask: Mask | Tensor | None = None) -> "Memory":
         """This memory with more keys behind; two appends to one memory never see each other.
@@ -122,6 +114,11 @@ class Memory:
             raise ArgumentError(
                 "memory: expected keys without positions of their own, got a module's; append by that module's append"
             )
+        if self.lazily is not None:
+            raise ArgumentError(
+                "memory: expected values as a tensor to append to, got a function of keys that it was made with; "
+                "remember all keys, with a function that knows them all"
+            )
         new = _remembered(key, value, self.prepare, mask)
         for name in ("key", "value"):
             ours, theirs = getattr(self, name), getattr(new, name)
@@ -135,7 +132,7 @@ class Memory:
 
     def _joined(self, new: "Memory") -> "Memory":
         masked = self.mask is not None or new.mask is not None
-        joined, buffer = _extended(self._parts(masked), new._parts(masked), self._buffer)
+        joined, buffer = extended(self._parts(masked), new._parts(masked), self._buffer)
         mask = joined.pop().mT if masked else None
         cache = joined.pop() if self.cache is not None else None
         return replace(self, key=joined[0], value=joined[1], cache=cache, mask=mask, _buffer=buffer)
@@ -186,7 +183,10 @@ class Memory:
         positions = self.positions
         if positions is not None and positions.ndim > 1 and positions.shape[0] == size:
             positions = positions.index_select(0, batch_index)
-        return Memory(score, chosen(self.key), chosen(self.value), cache, mask, prepare, positions)
+        value, lazily = chosen(self.value), self.lazily
+        if lazily is not None and value is not self.value:
+            lazily = lazily.select(batch_index)
+        return Memory(score, chosen(self.key), value, cache, mask, prepare, positions, lazily)
 
     def shift(self, offset: Tensor) -> "Memory":
         r"""This memory with its keys moved: what differs from query to query, as where the last one looked, enters an
@@ -231,7 +231,7 @@ class Memory:
             )
         # Of the sums, not e^{2k} times e^{2f}: as many exponentials are taken, and no product leaves the range.
         score, key, cache = self.score.prepare(self.key + offset)
-        return Memory(score, key, self.value, cache, self.mask, self.prepare, self.positions)
+        return Memory(score, key, self.value, cache, self.mask, self.prepare, self.positions, self.lazily)
 
     def truncate(self, n: int) -> "Memory":
         """The first n keys: what a decoder takes back.
@@ -246,35 +246,17 @@ class Memory:
         mask = None if self.mask is None else self.mask[..., :n]
         key, value = self.key[..., :n, :], self.value[..., :n, :]
         positions = None if self.positions is None else self.positions[..., :n]
-        return replace(self, key=key, value=value, cache=cache, mask=mask, positions=positions)
+        lazily = None if self.lazily is None else self.lazily.truncate(n)
+        return replace(self, key=key, value=value, cache=cache, mask=mask, positions=positions, lazily=lazily)
 
 
 def _but_length(tensor: Tensor) -> str:
     return f"({', '.join(map(str, (*tensor.shape[:-2], 'n', tensor.shape[-1])))})"
 
 
-def _extended(olds: list[Tensor], news: list[Tensor], buffer: _Buffer | None) -> tuple[list[Tensor], _Buffer | None]:
-    """olds and news joined along dimension −2, in the room behind the olds where nobody else has written into it."""
-    if torch.is_grad_enabled() or tracing() or transforming():
-        return [torch.cat(pair, -2) for pair in zip(olds, news, strict=True)], None
-    length, total = olds[0].shape[-2], olds[0].shape[-2] + news[0].shape[-2]
-    if buffer is None or not buffer.takes(length, total, len(olds)):
-        buffer = _Buffer([_room(old, 2 * total) for old in olds], length)
-    for part, new in zip(buffer.parts, news, strict=True):
-        part.data[..., length:total, :] = new  # .data: rows that nobody has read do not outdate what others saved
-    buffer.used = total
-    return [part[..., :total, :] for part in buffer.parts], buffer
-
-
-def _room(tensor: Tensor, capacity: int) -> Tensor:
-    room = tensor.new_empty(*tensor.shape[:-2], capacity, tensor.shape[-1])
-    room[..., : tensor.shape[-2], :] = tensor
-    return room
-
-
 def remember(
     key: Tensor,
-    value: Tensor,
+    value: Tensor | ValueFunction,
     *,
     score: scores.Score | scores.ScoreFunction = _SCORE,
     mask: Mask | Tensor | None = None,
@@ -285,7 +267,8 @@ def remember(
 
     Args:
         key: `(..., Lk, Dk)`.
-        value: `(..., Lk, Dv)`.
+        value: `(..., Lk, Dv)`, or a function of which keys are read, as for `attend`: `value(index)` is called at each
+            read. Such a memory can be read, selected from, truncated and shifted, but not appended to.
         score: as for `attend`.
         mask: which of these keys may be attended to: `masks.Lengths`, or boolean `(..., 1, Lk)`.
         capacity: how many keys to keep room for, without gradients; a hint, appending beyond it is fine.
@@ -305,14 +288,18 @@ def remember(
     """
     whole("capacity", capacity, least=0, none=True)
     kinds(score, _NORMALIZER, _READ, AuxRequest())
-    memory = _remembered(key, value, score, mask)
+    values = lazy(value, key)
+    if values is not None and capacity is not None:
+        raise ArgumentError(f"capacity: expected None, since nothing is appended to lazy values, got {capacity}")
+    memory = _remembered(key, value if values is None else values.placeholder(key), score, mask)
+    memory = memory if values is None else replace(memory, lazily=values)
     if capacity is None or capacity <= len(memory) or torch.is_grad_enabled() or tracing() or transforming():
         return memory
-    buffer = _Buffer([_room(part, capacity) for part in memory._parts(memory.mask is not None)], len(memory))
+    buffer = with_room(memory._parts(memory.mask is not None), capacity)
     return replace(memory, _buffer=buffer)
 
 
-def _remembered(key: Tensor, value: Tensor, score: Any, mask: Any) -> Memory:
+def _remembered(key: Tensor, value: Any, score: Any, mask: Any) -> Memory:
     if autocasting(key):
         key, value, score = autocast(key, value, score)
     tensors(key, key, value)

@@ -42,6 +42,11 @@ class Read(Definition):
         """Whether gradients pass from the output to the weights."""
         return not self.chooses
 
+    @property
+    def sparse(self) -> bool:
+        """Whether output and gradients follow from the values of a few keys, so that no others need be computed."""
+        return self.chooses
+
 
 @registered
 @dataclass(frozen=True)
@@ -114,6 +119,10 @@ class Sample(Read):
     @property
     def differentiable(self) -> bool:
         return self.estimator == "straight_through"
+
+    @property
+    def sparse(self) -> bool:
+        return self.estimator == "reinforce"
 
     def check(self, extent: Extent) -> None:
         if self.uniform is None:
@@ -209,6 +218,10 @@ class TopK(Read):
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
             raise ArgumentError(f"k: expected an int of at least 1, got {self.k!r}")
+
+    @property
+    def sparse(self) -> bool:
+        return True
 
     def __call__(
         self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None

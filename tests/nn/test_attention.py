@@ -162,3 +162,30 @@ def test_autocast_may_mix_what_it_casts():
         assert nn.MultiheadAttention(6, 2)(torch.randn(2, 5, 6, dtype=torch.bfloat16)).dtype == torch.bfloat16
         with pytest.raises(ArgumentError, match="float64"):
             nn.MultiheadAttention(6, 2)(torch.randn(2, 5, 6, dtype=torch.float64))
+
+
+def test_a_recurrent_model_reads_a_memory_of_what_is_not_encoded():
+    things, keys = torch.randn(2, 30, 5), torch.randn(2, 30, 4)
+    attention = nn.Attention(6, 4, 3, hidden_dim=8, read=reads.Sample("reinforce"), eval_read=reads.Argmax())
+    encoder, cell = torch.nn.Linear(5, 3), torch.nn.GRUCell(3, 6)
+    asked = []
+
+    def encoded(index):
+        asked.append(len(index[0]))
+        return encoder(things[index])
+
+    memory, state, losses = attention.remember(keys, encoded), torch.zeros(2, 6), []
+    for _ in range(4):
+        read, aux = attention(state[:, None], memory=memory, aux=AuxRequest(log_prob=True, index=True))
+        assert torch.allclose(read[:, 0], encoder(things[torch.arange(2), aux.index[:, 0]]), atol=1e-6)
+        state = cell(read[:, 0], state)
+        losses.append(aux.log_prob.mean())
+    (state.square().mean() + torch.stack(losses).sum()).backward()
+    assert asked == [2, 2, 2, 2]
+    for part in (*attention.parameters(), *encoder.parameters()):
+        assert part.grad.isfinite().all()
+    assert encoder.weight.grad.abs().sum() > 0 and attention.query_projection.weight.grad.abs().sum() > 0
+    attention.eval()
+    with torch.no_grad():
+        given = attention(state[:, None], keys, encoder(things))
+        assert torch.allclose(attention(state[:, None], keys, encoded), given, atol=1e-6)

@@ -47,6 +47,7 @@ class Plan:
         why: for each other backend, the reason it was passed over.
         peak_bytes: about how much it would allocate beside inputs and output, in bytes.
         terms: how many query-key-feature terms the scores take.
+        values: what a value that is a function is asked for, or None of a tensor.
 
     >>> print(Plan("sdpa", {"chunked": "slower here"}, 0, 4096))
     backend     sdpa
@@ -59,9 +60,11 @@ class Plan:
     why: dict[str, str]
     peak_bytes: int
     terms: int
+    values: str | None = None
 
     def __str__(self) -> str:
         head = [f"backend     {self.backend}", f"terms       {self.terms:,}", f"peak bytes  {self.peak_bytes:,}"]
+        head += [] if self.values is None else [f"values      {self.values}"]
         return "\n".join(head + [f"not {name}: {reason}" for name, reason in self.why.items()])
 
 

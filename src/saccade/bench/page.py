@@ -13,6 +13,7 @@ _TITLES = {
     "sparse": "Sparsemax and entmax",
     "dot": "Dot scores",
     "statistics": "Statistics and draws",
+    "lazy": "Values that are computed when they are read",
 }
 _LEFT = (0, 1, len(COLUMNS) - 1)  # columns of words
 

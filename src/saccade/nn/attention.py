@@ -13,6 +13,7 @@ from saccade.biases import Factor
 from saccade.checks import whole
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.foreign import refuse, refusing
+from saccade.lazy import ValueFunction
 from saccade.masks import Mask
 from saccade.memory import Memory, remember
 from saccade.nn.parameters import Parameters
@@ -27,7 +28,8 @@ class Attention(nn.Module):
     Args:
         query_dim: features of query.
         key_dim: features of key; None means query_dim.
-        value_dim: features of value; None means key_dim. Values are read as they are.
+        value_dim: features of value, or of what a function of keys makes as value; None means key_dim. Values are read
+            as they are.
         hidden_dim: features that query and key are projected to. None projects nothing for the dot-like scores (and for
             "additive" means query_dim).
         score: "additive" (Bahdanau et al. 2015: W_q, W_k and v are learned), "dot", "scaled_dot", "cosine", "gaussian"
@@ -104,7 +106,7 @@ class Attention(nn.Module):
         self,
         query: Tensor,
         key: Tensor | None = None,
-        value: Tensor | None = None,
+        value: Tensor | ValueFunction | None = None,
         *,
         memory: Memory | None = None,
         mask: Mask | Tensor | None = None,
@@ -119,7 +121,7 @@ class Attention(nn.Module):
         Args:
             query: `(..., Lq, query_dim)`.
             key: `(..., Lk, key_dim)`; None is query (self-attention).
-            value: `(..., Lk, value_dim)`; None is key.
+            value: `(..., Lk, value_dim)`, or a function of which keys are read, as for `attend`; None is key.
             memory: instead of key and value.
             mask, bias, gate, aux: as for `attend`.
             read: in the place of the module's own, as a `reads.Sample` with uniforms of this call; None: that one.
@@ -156,7 +158,7 @@ class Attention(nn.Module):
     def remember(
         self,
         key: Tensor,
-        value: Tensor | None = None,
+        value: Tensor | ValueFunction | None = None,
         *,
         mask: Mask | Tensor | None = None,
         capacity: int | None = None,
@@ -165,7 +167,7 @@ class Attention(nn.Module):
 
         Args:
             key: `(..., Lk, key_dim)`.
-            value: `(..., Lk, value_dim)`; None is key.
+            value: `(..., Lk, value_dim)`, or a function of which keys are read, as for `attend`; None is key.
             mask: `masks.Lengths` or boolean `(..., 1, Lk)`.
             capacity: as for `saccade.remember`.
 
@@ -194,20 +196,20 @@ class Attention(nn.Module):
     def _reader(self) -> Parameters:
         return self.read if self.training or self.eval_read is None else self.eval_read
 
-    def _fits(self, key: Tensor, value: Tensor) -> None:
+    def _fits(self, key: Tensor, value: Any) -> None:
         """Raises unless the projections can take key and value."""
         features("key", key, self.key_dim, getattr(self.key_projection, "weight", None))
         if isinstance(value, Tensor):  # what is none, attend says
             same_dtype("value", value, getattr(self.output_projection, "weight", None))
 
 
-def sources(query: Tensor, key: Tensor | None, value: Tensor | None) -> tuple[Tensor, Tensor]:
+def sources(query: Tensor, key: Tensor | None, value: Any) -> tuple[Tensor, Any]:
     """Key and value with their defaults: key is query, value is key."""
     key = query if key is None else key
     return key, key if value is None else value
 
 
-def only_memory(memory: Any, key: Tensor | None, value: Tensor | None) -> None:
+def only_memory(memory: Any, key: Tensor | None, value: Any) -> None:
     """Raises `ArgumentError` unless a `Memory` is given, and neither a key nor a value beside it."""
     if not isinstance(memory, Memory):
         raise ArgumentTypeError(f"memory: expected what this module's remember returns, got {type(memory).__name__}")
