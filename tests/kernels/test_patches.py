@@ -12,18 +12,17 @@ from saccade.kernels.patches import patches
 from saccade.kernels.threads import without_kernels
 
 
-def cut(images, corner, size, scales):
+def cut(images, owner, corner, size, scales):
     """The same by padding, cropping and averaging."""
     widest, room = size << (scales - 1), 300
     padded = F.pad(images.double(), (room,) * 4)
     found = []
-    for image, places in zip(padded, corner.tolist(), strict=True):
-        for x, y in places:
-            for scale in range(scales):
-                side, within = size << scale, widest // 2 - (size << scale) // 2
-                left, top = x + within + room, y + within + room
-                found.append(F.avg_pool2d(image[None, :, top : top + side, left : left + side], 1 << scale)[0])
-    return torch.stack(found).view(*corner.shape[:2], scales, images.shape[1], size, size)
+    for image, (x, y) in zip(padded[owner], corner.tolist(), strict=True):
+        for scale in range(scales):
+            side, within = size << scale, widest // 2 - (size << scale) // 2
+            left, top = x + within + room, y + within + room
+            found.append(F.avg_pool2d(image[None, :, top : top + side, left : left + side], 1 << scale)[0])
+    return torch.stack(found).view(len(owner), scales, images.shape[1], size, size)
 
 
 @given(
@@ -35,8 +34,9 @@ def test_patches_are_crops_and_means(batch, channels, height, width, half, scale
     size = 2 * half if scales > 1 else half
     numbers = torch.Generator().manual_seed(seed)
     images = torch.rand(batch, channels, height, width, generator=numbers)
-    corner = torch.randint(-size << scales, 60, (batch, places, 2), generator=numbers)
-    found, expected = patches(images, corner, size, scales), cut(images, corner, size, scales)
+    owner = torch.randint(batch, (places,), generator=numbers)
+    corner = torch.randint(-size << scales, 60, (places, 2), generator=numbers)
+    found, expected = patches(images, owner, corner, size, scales), cut(images, owner, corner, size, scales)
     # a mean of 4^s numbers in [0, 1], each sum of which is rounded
     torch.testing.assert_close(found.double(), expected, rtol=4 ** (scales - 1) * 2**-23, atol=1e-7)
 
@@ -59,11 +59,22 @@ def test_places_beyond_numbers_see_nothing_and_none_is_none():
     assert nn.Retina(4)(images, torch.zeros(1, 0, 2)).shape == (1, 0, 1, 1, 4, 4)
 
 
-@pytest.mark.parametrize("what", ["images", "corner"])
+@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
+def test_places_may_name_their_images(mode):
+    images, places, index = torch.rand(4, 2, 9, 11), torch.rand(6, 3, 2) * 2 - 1, torch.tensor([3, 0, 0, 2, 3, 1])
+    retina = nn.Retina(4, 2, mode)
+    torch.testing.assert_close(retina(images, places, index), retina(images[index], places))
+    glimpse = nn.Glimpse(retina, 2, 5, 7)
+    assert glimpse(images, places, index).shape == (6, 3, 7)
+    with pytest.raises(ShapeError, match="^index: expected"):
+        retina(images, places, index.float())
+
+
+@pytest.mark.parametrize("what", ["images", "owner", "corner"])
 def test_what_does_not_fit_is_refused(what):
-    images, corner = torch.zeros(2, 1, 5, 5), torch.zeros(2, 3, 2, dtype=torch.long)
+    images, owner, corner = torch.zeros(2, 1, 5, 5), torch.tensor([0, 1, 1]), torch.zeros(3, 2, dtype=torch.long)
     wrong = {"images": [images.double(), images[0], images.transpose(2, 3)[:, :, :4]]}
-    wrong["corner"] = [corner.int(), corner[:1], corner[..., :1]]
+    wrong |= {"owner": [owner + 1, owner - 1, owner.int()], "corner": [corner.int(), corner[:1], corner[..., :1]]}
     for each in wrong[what]:
         with pytest.raises(ShapeError, match=f"^{what}: expected"):
-            patches(**({"images": images, "corner": corner, "size": 2, "scales": 2} | {what: each}))
+            patches(**({"images": images, "owner": owner, "corner": corner, "size": 2, "scales": 2} | {what: each}))

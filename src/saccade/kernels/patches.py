@@ -12,7 +12,7 @@ _PLACES = 16  # in a block, as compiled.patches has it
 _forward = Kernel("patches:forward")
 
 
-def patches(images: Tensor, corner: Tensor, size: int, scales: int) -> Tensor:
+def patches(images: Tensor, owner: Tensor, corner: Tensor, size: int, scales: int) -> Tensor:
     r"""Patches whose pixels are means of squares of twice the width from scale to scale; outside of the image is 0.
 
     .. math::
@@ -20,32 +20,33 @@ def patches(images: Tensor, corner: Tensor, size: int, scales: int) -> Tensor:
 
     Args:
         images: `(batch, channels, height, width)`, float32, contiguous.
-        corner: `(batch, places, 2)`, int64: x and y of the widest patch's left upper pixel, all patches having one
-            centre.
+        owner: `(places,)`, int64: the number of the image that each place is in.
+        corner: `(places, 2)`, int64: x and y of the widest patch's left upper pixel, all patches having one centre.
         size: pixels of a patch's side.
         scales: how many patches each place has.
 
     Returns:
-        `(batch, places, scales, channels, size, size)`, without a gradient.
+        `(places, scales, channels, size, size)`, without a gradient.
 
     Raises:
-        ShapeError: shapes or types that do not fit, which a kernel would not notice.
+        ShapeError: shapes or types that do not fit, which a kernel would not notice, or an image that is not there.
 
     Example:
-        >>> patches(torch.ones(1, 1, 4, 4), torch.tensor([[[-1, 0]]]), 2, 2)[0, 0, :, 0].tolist()
+        >>> patches(torch.ones(1, 1, 4, 4), torch.tensor([0]), torch.tensor([[-1, 0]]), 2, 2)[0, :, 0].tolist()
         [[[1.0, 1.0], [1.0, 1.0]], [[0.5, 1.0], [0.5, 1.0]]]
     """
     if images.ndim != 4 or images.dtype != torch.float32 or not images.is_contiguous():
         got = f"{tuple(images.shape)} of {images.dtype}"
         raise ShapeError(f"images: expected (batch, channels, height, width) of float32, contiguous, got {got}")
-    batch, channels, height, width = images.shape
-    if corner.ndim != 3 or corner.dtype != torch.int64 or corner.shape[::2] != (batch, 2):
-        got = f"{tuple(corner.shape)} of {corner.dtype}"
-        raise ShapeError(f"corner: expected ({batch}, places, 2) of int64, got {got}")
-    places = corner.shape[1]
-    found = images.new_zeros(batch, places, scales, channels, size, size)
+    for name, tensor, shape in (("owner", owner, owner.shape[:1]), ("corner", corner, (*owner.shape[:1], 2))):
+        if tensor.dtype != torch.int64 or tensor.shape != shape:
+            got = f"{tuple(tensor.shape)} of {tensor.dtype}"
+            raise ShapeError(f"{name}: expected {tuple(shape) or '(places,)'} of int64, got {got}")
+    (batch, channels, height, width), places = images.shape, len(owner)
+    found = images.new_zeros(places, scales, channels, size, size)
+    if places and (int(owner.amin()) < 0 or int(owner.amax()) >= batch):
+        raise ShapeError(f"owner: expected numbers of {batch} images, got some outside")
     if found.numel() and images.numel():
-        blocks = -(-batch * places // _PLACES)
-        sizes = batch * places, places, channels, height, width, size, scales
-        _forward(blocks, images, corner.contiguous(), found, *sizes)
+        sizes = places, channels, height, width, size, scales
+        _forward(-(-places // _PLACES), images, owner.contiguous(), corner.contiguous(), found, *sizes)
     return found

@@ -188,12 +188,15 @@ class Tiles(ram.Ram):
             known.append(F.pixel_unshuffle(means, self.options.thumbnail).flatten(2).mT)
         keys = self.key(torch.cat(known, -1))
 
-        def value(index: Tensor) -> Tensor:
-            return self.glimpse(images, places[index])  # type: ignore[no-any-return]
+        def value(index: tuple[Tensor, Tensor]) -> Tensor:
+            image, tile = index
+            seen: Tensor = self.glimpse(images, places[tile][:, None], image)
+            return seen[:, 0]
 
-        every = torch.arange(len(places), device=images.device).expand(count, -1)
-        soft = isinstance(self.policy.read.get(), reads.Soft)
-        memory: Memory = self.policy.remember(keys, value(every) if soft else value)
+        # The expectation is over the same values at each glimpse, so they are encoded once.
+        all_at_once = isinstance(self.policy.read.get(), reads.Soft)
+        values = self.glimpse(images, places.expand(count, -1, 2)) if all_at_once else value
+        memory: Memory = self.policy.remember(keys, values)
         return memory
 
 

@@ -61,12 +61,13 @@ class Retina(nn.Module):
         """Pixels of the image that the coarsest patch covers, from side to side."""
         return self.size << (self.scales - 1)
 
-    def forward(self, images: Tensor, location: Tensor) -> Tensor:
+    def forward(self, images: Tensor, location: Tensor, index: Tensor | None = None) -> Tensor:
         """Return the patches around places.
 
         Args:
             images: `(batch, channels, height, width)`, floating point.
             location: `(batch, ..., 2)`, x and y: −1 is the left or upper edge of the image, 1 the right or lower one.
+            index: of the images that the places `(n, ..., 2)` are in, `(n,)`, int64; None: one after another.
 
         Returns:
             `(batch, ..., scales, channels, size, size)`, the finest first.
@@ -77,27 +78,38 @@ class Retina(nn.Module):
         if images.ndim != 4 or not images.is_floating_point():
             got = f"{tuple(images.shape)} of {images.dtype}"
             raise ShapeError(f"images: expected (batch, channels, height, width), floating point, got {got}")
-        if location.ndim < 2 or location.shape[0] != len(images) or location.shape[-1] != 2:
-            expected = f"({len(images)}, ..., 2), x and y for each image"
+        if index is not None and (index.ndim != 1 or index.dtype != torch.int64):
+            raise ShapeError(f"index: expected (n,) of int64, got {tuple(index.shape)} of {index.dtype}")
+        count = len(images) if index is None else len(index)
+        if location.ndim < 2 or location.shape[0] != count or location.shape[-1] != 2:
+            expected = f"({count}, ..., 2), x and y for each image"
             raise ShapeError(f"location: expected shape {expected}, got {tuple(location.shape)}")
-        places = location.reshape(len(images), -1, 2)
-        corner, shape = self._corner(images, places), (self.scales, images.shape[1], self.size, self.size)
+        places = location.flatten(0, -2)
+        if index is None:
+            index = torch.arange(count, device=images.device)
+        index = index.repeat_interleave(places.shape[0] // max(1, count))
+        found = self._patches(images, index, self._corner(images, places))
+        return found.view(*location.shape[:-1], *found.shape[1:])
+
+    def _patches(self, images: Tensor, index: Tensor, corner: Tensor) -> Tensor:
+        """`(places, scales, channels, size, size)` of images `(places,)`."""
         if self.mode == "bilinear":
-            around = self._bilinear(images, corner)
-        else:
-            # Far outside is as good as just outside, and no place overflows.
-            first = corner.detach().nan_to_num().round().clamp(-self.widest, max(images.shape[2:])).long()
-            if images.is_contiguous() and not images.requires_grad and serves(images):
-                return patches(images, first, self.size, self.scales).view(*location.shape[:-1], *shape)
-            around = self._nearest(images, first)
+            return self._scales(self._mixed(images, index, corner))
+        # Far outside is as good as just outside, and no place overflows.
+        first = corner.detach().nan_to_num().round().clamp(-self.widest, max(images.shape[2:])).long()
+        if images.is_contiguous() and not images.requires_grad and serves(images):
+            return patches(images, index, first, self.size, self.scales)
+        return self._scales(self._cut(images, index, first, self.widest))
+
+    def _scales(self, around: Tensor) -> Tensor:
+        """All scales of the widest patches `(places, channels, widest, widest)`."""
         found = []
         for scale in range(self.scales):
             if scale:  # the mean of four means of as many pixels is the mean of all
-                around = F.avg_pool2d(around.flatten(1, 2), 2).unflatten(1, around.shape[1:3])
+                around = F.avg_pool2d(around, 2)
             before = (around.shape[-1] - self.size) // 2
             found.append(around[..., before : before + self.size, before : before + self.size])
-        stacked = torch.stack(found, 1).permute(0, 3, 1, 2, 4, 5)
-        return stacked.reshape(*location.shape[:-1], *shape)
+        return torch.stack(found, 1)
 
     def extra_repr(self) -> str:
         return f"size={self.size}, scales={self.scales}, mode={self.mode!r}"
@@ -107,26 +119,27 @@ class Retina(nn.Module):
         sides = places.new_tensor([images.shape[3], images.shape[2]])
         return (places + 1) / 2 * sides - self.widest / 2
 
-    def _nearest(self, images: Tensor, first: Tensor) -> Tensor:
-        """`(batch, channels, places, widest, widest)`."""
+    def _cut(self, images: Tensor, index: Tensor, first: Tensor, side: int) -> Tensor:
+        """Pixels `(places, channels, side, side)` of images from whole ones on, 0 outside."""
         height, width = images.shape[2:]
-        steps = torch.arange(self.widest, device=images.device)
-        columns, rows = (first[..., axis, None] + steps for axis in (0, 1))  # (batch, places, widest)
-        inside = ((rows >= 0) & (rows < height))[..., :, None] & ((columns >= 0) & (columns < width))[..., None, :]
-        index = rows.clamp(0, height - 1)[..., :, None] * width + columns.clamp(0, width - 1)[..., None, :]
-        flat = index.flatten(1)[:, None].expand(-1, images.shape[1], -1)
-        found: Tensor = images.flatten(2).gather(2, flat).view(*images.shape[:2], *index.shape[1:])
-        return found * inside[:, None]
+        steps = torch.arange(side, device=images.device)
+        columns, rows = (first[:, axis, None] + steps for axis in (0, 1))  # (places, side)
+        inside = ((rows >= 0) & (rows < height))[:, :, None] & ((columns >= 0) & (columns < width))[:, None, :]
+        planes = index[:, None] * images.shape[1] + torch.arange(images.shape[1], device=images.device)
+        places = rows.clamp(0, height - 1)[:, :, None] * width + columns.clamp(0, width - 1)[:, None, :]
+        flat = planes[:, :, None, None] * (height * width) + places[:, None]
+        return images.flatten().index_select(0, flat.flatten()).view(flat.shape) * inside[:, None]
 
-    def _bilinear(self, images: Tensor, corner: Tensor) -> Tensor:
-        height, width = images.shape[2:]
-        centres = torch.arange(self.widest, device=images.device, dtype=corner.dtype) + 0.5
-        x = (corner[..., 0, None] + centres) * (2 / width) - 1  # (batch, places, widest)
-        y = (corner[..., 1, None] + centres) * (2 / height) - 1
-        shape = (*corner.shape[:2], self.widest, self.widest)
-        grid = torch.stack([x[..., None, :].expand(shape), y[..., :, None].expand(shape)], -1)
-        found = F.grid_sample(images, grid.flatten(1, 2).to(images.dtype), align_corners=False)
-        return found.view(*found.shape[:2], corner.shape[1], self.widest, self.widest)
+    def _mixed(self, images: Tensor, index: Tensor, corner: Tensor) -> Tensor:
+        """The widest patches between pixels: each number a mean of four neighbours by how close they are."""
+        corner = corner.nan_to_num().clamp(-self.widest - 1, max(images.shape[2:]))
+        whole = corner.detach().floor()
+        x, y = (corner - whole).to(images.dtype)[:, None, None, :].unbind(-1)
+        around = self._cut(images, index, whole.long(), self.widest + 1)
+        upper, lower = around[:, :, :-1], around[:, :, 1:]
+        lines = upper + (lower - upper) * y[..., None]
+        left, right = lines[..., :-1], lines[..., 1:]
+        return left + (right - left) * x[..., None]
 
 
 class Glimpse(nn.Module):
@@ -173,7 +186,10 @@ class Glimpse(nn.Module):
         self.what = nn.Sequential(nn.Linear(seen, hidden_dim), nn.ReLU(), nn.Linear(hidden_dim, output_dim))
         self.where = nn.Sequential(nn.Linear(2, hidden_dim), nn.ReLU(), nn.Linear(hidden_dim, output_dim))
 
-    def forward(self, images: Tensor, location: Tensor) -> Tensor:
-        """Return `(batch, ..., output_dim)` of images `(batch, channels, height, width)` at `(batch, ..., 2)`."""
-        what, where = self.what(self.retina(images, location).flatten(-4)), self.where(location)
+    def forward(self, images: Tensor, location: Tensor, index: Tensor | None = None) -> Tensor:
+        """Return `(batch, ..., output_dim)` of images `(batch, channels, height, width)` at `(batch, ..., 2)`.
+
+        With `index` `(n,)`, the location `(n, ..., 2)` is in those images, as of `Retina`.
+        """
+        what, where = self.what(self.retina(images, location, index).flatten(-4)), self.where(location)
         return F.relu(what * where if self.combine == "multiply" else what + where)

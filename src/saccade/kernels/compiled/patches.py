@@ -41,27 +41,26 @@ def _patch(rows: Any, patch: Any, line: Any, width: int, left: int, side: int) -
 
 @kernel
 def forward(table: Any) -> None:
-    """[taken, blocks, images, corners, found, places, places of each image, channels, height, width, size, scales].
+    """[taken, blocks, images, owners, corners, found, places, channels, height, width, size, scales].
 
-    Corners are those of the widest patch, x and y; found is `(places, scales, channels, size, size)`, of zeros.
+    Owners are the images' numbers, corners those of the widest patch, x and y; found is
+    `(places, scales, channels, size, size)`, of zeros.
     """
-    places, each, channels, height, width, size, scales = (
-        table[5], table[6], table[7], table[8], table[9], table[10], table[11],
-    )  # fmt: skip
+    places, channels, height, width, size, scales = table[6], table[7], table[8], table[9], table[10], table[11]
     pixels, line = height * width, np.empty(size << (scales - 1), np.float32)
     while True:
         block = take(table)
         if block >= table[1]:
             return
         for place in range(block * PLACES, min(places, (block + 1) * PLACES)):
-            corner = integers(table[3] + 16 * place, 2)
+            owner, corner = integers(table[3] + 8 * place, 1)[0], integers(table[4] + 16 * place, 2)
             for scale in range(scales):
                 side = 1 << scale
                 within = (size << (scales - 1)) // 2 - (size << scale) // 2
                 left, top = corner[0] + within, corner[1] + within
                 for channel in range(channels):
-                    image = table[2] + 4 * ((place // each) * channels + channel) * pixels
-                    found = table[4] + 4 * ((place * scales + scale) * channels + channel) * size * size
+                    image = table[2] + 4 * (owner * channels + channel) * pixels
+                    found = table[5] + 4 * ((place * scales + scale) * channels + channel) * size * size
                     for i in range(size):
                         first, last = max(0, top + i * side), min(height, top + (i + 1) * side)
                         if first >= last:
