@@ -36,6 +36,12 @@ def test_a_picture_an_animation_and_the_numbers_behind_them(tmp_path):
     assert [path.read_bytes() for path in drawn(tmp_path)] == before  # the same picture is the same bytes
 
 
+def test_what_was_said_on_the_way_stands_over_its_glimpse(tmp_path):
+    _, svg, _ = drawn(tmp_path, said={0: "cat", 2: "dog"})
+    words = " ".join(ET.parse(svg).getroot().itertext())
+    assert "cat (0.50), says cat; glimpse 2 at" in words and "dog (0.90), says dog" in words
+
+
 @pytest.mark.parametrize(
     ("image", "places", "shares", "error"),
     [

@@ -11,9 +11,13 @@ from PIL import Image
 
 from saccade import runs
 from saccade.cli import main
+from saccade.errors import SaccadeError
 from saccade.tasks.glimpse import Glimpse
+from saccade.tasks.glimpse import data as eyes
 from saccade.tasks.glimpse.answer import seen_share
 from saccade.tasks.glimpse.data import open_data
+from saccade.tasks.image.dataset import InMemory, Part
+from saccade.tasks.image.digits import open_digits
 from saccade.train.task import options_class
 
 SMALL = ["--hidden-dim", "8", "--glimpse-dim", "4", "--samples", "2", "--glimpses", "3"]
@@ -61,6 +65,8 @@ def test_digits_may_be_mnist_s_and_lie_on_a_canvas_of_any_size(mnist):
         (["--data", "digits", "--canvas", "80"], "--canvas: expected none with --data digits, got 80"),
         (["--data", "translated", "--distractors", "2"], "--distractors: expected none with --data translated, got 2"),
         (["--data", "digits", "--size", "32"], "--size: expected none with --data digits, got 32"),
+        (["--data", "cluttered", "--longest", "2"], "--longest: expected none with --data cluttered, got 2"),
+        (["--data", "row", "--distractors", "2"], "--distractors: expected none with --data row, got 2"),
         (["--data", "cluttered", "--digits", "no/such"], "--digits: expected a folder with MNIST's files"),
         (["--data", "cluttered", "--canvas", "20"], "--canvas: expected from 28"),
         (["--data", "cluttred"], "did you mean"),
@@ -128,6 +134,78 @@ def test_images_of_one_s_own_are_taken_as_folders_of_a_class(tmp_path):
             Image.new("RGB", (16 + number, 12), (level, number, number)).save(folder / f"{number}.png")
     assert run(tmp_path / "run", "--data", tmp_path / "data", "--patch", "4") == 0
     assert set(runs.load(tmp_path / "run", device="cpu").task.known.labels) == {"dark", "light"}
+
+
+ROW = ("--data", "row", "--canvas", "60", "--longest", "2", "--model")
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """The built-in digits, of which few are held out."""
+    known = open_digits()
+    held = {split: Part(*(each[:9] for each in known.parts[split])) for split in ("validation", "test")}
+    digits = InMemory({"train": known.parts["train"], **held}, known.labels, known.note)
+    monkeypatch.setattr(eyes, "open_digits", lambda: digits)
+
+
+@pytest.mark.parametrize("model", ["dram", "ram-grid"])
+def test_strings_are_answered_and_measured_as_one(few, tmp_path, capsys, model):
+    assert run(tmp_path / "run", *ROW, model) == 0
+    said = capsys.readouterr().out
+    assert "accuracy on test" in said and "symbol error rate on test" in said and "macro" not in said
+    shown = ["--split", "test", "--count", "9", "--output", str(tmp_path / "asked")]
+    assert main(["data", "glimpse", *ROW[:-1], *shown]) == 0
+    files = (tmp_path / "asked/inputs.txt").read_text().splitlines()
+    wanted = (tmp_path / "asked/answers.txt").read_text().splitlines()
+    assert {len(label) for label in wanted} == {1, 2}
+    found = runs.load(tmp_path / "run", device="cpu")
+    answers = [answer.to_json() for answer in found.predict(files, nbest=3)]
+    first = [answer["answers"][0]["label"] for answer in answers]
+    measured = found.evaluate("test")
+    assert measured.metrics["accuracy"] == sum(map(str.__eq__, first, wanted)) / 9 == 1 - measured.metrics["error"]
+    assert set(measured.groups["accuracy"]) == {"1 symbol", "2 symbols"}
+    assert [answer.to_json()["answers"] for answer in found.predict(files[3:4], nbest=3)] == [answers[3]["answers"]]
+    for answer in answers:
+        ends = len(answer["said"]) * 3  # as many glimpses for each symbol, and none behind the end
+        assert len(answer["path"]) == ends and [each["glimpse"] for each in answer["said"]] == [*range(3, ends + 1, 3)]
+        shares = [each["probability"] for each in answer["answers"]]
+        assert shares == sorted(shares, reverse=True) and len(answer["symbols"]) == 2
+        assert "".join(each["symbol"] for each in answer["said"]).removesuffix("end") == answer["answers"][0]["label"]
+    several, likeliest = found.predict(files[:1], rollouts=4)[0], found.predict(files[:1], likeliest=True)[0]
+    assert several.to_json()["path"][:3] == answers[0]["path"][:3] != likeliest.to_json()["path"][:3]
+    with pytest.raises(SaccadeError, match="--nbest: expected at most 110"):
+        found.predict(files[:1], nbest=111)
+    if model == "ram-grid":  # with a picture of cells beside it
+        drawn = {path.stem.split("-")[-1]: path for path in found.draw(files[0], tmp_path / "out", json=True)}
+        told = json.loads(drawn["policy"].with_suffix(".json").read_text())
+        assert {"path", "policy"} == drawn.keys() and len(told["values"]) == len(answers[0]["path"]) - 1
+
+
+def test_several_eyes_read_strings_together_and_none_of_classes_among_them(few, tmp_path):
+    for name, words in (("one", ROW[:-1]), ("two", ROW[:-1]), ("other", ("--data", "digits"))):
+        glimpses = ["--glimpses", "2"] if name == "two" else []
+        own = ["--model", "ram" if name == "two" else "dram"]
+        assert run(tmp_path / name, *[word for word in words if word != "--model"], *own, *glimpses) == 0
+    image = tmp_path / "a.png"
+    Image.fromarray(np.random.default_rng(0).integers(0, 255, (60, 60), np.uint8)).save(image)
+    one, two = (runs.load(tmp_path / name, device="cpu") for name in ("one", "two"))
+    both = runs.load(tmp_path / "one", device="cpu", ensemble=[tmp_path / "two"])
+    shares = [each.predict([str(image)])[0].ranking.shares for each in (one, two, both)]
+    torch.testing.assert_close(shares[2], (shares[0] + shares[1]) / 2)
+    assert both.evaluate("test").examples == 9
+    with pytest.raises(SaccadeError, match="expected the length of labels of RUN, got 1"):
+        runs.load(tmp_path / "one", device="cpu", ensemble=[tmp_path / "other"])
+
+
+def test_a_row_of_one_digit_at_most_has_classes_and_whoever_reads_none_refuses_strings(few, tmp_path, capsys):
+    assert open_data(options(data="row", longest=1)).example("train", 0).label in "0123456789"
+    whole = ["train", "glimpse", *ROW, "whole", "--max-steps", "1", "--device", "cpu", "--run"]
+    assert main([*whole, str(tmp_path / "whole"), "--longest", "1"]) == 0
+    assert "macro f1 on test" in capsys.readouterr().out.lower()
+    assert main([*whole, str(tmp_path / "none")]) == 2
+    [told] = capsys.readouterr().err.strip().splitlines()
+    assert "--model: expected one that reads strings, as the labels of row are (ram, ram-grid, dram, random)" in told
+    assert not (tmp_path / "none").exists()
 
 
 def test_the_share_that_is_seen_counts_a_pixel_once_and_none_outside():

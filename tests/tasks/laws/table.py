@@ -119,6 +119,7 @@ TABLE = {
             "ram-grid": {**EYE, "rows": 3, "columns": 2},
             "tiles": {**EYE, "thumbnail": 2, "key_dim": 4},
             "soft-tiles": {**EYE, "thumbnail": 2, "key_dim": 4},
+            "dram": {**EYE, "coarse": 6, "context_channels": 2},
             "random": EYE,
             "whole": {"channels": 2, "pooled": 4, "hidden_dim": 8},
         },
