@@ -96,6 +96,7 @@ def test_a_run_answers_images_of_other_sizes_by_paths_that_are_their_own(tmp_pat
     assert one[0].to_json()["path"] == two[0].to_json()["path"]  # the first of several is the one
     assert one[0].ranking.probabilities.tolist() != two[0].ranking.probabilities.tolist()
     assert 0 < one[0].to_json()["seen"] <= 3 * 64 / (90 * 70) and len(one[0].to_json()["path"]) == 3
+    assert one[1].to_json()["seen"] == 1.0  # patches are larger than that image
     likeliest = found.predict(files, likeliest=True)
     assert likeliest[0].to_json()["path"] != one[0].to_json()["path"]
     (tmp_path / "list.txt").write_text("\n".join([*files, str(tmp_path / "none.png")]))

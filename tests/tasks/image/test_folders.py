@@ -125,6 +125,13 @@ def test_one_label_and_no_training_images_are_refused(tmp_path):
         open_folders(folder_of(tmp_path / "x", splits=("test",)))
 
 
+def test_a_folder_without_images_is_no_label_and_is_named(tmp_path):
+    folder_of(tmp_path)
+    (tmp_path / "train" / "newt").mkdir()
+    found = open_folders(tmp_path)
+    assert "newt" not in found.labels and f"{tmp_path}: no image is in" in found.note and "newt" in found.note
+
+
 def test_more_pixels_than_fit_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(folders, "_MOST_BYTES", 1000)
     with pytest.raises(ArgumentError, match="expected at most 1 GiB of pixels"):

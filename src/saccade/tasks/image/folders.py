@@ -15,7 +15,7 @@ import numpy as np
 
 from saccade.errors import ArgumentError
 from saccade.tasks.classes import Member, divided, find_classes, list_names
-from saccade.tasks.dataset import SPLITS
+from saccade.tasks.dataset import SPLITS, inventory
 from saccade.tasks.image.archives import is_archive, read_files
 from saccade.tasks.image.dataset import Bytes, InMemory, Part, hashes, hold_out
 from saccade.tasks.image.images import LARGEST, SUFFIXES, read_image
@@ -62,7 +62,17 @@ def open_folders(path: Path, size: int | None = None, names: SplitNames | None =
     height, width = parts["train"].images.shape[2:]
     note = f"{path}: scaled {scaled} of {len(images)} images to {height} × {width}" if scaled else ""
     out = held_out(found.missing, {split: len(members) for split, members in splits.items()}, "images")
-    return InMemory(parts, labels, "; ".join(filter(None, [found.note, out, note])))
+    return InMemory(parts, labels, "; ".join(filter(None, [found.note, _empty(source, list(images)), out, note])))
+
+
+def _empty(source: Path, names: Sequence[str]) -> str:
+    """What is to be said of folders beside those of labels in which no image is."""
+    if not source.is_dir():
+        return ""
+    labels = {source / name.rpartition("/")[0] for name in names}
+    beside = {path for parent in {label.parent for label in labels} for path in parent.iterdir() if path.is_dir()}
+    empty = sorted(str(path.relative_to(source)) for path in beside - labels if not path.name.startswith("."))
+    return f"{source}: no image is in {inventory(empty)}" if empty else ""
 
 
 def _hold_out(train: Sequence[Member], missing: Sequence[str], path: Path) -> Mapping[str, Sequence[bool]]:
