@@ -244,6 +244,19 @@ def test_a_memory_is_selected_from_truncated_and_shifted(tensors):
         assert torch.allclose(found, changed.read(rows, read=reads.TopK(2)))
 
 
+def test_beams_of_one_example_share_its_values(tensors):
+    query, key, value = (tensor[:, :11] for tensor in tensors)
+    asked, order = Asked(value), torch.tensor([0, 0, 0, 1])
+    memory, rows = memory_of(asked, key).select(order), query[order, :1]
+    wanted = memory_of(value, key).select(order)
+    assert torch.allclose(memory.read(rows, read=reads.TopK(2)), wanted.read(rows, read=reads.TopK(2)))
+    assert torch.allclose(memory.read(rows), wanted.read(rows))
+    assert [len(call) for call in asked.calls] == [4, 22]
+    memory = memory_of(lambda index: value[index], key).select(order)
+    several = torch.func.vmap(lambda row: memory.read(row, read=reads.TopK(2)))(rows.expand(3, 4, 1, 8))
+    assert torch.allclose(several[1], wanted.read(rows, read=reads.TopK(2)))
+
+
 def test_a_score_with_heads_of_its_own_leaves_the_index_that_of_the_key(tensors):
     query, key, value = (tensor[:, None, :11] for tensor in tensors)
     score, asked = scores.General(torch.randn(3, 8, 8, dtype=torch.float64)), Asked(value)

@@ -36,38 +36,42 @@ class LazyValue:
     """The values of keys `(*shape, D)`, as a function of which of them are read.
 
     Args:
-        function: `function(index)`, index a tuple of int64 tensors `(n,)`, one for each dimension of `shape`.
-        shape: `(..., Lk)`.
+        function: `function(index)`, index a tuple of int64 tensors `(n,)`, one for each of `batch` and one of keys.
+        batch: leading dimensions of the keys that the function knows.
+        k_len: how many keys there are.
+        entries: which entry of that batch, counted in one row, each entry of the call's keys is; None: each itself.
     """
 
     function: ValueFunction
-    shape: tuple[int, ...]
+    batch: tuple[int, ...]
+    k_len: int
+    entries: Tensor | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """`(..., Lk)` of the call's keys."""
+        return (*(self.batch if self.entries is None else self.entries.shape), self.k_len)
 
     def placeholder(self, like: Tensor, features: int = 0) -> Tensor:
         """Values of the right shape that take no memory and hold nothing."""
         return like.new_zeros(()).expand(*self.shape, features)
 
     def select(self, batch_index: Tensor) -> "LazyValue":
-        """The values of those entries of the first dimension."""
-        function = self.function
-
-        def selected(index: tuple[Tensor, ...]) -> Tensor:
-            return function((batch_index[index[0]], *index[1:]))
-
-        return LazyValue(selected, (batch_index.shape[0], *self.shape[1:]))
+        """The values of those entries of the first dimension; what several have in common is still computed once."""
+        return replace(self, entries=self._entries(batch_index.device).index_select(0, batch_index))
 
     def truncate(self, n: int) -> "LazyValue":
         """The values of the first n keys."""
-        return LazyValue(self.function, (*self.shape[:-1], n))
+        return replace(self, k_len=n)
 
     def at(self, places: Tensor, like: Tensor) -> Tensor:
-        """The values `(n, Dv)` at places `(n,)`, which count all keys in one row.
+        """The values `(n, Dv)` at places `(n,)`, which count all keys of the function in one row.
 
         Raises:
             ArgumentError, ShapeError: the function returns something else.
         """
         index: list[Tensor] = []
-        for size in reversed(self.shape):
+        for size in reversed((*self.batch, self.k_len)):
             index.insert(0, places % size)
             places = places // size
         return checked(self.function(tuple(index)), places.shape[0], like)
@@ -81,8 +85,8 @@ class LazyValue:
             like: the query.
         """
         taken = index >= 0
-        places = index.clamp(min=0) + self._offsets(index, batch_rank)
-        if (tracing() or transforming()) and self.shape[-1]:  # shapes may not follow from what is read
+        places = index.clamp(min=0) + self._first(index, batch_rank)
+        if (tracing() or transforming()) and self.k_len:  # shapes may not follow from what is read
             rows = self.at(places.flatten(), like)
             return torch.where(taken[..., None], rows.view(*index.shape, rows.shape[-1]), 0.0)
         distinct, position = places[taken].unique(return_inverse=True)
@@ -91,12 +95,17 @@ class LazyValue:
         rows = torch.cat([rows, rows.new_zeros(1, rows.shape[-1])])
         return rows.index_select(0, where.flatten()).view(*index.shape, rows.shape[-1])
 
-    def _offsets(self, index: Tensor, batch_rank: int) -> Tensor:
+    def _first(self, index: Tensor, batch_rank: int) -> Tensor:
         """The place of each batch entry's first key, broadcastable to the index."""
-        *batch, k_len = self.shape
-        first = torch.arange(math.prod(batch), device=index.device).view(batch) * k_len
-        ahead, behind = (1,) * (batch_rank - len(batch)), (1,) * (index.ndim - batch_rank)
-        return first.view(*ahead, *batch, *behind)
+        first = self._entries(index.device) * self.k_len
+        ahead, behind = (1,) * (batch_rank - first.ndim), (1,) * (index.ndim - batch_rank)
+        return first.view(*ahead, *first.shape, *behind)
+
+    def _entries(self, device: torch.device) -> Tensor:
+        """Which entry of the function's batch each of the call's is."""
+        if self.entries is not None:
+            return self.entries
+        return torch.arange(math.prod(self.batch), device=device).view(self.batch)
 
 
 def lazy(value: Any, key: Any) -> LazyValue | None:
@@ -107,7 +116,7 @@ def lazy(value: Any, key: Any) -> LazyValue | None:
         return None
     if isinstance(value, type):
         raise ArgumentTypeError(f"value: expected a tensor or a function of the index, got the class {value.__name__}")
-    return LazyValue(value, tuple(key.shape[:-1]))
+    return LazyValue(value, tuple(key.shape[:-2]), key.shape[-2])
 
 
 def choosing(call: Call) -> Call:
@@ -166,18 +175,13 @@ def _asked(call: Call, found: AuxOutput) -> tuple[Tensor, Tensor] | None:
 
 def filled(call: Call, values: LazyValue) -> Call:
     """The call with the values of all keys, for a read that takes all: zeros where nobody may attend."""
-    flags = torch.ones(values.shape, dtype=torch.bool, device=call.query.device)
-    restricted = call.mask is not None or call.bias is not None
-    if restricted and not (tracing() or transforming()):
-        flags = reference.shared(reference.participants(call)[0], call.value).expand(values.shape)
-    count = math.prod(values.shape)
-    if tracing() or transforming() or bool(flags.all()):
-        rows = values.at(torch.arange(count, device=flags.device), call.query)
-    else:
-        places = flags.flatten().nonzero()[:, 0]
-        few = values.at(places, call.query)
-        rows = few.new_zeros(count, few.shape[-1]).index_copy(0, places, few)
-    return replace(call, value=rows.view(*values.shape, rows.shape[-1]))
+    index = torch.arange(values.k_len, device=call.query.device).expand(values.shape)
+    if call.mask is not None or call.bias is not None:
+        index = index.masked_fill(~reference.shared(reference.participants(call)[0], call.value), -1)
+    elif values.entries is None:
+        rows = values.at(torch.arange(index.numel(), device=index.device), call.query)
+        return replace(call, value=rows.view(*values.shape, rows.shape[-1]))
+    return replace(call, value=values.gather(index, len(values.shape) - 1, call.query))
 
 
 def planned(call: Call, values: LazyValue) -> str:
