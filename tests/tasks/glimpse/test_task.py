@@ -150,7 +150,7 @@ def few(monkeypatch):
     monkeypatch.setattr(eyes, "open_digits", lambda: digits)
 
 
-@pytest.mark.parametrize("model", ["dram", "ram-grid"])
+@pytest.mark.parametrize("model", ["dram", "ram-grid", "tiles"])
 def test_strings_are_answered_and_measured_as_one(few, tmp_path, capsys, model):
     assert run(tmp_path / "run", *ROW, model) == 0
     said = capsys.readouterr().out

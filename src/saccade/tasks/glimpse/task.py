@@ -100,20 +100,25 @@ class Glimpse:
     def prepare(cls, options: Any, objects: Any = None) -> Self:
         """Open the images; eyes take them as they are, black being nothing, so nothing is learned of their channels."""
         data = open_data(options, objects)
-        longest, kind = longest_label(data), find(cls.models[options.model])
-        if longest > 1 and not getattr(kind, "spells", False):
-            able = ", ".join(name for name, where in cls.models.items() if getattr(find(where), "spells", False))
-            what = f"one that reads strings, as the labels of {options.data} are ({able})"
-            raise ArgumentError(f"--model: expected {what}, got {options.model}; --longest 1 makes classes of them")
+        known = Classes(tuple(data.labels), data.shape, longest=longest_label(data))
+        cls._check_strings(options, known)
         check_shift(options.shift, data.shape)
         if data.note:
             say(data.note)
-        return cls(options, Classes(tuple(data.labels), data.shape, longest=longest), Lazy(lambda: data))
+        return cls(options, known, Lazy(lambda: data))
 
     @classmethod
     def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
         """Read labels and channels back."""
         return cls(options, Classes.restore(folder), Lazy(lambda: open_data(options, objects)))
+
+    @classmethod
+    def _check_strings(cls, options: Any, known: Classes) -> None:
+        """Refuse labels that are strings to a model that knows classes alone."""
+        able = [name for name, where in cls.models.items() if getattr(find(where), "spells", False)]
+        if known.longest > 1 and options.model not in able:
+            what = f"one that reads strings, as the labels of {options.data} are ({', '.join(able)})"
+            raise ArgumentError(f"--model: expected {what}, got {options.model}; --longest 1 makes classes of them")
 
     def save(self, folder: Path) -> None:
         """Write labels.json."""

@@ -7,10 +7,7 @@ from saccade.tasks.image.dataset import Dataset, statistics
 from saccade.tasks.saved import labels_from, reading, whole_number
 from saccade.train.files import write_json
 
-__all__ = ["LONGEST", "Classes"]
-
-LONGEST = 100
-"""Symbols of a label at the most."""
+__all__ = ["Classes"]
 
 _FILE, _SIZES = "labels.json", ("channels", "height", "width")
 
@@ -56,6 +53,4 @@ class Classes:
             channels, height, width = (whole_number(content, name) for name in _SIZES)
             mean, std = (tuple(map(float, content[name])) for name in ("mean", "std"))
             longest = whole_number(content, "longest") if "longest" in content else 1
-            if longest > LONGEST:
-                raise ValueError(f"longest {longest}")
             return cls(labels_from(content), (channels, height, width), mean, std, longest)

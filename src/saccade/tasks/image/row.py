@@ -21,11 +21,12 @@ import torch
 from saccade.errors import ArgumentError
 from saccade.tasks.dataset import check_index
 from saccade.tasks.image.canvas import Canvas, put
-from saccade.tasks.image.classes import LONGEST
 from saccade.tasks.image.dataset import Example
 from saccade.train.randomness import generator
 
 __all__ = ["Row"]
+
+_MOST = 100  # digits of a row
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +56,8 @@ class Row(Canvas):
 
     def __post_init__(self) -> None:
         """Refuse what has no room."""
-        if not 1 <= self.longest <= LONGEST:
-            raise ArgumentError(f"--longest: expected a number from 1 to {LONGEST}, got {self.longest}")
+        if not 1 <= self.longest <= _MOST:
+            raise ArgumentError(f"--longest: expected a number from 1 to {_MOST}, got {self.longest}")
         if not 1 <= self.shortest <= self.longest:
             expected = f"a number from 1 to {self.longest}, which is --longest"
             raise ArgumentError(f"--shortest: expected {expected}, got {self.shortest}")
