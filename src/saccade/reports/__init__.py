@@ -20,6 +20,8 @@ REPORTS = {
     "soft-hard": "saccade.reports.soft_hard.report:SoftHard",
     "pooling": "saccade.reports.pooling.report:Pooling",
     "cnn-attention": "saccade.reports.cnn_attention.report:CNNAttention",
+    "glimpses": "saccade.reports.glimpses.report:Glimpses",
+    "scaling": "saccade.reports.scaling.report:Scaling",
 }
 
 
