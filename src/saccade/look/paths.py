@@ -175,9 +175,17 @@ def _draw_path(axes: "Axes", boxes: list[list[tuple[float, float, int]]], style:
             axes.add_patch(box)
     axes.plot(*zip(*middles, strict=True), color="#ffffff", linewidth=2.6, alpha=0.8)
     axes.plot(*zip(*middles, strict=True), color="#d7263d", linewidth=1.3)
-    for number, (x, y) in enumerate(middles, 1):
+    for (x, y), at in _visits(middles).items():
         look = {"facecolor": "#d7263d", "edgecolor": "#ffffff", "boxstyle": "circle,pad=0.2", "linewidth": 0.8}
-        axes.text(x, y, str(number), ha="center", va="center", fontsize=8, bbox=look, **{**style, "color": "#ffffff"})
+        axes.text(x, y, at, ha="center", va="center", fontsize=8, bbox=look, **{**style, "color": "#ffffff"})
+
+
+def _visits(middles: Sequence[tuple[float, float]]) -> dict[tuple[float, float], str]:
+    """The numbers of the glimpses at each place, several where an eye came back to the same one."""
+    found: dict[tuple[float, float], str] = {}
+    for number, place in enumerate(middles, 1):
+        found[place] = f"{found[place]}, {number}" if place in found else str(number)
+    return found
 
 
 def _draw_classes(
