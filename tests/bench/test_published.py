@@ -9,7 +9,7 @@ from saccade.bench.row import Result, Row, Target, Work
 from saccade.bench.table import cells, summary
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = {"attention-cpu": "benchmarks-cpu", "normalizers-cpu": "benchmarks-normalizers"}
+PAGES = {"attention-cpu": "benchmarks-cpu", "normalizers-cpu": "benchmarks-normalizers", "lazy-cpu": "benchmarks-lazy"}
 
 
 def nothing(*_):

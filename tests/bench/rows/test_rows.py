@@ -78,7 +78,7 @@ def test_the_short_list_is_a_part_of_the_whole_and_has_every_subject():
 def test_a_pattern_is_a_part_of_a_name_in_any_case():
     assert {row.family for row in select(ROWS, "CAUSAL")} == {"dot causal"}
     assert {row.peer for row in select(ROWS, "additive forward*eager")} == {"eager"}
-    with pytest.raises(ArgumentError, match="got nothing; rows: additive forward, .*, sample, dot$"):
+    with pytest.raises(ArgumentError, match="got nothing; rows: additive forward, .*, sample, dot, lazy values .* forward$"):
         select(ROWS, "nothing")
     with pytest.raises(ArgumentError, match="got cosine; rows of the short list: "):
         select(ROWS, "cosine", quick=True)
@@ -106,6 +106,20 @@ def test_statistics_and_draws_stand_beside_the_plain_call(pattern):
     found = measure(row, PLACE, seconds=0.0, least=1)
     assert found.absent is None
     assert (found.difference is None) is (row.peer == "soft")
+
+
+@pytest.mark.parametrize("pattern", ["lazy values forward 1 of", "lazy values forward+backward 8 of"])
+def test_values_that_are_read_alone_give_what_all_of_them_give(pattern):
+    (row,) = select(ROWS, pattern)
+    found = measure(row, PLACE, seconds=0.0, least=1)
+    assert found.absent is None
+    assert found.difference < 1e-4
+
+
+def test_lazy_rows_go_by_the_number_of_values_read():
+    family = [row for row in ROWS if row.family == "lazy values forward"]
+    assert [row.size for row in family] == [1, 8, 32, 1024]
+    assert [row.work.amount / family[0].work.amount for row in family] == [1, 8, 32, 1024]
 
 
 @needing("x_transformers")
