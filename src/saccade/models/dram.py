@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from saccade.checks import in_ranges
 from saccade.models import ram
+from saccade.models.policies import Gaussian
 from saccade.models.ram import advanced, make_core, nothing_seen
 
 __all__ = ["Dram", "Options"]
@@ -43,6 +44,9 @@ class Options(ram.Options):
 
 
 _DEFAULT = Options()
+# Rewards alone teach the upper layer, and Adam moves its weights by the learning rate however little they say: all eyes
+# went to one corner within some hundred steps where this was 1.
+_GAIN = 0.1
 
 
 class Dram(ram.Ram):
@@ -53,7 +57,7 @@ class Dram(ram.Ram):
         r^{(1)}_n &= \operatorname{LSTM}(g_n, r^{(1)}_{n-1}), \quad r^{(1)}_0 = 0 \qquad & \text{what was seen} \\
         r^{(2)}_n &= \operatorname{LSTM}(r^{(1)}_n, r^{(2)}_{n-1}), \quad r^{(2)}_0 = C(x_{\text{coarse}}) \qquad
             & \text{where to look} \\
-        \ell_{n+1} &\sim \mathcal{N}\big(\tanh(W_\ell r^{(2)}_n + b_\ell), \sigma^2 I\big), \qquad
+        \ell_{n+1} &\sim \mathcal{N}\big(\tanh(\gamma (W_\ell r^{(2)}_n + b_\ell)), \sigma^2 I\big), \qquad
             p(y) = \operatorname{softmax}(W_y r^{(1)}_N + b_y)
 
     The context C, three convolutions over the image's means, chooses the first place, and all others by the upper
@@ -85,9 +89,9 @@ class Dram(ram.Ram):
     def __init__(self, channels: int, classes: int, options: Options = _DEFAULT, longest: int = 1) -> None:
         super().__init__(channels, classes, options, longest)
         self.upper, filters = make_core(options), options.context_channels
-        side = (options.coarse + 1) // 2
+        side = (options.coarse + 3) // 4
         self.context = nn.Sequential(
-            nn.Conv2d(channels, filters, 5, padding=2),
+            nn.Conv2d(channels, filters, 5, stride=2, padding=2),
             nn.ReLU(),
             nn.Conv2d(filters, filters, 3, stride=2, padding=1),
             nn.ReLU(),
@@ -96,6 +100,11 @@ class Dram(ram.Ram):
             nn.Flatten(),
             nn.Linear(filters * side**2, options.hidden_dim),
         )
+
+    def make_policy(self, options: Any) -> Gaussian:
+        """Return what chooses places."""
+        deviations = options.deviation, options.last_deviation
+        return Gaussian(options.hidden_dim, *deviations, learned=options.learn_deviation, gain=_GAIN)
 
     def _start(self, images: Tensor, rollouts: int) -> tuple[Tensor, ...]:
         lower = nothing_seen(self.core, images, rollouts)

@@ -44,7 +44,7 @@ class Gaussian(nn.Module):
     r"""A normal distribution around a predicted place.
 
     .. math::
-        \mu = \tanh(W h + b) \qquad \ell \sim \mathcal{N}(\mu, \sigma^2 I) \qquad
+        \mu = \tanh(\gamma (W h + b)) \qquad \ell \sim \mathcal{N}(\mu, \sigma^2 I) \qquad
         \log \pi(\ell) = -\frac{\lVert \ell - \mu \rVert^2}{2 \sigma^2} - 2 \log(\sigma \sqrt{2 \pi})
 
     A draw beyond an edge is taken back to it; its probability stays that of the draw, so the gradient is exact. The
@@ -54,6 +54,7 @@ class Gaussian(nn.Module):
         hidden_dim: features of the state.
         first, last: σ at the beginning and at the end of training, in halves of the image's side.
         learned: whether σ is a parameter, which begins as `first`.
+        gain: γ, which is how fast places move while weights do, under an optimizer that moves all weights alike.
 
     Example:
         >>> choice = Gaussian(8)(torch.randn(5, 8))
@@ -64,8 +65,11 @@ class Gaussian(nn.Module):
         Mnih et al. 2014, section 3.1 and 4 (two components, their variance fixed); Williams 1992, section 6.
     """
 
-    def __init__(self, hidden_dim: int, first: float = 0.15, last: float = 0.05, *, learned: bool = False) -> None:
+    def __init__(
+        self, hidden_dim: int, first: float = 0.15, last: float = 0.05, *, learned: bool = False, gain: float = 1.0
+    ) -> None:
         super().__init__()
+        self.gain = gain
         self.mean = nn.Linear(hidden_dim, 2)
         self.first, self.last = first, last
         self.log_deviation = nn.Parameter(torch.tensor(math.log(first))) if learned else None
@@ -78,7 +82,7 @@ class Gaussian(nn.Module):
         return self.first * (self.last / self.first) ** share
 
     def forward(self, hidden: Tensor, progress: float | Tensor = 1.0, numbers: Tensor | None = None) -> Choice:
-        mean, deviation = torch.tanh(self.mean(hidden)), self.deviation(progress)
+        mean, deviation = torch.tanh(self.gain * self.mean(hidden)), self.deviation(progress)
         place = mean.detach()
         if numbers is not None:
             # The middle of the numbers that a float32 may be: none is 0, whose normal number would be infinite.
