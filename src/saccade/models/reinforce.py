@@ -3,7 +3,7 @@
 Williams 1992, "Simple statistical gradient-following algorithms for connectionist reinforcement learning".
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -15,7 +15,17 @@ from saccade import AuxOutput, AuxRequest
 from saccade.errors import ArgumentError
 from saccade.models.renames import renamed
 
-__all__ = ["Baseline", "Estimator", "Noise", "Reinforce", "Samples", "check_estimator", "gradient_noise", "to_come"]
+__all__ = [
+    "Baseline",
+    "Estimator",
+    "Noise",
+    "Reinforce",
+    "Samples",
+    "check_estimator",
+    "gradient_noise",
+    "noise_of",
+    "to_come",
+]
 
 Baseline: TypeAlias = Literal["learned", "leave-one-out", "moving-average"]
 _KEPT = 0.9  # of a moving average, at each step (Xu et al. 2015, section 4.1)
@@ -233,6 +243,33 @@ class Noise:
     signal: float
 
 
+def noise_of(cost: Callable[[], Tensor], parameters: Sequence[Tensor], draws: int = 16) -> Noise:
+    """Return the noise of the gradient that parameters get from a cost, over whatever is drawn in it.
+
+    Args:
+        cost: what is differentiated, drawn anew by each call.
+        parameters: that the gradient is by.
+        draws: how many gradients are made, at least 2.
+
+    Raises:
+        ArgumentError: fewer than 2 draws.
+
+    Example:
+        >>> weight = torch.ones(3, requires_grad=True)
+        >>> noise_of(lambda: weight.square().sum(), [weight], draws=2)
+        Noise(variance=0.0, signal=12.0)
+    """
+    if draws < 2:
+        raise ArgumentError(f"draws: expected at least 2, got {draws}")
+    found = []
+    for _ in range(draws):
+        grads = torch.autograd.grad(cost(), parameters, allow_unused=True)
+        found.append(torch.cat([grad.flatten().double() for grad in grads if grad is not None]))
+    every = torch.stack(found)
+    variance = float(every.var(0).sum())
+    return Noise(variance, float(every.mean(0).square().sum()) - variance / draws)
+
+
 def gradient_noise(model: Any, source: Any, target: Tensor, wanted: Tensor, draws: int = 16) -> Noise:
     """Return the noise of the gradient that a model's attention gets from a batch, over what it may draw.
 
@@ -254,22 +291,13 @@ def gradient_noise(model: Any, source: Any, target: Tensor, wanted: Tensor, draw
         >>> round(gradient_noise(model, source, torch.tensor([[1, 4]]), torch.tensor([[4, 2]]), draws=2).variance, 6)
         0.0
     """
-    if draws < 2:
-        raise ArgumentError(f"draws: expected at least 2, got {draws}")
     if model.attention is None or not list(model.attention.parameters()):
         raise ArgumentError("model: expected an attention with parameters, whose gradient is looked at, got none")
     modes = {module: module.training for module in model.modules()}
     model.eval()
     model.attention.train()
     try:
-        parameters = list(model.attention.parameters())
-        found = []
-        for _ in range(draws):
-            grads = torch.autograd.grad(model(source, target, wanted), parameters, allow_unused=True)
-            found.append(torch.cat([grad.flatten().double() for grad in grads if grad is not None]))
+        return noise_of(lambda: model(source, target, wanted), list(model.attention.parameters()), draws)
     finally:
         for module, mode in modes.items():
             module.training = mode
-    every = torch.stack(found)
-    variance = float(every.var(0).sum())
-    return Noise(variance, float(every.mean(0).square().sum()) - variance / draws)

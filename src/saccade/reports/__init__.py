@@ -20,6 +20,7 @@ REPORTS = {
     "soft-hard": "saccade.reports.soft_hard.report:SoftHard",
     "pooling": "saccade.reports.pooling.report:Pooling",
     "cnn-attention": "saccade.reports.cnn_attention.report:CNNAttention",
+    "glimpses": "saccade.reports.glimpses.report:Glimpses",
 }
 
 

@@ -1,12 +1,12 @@
 import json
 import math
-import statistics
 from pathlib import Path
 
 import pytest
 import torch
 
-from saccade.reports.cnn_attention.findings import WITH, WITHOUT, Difference, Findings, packed, summary, unpacked
+from saccade.reports.cnn_attention.findings import WITH, WITHOUT, Findings, summary
+from saccade.reports.difference import packed, unpacked
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "results/cnn-attention-cifar10/report.json"
 
@@ -22,22 +22,6 @@ def content(with_, without, labels=2):
             rows.append({"model": model, "seed": seed, "measured": "accuracy", "right": packed(right), **about})
             runs[f"{model}-{seed}"] = {"model": model, "seed": seed, "steps": 5, "seconds": 1.0, "parameters": 7}
     return {"rows": rows, "runs": runs, "data": "shapes", "arguments": {"seeds": len(with_)}}
-
-
-@pytest.mark.parametrize("count", [1, 3, 4, 5, 17])
-def test_which_images_were_right_is_packed_and_unpacked(count):
-    right = [bool(bit) for bit in torch.randint(0, 2, (count,), generator=torch.Generator().manual_seed(count))]
-    assert unpacked(packed(right), count) == right
-
-
-def test_the_difference_by_hand():
-    one, other = [[True, True, False, True], [True, False, False, True]], [[True, False, False, False]] * 2
-    found = Difference.between(one, other)
-    images = [0.0, 0.5, 0.0, 1.0]
-    assert found.mean == pytest.approx(statistics.fmean(images))
-    assert found.images == pytest.approx(math.sqrt(statistics.variance(images) / 4))
-    assert found.seeds == pytest.approx(math.sqrt(statistics.variance([0.75, 0.5]) / 2))
-    assert found.error == pytest.approx(math.hypot(found.seeds, found.images))
 
 
 def test_the_error_is_about_what_repeating_it_varies_by():

@@ -8,8 +8,9 @@ from torch import nn
 
 from saccade.errors import ArgumentError
 from saccade.reports import Made
-from saccade.reports.cnn_attention.findings import WITH, WITHOUT, packed, summary
+from saccade.reports.cnn_attention.findings import WITH, WITHOUT, summary
 from saccade.reports.cnn_attention.page import write_page
+from saccade.reports.difference import packed
 from saccade.reports.making import Design
 from saccade.reports.options import Seeded
 from saccade.reports.training import Part, Plan, Variant, make

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from saccade.reports.complexity.growth import crossings, exponent
 from saccade.reports.complexity.layers import LAYERS, PASSES
+from saccade.reports.growth import crossings, exponent
 from saccade.reports.pages import aligned, ending
 from saccade.reports.slope import Slope
 from saccade.reports.verdict import Verdict

@@ -1,9 +1,6 @@
 """The report `complexity`: how time and memory of a recurrent, a convolution and a self-attention layer grow."""
 
-import math
 import os
-import statistics
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +17,7 @@ from saccade.reports.complexity.findings import summary
 from saccade.reports.complexity.layers import LAYERS, PASSES, Point, bytes_of, prepared
 from saccade.reports.complexity.page import write_page
 from saccade.reports.folder import Folder
+from saccade.reports.growth import median_error
 from saccade.reports.making import Design, Step, finish
 from saccade.reports.options import Shared, arguments
 from saccade.train.environment import choose_device, hardware, versions
@@ -158,19 +156,13 @@ def _measure(point: Point, seconds: float, folder: Folder) -> bool:
         run()  # the first call makes what later ones have
     rounds = turns(runs, seconds=seconds, least=_FEWEST, wait=waiting(torch.device(point.device)))
     found = {
-        name: {"seconds": middle, "error": _error(taken), **_memory(name, point)}
+        name: {"seconds": middle, "error": median_error(taken), **_memory(name, point)}
         for name, middle, taken in zip(LAYERS, medians(rounds), zip(*rounds, strict=True), strict=True)
     }
     row = {"pass": point.way, "length": point.length, "rounds": len(rounds), "layers": found}
     folder.content["rows"].append(row)
     folder.commit()
     return True
-
-
-def _error(taken: Sequence[float]) -> float:
-    """The standard error of a median, from the middle half of the times as if they were normal."""
-    low, _, high = statistics.quantiles(taken, n=4)
-    return 1.2533 * (high - low) / 1.349 / math.sqrt(len(taken))
 
 
 def _memory(name: str, point: Point) -> dict[str, Any]:

@@ -1,10 +1,9 @@
 """What the rows of the report `soft-hard` come to: scores beside soft attention's, noise, and the verdict."""
 
-import math
-import statistics
 from collections.abc import Mapping
 from typing import Any
 
+from saccade.reports.noise import ratio_text, variance_text
 from saccade.reports.pages import aligned, ending
 from saccade.reports.scoring import Score, Trial, sign
 from saccade.reports.soft_hard.noise import LEARNED
@@ -47,7 +46,7 @@ class Findings(Trial):
         names = list(dict.fromkeys(name for row in self.noises for name in row["estimators"]))
         names.sort(key=lambda name: name != LEARNED)
         rows = [
-            [f"{row['model']}, seed {row['seed']}", *(_variance(row["estimators"].get(name)) for name in names)]
+            [f"{row['model']}, seed {row['seed']}", *(variance_text(row["estimators"].get(name)) for name in names)]
             for row in self.noises
         ]
         return [["at the weights of", *names], *rows]
@@ -59,7 +58,7 @@ class Findings(Trial):
             learned = row["estimators"].get(LEARNED)
             for name, other in row["estimators"].items():
                 if learned is not None and name != LEARNED:
-                    ratio = _ratio(other["batches"], learned["batches"])
+                    ratio = ratio_text(other["batches"], learned["batches"])
                     told.append(f"at the weights of {row['model']}, seed {row['seed']}, {name} has {ratio}")
         return told
 
@@ -91,24 +90,6 @@ class Findings(Trial):
             return Verdict("contradicted", f"all hard attention is behind beyond twice the error; {reason}")
         some = f"{', '.join(well)} does as well with hard attention, trained some way, and not every translator does"
         return Verdict("not decided", f"{some if well else 'no hard attention is seen to do as well'}; {reason}")
-
-
-def _variance(found: Mapping[str, Any] | None) -> str:
-    """A variance with twice the standard error of its mean over batches."""
-    if found is None:
-        return "-"
-    error = statistics.stdev(found["batches"]) / math.sqrt(len(found["batches"]))
-    return f"{found['variance']:.2e} ± {2 * error:.0e}"
-
-
-def _ratio(ours: list[float], theirs: list[float]) -> str:
-    """How many times the other's variance ours is: the geometric mean over batches, and twice its error around it."""
-    logs = [math.log(mine / other) for mine, other in zip(ours, theirs, strict=True) if mine > 0 and other > 0]
-    if len(logs) < 2:
-        return "no variance to compare"
-    middle, error = statistics.fmean(logs), statistics.stdev(logs) / math.sqrt(len(logs))
-    low, high = math.exp(middle - 2 * error), math.exp(middle + 2 * error)
-    return f"{math.exp(middle):.2g} times the variance ({low:.2g} to {high:.2g})"
 
 
 def summary(content: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.reports.complexity.growth import crossings, exponent
+from saccade.reports.growth import crossings, exponent
 
 LENGTHS = [100, 200, 400, 800]
 

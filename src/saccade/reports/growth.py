@@ -2,11 +2,12 @@
 
 import itertools
 import math
+import statistics
 from collections.abc import Sequence
 
 from saccade.reports.slope import Point, Slope, fit
 
-__all__ = ["crossings", "exponent"]
+__all__ = ["crossings", "exponent", "median_error"]
 
 
 def exponent(lengths: Sequence[float], amounts: Sequence[float], errors: Sequence[float]) -> Slope | None:
@@ -63,3 +64,17 @@ def crossings(lengths: Sequence[float], ours: Sequence[float], theirs: Sequence[
             first, second = math.log2(lengths[place]), math.log2(lengths[place + 1])
             found.append(2 ** (first + (second - first) * -before / (after - before)))
     return found
+
+
+def median_error(taken: Sequence[float]) -> float:
+    """Return the standard error of the median of some times, from their middle half as if they were normal.
+
+    Args:
+        taken: seconds, two or more.
+
+    Example:
+        >>> round(median_error([1.0, 2.0, 3.0, 4.0, 5.0]), 3)
+        1.247
+    """
+    low, _, high = statistics.quantiles(taken, n=4)
+    return 1.2533 * (high - low) / 1.349 / math.sqrt(len(taken))

@@ -1,0 +1,96 @@
+"""The page of the report `glimpses` and its plot, all from report.json."""
+
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from saccade.look.dot_plot import Dots, draw
+from saccade.reports.document import Heading, Part, Table, Text
+from saccade.reports.glimpses.findings import EYE, Findings
+from saccade.reports.glimpses.paper import CHECKED, PAPER
+from saccade.reports.pages import beginning, picture, publish, runs, sentence
+
+__all__ = ["write_page"]
+
+CLAIM = (
+    "An eye that learns where to look recognizes what it sees little of. It is better than one that looks anywhere, "
+    "and than a network that sees everything where that is cluttered; more glimpses help, and without a coarse view "
+    "it searches in vain."
+)
+SOURCE = "after Mnih, Heess, Graves, Kavukcuoglu 2014, tables 1 and 2, https://arxiv.org/abs/1406.6247"
+_SAME = (
+    "All eyes learn alike: one rollout of each of 128 images a step, a learned baseline, Adam at 0.002 along a cosine, "
+    "a deviation from 0.15 to 0.05 of half the image. Each differs from the first in what its name says. The weights "
+    "are those of the last step; nothing is chosen by the test split."
+)
+_ONE = (
+    "The error is that of a single path, counted over several that are drawn on each test image; the errors of their "
+    "mean and of the likeliest path stand beside it and are never reported as one. Of random glimpses the likeliest "
+    "path is the middle again and again, which means nothing. Entropy is the mean over choices of what a place is "
+    "chosen from: of a density over the image for the Gaussian, of cells for a grid."
+)
+_ERROR = (
+    "A difference has two errors: what the mean over seeds would vary by with other seeds, and what it would vary by "
+    "with other test images, taken image by image. Both are added as independent ones, which rather overstates their "
+    "sum. A claim is reproduced where the difference is above 0 by more than twice that error, contradicted where it "
+    "is below so, and not decided else; with one seed none is."
+)
+
+
+def write_page(folder: Path, content: Mapping[str, Any]) -> None:
+    """Write index.md, index.html and the plot that both show.
+
+    Args:
+        folder: of the report.
+        content: of report.json, every row in it.
+
+    Raises:
+        OSError: if they cannot be written.
+    """
+    found = Findings(content)
+    tables = [found.table(), found.claimed(), found.by_seed(), found.noise()]
+    whole, claims, seeds, noise = (Table(table[0], table[1:]) for table in tables)
+    paper = [[image, model, f"{error:.2f}"] for image, own in PAPER.items() for model, error in own.items()]
+    parts: list[Part] = [
+        *beginning("Glimpses", CLAIM, SOURCE, found.verdict, content),
+        *(Text(f"{sentence(text)}.") for text in filter(None, [found.ratio()])),
+        _plot(found, folder),
+        Heading("Errors in percent"),
+        whole,
+        Text(_ONE),
+        Heading("What is claimed"),
+        claims,
+        Text(_ERROR),
+        Heading("Every seed: the error of one path in percent"),
+        seeds,
+        Heading("In the paper"),
+        Table(["images", "model", "error, %"], paper),
+        Text(CHECKED),
+        Heading("Noise of the policy's gradient"),
+        noise,
+        *(Text(f"{sentence(ratio)}, beside the learned baseline with one.") for ratio in found.ratios()),
+        Heading("How it was measured"),
+        *map(Text, (_SAME, _noise(found), f"Data: `{content['data']}`, test split, {found.images} images.")),
+        *runs(content),
+    ]
+    publish(folder, parts)
+
+
+def _plot(found: Findings, folder: Path) -> Any:
+    names = list(found.rows)
+    values = [100 * statistics.fmean(found.errors(name)) for name in names]
+    several = len(found.errors(EYE)) > 1
+    spread = [100 * statistics.stdev(found.errors(name)) if several else 0.0 for name in names]
+    title, label = "Error of one path", "error on test, %; bars: the deviation over seeds"
+    return picture(draw(names, [Dots("error", values, spread)], folder / "glimpses", label=label, title=title), title)
+
+
+def _noise(found: Findings) -> str:
+    row = found.noises[0]
+    sizes = f"{row['groups']} times {row['draws']} gradients, each of {row['rollouts']} rollouts over images of its own"
+    return (
+        f"Noise is looked at where an eye ended, without a deviation that is still wide: {sizes}, so that all cost the "
+        "same. The variance is summed over the policy's weights, ± twice the standard error of its mean over groups; "
+        "what images differ by is in it. A moving average stands where it would settle, at the mean of the rewards."
+    )
