@@ -1,24 +1,113 @@
-"""What eyes are measured by: how often their paths end in a wrong answer, how surely they choose, and how far."""
+"""What reports on eyes share: the images, how they learn, how often their paths err, and how surely they choose."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
 
+from saccade.errors import ArgumentError
 from saccade.models.policies import Anywhere, Gaussian
 from saccade.models.ram import Path
+from saccade.reports.options import Seeded
 from saccade.tasks.glimpse import Glimpse
+from saccade.tasks.glimpse.data import open_data
 from saccade.tasks.glimpse.eyes import most_glimpses, numbers_of
 from saccade.tasks.image.batches import encode, stacked
 from saccade.tasks.image.dataset import Dataset
 from saccade.train.results import undisturbed
+from saccade.train.task import options_class
 
-__all__ = ["PATHS", "measured", "packed_counts", "unpacked_counts", "wrong_shares"]
+__all__ = [
+    "EYE",
+    "PATHS",
+    "SMALL",
+    "Canvas",
+    "canvas_options",
+    "measured",
+    "open_canvas",
+    "packed_counts",
+    "scheduled",
+    "unpacked_counts",
+    "wrong_shares",
+]
 
+EYE: dict[str, Any] = {
+    "batch_size": 128,
+    "samples": 1,
+    "baseline": "learned",
+    "learning_rate": 2e-3,
+    "schedule": "cosine",
+    "final_rate": 0.02,
+    "clip": 5.0,
+    "deviation": 0.15,
+    "last_deviation": 0.05,
+}
+"""How every eye learns, where it has such an option."""
+SMALL: Mapping[str, Any] = {"glimpses": 4, "patch": 12, "scales": 2, "hidden_dim": 128, "glimpse_dim": 64}
+"""Sizes of an eye that learns in a minute on the built-in digits."""
 PATHS = 10
 """That are drawn over each image: the error of one path is the mean over all; beside it stands that of their mean."""
 _AT_ONCE = 256  # images
+
+
+@dataclass(frozen=True, kw_only=True)
+class Canvas(Seeded):
+    """The options of a report that trains eyes.
+
+    >>> Canvas(data="translated").canvas
+    60
+    """
+
+    digits: str | None = None
+    """Folder of MNIST's files, whose digits built-in data are made of; those of scikit-learn if not given."""
+
+    canvas: int = 60
+    """Pixels of height and width of translated and cluttered images."""
+
+
+def canvas_options(options: Canvas) -> dict[str, Any]:
+    """Return the options of a run that say what its images are, where they are not as they always are.
+
+    >>> canvas_options(Canvas(data="translated", canvas=100)), canvas_options(Canvas(data="images"))
+    ({'canvas': 100}, {})
+    """
+    given = {"digits": options.digits, "canvas": options.canvas}
+    usual = options_class(Glimpse, "ram", checked=False).__dataclass_fields__
+    return {name: value for name, value in given.items() if value != usual[name].default}
+
+
+def open_canvas(options: Canvas) -> Dataset:
+    """Open the images that the options name.
+
+    Raises:
+        SaccadeError: if they cannot be read, or there are none to test on.
+    """
+    run = options_class(Glimpse, "ram", checked=False)
+    data = open_data(run(model="ram", data=options.data, **canvas_options(options), **_distractors(options.data)))
+    if not data.size("test"):
+        raise ArgumentError(f"--data: expected images in the test split of {options.data}, got none")
+    return data
+
+
+def _distractors(data: str) -> dict[str, Any]:
+    recipe = Glimpse.recipes.get(data, {})
+    return {"distractors": recipe["distractors"]} if "distractors" in recipe else {}
+
+
+def scheduled(options: Canvas) -> dict[str, Any]:
+    """Return the options by which a schedule ends where the budget does.
+
+    >>> scheduled(Canvas(data="translated", max_steps=500)), scheduled(Canvas(quick=True))
+    ({'schedule_steps': 500, 'warmup_steps': 50}, {'max_steps': None})
+    """
+    if options.quick:
+        return {"max_steps": None}  # its minutes are planned
+    if options.max_steps is None:
+        return {}
+    steps = max(2, options.max_steps)
+    return {"schedule_steps": steps, "warmup_steps": max(1, min(100, steps // 10))}
 
 
 def packed_counts(counts: Sequence[int]) -> str:

@@ -34,18 +34,17 @@ def noise(task: Glimpse, model: Any, seed: int) -> dict[str, dict[str, Any]]:
 
     Args:
         task: of the model; its images of training are looked at.
-        model: its weights; one whose policy has none gets nothing.
+        model: its weights; one that learns no draws gets nothing.
         seed: of the draws.
 
     Returns:
         By the estimator's name "variance", the sum over all weights of the variance over gradients, "signal", the
         squared length of the mean gradient, both the means over `GROUPS` groups, and "batches", their variances.
     """
-    policy = getattr(model, "policy", None)
-    if policy is None or not list(policy.parameters()) or model.options.glimpses < 2:
-        return {}
     weights, device = model.state_dict(), next(model.parameters()).device
     images = [task.batch(step).to(device) for step in range(GROUPS * DRAWS)]
+    if not model.look(images[0].images[:1]).log_prob.requires_grad:
+        return {}
     found: dict[str, dict[str, Any]] = {}
     for name, options in ESTIMATORS.items():
         if options["baseline"] == LEARNED and not any(key.startswith(f"{_OWN}baseline.") for key in weights):

@@ -4,26 +4,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from saccade.errors import ArgumentError
 from saccade.reports import Made
-from saccade.reports.eyes import measured
+from saccade.reports.eyes import Canvas, canvas_options, measured, open_canvas, scheduled
 from saccade.reports.glimpses.findings import summary
 from saccade.reports.glimpses.noise import DRAWS, GROUPS, ROLLOUTS, noise
 from saccade.reports.glimpses.page import write_page
 from saccade.reports.glimpses.variants import FULL, QUICK, variants
 from saccade.reports.making import Design
-from saccade.reports.options import Seeded
 from saccade.reports.training import Part, Plan, Variant, make
 from saccade.tasks.glimpse import Glimpse
-from saccade.tasks.glimpse.data import BUILTIN, open_data
+from saccade.tasks.glimpse.data import BUILTIN
 from saccade.tasks.image.dataset import Dataset
-from saccade.train.task import options_class
 
-__all__ = ["Glimpses", "Options", "canvas_options", "open_canvas"]
+__all__ = ["Glimpses", "Options"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Seeded):
+class Options(Canvas):
     """What can be said about the report.
 
     >>> Options(data="translated").canvas
@@ -35,12 +32,6 @@ class Options(Seeded):
     data: str = ""
     """Images, as `saccade train glimpse` takes them: translated (clutter is then varied, too), cluttered, digits, or a
     folder."""
-
-    digits: str | None = None
-    """Folder of MNIST's files, whose digits built-in data are made of; those of scikit-learn if not given."""
-
-    canvas: int = 60
-    """Pixels of height and width of translated and cluttered images."""
 
 
 class Glimpses:
@@ -69,44 +60,9 @@ class Glimpses:
         return make(Design("glimpses", write_page, summary), plan, options)
 
 
-def canvas_options(options: Any) -> dict[str, Any]:
-    """Return the options of a run that say what its images are, where they are not as they always are.
-
-    >>> canvas_options(Options(data="translated", canvas=100)), canvas_options(Options(data="images"))
-    ({'canvas': 100}, {})
-    """
-    given = {"digits": options.digits, "canvas": options.canvas}
-    usual = options_class(Glimpse, "ram", checked=False).__dataclass_fields__
-    return {name: value for name, value in given.items() if value != usual[name].default}
-
-
-def open_canvas(options: Any) -> Dataset:
-    """Open the images that the options name.
-
-    Raises:
-        SaccadeError: if they cannot be read, or there are none to test on.
-    """
-    run = options_class(Glimpse, "ram", checked=False)
-    data = open_data(run(model="ram", data=options.data, **canvas_options(options), **_distractors(options.data)))
-    if not data.size("test"):
-        raise ArgumentError(f"--data: expected images in the test split of {options.data}, got none")
-    return data
-
-
-def _distractors(data: str) -> dict[str, Any]:
-    recipe = Glimpse.recipes.get(data, {})
-    return {"distractors": recipe["distractors"]} if "distractors" in recipe else {}
-
-
 def _variants(options: Options) -> Sequence[Variant]:
-    """Each eye, over the budget that is named: a schedule that falls ends where it does."""
-    shared = canvas_options(options)
-    if options.quick:
-        shared |= {"max_steps": None}  # its minutes are planned
-    elif options.max_steps is not None:
-        steps = max(2, options.max_steps)
-        shared |= {"schedule_steps": steps, "warmup_steps": max(1, min(100, steps // 10))}
-    return variants(QUICK if options.quick else FULL, options.data, shared)
+    """Every eye."""
+    return variants(QUICK if options.quick else FULL, options.data, {**canvas_options(options), **scheduled(options)})
 
 
 def _parts(data: Dataset, options: Options) -> Sequence[Part]:
