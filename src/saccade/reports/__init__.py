@@ -21,6 +21,7 @@ REPORTS = {
     "pooling": "saccade.reports.pooling.report:Pooling",
     "cnn-attention": "saccade.reports.cnn_attention.report:CNNAttention",
     "glimpses": "saccade.reports.glimpses.report:Glimpses",
+    "scaling": "saccade.reports.scaling.report:Scaling",
 }
 
 

@@ -12,7 +12,7 @@ from saccade.models.policies import Anywhere, Gaussian
 from saccade.models.ram import Path
 from saccade.reports.options import Seeded
 from saccade.tasks.glimpse import Glimpse
-from saccade.tasks.glimpse.data import open_data
+from saccade.tasks.glimpse.data import longest_label, open_data
 from saccade.tasks.glimpse.eyes import most_glimpses, numbers_of
 from saccade.tasks.image.batches import encode, stacked
 from saccade.tasks.image.dataset import Dataset
@@ -88,6 +88,8 @@ def open_canvas(options: Canvas) -> Dataset:
     data = open_data(run(model="ram", data=options.data, **canvas_options(options), **_distractors(options.data)))
     if not data.size("test"):
         raise ArgumentError(f"--data: expected images in the test split of {options.data}, got none")
+    if longest_label(data) > 1:
+        raise ArgumentError(f"--data: expected images of one label each, got strings of symbols ({options.data})")
     return data
 
 

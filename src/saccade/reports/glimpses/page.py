@@ -20,21 +20,21 @@ CLAIM = (
 )
 SOURCE = "after Mnih, Heess, Graves, Kavukcuoglu 2014, tables 1 and 2, https://arxiv.org/abs/1406.6247"
 _SAME = (
-    "All eyes learn alike: one rollout of each of 128 images a step, a learned baseline, Adam at 0.002 along a cosine, "
-    "a deviation from 0.15 to 0.05 of half the image. Each differs from the first in what its name says. The weights "
-    "are those of the last step; nothing is chosen by the test split."
+    "All eyes learn alike: one rollout of each of 128 images a step, a learned baseline, Adam at 0.002 along a "
+    "cosine, a deviation from 0.15 to 0.05 of half the image. Each differs from the first in what its name says. "
+    "The weights are those of the last step; nothing is chosen by the test split."
 )
 _ONE = (
-    "The error is that of a single path, counted over several that are drawn on each test image; the errors of their "
-    "mean and of the likeliest path stand beside it and are never reported as one. Of random glimpses the likeliest "
-    "path is the middle again and again, which means nothing. Entropy is the mean over choices of what a place is "
-    "chosen from: of a density over the image for the Gaussian, of cells for a grid."
+    "The error is that of a single path, counted over several that are drawn on each test image; the errors of "
+    "their mean and of the likeliest path stand beside it and are never reported as one. Of random glimpses the "
+    "likeliest path is the middle again and again, which means nothing. Entropy is the mean over choices of what a "
+    "place is chosen from: of a density over the image for the Gaussian, of cells for a grid."
 )
 _ERROR = (
-    "A difference has two errors: what the mean over seeds would vary by with other seeds, and what it would vary by "
-    "with other test images, taken image by image. Both are added as independent ones, which rather overstates their "
-    "sum. A claim is reproduced where the difference is above 0 by more than twice that error, contradicted where it "
-    "is below so, and not decided else; with one seed none is."
+    "A difference has two errors: what the mean over seeds would vary by with other seeds, and what it would vary "
+    "by with other test images, taken image by image. Both are added as independent ones, which rather overstates "
+    "their sum. A claim is reproduced where the difference is above 0 by more than twice that error, contradicted "
+    "where it is below so, and not decided else; with one seed none is."
 )
 
 
