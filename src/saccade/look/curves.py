@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["STYLES", "Curve", "draw", "framed", "plain_ticks"]
 
 #: Told apart by lightness and by marker too, so that print and every eye see them.
-STYLES = (("#27459a", "o"), ("#d1495b", "s"), ("#2e9e83", "^"), ("#8d5fa8", "D"))
+STYLES = (("#27459a", "o"), ("#d1495b", "s"), ("#2e9e83", "^"), ("#8d5fa8", "D"), ("#b07d1e", "v"))
 _SIZE = (7.2, 4.2)  # inches
 _CUT = 0.8  # of a height: the longest bar on a logarithmic axis
 

@@ -60,15 +60,15 @@ class Findings:
         """Header, a row a side, and the fitted powers: millions of operations of an answer."""
         counts = {side: [self.timed[side][name]["flops"] for name in self.models] for side in self.sides}
         body = [[str(side), *(f"{count / 1e6:,.2f}" for count in own)] for side, own in counts.items()]
-        powers = [f"{self.operations(name):.2f}" for name in self.models]
+        powers = [f"{abs(round(self.operations(name), 2)):.2f}" for name in self.models]
         return [["pixels a side", *self.models], *body, ["power of the pixels", *powers]]
 
     def saved(self) -> str:
         """What hard reads of tiles save at the largest side, in words."""
         hard, soft = (self.timed[self.sides[-1]][name] for name in (HARD, SOFT))
         times, counts = soft["seconds"] / hard["seconds"], soft["flops"] / hard["flops"]
-        soft_takes = f"at {self.sides[-1]} pixels a side, soft attention over tiles takes {times:.1f} times as long as hard"
-        return f"{soft_takes}, and {counts:.1f} times the operations"
+        at = f"at {self.sides[-1]} pixels a side, soft attention over tiles"
+        return f"{at} takes {times:.1f} times as long as hard, and {counts:.1f} times the operations"
 
     def answered(self) -> list[list[str]]:
         """Header, and a row a model and size: errors in percent without new weights, and what the size has cost."""

@@ -1,5 +1,6 @@
 """The report `scaling`: what an answer costs by the size of the image, and what eyes make of sizes they never saw."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,7 +29,7 @@ __all__ = ["Options", "Scaling"]
 _SIDES = (28, 60, 100, 200, 400, 800)
 _CANVASES = (60, 100, 200)  # the first is trained on
 _SECONDS, _QUICK_SECONDS = 20.0, 3.0
-_QUICK_MINUTES = 0.5  # of training a model
+_QUICK_MINUTES = 0.75  # of training a model
 _FEWEST = 3  # rounds, for a median and its error
 _EYES = ("ram", "tiles")
 
@@ -47,7 +48,8 @@ class Options(Canvas):
     """What the eyes are trained on: translated, or cluttered."""
 
     seconds: float | None = None
-    """How long the models take turns at each size: 20 if not given, 3 with --quick; slow ones take three rounds."""
+    """Processor time of the turns that models take at each size: 20 if not given, 3 with --quick; slow ones take three
+    rounds."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
@@ -92,14 +94,17 @@ def _step(side: int, seconds: float) -> Step:
 
 
 def _time(side: int, seconds: float, folder: Folder) -> bool:
-    """Time one answer of every model on one thread, in turns; a row of the report."""
+    """Time one answer of every model on one thread, in turns; a row of the report.
+
+    By the thread's own clock, which stands still while others have the processor.
+    """
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         runs = [prepared(name, side) for name in MODELS]
         for run in runs:
             run()  # the first call makes what later ones have
-        rounds = turns(runs, seconds=seconds, least=_FEWEST)
+        rounds = turns(runs, seconds=seconds, least=_FEWEST, clock=time.thread_time)
         found = {
             name: {"seconds": middle, "error": median_error(taken), "flops": operations(name, side)}
             for name, middle, taken in zip(MODELS, medians(rounds), zip(*rounds, strict=True), strict=True)

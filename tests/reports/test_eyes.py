@@ -1,0 +1,39 @@
+import pytest
+import torch
+
+from saccade.errors import ArgumentError
+from saccade.reports.eyes import PATHS, Canvas, measured, open_canvas, wrong_shares
+from saccade.tasks.glimpse import Glimpse
+from saccade.tasks.glimpse.options import EvalRequest
+from saccade.tasks.image.dataset import InMemory, Part
+from saccade.tasks.image.digits import open_digits
+from saccade.train.results import measure
+from saccade.train.task import options_class
+
+SMALL = {"glimpses": 2, "patch": 4, "hidden_dim": 16, "glimpse_dim": 8}
+
+
+@pytest.fixture
+def few(monkeypatch):
+    digits = open_digits()
+    parts = {split: Part(part.images[:30], part.codes[:30]) for split, part in digits.parts.items()}
+    monkeypatch.setattr("saccade.tasks.glimpse.data.open_digits", lambda: InMemory(parts, digits.labels, ""))
+
+
+@pytest.mark.parametrize(("model", "chooses"), [("ram", True), ("ram-grid", True), ("random", False)])
+def test_paths_are_those_of_the_run_s_own_evaluation(few, model, chooses):
+    kind = options_class(Glimpse, model)
+    task = Glimpse.prepare(kind(model=model, data="translated", canvas=32, seed=3, **SMALL))
+    torch.manual_seed(0)
+    eye = task.build()
+    found = measured(task, eye, task.data, 3)
+    own = measure(task, eye, "test", 3, request=EvalRequest(rollouts=PATHS)).metrics
+    assert found["error_likeliest"] == pytest.approx(own["error_likeliest"])
+    assert found["error_of_mean"] == pytest.approx(own[f"error_of_{PATHS}"])
+    assert sum(wrong_shares(found)) / 30 == pytest.approx(found["error"]) and found["images"] == 30
+    assert (found["entropy"] is not None) is chooses and (found["deviation"] is not None) is (model == "ram")
+
+
+def test_rows_of_digits_are_no_classes(few):
+    with pytest.raises(ArgumentError, match="--data: expected images of one label each, got strings"):
+        open_canvas(Canvas(data="row"))
