@@ -36,4 +36,4 @@ def test_paths_are_those_of_the_run_s_own_evaluation(few, model, chooses):
 
 def test_rows_of_digits_are_no_classes(few):
     with pytest.raises(ArgumentError, match="--data: expected images of one label each, got strings"):
-        open_canvas(Canvas(data="row"))
+        open_canvas(Canvas(data="row", canvas=100))
