@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "kernels": DEFINITIONS | {"kernels"},
     "backends": DEFINITIONS | {"kernels", "backends"},
     **dict.fromkeys(ATTENTION, DEFINITIONS | {"backends"} | ATTENTION),
-    "nn": DEFINITIONS | ATTENTION | {"nn"},
+    "nn": DEFINITIONS | ATTENTION | {"kernels", "nn"},
     "train": DEFINITIONS | ATTENTION | {"nn", "train"},
     "models": DEFINITIONS | ATTENTION | {"kernels", "nn", "models"},
     "look": DEFINITIONS | ATTENTION | {"nn", "look"},

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from saccade.errors import ArgumentError
-from saccade.models.policies import Anywhere, Gaussian
+from saccade.models.policies import Gaussian
 from saccade.models.ram import Path
 from saccade.reports.options import Seeded
 from saccade.tasks.glimpse import Glimpse
@@ -167,8 +167,6 @@ def measured(task: Glimpse, model: Any, data: Dataset, seed: int) -> dict[str, A
             of_mean += (shares.mean(1).argmax(-1) != labels).tolist()
             likeliest += (model.look(images, draw=False).logits[:, 0, -1].argmax(-1) != labels).tolist()
             entropies += path.entropy.flatten().tolist()
-    policy = getattr(model, "policy", None)
-    chooses = policy is not None and not isinstance(policy, Anywhere) and entropies
     return {
         "images": size,
         "labels": len(task.known.labels),
@@ -176,8 +174,8 @@ def measured(task: Glimpse, model: Any, data: Dataset, seed: int) -> dict[str, A
         "error": sum(wrong) / (PATHS * size),
         "error_of_mean": statistics.fmean(of_mean),
         "error_likeliest": statistics.fmean(likeliest),
-        "entropy": round(statistics.fmean(entropies), 4) if chooses else None,
-        "deviation": _deviation(policy),
+        "entropy": round(statistics.fmean(entropies), 4) if entropies else None,
+        "deviation": _deviation(getattr(model, "policy", None)),
         "wrong": packed_counts(wrong),
     }
 

@@ -27,7 +27,7 @@ class Options(Canvas):
     60
     """
 
-    builtin: ClassVar[Mapping[str, str]] = BUILTIN
+    builtin: ClassVar[Mapping[str, str]] = {name: BUILTIN[name] for name in ("digits", "translated", "cluttered")}
 
     data: str = ""
     """Images, as `saccade train glimpse` takes them: translated (clutter is then varied, too), cluttered, digits, or a
