@@ -4,6 +4,7 @@ import itertools
 import math
 import random
 
+import numpy as np
 import pytest
 import torch
 
@@ -13,18 +14,19 @@ from saccade.models.ram import Ram
 from saccade.models.ram_grid import RamGrid
 from saccade.models.strings import said
 from saccade.models.whole import Whole
+from saccade.tasks.dataset import SPLITS
 from saccade.tasks.glimpse.spelling import Spelling
-from saccade.tasks.image.dataset import pixels
+from saccade.tasks.image.dataset import InMemory, Part, pixels
 from saccade.tasks.image.digits import open_digits
 from saccade.tasks.image.row import Row
 
 SMALL = {"glimpses": 4, "patch": 8, "scales": 2, "hidden_dim": 128, "glimpse_dim": 64, "samples": 2}
 # The model, its steps, and the share of unseen digits that it then has to know; a tenth is chance. Of three seeds and
-# more the worst was 0.61 for ram, 0.84 for ram-grid, and 0.90 for whole.
+# more the worst was 0.61 for ram, 0.84 for ram-grid, 0.86 for dram, and 0.90 for whole.
 MODELS = {
     "ram": (Ram, ram.Options(**SMALL), 200, 0.4),
     "ram-grid": (RamGrid, ram_grid.Options(**SMALL, rows=3, columns=3), 300, 0.6),
-    "dram": (Dram, dram.Options(**SMALL), 200, 0.3),
+    "dram": (Dram, dram.Options(**SMALL), 200, 0.6),
     "whole": (Whole, whole.Options(hidden_dim=64), 100, 0.6),
 }
 
@@ -63,23 +65,31 @@ def test_it_learns_digits(name):
     assert right > least, f"{name}, seed {seed}: {right}"
 
 
+def bars():
+    """Bars that lie or stand, of several greys."""
+    images = np.zeros((20, 1, 8, 8), np.uint8)
+    for number in range(20):
+        lying = images[number, 0] if number % 2 else images[number, 0].T
+        lying[2 + number % 4 : 4 + number % 4, 1:7] = 150 + 5 * number
+    return Part(images, np.arange(20) % 2)
+
+
 @pytest.mark.slow
 def test_strings_are_learned_symbol_by_symbol():
     seed = random.SystemRandom().randrange(2**31)
     torch.manual_seed(seed)
-    data, spelling = Row(open_digits(), 56, 1, 2), Spelling(tuple("0123456789"), 2)
-    numbers = itertools.count()
+    data = Row(InMemory({split: bars() for split in SPLITS}, ("-", "|"), ""), 20, 1, 2)
+    spelling, numbers = Spelling(("-", "|"), 2), itertools.count()
 
     def draw():
         rows = [data.example("train", next(numbers)) for _ in range(32)]
         labels = spelling.numbers([row.label for row in rows], "train")
         return torch.stack([row.image for row in rows]), torch.tensor(labels)
 
-    options = dram.Options(**{**SMALL, "glimpses": 2, "patch": 12, "scales": 3})
-    model = train(Dram(1, 11, options, 2), draw, 400)
-    rows = [data.example("test", index) for index in range(100)]
+    options = dram.Options(**{**SMALL, "glimpses": 2, "hidden_dim": 32, "glimpse_dim": 32, "coarse": 8})
+    model = train(Dram(1, 3, options, 2), draw, 250)
+    rows = [data.example("test", index) for index in range(20)]
     with torch.inference_mode():
         shares = said(model.look(pixels(torch.stack([row.image for row in rows])), 1).logits, 2)[:, 0].softmax(-1)
-    found = spelling.found(shares)
-    right = sum(row.label == label for row, label in zip(rows, found, strict=True)) / 100
-    assert right > 0.2, f"seed {seed}: {right}"
+    right = sum(row.label == label for row, label in zip(rows, spelling.found(shares), strict=True)) / len(rows)
+    assert right > 0.5, f"seed {seed}: {right}"
