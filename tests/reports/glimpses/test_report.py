@@ -20,7 +20,7 @@ def small(monkeypatch, tmp_path):
     digits = open_digits()
     few = {split: Part(part.images[:20], part.codes[:20]) for split, part in digits.parts.items()}
     monkeypatch.setattr(glimpse_data, "open_digits", lambda: InMemory(few, digits.labels, ""))
-    chosen = {"policies": ("ram", "random"), "glimpses": (1,), "scales": (), "pieces": (0, 4), "among": ("whole",)}
+    chosen = {"policies": ("ram", "random"), "glimpses": (), "scales": (), "pieces": (0, 4), "among": ("whole",)}
     sweep = replace(report.FULL, eye=SMALL, **chosen)
     monkeypatch.setattr(report, "FULL", sweep)
     monkeypatch.setattr(noise, "GROUPS", 2)
@@ -34,7 +34,7 @@ def test_eyes_are_trained_measured_and_written_about(small, tmp_path, capsys):
     assert main(words) == 0
     folder = tmp_path / "reports/glimpses-translated"
     content = json.loads((folder / "report.json").read_text())
-    names = ["ram", "random", "ram, 1 glimpse", "whole, 4 pieces"]
+    names = ["ram", "random", "whole, 4 pieces"]
     assert [run["model"] for run in content["runs"].values()] == names and len(content["rows"]) == 2 * len(names)
     rows = {row["model"]: row for row in content["rows"] if row["measured"] == "paths"}
     assert [rows[name]["pieces"] for name in ("ram", "whole, 4 pieces")] == [0, 4]
@@ -44,7 +44,7 @@ def test_eyes_are_trained_measured_and_written_about(small, tmp_path, capsys):
     said = {"schedule_steps": 2, "batch_size": 128, "samples": 1, "baseline": "learned", "canvas": 32, **SMALL}
     assert said.items() <= config.items()
     noises = {row["model"]: list(row["estimators"]) for row in content["rows"] if row["measured"] == "noise"}
-    assert noises["ram"] == list(noise.ESTIMATORS) and noises["random"] == noises["ram, 1 glimpse"] == []
+    assert noises["ram"] == list(noise.ESTIMATORS) and noises["random"] == noises["whole, 4 pieces"] == []
     assert "the eye errs on" in capsys.readouterr().out
     for name in ("index.md", "index.html", "glimpses.png", "glimpses.svg"):
         assert (folder / name).stat().st_size > 500
