@@ -17,7 +17,7 @@ from saccade.models.reinforce import Baseline, Reinforce, Samples, check_estimat
 from saccade.models.strings import NOTHING, rewards, said
 from saccade.nn import Glimpse, Retina
 
-__all__ = ["Options", "Path", "Ram", "Sizes", "advanced", "make_core", "nothing_seen"]
+__all__ = ["UNREWARDED", "Chooser", "Options", "Path", "Ram", "Sizes", "advanced", "make_core", "nothing_seen"]
 
 _SIZES = (
     ("glimpses", 1, 1000),
@@ -30,10 +30,10 @@ _SIZES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """The sizes of an eye, and how it learns where to look.
+    """The sizes of an eye.
 
-    >>> Sizes(samples=8).baseline
-    'leave-one-out'
+    >>> Sizes(patch=12, scales=3).glimpses
+    6
     """
 
     glimpses: int = 6
@@ -57,6 +57,21 @@ class Sizes:
     combine: Literal["add", "multiply"] = "add"
     """How what and where become one."""
 
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        in_ranges(self, _SIZES)
+        if self.scales > 1 and self.patch % 2:
+            raise ArgumentError(f"--patch: expected an even number where --scales is {self.scales}, got {self.patch}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chooser(Sizes):
+    """The sizes of an eye that draws where to look, and how it learns to.
+
+    >>> Chooser(samples=8).baseline
+    'leave-one-out'
+    """
+
     baseline: Baseline = "leave-one-out"
     """What a reward is compared with: the other rollouts of the image (leave-one-out), what a linear map of the state
     expects (learned), or what rewards came to of late (moving-average)."""
@@ -69,14 +84,12 @@ class Sizes:
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
-        in_ranges(self, _SIZES)
+        super().__post_init__()
         check_estimator(self)
-        if self.scales > 1 and self.patch % 2:
-            raise ArgumentError(f"--patch: expected an even number where --scales is {self.scales}, got {self.patch}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Sizes):
+class Options(Chooser):
     """The sizes of an eye that looks around a predicted place.
 
     >>> Options().deviation
@@ -130,6 +143,12 @@ RECIPES: dict[str, dict[str, Any]] = {
     "files": {**_CANVAS, "patch": 8},
 }
 """What suits each data set."""
+UNREWARDED: dict[str, dict[str, Any]] = {
+    data: {name: value for name, value in recipe.items() if name not in ("baseline", "samples")}
+    | {"batch_size": recipe["batch_size"] * recipe["samples"]}
+    for data, recipe in RECIPES.items()
+}
+"""The same for eyes that learn nothing by rewards: as many paths a step, each over an image of its own."""
 
 _DEFAULT = Options()
 
@@ -203,13 +222,17 @@ class Ram(nn.Module):
         self.glimpse = Glimpse(retina, channels, options.glimpse_dim, hidden, options.combine)
         self.core = make_core(options)
         self.policy = self.make_policy(options)
-        self.reinforce = Reinforce(options, hidden)
+        self.reinforce = Reinforce(options, hidden) if self.draws(options) else None
         self.output = nn.Linear(hidden, classes)
 
     def make_policy(self, options: Any) -> Policy:
         """Return what chooses places."""
         deviations = options.deviation, options.last_deviation
         return Gaussian(options.hidden_dim, *deviations, learned=options.learn_deviation)
+
+    def draws(self, options: Any) -> bool:
+        """Return whether where to look is drawn, and learned by rewards."""
+        return isinstance(options, Chooser)
 
     @property
     def steps(self) -> int:
@@ -273,13 +296,13 @@ class Ram(nn.Module):
             progress: share of the training that is over.
             label_smoothing: share of a label's probability that is spread evenly over all.
         """
-        rollouts = self.options.samples
+        rollouts = 1 if self.reinforce is None else self.options.samples
         path = self.look(images, rollouts, progress=progress)
         wanted = labels.view(len(labels), self.longest).repeat_interleave(rollouts, 0)
         logits, inside = said(path.logits, self.longest).flatten(0, 1).float(), wanted != NOTHING
         cost = F.cross_entropy(logits[inside], wanted[inside], label_smoothing=label_smoothing)
         cost = cost * (inside.sum() / len(wanted))  # the sum over symbols
-        if not path.log_prob.requires_grad:  # one glimpse, or places that nothing learns to choose
+        if self.reinforce is None or not path.log_prob.requires_grad:  # one glimpse chooses nothing
             return cost
         charged, left = (self._by_choice(part, path) for part in rewards(logits, wanted))
         bonus = [path.entropy.flatten(0, 1)] if self.options.entropy_bonus else []

@@ -11,7 +11,7 @@ __all__ = ["Options", "RamGrid"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(ram.Sizes):
+class Options(ram.Chooser):
     """The sizes of an eye that looks at the middle of a cell.
 
     >>> Options(rows=5).columns

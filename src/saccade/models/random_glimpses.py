@@ -25,7 +25,7 @@ class RandomGlimpses(ram.Ram):
     """
 
     Options: TypeAlias = ram.Sizes
-    recipes: ClassVar[dict[str, dict[str, Any]]] = ram.RECIPES
+    recipes: ClassVar[dict[str, dict[str, Any]]] = ram.UNREWARDED
 
     def __init__(self, channels: int, classes: int, options: ram.Sizes = _DEFAULT, longest: int = 1) -> None:
         super().__init__(channels, classes, options, longest)

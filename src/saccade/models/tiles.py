@@ -45,7 +45,7 @@ class Tiling(ram.Sizes):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Tiling):
+class Options(Tiling, ram.Chooser):
     """The sizes, and how many tiles a glimpse reads.
 
     >>> Options(read="topk", k=2).k
@@ -57,7 +57,7 @@ class Options(Tiling):
     which learn by the gradient (topk)."""
 
     k: int = 4
-    """Tiles that a glimpse reads by topk."""
+    """Tiles that a glimpse reads by topk, which needs no --baseline, --samples and --entropy-bonus."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
@@ -65,6 +65,8 @@ class Options(Tiling):
         in_ranges(self, (("k", 1, 1 << 16),))
         if self.read != "topk" and self.k != 4:
             raise ArgumentError(f"--k: expected only with --read topk, got {self.k} and --read {self.read}")
+        if self.read == "topk" and self.entropy_bonus:
+            raise ArgumentError(f"--entropy-bonus: expected only with --read sample, got {self.entropy_bonus}")
 
 
 _DEFAULT, _SOFT = Options(), Tiling()
@@ -113,6 +115,10 @@ class Tiles(ram.Ram):
         """Return what chooses tiles."""
         hidden, key = options.hidden_dim, options.key_dim
         return Attention(hidden, key, hidden, hidden_dim=key, score="scaled_dot", read=self.make_read(options))
+
+    def draws(self, options: Any) -> bool:
+        """Return whether one tile is drawn."""
+        return super().draws(options) and options.read == "sample"
 
     def make_read(self, options: Any) -> reads.Read:
         """Return how tiles are read in training."""
@@ -222,6 +228,7 @@ class SoftTiles(Tiles):
     """
 
     Options: TypeAlias = Tiling
+    recipes: ClassVar[dict[str, dict[str, Any]]] = ram.UNREWARDED
 
     def __init__(self, channels: int, classes: int, options: Tiling = _SOFT, longest: int = 1) -> None:
         super().__init__(channels, classes, options, longest)

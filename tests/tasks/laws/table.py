@@ -67,7 +67,8 @@ class Entry:
     file: str = "tokenizer.json"
 
 
-EYE = {"glimpses": 3, "patch": 4, "hidden_dim": 8, "glimpse_dim": 4, "samples": 2}
+SEEING = {"glimpses": 3, "patch": 4, "hidden_dim": 8, "glimpse_dim": 4}
+EYE = {**SEEING, "samples": 2}
 RECURRENT = {"hidden_dim": 10, "embedding_dim": 6, "dropout": 0.2}
 TABLE = {
     "translate": Entry(
@@ -118,9 +119,9 @@ TABLE = {
             "ram": {**EYE, "scales": 2},
             "ram-grid": {**EYE, "rows": 3, "columns": 2},
             "tiles": {**EYE, "thumbnail": 2, "key_dim": 4},
-            "soft-tiles": {**EYE, "thumbnail": 2, "key_dim": 4},
+            "soft-tiles": {**SEEING, "thumbnail": 2, "key_dim": 4},
             "dram": {**EYE, "coarse": 6, "context_channels": 2},
-            "random": EYE,
+            "random": SEEING,
             "whole": {"channels": 2, "pooled": 4, "hidden_dim": 8},
         },
         lambda data, split, index: data.example(split, index).label,

@@ -186,7 +186,7 @@ def _policy_maps(model: Any, path: Path, size: Sequence[int]) -> Maps | None:
     """How probable every cell or tile was before each glimpse that was chosen, where the policy is of such."""
     policy, title = getattr(model, "policy", None), "how probable each cell was, and which was chosen"
     if path.weights is not None:
-        return _tile_maps(path.weights[0, 0].cpu(), path.location[0, 0], model.options.patch, size, title)
+        return _tile_maps(path.weights[0, 0].cpu(), path.location[0, 0], model.glimpse.retina.size, size, title)
     if not isinstance(policy, Grid) or not path.hidden.shape[2]:
         return None
     shares = policy.probabilities(path.hidden[0, 0]).cpu()

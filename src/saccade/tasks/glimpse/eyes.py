@@ -69,7 +69,7 @@ class Eyes(nn.Module):
         self.longest: int = getattr(members[0], "longest", 1)
         moving: Sequence[Any] = [member for member in members if hasattr(member, "glimpse")]
         if moving:
-            self.glimpse = moving[0].glimpse
+            self.glimpse, self.policy = moving[0].glimpse, moving[0].policy
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the log-probabilities of classes `(batch, classes)`, of strings `(batch, longest, classes)`, after the
