@@ -74,7 +74,8 @@ def test_places_may_name_their_images(mode):
 def test_what_does_not_fit_is_refused(what):
     images, owner, corner = torch.zeros(2, 1, 5, 5), torch.tensor([0, 1, 1]), torch.zeros(3, 2, dtype=torch.long)
     wrong = {"images": [images.double(), images[0], images.transpose(2, 3)[:, :, :4]]}
-    wrong |= {"owner": [owner + 1, owner - 1, owner.int()], "corner": [corner.int(), corner[:1], corner[..., :1]]}
+    wrong |= {"owner": [owner + 1, owner - 1, owner.int(), owner[0]]}
+    wrong |= {"corner": [corner.int(), corner[:1], corner[..., :1]]}
     for each in wrong[what]:
         with pytest.raises(ShapeError, match=f"^{what}: expected"):
             patches(**({"images": images, "owner": owner, "corner": corner, "size": 2, "scales": 2} | {what: each}))

@@ -73,3 +73,15 @@ def test_anywhere_is_anywhere_and_learns_nothing():
     assert choice.entropy.tolist() == (-choice.log_prob).tolist() == pytest.approx([math.log(4)] * len(HIDDEN))
     assert not list(Anywhere().parameters())
     assert not Anywhere()(HIDDEN).location.any()
+
+
+@pytest.mark.parametrize("policy", [Gaussian(5, 0.05, 0.05), Anywhere()])
+def test_places_are_float32_where_layers_compute_in_half_precision(policy):
+    numbers = torch.rand(7, 2)
+    with torch.autocast("cpu", torch.bfloat16):
+        choice = policy(HIDDEN.bfloat16(), numbers=numbers)
+    assert choice.location.dtype == choice.log_prob.dtype == torch.float32
+    if isinstance(policy, Gaussian):  # the number that was drawn, to more digits than half precision has
+        drawn = torch.distributions.Normal(0.0, 0.05).icdf(numbers.double() + 2**-25).square().sum(-1)
+        expected = -drawn / (2 * 0.05**2) - 2 * math.log(0.05 * math.sqrt(2 * math.pi))
+        torch.testing.assert_close(choice.log_prob.double(), expected, rtol=1e-4, atol=1e-4)

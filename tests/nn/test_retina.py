@@ -85,6 +85,21 @@ def test_places_far_away_see_nothing(place):
     assert found.isfinite().all()
 
 
+@pytest.mark.parametrize(("mode", "free"), [("nearest", 2), ("bilinear", 1)])
+@pytest.mark.parametrize("edge", [torch.nan, torch.inf])
+def test_what_is_outside_is_0_whatever_the_edge_is(mode, free, edge):
+    images = torch.full((1, 1, 8, 8), edge, dtype=torch.float64)
+    found = nn.Retina(4, mode=mode)(images, -torch.ones(1, 2, dtype=torch.float64))[0, 0, 0]
+    assert not found[:free].any() and not found[:, :free].any() and not found[2:, 2:].isfinite().any()
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
+def test_places_in_half_precision_are_those_places(mode):
+    images, places = torch.rand(1, 1, 400, 400), torch.tensor([[0.9123, 0.777]]).bfloat16()
+    retina = nn.Retina(4, 2, mode)
+    torch.testing.assert_close(retina(images, places), retina(images, places.float()))
+
+
 @pytest.mark.parametrize("given", [(0,), (8, 0), (3, 2), (8, 1, "cubic"), (4096, 2), (-4, 1)])
 def test_a_retina_that_means_nothing_is_refused(given):
     with pytest.raises(ArgumentError, match="expected"):
@@ -93,7 +108,7 @@ def test_a_retina_that_means_nothing_is_refused(given):
 
 @pytest.mark.parametrize(
     ("images", "places"),
-    [((1, 8, 8), (1, 2)), ((2, 1, 8, 8), (3, 2)), ((2, 1, 8, 8), (2, 3)), ((2, 1, 8, 8), (2,))],
+    [((1, 8, 8), (1, 2)), ((1, 1, 0, 8), (1, 2)), ((2, 1, 8, 8), (3, 2)), ((2, 1, 8, 8), (2, 3)), ((2, 1, 8, 8), (2,))],
 )
 def test_shapes_that_do_not_fit_are_refused(images, places):
     with pytest.raises(ShapeError, match="expected"):

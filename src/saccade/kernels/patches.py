@@ -39,7 +39,7 @@ def patches(images: Tensor, owner: Tensor, corner: Tensor, size: int, scales: in
         got = f"{tuple(images.shape)} of {images.dtype}"
         raise ShapeError(f"images: expected (batch, channels, height, width) of float32, contiguous, got {got}")
     for name, tensor, shape in (("owner", owner, owner.shape[:1]), ("corner", corner, (*owner.shape[:1], 2))):
-        if tensor.dtype != torch.int64 or tensor.shape != shape:
+        if tensor.dtype != torch.int64 or not shape or tensor.shape != shape:
             got = f"{tuple(tensor.shape)} of {tensor.dtype}"
             raise ShapeError(f"{name}: expected {tuple(shape) or '(places,)'} of int64, got {got}")
     (batch, channels, height, width), places = images.shape, len(owner)

@@ -82,7 +82,7 @@ class Gaussian(nn.Module):
         return self.first * (self.last / self.first) ** share
 
     def forward(self, hidden: Tensor, progress: float | Tensor = 1.0, numbers: Tensor | None = None) -> Choice:
-        mean, deviation = torch.tanh(self.gain * self.mean(hidden)), self.deviation(progress)
+        mean, deviation = torch.tanh(self.gain * wide(self.mean(hidden))), self.deviation(progress)
         place = mean.detach()
         if numbers is not None:
             # The middle of the numbers that a float32 may be: none is 0, whose normal number would be infinite.
@@ -151,6 +151,7 @@ class Anywhere(nn.Module):
 
     def forward(self, hidden: Tensor, progress: float | Tensor = 1.0, numbers: Tensor | None = None) -> Choice:
         del progress
+        hidden = wide(hidden)
         nats = hidden.new_full((len(hidden),), math.log(4))
         even = hidden.new_full((len(hidden), 2), 0.5) if numbers is None else numbers.to(hidden)
         return Choice(2 * even - 1, -nats, nats)
