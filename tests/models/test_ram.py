@@ -147,6 +147,8 @@ def test_a_network_that_sees_everything_goes_nowhere(network):
     ("options", "said"),
     [
         ({"patch": 3, "scales": 2}, "--patch: expected an even number"),
+        ({"patch": 1024, "scales": 4}, "--patch: expected at most 512 where --scales is 4, got 1024"),
+        ({"learn_deviation": True, "last_deviation": 0.1}, "--last-deviation: expected none, got 0.1 with"),
         ({"glimpses": 0}, "--glimpses: expected a number from 1"),
         ({"samples": 1}, "--samples: expected a number from 2"),
         ({"deviation": 0.0}, "--deviation: expected a number from 0.001"),

@@ -16,6 +16,7 @@ from saccade.models.policies import Choice, Gaussian, Policy
 from saccade.models.reinforce import Baseline, Reinforce, Samples, check_estimator
 from saccade.models.strings import NOTHING, rewards, said
 from saccade.nn import Glimpse, Retina
+from saccade.nn.retina import LARGEST
 
 __all__ = ["UNREWARDED", "Chooser", "Options", "Path", "Ram", "Sizes", "advanced", "make_core", "nothing_seen"]
 
@@ -62,6 +63,8 @@ class Sizes:
         in_ranges(self, _SIZES)
         if self.scales > 1 and self.patch % 2:
             raise ArgumentError(f"--patch: expected an even number where --scales is {self.scales}, got {self.patch}")
+        if (most := LARGEST >> (self.scales - 1)) < self.patch:
+            raise ArgumentError(f"--patch: expected at most {most} where --scales is {self.scales}, got {self.patch}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +116,9 @@ class Options(Chooser):
             if not 1e-3 <= getattr(self, name) <= 2:
                 option, got = name.replace("_", "-"), getattr(self, name)
                 raise ArgumentError(f"--{option}: expected a number from 0.001 to 2, got {got}")
+        if self.learn_deviation and self.last_deviation != Options.last_deviation:
+            got = f"{self.last_deviation} with --learn-deviation, which ends where it is learned to"
+            raise ArgumentError(f"--last-deviation: expected none, got {got}")
 
 
 _COMMON: dict[str, Any] = {

@@ -9,10 +9,12 @@ from torch.nn import functional as F
 from saccade.errors import ArgumentError, ShapeError
 from saccade.kernels.patches import patches
 from saccade.kernels.threads import serves
+from saccade.numerics import wide
 
-__all__ = ["Glimpse", "Retina"]
+__all__ = ["LARGEST", "Glimpse", "Retina"]
 
-_LARGEST = 4096  # pixels of the widest patch: beyond it one glimpse is an image of 16 million pixels
+LARGEST = 4096
+"""Pixels of the widest patch's side: beyond it one glimpse is an image of 16 million pixels."""
 
 
 class Retina(nn.Module):
@@ -47,8 +49,8 @@ class Retina(nn.Module):
 
     def __init__(self, size: int = 8, scales: int = 1, mode: Literal["nearest", "bilinear"] = "nearest") -> None:
         super().__init__()
-        if scales < 1 or size < 1 or size << (scales - 1) > _LARGEST:
-            expected = f"1 or more, and patches of at most {_LARGEST} pixels"
+        if scales < 1 or size < 1 or size << (scales - 1) > LARGEST:
+            expected = f"1 or more, and patches of at most {LARGEST} pixels"
             raise ArgumentError(f"size, scales: expected {expected}, got {size} and {scales}")
         if scales > 1 and size % 2:
             raise ArgumentError(f"size: expected an even number where there are {scales} scales, got {size}")
@@ -75,9 +77,10 @@ class Retina(nn.Module):
         Raises:
             ShapeError: if the shapes do not fit.
         """
-        if images.ndim != 4 or not images.is_floating_point():
+        if images.ndim != 4 or not images.is_floating_point() or not images.shape[1:].numel():
             got = f"{tuple(images.shape)} of {images.dtype}"
-            raise ShapeError(f"images: expected (batch, channels, height, width), floating point, got {got}")
+            expected = "(batch, channels, height, width) with pixels, floating point"
+            raise ShapeError(f"images: expected {expected}, got {got}")
         if index is not None and (index.ndim != 1 or index.dtype != torch.int64):
             raise ShapeError(f"index: expected (n,) of int64, got {tuple(index.shape)} of {index.dtype}")
         count = len(images) if index is None else len(index)
@@ -116,6 +119,7 @@ class Retina(nn.Module):
 
     def _corner(self, images: Tensor, places: Tensor) -> Tensor:
         """x and y, in pixels, of the widest patch's left upper corner."""
+        places = wide(places)  # half a type knows 256 places between the middle and an edge, whatever the image's size
         sides = places.new_tensor([images.shape[3], images.shape[2]])
         return (places + 1) / 2 * sides - self.widest / 2
 
@@ -128,7 +132,8 @@ class Retina(nn.Module):
         planes = index[:, None] * images.shape[1] + torch.arange(images.shape[1], device=images.device)
         places = rows.clamp(0, height - 1)[:, :, None] * width + columns.clamp(0, width - 1)[:, None, :]
         flat = planes[:, :, None, None] * (height * width) + places[:, None]
-        return images.flatten().index_select(0, flat.flatten()).view(flat.shape) * inside[:, None]
+        # Not by a product, in which a pixel at the edge that is NaN or infinite would be seen outside as well.
+        return images.flatten().index_select(0, flat.flatten()).view(flat.shape).masked_fill(~inside[:, None], 0.0)
 
     def _mixed(self, images: Tensor, index: Tensor, corner: Tensor) -> Tensor:
         """The widest patches between pixels: each number a mean of four neighbours by how close they are."""
