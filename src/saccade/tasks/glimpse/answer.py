@@ -205,6 +205,7 @@ def _tile_maps(weights: Tensor, location: Tensor, side: int, size: Sequence[int]
         weights = weights.repeat_interleave(side, -2).repeat_interleave(side, -1)[:, : size[0], : size[1]]
     marks = list[tuple[int, int] | None]()
     for x, y in location.tolist():
-        row, column = (min(round((at + 1) / 2 * extent), extent - 1) for at, extent in ((y, size[0]), (x, size[1])))
+        # Down to the pixel that a middle lies in: that of a tile of a single pixel is between two whole numbers.
+        row, column = (min(int((at + 1) / 2 * extent), extent - 1) for at, extent in ((y, size[0]), (x, size[1])))
         marks.append((row // side, column // side) if whole else (row, column))
     return Maps("policy", weights, captions, marks, title, even=even)
