@@ -62,7 +62,8 @@ class Gaussian(nn.Module):
         (torch.Size([5, 2]), True)
 
     Source:
-        Mnih et al. 2014, section 3.1 and 4 (two components, their variance fixed); Williams 1992, section 6.
+        Mnih et al. 2014, section 3.1 and 4 (two components, their variance fixed, the mean linear in the state);
+        Williams 1992, section 6.
     """
 
     def __init__(

@@ -209,8 +209,8 @@ class Ram(nn.Module):
         (torch.Size([3, 5, 6, 2]), torch.Size([3, 5, 6, 10]))
 
     Source:
-        Mnih et al. 2014, sections 3 and 4, where the state is not detached and the first place is drawn at random;
-        strings: Ba, Mnih, Kavukcuoglu 2015, section 3.2.
+        Mnih et al. 2014, sections 3 and 4; strings: Ba, Mnih, Kavukcuoglu 2015, section 3.2. docs/glimpse.md says what
+        is otherwise.
     """
 
     Options: TypeAlias = Options

@@ -172,7 +172,8 @@ class Glimpse(nn.Module):
 
     Source:
         Mnih et al. 2014, section 4 ("Glimpse network"); Ba, Mnih, Kavukcuoglu 2015, "Multiple Object Recognition with
-        Visual Attention", section 3.1 (https://arxiv.org/abs/1412.7755), whose "what" is made by three convolutions.
+        Visual Attention", section 3 (https://arxiv.org/abs/1412.7755), whose "what" is made by three convolutions, and
+        whose product is not rectified.
     """
 
     def __init__(
