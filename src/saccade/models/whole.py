@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -10,7 +11,7 @@ from saccade.checks import in_ranges
 from saccade.models.ram import RECIPES as EYES
 from saccade.models.ram import Path
 
-__all__ = ["Options", "Whole"]
+__all__ = ["Options", "Whole", "pooled_by_products"]
 
 _SIZES = (("hidden_dim", 1, 1 << 16), ("channels", 1, 4096), ("pooled", 1, 64))
 
@@ -90,7 +91,9 @@ class Whole(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Return the logits of classes `(batch, classes)`, of images `(batch, channels, height, width)` in [0, 1]."""
         features = images if self.conv is None else F.relu(self.conv(images))
-        pooled = F.adaptive_avg_pool2d(features, self.options.pooled)
+        # On a GPU torch has no gradient of this pooling that is the same in each run, and so refuses it in training.
+        pool = F.adaptive_avg_pool2d if features.device.type == "cpu" else pooled_by_products
+        pooled = pool(features, self.options.pooled)
         logits: Tensor = self.output(self.layers(pooled.flatten(1)))
         return logits
 
@@ -116,3 +119,20 @@ class Whole(nn.Module):
         """Return the cross-entropy of labels `(batch,)`."""
         del progress
         return F.cross_entropy(self(images).float(), labels, label_smoothing=label_smoothing)
+
+
+def pooled_by_products(features: Tensor, side: int) -> Tensor:
+    """Return what `adaptive_avg_pool2d` returns, `side` rows and columns of means, by two matrix products.
+
+    >>> pooled_by_products(torch.arange(6.0).view(1, 1, 2, 3), 1).flatten()
+    tensor([2.5000])
+    """
+    rows, columns = (_shares(extent, side, features) for extent in features.shape[2:])
+    return rows @ features @ columns.mT
+
+
+def _shares(extent: int, side: int, like: Tensor) -> Tensor:
+    """How much of each mean each place of a dimension is, `(side, extent)`; means may share places."""
+    number, place = torch.arange(side, device=like.device)[:, None], torch.arange(extent, device=like.device)
+    inside = (place >= number * extent // side) & (place < -(-(number + 1) * extent // side))
+    return (inside / inside.sum(-1, keepdim=True)).to(like)
