@@ -146,6 +146,7 @@ def test_a_network_that_sees_everything_goes_nowhere(network):
     ("options", "said"),
     [
         ({"patch": 3, "scales": 2}, "--patch: expected an even number"),
+        ({"patch": 1024, "scales": 8}, "--scales: expected .* at most 4096 pixels, got 131072"),
         ({"glimpses": 0}, "--glimpses: expected a number from 1"),
         ({"samples": 1}, "--samples: expected a number from 2"),
         ({"deviation": 0.0}, "--deviation: expected a number from 0.001"),

@@ -16,6 +16,7 @@ from saccade.models.policies import Choice, Gaussian, Policy
 from saccade.models.reinforce import Baseline, Reinforce, Samples, check_estimator
 from saccade.models.strings import NOTHING, rewards, said
 from saccade.nn import Glimpse, Retina
+from saccade.nn.retina import WIDEST
 
 __all__ = ["Options", "Path", "Ram", "Sizes", "advanced", "make_core", "nothing_seen"]
 
@@ -71,6 +72,9 @@ class Sizes:
         """Refuse what means nothing, naming the option as it is typed."""
         in_ranges(self, _SIZES)
         check_estimator(self)
+        if (widest := self.patch << (self.scales - 1)) > WIDEST:
+            expected = f"scales whose widest patch has at most {WIDEST} pixels"
+            raise ArgumentError(f"--scales: expected {expected}, got {widest}; take fewer, or a smaller --patch")
         if self.scales > 1 and self.patch % 2:
             raise ArgumentError(f"--patch: expected an even number where --scales is {self.scales}, got {self.patch}")
 

@@ -10,9 +10,10 @@ from saccade.errors import ArgumentError, ShapeError
 from saccade.kernels.patches import patches
 from saccade.kernels.threads import serves
 
-__all__ = ["Glimpse", "Retina"]
+__all__ = ["WIDEST", "Glimpse", "Retina"]
 
-_LARGEST = 4096  # pixels of the widest patch: beyond it one glimpse is an image of 16 million pixels
+WIDEST = 4096
+"""Pixels of the widest patch: beyond it one glimpse is an image of 16 million pixels."""
 
 
 class Retina(nn.Module):
@@ -47,8 +48,8 @@ class Retina(nn.Module):
 
     def __init__(self, size: int = 8, scales: int = 1, mode: Literal["nearest", "bilinear"] = "nearest") -> None:
         super().__init__()
-        if scales < 1 or size < 1 or size << (scales - 1) > _LARGEST:
-            expected = f"1 or more, and patches of at most {_LARGEST} pixels"
+        if scales < 1 or size < 1 or size << (scales - 1) > WIDEST:
+            expected = f"1 or more, and patches of at most {WIDEST} pixels"
             raise ArgumentError(f"size, scales: expected {expected}, got {size} and {scales}")
         if scales > 1 and size % 2:
             raise ArgumentError(f"size: expected an even number where there are {scales} scales, got {size}")
