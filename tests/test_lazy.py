@@ -196,6 +196,7 @@ def test_explain_says_what_is_asked_for_and_asks_for_nothing(tensors):
         (lambda index: torch.ones(1, 3), ShapeError, r"\(n, Dv\) with n = 2, a row for each .* got shape \(1, 3\)"),
         (lambda index: torch.ones(len(index[0])), ShapeError, r"got shape \(2,\)"),
         (lambda index: torch.ones(len(index[0]), 3), ArgumentError, "in query's torch.float64 .* got torch.float32"),
+        (lambda index: torch.ones(len(index[0]), 3).to_sparse(), ArgumentTypeError, "in a dense tensor, got layout"),
         (torch.nn.Linear, ArgumentTypeError, "a tensor or a function of the index, got the class Linear"),
         ("values", ArgumentTypeError, "value: expected a tensor, got str"),
     ],

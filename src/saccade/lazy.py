@@ -199,6 +199,9 @@ def checked(result: Tensor, count: int, like: Tensor) -> Tensor:
     expected = f"value: expected the function to return floats (n, Dv) with n = {count}, a row for each key asked for"
     if not isinstance(result, Tensor):
         raise ArgumentTypeError(f"{expected}, got {type(result).__name__}")
+    if result.layout != torch.strided or result.is_nested:
+        got = "a nested one" if result.is_nested else f"layout {result.layout}"
+        raise ArgumentTypeError(f"{expected}, in a dense tensor, got {got}")
     if result.ndim != 2 or result.shape[0] != count:
         raise ShapeError(f"{expected}, got shape {tuple(result.shape)}")
     kind = like.device.type

@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from saccade.errors import ArgumentError, ShapeError
 from saccade.look.drawing import numbers, write_picture
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["path_pictures"]
+__all__ = ["MOST", "path_pictures"]
 
 _IMAGE, _PATCH, _GAP, _TOP = 3.6, 0.9, 0.08, 0.35  # inches: the image's longer side, a patch's, between two, above
-_MOST = 100  # glimpses that are drawn
-_SHOWN, _LINE = 3, 0.1  # classes whose probabilities are drawn, and how far their names stand apart
+MOST = 100
+"""Glimpses that are drawn."""
+_SHOWN, _LINE = 3, 0.14  # classes whose probabilities are drawn, and inches from name to name
+_SHORT = 3  # glimpses beside which the words below are longer than what they stand below
+_TOLD = 4  # numbers of glimpses that are written at one place
+_LARGEST = 960  # pixels of the longer side of an image as it is drawn
 _PAUSE, _REST = 700, 2000  # milliseconds that a glimpse is shown in the animation, and the last
 _COLOURS = ("#ffb000", "#35e0ff", "#ff4fa3", "#8dff6a")  # of scales, the finest first
 
@@ -78,17 +83,19 @@ def path_pictures(
     pixels = image.cpu().double() / 255
     patches = Retina(sides[0], len(sides))(pixels[None], places[None])[0]
     heading, told = plain(title or ""), said or {}
-    boxes = _boxes(places, sides, image.shape[1], image.shape[2])
+    shown = _reduced(pixels)
+    scale = max(shown.shape[1:]) / max(pixels.shape[1:])
+    boxes = _boxes(places, [side * scale for side in sides], *shown.shape[1:])
     names = [f"glimpse {number}" for number in range(1, len(places) + 1)]
     return write_picture(
         path,
-        lambda: _figure(pixels, boxes, patches, shares, labels, told, heading),
+        lambda: _figure(shown, boxes, patches, shares, labels, told, heading),
         title=heading or "The path of an eye",
         story=_story(places, shares, labels, told),
         behind=numbers(heading, names, labels, shares, darkest=1.0, location=places.tolist(), sides=list(sides))
         if json
         else None,
-        pages={".gif": _animation(pixels, boxes)},
+        pages={".gif": _animation(shown, boxes)},
     )
 
 
@@ -104,11 +111,19 @@ def _check(
     if probabilities.shape != (len(location), len(labels)):
         shape = (len(location), len(labels))
         raise ShapeError(f"probabilities: expected shape {shape}, got {tuple(probabilities.shape)}")
-    if not 1 <= len(location) <= _MOST:
-        raise ArgumentError(f"location: expected from 1 to {_MOST} glimpses, got {len(location)}")
+    if not 1 <= len(location) <= MOST:
+        raise ArgumentError(f"location: expected from 1 to {MOST} glimpses, got {len(location)}")
 
 
-def _boxes(places: Tensor, sides: Sequence[int], height: int, width: int) -> list[list[tuple[float, float, int]]]:
+def _reduced(pixels: Tensor) -> Tensor:
+    """An image of at most so many pixels a side as can be told apart, each the mean of those that it covers."""
+    factor = _LARGEST / max(pixels.shape[1:])
+    if factor >= 1:
+        return pixels
+    return F.interpolate(pixels[None], [max(1, round(side * factor)) for side in pixels.shape[1:]], mode="area")[0]
+
+
+def _boxes(places: Tensor, sides: Sequence[float], height: int, width: int) -> list[list[tuple[float, float, float]]]:
     """For each glimpse, left and top of every scale's patch, in pixels, and its side."""
     middles = ((places + 1) / 2 * torch.tensor([width, height], dtype=places.dtype)).tolist()
     return [[(x - side / 2, y - side / 2, side) for side in sides] for x, y in middles]
@@ -116,7 +131,7 @@ def _boxes(places: Tensor, sides: Sequence[int], height: int, width: int) -> lis
 
 def _figure(
     pixels: Tensor,
-    boxes: list[list[tuple[float, float, int]]],
+    boxes: list[list[tuple[float, float, float]]],
     patches: Tensor,
     shares: Tensor,
     labels: Sequence[str],
@@ -162,11 +177,14 @@ def _show(axes: "Axes", pixels: Tensor) -> None:
     axes.spines[:].set(color=FAINT, linewidth=0.5)
 
 
-def _draw_path(axes: "Axes", boxes: list[list[tuple[float, float, int]]], style: dict[str, Any]) -> None:
+def _draw_path(axes: "Axes", boxes: list[list[tuple[float, float, float]]], style: dict[str, Any]) -> None:
     """The boxes of all scales at every place, a line from place to place, and their numbers."""
     from matplotlib.patches import Rectangle
 
-    middles = [(one[0][0] + one[0][2] / 2, one[0][1] + one[0][2] / 2) for one in boxes]
+    (_, width), (height, _) = axes.get_xlim(), axes.get_ylim()
+    middles = [  # that of a tile at the edge may lie outside of the image
+        (min(max(left + side / 2, 0), width), min(max(top + side / 2, 0), height)) for (left, top, side), *_ in boxes
+    ]
     for number, glimpse in enumerate(boxes):
         alpha = 0.35 + 0.65 * (number + 1) / len(boxes)
         for scale, (left, top, side) in enumerate(glimpse):
@@ -176,16 +194,22 @@ def _draw_path(axes: "Axes", boxes: list[list[tuple[float, float, int]]], style:
     axes.plot(*zip(*middles, strict=True), color="#ffffff", linewidth=2.6, alpha=0.8)
     axes.plot(*zip(*middles, strict=True), color="#d7263d", linewidth=1.3)
     for (x, y), at in _visits(middles).items():
-        look = {"facecolor": "#d7263d", "edgecolor": "#ffffff", "boxstyle": "circle,pad=0.2", "linewidth": 0.8}
+        shape = "circle,pad=0.2" if at.isdecimal() else "round,pad=0.3"
+        look = {"facecolor": "#d7263d", "edgecolor": "#ffffff", "boxstyle": shape, "linewidth": 0.8}
         axes.text(x, y, at, ha="center", va="center", fontsize=8, bbox=look, **{**style, "color": "#ffffff"})
 
 
 def _visits(middles: Sequence[tuple[float, float]]) -> dict[tuple[float, float], str]:
-    """The numbers of the glimpses at each place, several where an eye came back to the same one."""
-    found: dict[tuple[float, float], str] = {}
+    """The numbers of the glimpses at each place, several where an eye came back to the same one: of many the first and
+    the last.
+    """
+    found: dict[tuple[float, float], list[str]] = {}
     for number, place in enumerate(middles, 1):
-        found[place] = f"{found[place]}, {number}" if place in found else str(number)
-    return found
+        found.setdefault(place, []).append(str(number))
+    return {
+        place: ", ".join(every if len(every) <= _TOLD else [*every[: _TOLD - 2], "…", every[-1]])
+        for place, every in found.items()
+    }
 
 
 def _draw_classes(
@@ -193,17 +217,18 @@ def _draw_classes(
 ) -> None:
     """How probable the classes were that are likeliest in the end; or each that was said, until then."""
     ends = [len(shares) - 1] if not said else sorted(said)
+    axes.set(xlim=(0, len(shares)), ylim=(-0.05, 1.05), xticks=[])
     for first, last in zip([0, *(end + 1 for end in ends)], ends, strict=False):
         order = shares[last].argsort(descending=True)[:_SHOWN].tolist()
         if said:
             order = [labels.index(said[last])]
         _draw_lines(axes, shares, labels, order, first, last, style)
-    axes.set(xlim=(0, len(shares)), ylim=(-0.05, 1.05), xticks=[])
     axes.set_yticks([0, 0.5, 1], ["0", "0.5", "1"], family=style["family"], fontsize=7, color=INK)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set(color=FAINT, linewidth=0.5)
     shown = "what was said next" if said else "the likeliest classes"
-    axes.set_xlabel(f"probability of {shown} after each glimpse", fontsize=8, **style)
+    where: Literal["left", "center"] = "left" if len(shares) <= _SHORT else "center"
+    axes.set_xlabel(f"probability of {shown} after each glimpse", fontsize=8, loc=where, **style)
 
 
 def _draw_lines(
@@ -218,15 +243,17 @@ def _draw_lines(
     """Lines of some classes from one glimpse to another, each with its name at the end."""
     steps = [number + 0.5 for number in range(first, last + 1)]
     above = 2.0  # where the name over this one stands
+    inches = axes.get_window_extent().height / axes.figure.dpi
+    apart = _LINE * (axes.get_ylim()[1] - axes.get_ylim()[0]) / inches
     for place, label in enumerate(order):
-        above = min(float(shares[last, label]), above - _LINE)
+        above = min(float(shares[last, label]), above - apart)
         colour, strength = INK if place == 0 else FAINT, 1.8 if place == 0 else 1.0
         line = shares[first : last + 1, label].numpy()
         axes.plot(steps, line, color=colour, linewidth=strength, marker="o", markersize=3)
         axes.text(last + 1.05, above, labels[label], va="center", fontsize=8, **style)
 
 
-def _animation(pixels: Tensor, boxes: list[list[tuple[float, float, int]]]) -> bytes:
+def _animation(pixels: Tensor, boxes: list[list[tuple[float, float, float]]]) -> bytes:
     """The eye going from place to place: an image a glimpse, dark where it sees nothing at that moment."""
     from PIL import Image, ImageDraw
 
@@ -246,7 +273,8 @@ def _animation(pixels: Tensor, boxes: list[list[tuple[float, float, int]]]) -> b
         if len(middles) > 1:
             pen.line(middles, fill="#d7263d", width=2)
         for scale, (x, y, size) in enumerate(glimpse):
-            corners = (x * factor, y * factor, (x + size) * factor - 1, (y + size) * factor - 1)
+            reach = max(0.0, size * factor - 1)
+            corners = (x * factor, y * factor, x * factor + reach, y * factor + reach)
             pen.rectangle(corners, outline=_COLOURS[scale % len(_COLOURS)], width=2 if scale == 0 else 1)
         frames.append(frame)
     file = BytesIO()

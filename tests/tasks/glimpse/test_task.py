@@ -12,13 +12,15 @@ from PIL import Image
 
 from saccade import runs
 from saccade.cli import main
-from saccade.errors import SaccadeError
+from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.glimpse import Glimpse
 from saccade.tasks.glimpse import data as eyes
-from saccade.tasks.glimpse.answer import seen_share
+from saccade.tasks.glimpse.answer import EyeAnswer, Seen, seen_share
 from saccade.tasks.glimpse.data import open_data
 from saccade.tasks.image.dataset import InMemory, Part
 from saccade.tasks.image.digits import open_digits
+from saccade.tasks.image.images import Pixels
+from saccade.tasks.labels.ranking import Ranking
 from saccade.train.task import options_class
 
 SMALL = ["--hidden-dim", "8", "--glimpse-dim", "4", "--samples", "2", "--glimpses", "3"]
@@ -115,6 +117,14 @@ def test_look_draws_the_path_with_its_numbers_and_an_animation(tmp_path):
         assert animation.n_frames == 3
     told = json.loads(files["grey-path.json"].read_text())
     assert told["sides"] == [8, 16] and len(told["location"]) == 3 and len(told["values"]) == 3
+
+
+def test_more_glimpses_than_a_picture_has_room_for_are_one_line(tmp_path):
+    image = Pixels("a.png", torch.zeros(1, 8, 8, dtype=torch.uint8))
+    seen = Seen(torch.zeros(101, 2), torch.full((101, 2), 0.5))
+    answer = EyeAnswer(image, Ranking(("cat", "dog"), (0.5, 0.5)), 1, seen, (4,))
+    with pytest.raises(ArgumentError, match="--glimpses: expected at most 100 to be drawn, got 101"):
+        list(answer.draw(tmp_path))
 
 
 def test_a_policy_of_cells_is_drawn_with_its_probabilities(tmp_path):
