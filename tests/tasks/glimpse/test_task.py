@@ -122,7 +122,8 @@ def test_look_draws_the_path_with_its_numbers_and_an_animation(tmp_path):
 def test_more_glimpses_than_a_picture_has_room_for_are_one_line(tmp_path):
     image = Pixels("a.png", torch.zeros(1, 8, 8, dtype=torch.uint8))
     seen = Seen(torch.zeros(101, 2), torch.full((101, 2), 0.5))
-    answer = EyeAnswer(image, Ranking(("cat", "dog"), (0.5, 0.5)), 1, seen, (4,))
+    answer = EyeAnswer(image, Ranking(("cat", "dog"), torch.tensor([0.5, 0.5])), 1, seen, (4,))
+    assert repr(answer) == r"EyeAnswer('cat\t0.5000')"
     with pytest.raises(ArgumentError, match="--glimpses: expected at most 100 to be drawn, got 101"):
         list(answer.draw(tmp_path))
 

@@ -70,6 +70,9 @@ class EyeAnswer:
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
+    def __repr__(self) -> str:  # not its tensors, where answers are looked at in a list
+        return f"{type(self).__name__}({str(self)!r})"
+
     def to_json(self) -> dict[str, Any]:
         """Return the image's name, its labels, the path with what was said on it, and what was seen sharply."""
         name = self.image.line if isinstance(self.image, Unreadable) else self.image.name
