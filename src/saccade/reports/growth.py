@@ -74,7 +74,7 @@ def median_error(taken: Sequence[float]) -> float:
 
     Example:
         >>> round(median_error([1.0, 2.0, 3.0, 4.0, 5.0]), 3)
-        1.247
+        1.246
     """
     low, _, high = statistics.quantiles(taken, n=4)
     return 1.2533 * (high - low) / 1.349 / math.sqrt(len(taken))
