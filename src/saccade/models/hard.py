@@ -47,13 +47,19 @@ class Options:
     entropy_bonus: float = 0.0
     """What a nat of the weights' entropy is worth to REINFORCE beside one of likelihood: it keeps looking around."""
 
+    soft_share: float = 0.0
+    """Probability that an example reads the mean of all positions in training by REINFORCE, and not what it drew; 0.5
+    in the paper (section 4.1)."""
+
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
-        for name in ("baseline", "samples", "entropy_bonus"):
+        for name in ("baseline", "samples", "entropy_bonus", "soft_share"):
             value, plain = getattr(self, name), Options.__dataclass_fields__[name].default
             if self.read != "reinforce" and value != plain:
                 option, beside = f"--{name.replace('_', '-')}", f"--read {self.read}"
                 raise ArgumentError(f"{option}: expected only with --read reinforce, got {value} and {beside}")
+        if not 0 <= self.soft_share < 1:
+            raise ArgumentError(f"--soft-share: expected 0 <= soft share < 1, got {self.soft_share}")
         check_estimator(self)
 
 
@@ -95,6 +101,10 @@ def attended(
     else:
         context, aux = attention(together, memory=memory, aux=samples.request, **options)
         samples.add(query, aux)
+        if samples.soft is not None:
+            expected = attention(together, memory=memory, read=reads.Soft(), **options)
+            soft = samples.soft.view(len(together), -1, 1).repeat_interleave(query.shape[1], 1)
+            context = torch.where(soft, expected, context)
     return context.reshape(*query.shape[:2], context.shape[-1])
 
 

@@ -58,9 +58,15 @@ class Sizes:
     combine: Literal["add", "multiply"] = "add"
     """How what and where become one."""
 
+    earlier_loss: float = 0.0
+    """What answers after earlier glimpses cost in training, on the mean, beside the last: each glimpse is taught by
+    what it alone adds."""
+
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
         in_ranges(self, _SIZES)
+        if not 0 <= self.earlier_loss <= 100:
+            raise ArgumentError(f"--earlier-loss: expected a number from 0 to 100, got {self.earlier_loss}")
         if self.scales > 1 and self.patch % 2:
             raise ArgumentError(f"--patch: expected an even number where --scales is {self.scales}, got {self.patch}")
         if (most := LARGEST >> (self.scales - 1)) < self.patch:
@@ -85,9 +91,15 @@ class Chooser(Sizes):
     entropy_bonus: float = 0.0
     """What a nat of the policy's entropy is worth beside one right answer."""
 
+    reward: Literal["right", "probability"] = "right"
+    """What a path is worth: 1 if the likeliest answer is right (right), or the right answer's probability, which is the
+    mean of that for answers that are drawn and says more of each path (probability)."""
+
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
         super().__post_init__()
+        if self.reward not in ("right", "probability"):
+            raise ArgumentError(f"--reward: expected right or probability, got {self.reward}")
         check_estimator(self)
 
 
@@ -126,6 +138,8 @@ _COMMON: dict[str, Any] = {
     "schedule": "cosine",
     "final_rate": 0.02,
     "clip": 5.0,
+    "earlier_loss": 0.5,
+    "reward": "probability",
     "threads": 1,
     "validation_steps": 500,
     "checkpoint_steps": 500,
@@ -150,7 +164,7 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 """What suits each data set."""
 UNREWARDED: dict[str, dict[str, Any]] = {
-    data: {name: value for name, value in recipe.items() if name not in ("baseline", "samples")}
+    data: {name: value for name, value in recipe.items() if name not in ("baseline", "samples", "reward")}
     | {"batch_size": recipe["batch_size"] * recipe["samples"]}
     for data, recipe in RECIPES.items()
 }
@@ -183,8 +197,9 @@ class Ram(nn.Module):
         g_t = \operatorname{Glimpse}(x, \ell_t) \qquad h_t = \operatorname{relu}(W_h h_{t-1} + W_g g_t + b) \qquad
         \ell_{t+1} \sim \pi(\cdot \mid h_t) \qquad p(y \mid x) = \operatorname{softmax}(W_y h_T + b_y)
 
-    In training the loss is the cross-entropy of the label after the last glimpse, whose gradient teaches all but the
-    policy, and REINFORCE with the reward 1 for a right answer and 0 for a wrong one, which teaches the policy alone:
+    In training the loss is the cross-entropy of the label after the last glimpse (with `earlier_loss` its mean after
+    earlier ones too), whose gradient teaches all but the policy, and REINFORCE, which teaches the policy alone, with
+    the reward 1 for a right answer and 0 for a wrong one, or with the probability of the right answer:
 
     .. math::
         \nabla J = -\frac{1}{N} \sum_{n} \sum_{t=2}^{T} \nabla \log \pi(\ell^n_t \mid h^n_{t-1}) (R^n - b^n)
@@ -307,16 +322,29 @@ class Ram(nn.Module):
         wanted = labels.view(len(labels), self.longest).repeat_interleave(rollouts, 0)
         logits, inside = said(path.logits, self.longest).flatten(0, 1).float(), wanted != NOTHING
         cost = F.cross_entropy(logits[inside], wanted[inside], label_smoothing=label_smoothing)
+        cost = cost + self._earlier(path, wanted, label_smoothing)
         cost = cost * (inside.sum() / len(wanted))  # the sum over symbols
         if self.reinforce is None or not path.log_prob.requires_grad:  # one glimpse chooses nothing
             return cost
-        charged, left = (self._by_choice(part, path) for part in rewards(logits, wanted))
+        kind = self.options.reward
+        charged, left = (self._by_choice(part, path) for part in rewards(logits.detach(), wanted, kind))
         bonus = [path.entropy.flatten(0, 1)] if self.options.entropy_bonus else []
         samples = Samples(bool(bonus), [path.hidden.flatten(0, 1)], [path.log_prob.flatten(0, 1)], bonus)
         learned, error = self.reinforce.charged(-charged, samples, left)
         matters = (left > 0).to(learned.dtype)
         hidden = (learned * matters).sum(1).mean() + (0 if error is None else (error * matters).sum(1).mean())
         return cost + (hidden - hidden.detach())
+
+    def _earlier(self, path: Path, wanted: Tensor, label_smoothing: float) -> float | Tensor:
+        """What answers after all glimpses but the last of each symbol cost, times their weight."""
+        every = path.logits.flatten(0, 1).unflatten(1, (self.longest, -1))[:, :, :-1].float()
+        if not self.options.earlier_loss or not every.shape[2]:
+            return 0.0
+        asked = wanted[..., None].expand(every.shape[:3])
+        inside = asked != NOTHING
+        cost = F.cross_entropy(every[inside], asked[inside], label_smoothing=label_smoothing)
+        weighted: Tensor = self.options.earlier_loss * cost
+        return weighted
 
     def _by_choice(self, numbers: Tensor, path: Path) -> Tensor:
         """Numbers of symbols `(rows, longest)` for each chosen place `(rows, choices)` of those."""

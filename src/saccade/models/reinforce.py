@@ -70,6 +70,8 @@ class Samples:
         query: that asked, `(rows, steps, hidden_dim)` each.
         log_prob: of what was drawn, `(rows, steps)` each.
         entropy: of the weights, `(rows, steps)` each, in nats.
+        soft: which rows read the mean and not what was drawn, `(rows,)`; their draws are charged with nothing. None:
+            none of them.
 
     Example:
         >>> from saccade import reads
@@ -86,6 +88,7 @@ class Samples:
     query: list[Tensor] = field(default_factory=list)
     log_prob: list[Tensor] = field(default_factory=list)
     entropy: list[Tensor] = field(default_factory=list)
+    soft: Tensor | None = None
 
     @property
     def request(self) -> AuxRequest:
@@ -109,7 +112,8 @@ class Reinforce(nn.Module):
 
     where the draw \(s_t\) is charged with the tokens that it can change, beside a baseline \(b_t\) that does not depend
     on it: what a linear map of the state expects, learned by least squares, the mean of the other draws for the same
-    sentence, or a moving average over steps. The number is the cost of what was drawn, all else is in the gradient.
+    sentence, or a moving average over steps. An example may read the mean in the place of draws, as a coin falls. The
+    number is the cost of what was drawn, all else is in the gradient.
 
     Args:
         options: baseline, samples and entropy bonus.
@@ -161,13 +165,21 @@ class Reinforce(nn.Module):
         """
         count = self.options.samples
         rows = torch.arange(len(wanted), device=wanted.device)[:, None].expand(-1, count)
-        samples = Samples(self.options.entropy_bonus > 0)
+        samples = Samples(self.options.entropy_bonus > 0, soft=self._soft(rows))
         logits = F.linear(decode(rows, samples), weight, bias)
         tokens = wanted.repeat_interleave(count, 0)
         losses = F.cross_entropy(
             logits.flatten(0, 1), tokens.flatten(), ignore_index=0, reduction="none", label_smoothing=label_smoothing
         )
         return self.cost(losses.view(tokens.shape), samples, wanted)
+
+    def _soft(self, rows: Tensor) -> Tensor | None:
+        """Which of the rows `(batch, samples)` read the mean, as a coin falls for each example; None: none ever do."""
+        share = getattr(self.options, "soft_share", 0.0)  # eyes have none: there is no mean of places
+        if not share:
+            return None
+        coins = torch.rand(len(rows), device=rows.device) < share
+        return coins.repeat_interleave(rows.shape[1])
 
     def cost(self, losses: Tensor, samples: Samples, wanted: Tensor) -> Tensor:
         """Return the mean of what tokens cost, with the gradient above.
@@ -212,6 +224,8 @@ class Reinforce(nn.Module):
             surplus = following - left * self.average
             if self.training:
                 self.average.lerp_(following.sum() / left.sum().clamp(min=1), 1 - _KEPT)
+        if samples.soft is not None:
+            surplus = surplus * ~samples.soft[:, None]
         learned = surplus * torch.cat(samples.log_prob, 1)
         if samples.entropy:
             learned = learned - self.options.entropy_bonus * torch.cat(samples.entropy, 1)
