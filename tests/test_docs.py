@@ -173,6 +173,45 @@ def test_all_that_glimpses_runs(tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.slow
+def test_all_that_writes_about_images_runs(tmp_path, capsys, monkeypatch):
+    """The commands of the page in their order, for a step or two of small networks."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("saccade.tasks.caption.data.scenes._FINITE", 20)
+    monkeypatch.setattr("saccade.tasks.image.dataset._SEEN", 40)
+    monkeypatch.setattr("saccade.tasks.batches._LOOKED_AT", 50)
+    commands = re.findall(r"^saccade (.+)$", (ROOT / "docs/caption.md").read_text(encoding="utf-8"), flags=re.M)
+    assert len(commands) >= 13
+    less = ["--max-steps", "2", "--widths", "4,8", "--hidden-dim", "8", "--cell-dim", "8"]
+    for command in commands:
+        words = shlex.split(command)
+        assert main([*words, *(less if words[0] == "train" else [])]) == 0, command
+        assert capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_all_that_answers_about_images_runs(tmp_path, capsys, monkeypatch):
+    """The commands of the page in their order, for a step or two of small networks, and images of one's own."""
+    from PIL import Image
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("saccade.tasks.answer.data.scenes.HELD_OUT", 40)
+    colours = ("red", "green", "blue")
+    for index in range(12):
+        Image.new("RGB", (24, 32), colours[index % 3]).save(f"{index}.png")
+    Image.new("RGB", (24, 32), "red").save("photo.png")
+    lines = [f"{index}.png\twhat colour is it?\t{colours[index % 3]}\n" for index in range(12)]
+    (tmp_path / "questions.tsv").write_text("".join(lines), encoding="utf-8")
+    commands = re.findall(r"^saccade (.+)$", (ROOT / "docs/answer.md").read_text(encoding="utf-8"), flags=re.M)
+    assert len(commands) >= 12
+    for command in commands:
+        words = shlex.split(command.replace("$'\\t'", "'\t'"))  # as a shell has it
+        sees = "question-only" not in command
+        less = ["--max-steps", "2", "--hidden-dim", "8", *(["--widths", "4,8", "--cell-dim", "8"] if sees else [])]
+        assert main([*words, *(less if words[0] == "train" else [])]) == 0, command
+        assert capsys.readouterr().out
+
+
+@pytest.mark.slow
 def test_all_that_classifies_images_runs(tmp_path, capsys, monkeypatch):
     """The commands of the page in their order, for a few steps of small networks."""
     monkeypatch.chdir(tmp_path)

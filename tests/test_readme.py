@@ -27,6 +27,8 @@ SMALLER = {
     " train transcribe": f"{LITTLE} --hidden-dim 16",
     " train classify-image": f"{LITTLE} --widths 4,8",
     " train glimpse": f"{LITTLE} --hidden-dim 16",
+    " train caption": f"{LITTLE} --hidden-dim 16 --widths 4,8",
+    " train answer": f"{LITTLE} --hidden-dim 16 --widths 4,8",
     " report ": " --max-steps 2",
     " bench ": " --rows 'dot forward 2x4x16x16' --seconds 0.01",
     "--calls 10000": "--calls 40",
@@ -84,9 +86,11 @@ def test_jobs_run_one_after_the_other(commands, tmp_path, monkeypatch, capsys):
     """The commands that speak of one run, in their order; those with a pipe in a shell of their own."""
     corpus(tmp_path)
     (tmp_path / "docs").mkdir()
-    for name in ("tones.wav", "shapes.png", "digit.png"):
+    for name in ("tones.wav", "shapes.png", "digit.png", "scene.png", "questions.txt"):
         shutil.copy(ROOT / "docs" / name, tmp_path / "docs")
     monkeypatch.chdir(tmp_path)
+    for size in ("tasks.caption.data.scenes._FINITE", "tasks.answer.data.scenes.HELD_OUT", "tasks.image.dataset._SEEN"):
+        monkeypatch.setattr(f"saccade.{size}", 40)
     for command in commands:
         small = command + "".join(less for verb, less in SMALLER.items() if verb in command)
         if "|" in command:

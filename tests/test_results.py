@@ -53,6 +53,12 @@ def test_a_row_is_its_file(header, row):
         assert told["validation error"] == f"{results['validation']['error']:.4f}"
         assert told["steps"] == str(results["steps"])
         return
+    if "pointing" in told:
+        for name in ("exact match", "pointing", "pointing weight"):
+            assert told[name] == f"{metrics[name.replace(' ', '_')]:.4f}"
+        assert told["validation"] == f"{results['validation']['exact_match']:.4f}"
+        assert told["steps"] == str(results["steps"])
+        return
     if "accuracy" in told:
         assert told["accuracy"] == f"{metrics['accuracy']:.4f}" and told["macro F1"] == f"{metrics['macro_f1']:.4f}"
         assert told["validation"] == f"{results['validation']['accuracy']:.4f}"

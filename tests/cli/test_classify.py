@@ -63,7 +63,8 @@ def test_all_labels_are_answered_with_probabilities_that_sum_to_one(texts, asked
     code, _, err = asked("predict", texts, TEXTS[0], "--nbest", 3)
     assert code == 2 and err == ["error: --nbest: expected at most 2, as many labels as there are, got 3"]
     code, _, err = asked("predict", texts, TEXTS[0], "--sample")
-    assert code == 2 and err == ["error: --sample: expected only with a run of translate or transcribe; leave it out"]
+    said = "expected only with a run of translate or transcribe or caption; leave it out"
+    assert code == 2 and err == [f"error: --sample: {said}"]
 
 
 def test_what_was_attended_to_is_json_and_a_picture(texts, asked, tmp_path):
@@ -149,7 +150,7 @@ def test_what_is_asked_of_another_classifier_or_verb_is_refused(images, asked):
         (["look", "--label", "dark"], "--label: expected only with --by gradient or grad-cam"),
         (["look", "--by", "atention"], "--by: expected "),
         (["predict", "--by", "gradient"], "unknown option --by"),
-        (["predict", "--prefix", "d"], "--prefix: expected only with a run of translate or transcribe; leave it out"),
+        (["predict", "--prefix", "d"], "--prefix: expected only with a run of translate or transcribe or caption"),
     ):
         code, out, err = asked(words[0], images / "run", path, *words[1:])
         assert code == 2 and out == [] and len(err) == 1 and err[0].startswith(f"error: {said}")

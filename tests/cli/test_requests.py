@@ -85,13 +85,13 @@ def test_the_value_of_a_mistyped_option_is_not_taken_for_a_run(line, ask):
 @pytest.mark.parametrize(
     ("verb", "words", "tasks"),
     [
-        ("predict", "--beam-size 3", "translate or transcribe"),
-        ("predict", "--sample", "translate or transcribe"),
-        ("predict", "--no-sample", "translate or transcribe"),
+        ("predict", "--beam-size 3", "translate or transcribe or caption"),
+        ("predict", "--sample", "translate or transcribe or caption"),
+        ("predict", "--no-sample", "translate or transcribe or caption"),
         ("predict", "--replace-unknown", "translate"),
         ("predict", "--coverage_penalty=0.1", "translate"),
         ("predict", "--ctc-rescoring 0.5", "transcribe"),
-        ("eval", "--beam-size 3", "translate or transcribe"),
+        ("eval", "--beam-size 3", "translate or transcribe or caption"),
         ("eval", "--coverage-penalty 0.1", "translate"),
     ],
 )

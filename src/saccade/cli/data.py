@@ -31,7 +31,8 @@ class Arguments:
 
     output: str | None = None
     """Folder to write inputs.txt and answers.txt to, a line an example, in the place of standard output; the inputs
-    of a task that reads files are written beside them, and listed by their paths."""
+    of a task that reads files are written beside them, and listed by their paths; of one that is asked about files each
+    path with a tab and the question."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
@@ -62,7 +63,7 @@ def run(arguments: list[str]) -> int:
         for example in found:
             print(f"{_line(example.text)}\t{_line(example.answer)}")
     else:
-        print("\n".join(map(str, _written(Path(own.output), found))))
+        print("\n".join(map(str, _written(Path(own.output), found, files=kind.inputs == "files"))))
     return 0
 
 
@@ -70,8 +71,8 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _written(folder: Path, found: Sequence[Example]) -> list[Path]:
-    """Write all files, none over another one, and return the two lists."""
+def _written(folder: Path, found: Sequence[Example], *, files: bool) -> list[Path]:
+    """Write all files, none over another one, and return the two lists; `files`: a file is the whole input."""
     contents, lines = dict[Path, bytes](), list[str]()
     for number, example in enumerate(found, 1):
         if example.file is None:
@@ -79,7 +80,7 @@ def _written(folder: Path, found: Sequence[Example]) -> list[Path]:
         else:
             suffix, content = example.file
             place = folder.absolute() / f"{number:04}{suffix}"
-            lines.append(str(place))
+            lines.append(str(place) if files else f"{place}\t{_line(example.text)}")
             contents[place] = content
     answers = [_line(example.answer) for example in found]
     lists = {folder / "inputs.txt": lines, folder / "answers.txt": answers}

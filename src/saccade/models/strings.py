@@ -4,7 +4,7 @@ A string ends with a symbol of its own, the last class, or as the longest does, 
 Labels of one symbol are strings whose longest has one: there the last class is a class as any other.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -49,14 +49,18 @@ class Rewards(NamedTuple):
     """Symbols from this one on; 0 behind a mistake, which nothing makes good, and behind the end."""
 
 
-def rewards(logits: Tensor, wanted: Tensor) -> Rewards:
+def rewards(logits: Tensor, wanted: Tensor, kind: Literal["right", "probability"] = "right") -> Rewards:
     r"""Return what symbols are rewarded with: 1 for each that is right while all before are right.
 
     .. math:: R_s = \sum_{j \ge s} \prod_{i \le j} [\hat y_i = y_i]
 
+    for the likeliest symbols, or, with "probability", the mean of that over symbols that are drawn: the product of the
+    right ones' probabilities.
+
     Args:
         logits: `(rows, longest, classes)`.
         wanted: the classes' numbers, `(rows, longest)`, `NOTHING` behind the end.
+        kind: see above.
 
     Source:
         Ba, Mnih, Kavukcuoglu 2015, section 3.2.
@@ -65,8 +69,14 @@ def rewards(logits: Tensor, wanted: Tensor) -> Rewards:
         >>> logits = torch.eye(3)[None]  # says 0, 1, 2
         >>> rewards(logits, torch.tensor([[0, 1, 1]]))
         Rewards(to_come=tensor([[2., 1., 0.]]), left=tensor([[3., 2., 1.]]))
+        >>> rewards(torch.zeros(1, 1, 4), torch.tensor([[2]]), "probability").to_come
+        tensor([[0.2500]])
     """
     inside = wanted != NOTHING
+    if kind == "probability":
+        found = logits.softmax(-1).gather(-1, wanted.clamp(min=0)[..., None])[..., 0]
+        sure = torch.where(inside, found, 0).cumprod(1)
+        return Rewards(to_come(sure), to_come(inside.to(logits.dtype)))
     right = ((logits.argmax(-1) == wanted) & inside).to(logits.dtype).cumprod(1)
     before = torch.cat([torch.ones_like(right[:, :1]), right[:, :-1]], 1)
     return Rewards(to_come(right), to_come(inside.to(logits.dtype)) * before)

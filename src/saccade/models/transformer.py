@@ -20,7 +20,6 @@ from saccade.kernels.dropout import Dropout
 from saccade.kernels.topk import Logits
 from saccade.memory import Memory
 from saccade.models.checks import below_one
-from saccade.models.padded import Padded
 from saccade.models.seq2seq import Seq2Seq
 from saccade.models.words import embeddings
 from saccade.nn import MultiheadAttention
@@ -137,6 +136,7 @@ class State:
         beam: outputs an example.
 
     Example:
+        >>> from saccade.models.padded import Padded
         >>> model = Transformer(9, 7, Options(hidden_dim=4, heads=2, layers=1, feedforward_dim=8))
         >>> state = model.encode(Padded(torch.tensor([[4, 5], [6, 0]]), torch.tensor([2, 1])))
         >>> state.select(torch.tensor([[0, 0], [1, 1]]), None).source[0].key.shape
@@ -154,7 +154,7 @@ class State:
         return State(own, source, rows.shape[1])
 
 
-class Transformer(Seq2Seq[Padded, State]):
+class Transformer(Seq2Seq[Any, State]):
     r"""Encoder and decoder of layers that attend and then transform each position on its own.
 
     .. math::
@@ -172,6 +172,7 @@ class Transformer(Seq2Seq[Padded, State]):
         joint: whether both sides have one vocabulary, and so one embedding.
 
     Example:
+        >>> from saccade.models.padded import Padded
         >>> model = Transformer(11, 7, Options(hidden_dim=8, heads=2, layers=1, feedforward_dim=16))
         >>> source = Padded(torch.randint(4, 11, (2, 5)), torch.tensor([5, 3]))
         >>> model(source, torch.randint(4, 7, (2, 6))).shape
@@ -200,9 +201,12 @@ class Transformer(Seq2Seq[Padded, State]):
     def output(self) -> tuple[Tensor, Tensor]:
         return self.target_embedding.weight, self.bias
 
-    def encode(self, source: Padded) -> State:
+    def encode(self, source: Any) -> State:
         within = masks.Lengths(source.lengths[:, None])
-        x = self._embedded(self.source_embedding, source.values, 0)
+        return self.begin(self._embedded(self.source_embedding, source.values, 0), within)
+
+    def begin(self, x: Tensor, within: masks.Mask | None) -> State:
+        """Return the state before the first token, of sources `(batch, length, hidden_dim)` before their layers."""
         x = apply_layers(cast("Iterable[Layer]", self.encoder), x, within, self.options)
         x, decoder = self.encoder_norm(x), cast("Iterable[Layer]", self.decoder)
         pairs = [(layer.attention.remember(x[:, :0]), layer.remember(x, within)) for layer in decoder]
@@ -285,7 +289,7 @@ class Layer(nn.Module):
             x = x + self.dropout(part(norm(x))) if self.pre else norm(x + self.dropout(part(x)))
         return x
 
-    def remember(self, source: Tensor, within: masks.Mask) -> Memory:
+    def remember(self, source: Tensor, within: masks.Mask | None) -> Memory:
         """The keys and values of a source `(examples, length, dim)`."""
         return self.source_attention.remember(source, mask=within)
 
@@ -300,7 +304,7 @@ class Layer(nn.Module):
         return found
 
 
-def apply_layers(layers: Iterable[Layer], x: Tensor, mask: masks.Mask, options: Options) -> Tensor:
+def apply_layers(layers: Iterable[Layer], x: Tensor, mask: masks.Mask | None, options: Options) -> Tensor:
     """Return what layers of self-attention make of sequences, before the last normalization.
 
     Args:

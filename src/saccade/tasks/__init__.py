@@ -14,6 +14,8 @@ TASKS = {
     "transcribe": "saccade.tasks.transcribe:Transcribe",
     "classify-image": "saccade.tasks.classify_image:ClassifyImage",
     "glimpse": "saccade.tasks.glimpse:Glimpse",
+    "caption": "saccade.tasks.caption:Caption",
+    "answer": "saccade.tasks.answer:AnswerQuestions",
 }
 
 

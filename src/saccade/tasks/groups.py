@@ -1,21 +1,25 @@
 """Measures of parts of a split: by language, by speaker, by length."""
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 __all__ = ["by_group"]
 
-Score = Callable[[Sequence[str], Sequence[str]], float]
+R = TypeVar("R")
 
 
 def by_group(
-    score: Score, outputs: Sequence[str], references: Sequence[str], groups: Sequence[str]
+    score: Callable[[Sequence[str], Sequence[R]], float],
+    outputs: Sequence[str],
+    references: Sequence[R],
+    groups: Sequence[str],
 ) -> dict[str, float]:
     """Score each group as a corpus of its own.
 
     Args:
         score: of outputs and references.
         outputs: what the model wrote.
-        references: what it should have written.
+        references: what it should have written, or all that it may have.
         groups: the group of each, such as its language or its length.
 
     Returns:
@@ -31,7 +35,7 @@ def by_group(
     for place, group in enumerate(groups):
         members.setdefault(group, []).append(place)
     return {
-        group: score(*([texts[place] for place in members[group]] for texts in (outputs, references)))
+        group: score([outputs[place] for place in members[group]], [references[place] for place in members[group]])
         for group in sorted(members, key=_order)
     }
 

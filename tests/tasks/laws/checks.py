@@ -14,6 +14,8 @@ def parts(value: Any) -> list[Tensor]:
     """Return all tensors of a batch, however they are packed."""
     if isinstance(value, Tensor):
         return [value]
+    if value is None:  # what a batch of this kind has not
+        return []
     return [tensor for part in value for tensor in parts(part)]
 
 

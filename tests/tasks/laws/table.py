@@ -9,6 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from saccade.tasks import TASKS, batches
+from saccade.tasks.answer import task as asking_task
+from saccade.tasks.answer import vocabulary as asked
+from saccade.tasks.answer.data import scenes as questions_on_scenes
+from saccade.tasks.caption import task as caption_task
+from saccade.tasks.caption import vocabulary as captions
+from saccade.tasks.caption.data import scenes as captioned_scenes
 from saccade.tasks.classify_image import task as image_task
 from saccade.tasks.classify_text import task as text_task
 from saccade.tasks.classify_text import vocabulary as words
@@ -28,10 +34,12 @@ from saccade.tasks.translate.data import dates
 
 HELD_OUT, LEARNED_FROM, STEPS, EARLIER = 13, 120, 6, 4
 SHRUNK = (
-    *((module, "HELD_OUT", HELD_OUT) for module in (dates, reviews, tones, shapes)),
+    *((module, "HELD_OUT", HELD_OUT) for module in (dates, reviews, tones, shapes, questions_on_scenes)),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (tokens, words, spoken)),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (text_task, image_task, speech_task, translation_task)),
-    (eye_task, "_ENDLESS", LEARNED_FROM),
+    *((module, "_ENDLESS", LEARNED_FROM) for module in (eye_task, caption_task, captions, asking_task, asked)),
+    (captioned_scenes, "_FINITE", HELD_OUT),
+    (asked, "_LOOKED_AT", 10),
     (eyes, "open_digits", lambda: few_digits()),
     (images, "_SEEN", 40),
     (batches, "_LOOKED_AT", 50),
@@ -57,6 +65,7 @@ class Entry:
         row: a Python object of the data with what it asks and its answer.
         blank: an input without an answer; None where there is none but what cannot be read.
         file: what damages a run if it is changed, beside its configuration and weights.
+        beside: whether a line names a file before its text.
     """
 
     options: Mapping[str, Any]
@@ -65,10 +74,12 @@ class Entry:
     row: Callable[[Any], Any]
     blank: str | None = None
     file: str = "tokenizer.json"
+    beside: bool = False
 
 
 SEEING = {"glimpses": 3, "patch": 4, "hidden_dim": 8, "glimpse_dim": 4}
 EYE = {**SEEING, "samples": 2}
+SIGHT = {"widths": "4,6", "stem_stride": 4, "cell_dim": 6, "dropout": 0.2}
 RECURRENT = {"hidden_dim": 10, "embedding_dim": 6, "dropout": 0.2}
 TABLE = {
     "translate": Entry(
@@ -128,6 +139,30 @@ TABLE = {
         lambda example: (example.image, example.label),
         file="labels.json",
     ),
+    "caption": Entry(
+        {"batch_size": 6, "label_smoothing": 0.1, "shift": 1, "flip": True},
+        {
+            "show-attend-and-tell": {**SIGHT, "hidden_dim": 6, "embedding_dim": 4, "doubly_stochastic": 1.0},
+            "show-and-tell": {**SIGHT, "hidden_dim": 6, "embedding_dim": 4},
+            "m-rnn": {**SIGHT, "hidden_dim": 6, "embedding_dim": 4},
+            "transformer": {**SIGHT, "hidden_dim": 8, "heads": 2, "layers": 1, "feedforward_dim": 12},
+        },
+        lambda data, split, index: data.example(split, index).group,
+        lambda example: (example.image, example.caption),
+    ),
+    "answer": Entry(
+        {"batch_size": 6, "label_smoothing": 0.1, "shift": 1},
+        {
+            "ask-attend-and-answer": {**SIGHT, "hidden_dim": 6},
+            "show-ask-attend-and-answer": {**SIGHT, "hidden_dim": 6, "embedding_dim": 4, "classifier_dim": 8},
+            "show-and-answer": {**SIGHT, "hidden_dim": 6, "embedding_dim": 4, "classifier_dim": 8},
+            "question-only": {"hidden_dim": 6, "embedding_dim": 4, "dropout": 0.2},
+            "image-only": {**SIGHT, "hidden_dim": 6},
+        },
+        lambda data, split, index: data.posed(split, index).group,
+        lambda asked: (asked.image, asked.posed.question, asked.posed.answers[0]),
+        beside=True,
+    ),
 }
 CASES = [(task, model) for task, entry in TABLE.items() for model in entry.models]
 FIRST = [(task, next(iter(entry.models))) for task, entry in TABLE.items()]
@@ -151,12 +186,13 @@ def questions(task: Any, folder: Path, count: int = 5) -> list[str]:
     found = []
     for index in range(count):
         example = task.example("test", index)
-        if task.inputs == "lines":
+        if example.file is None:
             found.append(example.text)
             continue
         suffix, content = example.file
-        (folder / f"{index}{suffix}").write_bytes(content)
-        found.append(str(folder / f"{index}{suffix}"))
+        path = folder / f"{index}{suffix}"
+        path.write_bytes(content)
+        found.append(f"{path}\t{example.text}" if TABLE[task.name].beside else str(path))
     return found
 
 

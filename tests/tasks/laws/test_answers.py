@@ -49,10 +49,12 @@ def test_blank_and_unreadable_inputs_are_answered_in_their_place(run, asked, tmp
     entry, plain = TABLE[run.task.name], told(answers(run, asked))
     (tmp_path / "noise.wav").write_bytes(bytes(range(256)))
     files = [str(tmp_path / "gone.png"), str(tmp_path / "noise.wav"), str(tmp_path), "", "a\0b"]
-    strange = files if run.task.inputs == "files" else [entry.blank, "", "\u2028", "\t"]
+    files = [f"{path}\tis it red?" for path in files] if entry.beside else files
+    unread = run.task.inputs == "files" or entry.beside
+    strange = files if unread else [entry.blank, "", "\u2028", "\t"]
     mixed = [asked[0], *strange, *asked[1:], strange[0]]
     found, stream = [], run.answers(mixed, run.request("predict", {"nbest": 2}), "json", ahead=3)
-    if run.task.inputs == "files":
+    if unread:
         with pytest.raises(SaccadeError, match=f"{len(strange) + 1} of {len(mixed)} inputs could not be read"):
             found.extend(stream)
         assert len(capsys.readouterr().err.splitlines()) == len(strange) + 1
@@ -62,7 +64,8 @@ def test_blank_and_unreadable_inputs_are_answered_in_their_place(run, asked, tmp
     assert len(found) == len(mixed)
     for place, answer in enumerate(found):
         blank = place not in places
-        assert (answer.lines() == ["", ""]) == blank, (place, answer)
+        empty = run.task.name == "caption"  # what a model of a few steps writes may be nothing
+        assert (answer.lines() == ["", ""]) == blank or (empty and not blank), (place, answer)
         assert json.loads(json.dumps(answer.to_json(), allow_nan=False)) == answer.to_json()
         assert not blank or list(answer.draw(tmp_path / "none")) == []
     once = told(answers(run, [mixed[place] for place in places], nbest=2))
@@ -70,12 +73,13 @@ def test_blank_and_unreadable_inputs_are_answered_in_their_place(run, asked, tmp
 
 
 def test_an_input_that_is_alone_and_cannot_be_read_is_the_error(run, tmp_path):
-    if run.task.inputs == "lines":  # every line can be read, bytes that are no text too
+    beside = TABLE[run.task.name].beside
+    if run.task.inputs == "lines" and not beside:  # every line can be read, bytes that are no text too
         assert answers(run, ["\udcff \ufffe"]) and answers(run, [""])
         return
     for path in (tmp_path / "gone.wav", tmp_path):
         with pytest.raises(SaccadeError, match=str(path)):
-            answers(run, [str(path)])
+            answers(run, [f"{path}\twhat is it?" if beside else str(path)])
 
 
 def test_answers_are_json(run, asked):
@@ -133,13 +137,15 @@ def test_an_example_is_what_answers_take_and_its_file_reads_back_as_the_same(run
         example, again = task.example(split, index), task.example(split, index)
         assert example.text == again.text and example.answer == again.answer
         assert example.text.strip() and example.answer.strip() and "\n" not in example.text + example.answer
-        assert (example.file is None) == (task.inputs == "lines")
+        beside = TABLE[task.name].beside
+        assert (example.file is None) == (task.inputs == "lines" and not beside)
         line = example.text
         if example.file is not None:
             suffix, data = example.file
-            assert suffix in task.suffixes and example.file == again.file
-            (tmp_path / f"{split}{index}{suffix}").write_bytes(data)
-            line = str(tmp_path / f"{split}{index}{suffix}")
+            assert (beside or suffix in task.suffixes) and example.file == again.file
+            path = tmp_path / f"{split}{index}{suffix}"
+            path.write_bytes(data)
+            line = f"{path}\t{line}" if beside else str(path)
         assert content(task.read(line, 1)) == content(example.input)
         with torch.inference_mode():
             [given] = task.answer(run.model, [example.input], None, "json")

@@ -74,11 +74,16 @@ def test_another_process_makes_the_same_batches():
 
 def widened(batch):
     """The same batch with more padding; None of batches that have none."""
+    if hasattr(batch, "question"):
+        values, lengths = batch.question
+        return batch._replace(question=Padded(F.pad(values, (0, 5)), lengths))
     if not hasattr(batch, "source"):
         return None
+    targets = (F.pad(part, (0, 3)) if part.ndim == 2 else part for part in batch[1:])
+    if not isinstance(batch.source, Padded):  # images, all of one size
+        return type(batch)(batch.source, *targets)
     values, lengths = batch.source
     wider = F.pad(values, (0, 0, 0, 5) if values.ndim == 3 else (0, 5))
-    targets = (F.pad(part, (0, 3)) if part.ndim == 2 else part for part in batch[1:])
     return type(batch)(Padded(wider, lengths), *targets)
 
 

@@ -17,6 +17,8 @@ COLUMNS = {
     "transcribe": ("audio", "text"),
     "classify-image": ("image", "label"),
     "glimpse": ("image", "label"),
+    "caption": ("image", "caption"),
+    "answer": ("image", "question", "answer"),
 }
 EXTRA = {"transcribe": {"rate": 8000}}
 
@@ -61,8 +63,9 @@ def test_a_mapping_of_columns_a_pair_and_a_list_are_the_same_data(task):
 def test_other_contents_have_another_fingerprint_and_another_order_the_same_splits(task):
     pairs = rows(task)
     first = prepared(task, pairs).data
-    answer = pairs[1][1] if pairs[1][1] != pairs[0][1] else next(row[1] for row in pairs if row[1] != pairs[0][1])
-    for other in (pairs[1:], [(pairs[0][0], answer), *pairs[1:]], [(rows(task, 99, 1)[0][0], pairs[0][1]), *pairs[1:]]):
+    asked, answer = pairs[0][:-1], next(row[-1] for row in pairs[1:] if row[-1] != pairs[0][-1])
+    image = rows(task, 99, 1)[0][0]
+    for other in (pairs[1:], [(*asked, answer), *pairs[1:]], [(image, *pairs[0][1:]), *pairs[1:]]):
         assert prepared(task, other).data.fingerprint != first.fingerprint
     backwards = prepared(task, pairs[::-1]).data
     for split in ("train", "validation", "test"):

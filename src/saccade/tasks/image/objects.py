@@ -14,7 +14,7 @@ from saccade.tasks.image.images import LARGEST, read_image
 from saccade.tasks.objects import label_of, rows_of
 from saccade.tasks.splits import SplitNames
 
-__all__ = ["open_objects"]
+__all__ = ["channels_first", "open_objects"]
 
 _IMAGE, _LABEL = ("image", "img"), ("label", "fine_label")  # what columns may be called
 _SIDE = 8  # pixels, at least
@@ -55,7 +55,7 @@ def open_objects(
         if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != 2 or row[0] is None or row[1] is None:
             raise ValueError("expected an image and its label")
         packed = isinstance(row[0], Mapping | bytes | memoryview)
-        image = unpack(row[0]) if packed else _bytes(np.asarray(row[0]))
+        image = unpack(row[0]) if packed else channels_first(np.asarray(row[0]))
         shapes.add(image.shape[1:] if packed else image.shape)
         if len(shapes) > 1:
             raise ValueError(f"expected images of one size, got {' and '.join(map(str, sorted(shapes)))}")
@@ -102,8 +102,19 @@ class _Unpacked:
         return image.numpy()
 
 
-def _bytes(image: np.ndarray) -> np.ndarray:
-    """An image as `(channels, height, width)`, uint8."""
+def channels_first(image: np.ndarray) -> np.ndarray:
+    """Return an image as `(channels, height, width)`, uint8.
+
+    Args:
+        image: `(height, width)`, `(height, width, channels)` or `(channels, height, width)`, bytes or floats in [0, 1].
+
+    Raises:
+        ValueError: if it is none, or a side is below 8 pixels.
+
+    Example:
+        >>> channels_first(np.ones((8, 9))).shape
+        (1, 8, 9)
+    """
     if image.ndim == 2:
         image = image[None]
     elif image.ndim == 3 and image.shape[0] not in (1, 3) and image.shape[2] in (1, 3):

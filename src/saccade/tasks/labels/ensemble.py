@@ -32,9 +32,9 @@ class Ensemble(nn.Module):
         super().__init__()
         self.members = nn.ModuleList(members)
 
-    def forward(self, source: Any) -> Tensor:
-        """Return the log-probabilities of classes, `(batch, classes)`, of a source that all members read."""
-        return mean_log_probs([member(source) for member in self.members])
+    def forward(self, *source: Any) -> Tensor:
+        """Return the log-probabilities of classes, `(batch, classes)`, of what all members read."""
+        return mean_log_probs([member(*source) for member in self.members])
 
     def pooled(self, records: Sequence[tuple[str, AuxOutput]], source: Any) -> Tensor | None:
         """What the queries of all members that attend took of each word, one member's after another's."""

@@ -1,0 +1,91 @@
+"""A Transformer that writes about an image: its cells attend to each other, and every word to them.
+
+Vaswani et al. 2017, "Attention Is All You Need", https://arxiv.org/abs/1706.03762, with an image in the source's place
+as in Cornia et al. 2020, "Meshed-Memory Transformer for Image Captioning", https://arxiv.org/abs/1912.08226.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from torch import nn
+
+from saccade import masks
+from saccade.models import image_encoder, transformer
+from saccade.models.captioning import RECIPES
+from saccade.models.image_encoder import Visual
+from saccade.models.transformer import State, Transformer
+
+__all__ = ["CaptionTransformer", "Options"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(image_encoder.Options, transformer.Options):
+    """The sizes of what sees an image and of the Transformer that writes about it.
+
+    >>> Options(layers=2).hidden_dim
+    128
+    """
+
+    hidden_dim: int = 128
+    """Features of every position, a multiple of the heads."""
+
+    layers: int = 2
+    """Layers that the cells go through, and as many that words do."""
+
+    feedforward_dim: int = 512
+    """Features between the two maps of a feed-forward network."""
+
+    positions: Literal["sinusoidal", "none"] = "sinusoidal"
+    """How it knows the order of words: waves added to the embeddings, or not at all. Cells know where they lie."""
+
+    dropout: float = 0.1
+    """Probability of dropping a feature of cells, embeddings and of what each part of a layer adds, in training."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        image_encoder.Options.__post_init__(self)
+        transformer.Options.__post_init__(self)
+
+
+_DEFAULT = Options()
+
+
+class CaptionTransformer(Transformer):
+    r"""`saccade.models.transformer.Transformer` whose source are the cells of an image.
+
+    .. math:: x_i = W a_i + b
+
+    for cells a, each with the code of its place, in the place of embedded words.
+
+    Args:
+        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
+        target_size: number of tokens, from 0 (padding) on.
+        options: the sizes.
+
+    Example:
+        >>> import torch
+        >>> from saccade.models.image_encoder import ImageEncoder
+        >>> options = Options(widths="4,8", cell_dim=6, hidden_dim=8, heads=2, layers=1, feedforward_dim=16)
+        >>> model = CaptionTransformer(ImageEncoder(3, options), 9, options)
+        >>> model(Visual(torch.rand(2, 3, 32, 32)), torch.randint(4, 9, (2, 7))).shape
+        torch.Size([2, 7, 9])
+
+    Source:
+        Vaswani et al. 2017, section 3; what is otherwise is in docs/caption.md.
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = {
+        "scenes": {**RECIPES["scenes"], "learning_rate": 1e-3, "dropout": 0.0},
+        "files": {**RECIPES["files"], "hidden_dim": 256, "learning_rate": 5e-4},
+    }
+
+    def __init__(self, encoder: nn.Module, target_size: int, options: Options = _DEFAULT) -> None:
+        super().__init__(1, target_size, options)
+        del self.source_embedding  # the source has no tokens
+        self.image_encoder, self.cell_proj = encoder, nn.Linear(options.cell_dim, options.hidden_dim)
+
+    def encode(self, source: Visual) -> State:
+        cells = self.image_encoder(source)
+        within = None if cells.lengths is None else masks.Lengths(cells.lengths[:, None])
+        return self.begin(self.cell_proj(cells.values), within)

@@ -1,0 +1,114 @@
+"""What models that write about images share: sizes, recipes, and the state of an LSTM."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade.checks import in_ranges
+from saccade.memory import Memory
+from saccade.models import image_encoder
+
+__all__ = ["RECIPES", "Options", "State", "picked"]
+
+_COMMON: dict[str, Any] = {"schedule": "cosine", "final_rate": 0.02, "clip": 1.0, "threads": 1}
+RECIPES: dict[str, dict[str, Any]] = {
+    "scenes": {
+        **_COMMON,
+        "widths": "48,64",  # with more blocks a cell sees what lies beside it, which relations are told by
+        "blocks": 2,
+        "stem_stride": 6,
+        "cell_dim": 128,
+        "learning_rate": 2e-3,
+        "warmup_steps": 200,
+        "schedule_steps": 6000,
+        "max_steps": 6000,
+        "validation_steps": 1000,
+        "checkpoint_steps": 1000,
+    },
+    "files": {
+        **_COMMON,
+        "widths": "32,64,128,256",
+        "cell_dim": 256,
+        "dropout": 0.4,
+        "learning_rate": 1e-3,
+        "warmup_steps": 200,
+        "schedule_steps": 4000,
+        "max_steps": 4000,
+        "validation_steps": 500,
+        "checkpoint_steps": 500,
+    },
+}
+"""What suits each data set, for all models that write about images."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(image_encoder.Options):
+    """The sizes of what sees an image and of what writes about it.
+
+    >>> Options(hidden_dim=64).embedding_dim
+    128
+    """
+
+    hidden_dim: int = 256
+    """Units of what writes."""
+
+    embedding_dim: int = 128
+    """Size of the token embeddings."""
+
+    dropout: float = 0.0
+    """Probability of dropping a feature of cells, embeddings and of what words are predicted from, in training."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        super().__post_init__()
+        in_ranges(self, (("hidden_dim", 1, 1 << 20), ("embedding_dim", 1, 1 << 20)))
+
+
+@dataclass(frozen=True)
+class State:
+    """What is carried on, of every output under way.
+
+    Args:
+        hidden: `(examples, beam, hidden_dim)`.
+        cell: of an LSTM, of the same shape.
+        memory: the cells of each image, one for all its outputs; None where they are not read.
+        image: what is told of the image at every step, `(examples, dim)`; None where nothing is.
+
+    Example:
+        >>> state = State(torch.zeros(2, 1, 4), torch.zeros(2, 1, 4), image=torch.zeros(2, 3))
+        >>> state.select(torch.tensor([[0, 0], [1, 1]]), None).hidden.shape
+        torch.Size([2, 2, 4])
+    """
+
+    hidden: Tensor
+    cell: Tensor
+    memory: Memory | None = None
+    image: Tensor | None = None
+
+    def select(self, rows: Tensor, examples: Tensor | None) -> "State":
+        """Return the state of rows `(examples, beam)`, of these examples; None for all of them in their order."""
+        state = self if examples is None else self._of(examples)
+        return replace(state, hidden=self.hidden.flatten(0, 1)[rows], cell=self.cell.flatten(0, 1)[rows])
+
+    def _of(self, examples: Tensor) -> "State":
+        memory = None if self.memory is None else self.memory.select(examples)
+        return replace(self, memory=memory, image=None if self.image is None else self.image[examples])
+
+    def rows(self) -> tuple[Tensor, Tensor]:
+        """Return hidden and cell of all outputs one after another, `(examples * beam, hidden_dim)`."""
+        return self.hidden.flatten(0, 1), self.cell.flatten(0, 1)
+
+    def after(self, hidden: Tensor, cell: Tensor) -> "State":
+        """Return the state with others of these rows."""
+        return replace(self, hidden=hidden.view(self.hidden.shape), cell=cell.view(self.cell.shape))
+
+
+def picked(image: Tensor, state: State) -> Tensor:
+    """Return what is told of each image for each of its outputs, `(examples * beam, dim)`.
+
+    >>> picked(torch.tensor([[1.0], [2.0]]), State(torch.zeros(2, 2, 4), torch.zeros(2, 2, 4))).flatten()
+    tensor([1., 1., 2., 2.])
+    """
+    return torch.repeat_interleave(image, state.hidden.shape[1], 0)

@@ -1,0 +1,78 @@
+"""The image alone, the mean of its cells: what answers are worth that no question was read for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from torch import Tensor, nn
+
+from saccade.checks import in_ranges
+from saccade.models.answerer import Answerer, Reads, Seeing, Standardized, classifier
+from saccade.models.image_encoder import ImageEncoder, Visual
+from saccade.models.padded import Padded
+
+__all__ = ["ImageOnly", "Options"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Seeing):
+    """The sizes of what sees the image.
+
+    >>> Options().hidden_dim
+    128
+    """
+
+    hidden_dim: int = 128
+    """Units between the two layers that classify."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        super().__post_init__()
+        in_ranges(self, (("hidden_dim", 1, 1 << 16),))
+
+
+_DEFAULT = Options()
+
+
+class ImageOnly(Answerer):
+    r"""The mean of an image's cells, and two layers: \(f(x, q) = g\big(\tfrac{1}{n} \sum_i a_i\big)\).
+
+    Args:
+        channels: of the images.
+        words: of questions, which are not read.
+        classes: answers.
+        options: the sizes.
+        mean, std: of each channel, see `saccade.models.cnn.CNN`.
+        encoder: what makes cells of images or features, with `cell_dim` features each; None: one of images.
+
+    Example:
+        >>> import torch
+        >>> question = Padded(torch.tensor([[4, 5], [6, 0]]), torch.tensor([2, 1]))
+        >>> ImageOnly(3, 9, 5, Options(widths="4,8"))(Visual(torch.rand(2, 3, 16, 16)), question).shape
+        torch.Size([2, 5])
+
+    Source:
+        Antol et al. 2015, "VQA: Visual Question Answering", section 5.2, its "I" (https://arxiv.org/abs/1505.00468).
+    """
+
+    Options: TypeAlias = Options
+
+    def __init__(
+        self,
+        channels: int,
+        words: int,
+        classes: int,
+        options: Options = _DEFAULT,
+        mean: Sequence[float] | None = None,
+        std: Sequence[float] | None = None,
+        encoder: nn.Module | None = None,
+    ) -> None:
+        super().__init__()
+        del words
+        self.encoder = ImageEncoder(channels, options, mean, std) if encoder is None else encoder
+        self.norm = Standardized(options.cell_dim)
+        self.output = classifier(options.cell_dim, options.hidden_dim, classes, options.dropout)
+
+    def answers(self, visual: Visual, question: Padded, draws: int, reads: Reads | None) -> Tensor:
+        logits: Tensor = self.output(self.norm(self.encoder(visual).mean()[:, None])[:, 0])
+        return logits[:, None].expand(-1, draws, -1)

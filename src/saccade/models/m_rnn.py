@@ -1,0 +1,90 @@
+"""The multimodal RNN: words and their past go on alone, and meet the image anew before every word (Mao et al. 2015).
+
+"Deep Captioning with Multimodal Recurrent Neural Networks (m-RNN)", https://arxiv.org/abs/1412.6632.
+"""
+
+from typing import Any, ClassVar, TypeAlias
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade.kernels.topk import Logits
+from saccade.models.captioning import RECIPES, Options, State, picked
+from saccade.models.cells import linear_cell
+from saccade.models.image_encoder import Visual
+from saccade.models.recurrent import LockedDropout
+from saccade.models.seq2seq import Seq2Seq
+
+__all__ = ["MRNN"]
+
+_DEFAULT = Options()
+_SCALE, _SLOPE = 1.7159, 2 / 3  # of the scaled tangent: LeCun et al. 1998, "Efficient BackProp", section 4.4
+
+
+class MRNN(Seq2Seq[Visual, State]):
+    r"""A recurrent layer of rectified units over words, and a multimodal layer that adds up word, past and image.
+
+    .. math::
+        w_t &= \operatorname{relu}(W_2 E y_t) \qquad r_t = \operatorname{relu}(U r_{t-1} + V w_t) \\
+        m_t &= g\big(V_w w_t + V_r r_t + V_I \tfrac{1}{n} \textstyle\sum_i a_i\big) \qquad
+        p(y_{t+1}) = \operatorname{softmax}(W m_t + b)
+
+    with \(g(x) = 1.7159 \tanh(\tfrac{2}{3} x)\), for cells a of the image: the same numbers before every word.
+
+    Args:
+        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
+        target_size: number of tokens, from 0 (padding) on.
+        options: the sizes.
+
+    Example:
+        >>> from saccade.models.image_encoder import ImageEncoder
+        >>> options = Options(widths="4,8", cell_dim=6, hidden_dim=5, embedding_dim=4)
+        >>> model = MRNN(ImageEncoder(3, options), 9, options)
+        >>> model(Visual(torch.rand(2, 3, 32, 32)), torch.randint(4, 9, (2, 7))).shape
+        torch.Size([2, 7, 9])
+
+    Source:
+        Mao et al. 2015, Eq. 1 to 3; what is otherwise is in docs/caption.md.
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
+
+    def __init__(self, encoder: nn.Module, target_size: int, options: Options = _DEFAULT) -> None:
+        super().__init__()
+        hidden, dim = options.hidden_dim, options.embedding_dim
+        self.image_encoder, self.embedding = encoder, nn.Embedding(target_size, dim, padding_idx=0)
+        self.second = nn.Linear(dim, dim)
+        self.input_proj, self.hidden_proj = nn.Linear(dim, hidden), nn.Linear(hidden, hidden)
+        nn.init.orthogonal_(self.hidden_proj.weight)  # rectified units forget, or grow without end, from other weights
+        self.word_proj, self.past_proj = nn.Linear(dim, hidden), nn.Linear(hidden, hidden)
+        self.image_proj = nn.Linear(options.cell_dim, hidden)
+        self.words = nn.Linear(hidden, target_size)
+        self.dropout = LockedDropout(options.dropout)
+
+    @property
+    def output(self) -> tuple[Tensor, Tensor]:
+        return self.words.weight, self.words.bias
+
+    def encode(self, source: Visual) -> State:
+        image = self.image_proj(self.image_encoder(source).mean())
+        nothing = image.new_zeros(len(image), 1, self.hidden_proj.in_features)
+        return State(nothing, nothing, image=image)
+
+    def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
+        features, state = self._decode(token[:, None], state)
+        return Logits(features[:, 0], *self.output), state
+
+    def decode(self, target: Tensor, state: State) -> Tensor:
+        return self._decode(target, state)[0]
+
+    def _decode(self, target: Tensor, state: State) -> tuple[Tensor, State]:
+        assert state.image is not None
+        (past, cell), found, recur = state.rows(), list[Tensor](), linear_cell(self.hidden_proj)
+        words = F.relu(self.second(self.dropout(self.embedding(target))))
+        for inputs in self.input_proj(words).unbind(1):
+            past = F.relu(recur(past) + inputs)
+            found.append(past)
+        sums = self.word_proj(words) + self.past_proj(torch.stack(found, 1)) + picked(state.image, state)[:, None]
+        return self.dropout(_SCALE * torch.tanh(_SLOPE * sums)), state.after(past, cell)

@@ -1,0 +1,80 @@
+"""The question alone, read by an LSTM: what answers are worth that no image was seen for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+from torch import Tensor
+
+from saccade.models import answerer
+from saccade.models.answerer import Answerer, Asking, Questions, Reads, classifier
+from saccade.models.checks import below_one
+from saccade.models.image_encoder import Visual
+from saccade.models.padded import Padded
+
+__all__ = ["Options", "QuestionOnly"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Asking):
+    """The sizes of what reads the question.
+
+    >>> Options().hidden_dim
+    128
+    """
+
+    dropout: float = 0.0
+    """Probability of dropping a feature of words and of what is classified, in training."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        super().__post_init__()
+        below_one(self, "dropout")
+
+
+_DEFAULT = Options()
+
+
+class QuestionOnly(Answerer):
+    r"""The last state of an LSTM over the question, and two layers: \(f(x, q) = g(\operatorname{LSTM}(q))\).
+
+    Args:
+        channels: of the images, which are not looked at.
+        words: how many there are, from 0 (padding) on.
+        classes: answers.
+        options: the sizes.
+        mean, std: of the images' channels, which nothing is scaled by.
+
+    Example:
+        >>> import torch
+        >>> question = Padded(torch.tensor([[4, 5], [6, 0]]), torch.tensor([2, 1]))
+        >>> QuestionOnly(3, 9, 5)(Visual(torch.rand(2, 3, 16, 16)), question).shape
+        torch.Size([2, 5])
+
+    Source:
+        Antol et al. 2015, "VQA: Visual Question Answering", section 5.2, its "LSTM Q" (https://arxiv.org/abs/1505.00468).
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = {
+        data: {name: value for name, value in recipe.items() if name not in ("widths", "stem_stride")}
+        for data, recipe in answerer.RECIPES.items()
+    }
+
+    def __init__(
+        self,
+        channels: int,
+        words: int,
+        classes: int,
+        options: Options = _DEFAULT,
+        mean: Sequence[float] | None = None,
+        std: Sequence[float] | None = None,
+    ) -> None:
+        super().__init__()
+        del channels, mean, std
+        self.questions = Questions(words, options, options.dropout)
+        self.output = classifier(options.hidden_dim, options.hidden_dim, classes, options.dropout)
+
+    def answers(self, visual: Visual, question: Padded, draws: int, reads: Reads | None) -> Tensor:
+        logits: Tensor = self.output(self.questions(question))
+        return logits[:, None].expand(-1, draws, -1)

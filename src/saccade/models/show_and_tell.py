@@ -1,0 +1,83 @@
+"""Show and tell: an LSTM is told of the image once, at its first step, and writes from memory (Vinyals et al. 2015).
+
+"Show and Tell: A Neural Image Caption Generator", https://arxiv.org/abs/1411.4555.
+"""
+
+from typing import Any, ClassVar, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from saccade.kernels.topk import Logits
+from saccade.models.captioning import RECIPES, Options, State
+from saccade.models.cells import lstm_of
+from saccade.models.image_encoder import Visual
+from saccade.models.recurrent import LockedDropout
+from saccade.models.seq2seq import Seq2Seq
+
+__all__ = ["ShowAndTell"]
+
+_DEFAULT = Options()
+
+
+class ShowAndTell(Seq2Seq[Visual, State]):
+    r"""An LSTM whose input is the image at its first step, and the last word at all others.
+
+    .. math::
+        x_{-1} = W_I \tfrac{1}{n} \textstyle\sum_i a_i \qquad x_t = E y_t \qquad h_t = \operatorname{LSTM}(x_t, h_{t-1})
+        \qquad p(y_{t+1}) = \operatorname{softmax}(W h_t + b)
+
+    for cells a of the image. Whatever is written, the image is these numbers: they have to hold all that may be said.
+
+    Args:
+        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
+        target_size: number of tokens, from 0 (padding) on.
+        options: the sizes.
+
+    Example:
+        >>> from saccade.models.image_encoder import ImageEncoder
+        >>> options = Options(widths="4,8", cell_dim=6, hidden_dim=5, embedding_dim=4)
+        >>> model = ShowAndTell(ImageEncoder(3, options), 9, options)
+        >>> model(Visual(torch.rand(2, 3, 32, 32)), torch.randint(4, 9, (2, 7))).shape
+        torch.Size([2, 7, 9])
+
+    Source:
+        Vinyals et al. 2015, Eq. 4 to 12; what is otherwise is in docs/caption.md.
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
+
+    def __init__(self, encoder: nn.Module, target_size: int, options: Options = _DEFAULT) -> None:
+        super().__init__()
+        hidden, dim = options.hidden_dim, options.embedding_dim
+        self.image_encoder, self.embedding = encoder, nn.Embedding(target_size, dim, padding_idx=0)
+        self.image_proj = nn.Linear(options.cell_dim, dim)
+        self.input_proj, self.hidden_proj = nn.Linear(dim, 4 * hidden), nn.Linear(hidden, 4 * hidden)
+        self.words = nn.Linear(hidden, target_size)
+        self.dropout = LockedDropout(options.dropout)
+
+    @property
+    def output(self) -> tuple[Tensor, Tensor]:
+        return self.words.weight, self.words.bias
+
+    def encode(self, source: Visual) -> State:
+        image = self.image_proj(self.image_encoder(source).mean())
+        nothing = image.new_zeros(len(image), self.hidden_proj.in_features)
+        hidden, cell = lstm_of(self.hidden_proj)(self.input_proj(image), nothing, nothing)
+        return State(hidden[:, None], cell[:, None])
+
+    def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
+        features, state = self._decode(token[:, None], state)
+        return Logits(features[:, 0], *self.output), state
+
+    def decode(self, target: Tensor, state: State) -> Tensor:
+        return self._decode(target, state)[0]
+
+    def _decode(self, target: Tensor, state: State) -> tuple[Tensor, State]:
+        hidden, cell = state.rows()
+        advance, found = lstm_of(self.hidden_proj), []
+        for inputs in self.input_proj(self.dropout(self.embedding(target))).unbind(1):
+            hidden, cell = advance(inputs, hidden, cell)
+            found.append(hidden)
+        return self.dropout(torch.stack(found, 1)), state.after(hidden, cell)

@@ -1,0 +1,123 @@
+"""Glimpses at cells that an LSTM's reading of the question asks for, all at once (Kazemi, Elqursh 2017).
+
+"Show, Ask, Attend, and Answer: A Strong Baseline For Visual Question Answering", https://arxiv.org/abs/1704.03162.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias, cast
+
+import torch
+from torch import Tensor, nn
+
+from saccade import masks, scores
+from saccade.checks import in_ranges
+from saccade.models import hard, show_and_answer
+from saccade.models.answerer import Answerer, Questions, Reads, Standardized, attended, classifier
+from saccade.models.image_encoder import Cells, ImageEncoder, Visual
+from saccade.models.padded import Padded
+from saccade.models.reinforce import Reinforce
+from saccade.nn import Attention
+
+__all__ = ["Options", "ShowAskAttendAndAnswer"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(hard.Options, show_and_answer.Options):
+    """The sizes, and how cells are read.
+
+    >>> Options(read="reinforce", samples=2, baseline="leave-one-out").glimpses
+    2
+    """
+
+    glimpses: int = 2
+    """How many weighings of the cells there are, each of its own."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        show_and_answer.Options.__post_init__(self)
+        hard.Options.__post_init__(self)
+        in_ranges(self, (("glimpses", 1, 64),))
+
+
+_DEFAULT = Options()
+
+
+class ShowAskAttendAndAnswer(Answerer):
+    r"""Several glimpses, each a mean of cells by weights of its own, beside the question, and two layers.
+
+    .. math::
+        s &= \operatorname{LSTM}(q) \qquad
+        \alpha_{c,i} = \operatorname{softmax}_i\big(v_c^\top \tanh(W_s s + W_a a_i + b)\big) \\
+        x_c &= \textstyle\sum_i \alpha_{c,i}\, a_i \qquad
+        f = W_2 \operatorname{relu}\big(W_1 [x_1; \ldots; x_C; s] + b_1\big) + b_2
+
+    A convolution of 1 × 1 is a linear map of each cell, so the two layers that weigh cells are the additive score: the
+    first is shared by all glimpses, the second is one vector each.
+
+    | part | in the paper | here | because |
+    |---|---|---|---|
+    | what weighs cells | convolutions of 1 × 1, rectified | a hyperbolic tangent | it is the additive score |
+    | cells | ResNet-152's, of length 1 | those of an encoder trained here, as they are | a zero has no direction |
+    | glimpses | read softly | or one cell each, by `--read` | to compare |
+    | where a cell lies | nothing says it | a code of its place is in it | questions ask about places |
+    | sizes | 1024 units, dropout of a half | 128 or 256, `--dropout` | data are smaller |
+
+    Args:
+        channels: of the images.
+        words: how many there are, from 0 (padding) on.
+        classes: answers.
+        options: the sizes.
+        mean, std: of each channel, see `saccade.models.cnn.CNN`.
+        encoder: what makes cells of images or features, with `cell_dim` features each; None: one of images.
+
+    Example:
+        >>> model = ShowAskAttendAndAnswer(3, 9, 5, Options(widths="4,8", glimpses=3))
+        >>> question = Padded(torch.tensor([[4, 5], [6, 0]]), torch.tensor([2, 1]))
+        >>> looked = model.look(Visual(torch.rand(2, 3, 16, 16)), question)
+        >>> looked.logits.shape, looked.weights.shape, looked.shape
+        (torch.Size([2, 5]), torch.Size([2, 3, 16]), (4, 4))
+
+    Source:
+        Kazemi, Elqursh 2017, section 3.
+    """
+
+    Options: TypeAlias = Options
+    attends: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        channels: int,
+        words: int,
+        classes: int,
+        options: Options = _DEFAULT,
+        mean: Sequence[float] | None = None,
+        std: Sequence[float] | None = None,
+        encoder: nn.Module | None = None,
+    ) -> None:
+        super().__init__()
+        cell, hidden, count = options.cell_dim, options.hidden_dim, options.glimpses
+        self.glimpses, self.hard, self.soft_share = count, options.read != "soft", options.soft_share
+        self.encoder = ImageEncoder(channels, options, mean, std) if encoder is None else encoder
+        self.questions = Questions(words, options, options.dropout)
+        bound = hidden**-0.5
+        score = scores.Additive(nn.Parameter(torch.empty(count, hidden).uniform_(-bound, bound)))
+        reader: dict[str, Any] = hard.attention_options(options)
+        self.attention = Attention(hidden, cell, hidden_dim=hidden, score=score, **reader)
+        self.norm = Standardized(count * cell)
+        self.output = classifier(count * cell + hidden, options.classifier_dim, classes, options.dropout)
+        self.reinforce = Reinforce(options, hidden) if options.read == "reinforce" else None
+
+    def answers(self, visual: Visual, question: Padded, draws: int, reads: Reads | None) -> Tensor:
+        cells = cast("Cells", self.encoder(visual))
+        asked = self.questions(question)[:, None].expand(-1, draws, -1)
+        query = asked[:, None].expand(-1, self.glimpses, -1, -1)
+        mask = None if cells.lengths is None else masks.Lengths(cells.lengths[:, None])
+        values = cells.values[:, None]
+        found, aux = attended(self.attention, query, values, values, mask, reads)
+        if reads is not None:
+            reads.add(asked, aux, self.glimpses)
+            reads.shape = cells.shape
+        seen = self.norm(found.transpose(1, 2).flatten(2))
+        logits: Tensor = self.output(torch.cat([seen, asked], -1))
+        return logits

@@ -1,0 +1,179 @@
+"""Show, attend and tell: before every word the LSTM looks at the image's cells, softly or at one (Xu et al. 2015).
+
+"Show, Attend and Tell: Neural Image Caption Generation with Visual Attention", https://arxiv.org/abs/1502.03044.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from saccade import AuxRequest, masks
+from saccade.checks import in_ranges
+from saccade.errors import ArgumentError
+from saccade.kernels.topk import Logits
+from saccade.models import captioning, hard
+from saccade.models.captioning import RECIPES, State
+from saccade.models.cells import linear_cell, lstm_of
+from saccade.models.image_encoder import Visual
+from saccade.models.recurrent import LockedDropout
+from saccade.models.reinforce import Reinforce, Samples
+from saccade.models.words import logits_or_loss
+from saccade.nn import Attention
+
+__all__ = ["Options", "ShowAttendAndTell"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(captioning.Options, hard.Options):
+    """The sizes of the model, and how it reads.
+
+    >>> Options(read="reinforce", baseline="moving-average", soft_share=0.5).doubly_stochastic
+    0.0
+    """
+
+    attention_dim: int = 128
+    """Features in which states and cells are compared."""
+
+    doubly_stochastic: float = 0.0
+    """With --read soft: how much it costs, in nats, that the weights of a cell do not sum to one over all words; the
+    paper has 1, for descriptions that have something to say of every part of an image."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        captioning.Options.__post_init__(self)
+        in_ranges(self, (("attention_dim", 1, 1 << 20),))
+        hard.Options.__post_init__(self)
+        if not 0 <= self.doubly_stochastic < float("inf"):
+            got = f"{self.doubly_stochastic}"
+            raise ArgumentError(f"--doubly-stochastic: expected a finite number from 0 on, got {got}")
+        if self.doubly_stochastic and self.read != "soft":
+            got = f"{self.doubly_stochastic} and --read {self.read}"
+            raise ArgumentError(f"--doubly-stochastic: expected only with --read soft, got {got}")
+
+
+_DEFAULT = Options()
+
+
+@dataclass
+class _Received:
+    """The weights of each step, `(rows, cells)` each."""
+
+    steps: list[Tensor] = field(default_factory=list)
+
+
+class ShowAttendAndTell(hard.Reader[Visual, State]):
+    r"""An LSTM that reads the cells of an image before every word, through a gate.
+
+    .. math::
+        \alpha_t &= \operatorname{softmax}_i\big(v^\top \tanh(W h_{t-1} + U a_i)\big) \qquad
+        \hat z_t = \sigma(w_\beta^\top h_{t-1} + b_\beta) \sum_i \alpha_{ti}\, a_i \\
+        h_t &= \operatorname{LSTM}([E y_{t-1}; \hat z_t], h_{t-1}) \qquad
+        p(y_t) = \operatorname{softmax}\big(W_o (E y_{t-1} + W_h h_t + W_z \hat z_t) + b\big)
+
+    for cells a, whose mean makes the first state and the first LSTM cell. Hard, one cell is read in the place of the
+    mean, drawn in training. Soft, the loss of a sentence may have the penalty
+
+    .. math:: \lambda \sum_i \Big(1 - \sum_t \alpha_{ti}\Big)^2
+
+    Args:
+        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
+        target_size: number of tokens, from 0 (padding) on.
+        options: the sizes.
+
+    Example:
+        >>> from saccade.models.image_encoder import ImageEncoder
+        >>> options = Options(widths="4,8", cell_dim=6, hidden_dim=5, embedding_dim=4)
+        >>> model = ShowAttendAndTell(ImageEncoder(3, options), 9, options)
+        >>> model(Visual(torch.rand(2, 3, 32, 32)), torch.randint(4, 9, (2, 7))).shape
+        torch.Size([2, 7, 9])
+
+    Source:
+        Xu et al. 2015, Eq. 1 to 14; what is otherwise is in docs/caption.md.
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = {
+        **RECIPES,
+        "files": {**RECIPES["files"], "doubly_stochastic": 1.0},
+    }
+    attention: Attention
+
+    def __init__(self, encoder: nn.Module, target_size: int, options: Options = _DEFAULT) -> None:
+        super().__init__()
+        hidden, dim, cell_dim = options.hidden_dim, options.embedding_dim, options.cell_dim
+        self.options = options
+        self.image_encoder, self.embedding = encoder, nn.Embedding(target_size, dim, padding_idx=0)
+        self.first_hidden, self.first_cell = nn.Linear(cell_dim, hidden), nn.Linear(cell_dim, hidden)
+        self.attention = Attention(
+            hidden, cell_dim, hidden_dim=options.attention_dim, score="additive", **hard.attention_options(options)
+        )
+        self.gate = nn.Linear(hidden, 1)
+        self.input_proj, self.context_proj = nn.Linear(dim, 4 * hidden), nn.Linear(cell_dim, 4 * hidden)
+        self.hidden_proj = nn.Linear(hidden, 4 * hidden)
+        self.read_hidden, self.read_context = nn.Linear(hidden, dim), nn.Linear(cell_dim, dim, bias=False)
+        self.words = nn.Linear(dim, target_size)
+        self.dropout = LockedDropout(options.dropout)
+        self.reinforce = Reinforce(options, hidden) if options.read == "reinforce" else None
+
+    @property
+    def output(self) -> tuple[Tensor, Tensor]:
+        return self.words.weight, self.words.bias
+
+    def encode(self, source: Visual) -> State:
+        cells = self.image_encoder(source)
+        mean = cells.mean()
+        mask = None if cells.lengths is None else masks.Lengths(cells.lengths)
+        memory = self.attention.remember(cells.values, mask=mask)
+        hidden, cell = (torch.tanh(first(mean))[:, None] for first in (self.first_hidden, self.first_cell))
+        return State(hidden, cell, memory)
+
+    def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
+        features, state = self._decode(token[:, None], state)
+        return Logits(features[:, 0], *self.output), state
+
+    def decode(self, target: Tensor, state: State, samples: Samples | None = None) -> Tensor:
+        return self._decode(target, state, samples)[0]
+
+    def forward(
+        self, source: Visual, target: Tensor, wanted: Tensor | None = None, label_smoothing: float = 0.0
+    ) -> Tensor:
+        """Return logits or their cost, as `Reader.forward` does, with the penalty in training where there is one."""
+        penalty = self.options.doubly_stochastic
+        if wanted is None or not penalty or not self.training:
+            return super().forward(source, target, wanted, label_smoothing)
+        received = _Received()
+        features, _ = self._decode(target, self.encode(source), None, received)
+        cost = logits_or_loss(features, *self.output, wanted, label_smoothing)
+        written = (wanted != 0).to(cost.dtype)
+        sums = torch.einsum("btn,bt->bn", torch.stack(received.steps, 1), written)
+        return cost + penalty * (1 - sums).square().sum() / written.sum()
+
+    def _decode(
+        self, target: Tensor, state: State, samples: Samples | None = None, received: _Received | None = None
+    ) -> tuple[Tensor, State]:
+        """What the tokens after `target` `(rows, length)` are predicted from, `(rows, length, embedding_dim)`."""
+        (hidden, cell), memory = state.rows(), state.memory
+        assert memory is not None
+        embedded = self.dropout(self.embedding(target))
+        advance, enter = lstm_of(self.hidden_proj), linear_cell(self.context_proj)
+        hiddens, contexts = list[Tensor](), list[Tensor]()
+        for inputs in self.input_proj(embedded).unbind(1):
+            context = torch.sigmoid(self.gate(hidden)) * self._read(hidden, state, samples, received)
+            hidden, cell = advance(inputs + enter(context), hidden, cell)
+            hiddens.append(hidden)
+            contexts.append(context)
+        features = embedded + self.read_hidden(self.dropout(torch.stack(hiddens, 1)))
+        features = self.dropout(features + self.read_context(torch.stack(contexts, 1)))
+        return features, state.after(hidden, cell)
+
+    def _read(self, hidden: Tensor, state: State, samples: Samples | None, received: _Received | None) -> Tensor:
+        """What states `(rows, hidden_dim)` read, `(rows, cell_dim)`."""
+        assert state.memory is not None
+        if received is None:
+            return hard.attended(self.attention, hidden[:, None], state.memory, samples)[:, 0]
+        # One output an example: what all queries of an example gave a cell is what this one gave it.
+        context, aux = self.attention(hidden[:, None], memory=state.memory, aux=AuxRequest(received=True))
+        received.steps.append(aux.received)
+        return context[:, 0]  # type: ignore[no-any-return]

@@ -1,0 +1,52 @@
+"""What a data set of questions about images is: an image, what is asked of it, and what people answered."""
+
+from typing import NamedTuple, Protocol
+
+from torch import Tensor
+
+from saccade.tasks.dataset import Dataset
+from saccade.tasks.image.scenes.scene import Box
+
+__all__ = ["Asked", "Corpus", "Posed"]
+
+
+class Posed(NamedTuple):
+    """A question and its answers, without the image.
+
+    >>> Posed("is it raining?", ("yes",), "is").group
+    'is'
+    """
+
+    question: str
+    answers: tuple[str, ...]
+    """One, or what several people said: ten of VQA."""
+    group: str
+    """The kind of question, "" if none is known."""
+
+
+class Asked(NamedTuple):
+    """A question about an image.
+
+    >>> import torch
+    >>> Asked(torch.zeros(3, 8, 8, dtype=torch.uint8), Posed("is it raining?", ("yes",), "is"), "a.jpg").boxes
+    ()
+    """
+
+    image: Tensor
+    """`(3, height, width)`, uint8."""
+    posed: Posed
+    name: str
+    """What messages call the image."""
+    boxes: tuple[Box, ...] = ()
+    """Of the things that the answer depends on, where they are known."""
+
+
+class Corpus(Dataset[Asked], Protocol):
+    """Questions about images in three splits."""
+
+    def posed(self, split: str, index: int) -> Posed:
+        """Return a question and its answers alone; no image is made or read for them."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of all images."""

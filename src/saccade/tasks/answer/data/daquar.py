@@ -1,0 +1,104 @@
+"""DAQUAR as it comes: CSV files of questions, answers and images' names, lists of images, and the images.
+
+    data.csv                 question,answer,image_id        all questions
+    train_images_list.txt    image3                          the split by images of its authors, 795 to train on
+    test_images_list.txt     image1                          and 654 to test on
+    data_train.csv           question,answer,image_id        another split, by questions: images are in both parts
+    data_eval.csv
+
+The authors' split is read where it is there, as a model is then asked about images that it has not seen; the other one
+is read where `--train-split data_train --test-split data_eval` name it. Images are in the folder, or in a tar there. An
+answer of several words with commas between is one answer.
+
+Source:
+    Malinowski, Fritz 2014, "A Multi-World Approach to Question Answering about Real-World Scenes based on Uncertain
+    Input" (https://arxiv.org/abs/1410.0210).
+"""
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+
+from saccade.errors import ArgumentError
+from saccade.tasks.answer.data.collection import Gathering
+from saccade.tasks.image.decoded import Source
+from saccade.tasks.image.places import Images
+from saccade.tasks.splits import SplitNames
+from saccade.tasks.text.files import read_filled
+
+__all__ = ["is_daquar", "read_daquar"]
+
+_LISTS = {"train": "train_images_list.txt", "test": "test_images_list.txt"}
+_PARTS = {"train": "data_train", "test": "data_eval"}
+_ALL = "data.csv"
+_ENDS = (".png", ".jpg", ".jpeg")
+_HEADER = ["question", "answer", "image_id"]
+
+
+def is_daquar(path: Path) -> bool:
+    """Return whether a folder has DAQUAR's files."""
+    return _listed(path) or (path / f"{_PARTS['train']}.csv").is_file()
+
+
+def read_daquar(path: Path, names: SplitNames) -> Gathering:
+    """Read the questions.
+
+    Args:
+        path: the folder.
+        names: what splits are called: the CSV files of those that one names, else the authors' lists of images.
+
+    Raises:
+        ArgumentError: naming what is missing or wrong.
+        OSError: if something cannot be read.
+    """
+    images = Images(path)
+
+    def find(name: str) -> Source | None:
+        return next(filter(None, (images.find(f"{name}{end}") for end in _ENDS)), None)
+
+    gathering = Gathering(path, find, published=True)
+    if names.given or not _listed(path):
+        parts = names.given or _PARTS
+        for split, stem in parts.items():
+            if not (path / f"{stem}.csv").is_file():
+                names.check(split, path, (file.stem for file in path.glob("*.csv")))
+                continue
+            _add(gathering, path / f"{stem}.csv", {}, split)
+        told = ", ".join(f"{stem}.csv" for stem in parts.values())
+        gathering.notes.append(f"DAQUAR's split by questions: {told}")
+        return gathering
+    split_of = {name: split for split, file in _LISTS.items() for name in _lines(path / file)}
+    _add(gathering, path / _ALL, split_of, None)
+    counts = ", ".join(f"{len(gathering.rows[split])} questions to {split}" for split in _LISTS)
+    gathering.notes.append(f"DAQUAR's own split by images: {counts}")
+    return gathering
+
+
+def _listed(path: Path) -> bool:
+    return all((path / name).is_file() for name in (_ALL, *_LISTS.values()))
+
+
+def _lines(path: Path) -> list[str]:
+    lines = read_filled(path)
+    return [lines[number].strip() for number in range(len(lines)) if lines[number].strip()]
+
+
+def _add(gathering: Gathering, path: Path, split_of: Mapping[str, str], split: str | None) -> None:
+    lines = read_filled(path)
+    for number in range(len(lines)):
+        where = f"{path}: line {number + 1}"
+        if not lines[number].strip():
+            continue
+        try:
+            row = next(csv.reader([lines[number]], strict=True))
+        except csv.Error as error:
+            raise ArgumentError(f"{where}: expected a question, an answer and an image's name, got {error}") from error
+        if number == 0 and row == _HEADER:
+            continue
+        if len(row) != len(_HEADER):
+            raise ArgumentError(f"{where}: expected a question, an answer and an image's name, got {len(row)} columns")
+        question, answer, image = row
+        name = image.strip()
+        if split is None and name not in split_of:
+            raise ArgumentError(f"{where}: expected an image of {' or '.join(_LISTS.values())}, got {name:.60}")
+        gathering.add(name, question, [answer], where, split or split_of[name])

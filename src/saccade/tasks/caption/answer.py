@@ -1,0 +1,244 @@
+"""Writing about images with a trained model: images in, sentences out, and where the model looked for each word."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
+
+from saccade.look.files import file_name
+from saccade.look.overlays import overlays
+from saccade.numerics import divide
+from saccade.tasks.generate.attention import weights_of
+from saccade.tasks.generate.generate import Output, Search, generate, lines_of, outputs_of
+from saccade.tasks.image.features.store import Features
+from saccade.tasks.image.sight import visual
+from saccade.tasks.text.special import BEGIN, END, PADDING
+from saccade.tasks.text.tokenizer import Tokenizer
+from saccade.train.task import Form, Unreadable
+
+__all__ = ["ImageCaption", "Shown", "answers", "attended", "grid", "influence", "write"]
+
+_AT_ONCE = 1024  # outputs that are written together
+_RASTER, _UNKNOWN = 64, 96  # places of a side that regions are painted on; pixels of an image that is not known
+_END = "⏎"
+_NOTHING = "·"  # a special token in the middle, as untrained models write them
+_LOOKS = "what was looked at before each word, as shares"
+_MATTERS = "no attention: how much each part of the image moves each word, as shares"
+
+
+class Shown(NamedTuple):
+    """An image that is written about.
+
+    >>> Shown("a.png", torch.zeros(3, 8, 8, dtype=torch.uint8)).number
+    1
+    """
+
+    name: str
+    seen: Tensor | Features
+    """What the model is given: `(channels, height, width)`, uint8, or features."""
+    picture: Tensor | None = None
+    """What weights are drawn over, where that is not what the model is given; None: nothing is known of it."""
+    number: int = 1
+    """Of the line that asked."""
+
+    @property
+    def image(self) -> Tensor:
+        """What weights are drawn over, grey where nothing is known of it."""
+        if isinstance(self.seen, Tensor):
+            return self.seen
+        return torch.full((1, _UNKNOWN, _UNKNOWN), 128, dtype=torch.uint8) if self.picture is None else self.picture
+
+
+@dataclass(frozen=True)
+class ImageCaption:
+    """The sentences about one image.
+
+    Args:
+        image: the image.
+        outputs: its best sentences, or draws.
+        count: how many were asked for.
+        shape: rows and columns of the cells that weights are of; None where they are of regions.
+        influence: how much each cell mattered to each word of the best, `(words, rows, columns)`, where a picture is
+            wanted of a model that does not attend.
+    """
+
+    image: Shown | Unreadable
+    outputs: Sequence[Output]
+    count: int
+    shape: tuple[int, int] | None = None
+    influence: Tensor | None = None
+
+    remark = ""
+
+    def lines(self) -> list[str]:
+        """Return the sentences, blank ones where there are fewer than were asked for."""
+        return lines_of(self.outputs, self.count)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def __repr__(self) -> str:  # not its tensors, where answers are looked at in a list
+        return f"{type(self).__name__}({str(self)!r})"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the sentences, and for each word the weights of all cells, one row of them after another."""
+        name = self.image.line if isinstance(self.image, Unreadable) else self.image.name
+        cells = None if self.shape is None else list(self.shape)
+        return {"file": name, "cells": cells, "captions": [one.to_json() for one in self.outputs]}
+
+    def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
+        """Draw the image once for each word, and over it what was looked at before the word was written."""
+        for best in self.outputs[:1]:
+            assert isinstance(self.image, Shown)
+            maps = self.influence if best.weights is None else self.maps(best.weights)
+            assert maps is not None
+            name = "image" if self.image.name == "-" else Path(self.image.name).stem
+            yield from overlays(
+                self.image.image,
+                maps,
+                folder / file_name(name),
+                captions=best.tokens,
+                marks=_marks(maps) if self.shape and bool(((maps == 0) | (maps == 1)).all()) else None,
+                title=f"{best.text}: {_MATTERS if best.weights is None else _LOOKS}",
+                even=0.0 if self.shape is None else 1 / maps[0].numel(),
+                json=json,
+            )
+
+    def maps(self, weights: Tensor) -> Tensor:
+        """Return weights `(words, n)` as maps: of regions what the one with the most has that covers a place."""
+        if self.shape is not None:
+            found: Tensor = weights.unflatten(1, self.shape)
+            return found
+        assert isinstance(self.image, Shown)
+        middles = (torch.arange(_RASTER) + 0.5) / _RASTER
+        left, top, right, bottom = self.image.seen[1].T[..., None]
+        across, down = (left <= middles) & (middles < right), (top <= middles) & (middles < bottom)
+        covered = down[:, :, None] & across[:, None, :]
+        painted: Tensor = (weights[:, :, None, None] * covered).amax(1)
+        return painted
+
+
+def write(
+    model: Any, images: Sequence[Shown], target: Tokenizer, how: Search, limit: int
+) -> list[list[Output]]:
+    """Return the best sentences about each image.
+
+    Args:
+        model: in evaluation mode.
+        images: of one size, or features of them.
+        target: tokenizer of the sentences.
+        how: they are found.
+        limit: how many tokens one may have.
+    """
+    found, each = list[list[Output]](), max(1, _AT_ONCE // how.width)
+    device = next(model.parameters()).device
+    for first in range(0, len(images), each):
+        chosen = images[first : first + each]
+        names = [(one.number, one.name) for one in chosen]
+        state = model.encode(visual([one.seen for one in chosen]).to(device))
+        limits = torch.full((len(chosen),), limit, device=device)
+        found += outputs_of(generate(model, state, limits, how, names), target)
+    return found
+
+
+def attended(model: Any, image: Shown, outputs: Sequence[Output], target: Tokenizer) -> list[Output]:
+    """Return the outputs about an image with what was looked at before each token, and the tokens as texts."""
+    if not outputs:
+        return []
+    device = next(model.parameters()).device
+    texts = [torch.tensor([BEGIN, *output.ids]) for output in outputs]
+    padded = pad_sequence(texts, batch_first=True, padding_value=PADDING).to(device)
+    copies = torch.zeros(len(outputs), dtype=torch.long, device=device)  # of the image, one for each output
+    state = model.encode(visual([image.seen]).to(device)).select(copies[:, None], copies)
+    recorded = weights_of(model, state, padded)
+    rows_of = [None] * len(texts) if recorded is None else recorded.unbind(0)
+    weights = [None if own is None else own[: len(text)] for own, text in zip(rows_of, texts, strict=True)]
+    tokens = [(*(target.piece(number) or _NOTHING for number in output.ids), _END) for output in outputs]
+    parts = zip(outputs, weights, tokens, strict=True)
+    return [replace(output, weights=own, tokens=pieces) for output, own, pieces in parts]
+
+
+def influence(model: Any, shown: Shown, ids: Sequence[int], shape: tuple[int, int] | None) -> Tensor:
+    r"""Return how much each cell of an image mattered to each word of a model without attention.
+
+    .. math::
+        w_{tc} = \sum_{p \in c} \lVert \partial \log p(y_t \mid y_{<t}, x) / \partial x_p \rVert \Big/
+            \sum_{p} \lVert \partial \log p(y_t \mid y_{<t}, x) / \partial x_p \rVert
+
+    over the pixels p of a cell, their channels together, or over the one feature that a cell is.
+
+    Args:
+        model: in evaluation mode.
+        shown: the image.
+        ids: of the sentence, without an end.
+        shape: rows and columns of cells; None of regions.
+
+    Returns:
+        `(len(ids) + 1, n)`, the end included, for n cells, one row of them after another.
+
+    Source:
+        Simonyan, Vedaldi, Zisserman 2014, "Deep Inside Convolutional Networks", section 3
+        (https://arxiv.org/abs/1312.6034), for one class.
+    """
+    device = next(model.parameters()).device
+    with torch.inference_mode(mode=False), torch.enable_grad():  # whoever answers asks for no gradients
+        source = visual([shown.seen]).to(device)
+        values = source.values.clone().requires_grad_()
+        logits = model(source._replace(values=values), torch.tensor([[BEGIN, *ids]], device=device))
+        wanted = torch.tensor([*ids, END], device=device)
+        log_probs = logits[0].log_softmax(-1).gather(1, wanted[:, None])[:, 0]
+        grads = [torch.autograd.grad(each, values, retain_graph=True)[0][0] for each in log_probs]
+    if isinstance(shown.seen, Tensor):
+        assert shape is not None
+        sums = F.adaptive_avg_pool2d(torch.stack(grads).norm(dim=1), shape).flatten(1)
+    else:
+        sums = torch.stack(grads).norm(dim=-1)
+    return divide(sums, sums.sum(1, keepdim=True)).cpu()
+
+
+def grid(model: Any, shown: Shown) -> tuple[int, int] | None:
+    """Return the rows and columns of cells that a model, or the first of an ensemble, sees of an image; None of
+    regions.
+    """
+    member = model.members[0] if hasattr(model, "members") else model
+    cells = member.image_encoder(visual([shown.seen]).to(next(model.parameters()).device))
+    found: tuple[int, int] | None = cells.shape
+    return found
+
+
+def answers(
+    model: Any,
+    images: Sequence[Shown | Unreadable],
+    target: Tokenizer,
+    how: Search,
+    limit: int,
+    form: Form,
+) -> list[ImageCaption]:
+    """Return the sentences about images, and where the model looked where that will be seen."""
+    found = iter(write(model, [one for one in images if isinstance(one, Shown)], target, how, limit))
+    told = list[ImageCaption]()
+    for one in images:
+        if isinstance(one, Unreadable):
+            told.append(ImageCaption(one, [], how.count))
+            continue
+        outputs = next(found)
+        if form == "lines":
+            told.append(ImageCaption(one, outputs, how.count))
+            continue
+        answer = ImageCaption(one, attended(model, one, outputs, target), how.count, grid(model, one))
+        if form == "pictures" and outputs and answer.outputs[0].weights is None:
+            shares = influence(model, one, outputs[0].ids, answer.shape)
+            answer = replace(answer, influence=answer.maps(shares))
+        told.append(answer)
+    return told
+
+
+def _marks(maps: Tensor) -> list[tuple[int, int] | None]:
+    """The cell that each word read, where it read one."""
+    columns = maps.shape[2]
+    return [divmod(int(one.argmax()), columns) if bool(one.any()) else None for one in maps]

@@ -1,0 +1,60 @@
+"""Images with captions as a batch takes them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from saccade.models.image_encoder import Visual
+from saccade.tasks.batches import rectangle
+from saccade.tasks.image.augment import flip, shift
+from saccade.tasks.image.features.store import Features
+from saccade.tasks.image.sight import visual
+from saccade.tasks.text.special import BEGIN, END
+from saccade.train.randomness import generator
+
+__all__ = ["Batch", "Encoded", "pad"]
+
+
+class Encoded(NamedTuple):
+    """An image `(channels, height, width)`, uint8, or its features, and the ids of a caption, without begin and end."""
+
+    seen: Tensor | Features
+    ids: list[int]
+    size: int = 1
+    """Each takes as much of a batch as any other."""
+
+    order: int = 0
+    """They are not sorted by length: images of long captions show more, and batch normalization would learn from
+    batches of such alone what it never meets again."""
+
+
+class Batch(NamedTuple):
+    """Images, and their captions `(batch, length)`, each with its begin and its end."""
+
+    source: Visual
+    target: Tensor
+
+    def to(self, device: torch.device) -> "Batch":
+        """Return the batch on a device."""
+        return Batch(self.source.to(device), self.target.to(device))
+
+
+def pad(found: Sequence[Encoded], seed: int = 0, step: int = 0, *, mirrored: bool = False, shifted: int = 0) -> Batch:
+    """Make a batch, of images that are mirrored and shifted at random, by draws of a seed and a step.
+
+    Features are taken as they are.
+
+    >>> image = torch.zeros(1, 2, 2, dtype=torch.uint8)
+    >>> pad([Encoded(image, [7, 8]), Encoded(image, [9])]).target
+    tensor([[1, 7, 8, 2],
+            [1, 9, 2, 0]])
+    """
+    seen: Sequence[Tensor | Features] = [one.seen for one in found]
+    if isinstance(seen[0], Tensor):
+        images = torch.stack([one for one in seen if isinstance(one, Tensor)])
+        numbers = generator(seed, "augment", step)
+        images = flip(images, numbers) if mirrored else images
+        seen = (shift(images, shifted, numbers) if shifted else images).unbind(0)
+    return Batch(visual(seen), rectangle([[BEGIN, *one.ids, END] for one in found]))

@@ -1,0 +1,101 @@
+"""The built-in scenes with what the grammar says of them: endless, made as they are asked for.
+
+Example number i of a split is made of one draw of numbers, those of `generator(seed, "captions", split, i)`: the scene,
+then which of the scene's sentences is learned, which is the first in validation and test, then its image.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from saccade.errors import ArgumentError
+from saccade.tasks.caption.data.corpus import Captioned
+from saccade.tasks.dataset import check_index, check_split
+from saccade.tasks.image.scenes.grammar import references
+from saccade.tasks.image.scenes.scene import MOST, SIDE, Scene, draw, scene_at_random
+from saccade.train.randomness import generator
+
+__all__ = ["Scenes"]
+
+_FINITE = 1000  # examples of validation and of test
+
+
+@dataclass(frozen=True)
+class Scenes:
+    """Rendered scenes of coloured shapes, with all sentences of the grammar that name every thing and each relation.
+
+    The group of an example is how many things are in its scene.
+
+    Args:
+        least, most: how many things a scene has, 1 to 8.
+        seed: of all draws.
+
+    Raises:
+        ArgumentError: if no scene has so many things.
+
+    Example:
+        >>> data = Scenes()
+        >>> example = data.example("train", 5)
+        >>> example.caption in example.references, example.group == str(len(example.scene.things)), data.size("train")
+        (True, True, None)
+    """
+
+    least: int = 1
+    most: int = 4
+    seed: int = 0
+
+    note = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be drawn, or said."""
+        if not 1 <= self.most <= MOST:
+            raise ArgumentError(f"--most: expected a number of things from 1 to {MOST}, got {self.most}")
+        if not 1 <= self.least <= self.most:
+            expected = f"a number of things from 1 to {self.most}, which is --most"
+            raise ArgumentError(f"--least: expected {expected}, got {self.least}")
+
+    def example(self, split: str, index: int) -> Captioned:
+        """Return scene number `index` of a split: always the same one.
+
+        Raises:
+            ArgumentError: if there is no such split, or no such index in it.
+        """
+        scene, known, chosen, drawn = self._said(split, index)
+        return Captioned(draw(scene, drawn), known[chosen], known, str(len(scene.things)), scene, f"{split} {index}")
+
+    def text(self, split: str, index: int) -> str:
+        """Return the sentence of a scene that is learned; it is not drawn for it."""
+        _, known, chosen, _ = self._said(split, index)
+        return known[chosen]
+
+    def references(self, split: str, index: int) -> tuple[str, ...]:
+        """Return all sentences of a scene; it is not drawn for them."""
+        return self._said(split, index)[1]
+
+    def size(self, split: str) -> int | None:
+        """Return how many scenes a split has: 1,000 to validate and to test on, no end of them to train on.
+
+        Raises:
+            ArgumentError: if there is no such split.
+        """
+        check_split(split)
+        return None if split == "train" else _FINITE
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of all images."""
+        return 3, SIDE, SIDE
+
+    @property
+    def fingerprint(self) -> str:
+        """What the scenes are, in one string."""
+        return f"scenes of {self.least} to {self.most} things, seed {self.seed}"
+
+    def _said(self, split: str, index: int) -> tuple[Scene, tuple[str, ...], int, torch.Generator]:
+        """A scene, its sentences, which one is learned, and what the image's numbers come from."""
+        check_index(split, index, self.size(split))
+        drawn = generator(self.seed, "captions", split, index)
+        scene = scene_at_random(drawn, self.least, self.most)
+        known = references(scene)
+        chosen = int(torch.randint(len(known), (), generator=drawn)) if split == "train" else 0
+        return scene, known, chosen, drawn

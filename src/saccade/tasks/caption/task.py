@@ -1,0 +1,257 @@
+"""The task that writes about images: what `saccade.train` and whoever asks a run want of it."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from torch import Tensor, nn
+
+from saccade.errors import ArgumentError
+from saccade.tasks.batches import Sampler, spread
+from saccade.tasks.caption.answer import ImageCaption, Shown, answers, write
+from saccade.tasks.caption.batches import Batch, Encoded, pad
+from saccade.tasks.caption.data import BUILTIN, Captioned, Corpus, open_corpus
+from saccade.tasks.caption.judge import baseline, pointing
+from saccade.tasks.caption.metrics import headline, measured
+from saccade.tasks.caption.options import RECIPES, REQUESTS, Options
+from saccade.tasks.caption.vocabulary import Vocabulary, learn
+from saccade.tasks.dataset import Lazy, opened
+from saccade.tasks.ensembles import check_alike
+from saccade.tasks.generate import Ensemble
+from saccade.tasks.generate.generate import best_texts
+from saccade.tasks.generate.request import Request, check_prefix, search_of
+from saccade.tasks.image.augment import check_shift
+from saccade.tasks.image.features.store import FeatureStore
+from saccade.tasks.image.images import SUFFIXES, encode_png, image_of
+from saccade.tasks.request import completed
+from saccade.tasks.splits import SplitNames
+from saccade.tasks.text.special import PADDING
+from saccade.train import options as shared
+from saccade.train.notes import say
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
+
+if TYPE_CHECKING:
+    from saccade.train.trained import Trained
+
+__all__ = ["Caption"]
+
+_AT_ONCE = 256  # images that are measured together
+_DRAWN = (224, 224)  # pixels of an image that weights of features are drawn over, cut as extraction cuts them
+_ENDLESS, _LEARNED = 1_000, 100_000  # training captions that are counted: of those without end, and of others
+
+
+@dataclass(frozen=True)
+class Caption:
+    """Learn to write sentences about images, from images with captions.
+
+    Args:
+        settings: all options of the run.
+        vocabulary: the words, and what is known of the images.
+        corpus: the images with captions.
+        store: of features, where they are given in the place of images.
+    """
+
+    settings: Any
+    vocabulary: Vocabulary
+    corpus: Lazy[Corpus]
+    store: FeatureStore | None = None
+
+    name: ClassVar[str] = "caption"
+    Options: ClassVar[type] = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
+    requests: ClassVar[Mapping[str, type]] = REQUESTS
+    inputs: ClassVar[Literal["lines", "files"]] = "files"
+    suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
+    unit: ClassVar[str] = "words"
+    models: ClassVar[dict[str, str]] = {
+        "show-attend-and-tell": "saccade.models.show_attend_and_tell:ShowAttendAndTell",
+        "show-and-tell": "saccade.models.show_and_tell:ShowAndTell",
+        "m-rnn": "saccade.models.m_rnn:MRNN",
+        "transformer": "saccade.models.caption_transformer:CaptionTransformer",
+    }
+    builtin: ClassVar[dict[str, str]] = BUILTIN
+
+    @classmethod
+    def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
+        """Return the recipe of all images that are one's own."""
+        return Suited(recipe(cls, model, given["data"]), data=objects)
+
+    @classmethod
+    def prepare(cls, options: Any, objects: Any = None) -> Self:
+        """Open the corpus, learn the words, and what the channels of its images are."""
+        store = _store(options)
+        corpus = _opened(options, objects, store).get()
+        vocabulary, note = learn(corpus, options, store)
+        if vocabulary.sight.shape is not None:
+            check_shift(options.shift, vocabulary.sight.shape)
+        for line in filter(None, (corpus.note, note)):
+            say(line)
+        return cls(options, vocabulary, Lazy(lambda: corpus), store)
+
+    @classmethod
+    def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
+        """Read the words back."""
+        store = _store(options)
+        return cls(options, Vocabulary.restore(folder), _opened(options, objects, store), store)
+
+    def save(self, folder: Path) -> None:
+        """Write tokenizer.json."""
+        self.vocabulary.save(folder)
+
+    @property
+    def headline(self) -> str:
+        """The metric that counts: of scenes whether all is said and true, of all others BLEU of four words."""
+        return headline(self.settings.data)
+
+    @property
+    def data(self) -> Corpus:
+        """The images with captions, opened when they are first asked for."""
+        return self.corpus.get()
+
+    @cached_property
+    def sampler(self) -> Sampler[Encoded]:
+        """What maps steps to batches."""
+        settings = self.settings
+        return Sampler(self._encoded, self.data.size("train"), settings.batch_size, settings.seed)
+
+    def build(self) -> nn.Module:
+        """Make the model."""
+        kind, known = find(self.models[self.settings.model]), self.vocabulary
+        options = shared.select(self.settings, kind.Options)
+        model: nn.Module = kind(known.sight.encoder(options), len(known.target), options)
+        return model
+
+    def batch(self, step: int) -> Batch:
+        """Return the batch of a training step, each image mirrored and shifted at random."""
+        settings = self.settings
+        return pad(self.sampler.batch(step), settings.seed, step, mirrored=settings.flip, shifted=settings.shift)
+
+    def loss(self, model: nn.Module, batch: Batch) -> Loss:
+        """Return the cross-entropy of the true next words, the end among them."""
+        before, wanted = batch.target[:, :-1], batch.target[:, 1:]
+        total = model(batch.source, before, wanted, self.settings.label_smoothing)
+        return Loss(total, int((wanted != PADDING).sum()))
+
+    def example(self, split: str, index: int) -> Example:
+        """Return an image and its caption."""
+        found, name = self.data.example(split, index), f"{split}-{index}"
+        shown = self._shown(found)
+        if not isinstance(shown.seen, Tensor):
+            return Example(shown, found.name, found.caption)
+        return Example(shown._replace(name=f"{name}.png"), name, found.caption, (".png", encode_png(shown.seen)))
+
+    def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
+        """Write about a split, or `limit` images spread over it, from the first word to the end, and measure that."""
+        size, asked = self.data.size(split) or 0, completed(Request, request)
+        chosen = list(spread(size, limit) if limit is not None else range(size))
+        how = search_of(self.settings, asked, self.vocabulary.target)
+        texts, references, groups, seconds, words = list[str](), list[Sequence[str]](), list[str](), 0.0, 0
+        known = list[tuple[Captioned, Any]]()
+        for first in range(0, len(chosen), _AT_ONCE):  # no more of a large split is in memory
+            found = [self.data.example(split, index) for index in chosen[first : first + _AT_ONCE]]
+            images = [self._shown(one, first + place) for place, one in enumerate(found, 1)]
+            began = time.perf_counter()
+            outputs = write(model, images, self.vocabulary.target, how, self.limit)
+            seconds += time.perf_counter() - began
+            texts += best_texts(outputs)
+            references += [one.references for one in found]
+            groups += [one.group for one in found]
+            words += sum(1 + len(own[0].ids) if own else 1 for own in outputs)
+            known += [(one, own) for one, own in zip(found, outputs, strict=True) if one.scene is not None]
+        scenes = [one.scene for one, _ in known]
+        metrics, parts = measured(texts, references, groups, scenes or None)
+        if scenes:
+            images, each = [self._shown(one) for one, _ in known], [own for _, own in known]
+            seen = pointing(model, images, each, scenes, self.vocabulary.target)
+            metrics |= seen.metrics()
+        return Evaluation(metrics, parts, len(texts), words, seconds, _ratio(texts, references))
+
+    def baselines(self, split: str) -> dict[str, Baseline]:
+        """Measure the most frequent caption of the training split."""
+        data, known = self.data, self.data.size("train")
+        learned = range(_ENDLESS) if known is None else spread(known, _LEARNED)
+        references = [data.references(split, index) for index in range(data.size(split) or 0)]
+        indices = range(len(references) if self.settings.data in BUILTIN else 0)
+        scenes = [data.example(split, index).scene for index in indices]
+        return {"majority": baseline([data.text("train", index) for index in learned], references, scenes or None)}
+
+    def read(self, line: str, number: int) -> Shown:
+        """Read a file, "-" being standard input, as an image of the run's size, or find its features."""
+        sight = self.vocabulary.sight
+        if sight.shape is not None:
+            return Shown(line, image_of(line, sight.shape[0], sight.size).image, number=number)
+        assert self.store is not None
+        picture = image_of(line, 3, _DRAWN).image if Path(line).is_file() else None
+        return Shown(line, self.store.get(line), picture, number)
+
+    def check(self, model: nn.Module, request: Any) -> None:
+        """Refuse what means nothing for these words."""
+        check_prefix(completed(Request, request), self.vocabulary.target, self.limit, "words")
+
+    def answer(
+        self, model: nn.Module, inputs: Sequence[Shown | Unreadable], request: Any, form: Form = "lines"
+    ) -> list[ImageCaption]:
+        """Write about images; one that could not be read has no sentence."""
+        how = search_of(self.settings, completed(Request, request), self.vocabulary.target)
+        return answers(model, inputs, self.vocabulary.target, how, self.limit, form)
+
+    def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
+        """Return the task and the model of an ensemble."""
+        check_alike(self, others, _shared_parts)
+        longest = min(self.vocabulary.longest, *(other.task.vocabulary.longest for other in others))  # type: ignore[attr-defined]
+        joined = replace(self, vocabulary=replace(self.vocabulary, longest=longest))
+        return joined, Ensemble([model, *(each.model for each in others)])
+
+    @property
+    def limit(self) -> int:
+        """How many words a sentence may have: a model that never ends stops at twice what it was taught."""
+        return 2 * self.vocabulary.longest
+
+    def _encoded(self, indices: Sequence[int]) -> list[Encoded]:
+        """The training captions at some indices, with their images, but for those that are too long."""
+        target, longest = self.vocabulary.target, self.settings.max_length
+        known = zip(indices, target.encode_batch([self.data.text("train", index) for index in indices]), strict=True)
+        fitting = [(index, ids) for index, ids in known if len(ids) <= longest]
+        found = [Encoded(self._shown(self.data.example("train", index)).seen, ids) for index, ids in fitting]
+        if not found:
+            seen = f"all of {len(indices)} training captions have more than {longest} words"
+            raise ArgumentError(f"--max-length: {seen}; raise it")
+        return found
+
+    def _shown(self, example: Captioned, number: int = 1) -> Shown:
+        seen = example.image if self.store is None else self.store.get(example.name)
+        assert seen is not None
+        return Shown(example.name, seen, number=number)
+
+
+def _store(options: Any) -> FeatureStore | None:
+    return None if options.features is None else FeatureStore.open(Path(options.features))
+
+
+def _opened(options: Any, objects: Any, store: FeatureStore | None) -> Lazy[Corpus]:
+    names, things = SplitNames.of_options(options), (options.least, options.most)
+    if options.data not in BUILTIN:
+        usual = type(options).__dataclass_fields__
+        for name in ("least", "most", "data_seed"):
+            if (value := getattr(options, name)) != usual[name].default:
+                option = f"--{name.replace('_', '-')}"
+                raise ArgumentError(f"{option}: expected none with --data {options.data}, got {value}")
+    more: dict[str, Any] = {"things": things, "seed": options.data_seed, "known": None if store is None else store.has}
+    return opened(objects, lambda own: open_corpus(options.data, options.size, own, names, **more))
+
+
+def _ratio(texts: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+    """How long outputs are, in words, beside the references."""
+    each = [sum(len(one.split()) for one in own) / max(1, len(own)) for own in references]
+    return sum(len(text.split()) for text in texts) / max(1.0, sum(each))
+
+
+def _shared_parts(task: Caption) -> dict[str, tuple[object, str]]:
+    known = task.vocabulary
+    return {
+        "the words": (known.target.to_json(), f"others, {len(known.target)} of them"),
+        "what is seen": (known.sight, f"{known.sight.shape or known.sight.dim}"),
+    }

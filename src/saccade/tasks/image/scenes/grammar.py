@@ -1,0 +1,178 @@
+"""Sentences about a scene: what they say is true or not, and which words are about which thing can be told.
+
+    sentence = mention, {relation, mention}
+    mention  = "a", colour, shape
+    relation = "left of" | "right of" | "above" | "below"
+
+A relation is between the mention before it and the one behind it. One thing is left of another if its middle is,
+whatever their heights, and likewise for the others. As things of a scene share neither row nor column, two relations
+hold between any two: one across, one down.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from saccade.errors import ArgumentError
+from saccade.tasks.image.scenes.scene import COLOURS, SHAPES, Box, Scene, Thing
+
+__all__ = ["RELATIONS", "WORDS", "Mention", "Reading", "holds", "read", "references"]
+
+RELATIONS = ("left of", "right of", "above", "below")
+#: All words of all sentences, sorted.
+WORDS = tuple(sorted({"a", *COLOURS, *SHAPES, *" ".join(RELATIONS).split()}))
+
+_Look = tuple[str, str]  # a colour and a shape
+_State = tuple[int, int]  # a bit for each thing that is named already, and the last mention's thing
+_Score = tuple[int, int]  # how many mentions have a thing, how many relations hold
+
+
+class Mention(NamedTuple):
+    """Words that name a thing, as numbers of words, and the thing's number in the scene.
+
+    >>> Mention(0, 3, -1).thing
+    -1
+    """
+
+    first: int
+    last: int
+    """The first word behind it."""
+    thing: int
+    """-1 if the scene has none, or none that no other mention names."""
+
+
+class Reading(NamedTuple):
+    """What a sentence says of a scene.
+
+    >>> Reading((Mention(0, 3, -1),), exact=False).exact
+    False
+    """
+
+    mentions: tuple[Mention, ...]
+    exact: bool
+    """Whether every thing is named once and nothing else, and all relations hold."""
+
+
+def holds(relation: str, one: Box, other: Box) -> bool:
+    """Return whether one box is left of, right of, above or below another: its middle is.
+
+    Args:
+        relation: one of `RELATIONS`.
+        one, other: what stands before and behind it.
+
+    Raises:
+        ArgumentError: if there is no such relation.
+
+    Example:
+        >>> holds("left of", Box(0, 50, 9, 59), Box(12, 0, 21, 9)), holds("above", Box(0, 50, 9, 59), Box(12, 0, 21, 9))
+        (True, False)
+    """
+    if relation not in RELATIONS:
+        raise ArgumentError(f"expected one of {', '.join(RELATIONS)}, got {relation!r}", "relation")
+    right, down = _offset(one, other)
+    return {"left of": right > 0, "right of": right < 0, "above": down > 0, "below": down < 0}[relation]
+
+
+def references(scene: Scene) -> tuple[str, ...]:
+    """Return sentences that name all things of a scene and say how they lie, all different, in one order.
+
+    Things are named from left to right, from right to left, from the top down and from the bottom up, each with its
+    relation to the next in that direction. One thing has one sentence, an empty scene has none.
+
+    Example:
+        >>> one, other = Thing("red", "circle", Box(0, 0, 9, 9)), Thing("blue", "cross", Box(40, 30, 52, 42))
+        >>> references(Scene((one, other)))[:3]
+        ('a red circle left of a blue cross', 'a blue cross right of a red circle', 'a red circle above a blue cross')
+        >>> references(Scene((one,)))
+        ('a red circle',)
+    """
+    sentences = []
+    for side, relations in ((0, ("left of", "right of")), (1, ("above", "below"))):
+        names = [f"a {thing.colour} {thing.shape}" for thing in sorted(scene.things, key=lambda one: one.box[side])]
+        sentences += [f" {relations[0]} ".join(names), f" {relations[1]} ".join(names[::-1])]
+    return tuple(dict.fromkeys(filter(None, sentences)))
+
+
+def read(sentence: str, scene: Scene) -> Reading | None:
+    """Return what a sentence says of a scene, None if it is no sentence of the grammar.
+
+    Where several things look alike, those are meant that make the most of the sentence: as many mentions as can be have
+    a thing of their own, and then as many relations as can be hold. A thing is given to one mention alone; a mention
+    that repeats it has -1.
+
+    Args:
+        sentence: words with white space between.
+        scene: that it is about.
+
+    Example:
+        >>> scene = Scene((Thing("red", "circle", Box(0, 0, 9, 9)), Thing("blue", "cross", Box(40, 30, 52, 42))))
+        >>> read("a blue cross below a red circle", scene)
+        Reading(mentions=(Mention(first=0, last=3, thing=1), Mention(first=4, last=7, thing=0)), exact=True)
+        >>> read("a blue cross above a red circle", scene).exact, read("a blue cross", scene).exact
+        (False, False)
+        >>> read("a blue square", scene).mentions[0].thing, read("a cross blue", scene)
+        (-1, None)
+    """
+    parsed = _parsed(sentence.split())
+    if parsed is None:
+        return None
+    looks, relations, starts = parsed
+    things, held = _assigned(looks, relations, scene.things)
+    complete = -1 not in things and len(things) == len(scene.things) and held == len(relations)
+    mentions = tuple(Mention(start, start + 3, thing) for start, thing in zip(starts, things, strict=True))
+    return Reading(mentions, complete)
+
+
+def _offset(one: Box, other: Box) -> tuple[int, int]:
+    """How far the other's middle is to the right, and below, in half pixels."""
+    return other.left + other.right - one.left - one.right, other.top + other.bottom - one.top - one.bottom
+
+
+def _parsed(words: list[str]) -> tuple[list[_Look], list[str], list[int]] | None:
+    """The looks of all mentions, the relations between them, and the mentions' first words."""
+    looks: list[_Look] = []
+    relations: list[str] = []
+    starts: list[int] = []
+    at = 0
+    while True:
+        article, colour, shape = (words[at : at + 3] + [""] * 3)[:3]
+        if article != "a" or colour not in COLOURS or shape not in SHAPES:
+            return None
+        looks.append((colour, shape))
+        starts.append(at)
+        at += 3
+        if at == len(words):
+            return looks, relations, starts
+        length = 2 if words[at] in ("left", "right") else 1
+        relations.append(" ".join(words[at : at + length]))
+        if relations[-1] not in RELATIONS:
+            return None
+        at += length
+
+
+def _assigned(looks: list[_Look], relations: list[str], things: Sequence[Thing]) -> tuple[tuple[int, ...], int]:
+    """The thing of each mention, -1 for none, and how many relations hold then: the best there is.
+
+    From mention to mention, the best way to each state is kept: which things are named already, and which was last.
+    """
+    alike: dict[_Look, list[int]] = {look: [] for look in looks}
+    for number, (colour, shape, _) in enumerate(things):
+        alike.get((colour, shape), []).append(number)
+    counts = Counter(looks)
+    ways: dict[_State, tuple[_Score, tuple[int, ...]]] = {(0, -1): ((0, 0), ())}
+    for look, relation in zip(looks, ["", *relations], strict=True):
+        # a mention goes without a thing only if there are too few for all, which keeps the states few
+        choices = alike[look] if len(alike[look]) >= counts[look] else [*alike[look], -1]
+        following: dict[_State, tuple[_Score, tuple[int, ...]]] = {}
+        for (named, last), ((found, held), path) in ways.items():
+            for thing in choices:
+                if thing >= 0 and named >> thing & 1:
+                    continue
+                related = last >= 0 and thing >= 0 and holds(relation, things[last].box, things[thing].box)
+                state = (named if thing < 0 else named | 1 << thing, thing)
+                score = (found + (thing >= 0), held + related)
+                if state not in following or score > following[state][0]:
+                    following[state] = score, (*path, thing)
+        ways = following
+    (_, held), path = max(ways.values(), key=lambda way: way[0])
+    return path, held

@@ -1,0 +1,211 @@
+"""Scenes of coloured shapes on a dark, noisy ground, whose things are all known: colour, shape and box.
+
+A scene at random lies on a board of 8 × 8 slots of 12 × 12 pixels. No two things are in one column or row of it (they
+are rooks that do not attack each other), so that boxes never overlap, and of any two one is left, and one is above.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from saccade.errors import ArgumentError
+
+__all__ = ["COLOURS", "MOST", "SHAPES", "SIDE", "Box", "Scene", "Thing", "boxes_at_random", "draw", "scene_at_random"]
+
+MOST = 8  # things of a scene, as there are rows and columns of slots
+_SLOT = 12  # pixels of a slot's side
+SIDE = MOST * _SLOT  # pixels of height and width
+SHAPES = ("circle", "square", "triangle", "cross")
+#: Colours and their red, green and blue, of which light takes up to a third away.
+COLOURS = {
+    "red": (255, 50, 50),
+    "green": (50, 220, 50),
+    "blue": (70, 90, 255),
+    "yellow": (250, 230, 50),
+    "magenta": (240, 60, 240),
+    "cyan": (50, 230, 230),
+}
+
+_LEAST_SIDE = 9  # pixels of the smallest thing
+_NOISE = 31  # the brightest level of the ground; its bits are cut out of random bytes, so one below a power of two
+_WORDS = 3 * SIDE * SIDE // 8  # random words of 8 bytes that make the ground
+_FINE = 8  # points by which each pixel of a stamp is measured, in either direction
+
+
+class Box(NamedTuple):
+    """Where a thing lies, in pixels from the upper left corner of the image.
+
+    >>> Box(12, 24, 21, 33).right
+    21
+    """
+
+    left: int
+    top: int
+    right: int
+    """The first column behind it."""
+    bottom: int
+    """The first row below it."""
+
+
+class Thing(NamedTuple):
+    """A coloured shape somewhere.
+
+    >>> Thing("red", "circle", Box(12, 24, 21, 33)).colour
+    'red'
+    """
+
+    colour: str
+    shape: str
+    box: Box
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Things that share no row and no column of pixels.
+
+    Args:
+        things: at most 8; a thing's number is its place here. Their boxes are squares.
+
+    Raises:
+        ArgumentError: if there are more, a colour or shape is unknown, a box is no square of pixels of the image, or
+            two things share a row or a column.
+
+    Example:
+        >>> scene = Scene((Thing("red", "circle", Box(0, 0, 9, 9)), Thing("blue", "cross", Box(40, 30, 52, 42))))
+        >>> [thing.shape for thing in scene.things]
+        ['circle', 'cross']
+    """
+
+    things: tuple[Thing, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be drawn, or has no order."""
+        if len(self.things) > MOST:
+            raise ArgumentError(f"expected at most {MOST}, got {len(self.things)}", "things")
+        for colour, shape, (left, top, right, bottom) in self.things:
+            if colour not in COLOURS or shape not in SHAPES:
+                known = f"one of {', '.join(COLOURS)} and one of {', '.join(SHAPES)}"
+                raise ArgumentError(f"expected {known}, got a {colour} {shape}", "things")
+            if not (0 <= left < right <= SIDE and 0 <= top < bottom <= SIDE and right - left == bottom - top):
+                got = f"{left, top, right, bottom} for a {colour} {shape}"
+                raise ArgumentError(f"expected square boxes of pixels within {SIDE} × {SIDE}, got {got}", "things")
+        for first, last in ((0, 2), (1, 3)):
+            spans = sorted((thing.box[first], thing.box[last]) for thing in self.things)
+            if any(one[1] > other[0] for one, other in pairwise(spans)):
+                what = "row" if first else "column"
+                raise ArgumentError(f"expected no two things in one {what} of pixels, got some; move them", "things")
+
+
+def scene_at_random(generator: torch.Generator, least: int = 1, most: int = 4, *, alike: bool = True) -> Scene:
+    """Return a scene whose numbers of things, colours, shapes, sizes and places are all as likely as each other.
+
+    Its things are in the order from left to right.
+
+    Args:
+        generator: gives all random numbers, in one draw.
+        least, most: how many things there may be, 0 to 8.
+        alike: whether two things may have both one colour and one shape.
+
+    Raises:
+        ArgumentError: if there are no such numbers of things.
+
+    Example:
+        >>> scene = scene_at_random(torch.Generator().manual_seed(5), least=3, most=3)
+        >>> [f"{thing.colour} {thing.shape}" for thing in scene.things]
+        ['green cross', 'blue circle', 'green triangle']
+        >>> scene == scene_at_random(torch.Generator().manual_seed(5), least=3, most=3)
+        True
+    """
+    if not 0 <= least <= most <= MOST:
+        raise ArgumentError(f"least, most: expected 0 ≤ least ≤ most ≤ {MOST}, got {least} and {most}")
+    numbers = torch.rand(1 + MOST + 5 * MOST, generator=generator, dtype=torch.float64).tolist()
+    count = least + int(numbers[0] * (most - least + 1))
+    looks = [(colour, shape) for colour in COLOURS for shape in SHAPES]
+    things = []
+    for number, box in zip(numbers[1:], boxes_at_random(count, numbers[1 + MOST :]), strict=False):
+        which = int(number * len(looks))
+        things.append(Thing(*(looks[which] if alike else looks.pop(which)), box))
+    return Scene(tuple(sorted(things, key=_left)))
+
+
+def boxes_at_random(count: int, numbers: Sequence[float]) -> list[Box]:
+    """Return the boxes of things on the board: squares of 9 to 12 pixels anywhere within their slots.
+
+    All boards are as likely as each other, and so are all orders of the boxes.
+
+    Args:
+        count: of things, 0 to 8.
+        numbers: 16 random ones in [0, 1) and three more for each thing.
+
+    Example:
+        >>> boxes_at_random(2, [index / 22 for index in range(22)])
+        [Box(left=1, top=1, right=12, bottom=12), Box(left=12, top=12, right=24, bottom=24)]
+    """
+    columns = sorted(range(MOST), key=numbers.__getitem__)
+    rows = sorted(range(MOST), key=numbers[MOST : 2 * MOST].__getitem__)
+    boxes = []
+    for index in range(count):
+        at = 2 * MOST + 3 * index
+        side = _LEAST_SIDE + int(numbers[at] * (_SLOT - _LEAST_SIDE + 1))
+        left = _SLOT * columns[index] + int(numbers[at + 1] * (_SLOT - side + 1))
+        top = _SLOT * rows[index] + int(numbers[at + 2] * (_SLOT - side + 1))
+        boxes.append(Box(left, top, left + side, top + side))
+    return boxes
+
+
+def draw(scene: Scene, generator: torch.Generator) -> Tensor:
+    """Return a scene's image `(3, 96, 96)`, uint8: its things in a light of their own, on a ground of noise.
+
+    Args:
+        scene: what is seen.
+        generator: gives the noise and the light, in one draw.
+
+    Example:
+        >>> scene = Scene((Thing("red", "square", Box(10, 20, 20, 30)),))
+        >>> image = draw(scene, torch.Generator().manual_seed(1))
+        >>> image.shape, bool(image[0, 20:30, 10:20].min() > 160), int(image[:, :20].max())
+        (torch.Size([3, 96, 96]), True, 31)
+    """
+    words = torch.empty(_WORDS + len(scene.things), dtype=torch.int64).random_(generator=generator)
+    image = words[:_WORDS].view(torch.uint8).bitwise_and_(_NOISE).view(3, SIDE, SIDE)
+    pixels = image.numpy()
+    for thing, word in zip(scene.things, words[_WORDS:].tolist(), strict=True):
+        left, top, right, bottom = thing.box
+        light = 1 - word % 1024 / 1024 / 3
+        ink, ground = _stamps(thing.colour, thing.shape, right - left)
+        patch = pixels[:, top:bottom, left:right]
+        patch[...] = ground * patch + light * ink
+    return image
+
+
+def _left(thing: Thing) -> int:
+    return thing.box.left
+
+
+@cache
+def _stamps(colour: str, shape: str, side: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """What a thing adds in full light `(3, side, side)`, and the share of the ground that is seen `(side, side)`."""
+    cover = _cover(shape, side)
+    return np.array(COLOURS[colour], np.float32)[:, None, None] * cover, 1 - cover
+
+
+@cache
+def _cover(shape: str, side: int) -> NDArray[np.float32]:
+    """The share of each pixel that a shape covers: counted on a grid of finer points."""
+    points = (np.arange(side * _FINE) + 0.5) / (side * _FINE) * 2 - 1
+    x, y = points[None, :], points[:, None]  # from −1 to 1: right, and down
+    inside = {
+        "circle": x**2 + y**2 <= 1,
+        "square": np.ones((len(points), len(points)), np.bool_),
+        "triangle": np.abs(x) <= (1 + y) / 2,
+        "cross": np.abs(np.abs(x) - np.abs(y)) <= 0.4,
+    }[shape]
+    share: NDArray[np.float32] = inside.reshape(side, _FINE, side, _FINE).mean((1, 3), dtype=np.float32)
+    return share

@@ -1,0 +1,93 @@
+"""What models that speak of images are given of them: pixels, or features out of a store; and what encodes that."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+
+from saccade.models.image_encoder import FeatureEncoder, ImageEncoder, Visual
+from saccade.tasks.image.dataset import pixels
+from saccade.tasks.image.features.store import Features
+from saccade.tasks.saved import whole_number
+
+__all__ = ["Sight", "visual"]
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What a run knows of its images.
+
+    Args:
+        shape: channels, height and width of images; None where features are given.
+        mean, std: of each channel, over training images in [0, 1].
+        dim: numbers of a feature.
+        grid: rows and columns of features that are maps; None of regions.
+
+    Example:
+        >>> Sight.restore(Sight((3, 32, 48), (0.5,) * 3, (0.2,) * 3).to_json()).shape
+        (3, 32, 48)
+    """
+
+    shape: tuple[int, int, int] | None = None
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+    dim: int | None = None
+    grid: tuple[int, int] | None = None
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width of images."""
+        assert self.shape is not None
+        return self.shape[1], self.shape[2]
+
+    def encoder(self, options: Any) -> nn.Module:
+        """Make what sees them, of the sizes that `saccade.models.image_encoder.Options` has."""
+        if self.shape is not None:
+            return ImageEncoder(self.shape[0], options, self.mean, self.std)
+        assert self.dim is not None
+        return FeatureEncoder(self.dim, options.cell_dim, options.dropout, self.grid)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `restore` reads."""
+        if self.shape is None:
+            return {"dim": self.dim, "grid": None if self.grid is None else list(self.grid)}
+        return {"shape": list(self.shape), "mean": list(self.mean), "std": list(self.std)}
+
+    @classmethod
+    def restore(cls, content: Mapping[str, Any]) -> "Sight":
+        """Read it back.
+
+        Raises:
+            KeyError, TypeError, ValueError: if it is not whole.
+        """
+        if "dim" in content:
+            grid = content["grid"]
+            rows = None if grid is None else _whole(grid, 2)
+            return cls(dim=whole_number(content, "dim"), grid=None if rows is None else (rows[0], rows[1]))
+        channels, height, width = _whole(content["shape"], 3)
+        mean, std = (tuple(map(float, content[name])) for name in ("mean", "std"))
+        return cls((channels, height, width), mean, std)
+
+
+def visual(seen: Sequence[Tensor | Features]) -> Visual:
+    """Return images of one size, uint8, or features, as models take them.
+
+    >>> visual([torch.full((1, 2, 2), 255, dtype=torch.uint8)]).values.max()
+    tensor(1.)
+    >>> visual([Features(torch.ones(n, 5), torch.ones(n, 4)) for n in (3, 2)]).lengths
+    tensor([3, 2])
+    """
+    features = [one for one in seen if isinstance(one, Features)]
+    if not features:
+        return Visual(pixels(torch.stack([one for one in seen if isinstance(one, Tensor)])))
+    values, boxes = (pad_sequence([one[part] for one in features], batch_first=True) for part in (0, 1))
+    return Visual(values, boxes, torch.tensor([len(one.values) for one in features]))
+
+
+def _whole(numbers: Any, count: int) -> list[int]:
+    if not isinstance(numbers, list) or len(numbers) != count:
+        raise ValueError(f"expected {count} numbers, got {numbers!r:.60}")
+    return [whole_number({"size": number}, "size") for number in numbers]

@@ -1,0 +1,222 @@
+"""Models that write about images, held to their papers' equations and to what every writer is held to."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from models import laws
+from saccade import look
+from saccade.errors import ArgumentError
+from saccade.models import caption_transformer, captioning, show_attend_and_tell
+from saccade.models.caption_transformer import CaptionTransformer
+from saccade.models.image_encoder import FeatureEncoder, ImageEncoder, Visual
+from saccade.models.m_rnn import MRNN
+from saccade.models.show_and_tell import ShowAndTell
+from saccade.models.show_attend_and_tell import ShowAttendAndTell
+
+SIZES = {"widths": "4,6", "stem_stride": 4, "cell_dim": 7, "hidden_dim": 10, "embedding_dim": 5}
+HARD = {"read": "reinforce", "baseline": "moving-average", "soft_share": 0.5}
+LAYERS = {"widths": "4,6", "stem_stride": 4, "cell_dim": 7, "hidden_dim": 12, "heads": 3, "layers": 2}
+MODELS = {
+    "show-and-tell": (ShowAndTell, captioning.Options(**SIZES)),
+    "m-rnn": (MRNN, captioning.Options(**SIZES)),
+    "soft": (ShowAttendAndTell, show_attend_and_tell.Options(**SIZES)),
+    "doubly stochastic": (ShowAttendAndTell, show_attend_and_tell.Options(**SIZES, doubly_stochastic=1.0)),
+    "hard": (ShowAttendAndTell, show_attend_and_tell.Options(**SIZES, **HARD)),
+    "straight-through": (ShowAttendAndTell, show_attend_and_tell.Options(**SIZES, read="straight-through")),
+    "transformer": (CaptionTransformer, caption_transformer.Options(**LAYERS, feedforward_dim=20)),
+}
+WORDS = 11
+IMAGES = torch.rand(3, 3, 32, 40, generator=torch.Generator().manual_seed(1), dtype=torch.double)
+TARGET = torch.tensor([[1, 4, 5, 6], [1, 7, 2, 0], [1, 9, 8, 10]])
+WANTED = torch.tensor([[4, 5, 6, 2], [7, 2, 0, 0], [9, 8, 10, 2]])
+
+
+def made(name, encoder=None):
+    torch.manual_seed(0)
+    kind, options = MODELS[name]
+    return kind(encoder or ImageEncoder(3, options), WORDS, options).double()
+
+
+@pytest.fixture(params=MODELS)
+def model(request):
+    return made(request.param).eval()
+
+
+def test_word_by_word_and_alone_it_writes_as_together(model):
+    whole = model(Visual(IMAGES), TARGET)
+    state, logits = model.encode(Visual(IMAGES)), []
+    for token in TARGET.unbind(1):
+        output, state = model.step(token, state)
+        logits.append(output.dense())
+    torch.testing.assert_close(torch.stack(logits, 1), whole, rtol=1e-9, atol=1e-11)
+    alone = model(Visual(IMAGES[1:2]), TARGET[1:2])
+    torch.testing.assert_close(alone[0], whole[1], rtol=1e-9, atol=1e-11)
+
+
+def test_outputs_of_a_beam_go_on_by_themselves(model):
+    state, rows = model.encode(Visual(IMAGES)), torch.tensor([[0, 0], [1, 1], [2, 2]])
+    beam = model.step(TARGET[:, :1].repeat_interleave(2, 0)[:, 0], state.select(rows, torch.arange(3)))[1]
+    swapped = beam.select(torch.tensor([[1, 0], [3, 3], [5, 4]]), None)
+    tokens = torch.tensor([4, 5, 6, 6, 7, 8])
+    logits = model.step(tokens, swapped)[0].dense()
+    single = model.step(TARGET[:, 0], state)[1]
+    for row, image in ((0, 0), (2, 1), (5, 2)):
+        own = single.select(torch.tensor([[image]]), torch.tensor([image]))
+        torch.testing.assert_close(logits[row], model.step(tokens[row : row + 1], own)[0].dense()[0])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_everything_learns(name):
+    model = made(name).train()
+    laws.parameters_that_learn(model, model(Visual(IMAGES), TARGET, WANTED, 0.1))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_another_model_answers_alike_with_its_state(name):
+    laws.the_same_state(made(name), made(name))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_padding_of_regions_and_of_captions_changes_nothing(name):
+    model = made(name, FeatureEncoder(5, 7)).eval()
+    features, boxes = torch.randn(2, 6, 5, dtype=torch.double), torch.rand(2, 6, 4, dtype=torch.double)
+    logits = model(Visual(features, boxes, torch.tensor([6, 4])), TARGET[:2])
+    alone = model(Visual(features[1:, :4], boxes[1:, :4], torch.tensor([4])), TARGET[1:2, :3])
+    torch.testing.assert_close(logits[1:, :3], alone)
+    features[1, 4:], boxes[1, 4:] = torch.nan, torch.nan
+    torch.testing.assert_close(model(Visual(features, boxes, torch.tensor([6, 4])), TARGET[:2]), logits)
+
+
+def test_what_was_looked_at_is_a_row_of_shares_for_each_word(model):
+    with look.record(model, detach=True) as records:
+        model.decode(TARGET, model.encode(Visual(IMAGES)))
+    found = model.alignment(records)
+    if isinstance(model, ShowAndTell | MRNN):
+        assert found is None
+        return
+    cells = model.image_encoder(Visual(IMAGES)).values.shape[1]
+    assert found.shape == (3, 4, cells)
+    torch.testing.assert_close(found.sum(-1), torch.ones(3, 4, dtype=torch.double))
+    if isinstance(model, ShowAttendAndTell) and model.options.read != "soft":
+        assert set(found.unique().tolist()) == {0.0, 1.0}
+
+
+def lstm(inputs, cell):
+    first, forget, candidate, last = inputs.chunk(4)
+    cell = torch.sigmoid(forget) * cell + torch.sigmoid(first) * torch.tanh(candidate)
+    return torch.sigmoid(last) * torch.tanh(cell), cell
+
+
+def told(model, cells, target):
+    """Show and tell of one image, Eq. 10 to 12."""
+    nothing = cells.new_zeros(10)
+    hidden, cell = lstm(model.input_proj(model.image_proj(cells.mean(0))) + model.hidden_proj(nothing), nothing)
+    for token in target:
+        hidden, cell = lstm(model.input_proj(model.embedding(token)) + model.hidden_proj(hidden), cell)
+        yield model.words(hidden), None
+
+
+def met(model, cells, target):
+    """The multimodal RNN of one image, Eq. 1 to 3."""
+    past = cells.new_zeros(10)
+    for token in target:
+        word = F.relu(model.second(model.embedding(token)))
+        past = F.relu(model.hidden_proj(past) + model.input_proj(word))
+        sums = model.word_proj(word) + model.past_proj(past) + model.image_proj(cells.mean(0))
+        yield model.words(1.7159 * torch.tanh(sums * 2 / 3)), None
+
+
+def attended(model, cells, target):
+    """Show, attend and tell of one image, softly, Eq. 4 to 9 and 13."""
+    hidden, cell = (torch.tanh(first(cells.mean(0))) for first in (model.first_hidden, model.first_cell))
+    attention = model.attention
+    v, keys = attention.score.get().v, attention.key_projection(cells)
+    for token in target:
+        weights = (torch.tanh(attention.query_projection(hidden) + keys) @ v).softmax(0)
+        context = torch.sigmoid(model.gate(hidden)) * (weights @ cells)
+        word = model.embedding(token)
+        inputs = model.input_proj(word) + model.context_proj(context) + model.hidden_proj(hidden)
+        hidden, cell = lstm(inputs, cell)
+        yield model.words(word + model.read_hidden(hidden) + model.read_context(context)), weights
+
+
+@pytest.mark.parametrize(("name", "write"), [("show-and-tell", told), ("m-rnn", met), ("soft", attended)])
+def test_it_is_what_the_equations_say(name, write):
+    model = made(name).eval()
+    logits, cells = model(Visual(IMAGES), TARGET), model.image_encoder(Visual(IMAGES)).values
+    for row in range(3):
+        expected = torch.stack([found for found, _ in write(model, cells[row], TARGET[row])])
+        torch.testing.assert_close(logits[row], expected)
+
+
+def test_the_penalty_is_of_the_words_that_are_there():
+    plain, model = made("soft").eval(), made("doubly stochastic").eval()
+    model.load_state_dict(plain.state_dict())
+    cells, total = model.image_encoder(Visual(IMAGES)).values, 0.0
+    for row, length in enumerate((4, 2, 4)):
+        weights = torch.stack([found for _, found in attended(model, cells[row], TARGET[row])])[:length]
+        total += (1 - weights.sum(0)).square().sum().item()
+    model.training = True  # of itself alone: its parts have neither dropout nor statistics of a batch
+    cost, without = model(Visual(IMAGES), TARGET, WANTED), plain(Visual(IMAGES), TARGET, WANTED)
+    assert (cost - without).item() == pytest.approx(total / 10)
+
+
+def test_an_example_that_reads_the_mean_costs_and_learns_as_a_soft_one(monkeypatch):
+    soft, model = made("soft").eval(), made("hard").eval()
+    state = soft.state_dict()
+    model.load_state_dict({**model.state_dict(), **state})
+    model.attention.train()
+    monkeypatch.setattr(model.reinforce, "_soft", lambda rows: torch.ones(rows.numel(), dtype=torch.bool))
+    cost, expected = (one(Visual(IMAGES), TARGET, WANTED) for one in (model, soft))
+    torch.testing.assert_close(cost, expected)
+    named = dict(soft.named_parameters())
+    grads = torch.autograd.grad(cost, [dict(model.named_parameters())[name] for name in named])
+    for name, own, true in zip(named, grads, torch.autograd.grad(expected, list(named.values())), strict=True):
+        torch.testing.assert_close(own, true, msg=name)
+
+
+def test_half_of_the_examples_read_the_mean():
+    reinforce = made("hard").reinforce
+    torch.manual_seed(0)
+    rows = torch.arange(4000)[:, None].expand(-1, 2)
+    found = reinforce._soft(rows).view(4000, 2)
+    assert bool((found[:, 0] == found[:, 1]).all())
+    assert abs(float(found.float().mean()) - 0.5) < 5 * 0.5 / 4000**0.5
+    assert made("soft").reinforce is None
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        ({"doubly_stochastic": 1.0, "read": "reinforce"}, "--doubly-stochastic"),
+        ({"doubly_stochastic": -1.0}, "--doubly-stochastic"),
+        ({"soft_share": 0.5}, "--soft-share"),
+        ({"soft_share": 1.0, "read": "reinforce"}, "--soft-share"),
+        ({"attention_dim": 0}, "--attention-dim"),
+        ({"hidden_dim": 0}, "--hidden-dim"),
+        ({"widths": "x"}, "--widths"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused_by_name(said, named):
+    with pytest.raises(ArgumentError, match=named):
+        show_attend_and_tell.Options(**said)
+
+
+def test_positions_of_words_are_waves_or_none():
+    with pytest.raises(ArgumentError, match="--positions"):
+        caption_transformer.Options(positions="rotary")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_it_learns_what_three_images_are_called(name):
+    model = made(name).float().train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    images = Visual(IMAGES.float())
+    for _ in range(150):
+        optimizer.zero_grad()
+        model(images, TARGET, WANTED).backward()
+        optimizer.step()
+    found = model.eval()(images, TARGET).argmax(-1)
+    right = (found == WANTED)[WANTED != 0]
+    assert float(right.float().mean()) >= 0.8

@@ -1,0 +1,258 @@
+"""Questions about images in every layout, and what is wrong with each in one line."""
+
+import json
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from image_files import plain
+from saccade.errors import ArgumentError, SaccadeError
+from saccade.tasks.answer.data import open_corpus
+from saccade.tasks.answer.data.collection import kind_of
+from saccade.tasks.answer.data.vqa import normalized
+from saccade.tasks.image import decoded
+from saccade.tasks.splits import SplitNames
+
+SHARED = Path(__file__).resolve().parents[5] / "shared/data"
+COLOURS = {"red": (250, 10, 10), "green": (10, 250, 10), "blue": (10, 10, 250)}
+
+
+def photos(folder, count=30, size=(20, 12)):
+    """Images of one colour each, three questions about each."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = []
+    for number in range(count):
+        name, colour = f"{number}.png", list(COLOURS)[number % 3]
+        (folder / name).write_bytes(plain(COLOURS[colour], size))
+        lines += [f"{name}\twhat colour is it?\t{colour}", f"{name}\tis it red?\t{'yes' if colour == 'red' else 'no'}"]
+    return lines
+
+
+def test_lines_are_held_out_by_images_and_kinds_are_first_words(tmp_path):
+    lines = photos(tmp_path / "photos")
+    (tmp_path / "q.tsv").write_text("image\tquestion\tanswer\n" + "".join(f"photos/{line}\n" for line in lines))
+    data = open_corpus(str(tmp_path / "q.tsv"))
+    assert data.shape == (3, 12, 20) and "by images" in data.note
+    rows = {split: [data.example(split, n) for n in range(data.size(split))] for split in data.splits}
+    assert sum(map(len, rows.values())) == 60 and {one.posed.group for one in rows["train"]} == {"what", "is"}
+    names = [{one.name for one in each} for each in rows.values()]
+    assert not (names[0] & names[1] or names[0] & names[2] or names[1] & names[2]) and all(names)
+    for one in rows["test"]:
+        colour = next(name for name, rgb in COLOURS.items() if one.image[:, 3, 3].tolist() == list(rgb))
+        assert one.posed.answers[0] in (colour, "yes" if colour == "red" else "no")
+    assert open_corpus(str(tmp_path / "q.tsv")).fingerprint == data.fingerprint
+    (tmp_path / "q.tsv").write_text("".join(f"photos/{line}\n" for line in lines).replace("\tno\n", "\tnot\n"))
+    assert open_corpus(str(tmp_path / "q.tsv")).fingerprint != data.fingerprint
+
+
+def test_a_folder_has_a_file_a_split_and_images_are_scaled_to_the_first_ones_shape(tmp_path):
+    photos(tmp_path)
+    (tmp_path / "odd.png").write_bytes(plain((1, 2, 3), (200, 500)))
+    for split, name in (("train", "0.png"), ("dev", "odd.png"), ("test", "1.png")):
+        (tmp_path / f"{split}.tsv").write_text(f"{name}\tis it red?\tyes\n{name}\twhat is it?\tno\n")
+    data = open_corpus(str(tmp_path), size=10)
+    assert [data.size(split) for split in ("train", "validation", "test")] == [2, 2, 2] and data.note == ""
+    assert data.example("validation", 0).image.shape == data.shape == (3, 8, 10)
+
+
+def test_an_image_is_decoded_once_while_it_is_kept_and_again_where_there_is_no_room(tmp_path, monkeypatch):
+    lines, read, original = photos(tmp_path, 3), [], decoded.read_source
+    (tmp_path / "q.tsv").write_text("\n".join(lines))
+    monkeypatch.setattr(decoded, "read_source", lambda *given: read.append(given[1]) or original(*given))
+    for room, expected in ((1 << 20, 1), (0, 4)):
+        monkeypatch.setattr(decoded, "_CACHED", room)
+        data = open_corpus(str(tmp_path / "q.tsv"))
+        read.clear()
+        for _ in range(2):
+            for index in range(data.size("train")):
+                data.example("train", index)
+        assert len(read) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b"0.png\tis it red?", "line 2: expected an image, a tab, a question, a tab and an answer, got 1 tab"),
+        (b"0.png is it red? yes", "line 2: expected an image, a tab, a question, a tab and an answer, got 0 tabs"),
+        (b"gone.png\tis it red?\tyes", "line 2: expected an image, found none: gone.png"),
+        (b"0.png\t  \tyes", "line 2: expected a question about 0.png, got none"),
+        (b"0.png\tis it red?\t ", "line 2: expected an answer to 'is it red?', got none"),
+        (b"\tis it red?\tyes", "line 2: expected the name of an image, got none"),
+        (b"0.png\tis \xff\xfe it?\tyes", "line 2: "),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path, line, said):
+    photos(tmp_path, 3)
+    (tmp_path / "q.tsv").write_bytes(b"0.png\twhat is it?\tred\n" + line + b"\n")
+    with pytest.raises(ArgumentError) as caught:
+        open_corpus(str(tmp_path / "q.tsv"))
+    assert said in str(caught.value) and "q.tsv" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_what_is_no_image_or_a_huge_one_is_named(tmp_path):
+    (tmp_path / "q.tsv").write_text("".join(f"{n}.png\twhat is it?\tred\n" for n in range(3)))
+    for content, said in ((b"no image", "expected an image"), (None, "at most 64 million pixels")):
+        for number in range(3):
+            path = tmp_path / f"{number}.png"
+            if content is None:
+                Image.new("1", (50_000, 50_000)).save(path)
+                content = path.read_bytes()
+            path.write_bytes(content)
+        with pytest.raises(ArgumentError) as caught:
+            open_corpus(str(tmp_path / "q.tsv"))
+        assert said in str(caught.value) and ".png" in str(caught.value)
+        content = None
+
+
+def test_there_is_no_such_data(tmp_path):
+    with pytest.raises(SaccadeError, match="did you mean scenes"):
+        open_corpus("scnes")
+    with pytest.raises(SaccadeError, match="expected in .* lines of images, questions and answers"):
+        open_corpus(str(tmp_path))
+    with pytest.raises(SaccadeError, match="--size"):
+        open_corpus("scenes", 32)
+    with pytest.raises(SaccadeError, match="--most"):
+        open_corpus("scenes", things=(4, 9))
+    with pytest.raises(SaccadeError, match="--least"):
+        open_corpus("scenes", things=(3, 6))
+
+
+def easy_vqa(folder):
+    for split, count in (("train", 12), ("test", 3)):
+        photos(folder / split / "images", count, (16, 16))
+        rows = [["what colour is it?", list(COLOURS)[n % 3], n] for n in range(count)]
+        (folder / split / "questions.json").write_text(json.dumps(rows))
+    (folder / "answers.txt").write_text("red\ngreen\nblue\n")
+
+
+def test_easy_vqa_is_read_packed_and_unpacked(tmp_path):
+    easy_vqa(tmp_path / "open/data")
+    (tmp_path / "packed").mkdir()
+    with tarfile.open(tmp_path / "packed/easy_vqa_data.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "open/data", "data")
+    packed = [tmp_path / "packed", tmp_path / "packed/easy_vqa_data.tar.gz"]
+    found = [open_corpus(str(path)) for path in (tmp_path / "open", tmp_path / "open/data", *packed)]
+    assert len({data.fingerprint for data in found}) == 1 and "held out" in found[0].note
+    assert [found[0].size(split) for split in ("train", "validation", "test")] == [11, 1, 3]
+    for data in found:
+        assert data.example("test", 1).image[:, 3, 3].tolist() == list(COLOURS["green"])
+    rows = tmp_path / "open/data/train/questions.json"
+    for content, said in (("{", "expected JSON"), ("{}", "expected a list"), ('[["a", "b"]]', "row 1: expected")):
+        rows.write_text(content)
+        with pytest.raises(ArgumentError, match=said):
+            open_corpus(str(tmp_path / "open"))
+
+
+def daquar(folder):
+    folder.mkdir()
+    photos(folder / "images", 12)
+    for number in range(12):
+        (folder / f"images/{number}.png").rename(folder / f"images/image{number}.png")
+    rows = [f'"what is left of it, and right",{list(COLOURS)[n % 3]},image{n}' for n in range(12)]
+    head = "question,answer,image_id\n"
+    (folder / "data.csv").write_text(head + "\n".join(rows))
+    (folder / "data_train.csv").write_text(head + "\n".join(rows[::2]))
+    (folder / "data_eval.csv").write_text(head + "\n".join(rows[1::2]))
+    (folder / "train_images_list.txt").write_text("\n".join(f"image{n}" for n in range(8)))
+    (folder / "test_images_list.txt").write_text("\n".join(f"image{n}" for n in range(8, 12)))
+    return folder
+
+
+def test_daquar_is_split_by_images_or_where_it_is_named_by_questions(tmp_path):
+    folder = daquar(tmp_path / "daquar")
+    data = open_corpus(str(folder))
+    assert "DAQUAR's own split by images: 8 questions to train, 4 questions to test" in data.note
+    assert {data.example("test", n).name for n in range(4)} == {f"image{n}" for n in range(8, 12)}
+    assert data.posed("test", 0).question == "what is left of it, and right"
+    data = open_corpus(str(folder), names=SplitNames({"train": "data_train", "test": "data_eval"}))
+    assert "by questions: data_train.csv, data_eval.csv" in data.note and data.size("test") == 6
+    with pytest.raises(ArgumentError, match="--test-split"):
+        open_corpus(str(folder), names=SplitNames({"train": "data_train", "test": "eval"}))
+    (folder / "images/image9.png").unlink()
+    assert "left out 1 questions about 1 images, which are not there" in open_corpus(str(folder)).note
+    (folder / "data.csv").write_text("what is it,red\n")
+    with pytest.raises(ArgumentError, match="line 1: expected a question, an answer and an image's name, got 2"):
+        open_corpus(str(folder))
+
+
+def vqa(folder, changed=None):
+    folder.mkdir(exist_ok=True)
+    for subtype, first in (("train2014", 0), ("val2014", 20)):
+        photos(folder / "unpacked", 1)
+        questions, annotations = [], []
+        for number in range(first, first + 12):
+            (folder / f"COCO_{subtype}_{number:012}.jpg").write_bytes(plain((number, 0, 0), (20, 16)))
+            questions.append({"question_id": number, "image_id": number, "question": "Is it red?"})
+            answers = [{"answer": "Yes." if n < number % 11 else "no"} for n in range(10)]
+            told = {"question_id": number, "image_id": number, "answer_type": "yes/no", "answers": answers}
+            annotations.append(told)
+        if changed:
+            changed(questions, annotations)
+        name = folder / f"v2_OpenEnded_mscoco_{subtype}_questions.json"
+        name.write_text(json.dumps({"questions": questions}))
+        (folder / f"v2_mscoco_{subtype}_annotations.json").write_text(json.dumps({"annotations": annotations}))
+    (folder / "v2_OpenEnded_mscoco_test2015_questions.json").write_text('{"questions": []}')
+    return folder
+
+
+def test_vqa_has_ten_answers_and_tests_on_what_is_held_out(tmp_path):
+    data = open_corpus(str(vqa(tmp_path / "vqa")))
+    assert [data.size(split) for split in ("train", "validation", "test")] == [11, 12, 1]
+    assert "not read: v2_OpenEnded_mscoco_test2015_questions.json" in data.note
+    posed = data.posed("validation", 3)
+    assert posed.answers == ("yes",) * (23 % 11) + ("no",) * (10 - 23 % 11) and posed.group == "yes/no"
+    data = open_corpus(str(tmp_path / "vqa"), names=SplitNames({"test": "val"}))
+    assert [data.size(split) for split in ("train", "validation", "test")] == [11, 1, 12]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (lambda questions, _: questions.append(questions[0]), "expected each question_id once, got 0 again"),
+        (lambda _, annotations: annotations.append(dict(annotations[0])), "each question_id once, got 0 again"),
+        (lambda _, annotations: annotations.pop(0), "expected an annotation of question 0"),
+        (lambda questions, _: questions[0].pop("question"), "expected question_id, image_id, question"),
+        (lambda _, annotations: annotations[0].update(answers=7), "expected a list of answers to question 0"),
+        (lambda questions, _: questions[0].update(image_id="x"), "expected a number as image_id"),
+    ],
+)
+def test_what_is_wrong_with_vqa_is_named(tmp_path, changed, said):
+    with pytest.raises(ArgumentError) as caught:
+        open_corpus(str(vqa(tmp_path / "vqa", changed)))
+    assert said in str(caught.value) and ".json" in str(caught.value)
+
+
+def test_answers_are_compared_as_vqa_compares_them():
+    told = {"A Dog.": "dog", "two": "2", "none": "0", "1.5 m": "1.5 m", "don't": "don't", "yes, it is!": "yes it is"}
+    assert {answer: normalized(answer) for answer in told} == told
+    assert kind_of("HOW many are there") == "how many" and kind_of("Why?") == "why?"
+
+
+def test_python_objects_are_rows_or_mappings_and_an_image_is_kept_once(tmp_path):
+    (tmp_path / "a.png").write_bytes(plain((9, 9, 9), (12, 12)))
+    images = [np.full((12, 12, 3), level, np.uint8) for level in range(0, 240, 8)]
+    rows = [(image, "how bright is it?", str(int(image[0, 0, 0]) // 80)) for image in images]
+    rows += [(image, "is it bright?", ["yes", "no"]) for image in images]
+    rows += [{"image": tmp_path / "a.png", "question": "is it bright?", "answer": "no"}]
+    data = open_corpus("objects", objects=rows)
+    assert len(data.images.told()) == 31 and data.shape == (3, 12, 12)
+    for bad in (("a", "b"), (images[0], "", "c"), (images[0], "a", []), ("gone.png", "a", "b"), (None, "a", "b")):
+        with pytest.raises(ArgumentError, match="data: train, row 1"):
+            open_corpus("objects", objects=[bad])
+
+
+@pytest.mark.skipif(not (SHARED / "easy_vqa").is_dir(), reason="easy-VQA is not there")
+def test_easy_vqa_itself_is_read():
+    data = open_corpus(str(SHARED / "easy_vqa"))
+    assert data.size("train") + data.size("validation") == 38_575 and data.size("test") == 9_673
+    assert data.shape == (3, 64, 64) and data.example("test", 9_672).posed.answers
+
+
+@pytest.mark.skipif(not (SHARED / "daquar").is_dir(), reason="DAQUAR is not there")
+def test_daquar_itself_is_read():
+    data = open_corpus(str(SHARED / "daquar"))
+    assert sum(data.size(split) for split in ("train", "validation", "test")) == 12_468
+    assert data.shape == (3, 73, 96) and "own split by images" in data.note

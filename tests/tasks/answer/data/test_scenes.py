@@ -1,0 +1,30 @@
+"""Scenes with questions: the same ones always, and the boxes of what their answers depend on."""
+
+from collections import Counter
+
+import pytest
+
+from saccade.errors import ArgumentError
+from saccade.tasks.answer.data.scenes import Scenes
+
+
+def test_an_example_is_a_function_of_its_split_and_number_and_is_posed_without_its_image():
+    data = Scenes()
+    for split in ("train", "validation", "test"):
+        one, again = data.example(split, 7), Scenes().example(split, 7)
+        assert one.posed == again.posed == data.posed(split, 7) and bool((one.image == again.image).all())
+    assert data.posed("train", 1) != Scenes(seed=1).posed("train", 1) and data.size("test") == 2000
+    assert Scenes(4, 5).fingerprint != data.fingerprint
+    with pytest.raises(ArgumentError, match="index"):
+        data.example("test", 2000)
+
+
+def test_boxes_are_of_things_that_are_bright():
+    data, kinds = Scenes(), Counter()
+    for index in range(60):
+        one = data.example("train", index)
+        kinds[one.posed.group] += 1
+        for left, top, right, bottom in one.boxes:
+            inside = one.image[:, top:bottom, left:right].float()
+            assert inside.amax(0).mean() > 60 > one.image.float().amax(0).median()
+    assert set(kinds) == {"existence", "colour", "counting", "relation"}

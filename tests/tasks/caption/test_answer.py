@@ -1,0 +1,112 @@
+"""Sentences about images as lines, as JSON and as pictures, with and without attention, of cells and of regions."""
+
+import json
+
+import pytest
+import torch
+
+from saccade.models import captioning, show_attend_and_tell
+from saccade.models.image_encoder import FeatureEncoder, ImageEncoder
+from saccade.models.show_and_tell import ShowAndTell
+from saccade.models.show_attend_and_tell import ShowAttendAndTell
+from saccade.tasks.caption.answer import ImageCaption, Shown, answers, attended, grid, influence, write
+from saccade.tasks.generate.generate import Sampling, Search
+from saccade.tasks.image.features.store import Features
+from saccade.tasks.text.tokenizer import SpacedWords
+from saccade.train.task import Unreadable
+
+SIZES = {"widths": "4,6", "stem_stride": 4, "cell_dim": 7, "hidden_dim": 10, "embedding_dim": 5}
+WORDS = SpacedWords.learn(["a red dog runs over green grass"])
+NOISE = torch.Generator().manual_seed(0)
+IMAGE = Shown("dog.png", torch.randint(0, 256, (3, 32, 40), dtype=torch.uint8, generator=NOISE))
+BOXES = torch.tensor([[0, 0, 0.5, 1], [0.5, 0, 1, 1], [0, 0, 0.25, 0.25]])
+REGIONS = Shown("dog.png", Features(torch.rand(3, 5, generator=NOISE), BOXES))
+KINDS = {
+    "soft": (ShowAttendAndTell, show_attend_and_tell.Options(**SIZES)),
+    "hard": (ShowAttendAndTell, show_attend_and_tell.Options(**SIZES, read="reinforce")),
+    "none": (ShowAndTell, captioning.Options(**SIZES)),
+}
+
+
+def model(name, shown=IMAGE):
+    torch.manual_seed(1)
+    kind, options = KINDS[name]
+    encoder = ImageEncoder(3, options) if shown is IMAGE else FeatureEncoder(5, 7)
+    return kind(encoder, len(WORDS), options).eval()
+
+
+def asked(name, form, shown=IMAGE, **how):
+    whole = model(name, shown)
+    with torch.inference_mode():
+        return answers(whole, [shown], WORDS, Search(min_length=2, **how), 4, form)[0]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_each_of_several_outputs_has_weights_of_its_own(name):
+    answer = asked(name, "json", beam_size=3, count=3)
+    assert len(answer.lines()) == len(answer.outputs) == 3 and answer.shape == (4, 5)
+    whole = model(name)
+    for output in answer.outputs:
+        assert len(output.tokens) == len(output.ids) + 1
+        if name == "none":
+            assert output.weights is None
+            continue
+        assert output.weights.shape == (len(output.ids) + 1, 20)
+        with torch.inference_mode():
+            [alone] = attended(whole, IMAGE, [output], WORDS)
+        torch.testing.assert_close(alone.weights, output.weights)
+    told = json.loads(json.dumps(answer.to_json()))
+    assert told["file"] == "dog.png" and told["cells"] == [4, 5] and len(told["captions"]) == 3
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("shown", [IMAGE, REGIONS], ids=["cells", "regions"])
+def test_it_is_drawn_word_by_word(name, shown, tmp_path):
+    answer = asked(name, "pictures", shown)
+    paths = list(answer.draw(tmp_path, json=True))
+    assert sorted(path.suffix for path in paths) == [".json", ".png", ".svg"]
+    behind = json.loads(next(path for path in paths if path.suffix == ".json").read_text())
+    maps = torch.tensor(behind["values"])
+    side = (4, 5) if shown is IMAGE else (64, 64)
+    assert maps.shape == (len(answer.outputs[0].ids) + 1, *side)
+    svg = next(path for path in paths if path.suffix == ".svg").read_text()
+    assert "⏎" in svg and ("no attention" in svg) == (name == "none")
+
+
+def test_a_place_has_what_the_heaviest_region_on_it_has():
+    answer = ImageCaption(REGIONS, [], 1)
+    maps = answer.maps(torch.tensor([[0.2, 0.5, 0.3]]))
+    assert maps[0, 0, 0] == 0.3 and maps[0, 40, 0] == 0.2 and maps[0, 0, 63] == 0.5
+
+
+def test_shares_of_gradients_are_those_of_differences():
+    """The norm over a cell's pixels, of a model so small that each pixel can be moved."""
+    whole, [output] = model("none"), asked("none", "json").outputs
+    shown = Shown("dog.png", IMAGE.seen[:, :8, :8].contiguous())
+    shape = grid(whole, shown)
+    found = influence(whole, shown, output.ids, shape)
+    assert shape == (1, 1) and torch.equal(found, torch.ones(len(output.ids) + 1, 1))
+    wide = influence(whole, IMAGE, output.ids, (4, 5))
+    assert wide.shape == (len(output.ids) + 1, 20)
+    torch.testing.assert_close(wide.sum(1), torch.ones(len(wide)))
+
+
+def test_draws_follow_from_the_line_and_not_from_what_lies_beside_it():
+    whole, how = model("soft"), Search(count=2, sampling=Sampling(1.0, 1.0, 5))
+    other = IMAGE._replace(name="cat.png", number=2)
+    with torch.inference_mode():
+        together = write(whole, [IMAGE, other], WORDS, how, 6)
+        alone = write(whole, [other], WORDS, how, 6)
+    assert [one.ids for one in together[1]] == [one.ids for one in alone[0]]
+
+
+def test_what_could_not_be_read_has_blank_lines_in_its_place():
+    with torch.inference_mode():
+        found = answers(model("soft"), [Unreadable("gone.png"), IMAGE], WORDS, Search(count=2, beam_size=2), 4, "lines")
+    assert found[0].lines() == ["", ""] and found[0].to_json() == {"file": "gone.png", "cells": None, "captions": []}
+    assert list(found[0].draw(None)) == [] and len(found[1].lines()) == 2 and repr(found[1]).startswith("ImageCaption(")
+
+
+def test_features_without_their_image_are_drawn_over_grey():
+    assert REGIONS.image.unique().tolist() == [128]
+    assert torch.equal(REGIONS._replace(picture=IMAGE.seen).image, IMAGE.seen) and torch.equal(IMAGE.image, IMAGE.seen)

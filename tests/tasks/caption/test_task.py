@@ -1,0 +1,107 @@
+"""The task that writes about images: what it measures, what it refuses, and features in the place of images."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from saccade import runs
+from saccade.errors import ArgumentError, SaccadeError
+from saccade.tasks.caption import Caption
+from saccade.tasks.caption.batches import Encoded, pad
+from saccade.tasks.image.features.store import Features, write_store
+from saccade.train.task import options_class
+
+SMALL = {"widths": "4", "stem_stride": 8, "cell_dim": 6, "hidden_dim": 6, "embedding_dim": 4, "threads": 1}
+SHORT = {"max_steps": 2, "warmup_steps": 1, "schedule_steps": 4, "validation_examples": 4, "seed": 1, "device": "cpu"}
+
+
+def folder(path, count=24):
+    """Photographs of one colour each, and what colour it is, twice."""
+    numbers = np.random.default_rng(0)
+    lines = []
+    for index in range(count):
+        name, colour = f"{index}.png", ("dark", "bright")[index % 2]
+        light = numbers.integers(0, 40) + 200 * (index % 2)
+        Image.fromarray(np.full((20, 30, 3), light, np.uint8)).save(path / name)
+        lines += [f"{name}\ta {colour} picture", f"{name}\tit is {colour}"]
+    (path / "captions.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path / "captions.tsv"
+
+
+def test_a_batch_is_not_sorted_by_length():
+    image = torch.zeros(1, 2, 2, dtype=torch.uint8)
+    assert {Encoded(image, [4] * length).order for length in (1, 5, 9)} == {0}
+
+
+def test_images_are_mirrored_and_shifted_and_features_are_not():
+    image = torch.arange(16, dtype=torch.uint8).view(1, 4, 4)
+    found = [Encoded(image, [4])] * 32
+    plain, moved = pad(found), pad(found, 1, 2, mirrored=True, shifted=1)
+    assert torch.equal(plain.source.values[0] * 255, image.float())
+    assert any(not torch.equal(one, plain.source.values[0]) for one in moved.source.values)
+    seen = Features(torch.rand(3, 5), torch.rand(3, 4))
+    batch = pad([Encoded(seen, [4])] * 8, 1, 2, mirrored=True, shifted=1)
+    assert all(torch.equal(one, seen.values) for one in batch.source.values)
+
+
+def test_of_files_a_model_is_measured_by_its_own_words(tmp_path):
+    """Each word follows from those it wrote itself: not from the true ones, as in training."""
+    place, path = tmp_path / "run", str(folder(tmp_path))
+    run = runs.train("caption", data=path, model="show-and-tell", run=place, **SMALL, **SHORT)
+    assert run.task.headline == "bleu4" and {"bleu1", "cider", "rouge_l"} <= set(run.results["metrics"])
+    step, asked = run.model.step, []
+
+    def watched(token, state):
+        asked.append(token)
+        return step(token, state)
+
+    run.model.step = watched
+    run.model.forward = None  # what is given true words is not called
+    found = run.task.evaluate(run.model, "test")
+    assert found.examples == run.task.data.size("test") and asked
+    texts = [run.task.answer(run.model, [run.task.example("test", 0).input], None)[0].lines()]
+    assert len(texts) == 1
+
+
+def test_what_built_in_scenes_alone_have_is_refused_of_files(tmp_path):
+    path = str(folder(tmp_path))
+    kind = options_class(Caption, "show-and-tell")
+    for name in ("least", "most", "data_seed"):
+        with pytest.raises(ArgumentError, match=f"--{name.replace('_', '-')}: expected none"):
+            Caption.prepare(kind(data=path, model="show-and-tell", **{name: 2}))
+    with pytest.raises(ArgumentError, match="--least"):
+        kind(data="scenes", model="show-and-tell", least=5)
+    with pytest.raises(ArgumentError, match="--size"):
+        kind(data="scenes", model="show-and-tell", size=4)
+    with pytest.raises(ArgumentError, match="--size: expected none with --features"):
+        kind(data=path, model="show-and-tell", size=64, features="x")
+    with pytest.raises(ArgumentError, match="--least-count"):
+        Caption.prepare(kind(data=path, model="show-and-tell", least_count=1000))
+    with pytest.raises(ArgumentError, match="--max-length"):
+        Caption.prepare(kind(data=path, model="show-and-tell", max_length=1))
+
+
+@pytest.mark.parametrize("regions", [False, True])
+def test_features_are_seen_in_the_place_of_images(tmp_path, regions, capsys):
+    path, store = folder(tmp_path), tmp_path / "store"
+    names = [f"{index}.png" for index in range(24)]
+    values = [torch.full((6, 5), float(index % 2)) for index in range(24)]
+    if regions:
+        values = [one[: 2 + index % 3] for index, one in enumerate(values)]
+        write_store(store, names, values, [torch.tensor([[0.0, 0.0, 0.5, 0.5]]).expand(len(one), 4) for one in values])
+    else:
+        write_store(store, names, values, grid=(2, 3))
+    own = {**SMALL, **SHORT, "features": str(store), "flip": False, "least_count": 1}
+    own = {name: value for name, value in own.items() if name not in ("widths", "stem_stride")}
+    run = runs.train("caption", data=str(path), model="show-attend-and-tell", run=tmp_path / "run", **own)
+    assert run.results["steps"] == 2
+    [answer] = run.predict(["3.png"])
+    assert len(answer.lines()) == 1
+    asked = run.task.read(str(tmp_path / "3.png"), 1)
+    assert asked.picture is not None and asked.picture.shape == (3, 224, 224)
+    assert run.task.read("3.png", 1).picture is None
+    with pytest.raises(SaccadeError, match="expected features of gone.png"):
+        run.predict(["gone.png"])
+    with pytest.raises(SaccadeError, match="expected a store of features"):
+        runs.train("caption", data=str(path), model="show-and-tell", run=tmp_path / "b", **{**own, "features": "gone"})

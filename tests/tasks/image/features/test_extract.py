@@ -1,0 +1,248 @@
+"""Extraction, with a small network that is registered as a library's, and with torchvision where it is there."""
+
+import hashlib
+import re
+import sys
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from image_files import archive_of, plain
+from saccade.errors import ArgumentError, SaccadeError
+from saccade.tasks.image.features import encoders
+from saccade.tasks.image.features.__main__ import main
+from saccade.tasks.image.features.encoders import Built, Encoder, open_encoder
+from saccade.tasks.image.features.extract import extract
+from saccade.tasks.image.features.store import FeatureStore
+
+
+class Tiny(nn.Module):
+    def __init__(self, classes=10):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 5, 4, stride=4)
+        self.layer4 = nn.Sequential(nn.BatchNorm2d(5), nn.ReLU(), nn.Conv2d(5, 7, 2, stride=2))
+        self.behind = nn.Identity()
+        self.fc = nn.Linear(7, classes)
+
+    def forward(self, images):
+        return self.fc(self.behind(self.layer4(self.stem(images)).mean((2, 3))))
+
+
+@pytest.fixture(autouse=True)
+def library(monkeypatch):
+    monkeypatch.setitem(encoders.BUILDERS, "own", lambda name: Built(Tiny(), (0.5,) * 3, (0.25,) * 3))
+
+
+@pytest.fixture
+def weights(tmp_path):
+    torch.manual_seed(1)
+    path = tmp_path / "tiny.safetensors"
+    save_file(Tiny().state_dict(), path)
+    return path
+
+
+def photos(folder, count=40):
+    folder.mkdir()
+    for number in range(count):
+        (folder / f"{number:02}.png").write_bytes(plain((5 * number, 20, 90), (40, 30)))
+    return folder
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_folder_or_an_archive_becomes_a_store(tmp_path, weights, packed):
+    images = photos(tmp_path / "images")
+    source = archive_of(images, tmp_path / "x.tar", "w:") if packed else images
+    encoder = open_encoder("own:tiny", weights)
+    steps = []
+    assert extract(source, encoder, tmp_path / "store", size=32, told=lambda *step: steps.append(step)) == 40
+    assert steps == [(32, 40), (40, 40)]
+    store = FeatureStore.open(tmp_path / "store")
+    assert (store.shape, store.dim, len(store.names)) == ((4, 4), 7, 40)
+    assert store.encoder == "own:tiny layer4 32 × 32"
+    assert hashlib.sha256(weights.read_bytes()).hexdigest() in (tmp_path / "store" / "index.json").read_text()
+    network = Tiny()
+    network.load_state_dict(encoder.built.module.state_dict())
+    for number in (0, 39):
+        image = torch.tensor([5 * number, 20, 90]).view(1, 3, 1, 1).expand(1, 3, 32, 32) / 255
+        with torch.no_grad():
+            truth = network.eval().layer4(network.stem((image - 0.5) / 0.25))[0]
+        found = store.get(f"{number:02}.png").values
+        assert torch.allclose(found, truth.flatten(1).T, atol=2e-3)
+
+
+def test_rows_and_columns_lie_as_they_are_seen(tmp_path, weights):
+    encoder = open_encoder("own:tiny", weights, "stem")
+    image = torch.zeros(1, 3, 16, 16, dtype=torch.uint8)
+    image[..., 4:8, 12:16] = 255
+    values, shape = encoder.maps(image)
+    assert shape == (4, 4)
+    apart = (values - values[:, :1]).abs().sum(-1)[0]
+    assert apart.nonzero().flatten().tolist() == [1 * 4 + 3]
+
+
+class Tokens(nn.Module):
+    def __init__(self, before, behind=False):
+        super().__init__()
+        self.blocks, self.before, self.behind = nn.Identity(), before, behind
+
+    def forward(self, images):
+        cells = nn.functional.avg_pool2d(images, 8)
+        if self.behind:
+            return self.blocks(cells.permute(0, 2, 3, 1))
+        tokens = cells.flatten(2).transpose(1, 2)
+        return self.blocks(torch.cat([torch.full((1, self.before, 3), 9.0), tokens], 1))
+
+
+@pytest.mark.parametrize("network", [Tokens(0), Tokens(1), Tokens(0, behind=True)])
+def test_tokens_and_channels_behind_are_maps_too(network):
+    image = torch.randint(0, 256, (1, 3, 40, 40), dtype=torch.uint8)
+    values, shape = Encoder(Built(network, (0,) * 3, (1,) * 3), "blocks", "own", "").maps(image)
+    assert shape == (5, 5)
+    truth = nn.functional.avg_pool2d(image / 255, 8).flatten(2).transpose(1, 2)
+    assert torch.allclose(values, truth)
+
+
+def test_pickled_weights_are_read_where_they_are_tensors_alone(tmp_path, weights):
+    own = open_encoder("own:tiny", weights).built.module.state_dict()
+    state = {f"module.{name}": part for name, part in own.items()}
+    torch.save({"state_dict": state, "epoch": 3}, tmp_path / "a.pth")
+    one, other = open_encoder("own:tiny", weights), open_encoder("own:tiny", tmp_path / "a.pth")
+    image = torch.randint(0, 256, (1, 3, 32, 32), dtype=torch.uint8)
+    assert torch.equal(one.maps(image)[0], other.maps(image)[0])
+
+
+class Trap:
+    def __reduce__(self):
+        return (sys.exit, (7,))
+
+
+def test_what_could_run_a_program_is_not_read(tmp_path):
+    torch.save({"state_dict": Trap()}, tmp_path / "a.pth")
+    with pytest.raises(ArgumentError, match=r"a.pth: expected tensors alone, got what torch.load\(weights_only=True\)"):
+        open_encoder("own:tiny", tmp_path / "a.pth")
+
+
+def saved(path, change):
+    state = Tiny().state_dict()
+    change(state)
+    save_file(state, path)
+
+
+BAD = {
+    "missing": (lambda s: s.pop("stem.bias"), r"expected weights of own:tiny, got others: stem.bias is missing \(1 of"),
+    "shape": (lambda s: s.update({"stem.bias": torch.ones(4)}), r"got others: stem.bias is of another shape \(1 of"),
+    "unknown": (lambda s: s.update({"more.bias": torch.ones(4)}), r"got others: more.bias is none of it \(1 of"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_weights_of_another_network_are_one_line(tmp_path, what):
+    change, message = BAD[what]
+    saved(tmp_path / "a.safetensors", change)
+    with pytest.raises(ArgumentError, match=message):
+        open_encoder("own:tiny", tmp_path / "a.safetensors")
+
+
+def test_other_classes_and_counts_of_batches_are_of_no_matter(tmp_path, weights):
+    def change(state):
+        state["fc.weight"], state["fc.bias"] = torch.ones(3, 7), torch.ones(3)
+        del state["layer4.0.num_batches_tracked"]
+
+    saved(tmp_path / "a.safetensors", change)
+    assert open_encoder("own:tiny", tmp_path / "a.safetensors").layer == "layer4"
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.safetensors", b"x" * 99), ("a.pth", b"x" * 99), ("b.pth", b"")])
+def test_files_that_are_no_weights_are_one_line(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ArgumentError, match=rf"{name}: expected (whole weights|tensors alone)") as caught:
+        open_encoder("own:tiny", tmp_path / name)
+    assert "\n" not in str(caught.value)
+
+
+ARGUMENTS = {
+    "encoder": (["--encoder", "resnet50"], "--encoder: expected torchvision:NAME or timm:NAME"),
+    "library": (["--encoder", "torch:resnet50"], "--encoder: expected torchvision:NAME or timm:NAME"),
+    "weights": (["--weights", "nowhere.pth"], "--weights: expected a file of weights, found none at nowhere.pth"),
+    "layer": (["--layer", "layer3"], "--layer: expected a module of own:tiny, got layer3; did you mean layer4"),
+    "no map": (["--layer", "behind"], "--layer: expected a map .* got an output of shape"),
+    "size": (["--size", "15"], "--size: expected pixels from 16 to 2048, got 15"),
+    "images": ([], "images, found none at"),
+}
+
+
+@pytest.mark.parametrize("what", ARGUMENTS)
+def test_bad_arguments_are_one_line_and_leave_nothing(tmp_path, weights, capsys, what):
+    more, message = ARGUMENTS[what]
+    images = tmp_path / "images"
+    if what != "images":
+        photos(images, 3)
+    usual = ["--encoder", "own:tiny", "--weights", str(weights), "--output", str(tmp_path / "store"), "--size", "32"]
+    before = sorted(tmp_path.iterdir())
+    assert main([str(images), *usual, *more]) == 2
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert error.count("\n") == 1
+    assert re.search(message, error)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_the_program_says_what_it_did_and_overwrites_nothing(tmp_path, weights, capsys):
+    photos(tmp_path / "images", 3)
+    given = [str(tmp_path / "images"), "--encoder", "own:tiny", "--weights", str(weights), "--size", "32"]
+    assert main([*given, "--output", str(tmp_path / "store")]) == 0
+    out, error = capsys.readouterr()
+    assert out == f"{tmp_path / 'store'}: features of 3 images\n"
+    assert error == "3 of 3 images\n"
+    before = (tmp_path / "store" / "index.json").read_bytes()
+    assert main([*given, "--output", str(tmp_path / "store")]) == 2
+    assert "--output: expected a place where nothing is" in capsys.readouterr().err
+    assert (tmp_path / "store" / "index.json").read_bytes() == before
+
+
+def test_what_a_killed_one_left_is_named_and_stays(tmp_path, weights, capsys):
+    photos(tmp_path / "images", 3)
+    left = tmp_path / ".store.0123456789ab.partial"
+    left.mkdir()
+    given = [str(tmp_path / "images"), "--encoder", "own:tiny", "--weights", str(weights), "--size", "32"]
+    assert main([*given, "--output", str(tmp_path / "store")]) == 0
+    assert f"{left} is of an extraction that was killed" in capsys.readouterr().err
+    assert left.is_dir()
+
+
+def test_an_image_that_is_none_is_named_and_leaves_no_store(tmp_path, weights):
+    images = photos(tmp_path / "images", 40)
+    (images / "35.png").write_bytes(b"a text")
+    with pytest.raises(ArgumentError, match=r"35.png: expected an image"):
+        extract(images, open_encoder("own:tiny", weights), tmp_path / "store", size=32)
+    assert not [path for path in tmp_path.iterdir() if "store" in path.name]
+
+
+@pytest.mark.parametrize("library", ["torchvision", "timm"])
+@pytest.mark.parametrize("fault", [ImportError("none"), RuntimeError("operator does not exist")])
+def test_a_library_that_is_not_there_is_one_line(monkeypatch, weights, library, fault):
+    def absent(*_, **__):
+        raise fault
+
+    monkeypatch.setattr("builtins.__import__", absent)
+    with pytest.raises(SaccadeError, match=rf"needs {library}: pip install|{library} is there and does not fit"):
+        encoders.BUILDERS[library]("resnet18")
+
+
+@pytest.mark.parametrize("library", ["torchvision", "timm"])
+def test_a_resnet_of_a_library(tmp_path, library):
+    try:
+        made = encoders.BUILDERS[library]("resnet18")
+    except SaccadeError as error:
+        pytest.skip(str(error))
+    save_file(made.module.state_dict(), tmp_path / "resnet18.safetensors")
+    images = photos(tmp_path / "images", 3)
+    extract(images, open_encoder(f"{library}:resnet18", tmp_path / "resnet18.safetensors"), tmp_path / "store", size=96)
+    store = FeatureStore.open(tmp_path / "store")
+    assert (store.shape, store.dim) == ((3, 3), 512)
+    assert not np.array_equal(store.get("00.png").values, store.get("02.png").values)
+    with pytest.raises(ArgumentError, match=f"did you mean {library}:resnet18"):
+        open_encoder(f"{library}:resnet_18", tmp_path / "resnet18.safetensors")

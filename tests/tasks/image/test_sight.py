@@ -1,0 +1,61 @@
+"""What models are given of images: pixels or features, what encodes them, and what is saved of that."""
+
+import pytest
+import torch
+
+from saccade.models.image_encoder import FeatureEncoder, ImageEncoder, Options
+from saccade.tasks.image.features.store import Features
+from saccade.tasks.image.sight import Sight, visual
+
+KNOWN = [
+    Sight((3, 24, 32), (0.5, 0.25, 0.75), (0.1, 0.2, 0.3)),
+    Sight(dim=7, grid=(3, 5)),
+    Sight(dim=7),
+]
+
+
+@pytest.mark.parametrize("sight", KNOWN)
+def test_what_is_saved_is_read_back(sight):
+    assert Sight.restore(sight.to_json()) == sight
+
+
+def test_pixels_and_features_have_their_encoders():
+    options = Options(widths="4,6", cell_dim=5)
+    images, maps, regions = (sight.encoder(options) for sight in KNOWN)
+    assert isinstance(images, ImageEncoder) and KNOWN[0].size == (24, 32)
+    torch.testing.assert_close(images.cnn.std, torch.tensor([0.1, 0.2, 0.3]))
+    assert isinstance(maps, FeatureEncoder) and maps.shape == (3, 5)
+    assert isinstance(regions, FeatureEncoder) and regions.shape is None
+    seen = visual([Features(torch.rand(15, 7), torch.rand(15, 4))] * 2)
+    assert maps(seen).values.shape == (2, 15, 5) and maps(seen).shape == (3, 5)
+
+
+def test_features_of_several_counts_are_padded():
+    few, many = (Features(torch.rand(n, 7), torch.rand(n, 4)) for n in (2, 4))
+    seen = visual([few, many])
+    assert seen.lengths.tolist() == [2, 4] and seen.values.shape == (2, 4, 7)
+    assert torch.equal(seen.values[0, :2], few.values) and not seen.values[0, 2:].any()
+    assert torch.equal(seen.boxes[1], many.boxes)
+
+
+def test_images_are_shares_of_light():
+    image = torch.randint(0, 256, (3, 8, 9), dtype=torch.uint8)
+    seen = visual([image, image])
+    assert seen.boxes is None and torch.equal(seen.values[1], image.float() / 255)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {},
+        {"dim": 0, "grid": None},
+        {"dim": 7, "grid": [3]},
+        {"dim": 7, "grid": "ab"},
+        {"shape": [3, 8], "mean": [], "std": []},
+        {"shape": [3, 8, -1], "mean": [], "std": []},
+        {"shape": [3, 8, 8], "mean": ["x"], "std": []},
+    ],
+)
+def test_what_is_not_whole_is_refused(content):
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        Sight.restore(content)
