@@ -132,7 +132,7 @@ def answers(
         attends, seen = getattr(model, "attends", False) and look.by != "gradient", None
         if form != "lines" and attends:
             looked = model.look(visual, question)
-            logits, seen = looked.logits[0], _looked_at(model, looked)
+            logits, seen = looked.logits[0], None if looked.weights is None else _looked_at(model, looked)
         else:
             logits = model(visual, question)[0]
         ranking = Ranking(labels, probabilities(logits))

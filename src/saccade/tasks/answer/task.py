@@ -13,6 +13,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.answer.answer import Query, VisualAnswer, answers
 from saccade.tasks.answer.batches import Batch, Encoded, stacked
 from saccade.tasks.answer.data import BUILTIN, Asked, Corpus, open_corpus
+from saccade.tasks.answer.ensemble import Answerers
 from saccade.tasks.answer.measures import HEADLINE, Pointing, baselines, measured
 from saccade.tasks.answer.options import RECIPES, REQUESTS, LookRequest, Options
 from saccade.tasks.answer.vocabulary import Vocabulary, learn
@@ -21,7 +22,6 @@ from saccade.tasks.dataset import Lazy
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.image.augment import check_shift
 from saccade.tasks.image.images import encode_png, read_image
-from saccade.tasks.labels import Ensemble
 from saccade.tasks.labels.request import Request, check_count
 from saccade.tasks.request import completed
 from saccade.tasks.splits import SplitNames
@@ -147,7 +147,7 @@ class AnswerQuestions:
             found += [self.vocabulary.answers[number] for number in logits.argmax(-1).tolist()]
             seconds += time.perf_counter() - began
             posed += [one.posed for one in asked]
-            pointing += [] if looked is None else _pointing(asked, looked)
+            pointing += [] if looked is None or looked.weights is None else _pointing(asked, looked)
         self._say_unknown(split, posed)
         return Evaluation(*measured(found, posed, pointing), len(posed), len(posed), seconds)
 
@@ -190,7 +190,7 @@ class AnswerQuestions:
         check_alike(self, others, _shared_parts)
         longest = min(self.settings.max_length, *(other.options.max_length for other in others))
         joined = replace(self, settings=replace(self.settings, max_length=longest))
-        return joined, Ensemble([model, *(each.model for each in others)])
+        return joined, Answerers([model, *(each.model for each in others)])
 
     def _query(self, name: str, image: Any, question: str, number: int | None = None) -> Query:
         """A question as it is read; of one that was asked in a line it is said where it is too long."""
