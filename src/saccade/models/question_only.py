@@ -7,10 +7,11 @@ from typing import Any, ClassVar, TypeAlias
 from torch import Tensor
 
 from saccade.models import answerer
-from saccade.models.answerer import Answerer, Asking, Questions, Reads, classifier
+from saccade.models.answerer import Answerer, Reads, classifier
 from saccade.models.checks import below_one
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
+from saccade.models.questions import Asking, Questions
 
 __all__ = ["Options", "QuestionOnly"]
 
