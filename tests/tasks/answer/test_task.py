@@ -9,11 +9,12 @@ from image_files import plain
 from saccade import runs
 from saccade.cli import main
 from saccade.errors import ArgumentError
-from saccade.tasks.answer import vocabulary
+from saccade.tasks.answer import task, vocabulary
 from saccade.tasks.answer.answer import VisualAnswer
 from saccade.tasks.answer.data import Posed, scenes
 from saccade.tasks.answer.measures import Pointing, baselines, measured
 from saccade.tasks.answer.options import LookRequest, Options
+from saccade.tasks.image.features.store import write_store
 from saccade.train.task import Unreadable
 
 SMALL = ["--widths", "4,6", "--stem-stride", "4", "--cell-dim", "6", "--hidden-dim", "6"]
@@ -180,3 +181,89 @@ def test_what_could_not_be_read_is_blank():
     blank = VisualAnswer(Unreadable("a\tb"), None, 2)
     assert blank.lines() == ["", ""] and blank.to_json() == {"line": "a\tb", "answers": [], "probabilities": {}}
     assert repr(blank) == r"VisualAnswer('\n')"
+
+
+def stored(folder, place, *, regions=False, names=None, dim=5):
+    """A store of features of photos, 2 × 3 cells each, or as many regions as their number says."""
+    numbers = range(6) if names is None else names
+    values = [torch.full((2 + n % 3 if regions else 6, dim), n / 6) for n in numbers]
+    boxes = [torch.tensor([[0.0, 0.0, 0.5, 0.5]]).expand(len(one), 4) for one in values] if regions else None
+    write_store(place, [f"{n}.png" for n in numbers], values, boxes, grid=None if regions else (2, 3))
+    return place
+
+
+FEATURED = {"max_steps": 2, "device": "cpu", "batch_size": 4, "validation_examples": 8, "cell_dim": 6, "hidden_dim": 6}
+
+
+@pytest.mark.parametrize("regions", [False, True])
+@pytest.mark.parametrize("model", ["ask-attend-and-answer", "show-and-answer"])
+def test_features_are_asked_about_in_the_place_of_images(folder, tmp_path, model, regions, capsys):
+    store = stored(folder, tmp_path / "store", regions=regions)
+    common = {**FEATURED, "data": str(folder), "model": model, "features": str(store)}
+    runs.train("answer", run=tmp_path / "run", **common)
+    found = runs.load(tmp_path / "run", device="cpu")
+    assert found.evaluate("test").metrics.keys() == {"accuracy"}  # of whose things nobody knows
+    [answer] = found.predict(["2.png\tis it dark?"])  # of which there is no file here
+    assert answer.lines() == found.predict([f"{folder}/2.png\tis it dark?"])[0].lines()
+    example = found.task.example("test", 0)
+    assert example.file is None and example.text == "5.png\tis it dark?"
+    assert found.task.read(f"{folder}/2.png\tis it dark?", 1).image.picture.shape == (3, 224, 224)
+    paths = {path.suffix: path for path in found.draw(f"{folder}/2.png\tis it dark?", tmp_path / "out", json=True)}
+    told = json.loads(paths[".json"].read_text())
+    attends = model == "ask-attend-and-answer"
+    assert told["rows"] == (["hop 1", "hop 2"] if attends else ["gradient"])
+    values = torch.tensor(told["values"])
+    assert values.shape[1:] == ((64, 64) if regions else (2, 3))
+    if attends:
+        [described] = found.align("2.png\tis it dark?")
+        weights = torch.tensor(described["weights"]["hop 1"])
+        assert weights.shape == ((4,) if regions else (2, 3)) and float(weights.sum()) == pytest.approx(1, abs=1e-4)
+    assert main(["predict", str(tmp_path / "run"), "gone.png\tis it?", "--device", "cpu"]) == 2
+    told = capsys.readouterr().err.strip()
+    assert "expected features of gone.png, found none" in told and len(told.splitlines()) == 1
+
+
+def test_a_question_alone_needs_no_images(folder, tmp_path):
+    store = stored(folder, tmp_path / "store")
+    blind = {name: value for name, value in FEATURED.items() if name != "cell_dim"}
+    common = {**blind, "data": str(folder), "model": "question-only", "features": str(store)}
+    assert runs.train("answer", run=tmp_path / "run", **common).results["steps"] == 2
+
+
+def test_features_that_do_not_fit_are_one_line(folder, tmp_path, capsys):
+    def said(*words):
+        assert main(["train", "answer", "--run", str(tmp_path / "new"), *words]) == 2
+        lines = capsys.readouterr().err.strip().splitlines()
+        assert len(lines) == 1
+        return lines[0]
+
+    files, short = ["--data", str(folder)], LITTLE[4:]
+    assert "expected a store of features (index.json), found none" in said(*files, "--features", str(folder), *short)
+    few = stored(folder, tmp_path / "few", names=(0, 1, 2, 4, 5))
+    assert "expected features of it in the store, found none: 3.png" in said(*files, "--features", str(few), *short)
+    assert "--features: expected none for scenes" in said("--data", "scenes", "--features", str(few), *short)
+    assert "--size: expected none with --features, got 32" in said(*files, "--features", str(few), "--size", "32")
+    index = tmp_path / "few/index.json"
+    index.write_text(index.read_text().replace('"format": 1', '"format": 9'))
+    assert "expected a whole store of features" in said(*files, "--features", str(few), *short)
+
+
+def test_a_store_of_another_kind_than_the_runs_is_refused(folder, tmp_path):
+    store = stored(folder, tmp_path / "store")
+    common = {**FEATURED, "data": str(folder), "model": "image-only", "features": str(store)}
+    runs.train("answer", run=tmp_path / "run", **common)
+    store.rename(tmp_path / "away")
+    stored(folder, store, regions=True, dim=4)
+    with pytest.raises(ArgumentError, match=r"--features: expected maps of 2 × 3 cells of 5 .* got regions of 4"):
+        runs.load(tmp_path / "run", device="cpu")
+
+
+def test_scenes_are_pointed_at_by_gradients_where_nothing_attends(tmp_path, monkeypatch):
+    monkeypatch.setattr(task, "_BY_GRADIENT", 3)
+    common = {**FEATURED, "data": "scenes", "widths": "4,6", "stem_stride": 4}
+    seen = []
+    original = task.pointing
+    monkeypatch.setattr(task, "pointing", lambda *given: seen.append(original(*given)) or seen[-1])
+    found = runs.train("answer", run=tmp_path / "run", model="show-and-answer", **common)
+    assert {"accuracy", "pointing", "weight_inside"} <= found.results["metrics"].keys()
+    assert max(map(len, seen)) == 3

@@ -10,16 +10,19 @@ from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 from saccade.tasks.batches import rectangle
 from saccade.tasks.image.augment import shift
-from saccade.tasks.image.dataset import pixels
+from saccade.tasks.image.features.store import Features
+from saccade.tasks.image.sight import visual
 from saccade.train.randomness import generator
 
 __all__ = ["Batch", "Encoded", "stacked"]
 
 
 class Encoded(NamedTuple):
-    """An image, the ids of a question's words, and how probable each true answer is, by its number."""
+    """An image `(3, height, width)`, uint8, or its features, the ids of a question's words, and how probable each true
+    answer is, by its number.
+    """
 
-    image: Tensor
+    seen: Tensor | Features
     ids: list[int]
     wanted: dict[int, float]
     size: int = 1
@@ -45,7 +48,7 @@ def stacked(found: Sequence[Encoded], answers: int, *, shifted: int = 0, seed: i
     Args:
         found: the questions.
         answers: how many there are.
-        shifted: pixels by which each image is shifted at random, at most.
+        shifted: pixels by which each image is shifted at random, at most; features are taken as they are.
         seed, step: what that is drawn from.
 
     Example:
@@ -54,11 +57,12 @@ def stacked(found: Sequence[Encoded], answers: int, *, shifted: int = 0, seed: i
         >>> batch.visual.values.shape, batch.question.lengths.tolist(), batch.wanted[0].tolist()
         (torch.Size([2, 3, 8, 8]), [2, 1], [0.0, 1.0, 0.0])
     """
-    images, wanted = torch.stack([one.image for one in found]), torch.zeros(len(found), answers)
-    if shifted:
-        images = shift(images, shifted, generator(seed, "shift", step))
+    seen: Sequence[Tensor | Features] = [one.seen for one in found]
+    wanted = torch.zeros(len(found), answers)
+    if shifted and (images := [one for one in seen if isinstance(one, Tensor)]):
+        seen = shift(torch.stack(images), shifted, generator(seed, "shift", step)).unbind(0)
     for row, one in enumerate(found):
         for number, share in one.wanted.items():
             wanted[row, number] = share
     lengths = torch.tensor([len(one.ids) for one in found])
-    return Batch(Visual(pixels(images)), Padded(rectangle([one.ids for one in found]), lengths), wanted)
+    return Batch(visual(seen), Padded(rectangle([one.ids for one in found]), lengths), wanted)

@@ -3,17 +3,23 @@
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
+from saccade.models.answerer import Looked
+from saccade.models.image_encoder import Visual
+from saccade.models.padded import Padded
 from saccade.tasks.answer.agreement import agreement
-from saccade.tasks.answer.data import Posed
+from saccade.tasks.answer.batches import Batch
+from saccade.tasks.answer.data import Asked, Posed
+from saccade.tasks.answer.gradients import cells_of, gradients
 from saccade.tasks.image.pointing import pointed
 from saccade.tasks.image.scenes.scene import Box
+from saccade.tasks.image.shown import shares
 from saccade.train.task import Baseline, Metric
 
-__all__ = ["HEADLINE", "Pointing", "baselines", "measured"]
+__all__ = ["HEADLINE", "Pointing", "baselines", "measured", "pointing"]
 
 HEADLINE = "accuracy"
 _LAST, _MEAN, _SHARE = "pointing", "pointing_mean", "weight_inside"
@@ -39,8 +45,46 @@ class Pointing(NamedTuple):
         return cls(group, [one.hit for one in found], [one.share for one in found])
 
 
+def pointing(
+    model: Any, batch: Batch, asked: Sequence[Asked], looked: Looked | None, most: int = 1 << 30
+) -> list[Pointing]:
+    """Return where a model pointed, of those questions of a batch whose things are known.
+
+    Of a model that attends its weights count; of one that does not, how much each cell moves the answer that it gives.
+
+    Args:
+        model: in evaluation mode.
+        batch: the questions.
+        asked: the same, as the data have them.
+        looked: what was looked at; None of a model that does not attend.
+        most: questions that gradients are looked at of, the first ones.
+    """
+    known = [row for row, one in enumerate(asked) if one.boxes]
+    if looked is None:
+        known = known[: max(0, most)]
+    if not known or (looked is not None and looked.weights is None):
+        return []
+    weights, shape = _moved(model, batch, known) if looked is None else (looked.weights, looked.shape)
+    if weights is None or shape is None:
+        return []
+    maps, size = weights.unflatten(-1, shape).cpu(), tuple(batch.visual.values.shape[2:])
+    rows = range(len(known)) if looked is None else known
+    pairs = zip((asked[row] for row in known), rows, strict=True)
+    return [Pointing.of(one.posed.group, maps[row], one.boxes, (size[0], size[1])) for one, row in pairs]
+
+
+def _moved(model: Any, batch: Batch, rows: Sequence[int]) -> tuple[Tensor | None, tuple[int, int] | None]:
+    """How much each cell of some images moves the answer to its question, `(rows, 1, cells)`, and the cells' shape."""
+    source, question = Visual(batch.visual.values[rows]), Padded(*(part[rows] for part in batch.question))
+    shape = cells_of(model, source)
+    if shape is None:
+        return None, None
+    found = gradients(model, source, question, lambda *given: model(*given).amax(-1)).seen
+    return None if found is None else shares(found, shape)[:, None], shape
+
+
 def measured(
-    found: Sequence[str], posed: Sequence[Posed], pointing: Sequence[Pointing]
+    found: Sequence[str], posed: Sequence[Posed], seen: Sequence[Pointing]
 ) -> tuple[dict[str, Metric], dict[str, dict[str, float]]]:
     """Return the accuracy of answers, as a whole and by kind of question, and how often reads pointed at what matters.
 
@@ -50,7 +94,7 @@ def measured(
     Args:
         found: the answers.
         posed: the questions with the true answers.
-        pointing: of those questions whose things are known.
+        seen: where reads pointed, of those questions whose things are known.
 
     Example:
         >>> posed = [Posed("is it?", ("yes",), "is"), Posed("how many?", ("2",), "how many")]
@@ -60,11 +104,11 @@ def measured(
     right = [agreement(answer, one.answers) for answer, one in zip(found, posed, strict=True)]
     metrics: dict[str, Metric] = {HEADLINE: _mean(right)}
     groups = {HEADLINE: _by_group([one.group for one in posed], right)}
-    if pointing:
-        last, kinds = [float(one.hits[-1]) for one in pointing], [one.group for one in pointing]
+    if seen:
+        last, kinds = [float(one.hits[-1]) for one in seen], [one.group for one in seen]
         metrics[_LAST], groups[_LAST] = _mean(last), _by_group(kinds, last)
-        metrics[_MEAN] = _mean([sum(one.hits) / len(one.hits) for one in pointing])
-        metrics[_SHARE] = _mean([one.shares[-1] for one in pointing])
+        metrics[_MEAN] = _mean([sum(one.hits) / len(one.hits) for one in seen])
+        metrics[_SHARE] = _mean([one.shares[-1] for one in seen])
     return metrics, groups
 
 

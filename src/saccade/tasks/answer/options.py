@@ -40,6 +40,10 @@ class Options(SplitOptions):
     """Pixels of the longer side that images of files are scaled to; as the first image has them, 96 at most, if not
     given."""
 
+    features: str | None = None
+    """Folder of features that `python -m saccade.tasks.image.features` made of the images, by whose names they are
+    found; they are taken as they are, and no image is read."""
+
     batch_size: int = 32
     """Questions a batch, each with its image."""
 
@@ -66,6 +70,8 @@ class Options(SplitOptions):
         SplitOptions.__post_init__(self)
         in_ranges(self, (("batch_size", 1, _LARGE), ("min_count", 1, _LARGE), ("max_length", 1, 10_000)))
         in_ranges(self, (("shift", 0, 64), ("answers", 2, _LARGE), ("vocabulary_size", 5, _LARGE)))  # 4 are special
+        if self.size is not None and self.features is not None:
+            raise ArgumentError(f"--size: expected none with --features, got {self.size}")
         check_size(self.size)
         if not 0 <= self.label_smoothing < 1:
             raise ArgumentError(f"--label-smoothing: expected 0 <= label smoothing < 1, got {self.label_smoothing}")

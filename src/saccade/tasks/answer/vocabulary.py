@@ -1,4 +1,4 @@
-"""What is learned of questions about images before training: their words, their answers, and what channels are."""
+"""What is learned of questions about images before training: their words, their answers, and what images are."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -12,7 +12,9 @@ import torch
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.data import Corpus
 from saccade.tasks.batches import spread
-from saccade.tasks.saved import TOKENIZER, labels_from, reading, whole_number
+from saccade.tasks.image.features.store import FeatureStore
+from saccade.tasks.image.sight import Sight
+from saccade.tasks.saved import TOKENIZER, labels_from, reading
 from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.text.words import Words
 from saccade.train.files import write_json
@@ -21,7 +23,6 @@ __all__ = ["Vocabulary", "learn"]
 
 _ENDLESS = 2_000  # questions that are learned from where there is no end of them
 _LOOKED_AT = 300  # images that the mean and deviation of channels are computed from
-_SIZES = ("channels", "height", "width")
 
 
 @dataclass(frozen=True)
@@ -31,15 +32,12 @@ class Vocabulary:
     Args:
         words: the tokenizer.
         answers: all answers, the most frequent first; an answer's number is its place.
-        shape: channels, height and width of images.
-        mean, std: of each channel, over training images in [0, 1].
+        sight: what is given of images.
     """
 
     words: Words
     answers: tuple[str, ...]
-    shape: tuple[int, int, int]
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
+    sight: Sight
 
     @cached_property
     def numbers(self) -> Mapping[str, int]:
@@ -57,9 +55,7 @@ class Vocabulary:
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json."""
-        sizes = dict(zip(_SIZES, self.shape, strict=True))
-        channels = {"mean": list(self.mean), "std": list(self.std)}
-        told = {"words": self.words.to_json(), "labels": list(self.answers), **sizes, **channels}
+        told = {"words": self.words.to_json(), "labels": list(self.answers), "sight": self.sight.to_json()}
         write_json(folder / TOKENIZER, told)
 
     @classmethod
@@ -71,17 +67,16 @@ class Vocabulary:
         """
         with reading(folder / TOKENIZER, "the words and answers") as content:
             words, answers = Words.from_json(content["words"]), labels_from(content)
-            channels, height, width = (whole_number(content, name) for name in _SIZES)
-            mean, std = (tuple(map(float, content[name])) for name in ("mean", "std"))
-            return cls(words, answers, (channels, height, width), mean, std)
+            return cls(words, answers, Sight.restore(content["sight"]))
 
 
-def learn(corpus: Corpus, options: Any) -> tuple[Vocabulary, str]:
+def learn(corpus: Corpus, options: Any, store: FeatureStore | None = None) -> tuple[Vocabulary, str]:
     """Learn from the training split.
 
     Args:
         corpus: the questions.
         options: of the run; vocabulary_size, min_count and answers count.
+        store: of features, in the place of images.
 
     Returns:
         What was learned, and what a user should know of it, "" if nothing.
@@ -103,18 +98,25 @@ def learn(corpus: Corpus, options: Any) -> tuple[Vocabulary, str]:
     lost = sum(not known.intersection(one.answers) for one in posed)
     frequent = f"the {len(answers)} most frequent (--answers)"
     note = f"train: {lost} of {len(posed)} questions have no answer among {frequent}; nothing is learned of them"
-    return Vocabulary(words, answers, corpus.shape, *_statistics(corpus)), note if lost else ""
+    return Vocabulary(words, answers, _sight(corpus, store)), note if lost else ""
 
 
-def _statistics(corpus: Corpus) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and standard deviation of each channel."""
+def _sight(corpus: Corpus, store: FeatureStore | None) -> Sight:
+    """What is given of images: features, or pixels with the mean and standard deviation of each channel."""
+    if store is not None:
+        return Sight(dim=store.dim, grid=store.shape)
+    shape = corpus.shape
+    assert shape is not None, "where there are no features there are images"
     size = corpus.size("train")
-    total = square = torch.zeros(corpus.shape[0], dtype=torch.float64)
+    total = square = torch.zeros(shape[0], dtype=torch.float64)
     indices = spread(_LOOKED_AT if size is None else size, _LOOKED_AT)
     for index in indices:
-        image = corpus.example("train", index).image.double() / 255
+        seen = corpus.example("train", index).image
+        assert seen is not None
+        image = seen.double() / 255
         total, square = total + image.mean((1, 2)), square + image.square().mean((1, 2))
     mean = total / len(indices)
     variance = (square / len(indices) - mean.square()).clamp(min=0)
     deviation = torch.where(variance > 1e-8, variance.sqrt(), 1.0)
-    return tuple(round(each, 6) for each in mean.tolist()), tuple(round(each, 6) for each in deviation.tolist())
+    told = (tuple(round(each, 6) for each in part.tolist()) for part in (mean, deviation))
+    return Sight(shape, *told)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from saccade.errors import ArgumentError
-from saccade.tasks.answer.data.collection import Gathering
+from saccade.tasks.answer.data.collection import Gathering, Known
 from saccade.tasks.conversions import converted
 from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.decoded import Source
@@ -31,12 +31,13 @@ def is_table(path: Path, names: SplitNames) -> bool:
     return path.is_file() or bool(_found(path, [_ALONE, *names.of("train")]))
 
 
-def read_table(path: Path, names: SplitNames) -> Gathering:
+def read_table(path: Path, names: SplitNames, known: Known | None = None) -> Gathering:
     """Read lines of images, questions and answers.
 
     Args:
         path: a file, packed by gzip or not; or a folder with one, or one for each split.
         names: what splits are called.
+        known: of an image's name, whether there are features of it; then no image is looked for.
 
     Raises:
         ArgumentError: naming the line that is wrong.
@@ -50,7 +51,7 @@ def read_table(path: Path, names: SplitNames) -> Gathering:
             return None
         return place if (place := folder / name).is_file() else images.find(name)
 
-    gathering = Gathering(path, find)
+    gathering = Gathering(path, find, known=known)
     alone = path if path.is_file() else None
     if alone is None and not _found(path, names.of("train")):
         alone = only(_found(path, [_ALONE]))
