@@ -1,6 +1,7 @@
 """What every model that answers questions about images is: image and question come in, logits of answers go out."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -220,22 +221,36 @@ class Answerer(nn.Module, ABC):
             wanted: how probable each answer should be, `(batch, classes)`, each row with the sum 1.
             label_smoothing: share of that which is spread evenly over all answers.
         """
+
+        def losses(logits: Tensor) -> Tensor:
+            rows = wanted[:, None].expand(*logits.shape).flatten(0, 1)
+            given = logits.flatten(0, 1).to(wanted.dtype)
+            each = F.cross_entropy(given, rows, reduction="none", label_smoothing=label_smoothing)
+            return each.view(logits.shape[:2])
+
+        return self.expected_cost(visual, question, losses)
+
+    def expected_cost(self, visual: Visual, question: Padded, losses: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return the mean of what answers cost, and what teaches where to read in training.
+
+        Args:
+            visual, question: as for `forward`.
+            losses: of what `answers` returns, `(batch, draws, classes)`: what each costs, `(batch, draws)`.
+        """
         learner = self.reinforce if self.training else None
         draws = 1 if learner is None else learner.options.samples
         bonus = learner is not None and learner.options.entropy_bonus > 0
         reads = None if learner is None else Reads(AuxRequest(log_prob=True, entropy=bonus))
         if reads is not None and (share := self.soft_share):
-            reads.soft = torch.rand(len(wanted), device=wanted.device) < share
-        logits = self.answers(visual, question, draws, reads).to(wanted.dtype).flatten(0, 1)
-        rows = wanted.repeat_interleave(draws, 0)
-        losses = F.cross_entropy(logits, rows, reduction="none", label_smoothing=label_smoothing)
+            reads.soft = torch.rand(len(question.lengths), device=question.lengths.device) < share
+        found = losses(self.answers(visual, question, draws, reads)).flatten()
         if learner is None or reads is None:
-            return losses.mean()
+            return found.mean()
         samples = reads.samples()
-        following = losses.detach()[:, None].expand(-1, len(samples.log_prob))
+        following = found.detach()[:, None].expand(-1, len(samples.log_prob))
         learned, error = learner.charged(following, samples, torch.ones_like(following))
         hidden = learned.sum(1).mean() + (0 if error is None else error.sum(1).mean())
-        return losses.mean() + (hidden - hidden.detach())
+        return found.mean() + (hidden - hidden.detach())
 
     def look(self, visual: Visual, question: Padded) -> Looked:
         """Return what is answered, and what of the image and the question it was read from.

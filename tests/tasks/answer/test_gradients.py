@@ -14,6 +14,7 @@ from saccade.tasks.answer.data import Asked, Posed
 from saccade.tasks.answer.ensemble import Answerers
 from saccade.tasks.answer.gradients import cells_of, gradients
 from saccade.tasks.answer.measures import pointing
+from saccade.tasks.answer.outputs import Classes
 from saccade.tasks.image.scenes.scene import Box
 
 SIZES = {"widths": "4,6", "stem_stride": 4, "cell_dim": 5, "hidden_dim": 6}
@@ -76,11 +77,19 @@ def test_gradients_point_where_there_is_no_attention_at_so_many_as_may_be():
     batch = Batch(IMAGES, QUESTION, torch.zeros(2, 5))
     posed, image = Posed("what is it?", ("a",), "what"), torch.zeros(3, 24, 32, dtype=torch.uint8)
     here, there = (Asked(image, posed, "", (box,)) for box in (Box(0, 0, 8, 8), Box(16, 8, 32, 24)))
+    output = Classes(tuple("abcde"))
+
+    def scored(rows, asked=None):
+        asked.extend(rows)
+        return output.score(model, ["b"] * len(rows))
+
     with torch.inference_mode():
-        found = pointing(model, batch, [here, there], None)
+        found = pointing(model, batch, [here, there], None, lambda rows: output.score(model, ["a"] * len(rows)))
         assert [one.hits for one in found] == [[True], [False]]
         assert [one.shares[0] for one in found] == [pytest.approx(1.0), 0.0]
-        assert pointing(model, batch, [there._replace(boxes=()), here], None, 1)[0].hits == [True]
-        assert pointing(model, batch, [here, there], None, -3) == []
+        asked = []
+        first = pointing(model, batch, [there._replace(boxes=()), here], None, lambda rows: scored(rows, asked))
+        assert first[0].hits == [True] and asked == [1]  # of the second question alone
+        assert pointing(model, batch, [there._replace(boxes=())], None, scored) == []
         blind = QuestionOnly(3, 11, 5).eval()
-        assert pointing(blind, batch, [here, there], None) == []
+        assert pointing(blind, batch, [here, there], None, lambda rows: output.score(blind, ["a"] * len(rows))) == []

@@ -13,11 +13,12 @@ from saccade.look.files import file_name
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 from saccade.numerics import divide
-from saccade.tasks.answer.gradients import cells_of, gradients
+from saccade.tasks.answer.gradients import Score, cells_of, gradients
 from saccade.tasks.answer.options import LookRequest
+from saccade.tasks.answer.outputs import Output
 from saccade.tasks.image.shown import Shown, maps_of, shares
 from saccade.tasks.image.sight import visual
-from saccade.tasks.labels.ranking import Ranking, probabilities
+from saccade.tasks.labels.ranking import Ranking
 from saccade.train.task import Form, Unreadable
 
 __all__ = ["Query", "Seen", "VisualAnswer", "answers"]
@@ -66,8 +67,9 @@ class VisualAnswer:
     remark = ""
 
     def lines(self) -> list[str]:
-        """Return the most probable answers, each with a tab and its probability; blank lines where there is none."""
-        return [""] * self.count if self.ranking is None else self.ranking.lines(self.count)
+        """Return the most probable answers, each with a tab and its probability; blank lines where there are fewer."""
+        found = [] if self.ranking is None else self.ranking.lines(self.count)
+        return [*found, *[""] * (self.count - len(found))]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -114,7 +116,7 @@ class VisualAnswer:
 def answers(
     model: Any,
     queries: Sequence[Query | Unreadable],
-    labels: tuple[str, ...],
+    output: Output,
     count: int,
     form: Form,
     look: LookRequest,
@@ -124,7 +126,7 @@ def answers(
     Args:
         model: in evaluation mode.
         queries: the questions.
-        labels: all answers.
+        output: how answers are given.
         count: how many are wanted.
         form: what the answers will be written as.
         look: what a picture shows.
@@ -136,15 +138,12 @@ def answers(
             continue
         source = visual([query.image.seen]).to(device)
         question = Padded(torch.tensor([query.ids]), torch.tensor([len(query.ids)])).to(device)
-        attends, seen = getattr(model, "attends", False) and look.by != "gradient", None
-        if form != "lines" and attends:
-            looked = model.look(source, question)
-            logits, seen = looked.logits[0], None if looked.weights is None else _looked_at(model, looked)
-        else:
-            logits = model(source, question)[0]
-        ranking = Ranking(labels, probabilities(logits))
+        attends = getattr(model, "attends", False) and look.by != "gradient"
+        looked = model.look(source, question) if form != "lines" and attends else None
+        ranking = output.ranking(model, source, question, count, looked)
+        seen = None if looked is None or looked.weights is None else _looked_at(model, looked)
         if form == "pictures" and seen is None:
-            seen = _moved_by(model, source, question, ranking.best)
+            seen = _moved_by(model, source, question, output.score(model, [ranking.labels[ranking.best]]))
         found.append(VisualAnswer(query, ranking, count, seen))
     return found
 
@@ -155,9 +154,9 @@ def _looked_at(model: Any, looked: Any) -> Seen:
     return Seen("attention", weights, looked.shape, captions, None if looked.words is None else looked.words[0].cpu())
 
 
-def _moved_by(model: Any, source: Visual, question: Padded, label: int) -> Seen:
+def _moved_by(model: Any, source: Visual, question: Padded, score: Score) -> Seen:
     """How much an answer is moved by pixels or features, and by the vectors of words, the most of each as 1."""
-    seen, words = gradients(model, source, question, lambda *given: model(*given)[:, label])
+    seen, words = gradients(model, source, question, score)
     words = None if words is None else _scaled(words[0]).cpu()
     if seen is None:
         return Seen("gradient", torch.zeros(0, 1), (1, 1), [], words)

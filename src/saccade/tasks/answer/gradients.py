@@ -45,8 +45,9 @@ def gradients(model: nn.Module, visual: Visual, question: Padded, score: Score) 
         (True, torch.Size([1, 2]))
     """
     vectors = list[Tensor]()
-    reading = [module for module in model.modules() if isinstance(module, nn.Embedding)]
-    with torch.inference_mode(mode=False), torch.enable_grad():  # whoever answers asks for no gradients
+    reading = [part for each in _answerers(model) for part in each.modules() if isinstance(part, nn.Embedding)]
+    # Whoever answers asks for no gradients, and cuDNN has none of recurrent layers in evaluation mode.
+    with torch.inference_mode(mode=False), torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
         values = visual.values.clone().requires_grad_()
         given = visual._replace(values=values, **{n: _own(getattr(visual, n)) for n in ("boxes", "lengths")})
         asked = Padded(question.values.clone(), question.lengths.clone())
@@ -66,10 +67,14 @@ def cells_of(model: Any, visual: Visual) -> tuple[int, int] | None:
 
     None of regions, and of models that see none.
     """
-    members = getattr(model, "members", [model])
-    encoder = next((member.encoder for member in members if hasattr(member, "encoder")), None)
+    encoder = next((each.encoder for each in _answerers(model) if hasattr(each, "encoder")), None)
     found: tuple[int, int] | None = None if encoder is None else encoder(visual).shape
     return found
+
+
+def _answerers(model: Any) -> list[Any]:
+    """What reads questions: the model, the members of an ensemble, or what one that writes begins with."""
+    return [getattr(member, "answerer", member) for member in getattr(model, "members", [model])]
 
 
 def _own(part: Tensor | None) -> Tensor | None:

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from torch import Tensor
@@ -13,7 +13,7 @@ from saccade.models.padded import Padded
 from saccade.tasks.answer.agreement import agreement
 from saccade.tasks.answer.batches import Batch
 from saccade.tasks.answer.data import Asked, Posed
-from saccade.tasks.answer.gradients import cells_of, gradients
+from saccade.tasks.answer.gradients import Score, cells_of, gradients
 from saccade.tasks.image.pointing import pointed
 from saccade.tasks.image.scenes.scene import Box
 from saccade.tasks.image.shown import shares
@@ -46,40 +46,40 @@ class Pointing(NamedTuple):
 
 
 def pointing(
-    model: Any, batch: Batch, asked: Sequence[Asked], looked: Looked | None, most: int = 1 << 30
+    model: Any, batch: Batch, asked: Sequence[Asked], looked: Looked | None, scores: Callable[[Sequence[int]], Score]
 ) -> list[Pointing]:
     """Return where a model pointed, of those questions of a batch whose things are known.
 
-    Of a model that attends its weights count; of one that does not, how much each cell moves the answer that it gives.
+    Of a model that attends its weights count; of one that does not, how much each cell moves the answer.
 
     Args:
         model: in evaluation mode.
         batch: the questions.
-        asked: the same, as the data have them.
+        asked: the same, as the data have them; fewer are looked at if there are fewer.
         looked: what was looked at; None of a model that does not attend.
-        most: questions that gradients are looked at of, the first ones.
+        scores: what says how much a model is for its answers to the questions of some rows of the batch.
     """
-    known = [row for row, one in enumerate(asked) if one.boxes]
-    if looked is None:
-        known = known[: max(0, most)]
-    if not known or (looked is not None and looked.weights is None):
+    rows = [row for row, one in enumerate(asked) if one.boxes]
+    if not rows:
         return []
-    weights, shape = _moved(model, batch, known) if looked is None else (looked.weights, looked.shape)
+    if looked is None:
+        weights, shape = _moved(model, batch, rows, scores(rows))
+    else:
+        weights, shape = None if looked.weights is None else looked.weights[rows], looked.shape
     if weights is None or shape is None:
         return []
-    maps, size = weights.unflatten(-1, shape).cpu(), tuple(batch.visual.values.shape[2:])
-    rows = range(len(known)) if looked is None else known
-    pairs = zip((asked[row] for row in known), rows, strict=True)
-    return [Pointing.of(one.posed.group, maps[row], one.boxes, (size[0], size[1])) for one, row in pairs]
+    height, width = batch.visual.values.shape[2:]
+    pairs = zip((asked[row] for row in rows), weights.unflatten(-1, shape).cpu(), strict=True)
+    return [Pointing.of(one.posed.group, maps, one.boxes, (height, width)) for one, maps in pairs]
 
 
-def _moved(model: Any, batch: Batch, rows: Sequence[int]) -> tuple[Tensor | None, tuple[int, int] | None]:
+def _moved(
+    model: Any, batch: Batch, rows: Sequence[int], score: Score
+) -> tuple[Tensor | None, tuple[int, int] | None]:
     """How much each cell of some images moves the answer to its question, `(rows, 1, cells)`, and the cells' shape."""
     source, question = Visual(batch.visual.values[rows]), Padded(*(part[rows] for part in batch.question))
     shape = cells_of(model, source)
-    if shape is None:
-        return None, None
-    found = gradients(model, source, question, lambda *given: model(*given).amax(-1)).seen
+    found = None if shape is None else gradients(model, source, question, score).seen
     return None if found is None else shares(found, shape)[:, None], shape
 
 

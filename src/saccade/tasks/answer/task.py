@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -14,9 +14,10 @@ from saccade.models.image_encoder import Options as SightOptions
 from saccade.tasks.answer.answer import Query, VisualAnswer, answers
 from saccade.tasks.answer.batches import Batch, Encoded, stacked
 from saccade.tasks.answer.data import BUILTIN, Asked, Corpus, open_corpus
-from saccade.tasks.answer.ensemble import Answerers
+from saccade.tasks.answer.gradients import Score
 from saccade.tasks.answer.measures import HEADLINE, Pointing, baselines, measured, pointing
 from saccade.tasks.answer.options import RECIPES, REQUESTS, LookRequest, Options
+from saccade.tasks.answer.outputs import Output
 from saccade.tasks.answer.vocabulary import Vocabulary, learn
 from saccade.tasks.batches import Sampler, spread
 from saccade.tasks.dataset import Lazy
@@ -25,7 +26,7 @@ from saccade.tasks.image.augment import check_shift
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.images import encode_png, read_image
 from saccade.tasks.image.shown import Shown, featured
-from saccade.tasks.labels.request import Request, check_count
+from saccade.tasks.labels.request import Request
 from saccade.tasks.request import completed
 from saccade.tasks.splits import SplitNames
 from saccade.train import options as shared
@@ -111,6 +112,11 @@ class AnswerQuestions:
         return self.corpus.get()
 
     @cached_property
+    def output(self) -> Output:
+        """How answers are given."""
+        return self.vocabulary.output(self.settings.beam_size)
+
+    @cached_property
     def sampler(self) -> Sampler[Encoded]:
         """What maps steps to batches."""
         return Sampler(self._learned, self.data.size("train"), self.settings.batch_size, self.settings.seed)
@@ -120,18 +126,17 @@ class AnswerQuestions:
         kind, known = find(self.models[self.settings.model]), self.vocabulary
         options = shared.select(self.settings, kind.Options)
         encoder = known.sight.encoder(options) if isinstance(options, SightOptions) else None
-        model: nn.Module = kind(_CHANNELS, len(known.words), len(known.answers), options, encoder=encoder)
-        return model
+        return self.output.model(kind, len(known.words), options, encoder)
 
     def batch(self, step: int) -> Batch:
         """Return the batch of a training step, each image shifted at random."""
-        settings, count = self.settings, len(self.vocabulary.answers)
-        return stacked(self.sampler.batch(step), count, shifted=settings.shift, seed=settings.seed, step=step)
+        settings = self.settings
+        return stacked(self.sampler.batch(step), self.output, shifted=settings.shift, seed=settings.seed, step=step)
 
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
-        """Return what the model says that the batch costs: the mean of the answers' cross-entropy."""
+        """Return what the model says that the batch costs: the mean of the answers' cross-entropies."""
         cost: Any = model.cost
-        return Loss(cost(*batch, self.settings.label_smoothing), len(batch.wanted))
+        return Loss(cost(*batch, self.settings.label_smoothing), len(batch.question.lengths))
 
     def example(self, split: str, index: int) -> Example:
         """Return a question with its image, and the answer that most people gave."""
@@ -154,14 +159,15 @@ class AnswerQuestions:
         device, looks = next(model.parameters()).device, getattr(model, "attends", False)
         for first in range(0, len(chosen), _AT_ONCE):  # no more is in memory as floats
             asked = [self.data.example(split, index) for index in chosen[first : first + _AT_ONCE]]
-            batch = stacked([self._encoded(one) for one in asked], len(self.vocabulary.answers)).to(device)
+            batch = stacked([self._encoded(one) for one in asked], self.output).to(device)
             began, given = time.perf_counter(), batch[:2]
             looked = model.look(*given) if looks and any(one.boxes for one in asked) else None  # type: ignore[operator]
-            logits = model(*given) if looked is None else looked.logits
-            found += [self.vocabulary.answers[number] for number in logits.argmax(-1).tolist()]
+            said = self.output.texts(model, *given, looked)
             seconds += time.perf_counter() - began
             posed += [one.posed for one in asked]
-            seen += pointing(model, batch, asked, looked, 0 if looks else _BY_GRADIENT - len(seen))
+            found += said
+            few = asked if looks else asked[: max(0, _BY_GRADIENT - first)]
+            seen += pointing(model, batch, few, looked, partial(self._score, model, said))
         self._say_unknown(split, posed)
         return Evaluation(*measured(found, posed, seen), len(posed), len(posed), seconds)
 
@@ -191,7 +197,7 @@ class AnswerQuestions:
         if isinstance(request, LookRequest):
             request.check(model)
         else:
-            check_count(completed(Request, request), len(self.vocabulary.answers))
+            self.output.check(completed(Request, request))
 
     def answer(
         self, model: nn.Module, inputs: Sequence[Query | Unreadable], request: Any, form: Form = "lines"
@@ -199,14 +205,14 @@ class AnswerQuestions:
         """Answer questions; one that could not be read has a blank answer."""
         look = request if isinstance(request, LookRequest) else None
         count = 1 if look else completed(Request, request).nbest
-        return answers(model, inputs, self.vocabulary.answers, count, form, look or LookRequest())
+        return answers(model, inputs, self.output, count, form, look or LookRequest())
 
     def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
         """Return the task and the model of an ensemble, which reads as much of a question as every member does."""
         check_alike(self, others, _shared_parts)
         longest = min(self.settings.max_length, *(other.options.max_length for other in others))
         joined = replace(self, settings=replace(self.settings, max_length=longest))
-        return joined, Answerers([model, *(each.model for each in others)])
+        return joined, self.output.join([model, *(each.model for each in others)])
 
     def _query(self, image: Shown, question: str, number: int | None = None) -> Query:
         """A question as it is read; of one that was asked in a line it is said where it is too long."""
@@ -219,8 +225,8 @@ class AnswerQuestions:
 
     def _encoded(self, asked: Asked) -> Encoded:
         tokens, _ = self.vocabulary.tokens(asked.posed.question, self.settings.max_length)
-        known = [self.vocabulary.numbers[one] for one in asked.posed.answers if one in self.vocabulary.numbers]
-        wanted = {number: known.count(number) / len(known) for number in known}
+        known = list(filter(self.output.knows, asked.posed.answers))
+        wanted = {answer: known.count(answer) / len(known) for answer in known}
         return Encoded(self._seen(asked), self.vocabulary.ids(tokens), wanted)
 
     def _seen(self, asked: Asked) -> Tensor | Features:
@@ -232,17 +238,19 @@ class AnswerQuestions:
 
     def _learned(self, indices: Sequence[int]) -> list[Encoded]:
         """The training questions with an answer that is known, of some indices."""
-        numbers = self.vocabulary.numbers
-        known = [n for n in indices if any(one in numbers for one in self.data.posed("train", n).answers)]
+        known = [n for n in indices if any(map(self.output.knows, self.data.posed("train", n).answers))]
         return [self._encoded(self.data.example("train", index)) for index in known]
+
+    def _score(self, model: nn.Module, said: Sequence[str], rows: Sequence[int]) -> Score:
+        return self.output.score(model, [said[row] for row in rows])
 
     def _say_unknown(self, split: str, posed: Sequence[Any]) -> None:
         """Say once how many questions of a split nobody can answer who knows the run's answers alone."""
-        lost = sum(not any(one in self.vocabulary.numbers for one in each.answers) for each in posed)
+        lost = sum(not any(map(self.output.knows, each.answers)) for each in posed)
         if lost and split not in self._said:
             self._said.add(split)
-            known = f"the run's {len(self.vocabulary.answers)}"
-            say(f"{split}: {lost} of {len(posed)} questions have no answer among {known}; they count as wrong")
+            told = f"{lost} of {len(posed)} questions have no answer among {self.output.told}"
+            say(f"{split}: {told}; they count as wrong")
 
     @cached_property
     def _said(self) -> set[str]:
@@ -264,7 +272,13 @@ def _shared_parts(task: AnswerQuestions) -> dict[str, tuple[object, str]]:
     known = task.vocabulary
     got = "others; train both on the same data with the same --vocabulary-size and --min-count"
     return {
-        "the answers": (known.answers, f"{', '.join(known.answers):.80}"),
+        "the answers": _answers(known),
         "the words": (known.words.words, got),
         "what is seen": (known.sight, f"{known.sight.shape or known.sight.dim}"),
     }
+
+
+def _answers(known: Vocabulary) -> tuple[object, str]:
+    if known.target is None:
+        return known.answers, f"{', '.join(known.answers):.80}"
+    return (known.target.units, known.longest), f"others, written by {len(known.target.units)} words (--generate)"

@@ -1,9 +1,7 @@
 """What is learned of questions about images before training: their words, their answers, and what images are."""
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +9,13 @@ import torch
 
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.data import Corpus
+from saccade.tasks.answer.outputs import Classes, Output, Written
 from saccade.tasks.batches import spread
 from saccade.tasks.image.features.store import FeatureStore
 from saccade.tasks.image.sight import Sight
-from saccade.tasks.saved import TOKENIZER, labels_from, reading
+from saccade.tasks.saved import TOKENIZER, labels_from, reading, whole_number
 from saccade.tasks.text.special import UNKNOWN
+from saccade.tasks.text.tokenizer import SpacedWords, from_json
 from saccade.tasks.text.words import Words
 from saccade.train.files import write_json
 
@@ -31,18 +31,21 @@ class Vocabulary:
 
     Args:
         words: the tokenizer.
-        answers: all answers, the most frequent first; an answer's number is its place.
+        answers: all answers, the most frequent first; an answer's number is its place. None where they are written.
         sight: what is given of images.
+        target: words of answers that are written.
+        longest: words of the longest of these.
     """
 
     words: Words
     answers: tuple[str, ...]
     sight: Sight
+    target: SpacedWords | None = None
+    longest: int = 0
 
-    @cached_property
-    def numbers(self) -> Mapping[str, int]:
-        """The number of each answer."""
-        return {answer: number for number, answer in enumerate(self.answers)}
+    def output(self, beam_size: int = 5) -> Output:
+        """Return how answers are given; of those that are written so many are kept at once."""
+        return Classes(self.answers) if self.target is None else Written(self.target, self.longest, beam_size)
 
     def tokens(self, question: str, most: int) -> tuple[list[str], bool]:
         """Return the words of a question that are read, one at the least, and whether they are all of them."""
@@ -55,7 +58,11 @@ class Vocabulary:
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json."""
-        told = {"words": self.words.to_json(), "labels": list(self.answers), "sight": self.sight.to_json()}
+        told: dict[str, Any] = {"words": self.words.to_json(), "sight": self.sight.to_json()}
+        if self.target is None:
+            told["labels"] = list(self.answers)
+        else:
+            told |= {"target": self.target.to_json(), "longest_target": self.longest}
         write_json(folder / TOKENIZER, told)
 
     @classmethod
@@ -66,8 +73,13 @@ class Vocabulary:
             ArgumentError: if it is not there or not whole.
         """
         with reading(folder / TOKENIZER, "the words and answers") as content:
-            words, answers = Words.from_json(content["words"]), labels_from(content)
-            return cls(words, answers, Sight.restore(content["sight"]))
+            words, sight = Words.from_json(content["words"]), Sight.restore(content["sight"])
+            if "target" not in content:
+                return cls(words, labels_from(content), sight)
+            target = from_json(content["target"])
+            if not isinstance(target, SpacedWords):
+                raise ValueError(f"a target of kind {content['target']['kind']!r:.60}")
+            return cls(words, (), sight, target, whole_number(content, "longest_target"))
 
 
 def learn(corpus: Corpus, options: Any, store: FeatureStore | None = None) -> tuple[Vocabulary, str]:
@@ -75,7 +87,7 @@ def learn(corpus: Corpus, options: Any, store: FeatureStore | None = None) -> tu
 
     Args:
         corpus: the questions.
-        options: of the run; vocabulary_size, min_count and answers count.
+        options: of the run; vocabulary_size, min_count, answers and generate count.
         store: of features, in the place of images.
 
     Returns:
@@ -93,12 +105,17 @@ def learn(corpus: Corpus, options: Any, store: FeatureStore | None = None) -> tu
     ranked = sorted(counts, key=lambda answer: (-counts[answer], answer))
     if len(ranked) < 2:
         raise ArgumentError(f"--data: expected two different answers or more to train on, got {', '.join(ranked)}")
-    answers = tuple(ranked[: options.answers])
-    known = set(answers)
-    lost = sum(not known.intersection(one.answers) for one in posed)
-    frequent = f"the {len(answers)} most frequent (--answers)"
+    found = Vocabulary(words, tuple(ranked[: options.answers]), _sight(corpus, store))
+    frequent = f"the {len(found.answers)} most frequent (--answers)"
+    if options.generate:
+        target = SpacedWords.learn((answer for one in posed for answer in one.answers), options.vocabulary_size)
+        longest = max(map(len, map(target.split, ranked)))
+        found = replace(found, answers=(), target=target, longest=longest)
+        frequent = f"those of the {len(target.units)} most frequent words (--vocabulary-size)"
+    output = found.output()
+    lost = sum(not any(map(output.knows, one.answers)) for one in posed)
     note = f"train: {lost} of {len(posed)} questions have no answer among {frequent}; nothing is learned of them"
-    return Vocabulary(words, answers, _sight(corpus, store)), note if lost else ""
+    return found, note if lost else ""
 
 
 def _sight(corpus: Corpus, store: FeatureStore | None) -> Sight:
@@ -118,5 +135,5 @@ def _sight(corpus: Corpus, store: FeatureStore | None) -> Sight:
     mean = total / len(indices)
     variance = (square / len(indices) - mean.square()).clamp(min=0)
     deviation = torch.where(variance > 1e-8, variance.sqrt(), 1.0)
-    told = (tuple(round(each, 6) for each in part.tolist()) for part in (mean, deviation))
-    return Sight(shape, *told)
+    told = [tuple(round(each, 6) for each in part.tolist()) for part in (mean, deviation)]
+    return Sight(shape, told[0], told[1])
