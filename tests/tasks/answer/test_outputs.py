@@ -120,7 +120,7 @@ def test_scores_are_of_the_answers_given(output):
     texts = {LABELS: ["2", "no", "yes"], WRITTEN: ["a lamp", "lamp", "a"]}[output]
     found = output.score(model, texts)(*ASKED)
     if output is LABELS:
-        torch.testing.assert_close(found, model(*ASKED)[torch.arange(3), [2, 0, 1]])
+        torch.testing.assert_close(found, model(*ASKED).double().log_softmax(-1)[torch.arange(3), [2, 0, 1]])
     else:
         for row, text in enumerate(texts):
             words = tuple(WRITTEN.target.encode(text))
@@ -140,3 +140,16 @@ def test_more_answers_than_there_can_be_are_refused():
         LABELS.check(Request(nbest=4))
     with pytest.raises(ArgumentError, match="--nbest: expected at most 1000 written answers, got 1001"):
         WRITTEN.check(Request(nbest=1001))
+
+
+def test_what_moves_an_answer_that_is_all_but_certain_is_not_lost():
+    """The shares of the gradient are those of the logits' difference, of two answers."""
+    two = Classes(("no", "yes"))
+    model = made(two, ImageOnly)
+    with torch.no_grad():
+        model.output[-1].bias.copy_(torch.tensor([25.0, 0.0]))
+    assert float(model(*ASKED).softmax(-1).detach().amax()) == 1.0
+    found = gradients(model, *ASKED, two.score(model, ["no"] * 3)).seen
+    margin = gradients(model, *ASKED, lambda *given: model(*given)[:, 0] - model(*given)[:, 1]).seen
+    scale = margin.abs().flatten(1).amax(1) / found.abs().flatten(1).amax(1)
+    torch.testing.assert_close(found * scale[:, None, None, None], margin, rtol=1e-3, atol=1e-5)

@@ -29,10 +29,15 @@ _TOP = 5  # answers in a picture
 class Query(NamedTuple):
     """A question about an image, as it is asked: the image, and words with their ids."""
 
-    image: Shown
+    shown: Shown
     question: str
     tokens: list[str]
     ids: list[int]
+
+    @property
+    def image(self) -> Tensor:
+        """What is drawn of the image."""
+        return self.shown.image
 
 
 class Seen(NamedTuple):
@@ -80,10 +85,10 @@ class VisualAnswer:
     def to_json(self) -> dict[str, Any]:
         """Return image and question, the most probable answers, the probabilities of all, and what was looked at."""
         if self.ranking is None or isinstance(self.query, Unreadable):
-            line = self.query.line if isinstance(self.query, Unreadable) else self.query.image.name
+            line = self.query.line if isinstance(self.query, Unreadable) else self.query.shown.name
             return {"line": line, "answers": [], "probabilities": {}}
-        image, question, tokens, _ = self.query
-        found: dict[str, Any] = {"file": image.name, "question": question, "tokens": tokens}
+        shown, question, tokens, _ = self.query
+        found: dict[str, Any] = {"file": shown.name, "question": question, "tokens": tokens}
         found |= self.ranking.to_json(self.count)
         if self.seen is not None and self.seen.by == "attention":
             weights = self.seen.weights if self.seen.shape is None else self.seen.weights.unflatten(1, self.seen.shape)
@@ -96,12 +101,12 @@ class VisualAnswer:
         if self.seen is None or self.ranking is None or isinstance(self.query, Unreadable):
             return
         best = [(self.ranking.labels[n], float(self.ranking.probabilities[n])) for n in self.ranking.order[:_TOP]]
-        name = f"{Path(self.query.image.name).stem}-{self.query.question}"
+        name = f"{Path(self.query.shown.name).stem}-{self.query.question}"
         told = "" if self.seen.by == "attention" else ": how much each part and word moves it, the most as 1"
         even = 1 / self.seen.weights.shape[1] if self.seen.by == "attention" and self.seen.shape else 0.0
         yield from answered(
-            self.query.image.image,
-            maps_of(self.query.image, self.seen.weights, self.seen.shape),
+            self.query.image,
+            maps_of(self.query.shown, self.seen.weights, self.seen.shape),
             self.query.tokens,
             folder / f"{file_name(name)[:120]}-{self.seen.by}",
             answers=best,
@@ -136,7 +141,7 @@ def answers(
         if isinstance(query, Unreadable):
             found.append(VisualAnswer(query, None, count))
             continue
-        source = visual([query.image.seen]).to(device)
+        source = visual([query.shown.seen]).to(device)
         question = Padded(torch.tensor([query.ids]), torch.tensor([len(query.ids)])).to(device)
         attends = getattr(model, "attends", False) and look.by != "gradient"
         looked = model.look(source, question) if form != "lines" and attends else None

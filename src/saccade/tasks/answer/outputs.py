@@ -54,7 +54,10 @@ class Output(Protocol):
         """Return the answers to one question: `count` of them or more, where there are so many."""
 
     def score(self, model: Any, texts: Sequence[str]) -> Score:
-        """Return what says how much a model is for an answer to each question of a batch."""
+        """Return what computes the log-probability of an answer to each question of a batch.
+
+        In double precision, as the gradient of one near 0 is lost in rounding else.
+        """
 
     def check(self, request: Request) -> None:
         """Refuse more answers than there can be.
@@ -122,14 +125,14 @@ class Classes:
         return Ranking(self.labels, probabilities(logits[0]))
 
     def score(self, model: Any, texts: Sequence[str]) -> Score:
-        """Return what computes the logits of these answers, which say more than probabilities near 1."""
+        """Return what computes the log-probabilities of these answers."""
 
-        def logits(visual: Visual, question: Padded) -> Tensor:
-            found: Tensor = model(visual, question)
+        def log_probs(visual: Visual, question: Padded) -> Tensor:
+            found: Tensor = model(visual, question).double().log_softmax(-1)
             numbers = torch.tensor([self.numbers[text] for text in texts], device=found.device)
             return found.gather(1, numbers[:, None])[:, 0]
 
-        return logits
+        return log_probs
 
     def check(self, request: Request) -> None:
         """Refuse more answers than there are."""
@@ -199,7 +202,7 @@ class Written:
 
         def log_probs(visual: Visual, question: Padded) -> Tensor:
             own = self._ids(texts).to(question.values.device)
-            found: Tensor = model((visual, question), own[:, :-1]).log_softmax(-1)
+            found: Tensor = model((visual, question), own[:, :-1]).double().log_softmax(-1)
             each = found.gather(2, own[:, 1:, None])[..., 0]
             return torch.where(own[:, 1:] > 0, each, 0).sum(1)
 

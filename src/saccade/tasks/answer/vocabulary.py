@@ -58,12 +58,14 @@ class Vocabulary:
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json."""
+        write_json(folder / TOKENIZER, self.to_json())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `restore` reads."""
         told: dict[str, Any] = {"words": self.words.to_json(), "sight": self.sight.to_json()}
         if self.target is None:
-            told["labels"] = list(self.answers)
-        else:
-            told |= {"target": self.target.to_json(), "longest_target": self.longest}
-        write_json(folder / TOKENIZER, told)
+            return told | {"labels": list(self.answers)}
+        return told | {"target": self.target.to_json(), "longest_target": self.longest}
 
     @classmethod
     def restore(cls, folder: Path) -> "Vocabulary":
@@ -76,9 +78,8 @@ class Vocabulary:
             words, sight = Words.from_json(content["words"]), Sight.restore(content["sight"])
             if "target" not in content:
                 return cls(words, labels_from(content), sight)
-            target = from_json(content["target"])
-            if not isinstance(target, SpacedWords):
-                raise ValueError(f"a target of kind {content['target']['kind']!r:.60}")
+            if not isinstance(target := from_json(content["target"]), SpacedWords):
+                raise ValueError(f"target {content['target']!r:.60}")
             return cls(words, (), sight, target, whole_number(content, "longest_target"))
 
 
