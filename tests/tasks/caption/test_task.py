@@ -105,3 +105,7 @@ def test_features_are_seen_in_the_place_of_images(tmp_path, regions, capsys):
         run.predict(["gone.png"])
     with pytest.raises(SaccadeError, match="expected a store of features"):
         runs.train("caption", data=str(path), model="show-and-tell", run=tmp_path / "b", **{**own, "features": "gone"})
+    store.rename(tmp_path / "away")
+    write_store(store, names, [torch.ones(4, 9)] * 24, grid=(2, 2))
+    with pytest.raises(SaccadeError, match=r"--features: expected .* got maps of 2 × 2 cells of 9 numbers"):
+        runs.load(tmp_path / "run", device="cpu")
