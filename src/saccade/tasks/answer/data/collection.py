@@ -15,11 +15,11 @@ from saccade.tasks.dataset import SPLITS, check_index, check_split
 from saccade.tasks.image.dataset import hashes, hold_out
 from saccade.tasks.image.decoded import Decoded, Source
 from saccade.tasks.splits import held_out
+from saccade.tasks.text.cleaning import cleaned
 
-__all__ = ["Collection", "Gathering", "Row", "cleaned", "kind_of"]
+__all__ = ["Collection", "Gathering", "Row", "kind_of"]
 
 _KINDS = 12  # of questions, as their first words say; all others are one more
-_MOST_NAMED = 1 << 16  # characters of a question
 
 
 class Row(NamedTuple):
@@ -211,24 +211,6 @@ class Gathering:
 
     def _absent(self) -> str:
         return f"; there is no image of the {len(self.missing)} that are named" if self.missing else ""
-
-
-def cleaned(text: str, where: str) -> str:
-    r"""Return a text with one space between two words.
-
-    >>> cleaned(" what\t is it\n", "line 1")
-    'what is it'
-
-    Raises:
-        ArgumentError: if it is none: JSON can write half a character.
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ArgumentError(f"{where}: expected a text, got half a character ({error.reason})") from error
-    if len(text) > _MOST_NAMED:
-        raise ArgumentError(f"{where}: expected a text of at most {_MOST_NAMED} characters, got {len(text)}")
-    return " ".join(text.split())
 
 
 def kind_of(question: str) -> str:

@@ -8,18 +8,15 @@ from dataclasses import dataclass
 
 import torch
 
-from saccade.errors import ArgumentError
 from saccade.tasks.answer.data.corpus import Asked, Posed
 from saccade.tasks.dataset import check_index, check_split
 from saccade.tasks.image.scenes.questions import Question, ask
-from saccade.tasks.image.scenes.scene import MOST, SIDE, Scene, draw
+from saccade.tasks.image.scenes.scene import SIDE, Scene, check_things, draw
 from saccade.train.randomness import generator
 
 __all__ = ["Scenes"]
 
-HELD_OUT = 2000
-"""Examples of validation and of test."""
-
+HELD_OUT = 2000  # examples of validation, and of test
 _LEAST = 4  # things, so that all kinds of questions can be asked
 
 
@@ -51,11 +48,7 @@ class Scenes:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be drawn, or asked about."""
-        if not _LEAST <= self.most <= MOST:
-            raise ArgumentError(f"--most: expected a number of things from {_LEAST} to {MOST}, got {self.most}")
-        if not _LEAST <= self.least <= self.most:
-            expected = f"a number of things from {_LEAST} to {self.most}, which is --most"
-            raise ArgumentError(f"--least: expected {expected}, got {self.least}")
+        check_things(self.least, self.most, _LEAST)
 
     def example(self, split: str, index: int) -> Asked:
         """Return scene number `index` of a split, and what is asked of it: always the same.
