@@ -105,6 +105,18 @@ def test_padding_of_regions_changes_nothing(kind):
     torch.testing.assert_close(model(Visual(noise, boxes, lengths), QUESTION), together, rtol=0, atol=1e-12)
 
 
+def test_an_image_of_several_questions_is_one_image_each(name):
+    model, index = made(name).double().eval(), torch.tensor([1, 0, 1])
+    two = Visual(images(2).values.double())
+    once, each = (model(visual, QUESTION) for visual in (two._replace(index=index), Visual(two.values[index])))
+    torch.testing.assert_close(once, each)
+    features = torch.rand(2, 6, 7, dtype=torch.float64), torch.rand(2, 6, 4, dtype=torch.float64), torch.tensor([6, 4])
+    encoder = FeatureEncoder(7, 5).double()
+    cells, alone = encoder(Visual(*features, index)), encoder(Visual(*(part[index] for part in features)))
+    torch.testing.assert_close(cells.values, alone.values)
+    assert cells.lengths.tolist() == alone.lengths.tolist() == [4, 6, 4]
+
+
 def test_the_same_state_answers_the_same(name):
     the_same_state(made(name), made(name))
 

@@ -183,13 +183,13 @@ class FeatureEncoder(nn.Module):
         Raises:
             ShapeError: if features have no boxes, or others than one each.
         """
-        values, boxes, lengths = visual
+        values, boxes, lengths, _ = visual
         if boxes is None or values.ndim != 3 or boxes.shape != (*values.shape[:2], 4):
             got = None if boxes is None else tuple(boxes.shape)
             raise ShapeError(f"boxes: expected (batch, n, 4) for features {tuple(values.shape)}, got {got}")
         middles, extents = (boxes[..., :2] + boxes[..., 2:]) / 2, boxes[..., 2:] - boxes[..., :2]
         where = self.place(torch.cat([place_code(middles), extents], -1))
-        return Cells(self.dropout(F.relu(self.project(values)) + where), lengths, self.shape)
+        return Cells(self.dropout(F.relu(self.project(values)) + where), lengths, self.shape).select(visual.index)
 
 
 _WAVES = 4

@@ -101,7 +101,7 @@ class AnswerQuestions:
     @cached_property
     def sampler(self) -> Sampler[Encoded]:
         """What maps steps to batches."""
-        return Sampler(self._learned, self.data.size("train"), self.settings.batch_size, self.settings.seed)
+        return Sampler(self._learned, self.data.images("train"), self.settings.batch_size, self.settings.seed)
 
     def build(self) -> nn.Module:
         """Make the model."""
@@ -205,11 +205,12 @@ class AnswerQuestions:
         tokens, _ = self.vocabulary.tokens(asked.posed.question, self.settings.max_length)
         known = [self.vocabulary.numbers[one] for one in asked.posed.answers if one in self.vocabulary.numbers]
         wanted = {number: known.count(number) / len(known) for number in known}
-        return Encoded(asked.image, self.vocabulary.ids(tokens), wanted)
+        return Encoded(asked.image, self.vocabulary.ids(tokens), wanted, asked.name)
 
-    def _learned(self, indices: Sequence[int]) -> list[Encoded]:
-        """The training questions with an answer that is known, of some indices."""
+    def _learned(self, images: Sequence[int]) -> list[Encoded]:
+        """The training questions about some images, of which an answer is known; those about an image side by side."""
         numbers = self.vocabulary.numbers
+        indices = (index for image in images for index in self.data.about("train", image))
         known = [n for n in indices if any(one in numbers for one in self.data.posed("train", n).answers)]
         return [self._encoded(self.data.example("train", index)) for index in known]
 

@@ -56,7 +56,7 @@ class Collection:
         for split in SPLITS:
             if not splits[split]:
                 raise ArgumentError(f"{split}: expected questions about images, got none")
-        self.images, self.splits, self.note = images, splits, note
+        self.decoded, self.splits, self.note = images, splits, note
 
     def example(self, split: str, index: int) -> Asked:
         """Return one example of a split.
@@ -65,7 +65,7 @@ class Collection:
             ArgumentError: if there is no such split, or no such index in it, or the image cannot be read.
         """
         row = self._row(split, index)
-        return Asked(self.images.get(row.image).clone(), row.posed, self.images.name(row.image))
+        return Asked(self.decoded.get(row.image).clone(), row.posed, self.decoded.name(row.image))
 
     def posed(self, split: str, index: int) -> Posed:
         """Return a question and its answers alone.
@@ -84,21 +84,47 @@ class Collection:
         check_split(split)
         return len(self.splits[split])
 
+    def images(self, split: str) -> int:
+        """Return how many images a split has questions about.
+
+        Raises:
+            ArgumentError: if there is no such split.
+        """
+        check_split(split)
+        return len(self._by_image[split])
+
+    def about(self, split: str, image: int) -> Sequence[int]:
+        """Return the indices of the questions about the image that a split names as the first, second, ...
+
+        Raises:
+            ArgumentError: if there is no such split, or no such image in it.
+        """
+        check_index(split, image, self.images(split))
+        return self._by_image[split][image]
+
     @property
     def shape(self) -> tuple[int, int, int]:
         """Channels, height and width of all images."""
-        channels, height, width = self.images.shape
+        channels, height, width = self.decoded.shape
         return channels, height, width
 
     @cached_property
     def fingerprint(self) -> str:
         """How many questions there are, and a hash of them, of their answers and of the sizes of images' files."""
-        digest = hashlib.blake2b(json.dumps([self.shape, self.images.told()]).encode(), digest_size=8)
+        digest = hashlib.blake2b(json.dumps([self.shape, self.decoded.told()]).encode(), digest_size=8)
         for split in SPLITS:
             for row in self.splits[split]:
                 digest.update(json.dumps([split, row.image, row.posed.question, row.posed.answers]).encode())
         counts = ", ".join(f"{split} {len(self.splits[split])}" for split in SPLITS)
         return f"questions {counts}, contents {digest.hexdigest()}"
+
+    @cached_property
+    def _by_image(self) -> dict[str, list[list[int]]]:
+        found: dict[str, dict[int, list[int]]] = {split: {} for split in SPLITS}
+        for split, rows in self.splits.items():
+            for index, row in enumerate(rows):
+                found[split].setdefault(row.image, []).append(index)
+        return {split: list(own.values()) for split, own in found.items()}
 
     def _row(self, split: str, index: int) -> Row:
         check_index(split, index, self.size(split))

@@ -136,7 +136,7 @@ def ask(
 
 
 def ask_more(generator: torch.Generator, scene: Scene, count: int) -> list[Question]:
-    """Return questions about a scene that is there: the kind, an answer that it has, and a question that has it are drawn.
+    """Return questions about a scene: a kind, an answer that it has there, and a question with this answer are drawn.
 
     Each is drawn evenly from what the scene has, which is not even: a scene rarely has four of anything. They are there
     to learn from, beside the question that a scene was made for, as seeing takes most of the time.
@@ -247,7 +247,8 @@ def _relation(_: str, __: int, draws: Iterator[float]) -> _Wanted:
     one = _one(_LOOKS, draws)
     other = _one([look for look in _LOOKS if look != one], draws)
     relation = _one(RELATIONS, draws)
-    return _Wanted(_RELATION.format(*one, relation, *other), [one, other], [look for look in _LOOKS if look not in (one, other)], relation)
+    others = [look for look in _LOOKS if look not in (one, other)]
+    return _Wanted(_RELATION.format(*one, relation, *other), [one, other], others, relation)
 
 
 _WANTED: dict[str, Callable[[str, int, Iterator[float]], _Wanted]] = {
