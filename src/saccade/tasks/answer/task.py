@@ -209,10 +209,13 @@ class AnswerQuestions:
 
     def _learned(self, images: Sequence[int]) -> list[Encoded]:
         """The training questions about some images, of which an answer is known; those about an image side by side."""
-        numbers = self.vocabulary.numbers
-        indices = (index for image in images for index in self.data.about("train", image))
-        known = [n for n in indices if any(one in numbers for one in self.data.posed("train", n).answers)]
-        return [self._encoded(self.data.example("train", index)) for index in known]
+        numbers, data = self.vocabulary.numbers, self.data
+        return [
+            self._encoded(data.example("train", index))
+            for image in images
+            for index in data.about("train", image)
+            if any(one in numbers for one in data.posed("train", index).answers)
+        ]
 
     def _say_unknown(self, split: str, posed: Sequence[Any]) -> None:
         """Say once how many questions of a split nobody can answer who knows the run's answers alone."""

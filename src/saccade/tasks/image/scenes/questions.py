@@ -20,6 +20,7 @@ a scene with a red thing and with a circle has a red circle more often than not.
 """
 
 from bisect import bisect
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, permutations
 from math import comb
@@ -190,11 +191,12 @@ def _all_counting(things: Sequence[Thing]) -> Iterator[tuple[str, str, tuple[int
 
 
 def _all_relation(things: Sequence[Thing]) -> Iterator[tuple[str, str, tuple[int, ...]]]:
-    only = [thing for thing in things if len(_numbers(things, thing.colour, thing.shape)) == 1]
-    for one, other in permutations(only, 2):
+    counts = Counter(thing[:2] for thing in things)
+    only = [number for number, thing in enumerate(things) if counts[thing[:2]] == 1]
+    for first, second in permutations(only, 2):
+        one, other, pair = things[first], things[second], (min(first, second), max(first, second))
         for relation in RELATIONS:
-            text = _RELATION.format(one.colour, one.shape, relation, other.colour, other.shape)
-            pair = tuple(sorted((things.index(one), things.index(other))))
+            text = _RELATION.format(*one[:2], relation, *other[:2])
             yield text, "yes" if holds(relation, one.box, other.box) else "no", pair
 
 
@@ -208,7 +210,7 @@ _ASKABLE: dict[str, Callable[[Sequence[Thing]], Iterator[tuple[str, str, tuple[i
 
 def _numbers(things: Sequence[Thing], *words: str) -> tuple[int, ...]:
     """The numbers of the things of a colour, a shape or both."""
-    return tuple(n for n, thing in enumerate(things) if set(words) <= {thing.colour, thing.shape})
+    return tuple([n for n, thing in enumerate(things) if all(word in thing[:2] for word in words)])
 
 
 def _many(word: str) -> str:
