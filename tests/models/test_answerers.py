@@ -108,7 +108,7 @@ def test_padding_of_regions_changes_nothing(kind):
 def test_an_image_of_several_questions_is_one_image_each(name):
     model, index = made(name).double().eval(), torch.tensor([1, 0, 1])
     two = Visual(images(2).values.double())
-    once, each = (model(visual, QUESTION) for visual in (two._replace(index=index), Visual(two.values[index])))
+    once, each = (model(visual, QUESTION) for visual in (two._replace(about=index), Visual(two.values[index])))
     torch.testing.assert_close(once, each)
     features = torch.rand(2, 6, 7, dtype=torch.float64), torch.rand(2, 6, 4, dtype=torch.float64), torch.tensor([6, 4])
     encoder = FeatureEncoder(7, 5).double()

@@ -1,6 +1,7 @@
 """What every model that answers questions about images is: image and question come in, logits of answers go out."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -9,10 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade import AuxOutput, AuxRequest, masks
-from saccade.checks import in_ranges
 from saccade.models import image_encoder
 from saccade.models.image_encoder import Cells, Visual
 from saccade.models.padded import Padded
+from saccade.models.questions import Asking
 from saccade.models.reinforce import Reinforce, Samples
 from saccade.nn import Attention
 from saccade.reads import Soft
@@ -20,11 +21,8 @@ from saccade.reads import Soft
 __all__ = [
     "RECIPES",
     "Answerer",
-    "Asking",
-    "LastState",
     "Looked",
     "Options",
-    "Questions",
     "Reads",
     "Seeing",
     "Standardized",
@@ -32,8 +30,6 @@ __all__ = [
     "classifier",
     "mask_of",
 ]
-
-_WIDEST = 1 << 16
 
 # Chosen by short runs on `scenes` alone; not yet measured at this length.
 _SCHEDULE = {
@@ -68,25 +64,6 @@ class Seeing(image_encoder.Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asking:
-    """What reads questions.
-
-    >>> Asking(hidden_dim=64).embedding_dim
-    64
-    """
-
-    embedding_dim: int = 64
-    """Features of a word's vector."""
-
-    hidden_dim: int = 128
-    """Units that read the question, and features that it and the image are compared in."""
-
-    def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
-        in_ranges(self, (("embedding_dim", 1, _WIDEST), ("hidden_dim", 1, _WIDEST)))
-
-
-@dataclass(frozen=True, kw_only=True)
 class Options(Asking, Seeing):
     """The sizes of a model that reads a question and sees an image.
 
@@ -98,71 +75,6 @@ class Options(Asking, Seeing):
         """Refuse what means nothing, naming the option as it is typed."""
         Asking.__post_init__(self)
         Seeing.__post_init__(self)
-
-
-class Questions(nn.Module):
-    r"""Words as vectors, and an LSTM over them: what all of them ask.
-
-    .. math:: v_j = \tanh(E w_j) \qquad s_j = \operatorname{LSTM}(v_j, s_{j-1}) \qquad s = s_n
-
-    Args:
-        words: how many there are, from 0 (padding) on.
-        options: `embedding_dim` and `hidden_dim`.
-        dropout: probability of dropping a feature of a word's vector, in training.
-
-    Source:
-        Kazemi, Elqursh 2017, section 3 (https://arxiv.org/abs/1704.03162).
-
-    Example:
-        >>> question = Padded(torch.tensor([[4, 5], [6, 0]]), torch.tensor([2, 1]))
-        >>> Questions(9, Asking(hidden_dim=6))(question).shape
-        torch.Size([2, 6])
-    """
-
-    def __init__(self, words: int, options: Asking, dropout: float = 0.0) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(words, options.embedding_dim, padding_idx=0)
-        self.dropout = nn.Dropout(dropout)
-        self.last = LastState(options.embedding_dim, options.hidden_dim)
-
-    def forward(self, question: Padded) -> Tensor:
-        """Return what is asked, `(batch, hidden_dim)`.
-
-        Args:
-            question: ids of words `(batch, length)`; what padding holds changes nothing.
-        """
-        vectors = torch.tanh(self.embedding(torch.where(question.within, question.values, 0)))
-        asked: Tensor = self.last(Padded(self.dropout(vectors), question.lengths))
-        return asked
-
-
-class LastState(nn.Module):
-    """An LSTM over sequences of several lengths, of which the last state is taken.
-
-    Args:
-        input_dim: features of a step.
-        hidden_dim: units.
-
-    Example:
-        >>> LastState(4, 6)(Padded(torch.ones(2, 3, 4), torch.tensor([3, 1]))).shape
-        torch.Size([2, 6])
-    """
-
-    def __init__(self, input_dim: int, hidden_dim: int) -> None:
-        super().__init__()
-        self.lstm = nn.LSTM(input_dim, hidden_dim, batch_first=True)
-
-    def forward(self, source: Padded) -> Tensor:
-        """Return the state after the last step of each sequence, `(batch, hidden_dim)`.
-
-        Args:
-            source: `(batch, length, input_dim)`; what padding holds changes nothing.
-        """
-        # Padding lies behind the sequence, where a state has no way back to it; but 0 times NaN would be NaN.
-        states, _ = self.lstm(torch.where(source.within[..., None], source.values, 0.0))
-        last = (source.lengths - 1)[:, None, None].expand(-1, 1, states.shape[2])
-        found: Tensor = states.gather(1, last)[:, 0]
-        return found
 
 
 @dataclass
@@ -309,22 +221,36 @@ class Answerer(nn.Module, ABC):
             wanted: how probable each answer should be, `(batch, classes)`, each row with the sum 1.
             label_smoothing: share of that which is spread evenly over all answers.
         """
+
+        def losses(logits: Tensor) -> Tensor:
+            rows = wanted[:, None].expand(*logits.shape).flatten(0, 1)
+            given = logits.flatten(0, 1).to(wanted.dtype)
+            each = F.cross_entropy(given, rows, reduction="none", label_smoothing=label_smoothing)
+            return each.view(logits.shape[:2])
+
+        return self.expected_cost(visual, question, losses)
+
+    def expected_cost(self, visual: Visual, question: Padded, losses: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return the mean of what answers cost, and what teaches where to read in training.
+
+        Args:
+            visual, question: as for `forward`.
+            losses: of what `answers` returns, `(batch, draws, classes)`: what each costs, `(batch, draws)`.
+        """
         learner = self.reinforce if self.training else None
         draws = 1 if learner is None else learner.options.samples
         bonus = learner is not None and learner.options.entropy_bonus > 0
         reads = None if learner is None else Reads(AuxRequest(log_prob=True, entropy=bonus))
         if reads is not None and (share := self.soft_share):
-            reads.soft = torch.rand(len(wanted), device=wanted.device) < share
-        logits = self.answers(visual, question, draws, reads).to(wanted.dtype).flatten(0, 1)
-        rows = wanted.repeat_interleave(draws, 0)
-        losses = F.cross_entropy(logits, rows, reduction="none", label_smoothing=label_smoothing)
+            reads.soft = torch.rand(len(question.lengths), device=question.lengths.device) < share
+        found = losses(self.answers(visual, question, draws, reads)).flatten()
         if learner is None or reads is None:
-            return losses.mean()
+            return found.mean()
         samples = reads.samples()
-        following = losses.detach()[:, None].expand(-1, len(samples.log_prob))
+        following = found.detach()[:, None].expand(-1, len(samples.log_prob))
         learned, error = learner.charged(following, samples, torch.ones_like(following))
         hidden = learned.sum(1).mean() + (0 if error is None else error.sum(1).mean())
-        return losses.mean() + (hidden - hidden.detach())
+        return found.mean() + (hidden - hidden.detach())
 
     def look(self, visual: Visual, question: Padded) -> Looked:
         """Return what is answered, and what of the image and the question it was read from.

@@ -29,7 +29,7 @@ class Visual(NamedTuple):
     """Of features, `(batch, n, 4)`: left, top, right, bottom as shares of the image."""
     lengths: Tensor | None = None
     """How many features each image has, `(batch,)`; None: all of them n."""
-    index: Tensor | None = None
+    about: Tensor | None = None
     """Of each text, which of the images it is about, `(texts,)`, int64: an image of several texts is seen once, and its
     cells are there for each. None: of one text each, in their order."""
 
@@ -145,7 +145,7 @@ class ImageEncoder(nn.Module):
         projected = self.project(features.flatten(2).mT)
         what = F.relu(self.norm(projected.flatten(0, 1)).view(projected.shape))
         where = self.place(place_code(_middles(rows, columns).to(features.device)).to(features))
-        return Cells(self.dropout(what + where), None, (rows, columns)).select(visual.index)
+        return Cells(self.dropout(what + where), None, (rows, columns)).select(visual.about)
 
 
 class FeatureEncoder(nn.Module):
@@ -189,7 +189,7 @@ class FeatureEncoder(nn.Module):
             raise ShapeError(f"boxes: expected (batch, n, 4) for features {tuple(values.shape)}, got {got}")
         middles, extents = (boxes[..., :2] + boxes[..., 2:]) / 2, boxes[..., 2:] - boxes[..., :2]
         where = self.place(torch.cat([place_code(middles), extents], -1))
-        return Cells(self.dropout(F.relu(self.project(values)) + where), lengths, self.shape).select(visual.index)
+        return Cells(self.dropout(F.relu(self.project(values)) + where), lengths, self.shape).select(visual.about)
 
 
 _WAVES = 4

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from saccade.models import answerer
-from saccade.models.answerer import Answerer, Asking, Questions, Reads, classifier
+from saccade.models.answerer import Answerer, Reads, classifier
 from saccade.models.checks import below_one
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
+from saccade.models.questions import Asking, Questions
 
 __all__ = ["Options", "QuestionOnly"]
 
@@ -44,6 +45,7 @@ class QuestionOnly(Answerer):
         classes: answers.
         options: the sizes.
         mean, std: of the images' channels, which nothing is scaled by.
+        encoder: of images, which is not used.
 
     Example:
         >>> import torch
@@ -69,9 +71,10 @@ class QuestionOnly(Answerer):
         options: Options = _DEFAULT,
         mean: Sequence[float] | None = None,
         std: Sequence[float] | None = None,
+        encoder: nn.Module | None = None,
     ) -> None:
         super().__init__()
-        del channels, mean, std
+        del channels, mean, std, encoder
         self.questions = Questions(words, options, options.dropout)
         self.output = classifier(options.hidden_dim, options.hidden_dim, classes, options.dropout)
 

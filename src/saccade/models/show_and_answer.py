@@ -9,9 +9,10 @@ from torch import Tensor, nn
 
 from saccade.checks import in_ranges
 from saccade.models import answerer
-from saccade.models.answerer import Answerer, Questions, Reads, Standardized, classifier
+from saccade.models.answerer import Answerer, Reads, Standardized, classifier
 from saccade.models.image_encoder import ImageEncoder, Visual
 from saccade.models.padded import Padded
+from saccade.models.questions import Questions
 
 __all__ = ["Options", "ShowAndAnswer"]
 

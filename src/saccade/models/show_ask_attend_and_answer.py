@@ -13,9 +13,10 @@ from torch import Tensor, nn
 from saccade import masks, scores
 from saccade.checks import in_ranges
 from saccade.models import hard, show_and_answer
-from saccade.models.answerer import Answerer, Questions, Reads, Standardized, attended, classifier
+from saccade.models.answerer import Answerer, Reads, Standardized, attended, classifier
 from saccade.models.image_encoder import Cells, ImageEncoder, Visual
 from saccade.models.padded import Padded
+from saccade.models.questions import Questions
 from saccade.models.reinforce import Reinforce
 from saccade.nn import Attention
 

@@ -9,11 +9,13 @@ from image_files import plain
 from saccade import runs
 from saccade.cli import main
 from saccade.errors import ArgumentError
-from saccade.tasks.answer import vocabulary
+from saccade.tasks.answer import task, vocabulary
 from saccade.tasks.answer.answer import VisualAnswer
 from saccade.tasks.answer.data import Posed, scenes
 from saccade.tasks.answer.measures import Pointing, baselines, measured
 from saccade.tasks.answer.options import LookRequest, Options
+from saccade.tasks.answer.outputs import Written
+from saccade.tasks.image.features.store import write_store
 from saccade.train.task import Unreadable
 
 SMALL = ["--widths", "4,6", "--stem-stride", "4", "--cell-dim", "6", "--hidden-dim", "6"]
@@ -54,8 +56,8 @@ def test_a_batch_has_each_image_once_with_all_that_is_asked_of_it(run):
     task = runs.load(run, device="cpu").task
     batch = task.batch(3)
     names = {task.data.example("train", index).name for index in range(task.data.size("train"))}
-    assert len(batch.visual.values) < len(batch.question.lengths) == len(batch.wanted) == len(batch.visual.index)
-    assert len(batch.visual.values) <= len(names) and batch.visual.index.max() == len(batch.visual.values) - 1
+    assert len(batch.visual.values) < len(batch.question.lengths) == len(batch.wanted) == len(batch.visual.about)
+    assert len(batch.visual.values) <= len(names) and batch.visual.about.max() == len(batch.visual.values) - 1
 
 
 def test_answers_that_are_unknown_count_as_wrong_and_are_said(run, capsys):
@@ -169,6 +171,9 @@ def test_a_question_that_was_never_asked_has_the_most_frequent_answer():
         ({"max_length": 0}, "--max-length"),
         ({"label_smoothing": 1.0}, "--label-smoothing"),
         ({"shift": -1}, "--shift"),
+        ({"generate": True, "answers": 50}, "--answers: expected only without --generate, got 50"),
+        ({"beam_size": 2}, "--beam-size: expected only with --generate, got 2"),
+        ({"generate": True, "beam_size": 0}, "--beam-size: expected"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(more, said):
@@ -188,3 +193,157 @@ def test_what_could_not_be_read_is_blank():
     blank = VisualAnswer(Unreadable("a\tb"), None, 2)
     assert blank.lines() == ["", ""] and blank.to_json() == {"line": "a\tb", "answers": [], "probabilities": {}}
     assert repr(blank) == r"VisualAnswer('\n')"
+
+
+def stored(folder, place, *, regions=False, names=None, dim=5):
+    """A store of features of photos, 2 × 3 cells each, or as many regions as their number says."""
+    numbers = range(6) if names is None else names
+    values = [torch.full((2 + n % 3 if regions else 6, dim), n / 6) for n in numbers]
+    boxes = [torch.tensor([[0.0, 0.0, 0.5, 0.5]]).expand(len(one), 4) for one in values] if regions else None
+    write_store(place, [f"{n}.png" for n in numbers], values, boxes, grid=None if regions else (2, 3))
+    return place
+
+
+FEATURED = {"max_steps": 2, "device": "cpu", "batch_size": 4, "validation_examples": 8, "cell_dim": 6, "hidden_dim": 6}
+
+
+@pytest.mark.parametrize("regions", [False, True])
+@pytest.mark.parametrize("model", ["ask-attend-and-answer", "show-and-answer"])
+def test_features_are_asked_about_in_the_place_of_images(folder, tmp_path, model, regions, capsys):
+    store = stored(folder, tmp_path / "store", regions=regions)
+    common = {**FEATURED, "data": str(folder), "model": model, "features": str(store)}
+    runs.train("answer", run=tmp_path / "run", **common)
+    found = runs.load(tmp_path / "run", device="cpu")
+    assert found.evaluate("test").metrics.keys() == {"accuracy"}  # of whose things nobody knows
+    [answer] = found.predict(["2.png\tis it dark?"])  # of which there is no file here
+    assert answer.lines() == found.predict([f"{folder}/2.png\tis it dark?"])[0].lines()
+    example = found.task.example("test", 0)
+    assert example.file is None and example.text == "5.png\tis it dark?"
+    assert found.task.read(f"{folder}/2.png\tis it dark?", 1).image.shape == (3, 224, 224)
+    paths = {path.suffix: path for path in found.draw(f"{folder}/2.png\tis it dark?", tmp_path / "out", json=True)}
+    told = json.loads(paths[".json"].read_text())
+    attends = model == "ask-attend-and-answer"
+    assert told["rows"] == (["hop 1", "hop 2"] if attends else ["gradient"])
+    values = torch.tensor(told["values"])
+    assert values.shape[1:] == ((64, 64) if regions else (2, 3))
+    if attends:
+        [described] = found.align("2.png\tis it dark?")
+        weights = torch.tensor(described["weights"]["hop 1"])
+        assert weights.shape == ((4,) if regions else (2, 3)) and float(weights.sum()) == pytest.approx(1, abs=1e-4)
+    capsys.readouterr()
+    assert main(["predict", str(tmp_path / "run"), "gone.png\tis it?", "--device", "cpu"]) == 2
+    told = capsys.readouterr().err.strip()
+    assert "expected features of gone.png, found none" in told and len(told.splitlines()) == 1
+
+
+def test_a_question_alone_needs_no_images(folder, tmp_path):
+    store = stored(folder, tmp_path / "store")
+    blind = {name: value for name, value in FEATURED.items() if name != "cell_dim"}
+    common = {**blind, "data": str(folder), "model": "question-only", "features": str(store)}
+    assert runs.train("answer", run=tmp_path / "run", **common).results["steps"] == 2
+
+
+def test_features_that_do_not_fit_are_one_line(folder, tmp_path, capsys):
+    def said(*words):
+        assert main(["train", "answer", "--run", str(tmp_path / "new"), *words]) == 2
+        lines = capsys.readouterr().err.strip().splitlines()
+        assert len(lines) == 1
+        return lines[0]
+
+    files, short = ["--data", str(folder)], LITTLE[4:]
+    assert "expected a store of features (index.json), found none" in said(*files, "--features", str(folder), *short)
+    few = stored(folder, tmp_path / "few", names=(0, 1, 2, 4, 5))
+    assert "expected features of it in the store, found none: 3.png" in said(*files, "--features", str(few), *short)
+    assert "--features: expected none for scenes" in said("--data", "scenes", "--features", str(few), *short)
+    assert "--size: expected none with --features, got 32" in said(*files, "--features", str(few), "--size", "32")
+    index = tmp_path / "few/index.json"
+    index.write_text(index.read_text().replace('"format": 1', '"format": 9'))
+    assert "expected a whole store of features" in said(*files, "--features", str(few), *short)
+
+
+def test_a_store_of_another_kind_than_the_runs_is_refused(folder, tmp_path):
+    store = stored(folder, tmp_path / "store")
+    common = {**FEATURED, "data": str(folder), "model": "image-only", "features": str(store)}
+    runs.train("answer", run=tmp_path / "run", **common)
+    store.rename(tmp_path / "away")
+    stored(folder, store, regions=True, dim=4)
+    with pytest.raises(ArgumentError, match=r"--features: expected maps of 2 × 3 cells of 5 .* got regions of 4"):
+        runs.load(tmp_path / "run", device="cpu")
+
+
+def test_scenes_are_pointed_at_by_gradients_where_nothing_attends(tmp_path, monkeypatch):
+    monkeypatch.setattr(task, "_BY_GRADIENT", 3)
+    common = {**FEATURED, "data": "scenes", "widths": "4,6", "stem_stride": 4}
+    seen = []
+    original = task.pointing
+    monkeypatch.setattr(task, "pointing", lambda *given: seen.append(original(*given)) or seen[-1])
+    found = runs.train("answer", run=tmp_path / "run", model="show-and-answer", **common)
+    assert {"accuracy", "pointing", "weight_inside"} <= found.results["metrics"].keys()
+    assert 1 <= max(map(len, seen)) <= 3
+
+
+WRITES = {**FEATURED, "widths": "4,6", "stem_stride": 4, "generate": True}
+
+
+@pytest.fixture(scope="module")
+def writing(folder, tmp_path_factory):
+    """A run of two steps that writes its answers, not to be changed."""
+    place = tmp_path_factory.mktemp("writing") / "run"
+    return runs.train("answer", data=str(folder), model="ask-attend-and-answer", run=place, **WRITES)
+
+
+def test_answers_are_written_with_the_words_of_training(writing, folder, tmp_path, capsys):
+    task = runs.load(writing.folder, device="cpu").task
+    assert task.output.target.units == ("0", "1", "no", "number", "yes") and task.output.longest == 2
+    assert task.output.knows("number 0") and not task.output.knows("a wall")
+    assert main(["eval", str(writing.folder), "--device", "cpu"]) == 0
+    told = capsys.readouterr()
+    assert "test: 1 of 3 questions have no answer among those that the run's 5 words make; they count as" in told.err
+    results = json.loads((writing.folder / "results-test.json").read_text())
+    assert 0 <= results["metrics"]["accuracy"] <= 2 / 3 + 1e-9 and "majority" in results["baselines"]
+
+
+def test_a_written_answer_counts_if_it_is_the_whole_of_a_true_one(writing, monkeypatch):
+    found = runs.load(writing.folder, device="cpu")
+    for texts, accuracy in ((["no", "number 1", "x"], 2 / 3), (["no", "number", "a"], 1 / 3)):
+        monkeypatch.setattr(Written, "texts", lambda *given, texts=texts: texts)
+        assert found.evaluate("test").metrics["accuracy"] == pytest.approx(accuracy)
+
+
+def test_written_answers_have_probabilities_and_blank_lines_where_there_are_no_more(writing, folder, tmp_path):
+    found = runs.load(writing.folder, device="cpu")
+    line = f"{folder}/2.png\twhich is it?"
+    [one], [five], [many] = (found.predict([line], nbest=count) for count in (1, 5, 100))
+    assert one.lines() == five.lines()[:1] and len(many.lines()) == 100 and many.lines()[-1] == ""
+    shares = [float(each.rpartition("\t")[2]) for each in filter(None, many.lines())]
+    assert shares == sorted(shares, reverse=True) and sum(shares) <= 1 + 1e-3
+    [described] = found.align(line)
+    assert described["weights"].keys() == {"hop 1", "hop 2"} and len(described["answers"]) == 1
+    for by in ("attention", "gradient"):
+        paths = {path.suffix: path for path in found.draw(line, tmp_path / by, json=True, by=by)}
+        told = json.loads(paths[".json"].read_text())
+        assert len(told["answers"]) == 5 and told["answers"][0]["answer"] == one.lines()[0].partition("\t")[0]
+
+
+def test_models_that_write_answer_as_one_and_not_with_those_that_choose(writing, run, folder, tmp_path):
+    for model in ("image-only", "show-and-answer"):
+        runs.train("answer", data=str(folder), model=model, run=tmp_path / model, **WRITES)
+    joined = runs.load(tmp_path / "image-only", device="cpu", ensemble=[tmp_path / "show-and-answer"])
+    [answer] = joined.predict([f"{folder}/2.png\twhich is it?"], nbest=3)
+    assert len(answer.lines()) == 3 and joined.evaluate("test").metrics.keys() == {"accuracy"}
+    for first, second in ((writing.folder, run), (run, writing.folder)):
+        with pytest.raises(ArgumentError, match="expected the answers of RUN, got"):
+            runs.load(first, device="cpu", ensemble=[second])
+
+
+def test_training_that_was_cut_off_goes_on_as_if_it_had_not_been(folder, tmp_path):
+    common = {"data": str(folder), "model": "image-only", "checkpoint_steps": 1}
+    runs.train("answer", run=tmp_path / "run", **common, **{**WRITES, "max_steps": 1})
+    again = runs.train("answer", run=tmp_path / "run", **common, **WRITES).model.state_dict()
+    whole = runs.train("answer", run=tmp_path / "whole", **common, **WRITES).model.state_dict()
+    assert all(torch.equal(value, whole[name]) for name, value in again.items())
+
+
+def test_written_scenes_are_pointed_at_by_gradients(tmp_path):
+    found = runs.train("answer", data="scenes", model="show-and-answer", run=tmp_path / "run", **WRITES)
+    assert {"accuracy", "pointing", "weight_inside"} <= found.results["metrics"].keys()

@@ -9,9 +9,10 @@ from saccade.models import captioning, show_attend_and_tell
 from saccade.models.image_encoder import FeatureEncoder, ImageEncoder
 from saccade.models.show_and_tell import ShowAndTell
 from saccade.models.show_attend_and_tell import ShowAttendAndTell
-from saccade.tasks.caption.answer import ImageCaption, Shown, answers, attended, grid, influence, write
+from saccade.tasks.caption.answer import answers, attended, grid, influence, write
 from saccade.tasks.generate.generate import Sampling, Search
 from saccade.tasks.image.features.store import Features
+from saccade.tasks.image.shown import Shown
 from saccade.tasks.text.tokenizer import SpacedWords
 from saccade.train.task import Unreadable
 
@@ -73,12 +74,6 @@ def test_it_is_drawn_word_by_word(name, shown, tmp_path):
     assert "⏎" in svg and ("no attention" in svg) == (name == "none")
 
 
-def test_a_place_has_what_the_heaviest_region_on_it_has():
-    answer = ImageCaption(REGIONS, [], 1)
-    maps = answer.maps(torch.tensor([[0.2, 0.5, 0.3]]))
-    assert maps[0, 0, 0] == 0.3 and maps[0, 40, 0] == 0.2 and maps[0, 0, 63] == 0.5
-
-
 def test_shares_of_gradients_are_those_of_differences():
     """The norm over a cell's pixels, of a model so small that each pixel can be moved."""
     whole, [output] = model("none"), asked("none", "json").outputs
@@ -105,8 +100,3 @@ def test_what_could_not_be_read_has_blank_lines_in_its_place():
         found = answers(model("soft"), [Unreadable("gone.png"), IMAGE], WORDS, Search(count=2, beam_size=2), 4, "lines")
     assert found[0].lines() == ["", ""] and found[0].to_json() == {"file": "gone.png", "cells": None, "captions": []}
     assert list(found[0].draw(None)) == [] and len(found[1].lines()) == 2 and repr(found[1]).startswith("ImageCaption(")
-
-
-def test_features_without_their_image_are_drawn_over_grey():
-    assert REGIONS.image.unique().tolist() == [128]
-    assert torch.equal(REGIONS._replace(picture=IMAGE.seen).image, IMAGE.seen) and torch.equal(IMAGE.image, IMAGE.seen)

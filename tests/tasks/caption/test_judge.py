@@ -10,10 +10,10 @@ from saccade.models.captioning import Options
 from saccade.models.image_encoder import ImageEncoder
 from saccade.models.show_and_tell import ShowAndTell
 from saccade.tasks.caption import judge
-from saccade.tasks.caption.answer import Shown
 from saccade.tasks.caption.judge import Judged, baseline, pointing
 from saccade.tasks.generate.generate import Output
 from saccade.tasks.image.scenes.scene import SIDE, Box, Scene, Thing, draw
+from saccade.tasks.image.shown import Shown
 from saccade.tasks.text.tokenizer import SpacedWords
 
 THINGS = (Thing("red", "circle", Box(0, 0, 12, 12)), Thing("blue", "cross", Box(48, 60, 60, 72)))

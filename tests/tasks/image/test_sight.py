@@ -3,8 +3,9 @@
 import pytest
 import torch
 
+from saccade.errors import ArgumentError
 from saccade.models.image_encoder import FeatureEncoder, ImageEncoder, Options
-from saccade.tasks.image.features.store import Features
+from saccade.tasks.image.features.store import Features, FeatureStore, write_store
 from saccade.tasks.image.sight import Sight, visual
 
 KNOWN = [
@@ -59,3 +60,12 @@ def test_images_are_shares_of_light():
 def test_what_is_not_whole_is_refused(content):
     with pytest.raises((KeyError, TypeError, ValueError)):
         Sight.restore(content)
+
+
+def test_a_store_of_other_features_is_refused(tmp_path):
+    write_store(tmp_path / "maps", ["a.png"], [torch.ones(6, 7)], grid=(2, 3))
+    store = FeatureStore.open(tmp_path / "maps")
+    Sight(dim=7, grid=(2, 3)).check(store)
+    for other in (Sight(dim=7), Sight(dim=6, grid=(2, 3)), Sight(dim=7, grid=(3, 2))):
+        with pytest.raises(ArgumentError, match="--features: expected .* got maps of 2 × 3 cells of 7 numbers"):
+            other.check(store)

@@ -13,9 +13,12 @@ from saccade.look.files import file_name
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 from saccade.numerics import divide
+from saccade.tasks.answer.gradients import Score, cells_of, gradients
 from saccade.tasks.answer.options import LookRequest
-from saccade.tasks.image.dataset import pixels
-from saccade.tasks.labels.ranking import Ranking, probabilities
+from saccade.tasks.answer.outputs import Output
+from saccade.tasks.image.shown import Shown, maps_of, shares
+from saccade.tasks.image.sight import visual
+from saccade.tasks.labels.ranking import Ranking
 from saccade.train.task import Form, Unreadable
 
 __all__ = ["Query", "Seen", "VisualAnswer", "answers"]
@@ -24,23 +27,30 @@ _TOP = 5  # answers in a picture
 
 
 class Query(NamedTuple):
-    """A question about an image, as it is asked: the image's name, `(3, height, width)`, uint8, and words with ids."""
+    """A question about an image, as it is asked: the image, and words with their ids."""
 
-    name: str
-    image: Tensor
+    shown: Shown
     question: str
     tokens: list[str]
     ids: list[int]
 
+    @property
+    def image(self) -> Tensor:
+        """What is drawn of the image."""
+        return self.shown.image
+
 
 class Seen(NamedTuple):
-    """What an answer was read from: maps `(panels, rows, columns)` with a caption each, and a number for each word."""
+    """What an answer was read from: weights `(panels, n)` of parts of the image with a caption each, and a number for
+    each word.
+    """
 
     by: str
-    maps: Tensor
+    weights: Tensor
+    shape: tuple[int, int] | None
+    """Rows and columns of the parts; None of regions."""
     captions: list[str]
     words: Tensor | None
-    even: float
 
 
 @dataclass(frozen=True)
@@ -62,8 +72,9 @@ class VisualAnswer:
     remark = ""
 
     def lines(self) -> list[str]:
-        """Return the most probable answers, each with a tab and its probability; blank lines where there is none."""
-        return [""] * self.count if self.ranking is None else self.ranking.lines(self.count)
+        """Return the most probable answers, each with a tab and its probability; blank lines where there are fewer."""
+        found = [] if self.ranking is None else self.ranking.lines(self.count)
+        return [*found, *[""] * (self.count - len(found))]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -74,12 +85,14 @@ class VisualAnswer:
     def to_json(self) -> dict[str, Any]:
         """Return image and question, the most probable answers, the probabilities of all, and what was looked at."""
         if self.ranking is None or isinstance(self.query, Unreadable):
-            line = self.query.line if isinstance(self.query, Unreadable) else self.query.name
+            line = self.query.line if isinstance(self.query, Unreadable) else self.query.shown.name
             return {"line": line, "answers": [], "probabilities": {}}
-        found: dict[str, Any] = {"file": self.query.name, "question": self.query.question, "tokens": self.query.tokens}
+        shown, question, tokens, _ = self.query
+        found: dict[str, Any] = {"file": shown.name, "question": question, "tokens": tokens}
         found |= self.ranking.to_json(self.count)
         if self.seen is not None and self.seen.by == "attention":
-            found["weights"] = dict(zip(self.seen.captions, _rounded(self.seen.maps.tolist()), strict=True))
+            weights = self.seen.weights if self.seen.shape is None else self.seen.weights.unflatten(1, self.seen.shape)
+            found["weights"] = dict(zip(self.seen.captions, _rounded(weights.tolist()), strict=True))
             found["words"] = None if self.seen.words is None else _rounded(self.seen.words.tolist())
         return found
 
@@ -88,18 +101,19 @@ class VisualAnswer:
         if self.seen is None or self.ranking is None or isinstance(self.query, Unreadable):
             return
         best = [(self.ranking.labels[n], float(self.ranking.probabilities[n])) for n in self.ranking.order[:_TOP]]
-        name = f"{Path(self.query.name).stem}-{self.query.question}"
-        told = "" if self.seen.by == "attention" else ": how much each pixel and word moves it, the most as 1"
+        name = f"{Path(self.query.shown.name).stem}-{self.query.question}"
+        told = "" if self.seen.by == "attention" else ": how much each part and word moves it, the most as 1"
+        even = 1 / self.seen.weights.shape[1] if self.seen.by == "attention" and self.seen.shape else 0.0
         yield from answered(
             self.query.image,
-            self.seen.maps,
+            maps_of(self.query.shown, self.seen.weights, self.seen.shape),
             self.query.tokens,
             folder / f"{file_name(name)[:120]}-{self.seen.by}",
             answers=best,
             captions=self.seen.captions,
             words=self.seen.words,
             title=f"{self.ranking.title}{told}",
-            even=self.seen.even,
+            even=even,
             json=json,
         )
 
@@ -107,7 +121,7 @@ class VisualAnswer:
 def answers(
     model: Any,
     queries: Sequence[Query | Unreadable],
-    labels: tuple[str, ...],
+    output: Output,
     count: int,
     form: Form,
     look: LookRequest,
@@ -117,7 +131,7 @@ def answers(
     Args:
         model: in evaluation mode.
         queries: the questions.
-        labels: all answers.
+        output: how answers are given.
         count: how many are wanted.
         form: what the answers will be written as.
         look: what a picture shows.
@@ -127,45 +141,33 @@ def answers(
         if isinstance(query, Unreadable):
             found.append(VisualAnswer(query, None, count))
             continue
-        visual = Visual(pixels(query.image)[None].to(device))
+        source = visual([query.shown.seen]).to(device)
         question = Padded(torch.tensor([query.ids]), torch.tensor([len(query.ids)])).to(device)
-        attends, seen = getattr(model, "attends", False) and look.by != "gradient", None
-        if form != "lines" and attends:
-            looked = model.look(visual, question)
-            logits, seen = looked.logits[0], None if looked.weights is None else _looked_at(model, looked)
-        else:
-            logits = model(visual, question)[0]
-        ranking = Ranking(labels, probabilities(logits))
+        attends = getattr(model, "attends", False) and look.by != "gradient"
+        looked = model.look(source, question) if form != "lines" and attends else None
+        ranking = output.ranking(model, source, question, count, looked)
+        seen = None if looked is None or looked.weights is None else _looked_at(model, looked)
         if form == "pictures" and seen is None:
-            seen = _moved_by(model, visual, question, ranking.best)
+            seen = _moved_by(model, source, question, output.score(model, [ranking.labels[ranking.best]]))
         found.append(VisualAnswer(query, ranking, count, seen))
     return found
 
 
 def _looked_at(model: Any, looked: Any) -> Seen:
     weights = looked.weights[0].cpu()
-    maps = weights.unflatten(-1, looked.shape)
-    captions = [f"{model.reading} {number}" for number in range(1, len(maps) + 1)]
-    words = None if looked.words is None else looked.words[0].cpu()
-    return Seen("attention", maps, captions, words, 1 / weights.shape[-1])
+    captions = [f"{model.reading} {number}" for number in range(1, len(weights) + 1)]
+    return Seen("attention", weights, looked.shape, captions, None if looked.words is None else looked.words[0].cpu())
 
 
-def _moved_by(model: Any, visual: Visual, question: Padded, label: int) -> Seen:
-    """The sizes of the answer's gradients by the image's pixels and by the vectors of words, the most of each as 1."""
-    images, vectors = visual.values.detach().requires_grad_(), list[Tensor]()
-    embeddings = [module for module in model.modules() if isinstance(module, torch.nn.Embedding)]
-    hooks = [each.register_forward_hook(lambda _, __, output: vectors.append(output)) for each in embeddings]
-    try:
-        with torch.enable_grad():
-            logit = model(Visual(images), question)[0, label]
-            grads = torch.autograd.grad(logit, [images, *vectors], allow_unused=True)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    maps = visual.values.new_zeros(0, 1, 1) if grads[0] is None else _scaled(grads[0].abs().sum(1))
-    sizes = [grad[0].norm(dim=-1) for grad in grads[1:] if grad is not None]
-    words = _scaled(torch.stack(sizes).sum(0)).cpu() if sizes else None
-    return Seen("gradient", maps.cpu(), ["gradient"] * len(maps), words, 0.0)
+def _moved_by(model: Any, source: Visual, question: Padded, score: Score) -> Seen:
+    """How much an answer is moved by pixels or features, and by the vectors of words, the most of each as 1."""
+    seen, words = gradients(model, source, question, score)
+    words = None if words is None else _scaled(words[0]).cpu()
+    if seen is None:
+        return Seen("gradient", torch.zeros(0, 1), (1, 1), [], words)
+    shape = cells_of(model, source) if source.boxes is not None else (seen.shape[2], seen.shape[3])
+    moved = _scaled(shares(seen, shape)).cpu()
+    return Seen("gradient", moved, shape, ["gradient"], words)
 
 
 def _scaled(values: Tensor) -> Tensor:

@@ -2,18 +2,24 @@
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
+from saccade.models.answerer import Looked
+from saccade.models.image_encoder import Visual
+from saccade.models.padded import Padded
 from saccade.tasks.answer.agreement import agreement
-from saccade.tasks.answer.data import Posed
+from saccade.tasks.answer.batches import Batch
+from saccade.tasks.answer.data import Asked, Posed
+from saccade.tasks.answer.gradients import Score, cells_of, gradients
 from saccade.tasks.image.pointing import pointed
 from saccade.tasks.image.scenes.scene import Box
+from saccade.tasks.image.shown import shares
 from saccade.train.task import Baseline, Metric
 
-__all__ = ["HEADLINE", "Pointing", "baselines", "measured"]
+__all__ = ["HEADLINE", "Pointing", "baselines", "measured", "pointing"]
 
 HEADLINE = "accuracy"
 _LAST, _MEAN, _SHARE = "pointing", "pointing_mean", "weight_inside"
@@ -39,8 +45,46 @@ class Pointing(NamedTuple):
         return cls(group, [one.hit for one in found], [one.share for one in found])
 
 
+def pointing(
+    model: Any, batch: Batch, asked: Sequence[Asked], looked: Looked | None, scores: Callable[[Sequence[int]], Score]
+) -> list[Pointing]:
+    """Return where a model pointed, of those questions of a batch whose things are known.
+
+    Of a model that attends its weights count; of one that does not, how much each cell moves the answer.
+
+    Args:
+        model: in evaluation mode.
+        batch: the questions.
+        asked: the same, as the data have them; fewer are looked at if there are fewer.
+        looked: what was looked at; None of a model that does not attend.
+        scores: what says how much a model is for its answers to the questions of some rows of the batch.
+    """
+    rows = [row for row, one in enumerate(asked) if one.boxes]
+    if not rows:
+        return []
+    if looked is None:
+        weights, shape = _moved(model, batch, rows, scores(rows))
+    else:
+        weights, shape = None if looked.weights is None else looked.weights[rows], looked.shape
+    if weights is None or shape is None:
+        return []
+    height, width = batch.visual.values.shape[2:]
+    pairs = zip((asked[row] for row in rows), weights.unflatten(-1, shape).cpu(), strict=True)
+    return [Pointing.of(one.posed.group, maps, one.boxes, (height, width)) for one, maps in pairs]
+
+
+def _moved(
+    model: Any, batch: Batch, rows: Sequence[int], score: Score
+) -> tuple[Tensor | None, tuple[int, int] | None]:
+    """How much each cell of some images moves the answer to its question, `(rows, 1, cells)`, and the cells' shape."""
+    source, question = Visual(batch.visual.values[rows]), Padded(*(part[rows] for part in batch.question))
+    shape = cells_of(model, source)
+    found = None if shape is None else gradients(model, source, question, score).seen
+    return None if found is None else shares(found, shape)[:, None], shape
+
+
 def measured(
-    found: Sequence[str], posed: Sequence[Posed], pointing: Sequence[Pointing]
+    found: Sequence[str], posed: Sequence[Posed], seen: Sequence[Pointing]
 ) -> tuple[dict[str, Metric], dict[str, dict[str, float]]]:
     """Return the accuracy of answers, as a whole and by kind of question, and how often reads pointed at what matters.
 
@@ -50,7 +94,7 @@ def measured(
     Args:
         found: the answers.
         posed: the questions with the true answers.
-        pointing: of those questions whose things are known.
+        seen: where reads pointed, of those questions whose things are known.
 
     Example:
         >>> posed = [Posed("is it?", ("yes",), "is"), Posed("how many?", ("2",), "how many")]
@@ -60,11 +104,11 @@ def measured(
     right = [agreement(answer, one.answers) for answer, one in zip(found, posed, strict=True)]
     metrics: dict[str, Metric] = {HEADLINE: _mean(right)}
     groups = {HEADLINE: _by_group([one.group for one in posed], right)}
-    if pointing:
-        last, kinds = [float(one.hits[-1]) for one in pointing], [one.group for one in pointing]
+    if seen:
+        last, kinds = [float(one.hits[-1]) for one in seen], [one.group for one in seen]
         metrics[_LAST], groups[_LAST] = _mean(last), _by_group(kinds, last)
-        metrics[_MEAN] = _mean([sum(one.hits) / len(one.hits) for one in pointing])
-        metrics[_SHARE] = _mean([one.shares[-1] for one in pointing])
+        metrics[_MEAN] = _mean([sum(one.hits) / len(one.hits) for one in seen])
+        metrics[_SHARE] = _mean([one.shares[-1] for one in seen])
     return metrics, groups
 
 

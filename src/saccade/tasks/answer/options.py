@@ -40,11 +40,21 @@ class Options(SplitOptions):
     """Pixels of the longer side that images of files are scaled to; as the first image has them, 96 at most, if not
     given."""
 
+    features: str | None = None
+    """Folder of features that `python -m saccade.tasks.image.features` made of the images, by whose names they are
+    found; they are taken as they are, and no image is read."""
+
     batch_size: int = 32
     """Questions a batch, each with its image."""
 
     answers: int = 1000
     """How many answers there are to choose from: the most frequent of the training split."""
+
+    generate: bool = False
+    """Write answers word by word, with the words of the training split's answers, instead of choosing one."""
+
+    beam_size: int = 5
+    """Answers that beam search keeps at once as one is written (--generate); 1 is greedy decoding."""
 
     vocabulary_size: int = 10_000
     """The most words there may be, learned from the training split: the most frequent."""
@@ -66,6 +76,13 @@ class Options(SplitOptions):
         SplitOptions.__post_init__(self)
         in_ranges(self, (("batch_size", 1, _LARGE), ("min_count", 1, _LARGE), ("max_length", 1, 10_000)))
         in_ranges(self, (("shift", 0, 64), ("answers", 2, _LARGE), ("vocabulary_size", 5, _LARGE)))  # 4 are special
+        in_ranges(self, (("beam_size", 1, 1000),))
+        if self.size is not None and self.features is not None:
+            raise ArgumentError(f"--size: expected none with --features, got {self.size}")
+        for name, ignored in (("answers", self.generate), ("beam_size", not self.generate)):
+            if ignored and (value := getattr(self, name)) != type(self).__dataclass_fields__[name].default:
+                way = "without" if self.generate else "with"
+                raise ArgumentError(f"--{name.replace('_', '-')}: expected only {way} --generate, got {value}")
         check_size(self.size)
         if not 0 <= self.label_smoothing < 1:
             raise ArgumentError(f"--label-smoothing: expected 0 <= label smoothing < 1, got {self.label_smoothing}")

@@ -3,26 +3,30 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from torch import nn
+from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
+from saccade.models.image_encoder import Options as SightOptions
 from saccade.tasks.answer.answer import Query, VisualAnswer, answers
 from saccade.tasks.answer.batches import Batch, Encoded, stacked
 from saccade.tasks.answer.data import BUILTIN, Asked, Corpus, open_corpus
-from saccade.tasks.answer.ensemble import Answerers
-from saccade.tasks.answer.measures import HEADLINE, Pointing, baselines, measured
+from saccade.tasks.answer.gradients import Score
+from saccade.tasks.answer.measures import HEADLINE, Pointing, baselines, measured, pointing
 from saccade.tasks.answer.options import RECIPES, REQUESTS, LookRequest, Options
+from saccade.tasks.answer.outputs import Output
 from saccade.tasks.answer.vocabulary import Vocabulary, learn
 from saccade.tasks.batches import Sampler, spread
 from saccade.tasks.dataset import Lazy
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.image.augment import check_shift
+from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.images import encode_png, read_image
-from saccade.tasks.labels.request import Request, check_count
+from saccade.tasks.image.shown import Shown, featured
+from saccade.tasks.labels.request import Request
 from saccade.tasks.request import completed
 from saccade.tasks.splits import SplitNames
 from saccade.train import options as shared
@@ -35,6 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["AnswerQuestions"]
 
 _AT_ONCE = 128  # questions that are measured together
+_CHANNELS = 3  # of all images
+_BY_GRADIENT = 100  # questions that gradients are looked at of, where nothing attends
 _ENDLESS = 5_000  # training questions that baselines count where there is no end of them
 
 
@@ -46,11 +52,13 @@ class AnswerQuestions:
         settings: all options of the run.
         vocabulary: words, answers, size and channels.
         corpus: the questions.
+        store: of features, where they are given in the place of images.
     """
 
     settings: Any
     vocabulary: Vocabulary
     corpus: Lazy[Corpus]
+    store: FeatureStore | None = None
 
     name: ClassVar[str] = "answer"
     headline: ClassVar[str] = HEADLINE
@@ -77,17 +85,22 @@ class AnswerQuestions:
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:
         """Open the corpus, and learn its words and answers."""
-        corpus = _opened(options, objects)
-        check_shift(options.shift, corpus.shape)
-        vocabulary, note = learn(corpus, options)
+        store = _store(options)
+        corpus = _opened(options, objects, store)
+        vocabulary, note = learn(corpus, options, store)
+        if vocabulary.sight.shape is not None:
+            check_shift(options.shift, vocabulary.sight.shape)
         for line in filter(None, (corpus.note, note)):
             say(line)
-        return cls(options, vocabulary, Lazy(lambda: corpus))
+        return cls(options, vocabulary, Lazy(lambda: corpus), store)
 
     @classmethod
     def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
         """Read words and answers back."""
-        return cls(options, Vocabulary.restore(folder), Lazy(lambda: _opened(options, objects)))
+        store, vocabulary = _store(options), Vocabulary.restore(folder)
+        if store is not None:
+            vocabulary.sight.check(store)
+        return cls(options, vocabulary, Lazy(lambda: _opened(options, objects, store)), store)
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json."""
@@ -99,6 +112,11 @@ class AnswerQuestions:
         return self.corpus.get()
 
     @cached_property
+    def output(self) -> Output:
+        """How answers are given."""
+        return self.vocabulary.output(self.settings.beam_size)
+
+    @cached_property
     def sampler(self) -> Sampler[Encoded]:
         """What maps steps to batches."""
         return Sampler(self._learned, self.data.images("train"), self.settings.batch_size, self.settings.seed)
@@ -107,27 +125,28 @@ class AnswerQuestions:
         """Make the model."""
         kind, known = find(self.models[self.settings.model]), self.vocabulary
         options = shared.select(self.settings, kind.Options)
-        sizes = known.shape[0], len(known.words), len(known.answers)
-        model: nn.Module = kind(*sizes, options, known.mean, known.std)
-        return model
+        encoder = known.sight.encoder(options) if isinstance(options, SightOptions) else None
+        return self.output.model(kind, len(known.words), options, encoder)
 
     def batch(self, step: int) -> Batch:
         """Return the batch of a training step, each image shifted at random."""
-        settings, count = self.settings, len(self.vocabulary.answers)
-        return stacked(self.sampler.batch(step), count, shifted=settings.shift, seed=settings.seed, step=step)
+        settings = self.settings
+        return stacked(self.sampler.batch(step), self.output, shifted=settings.shift, seed=settings.seed, step=step)
 
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
-        """Return what the model says that the batch costs: the mean of the answers' cross-entropy."""
+        """Return what the model says that the batch costs: the mean of the answers' cross-entropies."""
         cost: Any = model.cost
-        return Loss(cost(*batch, self.settings.label_smoothing), len(batch.wanted))
+        return Loss(cost(*batch, self.settings.label_smoothing), len(batch.question.lengths))
 
     def example(self, split: str, index: int) -> Example:
         """Return a question with its image, and the answer that most people gave."""
         asked = self.data.example(split, index)
-        said = asked.posed.answers
-        query = self._query(f"{split}-{index}.png", asked.image, asked.posed.question)
-        file = ".png", encode_png(asked.image)
-        return Example(query, asked.posed.question, max(said, key=said.count), file)
+        question, said, seen = asked.posed.question, asked.posed.answers, self._seen(asked)
+        best = max(said, key=said.count)
+        if not isinstance(seen, Tensor):
+            return Example(self._query(Shown(asked.name, seen), question), f"{asked.name}\t{question}", best)
+        query = self._query(Shown(f"{split}-{index}.png", seen), question)
+        return Example(query, question, best, (".png", encode_png(seen)))
 
     def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
         """Answer a split, or `limit` questions spread over it, and measure it, as a whole and by kind of question.
@@ -136,20 +155,21 @@ class AnswerQuestions:
         """
         size = self.data.size(split) or 0
         chosen = list(spread(size, limit) if limit is not None else range(size))
-        found, posed, pointing, seconds = list[str](), [], list[Pointing](), 0.0
+        found, posed, seen, seconds = list[str](), [], list[Pointing](), 0.0
         device, looks = next(model.parameters()).device, getattr(model, "attends", False)
         for first in range(0, len(chosen), _AT_ONCE):  # no more is in memory as floats
             asked = [self.data.example(split, index) for index in chosen[first : first + _AT_ONCE]]
-            batch = stacked([self._encoded(one) for one in asked], len(self.vocabulary.answers)).to(device)
+            batch = stacked([self._encoded(one) for one in asked], self.output).to(device)
             began, given = time.perf_counter(), batch[:2]
             looked = model.look(*given) if looks and any(one.boxes for one in asked) else None  # type: ignore[operator]
-            logits = model(*given) if looked is None else looked.logits
-            found += [self.vocabulary.answers[number] for number in logits.argmax(-1).tolist()]
+            said = self.output.texts(model, *given, looked)
             seconds += time.perf_counter() - began
             posed += [one.posed for one in asked]
-            pointing += [] if looked is None or looked.weights is None else _pointing(asked, looked)
+            found += said
+            few = asked if looks else asked[: max(0, _BY_GRADIENT - first)]
+            seen += pointing(model, batch, few, looked, partial(self._score, model, said))
         self._say_unknown(split, posed)
-        return Evaluation(*measured(found, posed, pointing), len(posed), len(posed), seconds)
+        return Evaluation(*measured(found, posed, seen), len(posed), len(posed), seconds)
 
     def baselines(self, split: str) -> dict[str, Baseline]:
         """Measure the most frequent answer, and the most frequent one to each question."""
@@ -164,18 +184,20 @@ class AnswerQuestions:
             raise ArgumentError(f"line {number}: expected an image, a tab and a question, got no tab: {line!r:.60}")
         if not question.strip():
             raise ArgumentError(f"line {number}: expected a question behind the tab, got none")
-        path, (channels, *size) = name.strip(), self.vocabulary.shape
+        path, sight = name.strip(), self.vocabulary.sight
         if not path:
             raise ArgumentError(f"line {number}: expected an image before the tab, got none")
-        image = read_image(Path(path), path, channels=channels, size=(size[0], size[1]))
-        return self._query(path, image, question, number)
+        if self.store is not None:
+            return self._query(featured(self.store, path), question, number)
+        image = read_image(Path(path), path, channels=_CHANNELS, size=sight.size)
+        return self._query(Shown(path, image), question, number)
 
     def check(self, model: nn.Module, request: Any) -> None:
         """Refuse more answers than there are, and attention of a model without."""
         if isinstance(request, LookRequest):
             request.check(model)
         else:
-            check_count(completed(Request, request), len(self.vocabulary.answers))
+            self.output.check(completed(Request, request))
 
     def answer(
         self, model: nn.Module, inputs: Sequence[Query | Unreadable], request: Any, form: Form = "lines"
@@ -183,72 +205,85 @@ class AnswerQuestions:
         """Answer questions; one that could not be read has a blank answer."""
         look = request if isinstance(request, LookRequest) else None
         count = 1 if look else completed(Request, request).nbest
-        return answers(model, inputs, self.vocabulary.answers, count, form, look or LookRequest())
+        return answers(model, inputs, self.output, count, form, look or LookRequest())
 
     def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
         """Return the task and the model of an ensemble, which reads as much of a question as every member does."""
         check_alike(self, others, _shared_parts)
         longest = min(self.settings.max_length, *(other.options.max_length for other in others))
         joined = replace(self, settings=replace(self.settings, max_length=longest))
-        return joined, Answerers([model, *(each.model for each in others)])
+        return joined, self.output.join([model, *(each.model for each in others)])
 
-    def _query(self, name: str, image: Any, question: str, number: int | None = None) -> Query:
+    def _query(self, image: Shown, question: str, number: int | None = None) -> Query:
         """A question as it is read; of one that was asked in a line it is said where it is too long."""
         text = " ".join(question.split())
         tokens, whole = self.vocabulary.tokens(text, self.settings.max_length)
         if not whole and number is not None:
             most = f"{self.settings.max_length} words (--max-length)"
             say(f"line {number}: longer than {most}; what follows them is not read")
-        return Query(name, image, text, tokens, self.vocabulary.ids(tokens))
+        return Query(image, text, tokens, self.vocabulary.ids(tokens))
 
     def _encoded(self, asked: Asked) -> Encoded:
         tokens, _ = self.vocabulary.tokens(asked.posed.question, self.settings.max_length)
-        known = [self.vocabulary.numbers[one] for one in asked.posed.answers if one in self.vocabulary.numbers]
-        wanted = {number: known.count(number) / len(known) for number in known}
-        return Encoded(asked.image, self.vocabulary.ids(tokens), wanted, asked.name)
+        known = list(filter(self.output.knows, asked.posed.answers))
+        wanted = {answer: known.count(answer) / len(known) for answer in known}
+        return Encoded(self._seen(asked), self.vocabulary.ids(tokens), wanted, asked.name)
+
+    def _seen(self, asked: Asked) -> Tensor | Features:
+        """What the model is given of an image."""
+        if self.store is not None:
+            return self.store.get(asked.name)
+        assert asked.image is not None, "where there are no features there are images"
+        return asked.image
 
     def _learned(self, images: Sequence[int]) -> list[Encoded]:
         """The training questions about some images, of which an answer is known; those about an image side by side."""
-        numbers, data = self.vocabulary.numbers, self.data
+        knows, data = self.output.knows, self.data
         return [
             self._encoded(data.example("train", index))
             for image in images
             for index in data.about("train", image)
-            if any(one in numbers for one in data.posed("train", index).answers)
+            if any(map(knows, data.posed("train", index).answers))
         ]
+
+    def _score(self, model: nn.Module, said: Sequence[str], rows: Sequence[int]) -> Score:
+        return self.output.score(model, [said[row] for row in rows])
 
     def _say_unknown(self, split: str, posed: Sequence[Any]) -> None:
         """Say once how many questions of a split nobody can answer who knows the run's answers alone."""
-        lost = sum(not any(one in self.vocabulary.numbers for one in each.answers) for each in posed)
+        lost = sum(not any(map(self.output.knows, each.answers)) for each in posed)
         if lost and split not in self._said:
             self._said.add(split)
-            known = f"the run's {len(self.vocabulary.answers)}"
-            say(f"{split}: {lost} of {len(posed)} questions have no answer among {known}; they count as wrong")
+            told = f"{lost} of {len(posed)} questions have no answer among {self.output.told}"
+            say(f"{split}: {told}; they count as wrong")
 
     @cached_property
     def _said(self) -> set[str]:
         return set()
 
 
-def _opened(options: Any, objects: Any) -> Corpus:
+def _store(options: Any) -> FeatureStore | None:
+    return None if options.features is None else FeatureStore.open(Path(options.features))
+
+
+def _opened(options: Any, objects: Any, store: FeatureStore | None) -> Corpus:
     options.refuse_ignored(options.data in BUILTIN)
-    things, names = (options.least, options.most), SplitNames.of_options(options)
-    return open_corpus(options.data, options.size, objects, names, things=things, seed=options.data_seed)
-
-
-def _pointing(asked: Sequence[Asked], looked: Any) -> list[Pointing]:
-    """Where reads pointed, of those questions whose things are known."""
-    maps = looked.weights.unflatten(-1, looked.shape).cpu()
-    size = asked[0].image.shape[1], asked[0].image.shape[2]
-    pairs = zip(asked, maps, strict=True)
-    return [Pointing.of(one.posed.group, weights, one.boxes, size) for one, weights in pairs if one.boxes]
+    names, known = SplitNames.of_options(options), None if store is None else store.has
+    more: dict[str, Any] = {"things": (options.least, options.most), "seed": options.data_seed, "known": known}
+    return open_corpus(options.data, options.size, objects, names, **more)
 
 
 def _shared_parts(task: AnswerQuestions) -> dict[str, tuple[object, str]]:
     known = task.vocabulary
     got = "others; train both on the same data with the same --vocabulary-size and --min-count"
     return {
-        "the answers": (known.answers, f"{', '.join(known.answers):.80}"),
+        "the answers": _answers(known),
         "the words": (known.words.words, got),
-        "the images' size": (known.shape, "others"),
+        "what is seen": (known.sight, f"{known.sight.shape or known.sight.dim}"),
     }
+
+
+def _answers(known: Vocabulary) -> tuple[object, str]:
+    if known.target is None:
+        return known.answers, f"{', '.join(known.answers):.80}"
+    return (known.target.units, known.longest), f"others, written by {len(known.target.units)} words (--generate)"

@@ -1,9 +1,7 @@
-"""What is learned of questions about images before training: their words, their answers, and what channels are."""
+"""What is learned of questions about images before training: their words, their answers, and what images are."""
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +9,13 @@ import torch
 
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.data import Corpus
+from saccade.tasks.answer.outputs import Classes, Output, Written
 from saccade.tasks.batches import spread
+from saccade.tasks.image.features.store import FeatureStore
+from saccade.tasks.image.sight import Sight
 from saccade.tasks.saved import TOKENIZER, labels_from, reading, whole_number
 from saccade.tasks.text.special import UNKNOWN
+from saccade.tasks.text.tokenizer import SpacedWords, from_json
 from saccade.tasks.text.words import Words
 from saccade.train.files import write_json
 
@@ -21,7 +23,6 @@ __all__ = ["Vocabulary", "learn"]
 
 _ENDLESS = 2_000  # questions that are learned from where there is no end of them
 _LOOKED_AT = 300  # images that the mean and deviation of channels are computed from
-_SIZES = ("channels", "height", "width")
 
 
 @dataclass(frozen=True)
@@ -30,21 +31,21 @@ class Vocabulary:
 
     Args:
         words: the tokenizer.
-        answers: all answers, the most frequent first; an answer's number is its place.
-        shape: channels, height and width of images.
-        mean, std: of each channel, over training images in [0, 1].
+        answers: all answers, the most frequent first; an answer's number is its place. None where they are written.
+        sight: what is given of images.
+        target: words of answers that are written.
+        longest: words of the longest of these.
     """
 
     words: Words
     answers: tuple[str, ...]
-    shape: tuple[int, int, int]
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
+    sight: Sight
+    target: SpacedWords | None = None
+    longest: int = 0
 
-    @cached_property
-    def numbers(self) -> Mapping[str, int]:
-        """The number of each answer."""
-        return {answer: number for number, answer in enumerate(self.answers)}
+    def output(self, beam_size: int = 5) -> Output:
+        """Return how answers are given; of those that are written so many are kept at once."""
+        return Classes(self.answers) if self.target is None else Written(self.target, self.longest, beam_size)
 
     def tokens(self, question: str, most: int) -> tuple[list[str], bool]:
         """Return the words of a question that are read, one at the least, and whether they are all of them."""
@@ -57,10 +58,14 @@ class Vocabulary:
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json."""
-        sizes = dict(zip(_SIZES, self.shape, strict=True))
-        channels = {"mean": list(self.mean), "std": list(self.std)}
-        told = {"words": self.words.to_json(), "labels": list(self.answers), **sizes, **channels}
-        write_json(folder / TOKENIZER, told)
+        write_json(folder / TOKENIZER, self.to_json())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `restore` reads."""
+        told: dict[str, Any] = {"words": self.words.to_json(), "sight": self.sight.to_json()}
+        if self.target is None:
+            return told | {"labels": list(self.answers)}
+        return told | {"target": self.target.to_json(), "longest_target": self.longest}
 
     @classmethod
     def restore(cls, folder: Path) -> "Vocabulary":
@@ -70,18 +75,21 @@ class Vocabulary:
             ArgumentError: if it is not there or not whole.
         """
         with reading(folder / TOKENIZER, "the words and answers") as content:
-            words, answers = Words.from_json(content["words"]), labels_from(content)
-            channels, height, width = (whole_number(content, name) for name in _SIZES)
-            mean, std = (tuple(map(float, content[name])) for name in ("mean", "std"))
-            return cls(words, answers, (channels, height, width), mean, std)
+            words, sight = Words.from_json(content["words"]), Sight.restore(content["sight"])
+            if "target" not in content:
+                return cls(words, labels_from(content), sight)
+            if not isinstance(target := from_json(content["target"]), SpacedWords):
+                raise ValueError(f"target {content['target']!r:.60}")
+            return cls(words, (), sight, target, whole_number(content, "longest_target"))
 
 
-def learn(corpus: Corpus, options: Any) -> tuple[Vocabulary, str]:
+def learn(corpus: Corpus, options: Any, store: FeatureStore | None = None) -> tuple[Vocabulary, str]:
     """Learn from the training split.
 
     Args:
         corpus: the questions.
-        options: of the run; vocabulary_size, min_count and answers count.
+        options: of the run; vocabulary_size, min_count, answers and generate count.
+        store: of features, in the place of images.
 
     Returns:
         What was learned, and what a user should know of it, "" if nothing.
@@ -98,23 +106,35 @@ def learn(corpus: Corpus, options: Any) -> tuple[Vocabulary, str]:
     ranked = sorted(counts, key=lambda answer: (-counts[answer], answer))
     if len(ranked) < 2:
         raise ArgumentError(f"--data: expected two different answers or more to train on, got {', '.join(ranked)}")
-    answers = tuple(ranked[: options.answers])
-    known = set(answers)
-    lost = sum(not known.intersection(one.answers) for one in posed)
-    frequent = f"the {len(answers)} most frequent (--answers)"
+    found = Vocabulary(words, tuple(ranked[: options.answers]), _sight(corpus, store))
+    frequent = f"the {len(found.answers)} most frequent (--answers)"
+    if options.generate:
+        target = SpacedWords.learn((answer for one in posed for answer in one.answers), options.vocabulary_size)
+        longest = max(map(len, map(target.split, ranked)))
+        found = replace(found, answers=(), target=target, longest=longest)
+        frequent = f"those of the {len(target.units)} most frequent words (--vocabulary-size)"
+    output = found.output()
+    lost = sum(not any(map(output.knows, one.answers)) for one in posed)
     note = f"train: {lost} of {len(posed)} questions have no answer among {frequent}; nothing is learned of them"
-    return Vocabulary(words, answers, corpus.shape, *_statistics(corpus)), note if lost else ""
+    return found, note if lost else ""
 
 
-def _statistics(corpus: Corpus) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and standard deviation of each channel."""
+def _sight(corpus: Corpus, store: FeatureStore | None) -> Sight:
+    """What is given of images: features, or pixels with the mean and standard deviation of each channel."""
+    if store is not None:
+        return Sight(dim=store.dim, grid=store.shape)
+    shape = corpus.shape
+    assert shape is not None, "where there are no features there are images"
     size = corpus.size("train")
-    total = square = torch.zeros(corpus.shape[0], dtype=torch.float64)
+    total = square = torch.zeros(shape[0], dtype=torch.float64)
     indices = spread(_LOOKED_AT if size is None else size, _LOOKED_AT)
     for index in indices:
-        image = corpus.example("train", index).image.double() / 255
+        seen = corpus.example("train", index).image
+        assert seen is not None
+        image = seen.double() / 255
         total, square = total + image.mean((1, 2)), square + image.square().mean((1, 2))
     mean = total / len(indices)
     variance = (square / len(indices) - mean.square()).clamp(min=0)
     deviation = torch.where(variance > 1e-8, variance.sqrt(), 1.0)
-    return tuple(round(each, 6) for each in mean.tolist()), tuple(round(each, 6) for each in deviation.tolist())
+    told = [tuple(round(each, 6) for each in part.tolist()) for part in (mean, deviation)]
+    return Sight(shape, told[0], told[1])

@@ -3,55 +3,29 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
 from saccade.look.files import file_name
 from saccade.look.overlays import overlays
-from saccade.numerics import divide
 from saccade.tasks.generate.attention import weights_of
 from saccade.tasks.generate.generate import Output, Search, generate, lines_of, outputs_of
-from saccade.tasks.image.features.store import Features
+from saccade.tasks.image.shown import Shown, maps_of, shares
 from saccade.tasks.image.sight import visual
 from saccade.tasks.text.special import BEGIN, END, PADDING
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.train.task import Form, Unreadable
 
-__all__ = ["ImageCaption", "Shown", "answers", "attended", "grid", "influence", "write"]
+__all__ = ["ImageCaption", "answers", "attended", "grid", "influence", "write"]
 
 _AT_ONCE = 1024  # outputs that are written together
-_RASTER, _UNKNOWN = 64, 96  # places of a side that regions are painted on; pixels of an image that is not known
 _END = "⏎"
 _NOTHING = "·"  # a special token in the middle, as untrained models write them
 _LOOKS = "what was looked at before each word, as shares"
 _MATTERS = "no attention: how much each part of the image moves each word, as shares"
-
-
-class Shown(NamedTuple):
-    """An image that is written about.
-
-    >>> Shown("a.png", torch.zeros(3, 8, 8, dtype=torch.uint8)).number
-    1
-    """
-
-    name: str
-    seen: Tensor | Features
-    """What the model is given: `(channels, height, width)`, uint8, or features."""
-    picture: Tensor | None = None
-    """What weights are drawn over, where that is not what the model is given; None: nothing is known of it."""
-    number: int = 1
-    """Of the line that asked."""
-
-    @property
-    def image(self) -> Tensor:
-        """What weights are drawn over, grey where nothing is known of it."""
-        if isinstance(self.seen, Tensor):
-            return self.seen
-        return torch.full((1, _UNKNOWN, _UNKNOWN), 128, dtype=torch.uint8) if self.picture is None else self.picture
 
 
 @dataclass(frozen=True)
@@ -95,7 +69,7 @@ class ImageCaption:
         """Draw the image once for each word, and over it what was looked at before the word was written."""
         for best in self.outputs[:1]:
             assert isinstance(self.image, Shown)
-            maps = self.influence if best.weights is None else self.maps(best.weights)
+            maps = self.influence if best.weights is None else maps_of(self.image, best.weights, self.shape)
             assert maps is not None
             name = "image" if self.image.name == "-" else Path(self.image.name).stem
             yield from overlays(
@@ -108,19 +82,6 @@ class ImageCaption:
                 even=0.0 if self.shape is None else 1 / maps[0].numel(),
                 json=json,
             )
-
-    def maps(self, weights: Tensor) -> Tensor:
-        """Return weights `(words, n)` as maps: of regions what the one with the most has that covers a place."""
-        if self.shape is not None:
-            found: Tensor = weights.unflatten(1, self.shape)
-            return found
-        assert isinstance(self.image, Shown)
-        middles = (torch.arange(_RASTER) + 0.5) / _RASTER
-        left, top, right, bottom = self.image.seen[1].T[..., None]
-        across, down = (left <= middles) & (middles < right), (top <= middles) & (middles < bottom)
-        covered = down[:, :, None] & across[:, None, :]
-        painted: Tensor = (weights[:, :, None, None] * covered).amax(1)
-        return painted
 
 
 def write(
@@ -166,11 +127,7 @@ def attended(model: Any, image: Shown, outputs: Sequence[Output], target: Tokeni
 def influence(model: Any, shown: Shown, ids: Sequence[int], shape: tuple[int, int] | None) -> Tensor:
     r"""Return how much each cell of an image mattered to each word of a model without attention.
 
-    .. math::
-        w_{tc} = \sum_{p \in c} \lVert \partial \log p(y_t \mid y_{<t}, x) / \partial x_p \rVert \Big/
-            \sum_{p} \lVert \partial \log p(y_t \mid y_{<t}, x) / \partial x_p \rVert
-
-    over the pixels p of a cell, their channels together, or over the one feature that a cell is.
+    It is how much that moves \(\log p(y_t \mid y_{<t}, x)\), as `saccade.tasks.image.shown.shares` has it.
 
     Args:
         model: in evaluation mode.
@@ -180,10 +137,6 @@ def influence(model: Any, shown: Shown, ids: Sequence[int], shape: tuple[int, in
 
     Returns:
         `(len(ids) + 1, n)`, the end included, for n cells, one row of them after another.
-
-    Source:
-        Simonyan, Vedaldi, Zisserman 2014, "Deep Inside Convolutional Networks", section 3
-        (https://arxiv.org/abs/1312.6034), for one class.
     """
     device = next(model.parameters()).device
     with torch.inference_mode(mode=False), torch.enable_grad():  # whoever answers asks for no gradients
@@ -193,12 +146,7 @@ def influence(model: Any, shown: Shown, ids: Sequence[int], shape: tuple[int, in
         wanted = torch.tensor([*ids, END], device=device)
         log_probs = logits[0].log_softmax(-1).gather(1, wanted[:, None])[:, 0]
         grads = [torch.autograd.grad(each, values, retain_graph=True)[0][0] for each in log_probs]
-    if isinstance(shown.seen, Tensor):
-        assert shape is not None
-        sums = F.adaptive_avg_pool2d(torch.stack(grads).norm(dim=1), shape).flatten(1)
-    else:
-        sums = torch.stack(grads).norm(dim=-1)
-    return divide(sums, sums.sum(1, keepdim=True)).cpu()
+    return shares(torch.stack(grads), shape).cpu()
 
 
 def grid(model: Any, shown: Shown) -> tuple[int, int] | None:
@@ -232,8 +180,8 @@ def answers(
             continue
         answer = ImageCaption(one, attended(model, one, outputs, target), how.count, grid(model, one))
         if form == "pictures" and outputs and answer.outputs[0].weights is None:
-            shares = influence(model, one, outputs[0].ids, answer.shape)
-            answer = replace(answer, influence=answer.maps(shares))
+            moved = influence(model, one, outputs[0].ids, answer.shape)
+            answer = replace(answer, influence=maps_of(one, moved, answer.shape))
         told.append(answer)
     return told
 

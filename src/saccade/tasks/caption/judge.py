@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from saccade.tasks.caption.answer import Shown, attended, grid, influence
+from saccade.tasks.caption.answer import attended, grid, influence
 from saccade.tasks.caption.metrics import measured
 from saccade.tasks.generate.generate import Output
 from saccade.tasks.image.pointing import pointed
 from saccade.tasks.image.scenes.grammar import read
 from saccade.tasks.image.scenes.scene import Scene
+from saccade.tasks.image.shown import Shown
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.train.task import Baseline
 

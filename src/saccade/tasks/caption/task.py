@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Sampler, spread
-from saccade.tasks.caption.answer import ImageCaption, Shown, answers, write
+from saccade.tasks.caption.answer import ImageCaption, answers, write
 from saccade.tasks.caption.batches import Batch, Encoded, pad
 from saccade.tasks.caption.data import BUILTIN, Captioned, Corpus, open_corpus
 from saccade.tasks.caption.judge import baseline, pointing
@@ -26,6 +26,7 @@ from saccade.tasks.generate.request import Request, check_prefix, search_of
 from saccade.tasks.image.augment import check_shift
 from saccade.tasks.image.features.store import FeatureStore
 from saccade.tasks.image.images import SUFFIXES, encode_png, image_of
+from saccade.tasks.image.shown import Shown, featured
 from saccade.tasks.request import completed
 from saccade.tasks.splits import SplitNames
 from saccade.tasks.text.special import PADDING
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["Caption"]
 
 _AT_ONCE = 256  # images that are measured together
-_DRAWN = (224, 224)  # pixels of an image that weights of features are drawn over, cut as extraction cuts them
 _ENDLESS, _LEARNED = 1_000, 100_000  # training captions that are counted: of those without end, and of others
 
 
@@ -94,8 +94,10 @@ class Caption:
     @classmethod
     def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
         """Read the words back."""
-        store = _store(options)
-        return cls(options, Vocabulary.restore(folder), _opened(options, objects, store), store)
+        store, vocabulary = _store(options), Vocabulary.restore(folder)
+        if store is not None:
+            vocabulary.sight.check(store)
+        return cls(options, vocabulary, _opened(options, objects, store), store)
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json."""
@@ -184,8 +186,7 @@ class Caption:
         if sight.shape is not None:
             return Shown(line, image_of(line, sight.shape[0], sight.size).image, number=number)
         assert self.store is not None
-        picture = image_of(line, 3, _DRAWN).image if Path(line).is_file() else None
-        return Shown(line, self.store.get(line), picture, number)
+        return featured(self.store, line, number)
 
     def check(self, model: nn.Module, request: Any) -> None:
         """Refuse what means nothing for these words."""

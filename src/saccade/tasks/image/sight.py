@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from saccade.errors import ArgumentError
 from saccade.models.image_encoder import FeatureEncoder, ImageEncoder, Visual
 from saccade.tasks.image.dataset import pixels
-from saccade.tasks.image.features.store import Features
+from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.saved import whole_number
 
 __all__ = ["Sight", "visual"]
@@ -50,6 +51,16 @@ class Sight:
         assert self.dim is not None
         return FeatureEncoder(self.dim, options.cell_dim, options.dropout, self.grid)
 
+    def check(self, store: FeatureStore) -> None:
+        """Refuse a store of other features than these.
+
+        Raises:
+            ArgumentError: naming the option.
+        """
+        if (store.dim, store.shape) != (self.dim, self.grid):
+            expected, got = _described(self.dim, self.grid), _described(store.dim, store.shape)
+            raise ArgumentError(f"--features: expected {expected}, as the run has them, got {got} in {store.folder}")
+
     def to_json(self) -> dict[str, Any]:
         """Return what `restore` reads."""
         if self.shape is None:
@@ -85,6 +96,10 @@ def visual(seen: Sequence[Tensor | Features]) -> Visual:
         return Visual(pixels(torch.stack([one for one in seen if isinstance(one, Tensor)])))
     values, boxes = (pad_sequence([one[part] for one in features], batch_first=True) for part in (0, 1))
     return Visual(values, boxes, torch.tensor([len(one.values) for one in features]))
+
+
+def _described(dim: int | None, grid: tuple[int, int] | None) -> str:
+    return f"{'regions' if grid is None else f'maps of {grid[0]} × {grid[1]} cells'} of {dim} numbers"
 
 
 def _whole(numbers: Any, count: int) -> list[int]:

@@ -1,7 +1,7 @@
 """Labelled images of one's own, in whatever layout they lie: CIFAR's, MNIST's, a folder a class, tables."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from saccade.errors import ArgumentError
 from saccade.tasks.arrow import is_arrow, read_arrow
@@ -14,7 +14,7 @@ from saccade.tasks.image.objects import open_objects
 from saccade.tasks.objects import OBJECTS
 from saccade.tasks.splits import SplitNames
 
-__all__ = ["open_files", "refuse_size"]
+__all__ = ["open_files", "refuse_features", "refuse_size"]
 
 
 def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> Dataset | None:
@@ -55,3 +55,12 @@ def refuse_size(data: str, size: int | None) -> None:
     """
     if size is not None:
         raise ArgumentError(f"--size: expected none for {data}, whose images have one size; leave {size} out")
+
+
+def refuse_features(data: str) -> NoReturn:
+    """Refuse features of images that have no file's name, which they would be found by.
+
+    Raises:
+        ArgumentError: always.
+    """
+    raise ArgumentError(f"--features: expected none for {data}, whose images have no file's name; leave it out")

@@ -231,6 +231,44 @@ def test_what_is_wrong_with_vqa_is_named(tmp_path, changed, said):
     assert said in str(caught.value) and ".json" in str(caught.value)
 
 
+def test_features_are_known_in_the_place_of_images_in_every_layout(tmp_path):
+    """By the names that a store has them by, and no image is looked for."""
+    easy_vqa(tmp_path / "easy/data")
+    lines = photos(tmp_path / "own", 6)
+    (tmp_path / "own/q.tsv").write_text("\n".join(lines))
+    found = {
+        "easy": (tmp_path / "easy", lambda name: name.startswith(("train/images/", "test/images/"))),
+        "daquar": (daquar(tmp_path / "daquar"), lambda name: name.endswith(".png")),
+        "vqa": (vqa(tmp_path / "vqa"), lambda name: name.startswith("COCO_")),
+        "own": (tmp_path / "own/q.tsv", lambda name: name.endswith(".png")),
+    }
+    for path, known in found.values():
+        seen, images = open_corpus(str(path), known=known), open_corpus(str(path))
+        assert seen.shape is None and seen.fingerprint != images.fingerprint
+        for split in ("train", "validation", "test"):
+            for index in range(seen.size(split)):
+                one = seen.example(split, index)
+                assert one.image is None and known(one.name) and one.posed.answers
+        assert sum(map(seen.size, seen.splits)) == sum(map(images.size, images.splits))
+
+
+def test_images_without_features_are_left_out_of_what_was_published_and_named_elsewhere(tmp_path):
+    folder = daquar(tmp_path / "daquar")
+    data = open_corpus(str(folder), known=lambda name: name.endswith(".png") and name != "image9.png")
+    assert "left out 1 questions about 1 images, of which there are no features" in data.note
+    (tmp_path / "q.tsv").write_text("\n".join(photos(tmp_path, 6)))
+    with pytest.raises(ArgumentError, match=r"line 5: expected features of it in the store, found none: 2\.png"):
+        open_corpus(str(tmp_path / "q.tsv"), known=lambda name: name != "2.png")
+    with pytest.raises(ArgumentError, match="expected questions to train on, got none; there is no image of the 12"):
+        open_corpus(str(folder), known=lambda name: False)
+
+
+def test_features_of_images_without_a_files_name_are_refused():
+    for data, objects in (("scenes", None), ("objects", [])):
+        with pytest.raises(ArgumentError, match=f"--features: expected none for {data}, whose images have no file's"):
+            open_corpus(data, objects=objects, known=lambda name: True)
+
+
 def test_answers_are_compared_as_vqa_compares_them():
     told = {"A Dog.": "dog", "two": "2", "none": "0", "1.5 m": "1.5 m", "don't": "don't", "yes, it is!": "yes it is"}
     assert {answer: normalized(answer) for answer in told} == told
@@ -244,7 +282,7 @@ def test_python_objects_are_rows_or_mappings_and_an_image_is_kept_once(tmp_path)
     rows += [(image, "is it bright?", ["yes", "no"]) for image in images]
     rows += [{"image": tmp_path / "a.png", "question": "is it bright?", "answer": "no"}]
     data = open_corpus("objects", objects=rows)
-    assert len(data.decoded.told()) == 31 and data.shape == (3, 12, 12)
+    assert len(data.sources.told()) == 31 and data.shape == (3, 12, 12)
     for bad in (("a", "b"), (images[0], "", "c"), (images[0], "a", []), ("gone.png", "a", "b"), (None, "a", "b")):
         with pytest.raises(ArgumentError, match="data: train, row 1"):
             open_corpus("objects", objects=[bad])

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade.errors import ArgumentError
-from saccade.tasks.answer.data.collection import Collection
+from saccade.tasks.answer.data.collection import Collection, Gathering, Known
 from saccade.tasks.answer.data.corpus import Asked, Corpus, Posed
 from saccade.tasks.answer.data.daquar import is_daquar, read_daquar
 from saccade.tasks.answer.data.easy_vqa import is_easy_vqa, read_easy_vqa
@@ -15,7 +15,7 @@ from saccade.tasks.answer.data.vqa import is_vqa, read_vqa
 from saccade.tasks.arrow import is_arrow, read_arrow
 from saccade.tasks.conversions import converted
 from saccade.tasks.dataset import no_such_data
-from saccade.tasks.image.sources import refuse_size
+from saccade.tasks.image.sources import refuse_features, refuse_size
 from saccade.tasks.image.tables import is_table
 from saccade.tasks.objects import OBJECTS
 from saccade.tasks.splits import SplitNames
@@ -31,6 +31,7 @@ def open_corpus(
     objects: Any = None,
     names: SplitNames | None = None,
     *,
+    known: Known | None = None,
     things: tuple[int, int] = (4, 6),
     seed: int = 0,
 ) -> Corpus:
@@ -42,6 +43,8 @@ def open_corpus(
         size: pixels of the longer side that images are scaled to; None: as the first image has it, 96 at most.
         objects: the questions themselves, where `data` says that they are Python objects.
         names: what splits are called.
+        known: of an image's name, whether there are features of it in a store: then images are not looked for, and
+            examples have none.
         things: how many things a built-in scene has, the fewest and the most.
         seed: of built-in scenes.
 
@@ -57,21 +60,30 @@ def open_corpus(
     if data in BUILTIN:
         names.refuse(data)
         refuse_size(data, size)
+    arrow = data not in (OBJECTS, *BUILTIN) and path.exists() and is_arrow(path)
+    if known and (arrow or data in (OBJECTS, *BUILTIN)):
+        refuse_features(data)
+    if data in BUILTIN:
         return Scenes(*things, seed)
     if data == OBJECTS:
         return open_objects(objects, size, names)
     if not path.exists():
         raise no_such_data(data, BUILTIN)
-    if is_arrow(path):
+    if arrow:
         return open_objects(read_arrow(path, names), size, names, path if path.is_dir() else path.parent)
+    return _read(path, names, known).open(size)
+
+
+def _read(path: Path, names: SplitNames, known: Known | None) -> Gathering:
+    """The questions of a path, in whatever layout they are."""
     if is_easy_vqa(path):
-        names.refuse(data)
-        return read_easy_vqa(path).open(size)
+        names.refuse(str(path))
+        return read_easy_vqa(path, known)
     if is_vqa(path):
-        return read_vqa(path, names).open(size)
+        return read_vqa(path, names, known)
     if is_daquar(path):
-        return read_daquar(path, names).open(size)
+        return read_daquar(path, names, known)
     if is_table(path, names, ALONE):
-        return read_table(path, names).open(size)
+        return read_table(path, names, known)
     wanted = "lines of images, questions and answers (train.tsv or questions.tsv), easy-VQA, DAQUAR or VQA"
     raise ArgumentError(f"--data: expected in {path} {wanted}, found none of them{converted(path)}")

@@ -17,9 +17,12 @@ from saccade.tasks.image.decoded import Decoded, Source
 from saccade.tasks.splits import held_out
 from saccade.tasks.text.cleaning import cleaned
 
-__all__ = ["Collection", "Gathering", "Row", "kind_of"]
+__all__ = ["Collection", "Gathering", "Known", "Named", "Row", "kind_of"]
 
 _KINDS = 12  # of questions, as their first words say; all others are one more
+
+Known = Callable[[str], bool]
+"""Whether features of the image of a name are there."""
 
 
 class Row(NamedTuple):
@@ -33,11 +36,39 @@ class Row(NamedTuple):
     posed: Posed
 
 
+class Named:
+    """Images that are known by their names alone: features of them are in a store, and none is read.
+
+    Args:
+        names: of the images.
+
+    Example:
+        >>> Named(["a.jpg"]).get(0) is None, Named(["a.jpg"]).name(0)
+        (True, 'a.jpg')
+    """
+
+    shape = None
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+
+    def get(self, number: int) -> None:
+        """Return no image."""
+
+    def name(self, number: int) -> str:
+        """Return what an image is called."""
+        return self._names[number]
+
+    def told(self) -> list[object]:
+        """Return what tells each image from others."""
+        return list(self._names)
+
+
 class Collection:
     """Questions about images of files, in three splits.
 
     Args:
-        images: all images.
+        images: all images, or their names alone.
         splits: the questions of "train", "validation" and "test".
         note: what a user should know of the data, "" if nothing.
 
@@ -52,11 +83,11 @@ class Collection:
         (1, torch.Size([3, 9, 12]), ('no',))
     """
 
-    def __init__(self, images: Decoded, splits: Mapping[str, Sequence[Row]], note: str) -> None:
+    def __init__(self, images: Decoded | Named, splits: Mapping[str, Sequence[Row]], note: str) -> None:
         for split in SPLITS:
             if not splits[split]:
                 raise ArgumentError(f"{split}: expected questions about images, got none")
-        self.decoded, self.splits, self.note = images, splits, note
+        self.sources, self.splits, self.note = images, splits, note
 
     def example(self, split: str, index: int) -> Asked:
         """Return one example of a split.
@@ -65,7 +96,8 @@ class Collection:
             ArgumentError: if there is no such split, or no such index in it, or the image cannot be read.
         """
         row = self._row(split, index)
-        return Asked(self.decoded.get(row.image).clone(), row.posed, self.decoded.name(row.image))
+        image = self.sources.get(row.image)
+        return Asked(None if image is None else image.clone(), row.posed, self.sources.name(row.image))
 
     def posed(self, split: str, index: int) -> Posed:
         """Return a question and its answers alone.
@@ -103,15 +135,17 @@ class Collection:
         return self._by_image[split][image]
 
     @property
-    def shape(self) -> tuple[int, int, int]:
-        """Channels, height and width of all images."""
-        channels, height, width = self.decoded.shape
+    def shape(self) -> tuple[int, int, int] | None:
+        """Channels, height and width of all images; None if they are known by their names alone."""
+        if self.sources.shape is None:
+            return None
+        channels, height, width = self.sources.shape
         return channels, height, width
 
     @cached_property
     def fingerprint(self) -> str:
         """How many questions there are, and a hash of them, of their answers and of the sizes of images' files."""
-        digest = hashlib.blake2b(json.dumps([self.shape, self.decoded.told()]).encode(), digest_size=8)
+        digest = hashlib.blake2b(json.dumps([self.shape, self.sources.told()]).encode(), digest_size=8)
         for split in SPLITS:
             for row in self.splits[split]:
                 digest.update(json.dumps([split, row.image, row.posed.question, row.posed.answers]).encode())
@@ -139,6 +173,7 @@ class Gathering:
         find: where the image of a name is; None if there is none.
         published: whether it is a collection as it was published, of which images may be missing: their questions are
             left out, and that is said. Else they are errors.
+        known: of an image's name, whether there are features of it; then no image is looked for.
 
     Example:
         >>> import torch
@@ -149,10 +184,17 @@ class Gathering:
         1
     """
 
-    def __init__(self, source: Path, find: Callable[[str], Source | None], *, published: bool = False) -> None:
-        self.source, self.find, self.published = source, find, published
-        self.names = dict[str, int]()
-        self.sources = list[tuple[str, Source]]()
+    def __init__(
+        self,
+        source: Path,
+        find: Callable[[str], Source | None],
+        *,
+        published: bool = False,
+        known: Known | None = None,
+    ) -> None:
+        self.source, self.find, self.published, self.known = source, find, published, known
+        self.names = dict[str, int]()  # the number of each image
+        self.sources = list[Source]()  # of each, none where features are known
         self.rows: dict[str, list[Row]] = {split: [] for split in SPLITS}
         self.notes = list[str]()
         self.missing = Counter[str]()
@@ -199,30 +241,36 @@ class Gathering:
             self._hold_out(missing)
         if self.missing:
             count, images = sum(self.missing.values()), len(self.missing)
-            gone = f"{self.source}: left out {count} questions about {images} images, which are not there"
+            what = "which are not there" if self.known is None else "of which there are no features"
+            gone = f"{self.source}: left out {count} questions about {images} images, {what}"
             self.notes.append(gone)
         self._name_kinds()
         out = held_out(missing, {split: len(rows) for split, rows in self.rows.items()}, "questions")
         note = "; ".join(filter(None, [*self.notes, f"{out}, by images" if out else ""]))
-        return Collection(Decoded(self.sources, size), self.rows, note)
+        names = list(self.names)
+        named = list(zip(names, self.sources, strict=False))
+        return Collection(Named(names) if self.known else Decoded(named, size), self.rows, note)
 
     def _image(self, name: str, where: str) -> int | None:
         if name in self.names:
             return self.names[name]
-        source = None if name in self.missing else self.find(name)
-        if source is None and not self.published:
-            raise ArgumentError(f"{where}: expected an image, found none: {name}")
-        if source is None:
-            self.missing[name] += 1
-            return None
-        self.names[name] = len(self.sources)
-        self.sources.append((name, source))
-        return self.names[name]
+        if name not in self.missing:
+            source = None if self.known else self.find(name)
+            if source is not None:
+                self.sources.append(source)
+            if source is not None or (self.known and self.known(name)):
+                return self.names.setdefault(name, len(self.names))
+        if not self.published:
+            what = "features of it in the store" if self.known else "an image"
+            raise ArgumentError(f"{where}: expected {what}, found none: {name}")
+        self.missing[name] += 1
+        return None
 
     def _hold_out(self, missing: Sequence[str]) -> None:
         rows = self.rows["train"]
         numbers = sorted({row.image for row in rows})
-        keys = hashes([os.fsencode(self.sources[number][0]) for number in numbers])
+        names = list(self.names)
+        keys = hashes([os.fsencode(names[number]) for number in numbers])
         parts = hold_out(keys, missing, str(self.source))
         place = {number: split for split, inside in parts.items() for number in _chosen(numbers, inside)}
         for split in (*missing, "train"):

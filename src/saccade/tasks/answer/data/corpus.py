@@ -33,11 +33,11 @@ class Asked(NamedTuple):
     ()
     """
 
-    image: Tensor
-    """`(3, height, width)`, uint8."""
+    image: Tensor | None
+    """`(3, height, width)`, uint8; None where features of it lie in a store."""
     posed: Posed
     name: str
-    """What messages call the image."""
+    """What messages call the image, and a store of features has it by."""
     boxes: tuple[Box, ...] = ()
     """Of the things that the answer depends on, where they are known."""
 
@@ -55,5 +55,5 @@ class Corpus(Dataset[Asked], Protocol):
         """Return the indices of the questions about an image of a split, one at the least."""
 
     @property
-    def shape(self) -> tuple[int, int, int]:
-        """Channels, height and width of all images."""
+    def shape(self) -> tuple[int, int, int] | None:
+        """Channels, height and width of all images; None where examples have none."""

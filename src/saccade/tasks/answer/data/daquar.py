@@ -16,11 +16,11 @@ Source:
 """
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from saccade.errors import ArgumentError
-from saccade.tasks.answer.data.collection import Gathering
+from saccade.tasks.answer.data.collection import Gathering, Known
 from saccade.tasks.image.decoded import Source
 from saccade.tasks.image.places import Images
 from saccade.tasks.splits import SplitNames
@@ -40,12 +40,13 @@ def is_daquar(path: Path) -> bool:
     return _listed(path) or (path / f"{_PARTS['train']}.csv").is_file()
 
 
-def read_daquar(path: Path, names: SplitNames) -> Gathering:
+def read_daquar(path: Path, names: SplitNames, known: Known | None = None) -> Gathering:
     """Read the questions.
 
     Args:
         path: the folder.
         names: what splits are called: the CSV files of those that one names, else the authors' lists of images.
+        known: of an image's name, whether there are features of it; then no image is looked for.
 
     Raises:
         ArgumentError: naming what is missing or wrong.
@@ -56,19 +57,23 @@ def read_daquar(path: Path, names: SplitNames) -> Gathering:
     def find(name: str) -> Source | None:
         return next(filter(None, (images.find(f"{name}{end}") for end in _ENDS)), None)
 
-    gathering = Gathering(path, find, published=True)
+    def stored(name: str) -> str:
+        """What a store has the image by."""
+        return next((f"{name}{end}" for end in _ENDS if known and known(f"{name}{end}")), name)
+
+    gathering = Gathering(path, find, published=True, known=known)
     if names.given or not _listed(path):
         parts = names.given or _PARTS
         for split, stem in parts.items():
             if not (path / f"{stem}.csv").is_file():
                 names.check(split, path, (file.stem for file in path.glob("*.csv")))
                 continue
-            _add(gathering, path / f"{stem}.csv", {}, split)
+            _add(gathering, path / f"{stem}.csv", stored, {}, split)
         told = ", ".join(f"{stem}.csv" for stem in parts.values())
         gathering.notes.append(f"DAQUAR's split by questions: {told}")
         return gathering
     split_of = {name: split for split, file in _LISTS.items() for name in _lines(path / file)}
-    _add(gathering, path / _ALL, split_of, None)
+    _add(gathering, path / _ALL, stored, split_of, None)
     counts = ", ".join(f"{len(gathering.rows[split])} questions to {split}" for split in _LISTS)
     gathering.notes.append(f"DAQUAR's own split by images: {counts}")
     return gathering
@@ -83,7 +88,13 @@ def _lines(path: Path) -> list[str]:
     return [lines[number].strip() for number in range(len(lines)) if lines[number].strip()]
 
 
-def _add(gathering: Gathering, path: Path, split_of: Mapping[str, str], split: str | None) -> None:
+def _add(
+    gathering: Gathering,
+    path: Path,
+    stored: Callable[[str], str],
+    split_of: Mapping[str, str],
+    split: str | None,
+) -> None:
     lines = read_filled(path)
     for number in range(len(lines)):
         where = f"{path}: line {number + 1}"
@@ -101,4 +112,4 @@ def _add(gathering: Gathering, path: Path, split_of: Mapping[str, str], split: s
         name = image.strip()
         if split is None and name not in split_of:
             raise ArgumentError(f"{where}: expected an image of {' or '.join(_LISTS.values())}, got {name:.60}")
-        gathering.add(name, question, [answer], where, split or split_of[name])
+        gathering.add(stored(name), question, [answer], where, split or split_of[name])

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade.errors import ArgumentError
-from saccade.tasks.answer.data.collection import Gathering
+from saccade.tasks.answer.data.collection import Gathering, Known
 from saccade.tasks.image.archives import is_archive, read_files
 from saccade.tasks.image.decoded import Source
 
@@ -31,11 +31,12 @@ def is_easy_vqa(path: Path) -> bool:
     return _archive(path) is not None or _folder(path) is not None
 
 
-def read_easy_vqa(path: Path) -> Gathering:
+def read_easy_vqa(path: Path, known: Known | None = None) -> Gathering:
     """Read the questions; images of an archive are kept packed in memory, those of a folder read as they are asked for.
 
     Args:
         path: the archive, or a folder with it or with what it holds.
+        known: of an image's name, whether there are features of it; then no image is looked for.
 
     Raises:
         ArgumentError: naming what is missing or wrong.
@@ -44,7 +45,7 @@ def read_easy_vqa(path: Path) -> Gathering:
     folder = _folder(path)
     if folder is not None:
         listed = {split: (folder / split / "questions.json").read_bytes() for split in _SPLITS}
-        return _gathered(path, listed, lambda name: _file(folder / name))
+        return _gathered(path, listed, lambda name: _file(folder / name), known)
     archive = _archive(path)
     assert archive is not None, "it is one of the two"
     packed = dict[str, bytes]()
@@ -54,11 +55,11 @@ def read_easy_vqa(path: Path) -> Gathering:
         if f"{split}/questions.json" not in packed:
             raise ArgumentError(f"{archive}: expected {split}/questions.json in it, found none")
     listed = {split: packed[f"{split}/questions.json"] for split in _SPLITS}
-    return _gathered(archive, listed, lambda name: memoryview(packed[name]) if name in packed else None)
+    return _gathered(archive, listed, lambda name: memoryview(packed[name]) if name in packed else None, known)
 
 
-def _gathered(path: Path, listed: Mapping[str, bytes], find: Any) -> Gathering:
-    gathering = Gathering(path, find)
+def _gathered(path: Path, listed: Mapping[str, bytes], find: Any, known: Known | None) -> Gathering:
+    gathering = Gathering(path, find, known=known)
     for split, content in listed.items():
         where = f"{path}: {split}/questions.json"
         for number, row in enumerate(_rows(content, where), 1):

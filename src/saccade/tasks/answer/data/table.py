@@ -10,7 +10,7 @@ validation.tsv and test.tsv, of which one that is missing is held out.
 from pathlib import Path
 
 from saccade.errors import ArgumentError
-from saccade.tasks.answer.data.collection import Gathering
+from saccade.tasks.answer.data.collection import Gathering, Known
 from saccade.tasks.conversions import converted
 from saccade.tasks.image.decoded import Source
 from saccade.tasks.image.places import Images
@@ -25,12 +25,13 @@ ALONE = "questions"
 _COLUMNS = ("image", "question", "answer")
 
 
-def read_table(path: Path, names: SplitNames) -> Gathering:
+def read_table(path: Path, names: SplitNames, known: Known | None = None) -> Gathering:
     """Read lines of images, questions and answers.
 
     Args:
         path: a file, packed by gzip or not; or a folder with one, or one for each split.
         names: what splits are called.
+        known: of an image's name, whether there are features of it; then no image is looked for.
 
     Raises:
         ArgumentError: naming the line that is wrong.
@@ -44,7 +45,7 @@ def read_table(path: Path, names: SplitNames) -> Gathering:
             return None
         return place if (place := folder / name).is_file() else images.find(name)
 
-    gathering = Gathering(path, find)
+    gathering = Gathering(path, find, known=known)
     for split, table in tables(path, names, ALONE).items():
         for where, line in told_lines(table, _COLUMNS):
             parts = line.split("\t")

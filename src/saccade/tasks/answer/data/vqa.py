@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from saccade.errors import ArgumentError
-from saccade.tasks.answer.data.collection import Gathering
+from saccade.tasks.answer.data.collection import Gathering, Known
 from saccade.tasks.dataset import SPLITS
-from saccade.tasks.image.decoded import Source
 from saccade.tasks.image.places import Images
 from saccade.tasks.media import read_bytes
 from saccade.tasks.splits import SplitNames
@@ -45,18 +44,20 @@ def is_vqa(path: Path) -> bool:
     return path.is_dir() and bool(_files(path))
 
 
-def read_vqa(path: Path, names: SplitNames) -> Gathering:
+def read_vqa(path: Path, names: SplitNames, known: Known | None = None) -> Gathering:
     """Read questions and answers.
 
     Args:
         path: the folder.
         names: what splits are called, the year left out: train, val.
+        known: of an image's name, whether there are features of it; then no image is looked for.
 
     Raises:
         ArgumentError: naming what is missing or wrong.
         OSError: if something cannot be read.
     """
-    gathering, unread = _gathering(path), list[str]()
+    gathering = Gathering(path, Images(path).find, published=True, known=known)
+    unread = list[str]()
     found = set[str]()
     for subtype, file in _files(path).items():
         split = names.split(re.sub(r"\d{4}$", "", subtype)) or names.split(subtype)
@@ -95,15 +96,6 @@ def _files(path: Path) -> dict[str, Path]:
         if (match := _QUESTIONS.fullmatch(file.name)) is not None:
             found[match[1]] = file
     return found
-
-
-def _gathering(path: Path) -> Gathering:
-    images = Images(path)
-
-    def find(name: str) -> Source | None:
-        return images.find(name)
-
-    return Gathering(path, find, published=True)
 
 
 def _add(gathering: Gathering, file: Path, answers: Path, subtype: str, split: str) -> None:

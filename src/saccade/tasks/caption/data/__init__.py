@@ -15,7 +15,7 @@ from saccade.tasks.caption.data.table import ALONE, read_table
 from saccade.tasks.conversions import converted
 from saccade.tasks.dataset import no_such_data
 from saccade.tasks.image.places import Images
-from saccade.tasks.image.sources import refuse_size
+from saccade.tasks.image.sources import refuse_features, refuse_size
 from saccade.tasks.image.tables import is_table
 from saccade.tasks.objects import OBJECTS
 from saccade.tasks.splits import SplitNames
@@ -62,7 +62,7 @@ def open_corpus(
         refuse_size(data, size)
     arrow = data not in (OBJECTS, *BUILTIN) and path.exists() and is_arrow(path)
     if known and (arrow or data in (OBJECTS, *BUILTIN)):
-        raise ArgumentError(f"--features: expected none for {data}, whose images have no file's name; leave it out")
+        refuse_features(data)
     if data in BUILTIN:
         return Scenes(*things, seed)
     if data == OBJECTS:

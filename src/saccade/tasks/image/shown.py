@@ -1,0 +1,120 @@
+"""An image that is spoken of, what of it a model is given, and weights or gradients over it as maps."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from saccade.errors import ShapeError
+from saccade.numerics import divide
+from saccade.tasks.image.features.store import Features, FeatureStore
+from saccade.tasks.image.images import image_of
+
+__all__ = ["Shown", "featured", "maps_of", "shares"]
+
+_RASTER, _UNKNOWN = 64, 96  # places of a side that regions are painted on; pixels of an image that is not known
+_DRAWN = (224, 224)  # pixels of an image that weights of features are drawn over, cut as extraction cuts them
+
+
+class Shown(NamedTuple):
+    """An image that is spoken of.
+
+    >>> Shown("a.png", torch.zeros(3, 8, 8, dtype=torch.uint8)).number
+    1
+    """
+
+    name: str
+    seen: Tensor | Features
+    """What the model is given: `(channels, height, width)`, uint8, or features."""
+    picture: Tensor | None = None
+    """What weights are drawn over, where that is not what the model is given; None: nothing is known of it."""
+    number: int = 1
+    """Of the line that asked."""
+
+    @property
+    def image(self) -> Tensor:
+        """What weights are drawn over, grey where nothing is known of it."""
+        if isinstance(self.seen, Tensor):
+            return self.seen
+        return torch.full((1, _UNKNOWN, _UNKNOWN), 128, dtype=torch.uint8) if self.picture is None else self.picture
+
+
+def featured(store: FeatureStore, name: str, number: int = 1) -> Shown:
+    """Return the features of an image, with its picture if there is a file of that name.
+
+    Args:
+        store: of the features.
+        name: of the image.
+        number: of the line that asks.
+
+    Raises:
+        ArgumentError: if there are none, or the file is no image.
+    """
+    picture = image_of(name, 3, _DRAWN).image if Path(name).is_file() else None
+    return Shown(name, store.get(name), picture, number)
+
+
+def maps_of(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> Tensor:
+    """Return weights over the parts of an image as maps: of regions what the one with the most has that covers a place.
+
+    Args:
+        shown: the image; its boxes count where there is no shape.
+        weights: `(rows, n)`.
+        shape: rows and columns of cells; None of regions.
+
+    Returns:
+        `(rows, *shape)`; of regions `(rows, 64, 64)`.
+
+    Example:
+        >>> regions = Features(torch.zeros(2, 5), torch.tensor([[0.0, 0.0, 0.5, 1.0], [0.0, 0.0, 1.0, 1.0]]))
+        >>> maps_of(Shown("a.png", regions), torch.tensor([[0.7, 0.3]]), None)[0, 0, [0, 63]]
+        tensor([0.7000, 0.3000])
+    """
+    if shape is not None:
+        found: Tensor = weights.unflatten(1, shape)
+        return found
+    assert isinstance(shown.seen, Features), "what has no cells has regions"
+    middles = (torch.arange(_RASTER) + 0.5) / _RASTER
+    left, top, right, bottom = shown.seen.boxes.T[..., None]
+    across, down = (left <= middles) & (middles < right), (top <= middles) & (middles < bottom)
+    covered = down[:, :, None] & across[:, None, :]
+    painted: Tensor = (weights[:, :, None, None] * covered).amax(1)
+    return painted
+
+
+def shares(grads: Tensor, shape: tuple[int, int] | None) -> Tensor:
+    r"""Return how much each part of an image moves a number, by the number's gradients.
+
+    .. math::
+        w_c = \sum_{p \in c} \lVert \partial f / \partial x_p \rVert \Big/
+            \sum_{p} \lVert \partial f / \partial x_p \rVert
+
+    over the pixels p of a cell, their channels together, or over the one feature that a cell or region is.
+
+    Args:
+        grads: by pixels `(rows, channels, height, width)`, or by features `(rows, n, dim)`.
+        shape: rows and columns of cells, which pixels have.
+
+    Returns:
+        `(rows, n)`, one row of cells after another; all 0 where nothing moves it.
+
+    Raises:
+        ShapeError: if gradients by pixels have no cells.
+
+    Source:
+        Simonyan, Vedaldi, Zisserman 2014, "Deep Inside Convolutional Networks", section 3
+        (https://arxiv.org/abs/1312.6034), for one class.
+
+    Example:
+        >>> shares(torch.tensor([[[3.0, 4.0], [0.0, 5.0]]]), None)
+        tensor([[0.5000, 0.5000]])
+    """
+    if grads.ndim == 4:
+        if shape is None:
+            raise ShapeError("shape: expected rows and columns of cells for gradients by pixels, got None")
+        sums = F.adaptive_avg_pool2d(grads.norm(dim=1), shape).flatten(1)
+    else:
+        sums = grads.norm(dim=-1)
+    return divide(sums, sums.sum(1, keepdim=True))

@@ -1,0 +1,95 @@
+"""What moves an answer: gradients of a batch, compared with those of each question alone and with differences."""
+
+import pytest
+import torch
+
+from saccade.models.ask_attend_and_answer import AskAttendAndAnswer
+from saccade.models.image_encoder import FeatureEncoder, ImageEncoder, Visual
+from saccade.models.image_only import ImageOnly, Options
+from saccade.models.padded import Padded
+from saccade.models.question_only import QuestionOnly
+from saccade.models.show_and_answer import ShowAndAnswer
+from saccade.tasks.answer.batches import Batch
+from saccade.tasks.answer.data import Asked, Posed
+from saccade.tasks.answer.ensemble import Answerers
+from saccade.tasks.answer.gradients import cells_of, gradients
+from saccade.tasks.answer.measures import pointing
+from saccade.tasks.answer.outputs import Classes
+from saccade.tasks.image.scenes.scene import Box
+
+SIZES = {"widths": "4,6", "stem_stride": 4, "cell_dim": 5, "hidden_dim": 6}
+QUESTION = Padded(torch.tensor([[4, 5, 6], [6, 8, 0]]), torch.tensor([3, 2]))
+IMAGES = Visual(torch.rand(2, 3, 24, 32, generator=torch.Generator().manual_seed(0)))
+
+
+def made(kind, **more):
+    torch.manual_seed(1)
+    return kind(3, 11, 5, kind.Options(**SIZES), **more).eval()
+
+
+@pytest.mark.parametrize("kind", [AskAttendAndAnswer, ShowAndAnswer])
+def test_what_moves_an_answer_is_the_same_alone_and_under_inference(kind):
+    model = made(kind).double()
+    images = Visual(IMAGES.values.double())
+    with torch.inference_mode():
+        asked = Padded(*(part.clone() for part in QUESTION))
+        together = gradients(model, Visual(images.values.clone()), asked, lambda *given: model(*given)[:, 1])
+    assert together.seen.shape == images.values.shape and together.words.shape == (2, 3)
+    assert float(together.words[1, 2]) == 0  # padding
+    alone = Padded(QUESTION.values[1:, :2], QUESTION.lengths[1:])
+    one = gradients(model, Visual(images.values[1:]), alone, lambda *given: model(*given)[:, 1])
+    torch.testing.assert_close(one.seen[0], together.seen[1], rtol=0, atol=1e-12)
+    torch.testing.assert_close(one.words[0], together.words[1, :2], rtol=0, atol=1e-12)
+    moved = images.values.clone()
+    step, place = 1e-6, (1, 2, 10, 20)
+    moved[place] += step
+    rise = (model(Visual(moved), QUESTION) - model(images, QUESTION))[1, 1].item() / step
+    assert rise == pytest.approx(together.seen[place].item(), abs=1e-6)
+
+
+def test_what_a_model_does_not_take_moves_nothing():
+    blind = QuestionOnly(3, 11, 5).eval()
+    assert gradients(blind, IMAGES, QUESTION, lambda *given: blind(*given)[:, 0]).seen is None
+    deaf = made(ImageOnly)
+    assert gradients(deaf, IMAGES, QUESTION, lambda *given: deaf(*given)[:, 0]).words is None
+
+
+def test_cells_are_those_of_the_first_that_sees():
+    blind, deaf = QuestionOnly(3, 11, 5).eval(), made(ImageOnly)
+    assert cells_of(blind, IMAGES) is None and cells_of(Answerers([blind, deaf]), IMAGES) == (3, 4)
+    regions = Visual(torch.rand(1, 4, 7), torch.rand(1, 4, 4), torch.tensor([4]))
+    assert cells_of(made(ImageOnly, encoder=FeatureEncoder(7, 5)), regions) is None
+
+
+class Corner(ImageEncoder):
+    """Of which one corner is seen."""
+
+    def forward(self, visual):
+        inside = torch.zeros(24, 32)
+        inside[:8, :8] = 1
+        return super().forward(visual._replace(values=visual.values * inside))
+
+
+def test_gradients_point_where_there_is_no_attention_at_so_many_as_may_be():
+    torch.manual_seed(0)
+    options = Options(**SIZES)
+    model = ImageOnly(3, 11, 5, options, encoder=Corner(3, options)).eval()
+    batch = Batch(IMAGES, QUESTION, torch.zeros(2, 5))
+    posed, image = Posed("what is it?", ("a",), "what"), torch.zeros(3, 24, 32, dtype=torch.uint8)
+    here, there = (Asked(image, posed, "", (box,)) for box in (Box(0, 0, 8, 8), Box(16, 8, 32, 24)))
+    output = Classes(tuple("abcde"))
+
+    def scored(rows, asked=None):
+        asked.extend(rows)
+        return output.score(model, ["b"] * len(rows))
+
+    with torch.inference_mode():
+        found = pointing(model, batch, [here, there], None, lambda rows: output.score(model, ["a"] * len(rows)))
+        assert [one.hits for one in found] == [[True], [False]]
+        assert [one.shares[0] for one in found] == [pytest.approx(1.0), 0.0]
+        asked = []
+        first = pointing(model, batch, [there._replace(boxes=()), here], None, lambda rows: scored(rows, asked))
+        assert first[0].hits == [True] and asked == [1]  # of the second question alone
+        assert pointing(model, batch, [there._replace(boxes=())], None, scored) == []
+        blind = QuestionOnly(3, 11, 5).eval()
+        assert pointing(blind, batch, [here, there], None, lambda rows: output.score(blind, ["a"] * len(rows))) == []
