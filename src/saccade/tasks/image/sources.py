@@ -1,7 +1,8 @@
 """Labelled images of one's own, in whatever layout they lie: CIFAR's, MNIST's, a folder a class, tables."""
 
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from saccade.errors import ArgumentError
 from saccade.tasks.arrow import is_arrow, read_arrow
@@ -57,10 +58,15 @@ def refuse_size(data: str, size: int | None) -> None:
         raise ArgumentError(f"--size: expected none for {data}, whose images have one size; leave {size} out")
 
 
-def refuse_features(data: str) -> NoReturn:
+def refuse_features(data: str, builtin: Collection[str]) -> None:
     """Refuse features of images that have no file's name, which they would be found by.
 
+    Args:
+        data: what --data names.
+        builtin: the names of built-in data.
+
     Raises:
-        ArgumentError: always.
+        ArgumentError: if its images have none: those that are built in, Python objects and tables.
     """
-    raise ArgumentError(f"--features: expected none for {data}, whose images have no file's name; leave it out")
+    if data in (OBJECTS, *builtin) or is_arrow(Path(data)):
+        raise ArgumentError(f"--features: expected none for {data}, whose images have no file's name; leave it out")

@@ -57,19 +57,17 @@ def open_corpus(
         1000
     """
     path, names = Path(data), names or SplitNames()
+    if known:
+        refuse_features(data, BUILTIN)
     if data in BUILTIN:
         names.refuse(data)
         refuse_size(data, size)
-    arrow = data not in (OBJECTS, *BUILTIN) and path.exists() and is_arrow(path)
-    if known and (arrow or data in (OBJECTS, *BUILTIN)):
-        refuse_features(data)
-    if data in BUILTIN:
         return Scenes(*things, seed)
     if data == OBJECTS:
         return open_objects(objects, size, names)
     if not path.exists():
         raise no_such_data(data, BUILTIN)
-    if arrow:
+    if is_arrow(path):
         return open_objects(read_arrow(path, names), size, names, path if path.is_dir() else path.parent)
     listing, folder = _read(path, names)
     return open_listing(listing, Images(folder), size=size, known=known)
