@@ -9,6 +9,7 @@ from saccade import runs
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.caption import Caption
 from saccade.tasks.caption.batches import Encoded, pad
+from saccade.tasks.caption.options import REQUESTS
 from saccade.tasks.image.features.store import Features, write_store
 from saccade.train.task import options_class
 
@@ -80,6 +81,27 @@ def test_what_built_in_scenes_alone_have_is_refused_of_files(tmp_path):
         Caption.prepare(kind(data=path, model="show-and-tell", least_count=1000))
     with pytest.raises(ArgumentError, match="--max-length"):
         Caption.prepare(kind(data=path, model="show-and-tell", max_length=1))
+
+
+@pytest.mark.parametrize(
+    ("model", "words", "said"),
+    [
+        ("show-and-tell", {"coverage_penalty": 0.2, "beam_size": 2}, "attends to the image, got show-and-tell"),
+        ("show-attend-and-tell", {"coverage_penalty": 0.2}, "--coverage-penalty: expected a --beam-size above 1, got 1"),
+        ("show-attend-and-tell", {"coverage_penalty": 0.2, "nbest": 2}, None),
+        ("transformer", {"coverage_penalty": 0.2, "beam_size": 2}, None),
+    ],
+)
+def test_coverage_is_asked_of_who_attends_and_has_something_to_rank(tmp_path, model, words, said):
+    own = {name: value for name, value in SMALL.items() if name != "hidden_dim"}
+    kind = options_class(Caption, model)
+    task = Caption.prepare(kind(data=str(folder(tmp_path)), model=model, hidden_dim=8, **own))
+    built, request = task.build().eval(), REQUESTS["predict"](**words)
+    if said is None:
+        task.check(built, request)
+        return
+    with pytest.raises(ArgumentError, match=said):
+        task.check(built, request)
 
 
 @pytest.mark.parametrize("regions", [False, True])
