@@ -1,5 +1,4 @@
-"""An image with maps laid over it, a panel each: what positions attend to, or where a class is found; PNG and SVG,
-and where maps are of words a GIF."""
+"""An image with maps laid over it, a panel each: what positions attend to, or where a class is found; PNG, SVG, GIF."""
 
 import math
 import textwrap

@@ -92,8 +92,10 @@ class ImageCaption:
         return {"file": name, "cells": cells, "captions": [one.to_json() for one in self.outputs]}
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
-        """Draw the image once for each word, and over it what was looked at before the word was written, and as an
-        animation; of a model that looks at nothing, what moves each word, without one."""
+        """Draw the image once for each word, under what was looked at before it was written, and animate that.
+
+        Of a model that looks at nothing what moves each word is drawn, without an animation.
+        """
         for best in self.outputs[:1]:
             assert isinstance(self.image, Shown)
             maps = self.influence if best.weights is None else self.maps(best.weights)
@@ -136,8 +138,7 @@ def write(
         target: tokenizer of the sentences.
         how: they are found.
         limit: how many tokens one may have.
-        coverage_penalty: how much it counts in the score that cells were looked at; all that the search kept are to come
-            back then.
+        coverage_penalty: how much it counts in scores that cells were looked at; the search is to return all then.
     """
     found, each = list[list[Output]](), max(1, _AT_ONCE // how.width)
     device = next(model.parameters()).device

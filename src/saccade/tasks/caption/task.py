@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Sampler, spread
-from saccade.tasks.caption.answer import ImageCaption, Shown, answers, attends, write
+from saccade.tasks.caption.answer import ImageCaption, Shown, answers, attends, grid, write
 from saccade.tasks.caption.batches import Batch, Encoded, pad
 from saccade.tasks.caption.data import BUILTIN, Captioned, Corpus, open_corpus
 from saccade.tasks.caption.judge import baseline, pointing
@@ -206,8 +206,14 @@ class Caption:
         return answers(model, inputs, self.vocabulary.target, how, self.limit, form, penalty)
 
     def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
-        """Return the task and the model of an ensemble."""
+        """Return the task and the model of an ensemble, which sees the cells that each of its members sees."""
         check_alike(self, others, _shared_parts)
+        blank = Shown("", self.vocabulary.sight.blank())
+        for other in others:
+            if (found := grid(other.model, blank)) != (own := grid(model, blank)):
+                cells = " and ".join(f"{rows} × {columns}" for rows, columns in filter(None, (own, found)))
+                wanted = "expected --widths and --stem-stride that make as many cells as those of RUN"
+                raise ArgumentError(f"--ensemble {other.run.folder}: {wanted}, got {cells}")
         longest = min(self.vocabulary.longest, *(other.task.vocabulary.longest for other in others))  # type: ignore[attr-defined]
         joined = replace(self, vocabulary=replace(self.vocabulary, longest=longest))
         return joined, Ensemble([model, *(each.model for each in others)])

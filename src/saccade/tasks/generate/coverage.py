@@ -1,5 +1,4 @@
-"""Outputs of beam search ranked by how much they have read as well: what of it can be asked, by tasks whose models
-attend."""
+"""What can be asked of outputs that are ranked by how much they have read as well, of models that attend."""
 
 from dataclasses import dataclass
 

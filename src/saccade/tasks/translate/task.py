@@ -14,8 +14,8 @@ from saccade.tasks.batches import Sampler
 from saccade.tasks.dataset import Lazy, opened, take, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.generate import Ensemble
-from saccade.tasks.generate.generate import best_texts
 from saccade.tasks.generate.coverage import check_coverage
+from saccade.tasks.generate.generate import best_texts
 from saccade.tasks.generate.request import check_prefix, search_of
 from saccade.tasks.request import completed
 from saccade.tasks.splits import SplitNames
