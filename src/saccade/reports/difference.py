@@ -161,6 +161,14 @@ class Difference:
             return "not decided"
         return "reproduced" if self.mean > 0 else "contradicted"
 
+    def short(self) -> str:
+        """Return difference and twice the error in points, as far as it is known.
+
+        >>> Difference(0.0123, 0.003, 0.004).short()
+        '+1.23 ± 1.00'
+        """
+        return f"{100 * self.mean:+.2f} ± {200 * self.known:.2f}"
+
     def text(self) -> str:
         """Return difference and errors in points.
 

@@ -11,10 +11,12 @@ from saccade.reports.pages import COSTS, aligned, costs, ending
 from saccade.reports.slope import Point, fit
 from saccade.reports.verdict import NOTHING, Verdict, together
 
-__all__ = ["ATTENTION", "EXACT", "FIXED", "NAMED", "Claim", "Findings", "summary"]
+__all__ = ["ATTENTION", "BARS", "EXACT", "FIXED", "NAMED", "Claim", "Findings", "summary"]
 
 ATTENTION, FIXED = "show-attend-and-tell", ("show-and-tell", "m-rnn")
 EXACT, NAMED = "exact match", "things named"
+BARS = "± of a score is its standard deviation over seeds, of a difference or a slope twice its standard error"
+"""What stands behind numbers in tables."""
 _Rates = list[list[float]]  # a row a seed, a number an image
 
 
@@ -54,12 +56,19 @@ class Findings:
         self.rows = {name: [row for row in content["rows"] if row["model"] == name] for name in names}
         self.things = unpacked_counts(content["rows"][0]["things"])
         self.groups = sorted(set(self.things))
+        self._places = {
+            group: [place for place, count in enumerate(self.things) if group in (None, count)]
+            for group in (None, *self.groups)
+        }
+        self._known = {
+            (name, key): [_scores(row, key) for row in rows] for name, rows in self.rows.items() for key in (EXACT, NAMED)
+        }
         self.claims = [claim for name in FIXED if name in self.rows for claim in self._claims(name)]
         self.verdict = self._decide()
 
     def images(self, group: int) -> int:
         """How many images show so many things."""
-        return self.things.count(group)
+        return len(self._places[group])
 
     def rates(self, name: str, key: str, group: int | None = None) -> _Rates:
         """Whether all is said and true of each image, or which share of its things is named; a row a seed.
@@ -69,8 +78,7 @@ class Findings:
             key: `EXACT` or `NAMED`.
             group: the number of things; None for all images.
         """
-        chosen = [place for place, count in enumerate(self.things) if group in (None, count)]
-        return [[_scores(row, key)[place] for place in chosen] for row in self.rows[name]]
+        return [[scores[place] for place in self._places[group]] for scores in self._known[name, key]]
 
     def score(self, name: str, key: str, group: int | None = None) -> Difference:
         """A score, as its difference from nothing."""
@@ -107,10 +115,10 @@ class Findings:
         body = []
         for group in self.groups:
             scores = [spread([statistics.fmean(row) for row in self.rates(name, key, group)]) for name in self.rows]
-            gains = [self.gain(name, key, group).text() for name in fixed]
+            gains = [self.gain(name, key, group).short() for name in fixed]
             body.append([str(group), str(self.images(group)), *scores, *gains])
         slopes = [self.slope(key, name) for name in self.rows] + [self.slope(key, ATTENTION, name) for name in fixed]
-        last = ["with one thing more", "", *("-" if one is None else one.text() for one in slopes)]
+        last = ["with one thing more", "", *("-" if one is None else one.short() for one in slopes)]
         return [["things", "images", *self.rows, *(f"attention − {name}" for name in fixed)], *body, last]
 
     def models(self) -> list[list[str]]:
@@ -179,5 +187,5 @@ def summary(content: Mapping[str, Any]) -> str:
     found = Findings(content)
     lines = []
     for key in (EXACT, NAMED):
-        lines += [f"{key} on test in percent, ± the standard deviation over seeds", *aligned(found.table(key)), ""]
+        lines += [f"{key} on test in percent: {BARS}", *aligned(found.table(key)), ""]
     return "\n".join([*lines, *ending(found.verdict, content)])

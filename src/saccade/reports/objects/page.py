@@ -7,7 +7,7 @@ from typing import Any
 from saccade.look.curves import Curve, draw
 from saccade.reports.difference import DECIDED, ERRORS
 from saccade.reports.document import Heading, Part, Picture, Table, Text
-from saccade.reports.objects.findings import EXACT, NAMED, Findings
+from saccade.reports.objects.findings import BARS, EXACT, NAMED, Findings
 from saccade.reports.pages import beginning, picture, publish, runs, sentence
 
 __all__ = ["write_page"]
@@ -59,7 +59,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         *map(Text, (f"{ERRORS} {DECIDED}", _LINE)),
         Heading("Exact match in percent"),
         exact,
-        Text(_TWO),
+        *map(Text, (f"{sentence(BARS)}.", _TWO)),
         Heading("Things named in percent"),
         named,
         _plot(found, folder, NAMED),

@@ -10,7 +10,7 @@ from saccade.reports.pages import COSTS, aligned, costs, ending
 from saccade.reports.pointing.measuring import GRADIENT, RANDOM, THINGS, WEIGHTS
 from saccade.reports.verdict import Verdict, together
 
-__all__ = ["NAMES", "Claim", "Findings", "summary"]
+__all__ = ["BARS", "NAMES", "Claim", "Findings", "summary"]
 
 NAMES = {
     WEIGHTS: "by its weights",
@@ -19,6 +19,8 @@ NAMES = {
     RANDOM: "at random",
 }
 """What orders of cells are called."""
+BARS = "± of a score is its standard deviation over seeds, of a difference twice its standard error"
+"""What stands behind numbers in tables."""
 _NOTHING = "no model that attends is right more often than by a guess, beyond twice the error; train them longer"
 
 
@@ -89,7 +91,7 @@ class Findings:
         body = []
         for name, rows in self.rows.items():
             accuracy, guess = spread([row["accuracy"] for row in rows]), 100 * rows[0]["chance"]
-            body.append([name, accuracy, f"{guess:.2f}", self.above_chance(name).text(), *costs(self.content, name)])
+            body.append([name, accuracy, f"{guess:.2f}", self.above_chance(name).short(), *costs(self.content, name)])
         return [["model", "accuracy, %", "by a guess, %", "above it", *COSTS], *body]
 
     def pointed(self) -> list[list[str]]:
@@ -103,7 +105,7 @@ class Findings:
                     inside = spread([statistics.fmean(unpacked_shares(one["inside"])) for one in own])
                     anywhere = 100 * statistics.fmean(unpacked_shares(rows[0]["anywhere"]))
                     found = [spread([statistics.fmean(one) for one in hits]), f"{anywhere:.2f}"]
-                    body.append([_named(name, by), *found, self.pointing(name, by).text(), inside])
+                    body.append([_named(name, by), *found, self.pointing(name, by).short(), inside])
         return [["cells", "heaviest on a thing, %", "any cell, %", "difference", "of the weight on things, %"], *body]
 
     def erased(self) -> list[list[str]]:
@@ -117,7 +119,7 @@ class Findings:
                         for key in ("right", "change")
                     )
                     beyond = [
-                        "" if by == RANDOM else self.lost(name, by, key, place).text() for key in ("right", "change")
+                        "" if by == RANDOM else self.lost(name, by, key, place).short() for key in ("right", "change")
                     ]
                     probability = [row["first"] + own for row, own in zip(rows, change, strict=True)]
                     told = spread(right), beyond[0], spread(probability), beyond[1]
@@ -186,9 +188,9 @@ def _named(model: str, by: str) -> str:
 def summary(content: Mapping[str, Any]) -> str:
     """Return the tables and the verdict as text for a terminal."""
     found = Findings(content)
-    lines = ["accuracy on test in percent, ± the standard deviation over seeds", *aligned(found.models()), ""]
+    lines = [f"accuracy on test in percent: {BARS}", *aligned(found.models()), ""]
     lines += ["where cells with the most weight lie", *aligned(found.pointed()), ""]
     names, accuracy, probability = found.taken()
     header = ["lost beyond random, the mean over all numbers of cells", "accuracy", "probability"]
-    body = [[name, a.text(), p.text()] for name, a, p in zip(names, accuracy, probability, strict=True)]
+    body = [[name, a.short(), p.short()] for name, a, p in zip(names, accuracy, probability, strict=True)]
     return "\n".join([*lines, *aligned([header, *body]), *ending(found.verdict, content)])

@@ -8,7 +8,7 @@ from saccade.look.dot_plot import Dots, draw
 from saccade.reports.difference import DECIDED, ERRORS
 from saccade.reports.document import Heading, Part, Picture, Table, Text
 from saccade.reports.pages import beginning, picture, publish, runs, sentence
-from saccade.reports.pointing.findings import Findings
+from saccade.reports.pointing.findings import BARS, Findings
 
 __all__ = ["write_page"]
 
@@ -68,6 +68,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         *map(Text, (f"{ERRORS} {DECIDED} {_JUDGED}", _MEANING)),
         Heading("Accuracy"),
         models,
+        Text(f"{sentence(BARS)}."),
         Heading("Where the heaviest cell lies"),
         pointed,
         Heading("What is left once cells are erased"),
