@@ -60,9 +60,8 @@ class Findings:
             group: [place for place, count in enumerate(self.things) if group in (None, count)]
             for group in (None, *self.groups)
         }
-        self._known = {
-            (name, key): [_scores(row, key) for row in rows] for name, rows in self.rows.items() for key in (EXACT, NAMED)
-        }
+        pairs = [(name, key) for name in self.rows for key in (EXACT, NAMED)]
+        self._known = {(name, key): [_scores(row, key) for row in self.rows[name]] for name, key in pairs}
         self.claims = [claim for name in FIXED if name in self.rows for claim in self._claims(name)]
         self.verdict = self._decide()
 

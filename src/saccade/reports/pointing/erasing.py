@@ -104,7 +104,7 @@ def answered(
         counts: how many are erased.
 
     Source:
-        After Serrano, Smith 2019, "Is Attention Interpretable?", section 3 (https://arxiv.org/abs/1906.03731), who set
+        After Serrano, Smith 2019, "Is Attention Interpretable?" (https://arxiv.org/abs/1906.03731), who set
         weights to zero and share out the others anew.
 
     Example:

@@ -28,7 +28,8 @@ def weighed(model: Any, visual: Visual, question: Padded, shape: tuple[int, int]
     """
     reads = Reads(AuxRequest(weights=True))
     model.answers(visual, question, 1, reads)
-    return torch.cat(reads.weights, 1).detach().mean(1).unflatten(-1, shape).cpu()
+    found: Tensor = torch.cat(reads.weights, 1).detach().mean(1).unflatten(-1, shape).cpu()
+    return found
 
 
 def gradients(model: Any, visual: Visual, question: Padded, first: Tensor, shape: tuple[int, int]) -> Tensor:
