@@ -140,6 +140,21 @@ def test_words_share_out_the_first_hop_and_padding_calls_for_nothing():
     assert made("show-ask-attend-and-answer").eval().look(images(), QUESTION).words is None
 
 
+@pytest.mark.parametrize("normalizer", ["sparsemax", "entmax"])
+@pytest.mark.parametrize("kind", ATTENDING)
+def test_sparse_weights_are_shares_of_few_cells(kind, normalizer):
+    soft, sparse = made(kind), made(kind, normalizer=normalizer)
+    for model in (soft, sparse):
+        with torch.no_grad():
+            model.encoder.place.weight.mul_(8)  # so that scores lie far apart
+    sparse.eval().load_state_dict(soft.eval().state_dict())  # a normalizer has no weights
+    weights = sparse.look(images(), QUESTION).weights
+    torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:2]))
+    assert 0 < int((weights > 0).sum()) < int((soft.look(images(), QUESTION).weights > 0).sum())
+    sparse.train().cost(images(), QUESTION, WANTED).backward()
+    assert all(p.grad is None or bool(p.grad.isfinite().all()) for p in sparse.parameters())
+
+
 @pytest.mark.parametrize(("kind", "read"), list(itertools.product(ATTENDING, READS)))
 def test_hard_reads_read_one_cell_and_learn(kind, read):
     model = made(kind, **READS[read])

@@ -11,7 +11,7 @@ from saccade.models import captioning, show_attend_and_tell
 from saccade.models.image_encoder import FeatureEncoder, ImageEncoder
 from saccade.models.show_and_tell import ShowAndTell
 from saccade.models.show_attend_and_tell import ShowAttendAndTell
-from saccade.tasks.caption.answer import ImageCaption, answers, attended, attends, grid, influence, write
+from saccade.tasks.caption.answer import answers, attended, attends, grid, influence, write
 from saccade.tasks.generate.generate import Sampling, Search
 from saccade.tasks.image.features.store import Features
 from saccade.tasks.image.shown import Shown
