@@ -176,7 +176,7 @@ def test_all_that_glimpses_runs(tmp_path, capsys, monkeypatch):
 def test_all_that_writes_about_images_runs(tmp_path, capsys, monkeypatch):
     """The commands of the page in their order, for a step or two of small networks."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("saccade.tasks.caption.data.scenes._FINITE", 20)
+    monkeypatch.setattr("saccade.tasks.caption.data.scenes.HELD_OUT", 20)
     monkeypatch.setattr("saccade.tasks.image.dataset._SEEN", 40)
     monkeypatch.setattr("saccade.tasks.batches._LOOKED_AT", 50)
     commands = re.findall(r"^saccade (.+)$", (ROOT / "docs/caption.md").read_text(encoding="utf-8"), flags=re.M)

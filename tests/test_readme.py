@@ -89,8 +89,8 @@ def test_jobs_run_one_after_the_other(commands, tmp_path, monkeypatch, capsys):
     for name in ("tones.wav", "shapes.png", "digit.png", "scene.png", "questions.txt"):
         shutil.copy(ROOT / "docs" / name, tmp_path / "docs")
     monkeypatch.chdir(tmp_path)
-    for size in ("tasks.caption.data.scenes._FINITE", "tasks.answer.data.scenes.HELD_OUT", "tasks.image.dataset._SEEN"):
-        monkeypatch.setattr(f"saccade.{size}", 40)
+    for size in ("caption.data.scenes.HELD_OUT", "answer.data.scenes.HELD_OUT", "image.dataset._SEEN"):
+        monkeypatch.setattr(f"saccade.tasks.{size}", 40)
     for command in commands:
         small = command + "".join(less for verb, less in SMALLER.items() if verb in command)
         if "|" in command:

@@ -105,6 +105,18 @@ def test_padding_of_regions_changes_nothing(kind):
     torch.testing.assert_close(model(Visual(noise, boxes, lengths), QUESTION), together, rtol=0, atol=1e-12)
 
 
+def test_an_image_of_several_questions_is_one_image_each(name):
+    model, index = made(name).double().eval(), torch.tensor([1, 0, 1])
+    two = Visual(images(2).values.double())
+    once, each = (model(visual, QUESTION) for visual in (two._replace(about=index), Visual(two.values[index])))
+    torch.testing.assert_close(once, each)
+    features = torch.rand(2, 6, 7, dtype=torch.float64), torch.rand(2, 6, 4, dtype=torch.float64), torch.tensor([6, 4])
+    encoder = FeatureEncoder(7, 5).double()
+    cells, alone = encoder(Visual(*features, index)), encoder(Visual(*(part[index] for part in features)))
+    torch.testing.assert_close(cells.values, alone.values)
+    assert cells.lengths.tolist() == alone.lengths.tolist() == [4, 6, 4]
+
+
 def test_the_same_state_answers_the_same(name):
     the_same_state(made(name), made(name))
 
@@ -126,6 +138,21 @@ def test_words_share_out_the_first_hop_and_padding_calls_for_nothing():
     torch.testing.assert_close(looked.words.sum(1), torch.ones(3))
     assert bool((looked.words[~QUESTION.within] == 0).all())
     assert made("show-ask-attend-and-answer").eval().look(images(), QUESTION).words is None
+
+
+@pytest.mark.parametrize("normalizer", ["sparsemax", "entmax"])
+@pytest.mark.parametrize("kind", ATTENDING)
+def test_sparse_weights_are_shares_of_few_cells(kind, normalizer):
+    soft, sparse = made(kind), made(kind, normalizer=normalizer)
+    for model in (soft, sparse):
+        with torch.no_grad():
+            model.encoder.place.weight.mul_(8)  # so that scores lie far apart
+    sparse.eval().load_state_dict(soft.eval().state_dict())  # a normalizer has no weights
+    weights = sparse.look(images(), QUESTION).weights
+    torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:2]))
+    assert 0 < int((weights > 0).sum()) < int((soft.look(images(), QUESTION).weights > 0).sum())
+    sparse.train().cost(images(), QUESTION, WANTED).backward()
+    assert all(p.grad is None or bool(p.grad.isfinite().all()) for p in sparse.parameters())
 
 
 @pytest.mark.parametrize(("kind", "read"), list(itertools.product(ATTENDING, READS)))

@@ -62,8 +62,8 @@ def test_what_fits_nothing_is_refused():
 
 
 def test_a_batch_goes_to_a_device_whole():
-    whole = Visual(torch.rand(1, 2, 3), torch.rand(1, 2, 4), torch.tensor([2])).to(torch.device("meta"))
-    assert all(part.device.type == "meta" for part in whole)
+    whole = Visual(torch.rand(1, 2, 3), torch.rand(1, 2, 4), torch.tensor([2]), torch.tensor([0]))
+    assert all(part.device.type == "meta" for part in whole.to(torch.device("meta")))
     assert Visual(torch.rand(1, 3, 8, 8)).to(torch.device("meta")).boxes is None
 
 

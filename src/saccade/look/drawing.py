@@ -29,7 +29,7 @@ def write_picture(
     title: str,
     story: str,
     behind: Mapping[str, Any] | None = None,
-    pages: Mapping[str, bytes] | None = None,
+    pages: Mapping[str, Callable[[], bytes]] | None = None,
 ) -> list[Path]:
     """Write a figure as PNG and SVG, the numbers behind it as JSON, and what else shows them, all of one name.
 
@@ -39,7 +39,7 @@ def write_picture(
         title: what the SVG is called, for those who listen or search.
         story: what it shows, in words.
         behind: the numbers behind it (see `numbers`); None for no file of them.
-        pages: suffix to content of other files.
+        pages: suffix to what makes the content of another file.
 
     Returns:
         The paths of the PNG, the SVG, the others, and the JSON if there is one.
@@ -50,7 +50,8 @@ def write_picture(
     with _own_style():
         figure = make()
         png, svg = _saved(figure, "png"), _saved(figure, "svg")
-    contents = {".png": png, ".svg": _described(svg, title, story), **(pages or {})}
+        others = {suffix: content() for suffix, content in (pages or {}).items()}
+    contents = {".png": png, ".svg": _described(svg, title, story), **others}
     if behind is not None:
         contents[".json"] = (json.dumps(behind, ensure_ascii=False, allow_nan=False) + "\n").encode()
     return write_beside(Path(path), contents)

@@ -3,7 +3,7 @@
 Both need no attention and see any model; neither is an explanation: a gradient is how the logit would change.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
@@ -14,7 +14,7 @@ from saccade.errors import ArgumentError, ShapeError
 __all__ = ["grad_cam", "saliency"]
 
 
-def saliency(model: nn.Module, images: Tensor, classes: Tensor) -> Tensor:
+def saliency(model: Callable[[Tensor], Tensor], images: Tensor, classes: Tensor) -> Tensor:
     r"""Return how much each pixel of images moves the logit of a class.
 
     .. math:: S_{i,j} = \sum_c \Big| \frac{\partial f_k}{\partial x_{c,i,j}} \Big|
@@ -23,7 +23,8 @@ def saliency(model: nn.Module, images: Tensor, classes: Tensor) -> Tensor:
     get no gradients.
 
     Args:
-        model: a module of images `(batch, channels, height, width)` whose outputs are logits `(batch, classes)`.
+        model: a module, or a function, of images `(batch, channels, height, width)` whose outputs are logits
+            `(batch, classes)`.
         images: them, of any floating type.
         classes: k, the number of a class each, `(batch,)`.
 

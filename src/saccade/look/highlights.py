@@ -118,7 +118,7 @@ def highlights(
         title=heading or "Words by their numbers",
         story=_story(rows, shown, above, scale),
         behind=told if json else None,
-        pages={".html": _html(rows, shown, above, heading, scale).encode()},
+        pages={".html": lambda: _html(rows, shown, above, heading, scale).encode()},
     )
 
 

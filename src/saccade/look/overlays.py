@@ -1,4 +1,4 @@
-"""An image with maps laid over it, a panel each: what positions attend to, or where a class is found; PNG and SVG."""
+"""An image with maps laid over it, a panel each: what positions attend to, or where a class is found; PNG, SVG, GIF."""
 
 import math
 import textwrap
@@ -11,28 +11,23 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from saccade.errors import ArgumentError, ShapeError
+from saccade.look.animation import word_by_word
 from saccade.look.drawing import full_scale, numbers, write_picture
 from saccade.look.labels import plain
+from saccade.look.panels import CMAP, Position, draw_panel, show_pixels
 from saccade.look.pictures import DOTS, FAINT, INK
 from saccade.look.typefaces import families
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
 
 __all__ = ["overlays"]
-
-Position = tuple[int, int]
 
 _PANEL, _GAP, _CAPTION, _SCALE = 1.9, 0.15, 0.28, 0.5  # inches: a panel, between two, a line above it, the colours' bar
 _COLUMNS, _MOST_PANELS = 5, 100
 _FINEST = 600  # pixels of the longer side that are drawn
-_CRISP = 100  # pixels of the longer side up to which every one is a square
 _CAPTION_LENGTH = 28  # characters
 _TITLE_LINES = 2
-_CMAP = "inferno"
-_MARK = "#35e0ff"
 
 
 def overlays(
@@ -44,6 +39,7 @@ def overlays(
     marks: Sequence[Position | None] | None = None,
     title: str | None = None,
     even: float = 0.0,
+    animated: bool = False,
     json: bool = False,
 ) -> list[Path]:
     """Draw an image, and beside it the image in grey once for each map, which lies over it in colour.
@@ -61,10 +57,12 @@ def overlays(
         title: a line above the picture.
         even: what each number of a map would be if all were alike, such as 1 where they are in times of that; 0 for
             numbers that are no shares.
+        animated: whether a GIF is written beside it that shows one map after another, the captions as the words of a
+            sentence.
         json: whether the numbers are written beside it.
 
     Returns:
-        The paths of the PNG and the SVG, and of the JSON if it is wanted.
+        The paths of the PNG and the SVG, of the GIF and of the JSON if they are wanted.
 
     Raises:
         ShapeError: if the shapes are others, or captions or marks are not one a map.
@@ -92,6 +90,7 @@ def overlays(
         title=heading or "Maps over an image",
         story=_story(values, names, marks),
         behind=numbers(heading, captions, [], values, marks=marks, darkest=darkest) if json else None,
+        pages={".gif": lambda: word_by_word(pixels, values, names, marks, darkest)} if animated else None,
     )
 
 
@@ -160,10 +159,10 @@ def _figure(
         left, bottom = column * (wide + _GAP), height - line * (high + _CAPTION + _GAP) - _CAPTION - high
         axes = figure.add_axes((left / width, bottom / height, wide / width, high / height))
         if number:
-            drawn = _panel(axes, pixels, values[number - 1], top, marks[number - 1])
+            drawn = draw_panel(axes, pixels, values[number - 1], top, marks[number - 1])
             axes.set_title(names[number - 1], fontsize=8, pad=3, **style)
         else:
-            _show(axes, pixels.numpy(), pixels.shape)
+            show_pixels(axes, pixels)
     assert drawn is not None, "there is a map"
     _scale(figure, drawn, (columns * (wide + _GAP) / width, (height - _CAPTION - high) / height, high / height), style)
     if title:
@@ -177,39 +176,13 @@ def _sides(height: int, width: int) -> tuple[float, float]:
     return _PANEL * high, _PANEL * wide
 
 
-def _panel(axes: "Axes", pixels: Tensor, values: Tensor, top: float, mark: Position | None) -> Any:
-    """The image in grey below a map, the more of whose colour is seen the larger its number."""
-    from matplotlib.patches import Rectangle
-
-    height, width = pixels.shape[:2]
-    grey = pixels @ torch.tensor([0.299, 0.587, 0.114], dtype=pixels.dtype)
-    _show(axes, (0.15 + 0.7 * grey)[..., None].expand(-1, -1, 3).numpy(), pixels.shape)
-    drawn = axes.imshow(
-        values.numpy(), cmap=_CMAP, vmin=0, vmax=top, alpha=(0.25 + 0.6 * (values / top).clamp(0, 1)).numpy(),
-        extent=(0, width, height, 0), interpolation="nearest", aspect="auto",
-    )  # fmt: skip
-    if mark is not None:
-        down, across = height / values.shape[0], width / values.shape[1]
-        corner = mark[1] * across, mark[0] * down
-        axes.add_patch(Rectangle(corner, across, down, fill=False, edgecolor=_MARK, linewidth=1.5))
-    return drawn
-
-
-def _show(axes: "Axes", pixels: "NDArray[Any]", shape: Sequence[int]) -> None:
-    height, width = shape[:2]
-    method = "nearest" if max(height, width) <= _CRISP else "antialiased"
-    axes.imshow(pixels, extent=(0, width, height, 0), interpolation=method, aspect="auto")
-    axes.set(xlim=(0, width), ylim=(height, 0), xticks=[], yticks=[])
-    axes.spines[:].set(color=FAINT, linewidth=0.5)
-
-
 def _scale(figure: "Figure", drawn: Any, place: tuple[float, float, float], style: dict[str, Any]) -> None:
     """The colours' meaning, at the right of the first row."""
     from matplotlib.cm import ScalarMappable
 
     left, bottom, high = place
     axes = figure.add_axes((left, bottom, 0.1 / figure.get_figwidth(), high))
-    bar = figure.colorbar(ScalarMappable(drawn.norm, _CMAP), cax=axes)
+    bar = figure.colorbar(ScalarMappable(drawn.norm, CMAP), cax=axes)
     bar.outline.set(edgecolor=FAINT, linewidth=0.5)
     axes.tick_params(length=2, width=0.5, labelsize=7, color=FAINT, labelcolor=style["color"])
     top = drawn.norm.vmax

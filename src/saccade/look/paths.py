@@ -1,7 +1,6 @@
 """Where an eye went over an image, what it saw there, and what it made of that: PNG, SVG and an animated GIF."""
 
 from collections.abc import Mapping, Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from saccade.errors import ArgumentError, ShapeError
+from saccade.look.animation import animated
 from saccade.look.drawing import numbers, write_picture
 from saccade.look.labels import plain
 from saccade.look.pictures import DOTS, FAINT, INK
@@ -29,7 +29,6 @@ _SHOWN, _LINE = 3, 0.14  # classes whose probabilities are drawn, and inches fro
 _SHORT = 3  # glimpses beside which the words below are longer than what they stand below
 _TOLD = 4  # numbers of glimpses that are written at one place
 _LARGEST = 960  # pixels of the longer side of an image as it is drawn
-_PAUSE, _REST = 700, 2000  # milliseconds that a glimpse is shown in the animation, and the last
 _COLOURS = ("#ffb000", "#35e0ff", "#ff4fa3", "#8dff6a")  # of scales, the finest first
 
 
@@ -95,7 +94,7 @@ def path_pictures(
         behind=numbers(heading, names, labels, shares, darkest=1.0, location=places.tolist(), sides=list(sides))
         if json
         else None,
-        pages={".gif": _animation(shown, boxes)},
+        pages={".gif": lambda: _animation(shown, boxes)},
     )
 
 
@@ -277,10 +276,7 @@ def _animation(pixels: Tensor, boxes: list[list[tuple[float, float, float]]]) ->
             corners = (x * factor, y * factor, x * factor + reach, y * factor + reach)
             pen.rectangle(corners, outline=_COLOURS[scale % len(_COLOURS)], width=2 if scale == 0 else 1)
         frames.append(frame)
-    file = BytesIO()
-    pauses = [_PAUSE] * (len(frames) - 1) + [_REST]
-    frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=pauses, loop=0)
-    return file.getvalue()
+    return animated(frames)
 
 
 def _story(places: Tensor, shares: Tensor, labels: Sequence[str], said: Mapping[int, str]) -> str:

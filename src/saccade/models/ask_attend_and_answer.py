@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
-from saccade.models import hard
+from saccade.models import weighing
 from saccade.models.answerer import Answerer, Reads, Seeing, Standardized, attended, mask_of
 from saccade.models.image_encoder import Cells, ImageEncoder, Visual
 from saccade.models.padded import Padded
@@ -28,7 +28,7 @@ _PLACES = 32  # words that have a weight of their own in a bag
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(hard.Options, Seeing):
+class Options(weighing.Options, Seeing):
     """The sizes, and how the question and cells are read.
 
     >>> Options(question="bag").hidden_dim
@@ -45,7 +45,7 @@ class Options(hard.Options, Seeing):
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
         Seeing.__post_init__(self)
-        hard.Options.__post_init__(self)
+        weighing.Options.__post_init__(self)
         in_ranges(self, (("hidden_dim", 1, 1 << 16),))
         if self.question not in ("lstm", "bag"):
             raise ArgumentError(f"--question: expected lstm or bag, got {self.question}")
@@ -144,7 +144,7 @@ class AskAttendAndAnswer(Answerer):
         self.embedding, self.dropout = nn.Embedding(words, dim, padding_idx=0), nn.Dropout(drop)
         self.questions = LastState(dim, dim) if options.question == "lstm" else Bag(dim)
         self.correlated, self.evidence, self.finer = (nn.Linear(cell, dim) for _ in range(3))
-        reader: dict[str, Any] = hard.attention_options(options)
+        reader: dict[str, Any] = weighing.attention_options(options)
         self.by_words = Attention(1, 1, dim, score="dot", **reader)
         self.by_question = Attention(dim, dim, dim, score="dot", **reader)
         self.first_norm, self.second_norm = Standardized(dim), Standardized(dim)

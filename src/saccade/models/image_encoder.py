@@ -29,6 +29,9 @@ class Visual(NamedTuple):
     """Of features, `(batch, n, 4)`: left, top, right, bottom as shares of the image."""
     lengths: Tensor | None = None
     """How many features each image has, `(batch,)`; None: all of them n."""
+    about: Tensor | None = None
+    """Of each text, which of the images it is about, `(texts,)`, int64: an image of several texts is seen once, and its
+    cells are there for each. None: of one text each, in their order."""
 
     def to(self, device: torch.device) -> "Visual":
         """Return the batch on a device."""
@@ -48,6 +51,17 @@ class Cells(NamedTuple):
     """How many cells each image has, `(batch,)`; None: all of them n."""
     shape: tuple[int, int] | None = None
     """Rows and columns of a map, which lie one row after another; None of regions."""
+
+    def select(self, index: Tensor | None) -> "Cells":
+        """Return the cells of some images, `(texts,)`; None: of all.
+
+        >>> Cells(torch.zeros(2, 12, 8)).select(torch.tensor([0, 0, 1])).values.shape
+        torch.Size([3, 12, 8])
+        """
+        if index is None:
+            return self
+        lengths = None if self.lengths is None else self.lengths.index_select(0, index)
+        return Cells(self.values.index_select(0, index), lengths, self.shape)
 
     def mean(self) -> Tensor:
         """Return the mean of each image's cells, `(batch, dim)`.
@@ -131,7 +145,7 @@ class ImageEncoder(nn.Module):
         projected = self.project(features.flatten(2).mT)
         what = F.relu(self.norm(projected.flatten(0, 1)).view(projected.shape))
         where = self.place(place_code(_middles(rows, columns).to(features.device)).to(features))
-        return Cells(self.dropout(what + where), None, (rows, columns))
+        return Cells(self.dropout(what + where), None, (rows, columns)).select(visual.about)
 
 
 class FeatureEncoder(nn.Module):
@@ -169,13 +183,13 @@ class FeatureEncoder(nn.Module):
         Raises:
             ShapeError: if features have no boxes, or others than one each.
         """
-        values, boxes, lengths = visual
+        values, boxes, lengths, _ = visual
         if boxes is None or values.ndim != 3 or boxes.shape != (*values.shape[:2], 4):
             got = None if boxes is None else tuple(boxes.shape)
             raise ShapeError(f"boxes: expected (batch, n, 4) for features {tuple(values.shape)}, got {got}")
         middles, extents = (boxes[..., :2] + boxes[..., 2:]) / 2, boxes[..., 2:] - boxes[..., :2]
         where = self.place(torch.cat([place_code(middles), extents], -1))
-        return Cells(self.dropout(F.relu(self.project(values)) + where), lengths, self.shape)
+        return Cells(self.dropout(F.relu(self.project(values)) + where), lengths, self.shape).select(visual.about)
 
 
 _WAVES = 4

@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
 import torch
 from torch import Tensor, nn
 
-from saccade import masks, normalizers, scores
+from saccade import masks, scores
 from saccade.biases import GaussianWindow
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.kernels.topk import Logits
 from saccade.memory import Memory
-from saccade.models import hard, recurrent
+from saccade.models import hard, recurrent, weighing
 from saccade.models.cells import linear_cell, lstm_of
 from saccade.models.checks import below_one
 from saccade.models.padded import Padded
@@ -38,11 +38,6 @@ _SIZES = (
     ("window", 1, 10**5),
     ("positions", 1, 10**5),
 )
-_NORMALIZERS: dict[str, Callable[[], normalizers.Normalizer]] = {
-    "softmax": normalizers.Softmax,
-    "sparsemax": normalizers.Sparsemax,
-    "entmax": normalizers.Entmax,
-}
 
 _DATES = {
     **recurrent.RECIPES["dates"],
@@ -84,7 +79,7 @@ class Options(hard.Options):
     score: Literal["general", "dot", "scaled_dot", "additive", "location", "cosine"] = "general"
     """How state and source are compared; additive is the paper's concat."""
 
-    normalizer: Literal["softmax", "sparsemax", "entmax"] = "softmax"
+    normalizer: weighing.Name = "softmax"
     """What makes weights of scores."""
 
     window: int = 10
@@ -306,7 +301,7 @@ def _attention(options: Options) -> Attention:
         hidden,
         hidden_dim=hidden if score == "additive" else None,
         score=named,
-        normalizer=_NORMALIZERS[options.normalizer](),
+        normalizer=weighing.NORMALIZERS[options.normalizer](),
         max_length=options.positions if score == "location" else None,
         **hard.attention_options(options),
     )

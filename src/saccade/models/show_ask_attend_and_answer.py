@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from saccade import masks, scores
 from saccade.checks import in_ranges
-from saccade.models import hard, show_and_answer
+from saccade.models import show_and_answer, weighing
 from saccade.models.answerer import Answerer, Reads, Standardized, attended, classifier
 from saccade.models.image_encoder import Cells, ImageEncoder, Visual
 from saccade.models.padded import Padded
@@ -24,7 +24,7 @@ __all__ = ["Options", "ShowAskAttendAndAnswer"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(hard.Options, show_and_answer.Options):
+class Options(weighing.Options, show_and_answer.Options):
     """The sizes, and how cells are read.
 
     >>> Options(read="reinforce", samples=2, baseline="leave-one-out").glimpses
@@ -37,7 +37,7 @@ class Options(hard.Options, show_and_answer.Options):
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
         show_and_answer.Options.__post_init__(self)
-        hard.Options.__post_init__(self)
+        weighing.Options.__post_init__(self)
         in_ranges(self, (("glimpses", 1, 64),))
 
 
@@ -103,7 +103,7 @@ class ShowAskAttendAndAnswer(Answerer):
         self.questions = Questions(words, options, options.dropout)
         bound = hidden**-0.5
         score = scores.Additive(nn.Parameter(torch.empty(count, hidden).uniform_(-bound, bound)))
-        reader: dict[str, Any] = hard.attention_options(options)
+        reader: dict[str, Any] = weighing.attention_options(options)
         self.attention = Attention(hidden, cell, hidden_dim=hidden, score=score, **reader)
         self.norm = Standardized(count * cell)
         self.output = classifier(count * cell + hidden, options.classifier_dim, classes, options.dropout)

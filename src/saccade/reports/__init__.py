@@ -22,6 +22,8 @@ REPORTS = {
     "cnn-attention": "saccade.reports.cnn_attention.report:CNNAttention",
     "glimpses": "saccade.reports.glimpses.report:Glimpses",
     "scaling": "saccade.reports.scaling.report:Scaling",
+    "pointing": "saccade.reports.pointing.report:Pointing",
+    "objects": "saccade.reports.objects.report:Objects",
 }
 
 

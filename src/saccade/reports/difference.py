@@ -5,7 +5,28 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Difference", "packed", "unpacked"]
+__all__ = [
+    "DECIDED",
+    "ERRORS",
+    "Difference",
+    "packed",
+    "packed_counts",
+    "packed_shares",
+    "spread",
+    "unpacked",
+    "unpacked_counts",
+    "unpacked_shares",
+]
+
+ERRORS = (
+    "A difference has two errors: what the mean over seeds would vary by with other seeds, and what it would vary by "
+    "with other test images, taken image by image. Both are added as independent ones, which rather overstates their "
+    "sum."
+)
+DECIDED = (
+    "A claim is reproduced where the difference is above 0 by more than twice that error, contradicted where it is "
+    "below so, and not decided else; with one seed none is."
+)
 
 
 def packed(right: Sequence[bool]) -> str:
@@ -25,6 +46,52 @@ def unpacked(digits: str, count: int) -> list[bool]:
     [True, False, False, False, True]
     """
     return [bool(int(digit, 16) & 8 >> place) for digit in digits for place in range(4)][:count]
+
+
+def packed_counts(counts: Sequence[int]) -> str:
+    """Return numbers from 0 to 15 as hexadecimal digits, one each.
+
+    >>> packed_counts([0, 10, 3])
+    '0a3'
+    """
+    return "".join(f"{count:x}" for count in counts)
+
+
+def unpacked_counts(digits: str) -> list[int]:
+    """Return what `packed_counts` was given.
+
+    >>> unpacked_counts("0a3")
+    [0, 10, 3]
+    """
+    return [int(digit, 16) for digit in digits]
+
+
+def packed_shares(shares: Sequence[float]) -> str:
+    """Return numbers from -1 to 1 as three hexadecimal digits each: the nearest multiples of 1 / 2047.
+
+    >>> packed_shares([0.0, 1.0, -1.0])
+    '800fff001'
+    """
+    return "".join(f"{round(2047 * share) + 2048:03x}" for share in shares)
+
+
+def unpacked_shares(digits: str) -> list[float]:
+    """Return what `packed_shares` was given, to within 1 / 4094.
+
+    >>> unpacked_shares("800fff001")
+    [0.0, 1.0, -1.0]
+    """
+    return [(int(digits[place : place + 3], 16) - 2048) / 2047 for place in range(0, len(digits), 3)]
+
+
+def spread(values: Sequence[float]) -> str:
+    """Return the mean of shares and, of several, their standard deviation, in percent.
+
+    >>> spread([0.5, 0.52]), spread([0.5])
+    ('51.00 ± 1.41', '50.00')
+    """
+    around = f" ± {100 * statistics.stdev(values):.2f}" if len(values) > 1 else ""
+    return f"{100 * statistics.fmean(values):.2f}{around}"
 
 
 @dataclass(frozen=True)
@@ -73,6 +140,34 @@ class Difference:
     def error(self) -> float | None:
         """The standard error over seeds and images together; None with a single seed."""
         return None if self.seeds is None else math.hypot(self.seeds, self.images)
+
+    @property
+    def known(self) -> float:
+        """The standard error as far as it is known: with a single seed that of images alone.
+
+        >>> Difference(0.0, 0.3, 0.4).known, Difference(0.0, None, 0.4).known
+        (0.5, 0.4)
+        """
+        return self.images if self.error is None else self.error
+
+    @property
+    def result(self) -> str:
+        """What is said of a claim that it is above 0; of one seed nothing is.
+
+        >>> [Difference(mean, 0.03, 0.04).result for mean in (0.11, 0.1, -0.11)], Difference(0.5, None, 0.0).result
+        (['reproduced', 'not decided', 'contradicted'], 'not decided')
+        """
+        if self.error is None or abs(self.mean) <= 2 * self.error:
+            return "not decided"
+        return "reproduced" if self.mean > 0 else "contradicted"
+
+    def short(self) -> str:
+        """Return difference and twice the error in points, as far as it is known.
+
+        >>> Difference(0.0123, 0.003, 0.004).short()
+        '+1.23 ± 1.00'
+        """
+        return f"{100 * self.mean:+.2f} ± {200 * self.known:.2f}"
 
     def text(self) -> str:
         """Return difference and errors in points.

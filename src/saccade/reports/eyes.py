@@ -1,7 +1,7 @@
 """What reports on eyes share: the images, how they learn, how often their paths err, and how surely they choose."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from torch import Tensor
 from saccade.errors import ArgumentError
 from saccade.models.policies import Gaussian
 from saccade.models.ram import Path
+from saccade.reports.difference import packed_counts, unpacked_counts
 from saccade.reports.options import Seeded
 from saccade.tasks.glimpse import Glimpse
 from saccade.tasks.glimpse.data import longest_label, open_data
@@ -27,9 +28,6 @@ __all__ = [
     "canvas_options",
     "measured",
     "open_canvas",
-    "packed_counts",
-    "scheduled",
-    "unpacked_counts",
     "wrong_shares",
 ]
 
@@ -96,38 +94,6 @@ def open_canvas(options: Canvas) -> Dataset:
 def _distractors(data: str) -> dict[str, Any]:
     recipe = Glimpse.recipes.get(data, {})
     return {"distractors": recipe["distractors"]} if "distractors" in recipe else {}
-
-
-def scheduled(options: Canvas) -> dict[str, Any]:
-    """Return the options by which a schedule ends where the budget does.
-
-    >>> scheduled(Canvas(data="translated", max_steps=500)), scheduled(Canvas(quick=True))
-    ({'schedule_steps': 500, 'warmup_steps': 50}, {'max_steps': None})
-    """
-    if options.quick:
-        return {"max_steps": None}  # its minutes are planned
-    if options.max_steps is None:
-        return {}
-    steps = max(2, options.max_steps)
-    return {"schedule_steps": steps, "warmup_steps": max(1, min(100, steps // 10))}
-
-
-def packed_counts(counts: Sequence[int]) -> str:
-    """Return numbers from 0 to 15 as hexadecimal digits, one each.
-
-    >>> packed_counts([0, 10, 3])
-    '0a3'
-    """
-    return "".join(f"{count:x}" for count in counts)
-
-
-def unpacked_counts(digits: str) -> list[int]:
-    """Return what `packed_counts` was given.
-
-    >>> unpacked_counts("0a3")
-    [0, 10, 3]
-    """
-    return [int(digit, 16) for digit in digits]
 
 
 def wrong_shares(row: dict[str, Any]) -> list[float]:

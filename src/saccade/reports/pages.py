@@ -1,5 +1,6 @@
 """What the pages of all reports share: their beginning, their runs, where they took place, and how they are written."""
 
+import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ from saccade.train.files import write
 from saccade.train.task import value
 
 __all__ = [
+    "COSTS",
     "about_data",
     "aligned",
     "beginning",
     "clock",
+    "costs",
     "dotted",
     "ending",
     "picture",
@@ -25,6 +28,10 @@ __all__ = [
     "signatures",
     "where",
 ]
+
+
+COSTS = ("seeds", "steps", "seconds", "parameters")
+"""What the columns of `costs` are."""
 
 
 def publish(folder: Path, parts: Sequence[Part]) -> None:
@@ -120,6 +127,18 @@ def runs(content: Mapping[str, Any]) -> list[Part]:
     rows = [[run["model"], str(run["seed"]), _measured(run), *_costs(run)] for run in found]
     commands = Code([run["command"] for run in found])
     return [Heading("Runs"), Table(header, rows), *where(found[-1]), Text("Each run, by itself:"), commands]
+
+
+def costs(content: Mapping[str, Any], model: str) -> list[str]:
+    """Return how many runs of a model there are, their steps and seconds in the mean, and its parameters.
+
+    >>> run = {"model": "a", "steps": 9, "seconds": 1.6, "parameters": 1000}
+    >>> costs({"runs": {"a-1": run, "b-1": {**run, "model": "b"}}}, "a")
+    ['1', '9', '2', '1,000']
+    """
+    own = [run for run in content["runs"].values() if run["model"] == model]
+    means = [f"{statistics.fmean(run[key] for run in own):.0f}" for key in ("steps", "seconds")]
+    return [str(len(own)), *means, f"{own[0]['parameters']:,}"]
 
 
 def signatures(rows: Sequence[Mapping[str, Any]]) -> list[str]:

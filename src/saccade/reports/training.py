@@ -25,7 +25,7 @@ from saccade.train.task import Task, options_class
 from saccade.train.task import recipe as recipe_of
 from saccade.train.trained import load_trained
 
-__all__ = ["Part", "Plan", "Variant", "budget", "make", "opened", "settings", "tested", "whole_test"]
+__all__ = ["Part", "Plan", "Variant", "budget", "make", "opened", "scheduled", "settings", "tested", "whole_test"]
 
 MINUTES = 40.0  # that a model is trained for at most if nothing is said
 QUICK_MINUTES = 3.0  # of training in all with --quick; the rest of five minutes is for data and measuring
@@ -226,3 +226,17 @@ def budget(options: Seeded, recipe: Mapping[str, Any], minutes: float) -> dict[s
     if options.max_steps is not None or options.max_minutes is not None:
         return {"max_steps": options.max_steps, "max_minutes": options.max_minutes}
     return {"max_steps": recipe.get("max_steps"), "max_minutes": minutes}
+
+
+def scheduled(options: Seeded) -> dict[str, Any]:
+    """Return the options by which a schedule ends where the budget does.
+
+    >>> scheduled(Trained(data="d", max_steps=500)), scheduled(Trained(quick=True))
+    ({'schedule_steps': 500, 'warmup_steps': 50}, {'max_steps': None})
+    """
+    if options.quick:
+        return {"max_steps": None}  # its minutes are planned
+    if options.max_steps is None:
+        return {}
+    steps = max(2, options.max_steps)
+    return {"schedule_steps": steps, "warmup_steps": max(1, min(100, steps // 10))}

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from saccade.reports.eyes import packed_counts
+from saccade.reports.difference import packed_counts
 from saccade.reports.glimpses.findings import Findings, summary
 
 BASE = {"policy": "ram", "glimpses": 6, "scales": 3, "pieces": 0}

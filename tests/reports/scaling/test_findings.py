@@ -1,6 +1,6 @@
 import pytest
 
-from saccade.reports.eyes import packed_counts
+from saccade.reports.difference import packed_counts
 from saccade.reports.scaling.answering import HARD, MODELS, SOFT
 from saccade.reports.scaling.findings import Findings, summary
 

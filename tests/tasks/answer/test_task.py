@@ -52,6 +52,14 @@ def run(folder, tmp_path_factory):
     return place
 
 
+def test_a_batch_has_each_image_once_with_all_that_is_asked_of_it(run):
+    task = runs.load(run, device="cpu").task
+    batch = task.batch(3)
+    names = {task.data.example("train", index).name for index in range(task.data.size("train"))}
+    assert len(batch.visual.values) < len(batch.question.lengths) == len(batch.wanted) == len(batch.visual.about)
+    assert len(batch.visual.values) <= len(names) and batch.visual.about.max() == len(batch.visual.values) - 1
+
+
 def test_answers_that_are_unknown_count_as_wrong_and_are_said(run, capsys):
     assert main(["eval", str(run), "--device", "cpu"]) == 0
     told = capsys.readouterr()

@@ -1,15 +1,17 @@
 """Sentences about images as lines, as JSON and as pictures, with and without attention, of cells and of regions."""
 
 import json
+import math
 
 import pytest
 import torch
+from PIL import Image
 
 from saccade.models import captioning, show_attend_and_tell
 from saccade.models.image_encoder import FeatureEncoder, ImageEncoder
 from saccade.models.show_and_tell import ShowAndTell
 from saccade.models.show_attend_and_tell import ShowAttendAndTell
-from saccade.tasks.caption.answer import answers, attended, grid, influence, write
+from saccade.tasks.caption.answer import answers, attended, attends, grid, influence, write
 from saccade.tasks.generate.generate import Sampling, Search
 from saccade.tasks.image.features.store import Features
 from saccade.tasks.image.shown import Shown
@@ -65,7 +67,11 @@ def test_each_of_several_outputs_has_weights_of_its_own(name):
 def test_it_is_drawn_word_by_word(name, shown, tmp_path):
     answer = asked(name, "pictures", shown)
     paths = list(answer.draw(tmp_path, json=True))
-    assert sorted(path.suffix for path in paths) == [".json", ".png", ".svg"]
+    assert sorted(path.suffix for path in paths) == [*([] if name == "none" else [".gif"]), ".json", ".png", ".svg"]
+    for path in paths:
+        if path.suffix == ".gif":
+            with Image.open(path) as animation:
+                assert animation.n_frames == len(answer.outputs[0].tokens) and max(animation.size) < 450
     behind = json.loads(next(path for path in paths if path.suffix == ".json").read_text())
     maps = torch.tensor(behind["values"])
     side = (4, 5) if shown is IMAGE else (64, 64)
@@ -93,6 +99,33 @@ def test_draws_follow_from_the_line_and_not_from_what_lies_beside_it():
         together = write(whole, [IMAGE, other], WORDS, how, 6)
         alone = write(whole, [other], WORDS, how, 6)
     assert [one.ids for one in together[1]] == [one.ids for one in alone[0]]
+
+
+@pytest.mark.parametrize("shown", [IMAGE, REGIONS], ids=["cells", "regions"])
+def test_coverage_ranks_all_that_the_search_has_found(shown):
+    beta, changed, whole = 5.0, 0, model("soft", shown)
+    with torch.inference_mode():
+        for parameter in whole.attention.parameters():
+            parameter.mul_(8)  # untrained, it gives all cells as much, whatever was written
+        [answer] = answers(whole, [shown], WORDS, Search(beam_size=5, count=5), 8, "json")
+    for count in (1, 3):
+        how = Search(beam_size=5, count=count, rank_all=True)
+        with torch.inference_mode():
+            [ranked] = write(whole, [shown], WORDS, how, 8, beta)
+        scores = {}
+        for output in answer.outputs:  # every cell counts, the last one too: an image has no end
+            sums = [sum(cell) for cell in zip(*output.weights.tolist(), strict=True)]
+            scores[tuple(output.ids)] = output.score + beta * sum(math.log(min(max(each, 1e-6), 1.0)) for each in sums)
+        order = sorted(scores, key=lambda ids: -scores[ids])[:count]
+        assert [tuple(output.ids) for output in ranked] == order
+        assert [output.score for output in ranked] == pytest.approx([scores[ids] for ids in order], rel=1e-4)
+        changed += order != [tuple(output.ids) for output in answer.outputs[:count]]
+    assert changed or shown is REGIONS  # all three of which any sentence has read
+
+
+@pytest.mark.parametrize("shown", [IMAGE, REGIONS], ids=["cells", "regions"])
+def test_who_attends_is_found_out(shown):
+    assert [attends(model(name, shown), shown, WORDS) for name in KINDS] == [True, True, False]
 
 
 def test_what_could_not_be_read_has_blank_lines_in_its_place():

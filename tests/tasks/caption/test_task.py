@@ -9,6 +9,7 @@ from saccade import runs
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.caption import Caption
 from saccade.tasks.caption.batches import Encoded, pad
+from saccade.tasks.caption.options import REQUESTS
 from saccade.tasks.image.features.store import Features, write_store
 from saccade.train.task import options_class
 
@@ -80,6 +81,38 @@ def test_what_built_in_scenes_alone_have_is_refused_of_files(tmp_path):
         Caption.prepare(kind(data=path, model="show-and-tell", least_count=1000))
     with pytest.raises(ArgumentError, match="--max-length"):
         Caption.prepare(kind(data=path, model="show-and-tell", max_length=1))
+
+
+@pytest.mark.parametrize(
+    ("model", "words", "said"),
+    [
+        ("show-and-tell", {"coverage_penalty": 0.2, "beam_size": 2}, "attends to the image, got show-and-tell"),
+        ("show-attend-and-tell", {"coverage_penalty": 0.2}, "--coverage-penalty: expected a --beam-size above 1"),
+        ("show-attend-and-tell", {"coverage_penalty": 0.2, "nbest": 2}, None),
+        ("transformer", {"coverage_penalty": 0.2, "beam_size": 2}, None),
+    ],
+)
+def test_coverage_is_asked_of_who_attends_and_has_something_to_rank(tmp_path, model, words, said):
+    kind = options_class(Caption, model)
+    own = {name: value for name, value in SMALL.items() if name in kind.__dataclass_fields__ and name != "hidden_dim"}
+    task = Caption.prepare(kind(data=str(folder(tmp_path)), model=model, hidden_dim=8, **own))
+    built, request = task.build().eval(), REQUESTS["predict"](**words)
+    if said is None:
+        task.check(built, request)
+        return
+    with pytest.raises(ArgumentError, match=said):
+        task.check(built, request)
+
+
+def test_an_ensemble_sees_the_same_cells(tmp_path):
+    """Else what its members looked at has no mean."""
+    own = {"data": str(folder(tmp_path)), "model": "show-attend-and-tell", **SMALL, **SHORT}
+    fine, coarse = (
+        runs.train("caption", **{**own, "run": tmp_path / str(stride), "stem_stride": stride}).folder
+        for stride in (4, 8)
+    )
+    with pytest.raises(SaccadeError, match=r"8: expected --widths and --stem-stride .*, got 24 × 24 and 12 × 12"):
+        runs.load(fine, ensemble=[coarse], device="cpu")
 
 
 @pytest.mark.parametrize("regions", [False, True])

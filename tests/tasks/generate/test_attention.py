@@ -56,6 +56,7 @@ def test_coverage_by_hand():
     weights = torch.tensor([[0.5, 0.25, 0.0, 0.25], [0.75, 0.25, 0.0, 0.0]])
     assert coverage(weights) == pytest.approx(math.log(1) + math.log(0.5) + math.log(1e-6))
     assert coverage(torch.tensor([[0.0, 1.0], [1.0, 0.0]])) == 0 == coverage(torch.tensor([[1.0]]))
+    assert coverage(weights, ended=False) == pytest.approx(coverage(weights) + math.log(0.25))
     once, twice = torch.tensor([[0.6, 0.4, 0.0]]), torch.tensor([[0.6, 0.4, 0.0], [0.6, 0.4, 0.0]])
     assert coverage(once) < coverage(twice) < 0  # what was read more often is covered better
 

@@ -31,6 +31,12 @@ def test_pixels_and_features_have_their_encoders():
     assert maps(seen).values.shape == (2, 15, 5) and maps(seen).shape == (3, 5)
 
 
+def test_what_is_blank_is_seen_as_any_other_image_is():
+    options = Options(widths="4,6", cell_dim=5)
+    for sight in KNOWN:
+        assert sight.encoder(options).eval()(visual([sight.blank()])).values.shape[-1] == 5
+
+
 def test_features_of_several_counts_are_padded():
     few, many = (Features(torch.rand(n, 7), torch.rand(n, 4)) for n in (2, 4))
     seen = visual([few, many])

@@ -16,7 +16,7 @@ VERBS = ("predict", "eval", "look")
 ASKED = {
     "translate": [{"sample": True}, {"beam_size": 3, "coverage_penalty": 0.2}, {"replace_unknown": True}],
     "transcribe": [{"sample": True}, {"beam_size": 3, "ctc_rescoring": 0.5}],
-    "caption": [{"sample": True}, {"beam_size": 3}],
+    "caption": [{"sample": True}, {"beam_size": 3, "coverage_penalty": 0.2}],
     "classify-text": [{"nbest": 2}],
     "classify-image": [{"nbest": 2}],
     "glimpse": [{"nbest": 2}, {"rollouts": 3}, {"likeliest": True}],

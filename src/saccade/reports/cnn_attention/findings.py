@@ -1,11 +1,11 @@
 """What the rows of the report `cnn-attention` come to: accuracies, their difference with its error, and the verdict."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from saccade.reports.difference import Difference, unpacked
-from saccade.reports.pages import aligned, ending
+from saccade.reports.difference import Difference, spread, unpacked
+from saccade.reports.pages import COSTS, aligned, costs, ending
 from saccade.reports.verdict import Verdict
 
 __all__ = ["PAPER", "WITH", "WITHOUT", "Findings", "summary"]
@@ -38,11 +38,9 @@ class Findings:
         """Header, and a row a network: its accuracies in percent, and what it cost."""
         rows = []
         for model in self.models:
-            runs = [run for run in self.content["runs"].values() if run["model"] == model]
-            costs = [f"{statistics.fmean(run[key] for run in runs):.0f}" for key in ("steps", "seconds")]
-            scores = [_spread(self.accuracies(model, key)) for key in ("accuracy", "validation")]
-            rows.append([model, *scores, str(len(runs)), *costs, f"{runs[0]['parameters']:,}"])
-        header = ["network", "test accuracy", "validation", "seeds", "steps", "seconds", "parameters"]
+            scores = [spread(self.accuracies(model, key)) for key in ("accuracy", "validation")]
+            rows.append([model, *scores, *costs(self.content, model)])
+        header = ["network", "test accuracy", "validation", *COSTS]
         return [header, *rows]
 
     def by_seed(self) -> list[list[str]]:
@@ -67,12 +65,6 @@ class Findings:
         if found.mean < -2 * error:
             return Verdict("contradicted", f"with self-attention it is less often right: {found.text()}{beside}")
         return Verdict("not decided", f"the difference is within twice its error: {found.text()}{beside}")
-
-
-def _spread(values: Sequence[float]) -> str:
-    """Mean and, of several, standard deviation in percent."""
-    around = f" ± {100 * statistics.stdev(values):.2f}" if len(values) > 1 else ""
-    return f"{100 * statistics.fmean(values):.2f}{around}"
 
 
 def summary(content: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from saccade.look.dot_plot import Dots, draw
 from saccade.reports.cnn_attention.findings import PAPER, Findings
+from saccade.reports.difference import ERRORS
 from saccade.reports.document import Heading, Part, Table, Text
 from saccade.reports.pages import beginning, picture, publish, runs
 
@@ -23,11 +24,6 @@ SOURCE = (
 _SAME = (
     "Both networks are trained by one recipe: data, batches, augmentation, rates, steps and seeds. Parameters are "
     "equal within 2%. The weights are those of the last step; nothing is chosen by the test split."
-)
-_ERROR = (
-    "The difference has two errors: what the mean over seeds would vary by with other seeds, and what it would vary by "
-    "with other test images, taken image by image for both networks. Both are added as independent ones, which rather "
-    "overstates their sum."
 )
 
 
@@ -54,7 +50,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         Heading("Accuracy"),
         Table(table[0], table[1:]),
         Text(f"Difference: {found.difference.text()}."),
-        Text(_ERROR),
+        Text(ERRORS),
         Table(seeds[0], seeds[1:]),
         Heading("How it was measured"),
         Text(_SAME),

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from saccade.reports.difference import Difference
+from saccade.reports.difference import Difference, spread
 from saccade.reports.eyes import wrong_shares
 from saccade.reports.glimpses.noise import LEARNED
 from saccade.reports.noise import ratio_text, variance_text
-from saccade.reports.pages import aligned, ending
-from saccade.reports.verdict import Verdict
+from saccade.reports.pages import COSTS, aligned, costs, ending
+from saccade.reports.verdict import Verdict, together
 
 __all__ = ["EYE", "Claim", "Findings", "summary"]
 
@@ -40,10 +40,7 @@ class Claim:
     @property
     def result(self) -> str:
         """What the numbers say of it; one seed decides nothing."""
-        error = self.difference.error
-        if error is None or abs(self.difference.mean) <= 2 * error:
-            return "not decided"
-        return "reproduced" if self.difference.mean > 0 else "contradicted"
+        return self.difference.result
 
 
 class Findings:
@@ -72,14 +69,12 @@ class Findings:
         """Header, and a row a model: its errors in percent, how it chooses, and what it cost."""
         body = []
         for name, rows in self.rows.items():
-            runs = [run for run in self.content["runs"].values() if run["model"] == name]
-            costs = [f"{statistics.fmean(run[key] for run in runs):.0f}" for key in ("steps", "seconds")]
-            errors = [_spread(self.errors(name, key)) for key in ("error", "error_of_mean", "error_likeliest")]
+            errors = [spread(self.errors(name, key)) for key in ("error", "error_of_mean", "error_likeliest")]
             chosen = [_mean([row[key] for row in rows]) for key in ("entropy", "deviation")]
-            body.append([name, *errors, *chosen, str(len(runs)), *costs, f"{runs[0]['parameters']:,}"])
+            body.append([name, *errors, *chosen, *costs(self.content, name)])
         paths = self.first[EYE]["paths"]
         errors = ["error of one path", f"of the mean of {paths}", "of the likeliest"]
-        return [["model", *errors, "entropy, nats", "deviation", "seeds", "steps", "seconds", "parameters"], *body]
+        return [["model", *errors, "entropy, nats", "deviation", *COSTS], *body]
 
     def by_seed(self) -> list[list[str]]:
         """Header, and a row a model: the error of one path with every seed."""
@@ -175,15 +170,7 @@ class Findings:
         told = "; ".join(f"{claim.text}: {claim.result}, {claim.difference.text()}" for claim in self.claims)
         if len(self.rows[EYE]) == 1:
             told = f"one seed decides nothing; {told}"
-        if all(result == "reproduced" for result in results):
-            return Verdict("reproduced", told)
-        return Verdict("contradicted" if "contradicted" in results else "not decided", told)
-
-
-def _spread(values: Sequence[float]) -> str:
-    """Mean and, of several, standard deviation in percent."""
-    around = f" ± {100 * statistics.stdev(values):.2f}" if len(values) > 1 else ""
-    return f"{100 * statistics.fmean(values):.2f}{around}"
+        return Verdict(together(results), told)
 
 
 def _mean(values: Sequence[float | None]) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade.look.dot_plot import Dots, draw
+from saccade.reports.difference import DECIDED, ERRORS
 from saccade.reports.document import Heading, Part, Table, Text
 from saccade.reports.glimpses.findings import EYE, Findings
 from saccade.reports.glimpses.paper import CHECKED, PAPER
@@ -29,12 +30,6 @@ _ONE = (
     "their mean and of the likeliest path stand beside it and are never reported as one. Of random glimpses the "
     "likeliest path is the middle again and again, which means nothing. Entropy is the mean over choices of what a "
     "place is chosen from: of a density over the image for the Gaussian, of cells for a grid."
-)
-_ERROR = (
-    "A difference has two errors: what the mean over seeds would vary by with other seeds, and what it would vary "
-    "by with other test images, taken image by image. Both are added as independent ones, which rather overstates "
-    "their sum. A claim is reproduced where the difference is above 0 by more than twice that error, contradicted "
-    "where it is below so, and not decided else; with one seed none is."
 )
 
 
@@ -61,7 +56,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         Text(_ONE),
         Heading("What is claimed"),
         claims,
-        Text(_ERROR),
+        Text(f"{ERRORS} {DECIDED}"),
         Heading("Every seed: the error of one path in percent"),
         seeds,
         Heading("In the paper"),

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from saccade.reports import Made
-from saccade.reports.eyes import Canvas, canvas_options, measured, open_canvas, scheduled
+from saccade.reports.eyes import Canvas, canvas_options, measured, open_canvas
 from saccade.reports.glimpses.findings import summary
 from saccade.reports.glimpses.noise import DRAWS, GROUPS, ROLLOUTS, noise
 from saccade.reports.glimpses.page import write_page
 from saccade.reports.glimpses.variants import FULL, QUICK, variants
 from saccade.reports.making import Design
-from saccade.reports.training import Part, Plan, Variant, make
+from saccade.reports.training import Part, Plan, Variant, make, scheduled
 from saccade.tasks.glimpse import Glimpse
 from saccade.tasks.glimpse.data import BUILTIN
 from saccade.tasks.image.dataset import Dataset

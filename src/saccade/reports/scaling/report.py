@@ -11,14 +11,14 @@ import torch
 from saccade.bench.measure import medians, turns
 from saccade.errors import ArgumentError
 from saccade.reports import Made
-from saccade.reports.eyes import EYE, SMALL, Canvas, canvas_options, measured, open_canvas, scheduled
+from saccade.reports.eyes import EYE, SMALL, Canvas, canvas_options, measured, open_canvas
 from saccade.reports.folder import Folder
 from saccade.reports.growth import median_error
 from saccade.reports.making import Design, Step
 from saccade.reports.scaling.answering import MODELS, operations, prepared
 from saccade.reports.scaling.findings import summary
 from saccade.reports.scaling.page import write_page
-from saccade.reports.training import Part, Plan, Variant, make
+from saccade.reports.training import Part, Plan, Variant, make, scheduled
 from saccade.tasks.glimpse import Glimpse
 from saccade.tasks.glimpse.data import BUILTIN, open_data
 from saccade.tasks.image.dataset import Dataset

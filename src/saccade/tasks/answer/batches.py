@@ -27,13 +27,18 @@ class Encoded(NamedTuple):
     seen: Tensor | Features
     ids: list[int]
     wanted: Mapping[str, float]
+    name: str = ""
+    """Of the image, by which questions about one image are known; "" where it is an image of its own."""
     size: int = 1
     """Each takes as much of a batch as any other."""
     order: int = 0
 
 
 class Batch(NamedTuple):
-    """Images, padded questions, and how probable each answer should be, `(batch, answers)`, or the answers' words."""
+    """Images, padded questions, and how probable each answer should be, `(batch, answers)`, or the answers' words.
+
+    An image that several questions are about is there once.
+    """
 
     visual: Visual
     question: Padded
@@ -55,14 +60,30 @@ def stacked(found: Sequence[Encoded], output: Output, *, shifted: int = 0, seed:
 
     Example:
         >>> from saccade.tasks.answer.outputs import Classes
-        >>> one = Encoded(torch.full((3, 8, 8), 255, dtype=torch.uint8), [7, 8], {"yes": 1.0})
+        >>> one = Encoded(torch.full((3, 8, 8), 255, dtype=torch.uint8), [7, 8], {"yes": 1.0}, name="a.png")
         >>> batch = stacked([one, one._replace(ids=[9])], Classes(("no", "yes", "2")))
-        >>> batch.visual.values.shape, batch.question.lengths.tolist(), batch.wanted[0].tolist()
-        (torch.Size([2, 3, 8, 8]), [2, 1], [0.0, 1.0, 0.0])
+        >>> batch.visual.values.shape, batch.visual.about.tolist(), batch.question.lengths.tolist()
+        (torch.Size([1, 3, 8, 8]), [0, 0], [2, 1])
+        >>> batch.wanted[0].tolist()
+        [0.0, 1.0, 0.0]
     """
-    seen: Sequence[Tensor | Features] = [one.seen for one in found]
+    first, index = _images(found)
+    seen: Sequence[Tensor | Features] = [found[place].seen for place in first]
     if shifted and (images := [one for one in seen if isinstance(one, Tensor)]):
         seen = shift(torch.stack(images), shifted, generator(seed, "shift", step)).unbind(0)
+    several = torch.tensor(index) if len(first) < len(found) else None
     lengths = torch.tensor([len(one.ids) for one in found])
     wanted = output.wanted([one.wanted for one in found])
-    return Batch(visual(seen), Padded(rectangle([one.ids for one in found]), lengths), wanted)
+    return Batch(visual(seen)._replace(about=several), Padded(rectangle([one.ids for one in found]), lengths), wanted)
+
+
+def _images(found: Sequence[Encoded]) -> tuple[list[int], list[int]]:
+    """Where each image stands first, and which of these images each question is about."""
+    first, index, known = list[int](), list[int](), dict[str, int]()
+    for place, one in enumerate(found):
+        number = known.get(one.name) if one.name else None
+        if number is None:
+            number = known[one.name] = len(first)
+            first.append(place)
+        index.append(number)
+    return first, index

@@ -119,7 +119,7 @@ class AnswerQuestions:
     @cached_property
     def sampler(self) -> Sampler[Encoded]:
         """What maps steps to batches."""
-        return Sampler(self._learned, self.data.size("train"), self.settings.batch_size, self.settings.seed)
+        return Sampler(self._learned, self.data.images("train"), self.settings.batch_size, self.settings.seed)
 
     def build(self) -> nn.Module:
         """Make the model."""
@@ -227,7 +227,7 @@ class AnswerQuestions:
         tokens, _ = self.vocabulary.tokens(asked.posed.question, self.settings.max_length)
         known = list(filter(self.output.knows, asked.posed.answers))
         wanted = {answer: known.count(answer) / len(known) for answer in known}
-        return Encoded(self._seen(asked), self.vocabulary.ids(tokens), wanted)
+        return Encoded(self._seen(asked), self.vocabulary.ids(tokens), wanted, asked.name)
 
     def _seen(self, asked: Asked) -> Tensor | Features:
         """What the model is given of an image."""
@@ -236,10 +236,15 @@ class AnswerQuestions:
         assert asked.image is not None, "where there are no features there are images"
         return asked.image
 
-    def _learned(self, indices: Sequence[int]) -> list[Encoded]:
-        """The training questions with an answer that is known, of some indices."""
-        known = [n for n in indices if any(map(self.output.knows, self.data.posed("train", n).answers))]
-        return [self._encoded(self.data.example("train", index)) for index in known]
+    def _learned(self, images: Sequence[int]) -> list[Encoded]:
+        """The training questions about some images, of which an answer is known; those about an image side by side."""
+        knows, data = self.output.knows, self.data
+        return [
+            self._encoded(data.example("train", index))
+            for image in images
+            for index in data.about("train", image)
+            if any(map(knows, data.posed("train", index).answers))
+        ]
 
     def _score(self, model: nn.Module, said: Sequence[str], rows: Sequence[int]) -> Score:
         return self.output.score(model, [said[row] for row in rows])

@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from saccade.look.files import file_name
 from saccade.look.overlays import overlays
-from saccade.tasks.generate.attention import weights_of
+from saccade.tasks.generate.attention import ranked_by_coverage, weights_of
 from saccade.tasks.generate.generate import Output, Search, generate, lines_of, outputs_of
 from saccade.tasks.image.shown import Shown, maps_of, shares
 from saccade.tasks.image.sight import visual
@@ -19,7 +19,7 @@ from saccade.tasks.text.special import BEGIN, END, PADDING
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.train.task import Form, Unreadable
 
-__all__ = ["ImageCaption", "answers", "attended", "grid", "influence", "write"]
+__all__ = ["ImageCaption", "answers", "attended", "attends", "grid", "influence", "write"]
 
 _AT_ONCE = 1024  # outputs that are written together
 _END = "⏎"
@@ -66,7 +66,10 @@ class ImageCaption:
         return {"file": name, "cells": cells, "captions": [one.to_json() for one in self.outputs]}
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
-        """Draw the image once for each word, and over it what was looked at before the word was written."""
+        """Draw the image once for each word, under what was looked at before it was written, and animate that.
+
+        Of a model that looks at nothing what moves each word is drawn, without an animation.
+        """
         for best in self.outputs[:1]:
             assert isinstance(self.image, Shown)
             maps = self.influence if best.weights is None else maps_of(self.image, best.weights, self.shape)
@@ -80,12 +83,13 @@ class ImageCaption:
                 marks=_marks(maps) if self.shape and bool(((maps == 0) | (maps == 1)).all()) else None,
                 title=f"{best.text}: {_MATTERS if best.weights is None else _LOOKS}",
                 even=0.0 if self.shape is None else 1 / maps[0].numel(),
+                animated=best.weights is not None,
                 json=json,
             )
 
 
 def write(
-    model: Any, images: Sequence[Shown], target: Tokenizer, how: Search, limit: int
+    model: Any, images: Sequence[Shown], target: Tokenizer, how: Search, limit: int, coverage_penalty: float = 0.0
 ) -> list[list[Output]]:
     """Return the best sentences about each image.
 
@@ -95,6 +99,7 @@ def write(
         target: tokenizer of the sentences.
         how: they are found.
         limit: how many tokens one may have.
+        coverage_penalty: how much it counts in scores that cells were looked at; the search is to return all then.
     """
     found, each = list[list[Output]](), max(1, _AT_ONCE // how.width)
     device = next(model.parameters()).device
@@ -104,7 +109,16 @@ def write(
         state = model.encode(visual([one.seen for one in chosen]).to(device))
         limits = torch.full((len(chosen),), limit, device=device)
         found += outputs_of(generate(model, state, limits, how, names), target)
-    return found
+    if not coverage_penalty:
+        return found
+    read = (attended(model, image, own, target) for image, own in zip(images, found, strict=True))
+    return [ranked_by_coverage(own, coverage_penalty, how.count, ended=False) for own in read]
+
+
+def attends(model: Any, image: Shown, target: Tokenizer) -> bool:
+    """Return whether a model attends to images, found out on one."""
+    with torch.inference_mode():
+        return attended(model, image, [Output("", [], 0.0)], target)[0].weights is not None
 
 
 def attended(model: Any, image: Shown, outputs: Sequence[Output], target: Tokenizer) -> list[Output]:
@@ -166,9 +180,11 @@ def answers(
     how: Search,
     limit: int,
     form: Form,
+    coverage_penalty: float = 0.0,
 ) -> list[ImageCaption]:
     """Return the sentences about images, and where the model looked where that will be seen."""
-    found = iter(write(model, [one for one in images if isinstance(one, Shown)], target, how, limit))
+    shown = [one for one in images if isinstance(one, Shown)]
+    found = iter(write(model, shown, target, how, limit, coverage_penalty))
     told = list[ImageCaption]()
     for one in images:
         if isinstance(one, Unreadable):

@@ -6,7 +6,7 @@ from typing import Any
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.tasks.generate import options as generate
-from saccade.tasks.generate.request import EvalRequest, Request
+from saccade.tasks.generate.coverage import EvalRequest, Request
 from saccade.tasks.request import LookRequest
 from saccade.tasks.splits import SplitOptions
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Sampler, spread
-from saccade.tasks.caption.answer import ImageCaption, answers, write
+from saccade.tasks.caption.answer import ImageCaption, answers, attends, grid, write
 from saccade.tasks.caption.batches import Batch, Encoded, pad
 from saccade.tasks.caption.data import BUILTIN, Captioned, Corpus, open_corpus
 from saccade.tasks.caption.judge import baseline, pointing
@@ -21,8 +21,9 @@ from saccade.tasks.caption.vocabulary import Vocabulary, learn
 from saccade.tasks.dataset import Lazy, opened
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.generate import Ensemble
-from saccade.tasks.generate.generate import best_texts
-from saccade.tasks.generate.request import Request, check_prefix, search_of
+from saccade.tasks.generate.coverage import Request, check_coverage
+from saccade.tasks.generate.generate import Search, best_texts
+from saccade.tasks.generate.request import check_prefix, search_of
 from saccade.tasks.image.augment import check_shift
 from saccade.tasks.image.features.store import FeatureStore
 from saccade.tasks.image.images import SUFFIXES, encode_png, image_of
@@ -149,14 +150,14 @@ class Caption:
         """Write about a split, or `limit` images spread over it, from the first word to the end, and measure that."""
         size, asked = self.data.size(split) or 0, completed(Request, request)
         chosen = list(spread(size, limit) if limit is not None else range(size))
-        how = search_of(self.settings, asked, self.vocabulary.target)
+        how = self._search(asked)
         texts, references, groups, seconds, words = list[str](), list[Sequence[str]](), list[str](), 0.0, 0
         known = list[tuple[Captioned, Any]]()
         for first in range(0, len(chosen), _AT_ONCE):  # no more of a large split is in memory
             found = [self.data.example(split, index) for index in chosen[first : first + _AT_ONCE]]
             images = [self._shown(one, first + place) for place, one in enumerate(found, 1)]
             began = time.perf_counter()
-            outputs = write(model, images, self.vocabulary.target, how, self.limit)
+            outputs = write(model, images, self.vocabulary.target, how, self.limit, asked.coverage_penalty)
             seconds += time.perf_counter() - began
             texts += best_texts(outputs)
             references += [one.references for one in found]
@@ -189,19 +190,31 @@ class Caption:
         return featured(self.store, line, number)
 
     def check(self, model: nn.Module, request: Any) -> None:
-        """Refuse what means nothing for these words."""
-        check_prefix(completed(Request, request), self.vocabulary.target, self.limit, "words")
+        """Refuse what means nothing for these words, the model and so many answers."""
+        asked, known = completed(Request, request), self.vocabulary
+        if asked.coverage_penalty and not attends(model, Shown("", known.sight.blank()), known.target):
+            got = f"got {self.settings.model}"
+            raise ArgumentError(f"--coverage-penalty: expected a model that attends to the image, {got}")
+        check_coverage(asked.coverage_penalty, self._search(asked).width)
+        check_prefix(asked, known.target, self.limit, "words")
 
     def answer(
         self, model: nn.Module, inputs: Sequence[Shown | Unreadable], request: Any, form: Form = "lines"
     ) -> list[ImageCaption]:
         """Write about images; one that could not be read has no sentence."""
-        how = search_of(self.settings, completed(Request, request), self.vocabulary.target)
-        return answers(model, inputs, self.vocabulary.target, how, self.limit, form)
+        asked = completed(Request, request)
+        how, penalty = self._search(asked), asked.coverage_penalty
+        return answers(model, inputs, self.vocabulary.target, how, self.limit, form, penalty)
 
     def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
-        """Return the task and the model of an ensemble."""
+        """Return the task and the model of an ensemble, which sees the cells that each of its members sees."""
         check_alike(self, others, _shared_parts)
+        blank = Shown("", self.vocabulary.sight.blank())
+        for other in others:
+            if (found := grid(other.model, blank)) != (own := grid(model, blank)):
+                cells = " and ".join(f"{rows} × {columns}" for rows, columns in filter(None, (own, found)))
+                wanted = "expected --widths and --stem-stride that make as many cells as those of RUN"
+                raise ArgumentError(f"--ensemble {other.run.folder}: {wanted}, got {cells}")
         longest = min(self.vocabulary.longest, *(other.task.vocabulary.longest for other in others))  # type: ignore[attr-defined]
         joined = replace(self, vocabulary=replace(self.vocabulary, longest=longest))
         return joined, Ensemble([model, *(each.model for each in others)])
@@ -210,6 +223,10 @@ class Caption:
     def limit(self) -> int:
         """How many words a sentence may have: a model that never ends stops at twice what it was taught."""
         return 2 * self.vocabulary.longest
+
+    def _search(self, asked: Request) -> Search:
+        rank_all = bool(asked.coverage_penalty)  # what has read more may come to be the best
+        return search_of(self.settings, asked, self.vocabulary.target, rank_all=rank_all)
 
     def _encoded(self, indices: Sequence[int]) -> list[Encoded]:
         """The training captions at some indices, with their images, but for those that are too long."""

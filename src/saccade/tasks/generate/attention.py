@@ -31,16 +31,17 @@ def weights_of(model: Any, state: Any, target: Tensor) -> Tensor | None:
     return None if found is None else found.cpu()
 
 
-def coverage(weights: Tensor) -> float:
+def coverage(weights: Tensor, *, ended: bool = True) -> float:
     r"""Return how much of a source an output has read: 0 if all of it, the less the more was left out.
 
     .. math:: \sum_i \log \min\Big(\sum_j p_{ij},\ 1\Big)
 
-    over the tokens i of the source, its end left out, and all tokens j that were written, the end among them. A token
-    that got less than a millionth counts as if it had got that.
+    over the tokens i of the source, its end left out, or the cells of an image, and all tokens j that were written, the
+    end among them. What got less than a millionth counts as if it had got that.
 
     Args:
         weights: p, `(target, source)`, ends included.
+        ended: whether the source has an end.
 
     Example:
         >>> import torch
@@ -50,13 +51,21 @@ def coverage(weights: Tensor) -> float:
     Source:
         Wu et al. 2016, "Google's Neural Machine Translation System", Eq. 14, without its β.
     """
-    return float(weights[:, :-1].double().sum(0).clamp(_LEAST, 1.0).log().sum())
+    read = weights[:, :-1] if ended else weights
+    return float(read.double().sum(0).clamp(_LEAST, 1.0).log().sum())
 
 
-def ranked_by_coverage(outputs: Sequence[Output], beta: float, count: int) -> list[Output]:
-    """Return the best outputs of an example by their scores and, times β, their coverage; their weights are known."""
+def ranked_by_coverage(outputs: Sequence[Output], beta: float, count: int, *, ended: bool = True) -> list[Output]:
+    """Return the best outputs of an example by their scores and, times β, their coverage; their weights are known.
+
+    Args:
+        outputs: of one example.
+        beta: β.
+        count: how many are returned.
+        ended: whether the source has an end, which does not count.
+    """
     rescored = [
-        replace(output, score=output.score + beta * coverage(output.weights))
+        replace(output, score=output.score + beta * coverage(output.weights, ended=ended))
         for output in outputs
         if output.weights is not None
     ]

@@ -61,6 +61,18 @@ class Sight:
             expected, got = _described(self.dim, self.grid), _described(store.dim, store.shape)
             raise ArgumentError(f"--features: expected {expected}, as the run has them, got {got} in {store.folder}")
 
+    def blank(self) -> Tensor | Features:
+        """Return an image without anything on it, or features that are zeros.
+
+        >>> Sight(dim=5, grid=(2, 3)).blank().values.shape
+        torch.Size([6, 5])
+        """
+        if self.shape is not None:
+            return torch.zeros(self.shape, dtype=torch.uint8)
+        assert self.dim is not None
+        cells = 1 if self.grid is None else self.grid[0] * self.grid[1]
+        return Features(torch.zeros(cells, self.dim), torch.zeros(cells, 4))
+
     def to_json(self) -> dict[str, Any]:
         """Return what `restore` reads."""
         if self.shape is None:

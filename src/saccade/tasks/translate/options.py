@@ -5,9 +5,8 @@ from typing import Any
 
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
+from saccade.tasks.generate import coverage
 from saccade.tasks.generate import options as generate
-from saccade.tasks.generate.request import EvalRequest as GenerateEvalRequest
-from saccade.tasks.generate.request import Request as GenerateRequest
 from saccade.tasks.request import LookRequest
 from saccade.tasks.splits import SplitOptions
 
@@ -95,28 +94,16 @@ class Options(SplitOptions, generate.Options):
             raise ArgumentError(f"--tokenizer: expected {' or '.join(TOKENIZERS)}, got {self.tokenizer}")
 
 
-_HEAVIEST = 1000  # a coverage penalty beside which nothing else counts
-
-
 @dataclass(frozen=True, kw_only=True)
-class EvalRequest(GenerateEvalRequest):
+class EvalRequest(coverage.EvalRequest):
     """How translations are found when a run is measured.
 
     >>> EvalRequest(coverage_penalty=0.2).attends
     True
     """
 
-    coverage_penalty: float = 0.0
-    """How much it counts against an output of beam search that it leaves parts of the input unread."""
-
     replace_unknown: bool = False
     """Write what an unknown token looked at in the input in its place."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.coverage_penalty <= _HEAVIEST:
-            got = f"got {self.coverage_penalty}"
-            raise ArgumentError(f"--coverage-penalty: expected a number from 0 to {_HEAVIEST}, {got}")
 
     @property
     def attends(self) -> bool:
@@ -125,17 +112,12 @@ class EvalRequest(GenerateEvalRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(EvalRequest, GenerateRequest):
+class Request(EvalRequest, coverage.Request):
     """How translations are written.
 
     >>> Request(nbest=3).coverage_penalty
     0.0
     """
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.sample and self.coverage_penalty:
-            raise ArgumentError("--coverage-penalty: expected without --sample, got both; draws are not ranked")
 
 
 REQUESTS: dict[str, type] = {"predict": Request, "eval": EvalRequest, "look": LookRequest}

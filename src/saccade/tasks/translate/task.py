@@ -14,6 +14,7 @@ from saccade.tasks.batches import Sampler
 from saccade.tasks.dataset import Lazy, opened, take, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.generate import Ensemble
+from saccade.tasks.generate.coverage import check_coverage
 from saccade.tasks.generate.generate import best_texts
 from saccade.tasks.generate.request import check_prefix, search_of
 from saccade.tasks.request import completed
@@ -179,9 +180,7 @@ class Translate:
         if asked.attends and not attends(model):
             option = "--replace-unknown" if asked.replace_unknown else "--coverage-penalty"
             raise ArgumentError(f"{option}: expected a model that attends to the source, got {self.settings.model}")
-        if asked.coverage_penalty and search_of(self.settings, asked, target).width == 1:
-            nothing = "1, which leaves nothing to rank"
-            raise ArgumentError(f"--coverage-penalty: expected a --beam-size above 1, got {nothing}")
+        check_coverage(asked.coverage_penalty, search_of(self.settings, asked, target).width)
         check_prefix(asked, target, 2 * self.vocabulary.longest, "characters")
 
     def answer(

@@ -43,6 +43,12 @@ def test_lines_are_held_out_by_images_and_kinds_are_first_words(tmp_path):
     for one in rows["test"]:
         colour = next(name for name, rgb in COLOURS.items() if one.image[:, 3, 3].tolist() == list(rgb))
         assert one.posed.answers[0] in (colour, "yes" if colour == "red" else "no")
+    for split, own in rows.items():
+        about = [data.about(split, image) for image in range(data.images(split))]
+        assert sorted(index for each in about for index in each) == list(range(data.size(split)))
+        assert [len({own[index].name for index in each}) for each in about] == [1] * len({one.name for one in own})
+    with pytest.raises(ArgumentError, match="index"):
+        data.about("test", data.images("test"))
     assert open_corpus(str(tmp_path / "q.tsv")).fingerprint == data.fingerprint
     (tmp_path / "q.tsv").write_text("".join(f"photos/{line}\n" for line in lines).replace("\tno\n", "\tnot\n"))
     assert open_corpus(str(tmp_path / "q.tsv")).fingerprint != data.fingerprint
@@ -276,7 +282,7 @@ def test_python_objects_are_rows_or_mappings_and_an_image_is_kept_once(tmp_path)
     rows += [(image, "is it bright?", ["yes", "no"]) for image in images]
     rows += [{"image": tmp_path / "a.png", "question": "is it bright?", "answer": "no"}]
     data = open_corpus("objects", objects=rows)
-    assert len(data.images.told()) == 31 and data.shape == (3, 12, 12)
+    assert len(data.sources.told()) == 31 and data.shape == (3, 12, 12)
     for bad in (("a", "b"), (images[0], "", "c"), (images[0], "a", []), ("gone.png", "a", "b"), (None, "a", "b")):
         with pytest.raises(ArgumentError, match="data: train, row 1"):
             open_corpus("objects", objects=[bad])

@@ -28,3 +28,18 @@ def test_boxes_are_of_things_that_are_bright():
             inside = one.image[:, top:bottom, left:right].float()
             assert inside.amax(0).mean() > 60 > one.image.float().amax(0).median()
     assert set(kinds) == {"existence", "colour", "counting", "relation"}
+
+
+def test_questions_about_one_training_scene_lie_side_by_side_and_have_its_image():
+    data = Scenes()
+    for split, count in (("train", 4), ("validation", 1), ("test", 1)):
+        for image in (0, 5):
+            about = data.about(split, image)
+            found = [data.example(split, index) for index in about]
+            assert [*about] == [*range(image * count, (image + 1) * count)]
+            assert {one.name for one in found} == {f"{split}-{image}"}
+            assert all(bool((one.image == found[0].image).all()) for one in found)
+            assert found[0].image.data_ptr() != data.example(split, about[0]).image.data_ptr()
+    assert data.images("test") == data.size("test") == 2000 and data.images("train") is None
+    both = Scenes(seed=2), Scenes(seed=2)
+    assert both[0].posed("train", 0) == both[1].posed("train", 0) and both[0] == both[1]  # what was asked is no matter

@@ -8,7 +8,7 @@ import pytest
 
 from saccade.errors import ArgumentError
 from saccade.tasks.image.scenes.grammar import RELATIONS
-from saccade.tasks.image.scenes.questions import ANSWERS, KINDS, WORDS, ask, chance
+from saccade.tasks.image.scenes.questions import ANSWERS, KINDS, WORDS, ask, ask_more, chance
 from saccade.tasks.image.scenes.scene import COLOURS, SHAPES, draw
 from saccade.train.randomness import generator
 
@@ -233,3 +233,19 @@ def test_it_is_fast():
         draws = generator(0, "questions", "train", index)
         draw(ask(draws)[0], draws)
     assert time.process_time() - start < 0.5  # a sixth of that on a quiet core
+
+
+def test_further_questions_have_right_answers_and_are_of_all_kinds():
+    found = [
+        (scene, one)
+        for number, (scene, _) in enumerate(asked()[:500])
+        for one in ask_more(generator(1, "more", number), scene, 4)
+    ]
+    for scene, question in found:
+        assert (question.answer, list(question.things)) == looked_up(question.text, scene), question
+        assert set(question.text.split()) <= set(WORDS) and question.answer in ANSWERS
+    kinds = Counter(question.kind for _, question in found)
+    assert set(kinds) == set(KINDS) and not unlikely(list(kinds.values()), len(KINDS))  # all scenes have all kinds
+    scene, _ = asked()[0]
+    one, other = (ask_more(generator(2, "more"), scene, 5) for _ in range(2))
+    assert one == other

@@ -10,12 +10,13 @@ from saccade.tasks.answer.data.daquar import is_daquar, read_daquar
 from saccade.tasks.answer.data.easy_vqa import is_easy_vqa, read_easy_vqa
 from saccade.tasks.answer.data.objects import open_objects
 from saccade.tasks.answer.data.scenes import Scenes
-from saccade.tasks.answer.data.table import is_table, read_table
+from saccade.tasks.answer.data.table import ALONE, read_table
 from saccade.tasks.answer.data.vqa import is_vqa, read_vqa
 from saccade.tasks.arrow import is_arrow, read_arrow
 from saccade.tasks.conversions import converted
 from saccade.tasks.dataset import no_such_data
 from saccade.tasks.image.sources import refuse_features, refuse_size
+from saccade.tasks.image.tables import is_table
 from saccade.tasks.objects import OBJECTS
 from saccade.tasks.splits import SplitNames
 
@@ -80,7 +81,7 @@ def _read(path: Path, names: SplitNames, known: Known | None) -> Gathering:
         return read_vqa(path, names, known)
     if is_daquar(path):
         return read_daquar(path, names, known)
-    if is_table(path, names):
+    if is_table(path, names, ALONE):
         return read_table(path, names, known)
     wanted = "lines of images, questions and answers (train.tsv or questions.tsv), easy-VQA, DAQUAR or VQA"
     raise ArgumentError(f"--data: expected in {path} {wanted}, found none of them{converted(path)}")

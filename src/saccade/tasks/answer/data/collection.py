@@ -15,11 +15,11 @@ from saccade.tasks.dataset import SPLITS, check_index, check_split
 from saccade.tasks.image.dataset import hashes, hold_out
 from saccade.tasks.image.decoded import Decoded, Source
 from saccade.tasks.splits import held_out
+from saccade.tasks.text.cleaning import cleaned
 
-__all__ = ["Collection", "Gathering", "Known", "Named", "Row", "cleaned", "kind_of"]
+__all__ = ["Collection", "Gathering", "Known", "Named", "Row", "kind_of"]
 
 _KINDS = 12  # of questions, as their first words say; all others are one more
-_MOST_NAMED = 1 << 16  # characters of a question
 
 Known = Callable[[str], bool]
 """Whether features of the image of a name are there."""
@@ -87,7 +87,7 @@ class Collection:
         for split in SPLITS:
             if not splits[split]:
                 raise ArgumentError(f"{split}: expected questions about images, got none")
-        self.images, self.splits, self.note = images, splits, note
+        self.sources, self.splits, self.note = images, splits, note
 
     def example(self, split: str, index: int) -> Asked:
         """Return one example of a split.
@@ -96,8 +96,8 @@ class Collection:
             ArgumentError: if there is no such split, or no such index in it, or the image cannot be read.
         """
         row = self._row(split, index)
-        image = self.images.get(row.image)
-        return Asked(None if image is None else image.clone(), row.posed, self.images.name(row.image))
+        image = self.sources.get(row.image)
+        return Asked(None if image is None else image.clone(), row.posed, self.sources.name(row.image))
 
     def posed(self, split: str, index: int) -> Posed:
         """Return a question and its answers alone.
@@ -116,23 +116,49 @@ class Collection:
         check_split(split)
         return len(self.splits[split])
 
+    def images(self, split: str) -> int:
+        """Return how many images a split has questions about.
+
+        Raises:
+            ArgumentError: if there is no such split.
+        """
+        check_split(split)
+        return len(self._by_image[split])
+
+    def about(self, split: str, image: int) -> Sequence[int]:
+        """Return the indices of the questions about the image that a split names as the first, second, ...
+
+        Raises:
+            ArgumentError: if there is no such split, or no such image in it.
+        """
+        check_index(split, image, self.images(split))
+        return self._by_image[split][image]
+
     @property
     def shape(self) -> tuple[int, int, int] | None:
         """Channels, height and width of all images; None if they are known by their names alone."""
-        if self.images.shape is None:
+        if self.sources.shape is None:
             return None
-        channels, height, width = self.images.shape
+        channels, height, width = self.sources.shape
         return channels, height, width
 
     @cached_property
     def fingerprint(self) -> str:
         """How many questions there are, and a hash of them, of their answers and of the sizes of images' files."""
-        digest = hashlib.blake2b(json.dumps([self.shape, self.images.told()]).encode(), digest_size=8)
+        digest = hashlib.blake2b(json.dumps([self.shape, self.sources.told()]).encode(), digest_size=8)
         for split in SPLITS:
             for row in self.splits[split]:
                 digest.update(json.dumps([split, row.image, row.posed.question, row.posed.answers]).encode())
         counts = ", ".join(f"{split} {len(self.splits[split])}" for split in SPLITS)
         return f"questions {counts}, contents {digest.hexdigest()}"
+
+    @cached_property
+    def _by_image(self) -> dict[str, list[list[int]]]:
+        found: dict[str, dict[int, list[int]]] = {split: {} for split in SPLITS}
+        for split, rows in self.splits.items():
+            for index, row in enumerate(rows):
+                found[split].setdefault(row.image, []).append(index)
+        return {split: list(own.values()) for split, own in found.items()}
 
     def _row(self, split: str, index: int) -> Row:
         check_index(split, index, self.size(split))
@@ -259,24 +285,6 @@ class Gathering:
 
     def _absent(self) -> str:
         return f"; there is no image of the {len(self.missing)} that are named" if self.missing else ""
-
-
-def cleaned(text: str, where: str) -> str:
-    r"""Return a text with one space between two words.
-
-    >>> cleaned(" what\t is it\n", "line 1")
-    'what is it'
-
-    Raises:
-        ArgumentError: if it is none: JSON can write half a character.
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ArgumentError(f"{where}: expected a text, got half a character ({error.reason})") from error
-    if len(text) > _MOST_NAMED:
-        raise ArgumentError(f"{where}: expected a text of at most {_MOST_NAMED} characters, got {len(text)}")
-    return " ".join(text.split())
 
 
 def kind_of(question: str) -> str:

@@ -1,5 +1,6 @@
 """What a data set of questions about images is: an image, what is asked of it, and what people answered."""
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from torch import Tensor
@@ -46,6 +47,12 @@ class Corpus(Dataset[Asked], Protocol):
 
     def posed(self, split: str, index: int) -> Posed:
         """Return a question and its answers alone; no image is made or read for them."""
+
+    def images(self, split: str) -> int | None:
+        """Return how many images a split has questions about, None where it is endless."""
+
+    def about(self, split: str, image: int) -> Sequence[int]:
+        """Return the indices of the questions about an image of a split, one at the least."""
 
     @property
     def shape(self) -> tuple[int, int, int] | None:

@@ -1,33 +1,36 @@
-"""The built-in scenes with a question about each: endless, made as they are asked for.
+"""The built-in scenes with questions about them: endless, made as they are asked for.
 
-Example number i of a split is made of the numbers that `generator(seed, "questions", split, i)` draws: the scene with
-its question, then its image.
+Scene number i of a split is made of the numbers that `generator(seed, "questions", split, i)` draws: the scene with
+its question, then its image. In training each scene has three questions more, of `generator(seed, "more questions",
+split, i)`.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
+from torch import Tensor
 
-from saccade.errors import ArgumentError
 from saccade.tasks.answer.data.corpus import Asked, Posed
 from saccade.tasks.dataset import check_index, check_split
-from saccade.tasks.image.scenes.questions import Question, ask
-from saccade.tasks.image.scenes.scene import MOST, SIDE, Scene, draw
+from saccade.tasks.image.scenes.questions import Question, ask, ask_more
+from saccade.tasks.image.scenes.scene import SIDE, Scene, check_things, draw
 from saccade.train.randomness import generator
 
 __all__ = ["Scenes"]
 
-HELD_OUT = 2000
-"""Examples of validation and of test."""
-
+HELD_OUT = 2000  # examples of validation, and of test
 _LEAST = 4  # things, so that all kinds of questions can be asked
+_MORE = 3  # questions about each training scene
 
 
 @dataclass(frozen=True)
 class Scenes:
     """Rendered scenes of coloured shapes, with questions about existence, colour, counting and relation.
 
-    All answers to a kind of question are equally likely, so that a question alone tells nothing.
+    All answers to a kind of question are equally likely, so that a question alone tells nothing; but for the questions
+    that a training scene has beside its first, whose answers are as likely as scenes have them.
 
     Args:
         least, most: how many things a scene has, 4 to 8.
@@ -46,39 +49,45 @@ class Scenes:
     least: int = 4
     most: int = 6
     seed: int = 0
+    _last: "dict[tuple[str, int], _Made]" = field(default_factory=dict, init=False, repr=False, compare=False)
 
     note = ""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be drawn, or asked about."""
-        if not _LEAST <= self.most <= MOST:
-            raise ArgumentError(f"--most: expected a number of things from {_LEAST} to {MOST}, got {self.most}")
-        if not _LEAST <= self.least <= self.most:
-            expected = f"a number of things from {_LEAST} to {self.most}, which is --most"
-            raise ArgumentError(f"--least: expected {expected}, got {self.least}")
+        check_things(self.least, self.most, _LEAST)
 
     def example(self, split: str, index: int) -> Asked:
-        """Return scene number `index` of a split, and what is asked of it: always the same.
+        """Return question number `index` of a split, and its scene: always the same.
 
         Raises:
             ArgumentError: if there is no such split, or no such index in it.
         """
-        scene, question, drawn = self._asked(split, index)
-        boxes = tuple(scene.things[number].box for number in question.things)
-        return Asked(draw(scene, drawn), _posed(question), f"{split}-{index}", boxes)
+        made, question = self._asked(split, index)
+        boxes = tuple(made.scene.things[number].box for number in question.things)
+        return Asked(made.image.clone(), _posed(question), made.name, boxes)
 
     def posed(self, split: str, index: int) -> Posed:
         """Return the question and its answer; the scene is not drawn for them."""
         return _posed(self._asked(split, index)[1])
 
     def size(self, split: str) -> int | None:
-        """Return how many scenes a split has: 2,000 to validate and to test on, no end of them to train on.
+        """Return how many questions a split has: 2,000 to validate and to test on, no end of them to train on.
 
         Raises:
             ArgumentError: if there is no such split.
         """
         check_split(split)
         return None if split == "train" else HELD_OUT
+
+    def images(self, split: str) -> int | None:
+        """Return how many scenes a split has: as many as questions, no end of them to train on."""
+        return self.size(split)
+
+    def about(self, split: str, image: int) -> Sequence[int]:
+        """Return the numbers of the questions about a scene."""
+        count = _count(split)
+        return range(image * count, (image + 1) * count)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -88,12 +97,45 @@ class Scenes:
     @property
     def fingerprint(self) -> str:
         """What the questions are, in one string."""
-        return f"questions about scenes of {self.least} to {self.most} things, seed {self.seed}"
+        several = f"{_count('train')} a scene in training"
+        return f"questions about scenes of {self.least} to {self.most} things, {several}, seed {self.seed}"
 
-    def _asked(self, split: str, index: int) -> tuple[Scene, Question, torch.Generator]:
+    def _asked(self, split: str, index: int) -> "tuple[_Made, Question]":
         check_index(split, index, self.size(split))
-        drawn = generator(self.seed, "questions", split, index)
-        return *ask(drawn, self.least, self.most), drawn
+        number, place = divmod(index, _count(split))
+        made = self._last.get((split, number))
+        if made is None:  # questions about a scene are asked for one after another: the last scene is kept
+            made = self._make(split, number)
+            self._last.clear()
+            self._last[split, number] = made
+        return made, made.questions[place]
+
+    def _make(self, split: str, number: int) -> "_Made":
+        drawn = generator(self.seed, "questions", split, number)
+        scene, question = ask(drawn, self.least, self.most)
+        questions = [question]
+        if _count(split) > 1:
+            questions += ask_more(generator(self.seed, "more questions", split, number), scene, _MORE)
+        return _Made(f"{split}-{number}", scene, questions, drawn)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A scene, its questions, and what its image is drawn from."""
+
+    name: str
+    scene: Scene
+    questions: Sequence[Question]
+    drawn: torch.Generator
+
+    @cached_property
+    def image(self) -> Tensor:
+        return draw(self.scene, self.drawn)
+
+
+def _count(split: str) -> int:
+    """How many questions there are about a scene."""
+    return 1 + _MORE if split == "train" else 1
 
 
 def _posed(question: Question) -> Posed:

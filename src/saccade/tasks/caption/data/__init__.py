@@ -11,11 +11,12 @@ from saccade.tasks.caption.data.flickr import is_flickr, read_flickr
 from saccade.tasks.caption.data.listing import Known, Listing, open_listing
 from saccade.tasks.caption.data.objects import open_objects
 from saccade.tasks.caption.data.scenes import Scenes
-from saccade.tasks.caption.data.table import is_table, read_table
+from saccade.tasks.caption.data.table import ALONE, read_table
 from saccade.tasks.conversions import converted
 from saccade.tasks.dataset import no_such_data
 from saccade.tasks.image.places import Images
 from saccade.tasks.image.sources import refuse_features, refuse_size
+from saccade.tasks.image.tables import is_table
 from saccade.tasks.objects import OBJECTS
 from saccade.tasks.splits import SplitNames
 
@@ -79,7 +80,7 @@ def _read(path: Path, names: SplitNames) -> tuple[Listing, Path]:
         return read_json(path, names), folder.parent if folder.name == "annotations" else folder
     if is_flickr(path):
         return read_flickr(path, names), folder
-    if is_table(path, names):
+    if is_table(path, names, ALONE):
         return read_table(path, names), folder
     wanted = "Flickr8k.token.txt, results.csv, dataset_*.json, captions_*.json, or lines of images and captions"
     form = "in captions.tsv or train.tsv"

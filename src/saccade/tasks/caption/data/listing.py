@@ -12,8 +12,9 @@ from saccade.tasks.dataset import SPLITS, inventory
 from saccade.tasks.image.dataset import hashes, hold_out
 from saccade.tasks.image.places import Images, Place
 from saccade.tasks.splits import held_out
+from saccade.tasks.text.cleaning import cleaned
 
-__all__ = ["Known", "Listed", "Listing", "cleaned", "open_listing"]
+__all__ = ["Known", "Listed", "Listing", "open_listing"]
 
 Known = Callable[[str], bool]
 """Whether features of the image of a name are there."""
@@ -81,22 +82,6 @@ class Listing:
             got = f"got it in {known.split or 'none'} ({known.where}) and in {split or 'none'}"
             raise ArgumentError(f"{where}: expected {name} in one split, {got}")
         known.captions.append(text)
-
-
-def cleaned(caption: str, where: str) -> str:
-    r"""Return a caption with one space between two words.
-
-    >>> cleaned(" a\t dog\n", "line 1")
-    'a dog'
-
-    Raises:
-        ArgumentError: if it is no text: JSON can write half a character.
-    """
-    try:
-        caption.encode()
-    except UnicodeEncodeError as error:
-        raise ArgumentError(f"{where}: expected a text, got half a character ({error.reason})") from error
-    return " ".join(caption.split())
 
 
 def open_listing(

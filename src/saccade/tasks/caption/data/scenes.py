@@ -8,16 +8,15 @@ from dataclasses import dataclass
 
 import torch
 
-from saccade.errors import ArgumentError
 from saccade.tasks.caption.data.corpus import Captioned
 from saccade.tasks.dataset import check_index, check_split
 from saccade.tasks.image.scenes.grammar import references
-from saccade.tasks.image.scenes.scene import MOST, SIDE, Scene, draw, scene_at_random
+from saccade.tasks.image.scenes.scene import SIDE, Scene, check_things, draw, scene_at_random
 from saccade.train.randomness import generator
 
 __all__ = ["Scenes"]
 
-_FINITE = 1000  # examples of validation and of test
+HELD_OUT = 1000  # examples of validation, and of test
 
 
 @dataclass(frozen=True)
@@ -48,11 +47,7 @@ class Scenes:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be drawn, or said."""
-        if not 1 <= self.most <= MOST:
-            raise ArgumentError(f"--most: expected a number of things from 1 to {MOST}, got {self.most}")
-        if not 1 <= self.least <= self.most:
-            expected = f"a number of things from 1 to {self.most}, which is --most"
-            raise ArgumentError(f"--least: expected {expected}, got {self.least}")
+        check_things(self.least, self.most)
 
     def example(self, split: str, index: int) -> Captioned:
         """Return scene number `index` of a split: always the same one.
@@ -79,7 +74,7 @@ class Scenes:
             ArgumentError: if there is no such split.
         """
         check_split(split)
-        return None if split == "train" else _FINITE
+        return None if split == "train" else HELD_OUT
 
     @property
     def shape(self) -> tuple[int, int, int]:

@@ -7,26 +7,20 @@ A path is taken from the file's folder on; lines of one image are its references
 a folder has train.tsv, validation.tsv and test.tsv, or captions.tsv.
 """
 
-import posixpath
-from collections.abc import Sequence
 from pathlib import Path
 
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.data.listing import Listing
 from saccade.tasks.conversions import converted
-from saccade.tasks.dataset import SPLITS
-from saccade.tasks.splits import SplitNames, only
-from saccade.tasks.text.files import read_filled
+from saccade.tasks.image.tables import image_name, tables, told_lines
+from saccade.tasks.splits import SplitNames
 
-__all__ = ["is_table", "read_table"]
+__all__ = ["ALONE", "read_table"]
 
-_HEADER = ("image", "caption")
-_ALONE = "captions"
+#: What a file with the captions of all splits is called in a folder.
+ALONE = "captions"
 
-
-def is_table(path: Path, names: SplitNames) -> bool:
-    """Return whether a path is a file, or a folder with lines of images and captions."""
-    return path.is_file() or bool(_found(path, [_ALONE, *names.of("train")]))
+_COLUMNS = ("image", "caption")
 
 
 def read_table(path: Path, names: SplitNames) -> Listing:
@@ -41,43 +35,14 @@ def read_table(path: Path, names: SplitNames) -> Listing:
         OSError: if a file cannot be read.
     """
     listing = Listing(path)
-    alone = path if path.is_file() else None
-    if alone is None and not _found(path, names.of("train")):
-        alone = only(_found(path, [_ALONE]))
-    if alone is not None:
-        for split in SPLITS:
-            names.check(split, alone)
-        _add(listing, alone, "")
-        return listing
-    for split in SPLITS:
-        own = only(_found(path, names.of(split)), f"say which by --{split}-split, or move one away")
-        if own is None:
-            names.check(split, path, (file.name for file in path.glob("*.tsv*")))
-        else:
-            _add(listing, own, split)
+    for split, table in tables(path, names, ALONE).items():
+        before = len(listing.images)
+        for where, line in told_lines(table, _COLUMNS):
+            name, tab, caption = line.partition("\t")
+            if not tab:
+                way_out = converted(table, _COLUMNS)
+                raise ArgumentError(f"{where}: expected an image, a tab and a caption, got no tab{way_out}")
+            listing.add(image_name(name), caption, where, split)
+        if len(listing.images) == before:
+            raise ArgumentError(f"{table}: expected captions of images, got none")
     return listing
-
-
-def _found(folder: Path, stems: Sequence[str]) -> list[Path]:
-    files = [folder / f"{stem}.tsv{packed}" for stem in stems for packed in ("", ".gz")]
-    return [path for path in files if path.is_file()]
-
-
-def _add(listing: Listing, path: Path, split: str) -> None:
-    lines, before = read_filled(path), len(listing.images)
-    for number in range(len(lines)):
-        line, where = lines[number], f"{path}: line {number + 1}"
-        if not line.strip() or (not number and tuple(line.lower().split("\t")) == _HEADER):
-            continue
-        name, tab, caption = line.partition("\t")
-        if not tab:
-            way_out = converted(path, _HEADER)
-            raise ArgumentError(f"{where}: expected an image, a tab and a caption, got no tab{way_out}")
-        listing.add(_normal(name), caption, where, split)
-    if len(listing.images) == before:
-        raise ArgumentError(f"{path}: expected captions of images, got none")
-
-
-def _normal(name: str) -> str:
-    """A path without what does not change it, so that one image has one name."""
-    return posixpath.normpath(name.strip()) if name.strip() else ""

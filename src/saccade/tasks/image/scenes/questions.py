@@ -20,8 +20,9 @@ a scene with a red thing and with a circle has a red circle more often than not.
 """
 
 from bisect import bisect
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, permutations
 from math import comb
 from typing import NamedTuple, TypeVar
 
@@ -31,9 +32,11 @@ from saccade.errors import ArgumentError
 from saccade.tasks.image.scenes.grammar import RELATIONS, holds
 from saccade.tasks.image.scenes.scene import COLOURS, MOST, SHAPES, Scene, Thing, boxes_at_random
 
-__all__ = ["ANSWERS", "KINDS", "WORDS", "Question", "ask", "chance"]
+__all__ = ["ANSWERS", "KINDS", "WORDS", "Question", "ask", "ask_more", "chance"]
 
 _MOST_COUNTED = 4
+_EXISTENCE, _COLOUR = "is there a {} {} ?", "what colour is the {} ?"
+_COUNTING, _RELATION = "how many {} are there ?", "is the {} {} {} the {} {} ?"
 _BY_KIND = {
     "existence": ("no", "yes"),
     "colour": tuple(COLOURS),
@@ -133,6 +136,87 @@ def ask(
     return scene, Question(wanted.text, answer, kind, things)
 
 
+def ask_more(generator: torch.Generator, scene: Scene, count: int) -> list[Question]:
+    """Return questions about a scene: a kind, an answer that it has there, and a question with this answer are drawn.
+
+    Each is drawn evenly from what the scene has, which is not even: a scene rarely has four of anything. They are there
+    to learn from, beside the question that a scene was made for, as seeing takes most of the time.
+
+    Args:
+        generator: gives all random numbers, in one draw.
+        scene: what is asked about.
+        count: how many questions are wanted.
+
+    Example:
+        >>> drawn = torch.Generator().manual_seed(5)
+        >>> scene, _ = ask(drawn)
+        >>> [(question.text, question.answer) for question in ask_more(drawn, scene, 2)]
+        [('what colour is the triangle ?', 'magenta'), ('is the cyan square above the magenta triangle ?', 'no')]
+    """
+    draws = iter(torch.rand(3 * count, generator=generator, dtype=torch.float64).tolist())
+    known = {kind: answers for kind in KINDS if (answers := _askable(scene, kind))}
+    found = []
+    for _ in range(count):
+        answers = known[_one(tuple(known), draws)]
+        found.append(_one(answers[_one(tuple(answers), draws)], draws))
+    return found
+
+
+def _askable(scene: Scene, kind: str) -> dict[str, list[Question]]:
+    """All questions of a kind that can be asked about a scene, by their answers."""
+    found: dict[str, list[Question]] = {}
+    for text, answer, things in _ASKABLE[kind](scene.things):
+        found.setdefault(answer, []).append(Question(text, answer, kind, things))
+    return found
+
+
+def _all_existence(things: Sequence[Thing]) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    for look in _LOOKS:
+        found = _numbers(things, *look)
+        yield _EXISTENCE.format(*look), "yes" if found else "no", found
+
+
+def _all_colour(things: Sequence[Thing]) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    for shape in SHAPES:
+        found = _numbers(things, shape)
+        if len(found) == 1:
+            yield _COLOUR.format(shape), things[found[0]].colour, found
+
+
+def _all_counting(things: Sequence[Thing]) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    for word in (*COLOURS, *SHAPES):
+        found = _numbers(things, word)
+        if len(found) <= _MOST_COUNTED:
+            yield _COUNTING.format(_many(word)), str(len(found)), found
+
+
+def _all_relation(things: Sequence[Thing]) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    counts = Counter(thing[:2] for thing in things)
+    only = [number for number, thing in enumerate(things) if counts[thing[:2]] == 1]
+    for first, second in permutations(only, 2):
+        one, other, pair = things[first], things[second], (min(first, second), max(first, second))
+        for relation in RELATIONS:
+            text = _RELATION.format(*one[:2], relation, *other[:2])
+            yield text, "yes" if holds(relation, one.box, other.box) else "no", pair
+
+
+_ASKABLE: dict[str, Callable[[Sequence[Thing]], Iterator[tuple[str, str, tuple[int, ...]]]]] = {
+    "existence": _all_existence,
+    "colour": _all_colour,
+    "counting": _all_counting,
+    "relation": _all_relation,
+}
+
+
+def _numbers(things: Sequence[Thing], *words: str) -> tuple[int, ...]:
+    """The numbers of the things of a colour, a shape or both."""
+    return tuple([n for n, thing in enumerate(things) if all(word in thing[:2] for word in words)])
+
+
+def _many(word: str) -> str:
+    return f"{word} things" if word in COLOURS else _PLURALS[word]
+
+
 class _Wanted(NamedTuple):
     """A question, and what a scene has that has its answer."""
 
@@ -146,28 +230,27 @@ def _existence(answer: str, count: int, draws: Iterator[float]) -> _Wanted:
     look = _one(_LOOKS, draws)
     found = _found(count, next(draws)) if answer == "yes" else 0
     others = [other for other in _LOOKS if other != look]
-    return _Wanted(f"is there a {' '.join(look)} ?", [look] * found, others)
+    return _Wanted(_EXISTENCE.format(*look), [look] * found, others)
 
 
 def _colour(answer: str, _: int, draws: Iterator[float]) -> _Wanted:
     shape = _one(SHAPES, draws)
-    return _Wanted(f"what colour is the {shape} ?", [(answer, shape)], [look for look in _LOOKS if look[1] != shape])
+    return _Wanted(_COLOUR.format(shape), [(answer, shape)], [look for look in _LOOKS if look[1] != shape])
 
 
 def _counting(answer: str, _: int, draws: Iterator[float]) -> _Wanted:
     word = _one((*COLOURS, *SHAPES), draws)
     counted = [look for look in _LOOKS if word in look]
-    things = f"{word} things" if word in COLOURS else _PLURALS[word]
     looks = [_one(counted, draws) for _ in range(int(answer))]
-    return _Wanted(f"how many {things} are there ?", looks, [look for look in _LOOKS if word not in look])
+    return _Wanted(_COUNTING.format(_many(word)), looks, [look for look in _LOOKS if word not in look])
 
 
 def _relation(_: str, __: int, draws: Iterator[float]) -> _Wanted:
     one = _one(_LOOKS, draws)
     other = _one([look for look in _LOOKS if look != one], draws)
     relation = _one(RELATIONS, draws)
-    text = f"is the {' '.join(one)} {relation} the {' '.join(other)} ?"
-    return _Wanted(text, [one, other], [look for look in _LOOKS if look not in (one, other)], relation)
+    others = [look for look in _LOOKS if look not in (one, other)]
+    return _Wanted(_RELATION.format(*one, relation, *other), [one, other], others, relation)
 
 
 _WANTED: dict[str, Callable[[str, int, Iterator[float]], _Wanted]] = {

@@ -17,7 +17,19 @@ from torch import Tensor
 
 from saccade.errors import ArgumentError
 
-__all__ = ["COLOURS", "MOST", "SHAPES", "SIDE", "Box", "Scene", "Thing", "boxes_at_random", "draw", "scene_at_random"]
+__all__ = [
+    "COLOURS",
+    "MOST",
+    "SHAPES",
+    "SIDE",
+    "Box",
+    "Scene",
+    "Thing",
+    "boxes_at_random",
+    "check_things",
+    "draw",
+    "scene_at_random",
+]
 
 MOST = 8  # things of a scene, as there are rows and columns of slots
 _SLOT = 12  # pixels of a slot's side
@@ -133,6 +145,28 @@ def scene_at_random(generator: torch.Generator, least: int = 1, most: int = 4, *
         which = int(number * len(looks))
         things.append(Thing(*(looks[which] if alike else looks.pop(which)), box))
     return Scene(tuple(sorted(things, key=_left)))
+
+
+def check_things(least: int, most: int, fewest: int = 1) -> None:
+    """Refuse numbers of things that no scene of a data set has, naming the option as it is typed.
+
+    Args:
+        least, most: how many things a scene is to have.
+        fewest: that it can have.
+
+    Raises:
+        ArgumentError: if there are no such scenes.
+
+    Example:
+        >>> check_things(5, 3)
+        Traceback (most recent call last):
+        saccade.errors.ArgumentError: --least: expected a number of things from 1 to 3, which is --most, got 5
+    """
+    if not fewest <= most <= MOST:
+        raise ArgumentError(f"--most: expected a number of things from {fewest} to {MOST}, got {most}")
+    if not fewest <= least <= most:
+        expected = f"a number of things from {fewest} to {most}, which is --most"
+        raise ArgumentError(f"--least: expected {expected}, got {least}")
 
 
 def boxes_at_random(count: int, numbers: Sequence[float]) -> list[Box]:

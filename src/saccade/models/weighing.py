@@ -1,0 +1,39 @@
+"""What makes weights of scores, by the names that models have for it, and the options of those that answer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from saccade import normalizers
+from saccade.models import hard
+
+__all__ = ["NORMALIZERS", "Name", "Options", "attention_options"]
+
+Name = Literal["softmax", "sparsemax", "entmax"]
+NORMALIZERS: dict[Name, Callable[[], normalizers.Normalizer]] = {
+    "softmax": normalizers.Softmax,
+    "sparsemax": normalizers.Sparsemax,
+    "entmax": normalizers.Entmax,
+}
+"""Each makes a normalizer as it is where nothing else is said of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(hard.Options):
+    """How cells are weighed, and how they are read.
+
+    >>> Options(normalizer="sparsemax").read
+    'soft'
+    """
+
+    normalizer: Name = "softmax"
+    """What makes weights of scores: with sparsemax and entmax most of them are exactly 0."""
+
+
+def attention_options(options: Options) -> dict[str, Any]:
+    """Return what `saccade.nn.Attention` is told of how it weighs and reads.
+
+    >>> attention_options(Options(normalizer="sparsemax"))
+    {'normalizer': Sparsemax()}
+    """
+    return {"normalizer": NORMALIZERS[options.normalizer](), **hard.attention_options(options)}

@@ -1,0 +1,91 @@
+"""The page of the report `objects` and its plots, all from report.json."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from saccade.look.curves import Curve, draw
+from saccade.reports.difference import DECIDED, ERRORS
+from saccade.reports.document import Heading, Part, Picture, Table, Text
+from saccade.reports.objects.findings import BARS, EXACT, NAMED, Findings
+from saccade.reports.pages import beginning, picture, publish, runs, sentence
+
+__all__ = ["write_page"]
+
+CLAIM = (
+    "A model that is told of an image by one fixed vector writes worse about it the more things it shows, and what "
+    "attention gains over it grows with their number."
+)
+SOURCE = (
+    "after Xu et al. 2015, section 1, https://arxiv.org/abs/1502.03044, for images, and Bahdanau, Cho, Bengio 2015, "
+    "figure 2, https://arxiv.org/abs/1409.0473, for sentences"
+)
+_SAME = (
+    "All models have one recipe: data, batches, sizes of what is shared, budget and seeds. Show-and-tell is told the "
+    "mean of the cells at the first step, m-rnn at every step, show-attend-and-tell reads the cells before every "
+    "word, softly. The weights are those of the last step; nothing is chosen by the test split."
+)
+_TWO = (
+    "A sentence is an exact match if it names every thing once, nothing else, and only relations that hold. One about "
+    "more things is right more rarely even if each is as hard as before, and the more so the worse a model is. That "
+    "alone makes a gain grow with their number, so it is asked of the share of things that are named too: a colour "
+    "and a shape that one of them has, each counted once."
+)
+_LINE = (
+    "Lines are fitted by least squares, each image once; a slope has the errors of a difference. Where both models "
+    "fail a gain has no room, so that one that rises and falls again has no slope: the tables say which it is."
+)
+
+
+def write_page(folder: Path, content: Mapping[str, Any]) -> None:
+    """Write index.md, index.html and the plots that both show.
+
+    Args:
+        folder: of the report.
+        content: of report.json, every row in it.
+
+    Raises:
+        OSError: if they cannot be written.
+    """
+    found = Findings(content)
+    tables = [found.claimed(), found.models(), found.table(EXACT), found.table(NAMED)]
+    claims, models, exact, named = (Table(table[0], table[1:]) for table in tables)
+    data = f"Data: `{content['data']}`, test split, {len(found.things)} images of {found.groups[0]} to "
+    parts: list[Part] = [
+        *beginning("Captions by the number of things", CLAIM, SOURCE, found.verdict, content),
+        _plot(found, folder, EXACT),
+        Heading("What is claimed"),
+        claims,
+        *map(Text, (f"{ERRORS} {DECIDED}", _LINE)),
+        Heading("Exact match in percent"),
+        exact,
+        *map(Text, (f"{sentence(BARS)}.", _TWO)),
+        Heading("Things named in percent"),
+        named,
+        _plot(found, folder, NAMED),
+        Heading("All test images"),
+        models,
+        Heading("How it was measured"),
+        *map(Text, (_SAME, f"{data}{found.groups[-1]} things.")),
+        *runs(content),
+    ]
+    publish(folder, parts)
+
+
+def _plot(found: Findings, folder: Path, key: str) -> Picture:
+    title = f"{sentence(key)} by the number of things"
+    drawn = draw(
+        [_curve(found, name, key) for name in found.rows],
+        folder / f"objects-{key.replace(' ', '-')}",
+        ticks=[(group, f"{group}\nn={found.images(group)}") for group in found.groups],
+        labels=("things, n images; bars: twice the standard error", key),
+        title=title,
+        bounds=(0.0, 1.03),
+    )
+    return picture(drawn, title)
+
+
+def _curve(found: Findings, name: str, key: str) -> Curve:
+    scores = [found.score(name, key, group) for group in found.groups]
+    errors = [2 * one.known for one in scores]
+    return Curve(name, found.groups, [one.mean for one in scores], errors, [False] * len(scores))

@@ -1,0 +1,196 @@
+"""What the rows of the report `pointing` come to: where weights point, what erasing takes away, and the verdict."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from saccade.reports.difference import Difference, spread, unpacked, unpacked_counts, unpacked_shares
+from saccade.reports.pages import COSTS, aligned, costs, ending
+from saccade.reports.pointing.measuring import GRADIENT, RANDOM, THINGS, WEIGHTS
+from saccade.reports.verdict import Verdict, together
+
+__all__ = ["BARS", "NAMES", "Claim", "Findings", "summary"]
+
+NAMES = {
+    WEIGHTS: "by its weights",
+    GRADIENT: "by gradients",
+    THINGS: "by the things themselves",
+    RANDOM: "at random",
+}
+"""What orders of cells are called."""
+BARS = "± of a score is its standard deviation over seeds, of a difference twice its standard error"
+"""What stands behind numbers in tables."""
+_NOTHING = "no model that attends is right more often than by a guess, beyond twice the error; train them longer"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """That something is above 0 of one model.
+
+    Args:
+        model: of which it is claimed.
+        text: what is claimed.
+        difference: what is to be above 0.
+    """
+
+    model: str
+    text: str
+    difference: Difference
+
+
+class Findings:
+    """What the rows come to.
+
+    Args:
+        content: of report.json, every row in it.
+    """
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self.content = content
+        names = dict.fromkeys(row["model"] for row in content["rows"])
+        self.rows = {name: [row for row in content["rows"] if row["model"] == name] for name in names}
+        self.first: Mapping[str, Any] = content["rows"][0]
+        self.claims = [claim for name in self.rows for claim in self._claims(name)]
+        self.verdict = self._decide()
+
+    def orders(self, name: str) -> list[str]:
+        """What cells of a model are erased by, but for chance."""
+        return [by for by in self.rows[name][0]["erased"] if by != RANDOM]
+
+    def above_chance(self, name: str) -> Difference:
+        """By how much a model is right more often than who guesses, whatever it is asked."""
+        right = [unpacked(row["right"], row["questions"]) for row in self.rows[name]]
+        return Difference.between(right, [[row["chance"]] * row["questions"] for row in self.rows[name]])
+
+    def learned(self, name: str) -> bool:
+        """Whether it is so beyond twice the error; of one seed the images' error counts."""
+        above = self.above_chance(name)
+        return above.mean > 2 * above.known
+
+    def pointing(self, name: str, by: str) -> Difference:
+        """By how much the heaviest cell lies more often on what the answer depends on than any cell does."""
+        hits = [unpacked(row["erased"][by]["hits"], row["examples"]) for row in self.rows[name]]
+        return Difference.between(hits, [unpacked_shares(row["anywhere"]) for row in self.rows[name]])
+
+    def lost(self, name: str, by: str, key: str, place: int | None = None) -> Difference:
+        """By how much erasing in an order takes more away than at random.
+
+        Args:
+            name: of the model.
+            by: what the order is from.
+            key: "right" for accuracy, "change" for the probability of the answer that came first.
+            place: of the number of cells that are erased; None for the mean over all numbers.
+        """
+        places = range(len(self.first["counts"])) if place is None else [place]
+        sides = ([self._left(row, one, key, places) for row in self.rows[name]] for one in (RANDOM, by))
+        return Difference.between(*sides)
+
+    def models(self) -> list[list[str]]:
+        """Header, and a row a model: its accuracy, how it is beside a guess, and what it cost."""
+        body = []
+        for name, rows in self.rows.items():
+            accuracy, guess = spread([row["accuracy"] for row in rows]), 100 * rows[0]["chance"]
+            body.append([name, accuracy, f"{guess:.2f}", self.above_chance(name).short(), *costs(self.content, name)])
+        return [["model", "accuracy, %", "by a guess, %", "above it", *COSTS], *body]
+
+    def pointed(self) -> list[list[str]]:
+        """Header, and a row a model and map: how often its heaviest cell lies on what matters."""
+        body = []
+        for name, rows in self.rows.items():
+            for by in self.orders(name):
+                if by != THINGS:  # which lie on themselves
+                    own = [row["erased"][by] for row in rows]
+                    hits = [unpacked(one["hits"], row["examples"]) for one, row in zip(own, rows, strict=True)]
+                    inside = spread([statistics.fmean(unpacked_shares(one["inside"])) for one in own])
+                    anywhere = 100 * statistics.fmean(unpacked_shares(rows[0]["anywhere"]))
+                    found = [spread([statistics.fmean(one) for one in hits]), f"{anywhere:.2f}"]
+                    body.append([_named(name, by), *found, self.pointing(name, by).short(), inside])
+        return [["cells", "heaviest on a thing, %", "any cell, %", "difference", "of the weight on things, %"], *body]
+
+    def erased(self) -> list[list[str]]:
+        """Header, and a row a model, order and number of cells: what is left, and what was lost beyond chance."""
+        body = []
+        for name, rows in self.rows.items():
+            for by in (*self.orders(name), RANDOM):
+                for place, count in enumerate(self.first["counts"]):
+                    right, change = (
+                        [statistics.fmean(self._left(row, by, key, [place])) for row in rows]
+                        for key in ("right", "change")
+                    )
+                    beyond = [
+                        "" if by == RANDOM else self.lost(name, by, key, place).short() for key in ("right", "change")
+                    ]
+                    probability = [row["first"] + own for row, own in zip(rows, change, strict=True)]
+                    told = spread(right), beyond[0], spread(probability), beyond[1]
+                    body.append([_named(name, by), str(count), *told])
+        lost = "lost beyond random"
+        return [["cells", "erased", "accuracy, %", lost, "probability of the first answer, %", lost], *body]
+
+    def claimed(self) -> list[list[str]]:
+        """Header, and a row a claim: the difference, and what follows."""
+        body = [[one.model, one.text, one.difference.text(), self.said(one)] for one in self.claims]
+        return [["model", "claim", "difference", "verdict"], *body]
+
+    def said(self, claim: Claim) -> str:
+        """What the numbers say of a claim; of a model that learned nothing they say nothing."""
+        return claim.difference.result if self.learned(claim.model) else "nothing learned"
+
+    def taken(self) -> tuple[list[str], list[Difference], list[Difference]]:
+        """Names of all orders, and what each takes of accuracy and of the first answer's probability beyond chance."""
+        pairs = [(name, by) for name in self.rows for by in self.orders(name)]
+        accuracy, probability = ([self.lost(*pair, key) for pair in pairs] for key in ("right", "change"))
+        return [_named(*pair) for pair in pairs], accuracy, probability
+
+    def whole(self) -> str:
+        """What there is before anything is erased, in words."""
+        told = []
+        for name, rows in self.rows.items():
+            right = spread([statistics.fmean(unpacked(row["before"], row["examples"])) for row in rows])
+            told.append(f"{name} {right}% right, the first answer's probability {spread([r['first'] for r in rows])}%")
+        return f"before anything is erased: {'; '.join(told)}"
+
+    def _left(self, row: Mapping[str, Any], by: str, key: str, places: Sequence[int]) -> list[float]:
+        """What one run has left of each question: the share of draws that are right, or the probability's change."""
+        draws = row["draws"] if by == RANDOM and key == "right" else 1
+        unpack = unpacked_counts if key == "right" else unpacked_shares
+        each = [unpack(row["erased"][by][key][place]) for place in places]
+        return [sum(own) / (draws * len(own)) for own in zip(*each, strict=True)]
+
+    def _claims(self, name: str) -> list[Claim]:
+        """What is claimed of a model that attends."""
+        if WEIGHTS not in self.orders(name):
+            return []
+        points = "its heaviest cell lies on what the answer depends on more often than any cell"
+        erasing = "erasing its heaviest cells takes more of the first answer's probability than erasing any"
+        return [
+            Claim(name, points, self.pointing(name, WEIGHTS)),
+            Claim(name, erasing, self.lost(name, WEIGHTS, "change")),
+        ]
+
+    def _decide(self) -> Verdict:
+        """Whether all that is claimed holds: see docs/reports.md."""
+        learned = [claim for claim in self.claims if self.learned(claim.model)]
+        if not learned:
+            return Verdict("nothing can be concluded", _NOTHING)
+        told = [f"{one.model}: {one.text}: {self.said(one)}, {one.difference.text()}" for one in learned]
+        if len(self.rows[learned[0].model]) == 1:
+            told.insert(0, "one seed decides nothing")
+        if without := dict.fromkeys(claim.model for claim in self.claims if not self.learned(claim.model)):
+            told.append(f"left out, since not beyond a guess: {', '.join(without)}")
+        return Verdict(together([self.said(one) for one in learned]), "; ".join(told))
+
+
+def _named(model: str, by: str) -> str:
+    return f"{model}, {NAMES[by]}"
+
+
+def summary(content: Mapping[str, Any]) -> str:
+    """Return the tables and the verdict as text for a terminal."""
+    found = Findings(content)
+    lines = [f"accuracy on test in percent: {BARS}", *aligned(found.models()), ""]
+    lines += ["where cells with the most weight lie", *aligned(found.pointed()), ""]
+    names, accuracy, probability = found.taken()
+    header = ["lost beyond random, the mean over all numbers of cells", "accuracy", "probability"]
+    body = [[name, a.short(), p.short()] for name, a, p in zip(names, accuracy, probability, strict=True)]
+    return "\n".join([*lines, *aligned([header, *body]), *ending(found.verdict, content)])

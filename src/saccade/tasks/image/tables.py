@@ -1,0 +1,90 @@
+r"""Tables of one's own about images: lines of an image and what is said of it, a tab between two columns.
+
+    photos/a.jpg<TAB>a dog runs over grass
+
+A path is taken from the file's folder on. A file alone has all splits; a folder has train.tsv, validation.tsv and
+test.tsv, or one file of all, which the task names.
+"""
+
+import posixpath
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from saccade.tasks.dataset import SPLITS
+from saccade.tasks.splits import SplitNames, only
+from saccade.tasks.text.files import read_filled
+
+__all__ = ["image_name", "is_table", "tables", "told_lines"]
+
+
+def is_table(path: Path, names: SplitNames, alone: str) -> bool:
+    """Return whether a path is a file, or a folder with tables.
+
+    Args:
+        path: a file or a folder.
+        names: what splits are called.
+        alone: what a file of all splits is called, without its suffix.
+    """
+    return path.is_file() or bool(_found(path, [alone, *names.of("train")]))
+
+
+def tables(path: Path, names: SplitNames, alone: str) -> dict[str, Path]:
+    """Return the tables of a path by their splits; one of all splits is that of "".
+
+    Args:
+        path: a file, packed by gzip or not; or a folder with one, or one for each split.
+        names: what splits are called.
+        alone: what a file of all splits is called, without its suffix.
+
+    Raises:
+        ArgumentError: if a split has several, or is named and has none.
+        OSError: if a file cannot be read.
+    """
+    whole = path if path.is_file() else None
+    if whole is None and not _found(path, names.of("train")):
+        whole = only(_found(path, [alone]))
+    if whole is not None:
+        for split in SPLITS:
+            names.check(split, whole)
+        return {"": whole}
+    found = dict[str, Path]()
+    for split in SPLITS:
+        own = only(_found(path, names.of(split)), f"say which by --{split}-split, or move one away")
+        if own is None:
+            names.check(split, path, (file.name for file in path.glob("*.tsv*")))
+        else:
+            found[split] = own
+    return found
+
+
+def told_lines(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield where each line stands, for messages, and the line; blank ones and a first one with the columns' names are
+    left out.
+
+    Args:
+        path: a table.
+        columns: what they are called.
+
+    Raises:
+        ArgumentError: if it holds nothing, or what is no text.
+        OSError: if it cannot be read.
+    """
+    lines = read_filled(path)
+    for number in range(len(lines)):
+        line = lines[number]
+        if line.strip() and (number or tuple(line.lower().split("\t")) != tuple(columns)):
+            yield f"{path}: line {number + 1}", line
+
+
+def image_name(cell: str) -> str:
+    """Return the path in a cell without what does not change it, so that one image has one name; "" if there is none.
+
+    >>> image_name(" ./photos//a.jpg"), image_name(" ")
+    ('photos/a.jpg', '')
+    """
+    return posixpath.normpath(cell.strip()) if cell.strip() else ""
+
+
+def _found(folder: Path, stems: Sequence[str]) -> list[Path]:
+    files = [folder / f"{stem}.tsv{packed}" for stem in stems for packed in ("", ".gz")]
+    return [path for path in files if path.is_file()]

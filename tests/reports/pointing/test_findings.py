@@ -1,0 +1,60 @@
+import pytest
+
+from reports.pointing.conftest import made_up
+from saccade.reports.pointing.findings import Findings, summary
+from saccade.reports.pointing.measuring import RANDOM, WEIGHTS
+
+
+def test_what_is_lost_is_beside_chance():
+    found = Findings(made_up())
+    assert found.pointing("soft", WEIGHTS).mean == pytest.approx(0.6, abs=0.05)
+    for key, error in (("change", 0.005), ("right", 0.05)):
+        assert found.lost("soft", WEIGHTS, key).mean == pytest.approx(0.3, abs=error)
+        each = [found.lost("soft", WEIGHTS, key, place).mean for place in range(4)]
+        assert found.lost("soft", WEIGHTS, key).mean == pytest.approx(sum(each) / 4)
+        assert found.lost("soft", RANDOM, key).mean == 0
+    assert found.above_chance("soft").mean == pytest.approx(0.45, abs=0.05)
+
+
+def test_only_what_attends_is_claimed_of():
+    found = Findings(made_up())
+    assert [claim.model for claim in found.claims] == ["soft", "soft", "reinforce", "reinforce"]
+    assert found.verdict.result == "reproduced" and WEIGHTS not in found.orders("fixed vector")
+
+
+@pytest.mark.parametrize(
+    ("changed", "result"),
+    [
+        ({"hits": 0.02}, "contradicted"),
+        ({"taken": 0.05}, "contradicted"),
+        ({"taken": 0.1}, "not decided"),
+        ({"seeds": 1}, "not decided"),
+        ({"accuracy": 0.35}, "nothing can be concluded"),
+        ({"accuracy": 0.35, "seeds": 1}, "nothing can be concluded"),
+    ],
+)
+def test_verdicts(changed, result):
+    verdict = Findings(made_up(**changed)).verdict
+    assert verdict.result == result
+    assert ("one seed decides nothing" in verdict.reason) is (changed == {"seeds": 1})
+
+
+def test_a_model_that_learned_nothing_is_left_out_and_said_to_be():
+    found = Findings(made_up({"soft": 0.8, "reinforce": 0.35, "fixed vector": 0.8}))
+    assert found.verdict.result == "reproduced"
+    assert "left out, since not beyond a guess: reinforce" in found.verdict.reason
+    assert [row[-1] for row in found.claimed()[1:]] == ["reproduced"] * 2 + ["nothing learned"] * 2
+    others = Findings(made_up({"soft": 0.35, "reinforce": 0.35, "fixed vector": 0.8}))
+    assert others.verdict.result == "nothing can be concluded"  # the fixed vector does not attend
+
+
+def test_tables_and_summary_have_every_model_and_order():
+    found = Findings(made_up())
+    assert [row[0] for row in found.models()[1:]] == ["soft", "reinforce", "fixed vector"]
+    assert len(found.pointed()) == 1 + 2 + 2 + 1 and len(found.erased()) == 1 + 4 * (4 + 4 + 3)
+    first = found.erased()[1]
+    assert first[:2] == ["soft, by its weights", "1"] and first[3].startswith("+")
+    assert float(first[4].split()[0]) == pytest.approx(30, abs=0.5)  # of 70 before
+    text = summary(made_up())
+    assert "fixed vector, by gradients" in text and "reproduced: soft: its heaviest cell" in text
+    assert "before anything is erased: soft 9" in found.whole()
