@@ -12,7 +12,7 @@ from saccade.models.show_and_answer import ShowAndAnswer
 from saccade.tasks.answer.batches import Batch
 from saccade.tasks.answer.data import Asked, Posed
 from saccade.tasks.answer.ensemble import Answerers
-from saccade.tasks.answer.gradients import cells_of, gradients
+from saccade.tasks.answer.gradients import cells_of, gradients, images_of
 from saccade.tasks.answer.measures import pointing
 from saccade.tasks.answer.outputs import Classes
 from saccade.tasks.image.scenes.scene import Box
@@ -93,3 +93,19 @@ def test_gradients_point_where_there_is_no_attention_at_so_many_as_may_be():
         assert pointing(model, batch, [there._replace(boxes=())], None, scored) == []
         blind = QuestionOnly(3, 11, 5).eval()
         assert pointing(blind, batch, [here, there], None, lambda rows: output.score(blind, ["a"] * len(rows))) == []
+
+
+def test_questions_about_one_image_are_pointed_at_one_by_one():
+    model, output = made(ShowAndAnswer), Classes(tuple("abcde"))
+    posed, image = Posed("what is it?", ("a",), "what"), torch.zeros(3, 24, 32, dtype=torch.uint8)
+    asked = [Asked(image, posed, "", (Box(0, 0, 16, 24),))] * 2
+    shared = Visual(IMAGES.values[1:], about=torch.tensor([0, 0]))
+    twice = Visual(IMAGES.values[[1, 1]])
+    with torch.inference_mode():
+        batches = (Batch(images, QUESTION, torch.zeros(2, 5)) for images in (shared, twice))
+        one, other = (pointing(model, each, asked, None, lambda rows: output.score(model, "ab")) for each in batches)
+    assert [each.shares[0] for each in one] == pytest.approx([each.shares[0] for each in other])
+    assert one[0].shares[0] != pytest.approx(one[1].shares[0])
+    regions = Visual(torch.rand(2, 4, 7), torch.rand(2, 4, 4), torch.tensor([4, 2]), torch.tensor([1, 0, 1]))
+    found = images_of(regions, [0, 1])
+    assert found.lengths.tolist() == [2, 4] and torch.equal(found.values[1], regions.values[0]) and found.about is None

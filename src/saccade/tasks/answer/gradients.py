@@ -1,6 +1,6 @@
 """How much each part of an image and each word of a question moves an answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 
-__all__ = ["Gradients", "Score", "cells_of", "gradients"]
+__all__ = ["Gradients", "Score", "cells_of", "gradients", "images_of"]
 
 Score = Callable[[Visual, Padded], Tensor]
 """What is moved: a number for each question of a batch, `(batch,)`."""
@@ -33,7 +33,7 @@ def gradients(model: nn.Module, visual: Visual, question: Padded, score: Score) 
 
     Args:
         model: in evaluation mode.
-        visual: images or features of a batch.
+        visual: images or features of a batch, one for each question: see `images_of`.
         question: ids of words `(batch, length)`.
         score: computes the numbers by the model.
 
@@ -60,6 +60,25 @@ def gradients(model: nn.Module, visual: Visual, question: Padded, score: Score) 
         grads = torch.autograd.grad(total, [values, *vectors], allow_unused=True)
     sizes = [grad.norm(dim=-1) for grad in grads[1:] if grad is not None]
     return Gradients(grads[0], torch.stack(sizes).sum(0) if sizes else None)
+
+
+def images_of(visual: Visual, rows: Sequence[int]) -> Visual:
+    """Return the image of each of some questions, which may be about one and the same in the batch.
+
+    Args:
+        visual: images or features of a batch.
+        rows: of the questions.
+
+    Example:
+        >>> two = Visual(torch.tensor([1.0, 2.0]).view(2, 1, 1, 1), about=torch.tensor([0, 0, 1]))
+        >>> images_of(two, [1, 2]).values.flatten()
+        tensor([1., 2.])
+    """
+    places = torch.tensor(rows, device=visual.values.device)
+    places = places if visual.about is None else visual.about[places]
+    values, boxes, lengths = (None if part is None else part[places] for part in visual[:3])
+    assert values is not None
+    return Visual(values, boxes, lengths)
 
 
 def cells_of(model: Any, visual: Visual) -> tuple[int, int] | None:

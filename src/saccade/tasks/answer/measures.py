@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from saccade.models.answerer import Looked
-from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 from saccade.tasks.answer.agreement import agreement
 from saccade.tasks.answer.batches import Batch
 from saccade.tasks.answer.data import Asked, Posed
-from saccade.tasks.answer.gradients import Score, cells_of, gradients
+from saccade.tasks.answer.gradients import Score, cells_of, gradients, images_of
 from saccade.tasks.image.pointing import pointed
 from saccade.tasks.image.scenes.scene import Box
 from saccade.tasks.image.shown import shares
@@ -77,7 +76,7 @@ def _moved(
     model: Any, batch: Batch, rows: Sequence[int], score: Score
 ) -> tuple[Tensor | None, tuple[int, int] | None]:
     """How much each cell of some images moves the answer to its question, `(rows, 1, cells)`, and the cells' shape."""
-    source, question = Visual(batch.visual.values[rows]), Padded(*(part[rows] for part in batch.question))
+    source, question = images_of(batch.visual, rows), Padded(*(part[rows] for part in batch.question))
     shape = cells_of(model, source)
     found = None if shape is None else gradients(model, source, question, score).seen
     return None if found is None else shares(found, shape)[:, None], shape
