@@ -21,6 +21,7 @@ SMALL = {"widths": "4,6", "blocks": 1, "cell_dim": 6, "hidden_dim": 8, "embeddin
 def small(monkeypatch, tmp_path):
     """Models of next to nothing, on few scenes."""
     monkeypatch.setattr(scenes, "_FINITE", 24)
+    monkeypatch.setattr("saccade.tasks.caption.task._ENDLESS", 50)
     monkeypatch.setattr(report, "_SMALL", SMALL)
     monkeypatch.setattr(report, "scheduled", lambda options: {**SMALL, "schedule_steps": 4, "warmup_steps": 1})
     monkeypatch.chdir(tmp_path)
