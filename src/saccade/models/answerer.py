@@ -33,6 +33,7 @@ __all__ = [
 
 # Chosen by short runs on `scenes` alone; not yet measured at this length.
 _SCHEDULE = {
+    "batch_size": 128,
     "learning_rate": 2e-3,
     "schedule": "cosine",
     "warmup_steps": 200,
@@ -45,7 +46,7 @@ _SCHEDULE = {
 }
 RECIPES: dict[str, dict[str, Any]] = {
     # A cell for each 12 × 12 pixels, as large as the things: smaller cells take three times as long for a step.
-    "scenes": {**_SCHEDULE, "widths": "48,64", "blocks": 2, "stem_stride": 6, "batch_size": 128},
+    "scenes": {**_SCHEDULE, "widths": "48,64", "blocks": 2, "stem_stride": 6},
     "files": {**_SCHEDULE, "widths": "32,64", "stem_stride": 4, "dropout": 0.1},
 }
 """What suits each data set, for all models."""
