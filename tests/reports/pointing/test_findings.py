@@ -57,4 +57,4 @@ def test_tables_and_summary_have_every_model_and_order():
     assert float(first[4].split()[0]) == pytest.approx(30, abs=0.5)  # of 70 before
     text = summary(made_up())
     assert "fixed vector, by gradients" in text and "reproduced: soft: its heaviest cell" in text
-    assert "before anything is erased: soft 9" in found.whole()
+    assert found.whole().startswith("before anything is erased: soft ") and found.whole().count("% right") == 3

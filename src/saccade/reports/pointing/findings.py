@@ -15,7 +15,7 @@ __all__ = ["BARS", "NAMES", "Claim", "Findings", "summary"]
 NAMES = {
     WEIGHTS: "by its weights",
     GRADIENT: "by gradients",
-    THINGS: "by the things themselves",
+    THINGS: "by the things",
     RANDOM: "at random",
 }
 """What orders of cells are called."""
