@@ -59,7 +59,7 @@ class QuestionOnly(Answerer):
 
     Options: TypeAlias = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = {
-        data: {name: value for name, value in recipe.items() if name not in ("widths", "stem_stride")}
+        data: {name: value for name, value in recipe.items() if name not in ("widths", "blocks", "stem_stride")}
         for data, recipe in answerer.RECIPES.items()
     }
 

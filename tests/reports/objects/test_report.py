@@ -20,7 +20,7 @@ SMALL = {"widths": "4,6", "blocks": 1, "cell_dim": 6, "hidden_dim": 8, "embeddin
 @pytest.fixture
 def small(monkeypatch, tmp_path):
     """Models of next to nothing, on few scenes."""
-    monkeypatch.setattr(scenes, "_FINITE", 24)
+    monkeypatch.setattr(scenes, "HELD_OUT", 24)
     monkeypatch.setattr("saccade.tasks.caption.task._ENDLESS", 50)
     monkeypatch.setattr(report, "_SMALL", SMALL)
     monkeypatch.setattr(report, "scheduled", lambda options: {**SMALL, "schedule_steps": 4, "warmup_steps": 1})
@@ -47,7 +47,7 @@ def test_models_are_trained_measured_and_written_about(small, tmp_path, capsys):
 
 
 def test_what_is_named_and_what_is_right_is_read_by_the_grammar(monkeypatch):
-    monkeypatch.setattr(scenes, "_FINITE", 20)
+    monkeypatch.setattr(scenes, "HELD_OUT", 20)
     monkeypatch.setattr(vocabulary, "_ENDLESS", 50, raising=False)
     task = Caption.prepare(options_class(Caption, ATTENTION)(model=ATTENTION, data="scenes", most=4, **SMALL))
     shown = [task.data.example("test", index).scene for index in range(20)]

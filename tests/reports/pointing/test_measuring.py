@@ -33,7 +33,7 @@ class Looks(nn.Module):
     def __init__(self, task, at):
         super().__init__()
         self.bright, self.at = nn.Parameter(torch.tensor(8.0)), at
-        self.yes, self.no = (task.vocabulary.numbers[answer] for answer in ("yes", "no"))
+        self.yes, self.no = (task.output.numbers[answer] for answer in ("yes", "no"))
         self.count = len(task.vocabulary.answers)
 
     def encoder(self, visual):
