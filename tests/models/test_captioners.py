@@ -162,6 +162,16 @@ def test_the_penalty_is_of_the_words_that_are_there():
     assert (cost - without).item() == pytest.approx(total / 10)
 
 
+def test_the_penalty_is_not_of_regions_that_are_padding():
+    options = show_attend_and_tell.Options(**SIZES, doubly_stochastic=1.0)
+    model = ShowAttendAndTell(FeatureEncoder(7, options.cell_dim), 11, options).eval()
+    model.training = True  # of itself alone
+    values, boxes, lengths = torch.rand(3, 5, 7), torch.rand(3, 5, 4).sort(-1).values, torch.tensor([5, 2, 3])
+    wider = [torch.nn.functional.pad(part, (0, 0, 0, 6)) for part in (values, boxes)]
+    cost, padded = (model(Visual(*parts, lengths), TARGET, WANTED) for parts in ((values, boxes), wider))
+    torch.testing.assert_close(cost, padded)
+
+
 def test_an_example_that_reads_the_mean_costs_and_learns_as_a_soft_one(monkeypatch):
     soft, model = made("soft").eval(), made("hard").eval()
     state = soft.state_dict()

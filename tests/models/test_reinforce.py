@@ -2,10 +2,11 @@
 
 import itertools
 
+import pytest
 import torch
 
 from saccade.models.hard import Options
-from saccade.models.reinforce import Reinforce, Samples
+from saccade.models.reinforce import _KEPT, Reinforce, Samples
 
 
 def test_the_gradient_is_that_of_the_expected_cost():
@@ -102,3 +103,18 @@ def test_a_moving_average_is_of_what_a_token_cost_and_moves_in_training_alone():
     reinforce.cost(losses, samples, wanted).backward()
     torch.testing.assert_close(log_prob.grad * 2, torch.tensor([[4 - 2 * 1.5, 1 - 1.5]]))
     assert reinforce.average == 1.5
+
+
+def test_rows_that_read_the_mean_teach_no_baseline():
+    following, left = torch.tensor([[4.0, 2.0], [100.0, 50.0]]), torch.tensor([[2.0, 1.0], [2.0, 1.0]])
+    soft = torch.tensor([False, True])
+    for baseline in ("moving-average", "learned"):
+        reinforce = Reinforce(Options(read="reinforce", baseline=baseline, soft_share=0.5), 3).train()
+        log_prob = torch.zeros(2, 2, requires_grad=True)
+        learned, error = reinforce.charged(following, Samples(False, [torch.zeros(2, 2, 3)], [log_prob], [], soft), left)
+        learned.sum().backward()
+        assert log_prob.grad[0].ne(0).all() and log_prob.grad[1].eq(0).all()
+        if error is None:
+            assert reinforce.average.item() == pytest.approx(2.0 * (1 - _KEPT))  # six for three things
+        else:
+            assert error[0].ne(0).all() and error[1].eq(0).all()

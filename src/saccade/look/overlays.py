@@ -21,10 +21,13 @@ from saccade.look.typefaces import families
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["overlays"]
+__all__ = ["MOST_PANELS", "overlays"]
+
+MOST_PANELS = 100
+"""Maps of one picture, at most."""
 
 _PANEL, _GAP, _CAPTION, _SCALE = 1.9, 0.15, 0.28, 0.5  # inches: a panel, between two, a line above it, the colours' bar
-_COLUMNS, _MOST_PANELS = 5, 100
+_COLUMNS = 5
 _FINEST = 600  # pixels of the longer side that are drawn
 _CAPTION_LENGTH = 28  # characters
 _TITLE_LINES = 2
@@ -104,9 +107,9 @@ def _checked(
     if maps.ndim != 3 or not len(maps) == len(captions) == len(places):
         counts = f"{len(captions)} captions and {len(places)} marks"
         raise ShapeError(f"maps: expected shape ({len(captions)}, rows, columns), got {tuple(maps.shape)}, {counts}")
-    if not image.numel() or not maps.numel() or len(maps) > _MOST_PANELS:
+    if not image.numel() or not maps.numel() or len(maps) > MOST_PANELS:
         got = f"{tuple(image.shape)} and {tuple(maps.shape)}"
-        raise ArgumentError(f"image, maps: expected pixels, and from 1 to {_MOST_PANELS} maps, got {got}")
+        raise ArgumentError(f"image, maps: expected pixels, and from 1 to {MOST_PANELS} maps, got {got}")
     pixels = (image.detach().cpu().double() / (1 if image.is_floating_point() else 255)).expand(3, -1, -1)
     values = maps.detach().to("cpu", torch.float64)
     if not bool((values.isfinite() & (values >= 0)).all()) or not bool(pixels.isfinite().all()):

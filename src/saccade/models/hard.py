@@ -27,7 +27,7 @@ S = TypeVar("S", bound=State)
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a translator reads its source, and how it learns where.
+    """How a model reads its memory, and how it learns where.
 
     >>> Options(read="reinforce", baseline="leave-one-out", samples=4).samples
     4
@@ -39,10 +39,10 @@ class Options:
 
     baseline: Baseline = "learned"
     """What a reward is compared with: what a linear map of the state expects (learned), the other draws for the
-    sentence (leave-one-out), or what rewards came to of late (moving-average)."""
+    example (leave-one-out), or what rewards came to of late (moving-average)."""
 
     samples: int = 1
-    """How many times a sentence is read for one gradient of REINFORCE; leave-one-out takes two at least."""
+    """How many times an example is read for one gradient of REINFORCE; leave-one-out takes two at least."""
 
     entropy_bonus: float = 0.0
     """What a nat of the weights' entropy is worth to REINFORCE beside one of likelihood: it keeps looking around."""

@@ -210,6 +210,8 @@ class Reinforce(nn.Module):
             left: of how many things `following` is the sum; a baseline knows what one costs.
         """
         error = None
+        # Rows that read the mean are charged with nothing, so no baseline is to know what they cost.
+        drawn = torch.ones_like(left[:, :1], dtype=torch.bool) if samples.soft is None else ~samples.soft[:, None]
         if self.options.baseline == "leave-one-out":
             each = following.unflatten(0, (-1, self.options.samples))
             others = (each.sum(1, keepdim=True) - each) / (self.options.samples - 1)
@@ -219,13 +221,12 @@ class Reinforce(nn.Module):
             # gradient does not crowd out all others where they are clipped together.
             guess = self.baseline(torch.cat(samples.query, 1).detach())[..., 0]
             surplus = following - (left * guess).detach()
-            error = (following / left.clamp(min=1) - guess).square()
+            error = (following / left.clamp(min=1) - guess).square() * drawn
         else:
             surplus = following - left * self.average
-            if self.training:
-                self.average.lerp_(following.sum() / left.sum().clamp(min=1), 1 - _KEPT)
-        if samples.soft is not None:
-            surplus = surplus * ~samples.soft[:, None]
+            if self.training and bool(drawn.any()):
+                self.average.lerp_((following * drawn).sum() / (left * drawn).sum().clamp(min=1), 1 - _KEPT)
+        surplus = surplus * drawn
         learned = surplus * torch.cat(samples.log_prob, 1)
         if samples.entropy:
             learned = learned - self.options.entropy_bonus * torch.cat(samples.entropy, 1)

@@ -148,7 +148,10 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
         cost = logits_or_loss(features, *self.output, wanted, label_smoothing)
         written = (wanted != 0).to(cost.dtype)
         sums = torch.einsum("btn,bt->bn", torch.stack(received.steps, 1), written)
-        return cost + penalty * (1 - sums).square().sum() / written.sum()
+        missing = (1 - sums).square()
+        if source.lengths is not None:  # nothing is to be read of regions that are padding
+            missing = missing * (torch.arange(sums.shape[1], device=sums.device) < source.lengths[:, None])
+        return cost + penalty * missing.sum() / written.sum()
 
     def _decode(
         self, target: Tensor, state: State, samples: Samples | None = None, received: _Received | None = None

@@ -11,7 +11,7 @@ from saccade.tasks.splits import SplitOptions
 
 __all__ = ["RECIPES", "REQUESTS", "LookRequest", "Options"]
 
-#: Found by training, see docs/answer.md; the models have recipes of their own beside these.
+#: What suits each data set, for all models; those have recipes of their own beside these.
 RECIPES: dict[str, dict[str, Any]] = {
     "scenes": {},
     "files": {"shift": 2},

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from saccade.look.files import file_name
-from saccade.look.overlays import overlays
+from saccade.look.overlays import MOST_PANELS, overlays
 from saccade.tasks.generate.attention import ranked_by_coverage, weights_of
 from saccade.tasks.generate.generate import Output, Search, generate, lines_of, outputs_of
 from saccade.tasks.image.shown import Shown, maps_of, shares
@@ -74,14 +74,16 @@ class ImageCaption:
             assert isinstance(self.image, Shown)
             maps = self.influence if best.weights is None else maps_of(self.image, best.weights, self.shape)
             assert maps is not None
+            maps, words = maps[:MOST_PANELS], best.tokens[:MOST_PANELS]  # a model that never ends writes more
+            cut = f", the first {MOST_PANELS} of {len(best.tokens)} words" if len(words) < len(best.tokens) else ""
             name = "image" if self.image.name == "-" else Path(self.image.name).stem
             yield from overlays(
                 self.image.image,
                 maps,
                 folder / file_name(name),
-                captions=best.tokens,
+                captions=words,
                 marks=_marks(maps) if self.shape and bool(((maps == 0) | (maps == 1)).all()) else None,
-                title=f"{best.text}: {_MATTERS if best.weights is None else _LOOKS}",
+                title=f"{best.text}: {_MATTERS if best.weights is None else _LOOKS}{cut}",
                 even=0.0 if self.shape is None else 1 / maps[0].numel(),
                 animated=best.weights is not None,
                 json=json,

@@ -271,6 +271,7 @@ def test_features_of_images_without_a_files_name_are_refused():
 
 def test_answers_are_compared_as_vqa_compares_them():
     told = {"A Dog.": "dog", "two": "2", "none": "0", "1.5 m": "1.5 m", "don't": "don't", "yes, it is!": "yes it is"}
+    told |= {"1,000": "1000", "$2,500.50": "$2500.50"}
     assert {answer: normalized(answer) for answer in told} == told
     assert kind_of("HOW many are there") == "how many" and kind_of("Why?") == "why?"
 

@@ -37,6 +37,7 @@ _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eigh
 _DIGITS = {word: str(number) for number, word in enumerate(_NUMBERS)} | {"none": "0"}
 _SPACED = re.compile(r"[;/\[\]\"{}()=+\\_\-><@`?!,]")  # punctuation, but periods, apostrophes and colons
 _PERIOD = re.compile(r"(?<!\d)\.|\.(?!\d)")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d)")
 
 
 def is_vqa(path: Path) -> bool:
@@ -82,10 +83,10 @@ def normalized(answer: str) -> str:
 
     Contractions that miss their apostrophe are left as they are, which the official evaluation mends.
 
-    >>> normalized("The Two dogs."), normalized("$2.50"), normalized("t-shirt")
-    ('2 dogs', '$2.50', 't shirt')
+    >>> normalized("The Two dogs."), normalized("$2,000.50"), normalized("t-shirt")
+    ('2 dogs', '$2000.50', 't shirt')
     """
-    text = _PERIOD.sub("", _SPACED.sub(" ", answer.lower()))
+    text = _PERIOD.sub("", _SPACED.sub(" ", _THOUSANDS.sub("", answer.lower())))
     return " ".join(_DIGITS.get(word, word) for word in text.split() if word not in _ARTICLES)
 
 
