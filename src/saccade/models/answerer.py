@@ -276,6 +276,9 @@ class Standardized(nn.Module):
     At first all cells have about the same weight, so that a thing in an image is a small part of what is read, and what
     all images have in common is the most of it.
 
+    One row has no deviation: a batch of one question that is read once is standardized by the running mean and
+    deviation in training too, as every batch is in evaluation, and they stay as they are.
+
     Args:
         dim: features.
 
@@ -293,8 +296,12 @@ class Standardized(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Return the same shape, `(batch, draws, dim)`."""
-        found: Tensor = self.norm(features.flatten(0, 1)).view(features.shape)
-        return found
+        norm, rows = self.norm, features.flatten(0, 1)
+        if len(rows) == 1:
+            found = F.batch_norm(rows, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps)
+        else:
+            found = norm(rows)
+        return found.view(features.shape)
 
 
 def classifier(features: int, hidden_dim: int, classes: int, dropout: float) -> nn.Sequential:

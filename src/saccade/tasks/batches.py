@@ -11,10 +11,11 @@ from torch import Tensor
 
 from saccade.train.randomness import derive, generator
 
-__all__ = ["Cache", "Sampler", "Sized", "by_length", "in_batches", "rectangle", "spread"]
+__all__ = ["POOL", "Cache", "Sampler", "Sized", "by_length", "in_batches", "rectangle", "spread"]
 
 _LOOKED_AT = 1000  # examples whose sizes say how many make a batch
-_POOL = 16  # batches that are sorted by length together: enough for little padding, few enough to stay random
+POOL = 16
+"""Batches that are sorted by length together: enough for little padding, few enough to stay random."""
 
 
 class Sized(Protocol):
@@ -142,29 +143,39 @@ class Sampler(Generic[E]):
         size: how many indices there are, None where they are endless.
         batch_tokens: tokens a batch, about.
         seed: of the run.
+        count: the tokens of the examples at some indices, where that is known without making them: the first look at
+            the data then holds no images.
+        order: the indices of an epoch, each once, as a generator draws them; None: as `torch.randperm` does.
     """
 
     def __init__(
-        self, encode: Callable[[Sequence[int]], list[E]], size: int | None, batch_tokens: int, seed: int
+        self,
+        encode: Callable[[Sequence[int]], list[E]],
+        size: int | None,
+        batch_tokens: int,
+        seed: int,
+        *,
+        count: Callable[[Sequence[int]], int] | None = None,
+        order: Callable[[torch.Generator], Tensor] | None = None,
     ) -> None:
-        self.encode, self.size, self.seed = encode, size, seed
+        self.encode, self.size, self.seed, self._drawn = encode, size, seed, order
         sample = range(_LOOKED_AT) if size is None else spread(size, _LOOKED_AT)
-        tokens = sum(example.size for example in encode(sample))
-        self.pool_examples = max(_POOL, round(_POOL * batch_tokens * len(sample) / tokens))
+        tokens = sum(example.size for example in encode(sample)) if count is None else count(sample)
+        self.pool_examples = max(POOL, round(POOL * batch_tokens * len(sample) / tokens))
         self._orders, self._pools = _Last(self._order, 2), _Last(self._pool, 1)
 
     def batch(self, step: int) -> list[E]:
         """Return the examples of one step."""
-        return self._pools(step // _POOL)[step % _POOL]
+        return self._pools(step // POOL)[step % POOL]
 
     def _pool(self, number: int) -> list[list[E]]:
         """One stretch of the row, sorted and cut into batches in random order."""
         first = number * self.pool_examples
         found = self.encode([self._index(place) for place in range(first, first + self.pool_examples)])
-        found = found * -(-_POOL // len(found)) if len(found) < _POOL else found  # one a batch at the least
+        found = found * -(-POOL // len(found)) if len(found) < POOL else found  # one a batch at the least
         found = sorted(found, key=lambda example: example.order)
         groups = _cut([example.size for example in found])
-        order = torch.randperm(_POOL, generator=generator(self.seed, "pool", number)).tolist()
+        order = torch.randperm(POOL, generator=generator(self.seed, "pool", number)).tolist()
         return [[found[index] for index in groups[place]] for place in order]
 
     def _index(self, place: int) -> int:
@@ -176,15 +187,16 @@ class Sampler(Generic[E]):
 
     def _order(self, epoch: int) -> Tensor:
         assert self.size is not None
-        return torch.randperm(self.size, generator=generator(self.seed, "epoch", epoch))
+        drawn = generator(self.seed, "epoch", epoch)
+        return torch.randperm(self.size, generator=drawn) if self._drawn is None else self._drawn(drawn)
 
 
 def _cut(sizes: Sequence[int]) -> list[list[int]]:
     """Cut sorted sizes, 16 or more, into exactly 16 groups, the largest of which takes as few tokens as can be."""
     candidates = range(max(sizes), sum(sizes) + 1)
-    budget = candidates[bisect_left(candidates, True, key=lambda tokens: len(by_length(sizes, tokens)) <= _POOL)]
+    budget = candidates[bisect_left(candidates, True, key=lambda tokens: len(by_length(sizes, tokens)) <= POOL)]
     groups = by_length(sizes, budget)
-    while len(groups) < _POOL:
+    while len(groups) < POOL:
         longest = groups.pop(max(range(len(groups)), key=lambda place: len(groups[place])))
         groups += [longest[: len(longest) // 2], longest[len(longest) // 2 :]]
     return groups

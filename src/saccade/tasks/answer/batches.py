@@ -12,7 +12,7 @@ from saccade.models.padded import Padded
 from saccade.tasks.answer.outputs import Output
 from saccade.tasks.batches import rectangle
 from saccade.tasks.image.augment import shift
-from saccade.tasks.image.features.store import Features
+from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.sight import visual
 from saccade.train.randomness import generator
 
@@ -24,7 +24,8 @@ class Encoded(NamedTuple):
     answer should be.
     """
 
-    seen: Tensor | Features
+    seen: Tensor | Features | None
+    """The same for all questions about an image; None where a store has features of it, read as a batch is made."""
     ids: list[int]
     wanted: Mapping[str, float]
     name: str = ""
@@ -49,12 +50,21 @@ class Batch(NamedTuple):
         return Batch(self.visual.to(device), self.question.to(device), self.wanted.to(device))
 
 
-def stacked(found: Sequence[Encoded], output: Output, *, shifted: int = 0, seed: int = 0, step: int = 0) -> Batch:
+def stacked(
+    found: Sequence[Encoded],
+    output: Output,
+    store: FeatureStore | None = None,
+    *,
+    shifted: int = 0,
+    seed: int = 0,
+    step: int = 0,
+) -> Batch:
     """Make a batch.
 
     Args:
         found: the questions.
         output: how answers are given.
+        store: of features, by the names of images, of questions that come without them.
         shifted: pixels by which each image is shifted at random, at most; features are taken as they are.
         seed, step: what that is drawn from.
 
@@ -68,13 +78,20 @@ def stacked(found: Sequence[Encoded], output: Output, *, shifted: int = 0, seed:
         [0.0, 1.0, 0.0]
     """
     first, index = _images(found)
-    seen: Sequence[Tensor | Features] = [found[place].seen for place in first]
+    seen: Sequence[Tensor | Features] = [_seen(found[place], store) for place in first]
     if shifted and (images := [one for one in seen if isinstance(one, Tensor)]):
         seen = shift(torch.stack(images), shifted, generator(seed, "shift", step)).unbind(0)
     several = torch.tensor(index) if len(first) < len(found) else None
     lengths = torch.tensor([len(one.ids) for one in found])
     wanted = output.wanted([one.wanted for one in found])
     return Batch(visual(seen)._replace(about=several), Padded(rectangle([one.ids for one in found]), lengths), wanted)
+
+
+def _seen(one: Encoded, store: FeatureStore | None) -> Tensor | Features:
+    if one.seen is not None:
+        return one.seen
+    assert store is not None, "what comes without an image has features in a store"
+    return store.get(one.name)
 
 
 def _images(found: Sequence[Encoded]) -> tuple[list[int], list[int]]:

@@ -15,6 +15,7 @@ from saccade.tasks.answer.answer import Query, VisualAnswer, answers
 from saccade.tasks.answer.batches import Batch, Encoded, stacked
 from saccade.tasks.answer.data import BUILTIN, Asked, Corpus, open_corpus
 from saccade.tasks.answer.gradients import Score
+from saccade.tasks.answer.learned import Learned
 from saccade.tasks.answer.measures import HEADLINE, Pointing, baselines, measured, pointing
 from saccade.tasks.answer.options import RECIPES, REQUESTS, LookRequest, Options
 from saccade.tasks.answer.outputs import Output
@@ -119,7 +120,8 @@ class AnswerQuestions:
     @cached_property
     def sampler(self) -> Sampler[Encoded]:
         """What maps steps to batches."""
-        return Sampler(self._learned, self.data.images("train"), self.settings.batch_size, self.settings.seed)
+        settings = self.settings
+        return Learned(self.data, self.output.knows, self._encoded, settings.batch_size).sampler(settings.seed)
 
     def build(self) -> nn.Module:
         """Make the model."""
@@ -130,8 +132,8 @@ class AnswerQuestions:
 
     def batch(self, step: int) -> Batch:
         """Return the batch of a training step, each image shifted at random."""
-        settings = self.settings
-        return stacked(self.sampler.batch(step), self.output, shifted=settings.shift, seed=settings.seed, step=step)
+        settings, given = self.settings, (self.sampler.batch(step), self.output, self.store)
+        return stacked(*given, shifted=settings.shift, seed=settings.seed, step=step)
 
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
         """Return what the model says that the batch costs: the mean of the answers' cross-entropies."""
@@ -159,7 +161,7 @@ class AnswerQuestions:
         device, looks = next(model.parameters()).device, getattr(model, "attends", False)
         for first in range(0, len(chosen), _AT_ONCE):  # no more is in memory as floats
             asked = [self.data.example(split, index) for index in chosen[first : first + _AT_ONCE]]
-            batch = stacked([self._encoded(one) for one in asked], self.output).to(device)
+            batch = stacked([self._encoded(one) for one in asked], self.output, self.store).to(device)
             began, given = time.perf_counter(), batch[:2]
             looked = model.look(*given) if looks and any(one.boxes for one in asked) else None  # type: ignore[operator]
             said = self.output.texts(model, *given, looked)
@@ -227,7 +229,7 @@ class AnswerQuestions:
         tokens, _ = self.vocabulary.tokens(asked.posed.question, self.settings.max_length)
         known = list(filter(self.output.knows, asked.posed.answers))
         wanted = {answer: known.count(answer) / len(known) for answer in known}
-        return Encoded(self._seen(asked), self.vocabulary.ids(tokens), wanted, asked.name)
+        return Encoded(asked.image, self.vocabulary.ids(tokens), wanted, asked.name)
 
     def _seen(self, asked: Asked) -> Tensor | Features:
         """What the model is given of an image."""
@@ -235,16 +237,6 @@ class AnswerQuestions:
             return self.store.get(asked.name)
         assert asked.image is not None, "where there are no features there are images"
         return asked.image
-
-    def _learned(self, images: Sequence[int]) -> list[Encoded]:
-        """The training questions about some images, of which an answer is known; those about an image side by side."""
-        knows, data = self.output.knows, self.data
-        return [
-            self._encoded(data.example("train", index))
-            for image in images
-            for index in data.about("train", image)
-            if any(map(knows, data.posed("train", index).answers))
-        ]
 
     def _score(self, model: nn.Module, said: Sequence[str], rows: Sequence[int]) -> Score:
         return self.output.score(model, [said[row] for row in rows])

@@ -117,8 +117,9 @@ class Caption:
     @cached_property
     def sampler(self) -> Sampler[Encoded]:
         """What maps steps to batches."""
-        settings = self.settings
-        return Sampler(self._encoded, self.data.size("train"), settings.batch_size, settings.seed)
+        settings, size = self.settings, self.data.size("train")
+        given = self._encoded, size, settings.batch_size, settings.seed
+        return Sampler(*given, count=lambda indices: len(self._fitting(indices)))
 
     def build(self) -> nn.Module:
         """Make the model."""
@@ -230,14 +231,18 @@ class Caption:
 
     def _encoded(self, indices: Sequence[int]) -> list[Encoded]:
         """The training captions at some indices, with their images, but for those that are too long."""
+        fitting = self._fitting(indices)
+        return [Encoded(self._shown(self.data.example("train", index)).seen, ids) for index, ids in fitting]
+
+    def _fitting(self, indices: Sequence[int]) -> list[tuple[int, list[int]]]:
+        """The indices of the training captions that are not too long, with the ids of their words."""
         target, longest = self.vocabulary.target, self.settings.max_length
         known = zip(indices, target.encode_batch([self.data.text("train", index) for index in indices]), strict=True)
         fitting = [(index, ids) for index, ids in known if len(ids) <= longest]
-        found = [Encoded(self._shown(self.data.example("train", index)).seen, ids) for index, ids in fitting]
-        if not found:
+        if not fitting:
             seen = f"all of {len(indices)} training captions have more than {longest} words"
             raise ArgumentError(f"--max-length: {seen}; raise it")
-        return found
+        return fitting
 
     def _shown(self, example: Captioned, number: int = 1) -> Shown:
         seen = example.image if self.store is None else self.store.get(example.name)

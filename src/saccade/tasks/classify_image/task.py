@@ -102,7 +102,7 @@ class ClassifyImage:
     def sampler(self) -> Sampler[Encoded]:
         """What maps steps to batches."""
         data, settings, read = self.data, self.settings, partial(encode, self.data, "train", self.known.labels)
-        return Sampler(read, data.size("train"), settings.batch_size, settings.seed)
+        return Sampler(read, data.size("train"), settings.batch_size, settings.seed, count=len)
 
     def build(self) -> nn.Module:
         """Make the model."""

@@ -138,7 +138,7 @@ class Glimpse:
     def sampler(self) -> Sampler[Encoded]:
         """What maps steps to batches."""
         data, settings, read = self.data, self.settings, partial(self.labels.encoded, self.data, "train")
-        return Sampler(read, data.size("train"), settings.batch_size, settings.seed)
+        return Sampler(read, data.size("train"), settings.batch_size, settings.seed, count=len)
 
     def build(self) -> nn.Module:
         """Make the model."""
