@@ -111,7 +111,8 @@ def test_rows_that_read_the_mean_teach_no_baseline():
     for baseline in ("moving-average", "learned"):
         reinforce = Reinforce(Options(read="reinforce", baseline=baseline, soft_share=0.5), 3).train()
         log_prob = torch.zeros(2, 2, requires_grad=True)
-        learned, error = reinforce.charged(following, Samples(False, [torch.zeros(2, 2, 3)], [log_prob], [], soft), left)
+        samples = Samples(False, [torch.zeros(2, 2, 3)], [log_prob], [], soft)
+        learned, error = reinforce.charged(following, samples, left)
         learned.sum().backward()
         assert log_prob.grad[0].ne(0).all() and log_prob.grad[1].eq(0).all()
         if error is None:
