@@ -10,6 +10,7 @@ from models.laws import parameters_that_learn, the_same_state
 from saccade import look, reads
 from saccade.errors import ArgumentError
 from saccade.models import ask_attend_and_answer, image_only, question_only, show_and_answer, show_ask_attend_and_answer
+from saccade.models.answerer import Standardized
 from saccade.models.ask_attend_and_answer import AskAttendAndAnswer, Bag
 from saccade.models.image_encoder import FeatureEncoder, Visual
 from saccade.models.image_only import ImageOnly
@@ -71,6 +72,27 @@ def test_every_model_learns_a_few_answers(name):
         cost.backward()
         optimizer.step()
     assert model(visual, question).argmax(-1).tolist() == numbers and cost.item() < 0.2
+
+
+def test_one_row_is_standardized_by_the_running_statistics():
+    torch.manual_seed(2)
+    one, plain = Standardized(3), torch.nn.BatchNorm1d(3)
+    for _ in range(5):
+        many = torch.randn(4, 2, 3) * 2 + 1
+        torch.testing.assert_close(one(many).flatten(0, 1), plain(many.flatten(0, 1)))
+    with torch.no_grad():
+        one.norm.weight.copy_(torch.tensor([1.0, 2.0, 3.0]))
+        one.norm.bias.fill_(0.5)
+    before = {name: value.clone() for name, value in one.state_dict().items()}
+    row = torch.randn(1, 1, 3, requires_grad=True)
+    found = one(row)
+    deviation = (plain.running_var + plain.eps).sqrt()
+    expected = (row - plain.running_mean) / deviation * torch.tensor([1.0, 2.0, 3.0]) + 0.5
+    torch.testing.assert_close(found, expected)
+    assert torch.equal(one.eval()(row), found)
+    assert all(torch.equal(value, before[name]) for name, value in one.state_dict().items())
+    found.sum().backward()
+    torch.testing.assert_close(row.grad[0, 0], torch.tensor([1.0, 2.0, 3.0]) / deviation)
 
 
 def test_every_parameter_learns_and_gradients_are_finite(name):

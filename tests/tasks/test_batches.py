@@ -68,6 +68,23 @@ def test_a_stretch_with_few_examples_that_fit_repeats_them():
     assert all(sampler.batch(step) == [Encoded([7], [7])] for step in range(20))
 
 
+@pytest.mark.parametrize("size", [None, 300])
+def test_examples_that_are_counted_are_not_made_before_a_batch_is_asked_for(size):
+    made = []
+    count = lambda indices: sum(example(index).size for index in indices)
+    sampler = Sampler(lambda indices: made.extend(indices) or encode(indices), size, 200, 1, count=count)
+    assert not made
+    assert row(sampler, range(20)) == row(Sampler(encode, size, 200, 1), range(20)) and made
+
+
+def test_an_epoch_is_in_the_order_given():
+    order = lambda drawn: torch.randperm(5, generator=drawn).repeat_interleave(2) * 2 + torch.arange(10) % 2
+    sampler = Sampler(encode, 10, 30, 1, order=order)
+    places = [sampler._index(place) for place in range(20)]
+    assert sorted(places[:10]) == sorted(places[10:]) == list(range(10)) and places[:10] != places[10:]
+    assert all(second == first + 1 for first, second in zip(places[::2], places[1::2], strict=True))
+
+
 @given(st.integers(1, 10**6), st.integers(1, 1000))
 def test_a_sample_is_spread_over_the_whole(size, count):
     found = spread(size, count)

@@ -15,7 +15,7 @@ from saccade.tasks.answer.data import Posed, scenes
 from saccade.tasks.answer.measures import Pointing, baselines, measured
 from saccade.tasks.answer.options import LookRequest, Options
 from saccade.tasks.answer.outputs import Written
-from saccade.tasks.image.features.store import write_store
+from saccade.tasks.image.features.store import FeatureStore, write_store
 from saccade.train.task import Unreadable
 
 SMALL = ["--widths", "4,6", "--stem-stride", "4", "--cell-dim", "6", "--hidden-dim", "6"]
@@ -234,6 +234,30 @@ def test_features_are_asked_about_in_the_place_of_images(folder, tmp_path, model
     assert main(["predict", str(tmp_path / "run"), "gone.png\tis it?", "--device", "cpu"]) == 2
     told = capsys.readouterr().err.strip()
     assert "expected features of gone.png, found none" in told and len(told.splitlines()) == 1
+
+
+def test_features_are_read_once_for_all_questions_about_an_image(folder, tmp_path, monkeypatch):
+    store = stored(folder, tmp_path / "store")
+    options = {**FEATURED, "data": str(folder), "model": "show-and-answer", "features": str(store)}
+    task = runs.train("answer", run=tmp_path / "run", **options).task
+    again, read, get = type(task).restore(task.settings, tmp_path / "run"), [], FeatureStore.get
+    monkeypatch.setattr(FeatureStore, "get", lambda self, name: read.append(name) or get(self, name))
+    assert again.sampler.batch(0) and not read  # what waits for its step has no features yet
+    for step in range(4):
+        batch = again.batch(step)
+        assert len(read) == len(set(read)) == len(batch.visual.values) < len(batch.question.lengths) == 4
+        read.clear()
+
+
+@pytest.mark.parametrize(
+    "model", ["ask-attend-and-answer", "show-ask-attend-and-answer", "show-and-answer", "image-only", "question-only"]
+)
+def test_one_question_is_batch_enough(folder, tmp_path, model):
+    sees = {} if model == "question-only" else {"widths": "4,6", "stem_stride": 4, "cell_dim": 6}
+    options = {"max_steps": 3, "device": "cpu", "batch_size": 1, "validation_examples": 8, "hidden_dim": 6, **sees}
+    found = runs.train("answer", data=str(folder), model=model, run=tmp_path / "run", **options)
+    assert found.results["steps"] == 3 and all(bool(one.isfinite().all()) for one in found.model.state_dict().values())
+    assert [len(found.task.batch(step).question.lengths) for step in range(20)] == [1] * 20
 
 
 def test_a_question_alone_needs_no_images(folder, tmp_path):

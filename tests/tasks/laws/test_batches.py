@@ -19,6 +19,7 @@ from tasks.laws.table import FIRST, TABLE, settings, shrink
 from tiny import environment
 
 STEPS = (3, 0, 17, 1, 16, 40)
+SEEING = ("classify-image", "glimpse", "caption", "answer")
 
 
 def made(task, model, **more):
@@ -56,6 +57,15 @@ def test_a_batch_neither_draws_from_the_generator_of_all_nor_follows_from_it(tas
     assert torch.equal(before, torch.random.get_rng_state())
     torch.manual_seed(99)
     assert same(first, replace(task).batch(2))  # another object, which has made nothing yet
+
+
+@pytest.mark.parametrize(("task", "model"), [case for case in FIRST if case[0] in SEEING])
+def test_no_image_is_made_before_a_batch_is_asked_for(task, model, monkeypatch):
+    task, seen = made(task, model), []
+    kind, example = type(task.data), type(task.data).example
+    monkeypatch.setattr(kind, "example", lambda self, *given: seen.append(given) or example(self, *given))
+    assert task.sampler and not seen
+    assert task.batch(0) and 0 < len(seen) <= task.sampler.pool_examples
 
 
 def test_a_restored_task_has_the_same_batches(run):

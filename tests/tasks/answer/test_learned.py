@@ -1,0 +1,132 @@
+"""Batches of training questions: as many as asked for, those about one image together, and each image fetched once."""
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+import torch
+
+from saccade.tasks.answer.batches import Encoded
+from saccade.tasks.answer.data import Collection, Posed
+from saccade.tasks.answer.data.collection import Row
+from saccade.tasks.answer.data.scenes import Scenes
+from saccade.tasks.answer.learned import Learned
+from saccade.tasks.dataset import SPLITS
+from saccade.tasks.image.decoded import Decoded
+
+
+def collection(*counts):
+    """So many questions about each image, scattered over the lines; every seventh has an answer that nobody knows."""
+    images = Decoded([(f"{n}.png", torch.full((3, 8, 8), n, dtype=torch.uint8)) for n in range(len(counts))], None)
+    asked = sorted((place, image) for image, count in enumerate(counts) for place in range(count))
+    rows = [
+        Row(image, Posed(f"{image} {place}", ("lost",) if number % 7 == 6 else ("yes", "lost"), ""))
+        for number, (place, image) in enumerate(asked)
+    ]
+    return Collection(images, dict.fromkeys(SPLITS, rows), "")
+
+
+def known(data):
+    return [row.posed.question for row in data.splits["train"] if "yes" in row.posed.answers]
+
+
+def encode(asked):
+    return Encoded(asked.image, [asked.posed.question], {}, asked.name)
+
+
+def learned(data, batch_size, knows="yes".__eq__):
+    return Learned(data, knows, encode, batch_size)
+
+
+def row(sampler, steps):
+    return [[one.ids[0] for one in sampler.batch(step)] for step in steps]
+
+
+def counted(monkeypatch, kind, name):
+    """What a method is asked for from now on."""
+    calls, method = [], getattr(kind, name)
+    monkeypatch.setattr(kind, name, lambda self, *given: calls.append(given) or method(self, *given))
+    return calls
+
+
+SHAPES = [(300,), (1,) * 40, (4,) * 25, (1, 300, 2, 5, 1, 9, 3), (2, 1)]
+
+
+@pytest.mark.parametrize("counts", SHAPES, ids=str)
+@pytest.mark.parametrize("batch_size", [1, 2, 5, 32])
+def test_every_batch_has_the_questions_asked_for(counts, batch_size):
+    sampler = learned(collection(*counts), batch_size).sampler(seed=1)
+    assert {len(batch) for batch in row(sampler, range(40))} == {batch_size}
+
+
+@pytest.mark.parametrize("counts", SHAPES, ids=str)
+@pytest.mark.parametrize("batch_size", [1, 3, 32])
+def test_an_epoch_has_every_question_that_can_be_learned_once(counts, batch_size):
+    data = collection(*counts)
+    whole = known(data)
+    pools = -(-3 * len(whole) // (16 * batch_size))
+    batches = row(learned(data, batch_size).sampler(2), range(16 * pools))
+    seen = Counter(question for batch in batches for question in batch)
+    times, left = divmod(16 * pools * batch_size, len(whole))
+    assert seen.keys() == set(whole) and set(seen.values()) <= {times, times + 1}
+    assert sum(count > times for count in seen.values()) == left
+
+
+@pytest.mark.parametrize("data", [collection(3, 40, 1, 5), Scenes()], ids=["files", "scenes"])
+def test_a_batch_is_a_function_of_seed_and_step(data):
+    steps = (3, 40, 0, 17, 16)
+    first, second = (learned(data, 4, lambda answer: answer != "lost").sampler(7) for _ in range(2))
+    assert row(first, steps) == row(second, steps[::-1])[::-1]
+    assert row(first, steps) != row(learned(data, 4, lambda answer: answer != "lost").sampler(8), steps)
+
+
+def test_questions_about_an_image_lie_together_as_far_as_they_fit():
+    data, batch_size, steps = collection(*(4, 1, 7, 3, 2) * 40), 10, range(64)
+    parts = 0
+    for batch in row(learned(data, batch_size).sampler(3), steps):
+        images = [question.split()[0] for question in batch]
+        runs = 1 + sum(before != after for before, after in pairwise(images))
+        assert runs <= len(set(images)) + 1  # one more where an epoch ends
+        parts += len(set(images))
+    # 15 of 17 × 40 questions are about as many images as if none were cut, and a cut adds one to a batch at most.
+    assert parts <= len(steps) * (batch_size * 200 / len(known(data)) + 1) * 1.1
+
+
+def test_an_image_with_more_questions_than_a_batch_is_in_batches_far_apart():
+    batches = row(learned(collection(64, *(1,) * 200), 4).sampler(5), range(48))
+    places = [step for step, batch in enumerate(batches) if any(question.startswith("0 ") for question in batch)]
+    assert 14 <= len(places) <= 32 and max(places) - min(places) > 30
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 6, 32])
+@pytest.mark.parametrize("knows", [lambda answer: True, "yes".__eq__], ids=["all", "few"])
+def test_endless_scenes_make_batches_as_large_as_asked_for(batch_size, knows, monkeypatch):
+    monkeypatch.setattr("saccade.tasks.batches._LOOKED_AT", 40)
+    sampler = learned(Scenes(), batch_size, knows).sampler(1)
+    found = [sampler.batch(step) for step in range(32)]
+    assert {len(batch) for batch in found} == {batch_size}
+    if batch_size % 4 == 0 and knows("no"):  # each scene has four
+        assert {len({one.name for one in batch}) for batch in found} == {batch_size // 4}
+
+
+def test_an_image_is_made_once_for_all_questions_about_it_and_shared(monkeypatch):
+    data = collection(*(6,) * 50)
+    made, posed = counted(monkeypatch, Collection, "example"), counted(monkeypatch, Collection, "posed")
+    decoded = counted(monkeypatch, Decoded, "get")
+    sampler = learned(data, 12).sampler(1)
+    assert not made and not decoded  # nothing is seen until a batch is asked for
+    pool = [sampler.batch(step) for step in range(16)]
+    names = {one.name for batch in pool for one in batch}
+    assert len(made) == len(decoded) == len(names) < 16 * 12 / 3 and posed
+    assert len({id(one.seen) for batch in pool for one in batch}) == len(names)
+    assert all(bool((one.seen == int(one.name[:-4])).all()) for batch in pool for one in batch)
+
+
+def test_a_scene_is_made_once_for_all_questions_about_it(monkeypatch):
+    monkeypatch.setattr("saccade.tasks.batches._LOOKED_AT", 3)
+    data = Scenes()
+    sampler = learned(data, 8, lambda answer: True).sampler(1)
+    made, shown = counted(monkeypatch, Scenes, "_make"), counted(monkeypatch, Scenes, "example")
+    pool = [sampler.batch(step) for step in range(16)]
+    assert len(made) == len(shown) == 16 * 8 / 4
+    assert len({id(one.seen) for batch in pool for one in batch}) == 16 * 8 / 4
