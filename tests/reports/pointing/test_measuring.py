@@ -1,5 +1,7 @@
 """Measuring, of a model made by hand that looks at one thing and answers by it alone."""
 
+import statistics
+
 import pytest
 import torch
 from torch import nn
@@ -7,9 +9,11 @@ from torch import nn
 from saccade.models.answerer import Reads
 from saccade.models.image_encoder import Cells
 from saccade.reports.difference import unpacked, unpacked_counts, unpacked_shares
+from saccade.reports.pointing.maps import covered
 from saccade.reports.pointing.measuring import ANY, GRADIENT, OTHERS, RANDOM, THINGS, WEIGHTS, measured
 from saccade.tasks.answer import AnswerQuestions
 from saccade.tasks.answer.data import Asked, Posed, scenes
+from saccade.tasks.image.pointing import pointed
 from saccade.tasks.image.scenes.scene import Box
 from saccade.train.results import measure
 from saccade.train.task import options_class
@@ -94,6 +98,17 @@ def test_a_model_that_looks_elsewhere_is_found_out(one_thing):
     assert not any(unpacked(weights["hits"], row["examples"]))
     assert sum(unpacked_counts(weights["right"][0])) == row["examples"] and not sum(unpacked_counts(things["right"][0]))
     assert set(unpacked_shares(weights["change"][0])) == {0.0}
+
+
+def test_who_looks_at_any_things_whatever_is_asked_points_as_often_as_one_at_random():
+    data, hits, shares = scenes.Scenes(), [], []
+    for index in range(600):
+        one = data.example("test", index)
+        if one.boxes and one.others:
+            looks = covered(one.boxes + one.others, (8, 8), (SIDE, SIDE))
+            hits.append(pointed(looks, one.boxes, (SIDE, SIDE)).hit)
+            shares.append(len(one.boxes) / len(one.boxes + one.others))
+    assert len(hits) > 400 and statistics.fmean(hits) == pytest.approx(statistics.fmean(shares), abs=0.07)
 
 
 def test_accuracy_and_pointing_are_those_of_the_run_s_own_evaluation(task):

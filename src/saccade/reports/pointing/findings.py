@@ -126,8 +126,8 @@ class Findings:
                         share = 100 * statistics.fmean(unpacked_shares(rows[0][key]))
                         told += [f"{share:.2f}", self.pointing(name, by, beside).short()]
                     body.append([_named(name, by), *told, inside])
-        beside = ("any cell, %", "difference", "any thing, %", "difference")
-        header = ["cells", "heaviest on a thing, %", "on another, %", *beside, "of the weight on things, %"]
+        chances = ("any cell, %", "difference", "any thing, %", "difference")
+        header = ["cells", "heaviest on a thing, %", "on another, %", *chances, "of the weight on things, %"]
         return [header, *body]
 
     def erased(self) -> list[list[str]]:
@@ -183,7 +183,7 @@ class Findings:
         """What is claimed of a model that attends."""
         if WEIGHTS not in self.orders(name):
             return []
-        points = "its heaviest cell lies on what the answer depends on more often than any thing of the image"
+        points = "its heaviest cell lies on what the answer depends on more often than a thing at random"
         erasing = "erasing its heaviest cells takes more of the first answer's probability than those of any things"
         return [
             Claim(name, points, self.pointing(name, WEIGHTS)),

@@ -14,7 +14,7 @@ __all__ = ["write_page"]
 
 CLAIM = (
     "Where a model attends is what its answer hangs on: the heaviest cell lies on a thing that the answer depends on "
-    "more often than any thing of the image does, and erasing the heaviest cells takes more of the answer's "
+    "more often than a thing of the image at random is one, and erasing the heaviest cells takes more of the answer's "
     "probability than erasing as many of any things."
 )
 SOURCE = (
