@@ -47,7 +47,7 @@ def test_verdicts(content, result):
 
 def test_a_gain_in_sentences_alone_is_told_apart_from_one_in_things():
     found = Findings(made_up([lambda count: 0.9, lambda count: 0.6, lambda count: 0.6]))
-    by_claim = {claim.text: claim.result for claim in found.claims}
+    by_claim = {claim.text: found.said(claim) for claim in found.claims}
     assert by_claim[f"attention gains more {NAMED} over {TOLD}"] == "not decided"
     assert by_claim[f"{TOLD} gets fewer sentences right"] == "reproduced"
 

@@ -52,7 +52,7 @@ def test_what_is_named_and_what_is_right_is_read_by_the_grammar(monkeypatch):
     task = Caption.prepare(options_class(Caption, ATTENTION)(model=ATTENTION, data="scenes", most=4, **SMALL))
     shown = [task.data.example("test", index).scene for index in range(20)]
     perfect = {index: references(scene)[-1] for index, scene in enumerate(shown)}
-    texts = perfect | {0: "no sentence", 1: perfect[1].split(" left of ")[0].split(" above ")[0]}
+    texts = perfect | {0: "no sentence", 2: f"{perfect[2]} a", 1: perfect[1].split(" left of ")[0].split(" above ")[0]}
 
     class Said:
         def __init__(self, text):
@@ -61,8 +61,9 @@ def test_what_is_named_and_what_is_right_is_read_by_the_grammar(monkeypatch):
     monkeypatch.setattr(Caption, "answer", lambda self, model, images, request: [Said(texts[n]) for n in range(20)])
     row = report._measured(task, torch.nn.Linear(1, 1), 1)
     right, named, things = unpacked(row["right"], 20), unpacked_counts(row["named"]), unpacked_counts(row["things"])
-    assert things == [len(scene.things) for scene in shown] and all(right[2:]) and named[2:] == things[2:]
+    assert things == [len(scene.things) for scene in shown] and all(right[3:]) and named[2:] == things[2:]
     assert not right[0] and named[0] == 0 and named[1] >= 1
+    assert not right[2]  # no sentence, in which all things are named
     assert row["exact_match"] == pytest.approx(sum(right) / 20)
 
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from saccade.errors import ShapeError
-from saccade.reports.pointing.erasing import answered, any_order, erased, heaviest_first
+from saccade.errors import ArgumentError, ShapeError
+from saccade.reports.pointing.erasing import answered, any_order, erased, ground, heaviest_first
 
 ROWS, COLUMNS, SIDE = 3, 5, 4  # cells, and pixels of a cell's side
 CELL = 7  # that the answer hangs on
@@ -19,6 +19,10 @@ def lit(*cells):
     return image
 
 
+def drawn():
+    return torch.Generator().manual_seed(5)
+
+
 def sees(images):
     """A model that says the second answer if the cell is bright, and looks at nothing else."""
     row, column = divmod(CELL, COLUMNS)
@@ -28,7 +32,7 @@ def sees(images):
 
 def after(order, counts=(1,)):
     images, orders = lit(CELL, 2, 11)[None], torch.tensor([order])
-    return answered(sees, images, torch.tensor([1]), orders, (ROWS, COLUMNS), counts)
+    return answered(sees, images, ground(images, 0.1, drawn()), torch.tensor([1]), orders, (ROWS, COLUMNS), counts)
 
 
 def test_erasing_the_one_cell_changes_the_answer_and_erasing_any_other_does_not():
@@ -47,13 +51,26 @@ def test_what_is_erased_is_ground_and_all_else_is_as_it_was():
     images = torch.stack([lit(CELL), lit(0, 14)])
     cells = torch.zeros(2, ROWS, COLUMNS, dtype=torch.bool)
     cells[0, 1, 2] = cells[1, 0, 0] = cells[1, 2, 4] = True
-    found = erased(images, cells)
+    shown = ground(images, 0.1, drawn())
+    found = erased(images, cells, shown)
     hidden = cells.repeat_interleave(SIDE, 1).repeat_interleave(SIDE, 2)[:, None].expand_as(images)
-    assert torch.equal(found[~hidden], images[~hidden]) and found.amax() < 0.11
-    for image, left, away in zip(images, found, hidden, strict=True):
-        for channel in range(3):
-            [ground] = left[channel][away[channel]].unique().tolist()
-            assert ground in image[channel] and (image[channel] < ground).float().mean() == pytest.approx(0.5, abs=0.02)
+    assert torch.equal(found[~hidden], images[~hidden]) and torch.equal(found[hidden], shown[hidden])
+    assert found[0].amax() <= 0.1 < found[1, :, 0].amax() + 0.1  # all that was lit is gone
+
+
+def test_ground_is_pixels_of_the_image_s_own_noise_as_often_as_it_has_them():
+    noise = torch.randint(0, 4, (2, 3, 60, 80), generator=drawn()) / 255
+    noise[1] += 8 / 255
+    images = noise.clone()
+    images[:, 1, 20:40, 30:50] = 0.9  # one channel is bright: these are no ground
+    made = ground(images, 31 / 255, drawn())
+    for image, own in zip(images, made, strict=True):
+        kept, count = (pixels.flatten(1).T.unique(dim=0, return_counts=True) for pixels in (image[:, :20], own))
+        assert torch.equal(kept[0], count[0]) and len(kept[0]) == 64  # whole pixels, not channels by themselves
+        assert float((count[1] / 4800 - 1 / 64).abs().max()) < 0.012
+    assert torch.equal(ground(images, 31 / 255, drawn()), made)
+    with pytest.raises(ArgumentError, match="brightest: expected images with ground, got one whose pixels are all"):
+        ground(images, 7 / 255, drawn())
 
 
 def test_cells_that_do_not_divide_the_image_cover_all_of_it_once():
@@ -62,8 +79,7 @@ def test_cells_that_do_not_divide_the_image_cover_all_of_it_once():
     for cell in range(6):
         cells = torch.zeros(1, 6, dtype=torch.bool)
         cells[0, cell] = True
-        changed += erased(image, cells.view(1, 2, 3))[0, 0] != image[0, 0]
-    changed[3, 5] += 1  # the median itself
+        changed += erased(image, cells.view(1, 2, 3), torch.zeros_like(image))[0, 0] != image[0, 0]
     assert bool((changed == 1).all())
 
 
@@ -93,4 +109,4 @@ def test_orders_at_random_are_all_as_likely():
 )
 def test_cells_that_do_not_fit_are_refused(cells, said):
     with pytest.raises(ShapeError, match=said):
-        erased(lit()[None], cells)
+        erased(lit()[None], cells, lit()[None])

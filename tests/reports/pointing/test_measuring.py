@@ -1,5 +1,7 @@
 """Measuring, of a model made by hand that looks at one thing and answers by it alone."""
 
+import statistics
+
 import pytest
 import torch
 from torch import nn
@@ -7,9 +9,11 @@ from torch import nn
 from saccade.models.answerer import Reads
 from saccade.models.image_encoder import Cells
 from saccade.reports.difference import unpacked, unpacked_counts, unpacked_shares
-from saccade.reports.pointing.measuring import GRADIENT, RANDOM, THINGS, WEIGHTS, measured
+from saccade.reports.pointing.maps import covered
+from saccade.reports.pointing.measuring import ANY, GRADIENT, OTHERS, RANDOM, THINGS, WEIGHTS, measured
 from saccade.tasks.answer import AnswerQuestions
 from saccade.tasks.answer.data import Asked, Posed, scenes
+from saccade.tasks.image.pointing import pointed
 from saccade.tasks.image.scenes.scene import Box
 from saccade.train.results import measure
 from saccade.train.task import options_class
@@ -60,24 +64,31 @@ def one_thing(task, monkeypatch):
     row, column = CELL
     box = Box(12 * column, 12 * row, 12 * column + 12, 12 * row + 12)
     image[:, box.top : box.bottom, box.left : box.right] = 250
-    asked = Asked(image, Posed("is there a red circle ?", ("yes",), "existence"), "a", (box,))
+    others = Box(2, 2, 11, 11), Box(86, 26, 95, 35)  # smaller than the thing that is asked for
+    asked = Asked(image, Posed("is there a red circle ?", ("yes",), "existence"), "a", (box,), others)
     monkeypatch.setattr(type(task.data), "example", lambda self, split, index: asked)
     return task
 
 
 def test_a_model_that_looks_where_its_answer_comes_from_loses_it_there_alone(one_thing):
     row = measured(one_thing, Looks(one_thing, CELL), 1, 20)
-    assert row["accuracy"] == 1.0 and row["chance"] == 0.5 and row["questions"] == 30 and row["examples"] <= 20
+    assert (row["chance"], row["blind"]) == (0.5, 0.53)
+    assert row["accuracy"] == 1.0 and row["questions"] == 30 and row["examples"] <= 20
     count = row["examples"]
-    for by in (WEIGHTS, GRADIENT, THINGS):
+    for by in (WEIGHTS, GRADIENT, THINGS, ANY):
         found = row["erased"][by]
-        assert all(unpacked(found["hits"], count))
+        assert all(unpacked(found["hits"], count)) and not any(unpacked(found["elsewhere"], count))
         assert [sum(unpacked_counts(right)) for right in found["right"]] == [0] * 4
         assert all(max(unpacked_shares(change)) < -0.5 for change in found["change"])
     assert set(unpacked_shares(row["erased"][WEIGHTS]["inside"])) == {1.0}
     kept = [sum(unpacked_counts(right)) / (5 * count) for right in row["erased"][RANDOM]["right"]]
     expected = [1 - erased / 64 for erased in row["counts"]]  # the cell is hit so often
     assert kept == pytest.approx(expected, abs=0.1) and kept[0] >= kept[-1]
+    others = row["erased"][OTHERS]
+    assert all(unpacked(others["elsewhere"], count)) and not any(unpacked(others["hits"], count))
+    assert [sum(unpacked_counts(right)) for right in others["right"][:2]] == [count] * 2
+    assert set(unpacked_shares(others["change"][1])) == {0.0}
+    assert unpacked_shares(row["anything"]) == pytest.approx([1 / 3] * count, abs=1e-3)
     assert unpacked_shares(row["anywhere"]) == pytest.approx([1 / 64] * count, abs=1e-3)
 
 
@@ -89,6 +100,17 @@ def test_a_model_that_looks_elsewhere_is_found_out(one_thing):
     assert set(unpacked_shares(weights["change"][0])) == {0.0}
 
 
+def test_who_looks_at_any_things_whatever_is_asked_points_as_often_as_one_at_random():
+    data, hits, shares = scenes.Scenes(), [], []
+    for index in range(600):
+        one = data.example("test", index)
+        if one.boxes and one.others:
+            looks = covered(one.boxes + one.others, (8, 8), (SIDE, SIDE))
+            hits.append(pointed(looks, one.boxes, (SIDE, SIDE)).hit)
+            shares.append(len(one.boxes) / len(one.boxes + one.others))
+    assert len(hits) > 400 and statistics.fmean(hits) == pytest.approx(statistics.fmean(shares), abs=0.07)
+
+
 def test_accuracy_and_pointing_are_those_of_the_run_s_own_evaluation(task):
     torch.manual_seed(0)
     model = task.build()
@@ -96,8 +118,9 @@ def test_accuracy_and_pointing_are_those_of_the_run_s_own_evaluation(task):
     row = measured(task, model, 1, 1000)
     own = measure(task, model, "test", 1).metrics
     assert row["accuracy"] == pytest.approx(own["accuracy"])
-    assert list(row["erased"]) == [RANDOM, WEIGHTS, GRADIENT, THINGS] and row["cells"] == [8, 8]
-    assert row["examples"] == sum(bool(task.data.example("test", index).boxes) for index in range(30))
+    assert list(row["erased"]) == [RANDOM, WEIGHTS, GRADIENT, THINGS, OTHERS, ANY] and row["cells"] == [8, 8]
+    found = [task.data.example("test", index) for index in range(30)]
+    assert row["examples"] == sum(bool(one.boxes) and bool(one.others) for one in found)
     assert 0 < row["examples"] < row["questions"] == 30
     assert measured(task, model, 1, 1000) == row
     assert model.training and all(torch.equal(before[name], value) for name, value in model.state_dict().items())

@@ -33,8 +33,8 @@ def test_models_are_trained_measured_and_written_about(small, tmp_path, capsys):
     names = ["soft", "sparsemax", "reinforce", "fixed vector"]
     assert [row["model"] for row in content["rows"]] == names == [run["model"] for run in content["runs"].values()]
     orders = {row["model"]: [*row["erased"]] for row in content["rows"]}
-    assert orders["soft"] == ["random", "weights", "gradient", "things"]
-    assert orders["fixed vector"] == ["random", "gradient", "things"]
+    assert orders["soft"] == ["random", "weights", "gradient", "things", "other things", "any things"]
+    assert orders["fixed vector"] == ["random", "gradient", "things", "other things", "any things"]
     options = {name: json.loads((folder / f"runs/{name}-1/config.json").read_text())["options"] for name in names[:3]}
     assert options["sparsemax"]["normalizer"] == "sparsemax" and options["reinforce"]["read"] == "reinforce"
     assert {"schedule_steps": 2, "max_steps": 2, "read": "soft"}.items() <= options["soft"].items()

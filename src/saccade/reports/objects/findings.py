@@ -33,11 +33,6 @@ class Claim:
     slope: Difference | None
 
     @property
-    def result(self) -> str:
-        """What the numbers say of it; one seed decides nothing."""
-        return "not decided" if self.slope is None else self.slope.result
-
-    @property
     def told(self) -> str:
         """The slope in words."""
         return "too few images to fit a line" if self.slope is None else self.slope.text()
@@ -130,8 +125,12 @@ class Findings:
 
     def claimed(self) -> list[list[str]]:
         """Header, and a row a claim: the slope, and what follows."""
-        body = [[one.text, one.told, one.result] for one in self.claims]
+        body = [[one.text, one.told, self.said(one)] for one in self.claims]
         return [["claim", "with one thing more", "verdict"], *body]
+
+    def said(self, claim: Claim) -> str:
+        """What the numbers say of one of all claims; one seed decides nothing."""
+        return "not decided" if claim.slope is None else claim.slope.among(len(self.claims))
 
     def learned(self, name: str) -> bool:
         """Whether a model gets sentences right, beyond twice the error; of one seed the images' error counts."""
@@ -167,10 +166,10 @@ class Findings:
         """Whether all that is claimed holds: see docs/reports.md."""
         if not any(map(self.learned, self.rows)):
             return NOTHING
-        told = [f"{claim.text}: {claim.result}, {claim.told}" for claim in self.claims]
+        told = [f"{claim.text}: {self.said(claim)}, {claim.told}" for claim in self.claims]
         if len(self.rows[ATTENTION]) == 1:
             told.insert(0, "one seed decides nothing")
-        return Verdict(together([claim.result for claim in self.claims]), "with one thing more " + "; ".join(told))
+        return Verdict(together([self.said(claim) for claim in self.claims]), "with one thing more " + "; ".join(told))
 
 
 def _scores(row: Mapping[str, Any], key: str) -> Sequence[float]:

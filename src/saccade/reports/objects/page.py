@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade.look.curves import Curve, draw
-from saccade.reports.difference import DECIDED, ERRORS
+from saccade.reports.difference import ERRORS, decided
 from saccade.reports.document import Heading, Part, Picture, Table, Text
 from saccade.reports.objects.findings import BARS, EXACT, NAMED, Findings
 from saccade.reports.pages import beginning, picture, publish, runs, sentence
@@ -29,7 +29,7 @@ _TWO = (
     "A sentence is an exact match if it names every thing once, nothing else, and only relations that hold. One about "
     "more things is right more rarely even if each is as hard as before, and the more so the worse a model is. That "
     "alone makes a gain grow with their number, so it is asked of the share of things that are named too: a colour "
-    "and a shape that one of them has, each counted once."
+    "with a shape behind it that one of them has, each counted once, in whatever a model writes, a sentence or not."
 )
 _LINE = (
     "Lines are fitted by least squares, each image once; a slope has the errors of a difference. Where both models "
@@ -56,7 +56,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         _plot(found, folder, EXACT),
         Heading("What is claimed"),
         claims,
-        *map(Text, (f"{ERRORS} {DECIDED}", _LINE)),
+        *map(Text, (f"{ERRORS} {decided(len(found.claims))}", _LINE)),
         Heading("Exact match in percent"),
         exact,
         *map(Text, (f"{sentence(BARS)}.", _TWO)),

@@ -15,7 +15,7 @@ from saccade.reports.training import Part, Plan, Variant, make, scheduled
 from saccade.tasks.caption import Caption
 from saccade.tasks.caption.data import BUILTIN, Corpus, open_corpus
 from saccade.tasks.generate.generate import best_texts
-from saccade.tasks.image.scenes.grammar import read
+from saccade.tasks.image.scenes.grammar import named, read
 from saccade.tasks.image.shown import Shown
 from saccade.train.results import undisturbed
 
@@ -99,7 +99,7 @@ def _variants(options: Options) -> list[Variant]:
 
 def _measured(task: Caption, model: Any, seed: int) -> dict[str, Any]:
     """How many things each test image shows, how many of them the sentence about it names, and whether all is true."""
-    things, named, right = list[int](), list[int](), list[bool]()
+    things, counts, right = list[int](), list[int](), list[bool]()
     size = task.data.size("test") or 0
     with undisturbed(model, seed, "test"):
         for first in range(0, size, _AT_ONCE):
@@ -109,12 +109,12 @@ def _measured(task: Caption, model: Any, seed: int) -> dict[str, Any]:
             for one, text in zip(found, texts, strict=True):
                 reading = read(text, one.scene)
                 things.append(len(one.scene.things))
-                named.append(0 if reading is None else len({each.thing for each in reading.mentions} - {-1}))
+                counts.append(named(text, one.scene))
                 right.append(reading is not None and reading.exact)
     return {
         "images": size,
         "exact_match": sum(right) / max(1, size),
         "things": packed_counts(things),
-        "named": packed_counts(named),
+        "named": packed_counts(counts),
         "right": packed(right),
     }

@@ -6,33 +6,62 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from saccade.errors import ShapeError
+from saccade.errors import ArgumentError, ShapeError
 
-__all__ = ["Left", "answered", "any_order", "erased", "heaviest_first"]
+__all__ = ["Left", "answered", "any_order", "erased", "ground", "heaviest_first"]
 
 Answer = Callable[[Tensor], Tensor]
 """From images `(batch, channels, height, width)` to probabilities of answers `(batch, classes)`."""
 
 
-def erased(images: Tensor, cells: Tensor) -> Tensor:
-    r"""Return images in which some cells show nothing but ground.
+def ground(images: Tensor, brightest: float, numbers: torch.Generator) -> Tensor:
+    """Return images of nothing but ground: each pixel is one of the same image's ground at random.
 
-    .. math:: x'_{cp} = \begin{cases} \operatorname{median}_q x_{cq} & \text{if } p \text{ lies in an erased cell} \\
+    Pixels are drawn with replacement from those none of whose channels is brighter than the ground gets, so that a
+    noise without pattern goes on as it is, which one colour for all pixels would not.
+
+    Args:
+        images: `(batch, channels, height, width)`.
+        brightest: level of the ground.
+        numbers: that pixels are drawn by, on the CPU.
+
+    Returns:
+        As many images, `(batch, channels, height, width)`.
+
+    Raises:
+        ArgumentError: if an image has no such pixel.
+
+    Example:
+        >>> image = torch.tensor([[[[9.0, 1.0], [2.0, 9.0]]]])
+        >>> ground(image, 2.0, torch.Generator().manual_seed(0)).unique()
+        tensor([1., 2.])
+    """
+    dark = (images <= brightest).all(1).flatten(1).cpu()
+    if not bool(dark.any(1).all()):
+        raise ArgumentError(f"expected images with ground, got one whose pixels are all above {brightest}", "brightest")
+    places = torch.multinomial(dark.float(), dark.shape[1], replacement=True, generator=numbers).to(images.device)
+    return images.flatten(2).gather(2, places[:, None].expand(-1, images.shape[1], -1)).view_as(images)
+
+
+def erased(images: Tensor, cells: Tensor, shown: Tensor) -> Tensor:
+    r"""Return images in which some cells show something else.
+
+    .. math:: x'_{cp} = \begin{cases} g_{cp} & \text{if } p \text{ lies in an erased cell} \\
         x_{cp} & \text{else} \end{cases}
 
-    for the pixels p of each channel c. Where things cover less than half of an image its median is the ground's, which
-    the mean is not: what is to be gone would colour it.
+    for the pixels p of each channel c.
 
     Args:
         images: `(batch, channels, height, width)`.
         cells: `(batch, rows, columns)`, boolean, True where the image is erased. Each covers its part of the image.
+        shown: g, what is seen there, as `ground` makes it, `(batch, channels, height, width)`.
 
     Raises:
         ShapeError: if there are not as many maps of cells as images, or more cells than pixels.
 
     Example:
         >>> image = torch.tensor([[[[9.0, 9.0, 1.0, 1.0], [9.0, 9.0, 1.0, 1.0], [1.0] * 4, [1.0] * 4]]])
-        >>> erased(image, torch.tensor([[[True, False], [False, False]]])).unique()
+        >>> erased(image, torch.tensor([[[True, False], [False, False]]]), torch.ones(1, 1, 4, 4)).unique()
         tensor([1.])
     """
     if images.ndim != 4 or cells.ndim != 3 or len(images) != len(cells):
@@ -43,8 +72,7 @@ def erased(images: Tensor, cells: Tensor) -> Tensor:
         raise ShapeError(f"cells: expected 1 to {height} rows and 1 to {width} columns, got {rows} and {columns}")
     y, x = (torch.arange(size) * count // size for size, count in ((height, rows), (width, columns)))
     hidden = cells[:, y][:, :, x][:, None]
-    ground = images.flatten(2).median(-1).values[:, :, None, None]
-    return torch.where(hidden, ground, images)
+    return torch.where(hidden, shown, images)
 
 
 def heaviest_first(maps: Tensor, ties: Tensor) -> Tensor:
@@ -88,7 +116,13 @@ class Left(NamedTuple):
 
 
 def answered(
-    answer: Answer, images: Tensor, first: Tensor, order: Tensor, shape: tuple[int, int], counts: Sequence[int]
+    answer: Answer,
+    images: Tensor,
+    shown: Tensor,
+    first: Tensor,
+    order: Tensor,
+    shape: tuple[int, int],
+    counts: Sequence[int],
 ) -> list[Left]:
     """Return what is answered once the first cells of an order are erased, for several numbers of them.
 
@@ -98,6 +132,7 @@ def answered(
     Args:
         answer: the model, to its question.
         images: `(batch, channels, height, width)`.
+        shown: what is seen in erased cells, likewise.
         first: the number of the answer that came first to the whole images, `(batch,)`.
         order: `(batch, cells)`, numbers of cells, those to be erased first in front.
         shape: rows and columns of the cells.
@@ -111,13 +146,14 @@ def answered(
         >>> images = torch.zeros(1, 1, 4, 4)
         >>> images[0, 0, 0, 0] = 1  # one pixel is lit: is there any?
         >>> answer = lambda images: torch.stack([images.amax((1, 2, 3)), 1 - images.amax((1, 2, 3))], -1)
-        >>> [int(left.answer) for left in answered(answer, images, torch.tensor([0]), torch.tensor([[3, 0, 1, 2]]),
-        ...                                        (2, 2), [1, 2])]
+        >>> order = torch.tensor([[3, 0, 1, 2]])
+        >>> found = answered(answer, images, torch.zeros(1, 1, 4, 4), torch.tensor([0]), order, (2, 2), [1, 2])
+        >>> [int(left.answer) for left in found]
         [0, 1]
     """
     found = []
     for count in counts:
         cells = torch.zeros(order.shape, dtype=torch.bool).scatter(1, order[:, :count].cpu(), True)
-        shares = answer(erased(images, cells.unflatten(1, shape).to(images.device)))
+        shares = answer(erased(images, cells.unflatten(1, shape).to(images.device), shown))
         found.append(Left(shares.argmax(-1), shares.gather(1, first[:, None])[:, 0]))
     return found

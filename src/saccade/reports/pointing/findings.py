@@ -7,7 +7,7 @@ from typing import Any
 
 from saccade.reports.difference import Difference, spread, unpacked, unpacked_counts, unpacked_shares
 from saccade.reports.pages import COSTS, aligned, costs, ending
-from saccade.reports.pointing.measuring import GRADIENT, RANDOM, THINGS, WEIGHTS
+from saccade.reports.pointing.measuring import ANY, GRADIENT, OTHERS, RANDOM, THINGS, WEIGHTS
 from saccade.reports.verdict import Verdict, together
 
 __all__ = ["BARS", "NAMES", "Claim", "Findings", "summary"]
@@ -16,12 +16,17 @@ NAMES = {
     WEIGHTS: "by its weights",
     GRADIENT: "by gradients",
     THINGS: "by the things",
+    OTHERS: "by other things",
+    ANY: "by any things",
     RANDOM: "at random",
 }
 """What orders of cells are called."""
 BARS = "± of a score is its standard deviation over seeds, of a difference twice its standard error"
 """What stands behind numbers in tables."""
-_NOTHING = "no model that attends is right more often than by a guess, beyond twice the error; train them longer"
+_NOTHING = (
+    "no model that attends is right more often than the best guess from the image and the kind of question, beyond "
+    "twice the error; train them longer"
+)
 
 
 @dataclass(frozen=True)
@@ -58,55 +63,72 @@ class Findings:
         """What cells of a model are erased by, but for chance."""
         return [by for by in self.rows[name][0]["erased"] if by != RANDOM]
 
-    def above_chance(self, name: str) -> Difference:
-        """By how much a model is right more often than who guesses, whatever it is asked."""
+    def above_guess(self, name: str) -> Difference:
+        """By how much a model is right more often than the best guess from the image and the kind of question."""
         right = [unpacked(row["right"], row["questions"]) for row in self.rows[name]]
-        return Difference.between(right, [[row["chance"]] * row["questions"] for row in self.rows[name]])
+        guesses = [[row["blind"]] * row["questions"] for row in self.rows[name]]
+        return Difference.between(right, guesses, paired=True)
 
     def learned(self, name: str) -> bool:
         """Whether it is so beyond twice the error; of one seed the images' error counts."""
-        above = self.above_chance(name)
+        above = self.above_guess(name)
         return above.mean > 2 * above.known
 
-    def pointing(self, name: str, by: str) -> Difference:
-        """By how much the heaviest cell lies more often on what the answer depends on than any cell does."""
-        hits = [unpacked(row["erased"][by]["hits"], row["examples"]) for row in self.rows[name]]
-        return Difference.between(hits, [unpacked_shares(row["anywhere"]) for row in self.rows[name]])
+    def pointing(self, name: str, by: str, beside: str = ANY) -> Difference:
+        """By how much the heaviest cell lies more often on what the answer depends on than one at random.
 
-    def lost(self, name: str, by: str, key: str, place: int | None = None) -> Difference:
-        """By how much erasing in an order takes more away than at random.
+        Args:
+            name: of the model.
+            by: what weighs cells.
+            beside: `ANY` for things of the image at random, `RANDOM` for cells.
+        """
+        key = "anything" if beside == ANY else "anywhere"
+        hits = [unpacked(row["erased"][by]["hits"], row["examples"]) for row in self.rows[name]]
+        return Difference.between(hits, [unpacked_shares(row[key]) for row in self.rows[name]], paired=True)
+
+    def lost(self, name: str, by: str, key: str, place: int | None = None, beside: str = RANDOM) -> Difference:
+        """By how much erasing in an order takes more away than in another, of the same trained models.
 
         Args:
             name: of the model.
             by: what the order is from.
             key: "right" for accuracy, "change" for the probability of the answer that came first.
             place: of the number of cells that are erased; None for the mean over all numbers.
+            beside: what the other order is from.
         """
         places = range(len(self.first["counts"])) if place is None else [place]
-        sides = ([self._left(row, one, key, places) for row in self.rows[name]] for one in (RANDOM, by))
-        return Difference.between(*sides)
+        sides = ([self._left(row, one, key, places) for row in self.rows[name]] for one in (beside, by))
+        return Difference.between(*sides, paired=True)
 
     def models(self) -> list[list[str]]:
         """Header, and a row a model: its accuracy, how it is beside a guess, and what it cost."""
         body = []
         for name, rows in self.rows.items():
-            accuracy, guess = spread([row["accuracy"] for row in rows]), 100 * rows[0]["chance"]
-            body.append([name, accuracy, f"{guess:.2f}", self.above_chance(name).short(), *costs(self.content, name)])
-        return [["model", "accuracy, %", "by a guess, %", "above it", *COSTS], *body]
+            accuracy, guesses = spread([row["accuracy"] for row in rows]), (rows[0]["chance"], rows[0]["blind"])
+            told = [accuracy, *(f"{100 * guess:.2f}" for guess in guesses), self.above_guess(name).short()]
+            body.append([name, *told, *costs(self.content, name)])
+        return [["model", "accuracy, %", "by a guess, %", "by image and kind, %", "above that", *COSTS], *body]
 
     def pointed(self) -> list[list[str]]:
         """Header, and a row a model and map: how often its heaviest cell lies on what matters."""
         body = []
         for name, rows in self.rows.items():
             for by in self.orders(name):
-                if by != THINGS:  # which lie on themselves
+                if by not in (THINGS, OTHERS, ANY):  # which lie on themselves
                     own = [row["erased"][by] for row in rows]
-                    hits = [unpacked(one["hits"], row["examples"]) for one, row in zip(own, rows, strict=True)]
+                    hits, elsewhere = (
+                        spread([statistics.fmean(unpacked(row["erased"][by][key], row["examples"])) for row in rows])
+                        for key in ("hits", "elsewhere")
+                    )
                     inside = spread([statistics.fmean(unpacked_shares(one["inside"])) for one in own])
-                    anywhere = 100 * statistics.fmean(unpacked_shares(rows[0]["anywhere"]))
-                    found = [spread([statistics.fmean(one) for one in hits]), f"{anywhere:.2f}"]
-                    body.append([_named(name, by), *found, self.pointing(name, by).short(), inside])
-        return [["cells", "heaviest on a thing, %", "any cell, %", "difference", "of the weight on things, %"], *body]
+                    told = [hits, elsewhere]
+                    for key, beside in (("anywhere", RANDOM), ("anything", ANY)):
+                        share = 100 * statistics.fmean(unpacked_shares(rows[0][key]))
+                        told += [f"{share:.2f}", self.pointing(name, by, beside).short()]
+                    body.append([_named(name, by), *told, inside])
+        chances = ("any cell, %", "difference", "any thing, %", "difference")
+        header = ["cells", "heaviest on a thing, %", "on another, %", *chances, "of the weight on things, %"]
+        return [header, *body]
 
     def erased(self) -> list[list[str]]:
         """Header, and a row a model, order and number of cells: what is left, and what was lost beyond chance."""
@@ -134,7 +156,7 @@ class Findings:
 
     def said(self, claim: Claim) -> str:
         """What the numbers say of a claim; of a model that learned nothing they say nothing."""
-        return claim.difference.result if self.learned(claim.model) else "nothing learned"
+        return claim.difference.among(len(self.claims)) if self.learned(claim.model) else "nothing learned"
 
     def taken(self) -> tuple[list[str], list[Difference], list[Difference]]:
         """Names of all orders, and what each takes of accuracy and of the first answer's probability beyond chance."""
@@ -161,11 +183,11 @@ class Findings:
         """What is claimed of a model that attends."""
         if WEIGHTS not in self.orders(name):
             return []
-        points = "its heaviest cell lies on what the answer depends on more often than any cell"
-        erasing = "erasing its heaviest cells takes more of the first answer's probability than erasing any"
+        points = "its heaviest cell lies on what the answer depends on more often than a thing at random"
+        erasing = "erasing its heaviest cells takes more of the first answer's probability than those of any things"
         return [
             Claim(name, points, self.pointing(name, WEIGHTS)),
-            Claim(name, erasing, self.lost(name, WEIGHTS, "change")),
+            Claim(name, erasing, self.lost(name, WEIGHTS, "change", beside=ANY)),
         ]
 
     def _decide(self) -> Verdict:
@@ -177,7 +199,7 @@ class Findings:
         if len(self.rows[learned[0].model]) == 1:
             told.insert(0, "one seed decides nothing")
         if without := dict.fromkeys(claim.model for claim in self.claims if not self.learned(claim.model)):
-            told.append(f"left out, since not beyond a guess: {', '.join(without)}")
+            told.append(f"left out, since not beyond the best guess: {', '.join(without)}")
         return Verdict(together([self.said(one) for one in learned]), "; ".join(told))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade.look.dot_plot import Dots, draw
-from saccade.reports.difference import DECIDED, ERRORS
+from saccade.reports.difference import ERRORS, decided
 from saccade.reports.document import Heading, Part, Picture, Table, Text
 from saccade.reports.pages import beginning, picture, publish, runs, sentence
 from saccade.reports.pointing.findings import BARS, Findings
@@ -14,8 +14,8 @@ __all__ = ["write_page"]
 
 CLAIM = (
     "Where a model attends is what its answer hangs on: the heaviest cell lies on a thing that the answer depends on "
-    "more often than any cell does, and erasing the heaviest cells takes more of the answer's probability than "
-    "erasing as many others."
+    "more often than a thing of the image at random is one, and erasing the heaviest cells takes more of the answer's "
+    "probability than erasing as many of any things."
 )
 SOURCE = (
     "the question of Jain, Wallace 2019, https://arxiv.org/abs/1902.10186, who answer it with no, and of Wiegreffe, "
@@ -27,17 +27,25 @@ _SAME = (
     "nothing is chosen by the test split."
 )
 _ERASED = (
-    "A cell is erased by giving its pixels the median colour of the image, channel by channel, and the model answers "
-    "again. Things cover less than half of an image, so that its median is the ground's, which a model knows; its "
-    "mean has the colours of the things in it, the erased ones too. A cell has been told of the pixels around it as "
-    "well, so that what is erased may be known still. Serrano and Smith set weights to zero and share out the others, "
-    "which asks of one layer alone."
+    "A cell is erased by giving each of its pixels the colour of another one of the same image's ground, drawn at "
+    "random from all that are no brighter than the ground gets, and the model answers again. The ground is noise "
+    "without a pattern, so that an erased cell looks like one with nothing in it, but for few dark pixels of things. "
+    "The same ground is shown to all models and in all orders. A cell has been told of the pixels around it as well, "
+    "so that what is erased may be known still. Serrano and Smith set weights to zero and share out the others, which "
+    "asks of one layer alone."
 )
 _RANDOM = (
-    "Most cells show ground, on which nothing depends, so that erasing at random is easily beaten: erasing by the "
-    "things themselves says how much there is to take. Gradients are those of the first answer's logit by the pixels, "
-    "absolute, in the mean over a cell. Of one that reads a single cell the weights are the probabilities that it is "
-    "drawn by. Of several weighings of the cells their mean is taken."
+    "Most cells show ground, on which nothing depends, so that erasing at random is easily beaten, also by a model "
+    "that looks at things whatever it is asked. What is claimed is therefore said beside any things: cells in the "
+    "order of how much of them the things of the image cover, whether the question is about them or not, the heaviest "
+    "of which is on a thing that matters as often as a thing at random is one. By the things that matter there is all "
+    "to take, by other things what an answer loses as any thing goes. Gradients are those of the first answer's logit "
+    "by the pixels, absolute, in the mean over a cell. Of one that reads a single cell the weights are the "
+    "probabilities that it is drawn by. Of several weighings of the cells their mean is taken."
+)
+_PAIRED = (
+    "Here both sides of a difference are of the same trained models, so that its error of seeds is that of the mean of "
+    "one difference a seed."
 )
 _JUDGED = "Erasing is judged by the mean over all numbers of cells, so that several numbers are no several chances."
 _MEANING = (
@@ -65,7 +73,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         _plot(found, folder),
         Heading("What is claimed"),
         claims,
-        *map(Text, (f"{ERRORS} {DECIDED} {_JUDGED}", _MEANING)),
+        *map(Text, (f"{ERRORS} {decided(len(found.claims))} {_PAIRED} {_JUDGED}", _MEANING)),
         Heading("Accuracy"),
         models,
         Text(f"{sentence(BARS)}."),
@@ -97,7 +105,9 @@ def _asked(found: Findings) -> str:
     rows, columns = one["cells"]
     return (
         f"Data: `{found.content['data']}`, test split, {one['questions']} questions, whose accuracy is given; a guess "
-        "is right by one over the answers that a kind of question has. Cells are erased of "
-        f"{one['examples']} of those whose answer depends on things, {counts} of {rows} × {columns}, and at random in "
-        f"{one['draws']} orders, which are the same for all models."
+        "is right by one over the answers that a kind of question has, the best "
+        "one from the image and the kind more often, since a scene has what its question is about: what a model has to "
+        f"beat to be judged. Cells are erased of {one['examples']} of those whose answer depends on some things and "
+        f"not on others, {counts} of {rows} × {columns}, and at random in {one['draws']} orders, which are the same "
+        "for all models."
     )

@@ -49,7 +49,7 @@ class Pointing:
 
     One model is trained with its cells read softly, by sparse weights and one at a time, beside one that knows an image
     by one vector. Asked of each: whether its heaviest cell lies on a thing that the answer depends on, and what becomes
-    of the answer once the heaviest cells are erased, beside as many at random.
+    of the answer once the heaviest cells are erased, beside as many of any things and at random.
 
     Source:
         Jain, Wallace 2019 (https://arxiv.org/abs/1902.10186); Wiegreffe, Pinter 2019

@@ -43,3 +43,11 @@ def test_questions_about_one_training_scene_lie_side_by_side_and_have_its_image(
     assert data.images("test") == data.size("test") == 2000 and data.images("train") is None
     both = Scenes(seed=2), Scenes(seed=2)
     assert both[0].posed("train", 0) == both[1].posed("train", 0) and both[0] == both[1]  # what was asked is no matter
+
+
+def test_things_are_those_that_the_answer_depends_on_and_others():
+    data = Scenes()
+    for index in range(40):
+        one, made = data.example("test", index), data._asked("test", index)[0]
+        assert Counter(one.boxes + one.others) == Counter(thing.box for thing in made.scene.things)
+        assert not set(one.boxes) & set(one.others)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.errors import ArgumentError
-from saccade.tasks.image.scenes.grammar import RELATIONS, WORDS, Mention, holds, read, references
+from saccade.tasks.image.scenes.grammar import RELATIONS, WORDS, Mention, holds, named, read, references
 from saccade.tasks.image.scenes.scene import COLOURS, SHAPES, Box, Scene, Thing, scene_at_random
 
 FEW = [("red", "circle"), ("red", "cross"), ("blue", "circle")]  # so few that some things look alike
@@ -219,6 +219,15 @@ def test_what_is_no_sentence_is_not_read(text):
 def test_any_words_are_read_or_not(scene, words):
     reading = read("  ".join(words), scene)
     assert reading is None or len(reading.mentions) == words.count("a") >= 1
+
+
+@given(scenes(most=6, few=True), scenes(most=6, few=True))
+def test_as_many_things_are_named_as_mentions_have_one_and_all_the_same_without_grammar(scene, other):
+    for sentence in references(other):
+        count = sum(thing >= 0 for _, _, thing in read(sentence, scene).mentions)
+        looks = " ".join(f"{thing.colour} {thing.shape}" for thing in other.things)
+        assert named(sentence, scene) == named(f"{sentence} left", scene) == named(looks, scene) == count
+    assert read("of a", scene) is None and named("of a", scene) == named("", scene) == 0
 
 
 @given(scenes(least=2, most=2))

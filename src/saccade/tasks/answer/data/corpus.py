@@ -40,6 +40,8 @@ class Asked(NamedTuple):
     """What messages call the image, and a store of features has it by."""
     boxes: tuple[Box, ...] = ()
     """Of the things that the answer depends on, where they are known."""
+    others: tuple[Box, ...] = ()
+    """Of all other things, where they are known."""
 
 
 class Corpus(Dataset[Asked], Protocol):

@@ -64,8 +64,10 @@ class Scenes:
             ArgumentError: if there is no such split, or no such index in it.
         """
         made, question = self._asked(split, index)
-        boxes = tuple(made.scene.things[number].box for number in question.things)
-        return Asked(made.image.clone(), _posed(question), made.name, boxes)
+        things = made.scene.things
+        boxes = tuple(things[number].box for number in question.things)
+        others = tuple(thing.box for number, thing in enumerate(things) if number not in question.things)
+        return Asked(made.image.clone(), _posed(question), made.name, boxes, others)
 
     def posed(self, split: str, index: int) -> Posed:
         """Return the question and its answer; the scene is not drawn for them."""

@@ -11,12 +11,13 @@ hold between any two: one across, one down.
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from saccade.errors import ArgumentError
 from saccade.tasks.image.scenes.scene import COLOURS, SHAPES, Box, Scene, Thing
 
-__all__ = ["RELATIONS", "WORDS", "Mention", "Reading", "holds", "read", "references"]
+__all__ = ["RELATIONS", "WORDS", "Mention", "Reading", "holds", "named", "read", "references"]
 
 RELATIONS = ("left of", "right of", "above", "below")
 #: All words of all sentences, sorted.
@@ -121,6 +122,25 @@ def read(sentence: str, scene: Scene) -> Reading | None:
     complete = -1 not in things and len(things) == len(scene.things) and held == len(relations)
     mentions = tuple(Mention(start, start + 3, thing) for start, thing in zip(starts, things, strict=True))
     return Reading(mentions, complete)
+
+
+def named(sentence: str, scene: Scene) -> int:
+    """Return how many things of a scene are named, by a colour with a shape behind it, whatever the grammar.
+
+    Each such pair of words names one thing that looks so, if there is one left. Of a sentence of the grammar these are
+    as many as mentions that have a thing: see `read`.
+
+    Args:
+        sentence: words with white space between.
+        scene: that it is about.
+
+    Example:
+        >>> scene = Scene((Thing("red", "circle", Box(0, 0, 9, 9)), Thing("blue", "cross", Box(40, 30, 52, 42))))
+        >>> named("a red circle and a red circle", scene), named("blue cross above a a red circle", scene)
+        (1, 2)
+    """
+    said = Counter(pairwise(sentence.split()))
+    return sum(min(said[look], count) for look, count in Counter(thing[:2] for thing in scene.things).items())
 
 
 def _offset(one: Box, other: Box) -> tuple[int, int]:

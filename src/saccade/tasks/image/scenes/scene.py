@@ -20,6 +20,7 @@ from saccade.errors import ArgumentError
 __all__ = [
     "COLOURS",
     "MOST",
+    "NOISE",
     "SHAPES",
     "SIDE",
     "Box",
@@ -46,7 +47,7 @@ COLOURS = {
 }
 
 _LEAST_SIDE = 9  # pixels of the smallest thing
-_NOISE = 31  # the brightest level of the ground; its bits are cut out of random bytes, so one below a power of two
+NOISE = 31  # the brightest level of the ground; its bits are cut out of random bytes, so one below a power of two
 _WORDS = 3 * SIDE * SIDE // 8  # random words of 8 bytes that make the ground
 _FINE = 8  # points by which each pixel of a stamp is measured, in either direction
 
@@ -208,7 +209,7 @@ def draw(scene: Scene, generator: torch.Generator) -> Tensor:
         (torch.Size([3, 96, 96]), True, 31)
     """
     words = torch.empty(_WORDS + len(scene.things), dtype=torch.int64).random_(generator=generator)
-    image = words[:_WORDS].view(torch.uint8).bitwise_and_(_NOISE).view(3, SIDE, SIDE)
+    image = words[:_WORDS].view(torch.uint8).bitwise_and_(NOISE).view(3, SIDE, SIDE)
     pixels = image.numpy()
     for thing, word in zip(scene.things, words[_WORDS:].tolist(), strict=True):
         left, top, right, bottom = thing.box
