@@ -143,9 +143,10 @@ def readable(argument: str) -> str:
 
 
 def _lines(source: BinaryIO | gzip.GzipFile, name: str) -> Iterator[str]:
-    r"""The lines of a stream: they end at \n alone; bytes that are no UTF-8 count as strange letters, which is said once.
+    r"""The lines of a stream: they end at \n alone; bytes that are no UTF-8 count as strange letters.
 
-    Of a line no more is read into memory than any model could take; what follows is passed over, and that is said.
+    That is said once. Of a line no more is read into memory than any model could take; what follows is passed over, and
+    that is said.
     """
     strange = Once()
     try:

@@ -85,7 +85,10 @@ def test_an_image_is_decoded_once_while_it_is_kept_and_again_where_there_is_no_r
         (b"0.png is it red? yes", "line 2: expected an image, a tab, a question, a tab and an answer, got 0 tabs"),
         (b"gone.png\tis it red?\tyes", "line 2: expected an image, found none: gone.png"),
         (b"0.png\t  \tyes", "line 2: expected a question about 0.png, got none; write one or leave the question out"),
-        (b"0.png\tis it red?\t ", "line 2: expected an answer to 'is it red?', got none; write one or leave the question"),
+        (
+            b"0.png\tis it red?\t ",
+            "line 2: expected an answer to 'is it red?', got none; write one or leave the question",
+        ),
         (b"\tis it red?\tyes", "line 2: expected the name of an image, got none"),
         (b"0.png\tis \xff\xfe it?\tyes", "line 2: "),
     ],
@@ -250,7 +253,10 @@ def test_vqa_has_ten_answers_and_tests_on_what_is_held_out(tmp_path):
         (lambda _, annotations: annotations[0].update(question_id=None), f"annotations 1: {WHOLE}, got None"),
         (lambda _, annotations: annotations[0].update(question_id=True), f"annotations 1: {WHOLE}, got True"),
         *(
-            (lambda _, annotations, fields=fields: annotations[2].update(fields), f"_annotations.json: annotations 3: {said}")
+            (
+                lambda _, annotations, fields=fields: annotations[2].update(fields),
+                f"_annotations.json: annotations 3: {said}",
+            )
             for fields, said in (
                 ({"answers": 7}, "expected a list of answers to question 2, got 7"),
                 ({"answers": ["yes"]}, "expected a list of answers to question 2, got ['yes']"),
@@ -271,7 +277,9 @@ def test_what_is_wrong_with_vqa_is_named(tmp_path, changed, said):
     assert said in str(caught.value) and ".json" in str(caught.value) and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["v2_OpenEnded_mscoco_train2014_questions.json", "v2_mscoco_train2014_annotations.json"])
+@pytest.mark.parametrize(
+    "name", ["v2_OpenEnded_mscoco_train2014_questions.json", "v2_mscoco_train2014_annotations.json"]
+)
 def test_vqa_in_json_of_endless_depth_is_named(tmp_path, name):
     (vqa(tmp_path / "vqa") / name).write_text("[" * 100_000)
     with pytest.raises(ArgumentError, match=f"{name}: expected JSON, got something else"):
