@@ -68,6 +68,22 @@ def test_an_argument_is_a_line_or_several_and_a_blank_one_is_one_too():
     assert given(READER, "caf\udce9") == ["caf\ufffd"]  # a byte of the command line that is no UTF-8
 
 
+def test_bytes_that_are_no_utf_8_are_said_once(tmp_path, standard_input, capsys):
+    content = b"plain\r\nimages/1.png\tcaf\xe9\n\xff\n"
+    (tmp_path / "in").write_bytes(content)
+    (tmp_path / "packed").write_bytes(gzip.compress(content))
+    standard_input(content)
+    said = (
+        "expected UTF-8, got byte 0xe9, read as a strange letter (U+FFFD), as all such bytes are; iconv converts them"
+    )
+    for name in (tmp_path / "in", tmp_path / "packed", None):
+        assert given(READER, file=name) == ["plain\r", "images/1.png\tcaf\ufffd", "\ufffd"]
+        assert capsys.readouterr().err == f"{name or 'standard input'}, line 2: {said}\n"
+    assert given(READER, "caf\udce9\n\udcff") == ["caf\ufffd", "\ufffd"]
+    assert capsys.readouterr().err == f"INPUT: {said}\n"
+    assert given(READER, "caf\u00e9 \ufffd") == ["caf\u00e9 \ufffd"] and not capsys.readouterr().err
+
+
 def test_packed_lines_that_are_cut_short_or_spoiled_are_damaged(tmp_path):
     packed = gzip.compress(b"a line\n" * 1000)
     for content in (packed[:-9], packed[:20], packed[:30] + b"?" + packed[31:], packed[:-1] + b"?"):
@@ -194,6 +210,14 @@ def test_no_more_of_a_line_is_read_than_a_model_takes(tmp_path, monkeypatch, cap
         assert [note.partition(",")[2] for note in notes] == [
             f" line {number}: longer than 0 MiB; what follows them is not read" for number in (1, 4)
         ]
+
+
+def test_a_letter_that_is_cut_with_its_line_is_no_strange_byte(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(cli, "_LONGEST", 10)
+    (tmp_path / "in").write_bytes(("a" + "é" * 9).encode())
+    assert given(READER, file=tmp_path / "in") == ["aéééé\ufffd"]
+    (note,) = capsys.readouterr().err.splitlines()
+    assert "line 1: longer than" in note
 
 
 def test_names_are_those_of_what_was_not_answered_yet():

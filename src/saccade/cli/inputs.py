@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from saccade.cli.arguments import UsageError
 from saccade.train.files import naming
-from saccade.train.notes import say
+from saccade.train.notes import Once, say
 from saccade.train.task import Task
 
 __all__ = ["Asked", "inputs", "readable", "texts"]
@@ -123,7 +123,7 @@ def texts(argument: str | None, file: str | None) -> Iterator[Iterator[str]]:
         OSError: if the file cannot be read.
     """
     if argument is not None:
-        yield iter(readable(argument).split("\n"))
+        yield iter(_text(os.fsencode(argument), "INPUT", Once()).split("\n"))
     elif file is not None:
         with Path(file).open("rb") as source:
             with naming(Path(file)):
@@ -145,15 +145,29 @@ def readable(argument: str) -> str:
 def _lines(source: BinaryIO | gzip.GzipFile, name: str) -> Iterator[str]:
     r"""The lines of a stream: they end at \n alone; bytes that are no UTF-8 count as strange letters.
 
-    Of a line no more is read into memory than any model could take; what follows is passed over, and that is said.
+    That is said once. Of a line no more is read into memory than any model could take; what follows is passed over, and
+    that is said.
     """
+    strange = Once()
     try:
         with naming(Path(name)):
-            for number, line in enumerate(_bounded(source, name)):
-                text = line.removesuffix(b"\n").decode("utf-8", errors="replace")
-                yield text if number else text.removeprefix("\ufeff")
+            for number, line in enumerate(_bounded(source, name), 1):
+                text = _text(line.removesuffix(b"\n"), f"{name}, line {number}", strange)
+                yield text.removeprefix("\ufeff") if number == 1 else text
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UsageError(f"--input: expected a whole gzip file, got a damaged one: {name} ({error})") from error
+
+
+def _text(line: bytes, place: str, strange: Once) -> str:
+    """Decode a line, and say once that bytes of it are no UTF-8."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if len(line) < _LONGEST:  # else its last letter may have been cut
+            got = f"expected UTF-8, got byte 0x{line[error.start]:02x}"
+            rest = "read as a strange letter (U+FFFD), as all such bytes are; iconv converts them"
+            strange.say("UTF-8", f"{place}: {got}, {rest}")
+        return line.decode("utf-8", errors="replace")
 
 
 def _bounded(source: BinaryIO | gzip.GzipFile, name: str) -> Iterator[bytes]:

@@ -69,7 +69,7 @@ def told_lines(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, str]]:
         ArgumentError: if it holds nothing, or what is no text.
         OSError: if it cannot be read.
     """
-    lines = read_filled(path)
+    lines = read_filled(path, holds=f"lines of {', '.join(columns)}")
     for number in range(len(lines)):
         line = lines[number]
         if line.strip() and (number or tuple(line.lower().split("\t")) != tuple(columns)):

@@ -76,12 +76,13 @@ class Splits:
         return len(self.splits[split].lines)
 
 
-def read_filled(path: Path, *, latin1: bool = False) -> Lines:
+def read_filled(path: Path, *, latin1: bool = False, holds: str = "a sentence a line") -> Lines:
     """Read the lines of a file that shall not be empty.
 
     Args:
         path: the file.
         latin1: as `read_lines` has it.
+        holds: what it shall hold, for messages.
 
     Raises:
         ArgumentError: if it is, or is no text.
@@ -89,7 +90,7 @@ def read_filled(path: Path, *, latin1: bool = False) -> Lines:
     """
     lines = read_lines(path, latin1=latin1)
     if not len(lines):
-        raise ArgumentError(f"{path}: expected a sentence a line, got an empty file")
+        raise ArgumentError(f"{path}: expected {holds}, got an empty file")
     return lines
 
 

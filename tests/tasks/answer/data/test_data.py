@@ -84,8 +84,11 @@ def test_an_image_is_decoded_once_while_it_is_kept_and_again_where_there_is_no_r
         (b"0.png\tis it red?", "line 2: expected an image, a tab, a question, a tab and an answer, got 1 tab"),
         (b"0.png is it red? yes", "line 2: expected an image, a tab, a question, a tab and an answer, got 0 tabs"),
         (b"gone.png\tis it red?\tyes", "line 2: expected an image, found none: gone.png"),
-        (b"0.png\t  \tyes", "line 2: expected a question about 0.png, got none"),
-        (b"0.png\tis it red?\t ", "line 2: expected an answer to 'is it red?', got none"),
+        (b"0.png\t  \tyes", "line 2: expected a question about 0.png, got none; write one or leave the question out"),
+        (
+            b"0.png\tis it red?\t ",
+            "line 2: expected an answer to 'is it red?', got none; write one or leave the question",
+        ),
         (b"\tis it red?\tyes", "line 2: expected the name of an image, got none"),
         (b"0.png\tis \xff\xfe it?\tyes", "line 2: "),
     ],
@@ -96,6 +99,18 @@ def test_a_wrong_line_is_named(tmp_path, line, said):
     with pytest.raises(ArgumentError) as caught:
         open_corpus(str(tmp_path / "q.tsv"))
     assert said in str(caught.value) and "q.tsv" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_files_without_a_line_are_told_what_they_shall_hold(tmp_path):
+    (tmp_path / "q.tsv").write_bytes(b"")
+    with pytest.raises(ArgumentError, match=r"q\.tsv: expected lines of image, question, answer, got an empty file"):
+        open_corpus(str(tmp_path / "q.tsv"))
+    wanted = {"data.csv": "rows of question, answer, image_id", "test_images_list.txt": "the name of an image a line"}
+    for name, said in wanted.items():
+        folder = daquar(tmp_path / name)
+        (folder / name).write_bytes(b"")
+        with pytest.raises(ArgumentError, match=f"{name}: expected {said}, got an empty file"):
+            open_corpus(str(folder))
 
 
 def test_what_is_no_image_or_a_huge_one_is_named(tmp_path):
@@ -146,10 +161,15 @@ def test_easy_vqa_is_read_packed_and_unpacked(tmp_path):
     for data in found:
         assert data.example("test", 1).image[:, 3, 3].tolist() == list(COLOURS["green"])
     rows = tmp_path / "open/data/train/questions.json"
-    for content, said in (("{", "expected JSON"), ("{}", "expected a list"), ('[["a", "b"]]', "row 1: expected")):
+    wrong = {"{": "expected JSON", "[" * 100_000: "expected JSON", "{}": "expected a list"}
+    for content, said in (wrong | {'[["a", "b"]]': "row 1: expected"}).items():
         rows.write_text(content)
         with pytest.raises(ArgumentError, match=said):
             open_corpus(str(tmp_path / "open"))
+        with tarfile.open(tmp_path / "wrong.tar.gz", "w:gz") as archive:
+            archive.add(tmp_path / "open/data", "data")
+        with pytest.raises(ArgumentError, match=f"wrong.tar.gz: train/questions.json: .*{said}"):
+            open_corpus(str(tmp_path / "wrong.tar.gz"))
 
 
 def daquar(folder):
@@ -178,10 +198,13 @@ def test_daquar_is_split_by_images_or_where_it_is_named_by_questions(tmp_path):
     with pytest.raises(ArgumentError, match="--test-split"):
         open_corpus(str(folder), names=SplitNames({"train": "data_train", "test": "eval"}))
     (folder / "images/image9.png").unlink()
-    assert "left out 1 questions about 1 images, which are not there" in open_corpus(str(folder)).note
+    assert "left out 1 question about 1 image, which is not there" in open_corpus(str(folder)).note
     (folder / "data.csv").write_text("what is it,red\n")
     with pytest.raises(ArgumentError, match="line 1: expected a question, an answer and an image's name, got 2"):
         open_corpus(str(folder))
+
+
+WHOLE = "expected a whole number called question_id"
 
 
 def vqa(folder, changed=None):
@@ -221,14 +244,46 @@ def test_vqa_has_ten_answers_and_tests_on_what_is_held_out(tmp_path):
         (lambda _, annotations: annotations.append(dict(annotations[0])), "each question_id once, got 0 again"),
         (lambda _, annotations: annotations.pop(0), "expected an annotation of question 0"),
         (lambda questions, _: questions[0].pop("question"), "expected question_id, image_id, question"),
-        (lambda _, annotations: annotations[0].update(answers=7), "expected a list of answers to question 0"),
-        (lambda questions, _: questions[0].update(image_id="x"), "expected a number as image_id"),
+        (lambda questions, _: questions[0].update(question=["x"]), "1: expected a text called question, got ['x']"),
+        (lambda questions, _: questions[0].update(image_id="x"), "1: expected a whole number called image_id, got 'x'"),
+        (lambda questions, _: questions[1].update(question_id=[1]), f"questions 2: {WHOLE}, got [1]"),
+        (lambda questions, _: questions[0].update(question_id={}), f"questions 1: {WHOLE}, got {{}}"),
+        (lambda questions, _: questions[0].update(question_id=None), f"questions 1: {WHOLE}, got None"),
+        (lambda _, annotations: annotations[0].update(question_id=[1]), f"annotations 1: {WHOLE}, got [1]"),
+        (lambda _, annotations: annotations[0].update(question_id=None), f"annotations 1: {WHOLE}, got None"),
+        (lambda _, annotations: annotations[0].update(question_id=True), f"annotations 1: {WHOLE}, got True"),
+        *(
+            (
+                lambda _, annotations, fields=fields: annotations[2].update(fields),
+                f"_annotations.json: annotations 3: {said}",
+            )
+            for fields, said in (
+                ({"answers": 7}, "expected a list of answers to question 2, got 7"),
+                ({"answers": ["yes"]}, "expected a list of answers to question 2, got ['yes']"),
+                ({"answers": [{"answer": None}]}, "expected a text called answer, got None"),
+                ({"answers": [{}]}, "expected a text called answer, got None"),
+                ({"answers": [{"answer": "\ud800"}]}, "expected a text, got half a character"),
+                ({"answers": []}, "expected an answer to question 2, got none; write one, or leave out the annotation"),
+                ({"answers": [{"answer": " "}]}, "expected an answer to question 2, got none; write one"),
+                ({"answer_type": ["x"]}, "expected a text called answer_type, got ['x']"),
+                ({"answer_type": None}, "expected a text called answer_type, got None"),
+            )
+        ),
     ],
 )
 def test_what_is_wrong_with_vqa_is_named(tmp_path, changed, said):
     with pytest.raises(ArgumentError) as caught:
         open_corpus(str(vqa(tmp_path / "vqa", changed)))
-    assert said in str(caught.value) and ".json" in str(caught.value)
+    assert said in str(caught.value) and ".json" in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["v2_OpenEnded_mscoco_train2014_questions.json", "v2_mscoco_train2014_annotations.json"]
+)
+def test_vqa_in_json_of_endless_depth_is_named(tmp_path, name):
+    (vqa(tmp_path / "vqa") / name).write_text("[" * 100_000)
+    with pytest.raises(ArgumentError, match=f"{name}: expected JSON, got something else"):
+        open_corpus(str(tmp_path / "vqa"))
 
 
 def test_features_are_known_in_the_place_of_images_in_every_layout(tmp_path):
@@ -255,7 +310,7 @@ def test_features_are_known_in_the_place_of_images_in_every_layout(tmp_path):
 def test_images_without_features_are_left_out_of_what_was_published_and_named_elsewhere(tmp_path):
     folder = daquar(tmp_path / "daquar")
     data = open_corpus(str(folder), known=lambda name: name.endswith(".png") and name != "image9.png")
-    assert "left out 1 questions about 1 images, of which there are no features" in data.note
+    assert "left out 1 question about 1 image, of which there are no features" in data.note
     (tmp_path / "q.tsv").write_text("\n".join(photos(tmp_path, 6)))
     with pytest.raises(ArgumentError, match=r"line 5: expected features of it in the store, found none: 2\.png"):
         open_corpus(str(tmp_path / "q.tsv"), known=lambda name: name != "2.png")

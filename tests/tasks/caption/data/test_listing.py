@@ -233,7 +233,7 @@ BAD = {
     "no tab": ("0.png\tone\n1.png two\n", r"line 2: expected an image, a tab and a caption, got no tab"),
     "an empty caption": ("0.png\tone\n1.png\t  \n", r"line 2: expected a caption of 1.png, got none"),
     "an empty name": ("\tone\n", r"line 1: expected the name of an image, got none"),
-    "an empty file": ("", r"expected a sentence a line, got an empty file"),
+    "an empty file": ("", r"expected lines of image, caption, got an empty file"),
     "blank lines": ("\n \n", r"expected captions of images, got none"),
     "not UTF-8": (b"0.png\tcaf\xe9\n", r"line 1: expected .*UTF-8"),
     "too few": ("0.png\tone\n1.png\ttwo\n", r"expected 3 different images or more, got 2"),

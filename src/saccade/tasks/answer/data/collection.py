@@ -19,6 +19,7 @@ from saccade.tasks.text.cleaning import cleaned
 
 __all__ = ["Collection", "Gathering", "Known", "Named", "Row", "kind_of"]
 
+_WAY_OUT = "write one or leave the question out"
 _KINDS = 12  # of questions, as their first words say; all others are one more
 
 Known = Callable[[str], bool]
@@ -219,9 +220,9 @@ class Gathering:
         if not name:
             raise ArgumentError(f"{where}: expected the name of an image, got none")
         if not text:
-            raise ArgumentError(f"{where}: expected a question about {name}, got none; write one or remove the line")
+            raise ArgumentError(f"{where}: expected a question about {name}, got none; {_WAY_OUT}")
         if not said or not any(said):
-            raise ArgumentError(f"{where}: expected an answer to {text!r:.60}, got none; write one or remove the line")
+            raise ArgumentError(f"{where}: expected an answer to {text!r:.60}, got none; {_WAY_OUT}")
         if (number := self._image(name, where)) is not None:
             self.rows[split].append(Row(number, Posed(text, tuple(filter(None, said)), group)))
 
@@ -241,9 +242,9 @@ class Gathering:
             self._hold_out(missing)
         if self.missing:
             count, images = sum(self.missing.values()), len(self.missing)
-            what = "which are not there" if self.known is None else "of which there are no features"
-            gone = f"{self.source}: left out {count} questions about {images} images, {what}"
-            self.notes.append(gone)
+            gone = f"{self.source}: left out {_counted(count, 'question')} about {_counted(images, 'image')}"
+            absent = "which is not there" if images == 1 else "which are not there"
+            self.notes.append(f"{gone}, {absent if self.known is None else 'of which there are no features'}")
         self._name_kinds()
         out = held_out(missing, {split: len(rows) for split, rows in self.rows.items()}, "questions")
         note = "; ".join(filter(None, [*self.notes, f"{out}, by images" if out else ""]))
@@ -285,6 +286,10 @@ class Gathering:
 
     def _absent(self) -> str:
         return f"; there is no image of the {len(self.missing)} that are named" if self.missing else ""
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def kind_of(question: str) -> str:

@@ -84,7 +84,7 @@ def _listed(path: Path) -> bool:
 
 
 def _lines(path: Path) -> list[str]:
-    lines = read_filled(path)
+    lines = read_filled(path, holds="the name of an image a line")
     return [lines[number].strip() for number in range(len(lines)) if lines[number].strip()]
 
 
@@ -95,7 +95,7 @@ def _add(
     split_of: Mapping[str, str],
     split: str | None,
 ) -> None:
-    lines = read_filled(path)
+    lines = read_filled(path, holds=f"rows of {', '.join(_HEADER)}")
     for number in range(len(lines)):
         where = f"{path}: line {number + 1}"
         if not lines[number].strip():

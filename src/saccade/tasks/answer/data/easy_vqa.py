@@ -74,7 +74,7 @@ def _gathered(path: Path, listed: Mapping[str, bytes], find: Any, known: Known |
 def _rows(content: bytes, where: str) -> list[Any]:
     try:
         rows = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ArgumentError(f"{where}: expected JSON, got something else ({error})") from error
     if not isinstance(rows, list):
         raise ArgumentError(f"{where}: expected a list of questions, got {type(rows).__name__}")

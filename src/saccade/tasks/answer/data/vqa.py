@@ -24,9 +24,11 @@ from typing import Any
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.data.collection import Gathering, Known
 from saccade.tasks.dataset import SPLITS
+from saccade.tasks.fields import text, whole_number
 from saccade.tasks.image.places import Images
 from saccade.tasks.media import read_bytes
 from saccade.tasks.splits import SplitNames
+from saccade.tasks.text.cleaning import cleaned
 
 __all__ = ["is_vqa", "normalized", "read_vqa"]
 
@@ -86,8 +88,8 @@ def normalized(answer: str) -> str:
     >>> normalized("The Two dogs."), normalized("$2,000.50"), normalized("t-shirt")
     ('2 dogs', '$2000.50', 't shirt')
     """
-    text = _PERIOD.sub("", _SPACED.sub(" ", _THOUSANDS.sub("", answer.lower())))
-    return " ".join(_DIGITS.get(word, word) for word in text.split() if word not in _ARTICLES)
+    plain = _PERIOD.sub("", _SPACED.sub(" ", _THOUSANDS.sub("", answer.lower())))
+    return " ".join(_DIGITS.get(word, word) for word in plain.split() if word not in _ARTICLES)
 
 
 def _files(path: Path) -> dict[str, Path]:
@@ -100,43 +102,45 @@ def _files(path: Path) -> dict[str, Path]:
 
 
 def _add(gathering: Gathering, file: Path, answers: Path, subtype: str, split: str) -> None:
-    known = dict[int, Mapping[str, Any]]()
-    for where, one in _each(answers, "annotations", ("question_id", "answers")):
-        if known.setdefault(one["question_id"], one) is not one:
-            raise ArgumentError(f"{where}: expected each question_id once, got {one['question_id']} again")
-    seen = set[int]()
-    for where, one in _each(file, "questions", ("question_id", "image_id", "question")):
-        number = one["question_id"]
-        if number in seen:
-            raise ArgumentError(f"{where}: expected each question_id once, got {number} again")
-        seen.add(number)
-        if number not in known:
+    told = _numbered(answers, "annotations", ("question_id", "answers"))
+    annotations = {number: (place, annotation) for number, place, annotation in told}
+    for number, where, one in _numbered(file, "questions", ("question_id", "image_id", "question")):
+        if number not in annotations:
             raise ArgumentError(f"{where}: expected an annotation of question {number} in {answers.name}, found none")
-        annotation = known[number]
-        said = [normalized(answer) or answer for answer in _answers(annotation, where)]
-        image = _image(one["image_id"], subtype, where)
-        gathering.add(image, one["question"], said, where, split, str(annotation.get("answer_type", "")))
+        place, annotation = annotations[number]
+        image = f"COCO_{subtype}_{whole_number(one, 'image_id', where):012}.jpg"
+        kind = cleaned(text(annotation, "answer_type", place), place) if "answer_type" in annotation else ""
+        gathering.add(image, text(one, "question", where), _answers(annotation, place), where, split, kind)
 
 
 def _answers(annotation: Mapping[str, Any], where: str) -> list[str]:
-    try:
-        return [str(one["answer"]) for one in annotation["answers"]]
-    except (TypeError, KeyError) as error:
-        question = annotation["question_id"]
-        raise ArgumentError(f"{where}: expected a list of answers to question {question}, got others") from error
+    """What people answered, as it is compared; an answer of punctuation alone stays as it is."""
+    given, asked = annotation["answers"], f"question {annotation['question_id']}"
+    if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in given):
+        raise ArgumentError(f"{where}: expected a list of answers to {asked}, got {given!r:.60}")
+    said = [cleaned(text(one, "answer", where), where) for one in given]
+    if not any(said):
+        way_out = "write one, or leave out the annotation and its question"
+        raise ArgumentError(f"{where}: expected an answer to {asked}, got none; {way_out}")
+    return [normalized(answer) or answer for answer in said]
 
 
-def _image(number: Any, subtype: str, where: str) -> str:
-    if type(number) is not int:
-        raise ArgumentError(f"{where}: expected a number as image_id, got {number!r:.60}")
-    return f"COCO_{subtype}_{number:012}.jpg"
+def _numbered(path: Path, key: str, fields: tuple[str, ...]) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+    """The objects of a list in a JSON file, each with its question_id and what messages call it."""
+    seen = set[int]()
+    for where, one in _each(path, key, fields):
+        number = whole_number(one, "question_id", where)
+        if number in seen:
+            raise ArgumentError(f"{where}: expected each question_id once, got {number} again")
+        seen.add(number)
+        yield number, where, one
 
 
 def _each(path: Path, key: str, fields: tuple[str, ...]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The objects of a list in a JSON file, each with what messages call it."""
     try:
         content = json.loads(read_bytes(path, str(path), "a JSON file", _MOST_BYTES, "split it"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ArgumentError(f"{path}: expected JSON, got something else ({error})") from error
     rows = content.get(key) if isinstance(content, Mapping) else None
     if not isinstance(rows, list):
@@ -145,6 +149,4 @@ def _each(path: Path, key: str, fields: tuple[str, ...]) -> Iterator[tuple[str, 
         where = f"{path}: {key} {number}"
         if not isinstance(row, Mapping) or not all(name in row for name in fields):
             raise ArgumentError(f"{where}: expected {', '.join(fields)}, got {row!r:.60}")
-        if "question" in row and not isinstance(row["question"], str):
-            raise ArgumentError(f"{where}: expected a text as question, got {row['question']!r:.60}")
         yield where, row

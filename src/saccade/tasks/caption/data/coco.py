@@ -21,6 +21,7 @@ from typing import Any
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.data.listing import Listing
 from saccade.tasks.dataset import SPLITS
+from saccade.tasks.fields import text, whole_number
 from saccade.tasks.media import read_bytes
 from saccade.tasks.splits import SplitNames, only
 
@@ -73,18 +74,18 @@ def _karpathy(content: Any, path: Path, names: SplitNames) -> Listing:
     images = _objects(content, "images", path)
     for number, image in enumerate(images):
         where = f"{path}: image {number + 1}"
-        named = _text(image, "split", where)
+        named = text(image, "split", where)
         split = names.split(named) or ("train" if named == "restval" else None)
         if split is None:
             expected = f"one of {', '.join(names.all)} or restval as its split"
             raise ArgumentError(f"{where}: expected {expected}, got {named!r:.60}")
-        folder = _text(image, "filepath", where) if "filepath" in image else ""
-        name = "/".join(filter(None, (folder, _text(image, "filename", where))))
+        folder = text(image, "filepath", where) if "filepath" in image else ""
+        name = "/".join(filter(None, (folder, text(image, "filename", where))))
         if name in seen:
             raise ArgumentError(f"{where}: expected each image once, got {name} again")
         seen.add(name)
         for sentence in _objects(image, "sentences", where):
-            listing.add(name, _text(sentence, "raw", where), where, split)
+            listing.add(name, text(sentence, "raw", where), where, split)
     for split in SPLITS:
         if not any(one.split == split for one in listing.images.values()):
             names.check(split, path, sorted({str(image["split"]) for image in images}))
@@ -119,7 +120,7 @@ def _add(listing: Listing, path: Path, content: Any, split: str) -> None:
     files = dict[int, str]()
     for number, image in enumerate(_objects(content, "images", path)):
         where = f"{path}: image {number + 1}"
-        key, name = _number(image, "id", where), _text(image, "file_name", where)
+        key, name = whole_number(image, "id", where), text(image, "file_name", where)
         if key in files:
             raise ArgumentError(f"{where}: expected each id once, got {key} again")
         files[key] = name
@@ -129,15 +130,15 @@ def _add(listing: Listing, path: Path, content: Any, split: str) -> None:
     seen, unknown, first = set[int](), 0, ""
     for number, annotation in enumerate(_objects(content, "annotations", path)):
         where = f"{path}: annotation {number + 1}"
-        key = _number(annotation, "id", where) if "id" in annotation else -1 - number
+        key = whole_number(annotation, "id", where) if "id" in annotation else -1 - number
         if key in seen:
             raise ArgumentError(f"{where}: expected each id once, got {key} again")
         seen.add(key)
-        named = _number(annotation, "image_id", where)
+        named = whole_number(annotation, "image_id", where)
         if named not in files:
             unknown, first = unknown + 1, first or f"{where}, of {named}"
             continue
-        listing.add(files[named], _text(annotation, "caption", where), where, split)
+        listing.add(files[named], text(annotation, "caption", where), where, split)
     if unknown and unknown == len(seen):
         raise ArgumentError(f"{path}: expected captions of the images that it lists, got none; the first is {first}")
     if unknown:
@@ -159,16 +160,4 @@ def _objects(content: Any, name: str, where: object) -> list[dict[str, Any]]:
     found = content.get(name)
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         raise ArgumentError(f"{where}: expected a list of objects called {name}, got {found!r:.60}")
-    return found
-
-
-def _text(content: dict[str, Any], name: str, where: str) -> str:
-    if not isinstance(found := content.get(name), str):
-        raise ArgumentError(f"{where}: expected a text called {name}, got {found!r:.60}")
-    return found
-
-
-def _number(content: dict[str, Any], name: str, where: str) -> int:
-    if type(found := content.get(name)) is not int:
-        raise ArgumentError(f"{where}: expected a whole number called {name}, got {found!r:.60}")
     return found
