@@ -55,7 +55,8 @@ def test_a_row_is_its_file(header, row):
         return
     if told["file"].startswith(("caption/", "answer/")):
         headline = "exact match" if told["file"].startswith("caption/") else "accuracy"
-        measured = {name.replace("_", " "): f"{number:.4f}" for name, number in metrics.items() if isinstance(number, float)}
+        numbers = {name: number for name, number in metrics.items() if isinstance(number, float)}
+        measured = {name.replace("_", " "): f"{number:.4f}" for name, number in numbers.items()}
         columns = [headline, *(name for name in told if name.startswith(("pointing", "weight")) and told[name])]
         assert {name: told[name] for name in columns} == {name: measured[name] for name in columns}
         assert told["validation"] == f"{results['validation'][headline.replace(' ', '_')]:.4f}"
