@@ -26,7 +26,7 @@ from saccade.tasks.objects import OBJECTS
 from saccade.tasks.stream import stream
 from saccade.train.baselines import baselines
 from saccade.train.environment import choose_device
-from saccade.train.files import write_json
+from saccade.train.files import check_folder, write_json
 from saccade.train.fit import train as fit
 from saccade.train.notes import say
 from saccade.train.options import Options, check_types
@@ -294,6 +294,8 @@ class Run:
         self, lines: Iterable[str], request: Any, output: str | Path | None = None, *, json: bool = False
     ) -> Iterator[Path]:
         """Draw lines as they come, with `json` their numbers too; gives the paths as the files are written."""
+        if output:
+            check_folder("--output", output)  # before there is an answer, which takes a while
         folder = Path(output) if output else self.folder / "pictures"
         for answer in self.answers(lines, request, "pictures", 1):
             yield from answer.draw(folder, json=json)

@@ -155,3 +155,11 @@ def test_a_task_that_is_added_is_shown_too(shown):
     with registered():
         assert shown("line", "--count", 2)[:2] == (0, ["test 0\t0.000", "test 1\t4.000"])
         assert shown("line", "--count", 9, "--scale", 2)[1][1:2] == ["test 1\t8.000"]
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused_before_anything_is_read(tmp_path, shown):
+    (tmp_path / "file").write_text("mine")
+    code, lines, told = shown("caption", "--data", "nowhere", "--output", tmp_path / "file")
+    assert (code, lines, len(told)) == (2, [], 1)
+    assert f"--output: expected a folder, got a file: {tmp_path / 'file'}; name another" in told[0]
+    assert (tmp_path / "file").read_text() == "mine"

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from saccade.cli import main
+from saccade.errors import ArgumentError
+from saccade.runs import load
 from saccade.train.fit import train as fit
 from tiny import Line, line_options, registered, train
 
@@ -78,7 +80,10 @@ def test_a_folder_that_cannot_be_made_is_one_line(run, tmp_path, capsys):
     (tmp_path / "file").write_text("mine")
     assert main(["look", str(run), "18 juin 2025", "--output", str(tmp_path / "file")]) == 2
     out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1 and "file" in err and (tmp_path / "file").read_text() == "mine"
+    assert f"--output: expected a folder, got a file: {tmp_path / 'file'}; name another" in err
+    assert out == "" and err.count("\n") == 1 and (tmp_path / "file").read_text() == "mine"
+    with pytest.raises(ArgumentError, match="--output: expected a folder, got a file"):
+        load(run, device="cpu").draw("18 juin 2025", tmp_path / "file/below")
 
 
 def test_names_stand_before_the_pictures_of_each_input(run, tmp_path, capsys):

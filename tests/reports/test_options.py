@@ -19,6 +19,7 @@ def test_where_and_how_to_go_on_decides_no_row():
     ("said", "words"),
     [
         ({"seeds": 0}, "--seeds: expected a number from 1 to 1000, got 0"),
+        ({"output": __file__}, "--output: expected a folder, got a file: .*test_options.py; name another"),
         ({"max_steps": 0}, "--max-steps: expected a number above 0, got 0"),
         ({"max_minutes": float("nan")}, "--max-minutes: expected a number above 0"),
         ({"quick": True, "data": "folder"}, "--quick: expected no --data but dates or several-dates"),

@@ -4,7 +4,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from saccade.train.files import left_over, link, read, read_json, unfinished, write, write_json
+from saccade.errors import ArgumentError
+from saccade.train.files import check_folder, left_over, link, read, read_json, unfinished, write, write_json
 
 
 def test_json_comes_back_in_every_script(tmp_path):
@@ -96,3 +97,13 @@ def test_a_name_in_another_encoding_is_written_and_read_back(tmp_path):
     write_json(tmp_path / "a.json", {"data": name})
     assert read_json(tmp_path / "a.json") == {"data": name}
     assert "é" in (tmp_path / "a.json").read_text(encoding="utf-8")
+
+
+def test_a_folder_may_be_there_or_not_yet_and_is_no_file(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
+    for name in ("", "link", "new", "new/below", "link/new"):
+        check_folder("--output", tmp_path / name)
+    for name in ("file", "file/below", "link/file"):
+        with pytest.raises(ArgumentError, match=r"--output: expected a folder, got a file: .*file; name another"):
+            check_folder("--output", tmp_path / name)

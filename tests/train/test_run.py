@@ -50,8 +50,9 @@ def test_an_empty_folder_may_become_a_run_but_no_other(tmp_path):
     [
         (None, "no config.json"),
         ("{", "not the configuration"),
-        ("[]", "not the config"),
-        ("{}", "task"),
+        ("[]", r"not the configuration of a run \(expected a JSON object, got \[\]\)"),
+        ("null", r"not the configuration of a run \(expected a JSON object, got null\)"),
+        ("{}", "expected task, model, data, options, saccade, found no task"),
         (json.dumps({**CONFIG, "options": [1]}), "options: expected dict"),
     ],
 )

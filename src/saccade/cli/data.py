@@ -9,7 +9,7 @@ from saccade.errors import SaccadeError
 from saccade.runs import examples
 from saccade.tasks import TASKS, load_task
 from saccade.tasks.dataset import SPLITS
-from saccade.train.files import write
+from saccade.train.files import check_folder, write
 from saccade.train.options import flat, select
 from saccade.train.task import Example
 
@@ -41,6 +41,8 @@ class Arguments:
             raise UsageError(f"--count: expected a number above 0, got {self.count}")
         if self.data == "" or self.output == "":
             raise UsageError(f"{'--data' if self.data == '' else '--output'}: expected a name, got an empty one")
+        if self.output is not None:
+            check_folder("--output", self.output)
 
 
 def run(arguments: list[str]) -> int:

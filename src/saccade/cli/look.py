@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from saccade.cli.inputs import Asked, inputs
 from saccade.cli.requests import Device, Inputs, asked
+from saccade.train.files import check_folder
 
 __all__ = ["run"]
 
@@ -17,6 +18,12 @@ class Arguments(Inputs, Device):
 
     json: bool = False
     """Write the numbers behind each picture beside it, in a file of its name that ends in .json."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        super().__post_init__()
+        if self.output:
+            check_folder("--output", self.output)
 
 
 def run(arguments: list[str]) -> int:

@@ -60,6 +60,7 @@ class QuestionOnly(Answerer):
     Options: TypeAlias = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = {
         data: {name: value for name, value in recipe.items() if name not in ("widths", "blocks", "stem_stride")}
+        | {"shift": 0}  # of images, which it does not see
         for data, recipe in answerer.RECIPES.items()
     }
 

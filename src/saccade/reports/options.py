@@ -7,6 +7,7 @@ from typing import Any, ClassVar, TypeVar
 
 from saccade.errors import ArgumentError
 from saccade.tasks.translate.data import BUILTIN
+from saccade.train.files import check_folder
 from saccade.train.notes import say
 from saccade.train.options import check_threads, flag, not_positive
 
@@ -40,8 +41,10 @@ class Shared:
     """Processor threads, in training and in measuring. If not given as torch has it; in training as recipes have it."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no number of threads."""
+        """Refuse what is no number of threads, and a file in the folder's place."""
         check_threads(self.threads)
+        if self.output:
+            check_folder("--output", self.output)
 
 
 @dataclass(frozen=True, kw_only=True)

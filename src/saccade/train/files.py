@@ -11,7 +11,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from saccade.errors import ArgumentError
+
 __all__ = [
+    "check_folder",
     "encode",
     "flushed",
     "left_over",
@@ -28,6 +31,28 @@ __all__ = [
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _PARTIAL = re.compile(r"\.(.+)\.[0-9a-f]+\.partial")  # what `unfinished` makes of a name
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+
+
+def check_folder(option: str, folder: str | Path) -> None:
+    """See that files can be written below a folder, which may yet be made, before there is anything to write.
+
+    Args:
+        option: what names the folder, for the message.
+        folder: its path.
+
+    Raises:
+        ArgumentError: if it is a file, or would be below one.
+
+    Example:
+        >>> check_folder("--output", "pictures/of/a/run")
+        >>> check_folder("--output", "/dev/null")
+        Traceback (most recent call last):
+        ...
+        saccade.errors.ArgumentError: --output: expected a folder, got a file: /dev/null; name another
+    """
+    there = next((path for path in (Path(folder), *Path(folder).parents) if os.path.lexists(path)), None)
+    if there is not None and not there.is_dir():
+        raise ArgumentError(f"{option}: expected a folder, got a file: {there}; name another")
 
 
 def unfinished(path: Path) -> Path:

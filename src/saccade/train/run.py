@@ -64,14 +64,17 @@ class Run:
         if not _is_folder(folder):
             raise RunError(f"{folder}: no such run; `saccade train` makes one")
         try:
-            content = read_json(folder / "config.json")
+            if not isinstance(content := read_json(folder / "config.json"), dict):
+                raise ValueError(f"expected a JSON object, got {json.dumps(content):.60}")
+            if missing := [key for key in _CONFIG if key not in content]:
+                raise ValueError(f"expected {', '.join(_CONFIG)}, found no {missing[0]}")
             config = {key: _typed(key, content[key], kind) for key, kind in _CONFIG.items()}
             digests = {"files": _typed("files", content["files"], dict)} if "files" in content else {}
             recipe = _typed("recipe", content["recipe"], dict) if "recipe" in content else None
             return cls(folder, {**config, **digests}, recipe)
         except FileNotFoundError as error:
             raise RunError(f"{folder}: not a run (it has no config.json)") from error
-        except (ValueError, KeyError, TypeError) as error:
+        except ValueError as error:
             raise RunError(f"{folder / 'config.json'}: not the configuration of a run ({error})") from error
 
     @classmethod

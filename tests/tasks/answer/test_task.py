@@ -9,7 +9,7 @@ from image_files import plain
 from saccade import runs
 from saccade.cli import main
 from saccade.errors import ArgumentError
-from saccade.tasks.answer import task, vocabulary
+from saccade.tasks.answer import AnswerQuestions, task, vocabulary
 from saccade.tasks.answer.answer import VisualAnswer
 from saccade.tasks.answer.data import Posed, scenes
 from saccade.tasks.answer.measures import Pointing, baselines, measured
@@ -214,6 +214,7 @@ def test_features_are_asked_about_in_the_place_of_images(folder, tmp_path, model
     common = {**FEATURED, "data": str(folder), "model": model, "features": str(store)}
     runs.train("answer", run=tmp_path / "run", **common)
     found = runs.load(tmp_path / "run", device="cpu")
+    assert (found.task.settings.shift, found.task.settings.dropout) == (0, 0.1)  # of the recipe what features have
     assert found.evaluate("test").metrics.keys() == {"accuracy"}  # of whose things nobody knows
     [answer] = found.predict(["2.png\tis it dark?"])  # of which there is no file here
     assert answer.lines() == found.predict([f"{folder}/2.png\tis it dark?"])[0].lines()
@@ -267,6 +268,15 @@ def test_a_question_alone_needs_no_images(folder, tmp_path):
     assert runs.train("answer", run=tmp_path / "run", **common).results["steps"] == 2
 
 
+@pytest.mark.parametrize("data", ["scenes", "files"])
+def test_a_question_alone_has_no_image_to_shift(folder, tmp_path, data):
+    own = {"data": str(folder) if data == "files" else data, "model": "question-only", "max_steps": 2, "device": "cpu"}
+    with pytest.raises(ArgumentError, match="--shift: expected none with --model question-only, .* got 3; leave it"):
+        runs.train("answer", run=tmp_path / "run", shift=3, **own)
+    assert not (tmp_path / "run").exists()
+    assert runs.options(AnswerQuestions, own.pop("data"), own.pop("model"), own).shift == 0
+
+
 def test_features_that_do_not_fit_are_one_line(folder, tmp_path, capsys):
     def said(*words):
         assert main(["train", "answer", "--run", str(tmp_path / "new"), *words]) == 2
@@ -280,6 +290,9 @@ def test_features_that_do_not_fit_are_one_line(folder, tmp_path, capsys):
     assert "expected features of it in the store, found none: 3.png" in said(*files, "--features", str(few), *short)
     assert "--features: expected none for scenes" in said("--data", "scenes", "--features", str(few), *short)
     assert "--size: expected none with --features, got 32" in said(*files, "--features", str(few), "--size", "32")
+    for option, value in (("--widths", "8,16"), ("--stem", "double"), ("--shift", "3")):
+        told = said(*files, "--features", str(few), option, value)
+        assert f"{option}: expected none with --features, which are taken as they are, got {value}" in told
     index = tmp_path / "few/index.json"
     index.write_text(index.read_text().replace('"format": 1', '"format": 9'))
     assert "expected a whole store of features" in said(*files, "--features", str(few), *short)

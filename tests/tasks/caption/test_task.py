@@ -125,10 +125,14 @@ def test_features_are_seen_in_the_place_of_images(tmp_path, regions, capsys):
         write_store(store, names, values, [torch.tensor([[0.0, 0.0, 0.5, 0.5]]).expand(len(one), 4) for one in values])
     else:
         write_store(store, names, values, grid=(2, 3))
-    own = {**SMALL, **SHORT, "features": str(store), "flip": False, "least_count": 1}
+    own = {**SMALL, **SHORT, "features": str(store), "least_count": 1}
     own = {name: value for name, value in own.items() if name not in ("widths", "stem_stride")}
     run = runs.train("caption", data=str(path), model="show-attend-and-tell", run=tmp_path / "run", **own)
     assert run.results["steps"] == 2
+    assert (run.task.settings.flip, run.task.settings.shift) == (False, 0)
+    for name, value in (("widths", "4"), ("flip", True), ("shift", 2)):
+        with pytest.raises(SaccadeError, match=f"--{name}: expected none with --features, .* got {value}"):
+            runs.train("caption", data=str(path), model="m-rnn", run=tmp_path / "b", **{**own, name: value})
     [answer] = run.predict(["3.png"])
     assert len(answer.lines()) == 1
     asked = run.task.read(str(tmp_path / "3.png"), 1)

@@ -6,7 +6,7 @@ import torch
 from saccade.errors import ArgumentError
 from saccade.models.image_encoder import FeatureEncoder, ImageEncoder, Options
 from saccade.tasks.image.features.store import Features, FeatureStore, write_store
-from saccade.tasks.image.sight import Sight, visual
+from saccade.tasks.image.sight import Sight, suited_to_features, visual
 
 KNOWN = [
     Sight((3, 24, 32), (0.5, 0.25, 0.75), (0.1, 0.2, 0.3)),
@@ -75,3 +75,21 @@ def test_a_store_of_other_features_is_refused(tmp_path):
     for other in (Sight(dim=7), Sight(dim=6, grid=(2, 3)), Sight(dim=7, grid=(3, 2))):
         with pytest.raises(ArgumentError, match="--features: expected .* got maps of 2 × 3 cells of 7 numbers"):
             other.check(store)
+
+
+RECIPE = {"widths": "32,64", "stem_stride": 4, "shift": 2, "flip": True, "dropout": 0.1}
+
+
+def test_a_recipe_without_features_stays_and_with_them_has_nothing_of_images():
+    assert suited_to_features(RECIPE, {"widths": "8", "features": None}) == RECIPE
+    assert suited_to_features(RECIPE, {"features": "store", "shift": 0, "flip": False}) == {"dropout": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("widths", "4,6"), ("blocks", 1), ("stem", "patch"), ("stem_stride", 2), ("shift", 3), ("flip", True)],
+)
+def test_what_is_given_and_means_nothing_to_features_is_refused(name, value):
+    option = name.replace("_", "-")
+    with pytest.raises(ArgumentError, match=f"--{option}: expected none with --features, .* got {value}; leave it out"):
+        suited_to_features(RECIPE, {"features": "store", name: value})

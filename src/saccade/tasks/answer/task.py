@@ -27,6 +27,7 @@ from saccade.tasks.image.augment import check_shift
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.images import encode_png, read_image
 from saccade.tasks.image.shown import Shown, featured
+from saccade.tasks.image.sight import suited_to_features
 from saccade.tasks.labels.request import Request
 from saccade.tasks.request import completed
 from saccade.tasks.splits import SplitNames
@@ -81,11 +82,12 @@ class AnswerQuestions:
     @classmethod
     def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
         """Return the recipe of all questions that are one's own."""
-        return Suited(recipe(cls, model, given["data"]), data=objects)
+        return Suited(suited_to_features(recipe(cls, model, given["data"]), given), data=objects)
 
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:
         """Open the corpus, and learn its words and answers."""
+        _refuse_shift(cls, options)
         store = _store(options)
         corpus = _opened(options, objects, store)
         vocabulary, note = learn(corpus, options, store)
@@ -256,6 +258,13 @@ class AnswerQuestions:
 
 def _store(options: Any) -> FeatureStore | None:
     return None if options.features is None else FeatureStore.open(Path(options.features))
+
+
+def _refuse_shift(kind: type[AnswerQuestions], options: Any) -> None:
+    """Refuse to shift images that the model does not see."""
+    if options.shift and not issubclass(find(kind.models[options.model]).Options, SightOptions):
+        why = f"expected none with --model {options.model}, which sees no image"
+        raise ArgumentError(f"--shift: {why}, got {options.shift}; leave it out")
 
 
 def _opened(options: Any, objects: Any, store: FeatureStore | None) -> Corpus:

@@ -28,6 +28,7 @@ from saccade.tasks.image.augment import check_shift
 from saccade.tasks.image.features.store import FeatureStore
 from saccade.tasks.image.images import SUFFIXES, encode_png, image_of
 from saccade.tasks.image.shown import Shown, featured
+from saccade.tasks.image.sight import suited_to_features
 from saccade.tasks.request import completed
 from saccade.tasks.splits import SplitNames
 from saccade.tasks.text.special import PADDING
@@ -78,7 +79,9 @@ class Caption:
     @classmethod
     def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
         """Return the recipe of all images that are one's own."""
-        return Suited(recipe(cls, model, given["data"]), data=objects)
+        known = suited_to_features(recipe(cls, model, given["data"]), given)
+        still = {} if given.get("features") is None else {"flip": False, "shift": 0}  # as features are taken
+        return Suited({**known, **still}, data=objects)
 
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:

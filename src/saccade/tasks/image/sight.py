@@ -14,7 +14,9 @@ from saccade.tasks.image.dataset import pixels
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.saved import whole_number
 
-__all__ = ["Sight", "visual"]
+__all__ = ["Sight", "suited_to_features", "visual"]
+
+_OF_IMAGES = ("widths", "blocks", "stem", "stem_stride", "shift", "flip")  # options of what sees and moves images
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,31 @@ def visual(seen: Sequence[Tensor | Features]) -> Visual:
         return Visual(pixels(torch.stack([one for one in seen if isinstance(one, Tensor)])))
     values, boxes = (pad_sequence([one[part] for one in features], batch_first=True) for part in (0, 1))
     return Visual(values, boxes, torch.tensor([len(one.values) for one in features]))
+
+
+def suited_to_features(recipe: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recipe without what means nothing to features, where these are given in the place of images.
+
+    Args:
+        recipe: the defaults, by their names.
+        given: the options that somebody gave, by their names; what says that images stay as they are (--shift 0,
+            --no-flip) is true of features too.
+
+    Raises:
+        ArgumentError: naming an option that is given and means nothing to features.
+
+    Example:
+        >>> suited_to_features({"widths": "32,64", "shift": 2, "dropout": 0.1}, {"features": "store"})
+        {'dropout': 0.1}
+    """
+    if given.get("features") is None:
+        return dict(recipe)
+    for name in _OF_IMAGES:
+        kept = name in ("shift", "flip") and not given.get(name)
+        if name in given and not kept:
+            what = f"expected none with --features, which are taken as they are, got {given[name]}; leave it out"
+            raise ArgumentError(f"--{name.replace('_', '-')}: {what}")
+    return {name: value for name, value in recipe.items() if name not in _OF_IMAGES}
 
 
 def _described(dim: int | None, grid: tuple[int, int] | None) -> str:

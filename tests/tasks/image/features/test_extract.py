@@ -155,11 +155,15 @@ def test_other_classes_and_counts_of_batches_are_of_no_matter(tmp_path, weights)
     assert open_encoder("own:tiny", tmp_path / "a.safetensors").layer == "layer4"
 
 
-@pytest.mark.parametrize(("name", "content"), [("a.safetensors", b"x" * 99), ("a.pth", b"x" * 99), ("b.pth", b"")])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.safetensors", b"x" * 99), ("a.pth", b"x" * 99), ("b.pth", b""), ("c.pth", b"junk"), ("d.pth", b"\x80\x02")],
+)
 def test_files_that_are_no_weights_are_one_line(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(ArgumentError, match=rf"{name}: expected (whole weights|tensors alone)") as caught:
+    with pytest.raises(ArgumentError, match=r"^--weights: .*expected tensors (alone|in a .pth)") as caught:
         open_encoder("own:tiny", tmp_path / name)
+    assert name in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -201,6 +205,23 @@ def test_the_program_says_what_it_did_and_overwrites_nothing(tmp_path, weights, 
     assert main([*given, "--output", str(tmp_path / "store")]) == 2
     assert "--output: expected a place where nothing is" in capsys.readouterr().err
     assert (tmp_path / "store" / "index.json").read_bytes() == before
+
+
+def test_what_is_wrong_with_places_is_said_before_weights_are_read(tmp_path, capsys):
+    (tmp_path / "w.pth").write_bytes(b"junk")
+    (tmp_path / "taken").write_text("mine")
+    photos(tmp_path / "images", 1)
+    given = ["--encoder", "own:tiny", "--weights", str(tmp_path / "w.pth"), "--output"]
+    for images, output, message in (
+        ("images", "taken", "--output: expected a place where nothing is"),
+        ("images", "taken/store", "--output: expected a folder, got a file"),
+        ("nowhere", "store", "expected a folder or archive of images, found none"),
+        ("images", "store", "--weights: expected tensors in a .pth or .safetensors file, got another"),
+    ):
+        assert main([str(tmp_path / images), *given, str(tmp_path / output)]) == 2
+        told = capsys.readouterr().err
+        assert message in told and told.count("\n") == 1
+    assert (tmp_path / "taken").read_text() == "mine"
 
 
 def test_what_a_killed_one_left_is_named_and_stays(tmp_path, weights, capsys):

@@ -106,12 +106,23 @@ def test_what_is_wrong_leaves_nothing(tmp_path, what):
     assert [path.name for path in tmp_path.iterdir()] == ["good"]
 
 
-@pytest.mark.parametrize("box", [[0, 0, 1, 1.1], [0.5, 0, 0.4, 1], [0, 0, 1, np.nan]])
+@pytest.mark.parametrize("box", [[0, 0, 1, 1.1], [0, 0, 1, np.nan]])
 def test_boxes_that_are_none_are_refused(tmp_path, box):
     with pytest.raises(ArgumentError, match=r"boxes: a: expected left, top, right and bottom as shares"):
         write_store(tmp_path / "store", ["a"], [np.ones((1, 5))], [np.array([box])])
     with pytest.raises(ArgumentError, match=r"boxes: a: expected \(2, 4\), got \(1, 4\)"):
         write_store(tmp_path / "store", ["a"], [np.ones((2, 5))], [np.array([[0, 0, 1, 1]])])
+
+
+def test_boxes_whose_sides_are_swapped_are_refused_by_their_names(tmp_path):
+    good = [0.1, 0.2, 0.3, 0.4]
+    for box, message in (
+        ([0.78, 0, 0.02, 1], "left less than right, got left 0.78 and right 0.02; swap them"),
+        ([0, 0.9, 1, 0.5], "top less than bottom, got top 0.9 and bottom 0.5; swap them"),
+    ):
+        with pytest.raises(ArgumentError, match=f"boxes: a: expected {message}"):
+            write_store(tmp_path / "store", ["a"], [np.ones((2, 5))], [np.array([good, box])])
+    assert not (tmp_path / "store").exists()
 
 
 def test_arguments_that_do_not_fit_are_refused(tmp_path):
@@ -156,6 +167,9 @@ DAMAGES = {
     "another format": (maps, lambda f: index(f, format=2), r"an index.json of another kind"),
     "a name twice": (maps, lambda f: index(f, names=["a", "a", "b"]), r"a name twice"),
     "no names": (maps, lambda f: index(f, names=[]), r"names \[\]"),
+    "a grid that is a text": (maps, lambda f: index(f, grid="23"), r"the grid '23' in the place of rows and columns"),
+    "a grid of one side": (maps, lambda f: index(f, grid=[6]), r"the grid \[6\] in the place of rows and columns"),
+    "a grid of shares": (maps, lambda f: index(f, grid=[2.0, 3.0]), r"the grid \[2.0, 3.0\] in the place of"),
     "a list": (maps, lambda f: (f / "index.json").write_text("[]"), r"an index.json of another kind"),
 }  # fmt: skip
 

@@ -38,11 +38,11 @@ def read_table(path: Path, names: SplitNames) -> Listing:
     for split, table in tables(path, names, ALONE).items():
         before = len(listing.images)
         for where, line in told_lines(table, _COLUMNS):
-            name, tab, caption = line.partition("\t")
-            if not tab:
-                way_out = converted(table, _COLUMNS)
-                raise ArgumentError(f"{where}: expected an image, a tab and a caption, got no tab{way_out}")
-            listing.add(image_name(name), caption, where, split)
+            parts = line.split("\t")
+            if len(parts) != len(_COLUMNS):
+                got = f"{len(parts) - 1} tabs" if len(parts) > 1 else f"no tab{converted(table, _COLUMNS)}"
+                raise ArgumentError(f"{where}: expected an image, a tab and a caption, got {got}")
+            listing.add(image_name(parts[0]), parts[1], where, split)
         if len(listing.images) == before:
             raise ArgumentError(f"{table}: expected captions of images, got none")
     return listing

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from saccade.errors import SaccadeError
 from saccade.tasks.image.features.encoders import open_encoder
-from saccade.tasks.image.features.extract import extract
+from saccade.tasks.image.features.extract import extract, found
 from saccade.train.files import left_over, told
 
 __all__ = ["main"]
@@ -33,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     try:
         given = _parser().parse_args(arguments)
+        found(given.images, given.output, given.size)  # before weights are read, which may take a while
         encoder = open_encoder(given.encoder, given.weights, given.layer)
         for path in _left(given.output):
             sys.stderr.write(f"{path} is of an extraction that was killed, unless one runs now: remove it\n")

@@ -2,6 +2,7 @@
 
 import difflib
 import hashlib
+import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ _HEADS = ("fc", "head", "heads", "classifier")  # what is behind the features, a
 _LAYERS = ("layer4", "features", "blocks", "stages")  # usual names of what ends in the last features
 _DAMAGED = (
     OSError, RuntimeError, ValueError, KeyError, EOFError, TypeError, AttributeError, IndexError, UnpicklingError,
+    AssertionError, OverflowError, struct.error,
 )  # fmt: skip
 
 
@@ -173,10 +175,11 @@ def _read(path: Path) -> tuple[Mapping[str, Tensor], str]:
         raise
     except UnpicklingError as error:
         got = "got what torch.load(weights_only=True) does not read; other objects could run a program as they are read"
-        raise ArgumentError(f"{path}: expected tensors alone, {got}: save them as safetensors") from error
+        raise ArgumentError(f"--weights: {path}: expected tensors alone, {got}: save them as safetensors") from error
     except _DAMAGED as error:
         got = " ".join(str(error).split())[:100]
-        raise ArgumentError(f"{path}: expected whole weights (.safetensors, .pth), got others ({got})") from error
+        wanted = "expected tensors in a .pth or .safetensors file, got another"
+        raise ArgumentError(f"--weights: {wanted}: {path} ({got or type(error).__name__})") from error
     return found, digest
 
 

@@ -12,8 +12,9 @@ from saccade.tasks.image.features.encoders import Encoder
 from saccade.tasks.image.features.store import write_store
 from saccade.tasks.image.images import read_image
 from saccade.tasks.image.places import Images, Place, read_place
+from saccade.train.files import check_folder
 
-__all__ = ["extract"]
+__all__ = ["extract", "found"]
 
 _BATCH = 32  # images at once
 _SIZES = range(16, 2049)  # pixels
@@ -40,20 +41,37 @@ def extract(
         ArgumentError: naming the image that is none, or what else is wrong.
         OSError: if something cannot be read or written.
     """
+    places = found(images, output, size)
+    _, grid = encoder.maps(torch.zeros(1, 3, size, size, dtype=torch.uint8))
+    name = f"{encoder.name} {encoder.layer} {size} × {size}"
+    maps = _maps([place for _, place in places], encoder, size, told)
+    write_store(output, [path for path, _ in places], maps, grid=grid, encoder=name, weights=encoder.weights)
+    return len(places)
+
+
+def found(images: Path, output: Path, size: int) -> list[tuple[str, Place]]:
+    """Return the images that `extract` would extract features of, once nothing is wrong with what it is given.
+
+    Args:
+        images: the folder or archive (.tar, .zip).
+        output: where the store shall be; nothing is there yet.
+        size: pixels of height and width.
+
+    Raises:
+        ArgumentError: naming what is wrong.
+        OSError: if the folder or archive cannot be read.
+    """
     if size not in _SIZES:
         raise ArgumentError(f"--size: expected pixels from {_SIZES[0]} to {_SIZES[-1]}, got {size}")
     if output.exists():
         raise ArgumentError(f"--output: expected a place where nothing is, got {output}, which is there; name another")
+    check_folder("--output", output.parent)
     if not images.exists():
         raise ArgumentError(f"expected a folder or archive of images, found none at {images}")
-    found = Images(images).all()
-    if not found:
+    places = list(Images(images).all())
+    if not places:
         raise ArgumentError(f"{images}: expected images in or below it, found none")
-    _, grid = encoder.maps(torch.zeros(1, 3, size, size, dtype=torch.uint8))
-    name = f"{encoder.name} {encoder.layer} {size} × {size}"
-    maps = _maps([place for _, place in found], encoder, size, told)
-    write_store(output, [path for path, _ in found], maps, grid=grid, encoder=name, weights=encoder.weights)
-    return len(found)
+    return places
 
 
 def _maps(

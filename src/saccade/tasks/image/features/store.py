@@ -280,9 +280,13 @@ def _checked(boxes: Tensor | _Array, count: int, name: str) -> _Array:
     if found.shape != (count, 4):
         raise ArgumentError(f"boxes: {name}: expected ({count}, 4), got {found.shape}")
     left, top, right, bottom = found.T
-    if not (found.min() >= 0 and found.max() <= 1 and (left <= right).all() and (top <= bottom).all()):
+    if not (found.min() >= 0 and found.max() <= 1):
         wanted = "left, top, right and bottom as shares of the image, 0 to 1"
         raise ArgumentError(f"boxes: {name}: expected {wanted}, got {found.min():g} to {found.max():g}")
+    for less, more, small, large in (("left", "right", left, right), ("top", "bottom", top, bottom)):
+        if (wrong := small > large).any():
+            got = f"{less} {small[wrong][0]:g} and {more} {large[wrong][0]:g}"
+            raise ArgumentError(f"boxes: {name}: expected {less} less than {more}, got {got}; swap them")
     return found
 
 
@@ -313,8 +317,10 @@ def _opened(cls: type[FeatureStore], folder: Path) -> FeatureStore:
     values = _mapped(folder / _VALUES, np.dtype("<f2"))
     said = f"{len(names)} images × {dim}, {index['encoder'] or 'encoder unknown'}, contents {index['contents']}"
     if grid is not None:
-        rows, columns = map(int, grid)
-        if min(rows, columns) < 1 or values.shape != (len(names), rows * columns, dim):
+        if not isinstance(grid, list) or len(grid) != 2 or not all(type(side) is int and side > 0 for side in grid):
+            raise ValueError(f"the grid {grid!r:.60} in the place of rows and columns")
+        rows, columns = grid
+        if values.shape != (len(names), rows * columns, dim):
             raise ValueError(f"{_VALUES} of shape {values.shape} for {len(names)} maps of {rows} × {columns} × {dim}")
         printed = f"features {rows} × {columns} of {said}"
         return cls(folder, tuple(names), (rows, columns), index["encoder"], printed, values)
