@@ -89,10 +89,10 @@ def test_the_value_of_a_mistyped_option_is_not_taken_for_a_run(line, ask):
         ("predict", "--sample", "translate or transcribe or caption"),
         ("predict", "--no-sample", "translate or transcribe or caption"),
         ("predict", "--replace-unknown", "translate"),
-        ("predict", "--coverage_penalty=0.1", "translate"),
+        ("predict", "--coverage_penalty=0.1", "translate or caption"),
         ("predict", "--ctc-rescoring 0.5", "transcribe"),
         ("eval", "--beam-size 3", "translate or transcribe or caption"),
-        ("eval", "--coverage-penalty 0.1", "translate"),
+        ("eval", "--coverage-penalty 0.1", "translate or caption"),
     ],
 )
 def test_options_of_other_tasks_are_refused_by_the_names_of_these_tasks(line, ask, verb, words, tasks):

@@ -109,7 +109,7 @@ def test_a_strange_path_in_a_list_loses_no_answer(run, clips, tmp_path, capsys, 
 
 def test_a_recording_is_no_list_and_nothing_is_neither(run, clips, capsys, monkeypatch):
     code, out, err = asked(capsys, "predict", run, "--input", clips / "b.wav")
-    assert code == 2 and out == [] and "expected a list of files, one a line, got a file itself" in err[0]
+    assert code == 2 and out == [] and "expected a list of files, one a line, got a file itself" in err[-1]
     hand_over(monkeypatch, b"")
     code, out, err = asked(capsys, "predict", run)
     assert code == 2 and out == [] and "got nothing" in err[0]

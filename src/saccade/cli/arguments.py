@@ -19,6 +19,7 @@ T = TypeVar("T")
 _VALUE = re.compile(r"^Error parsing (--\S+): (.*(?:INT|FLOAT|int|float).*) \[?'(.*)'\]?$")  # a number's
 _CHOICE = re.compile(r"^invalid choice '(.*)' for argument '(--[^']+)'\. Expected one of \((.*)\)$")
 _MISSING = re.compile(r"^Missing value for argument '(--[^']+)'.*$")
+_WIDEST = 20_000  # columns: longer than any complaint
 _NARROWEST = 40  # columns: help is no longer readable in fewer, and below ten tyro never comes to an end
 _RULES = set(" ─-│|╭╮╰╯+")  # what tyro frames its words with
 
@@ -69,7 +70,7 @@ def parse(
     complaint = io.StringIO()
     options: T
     try:
-        with contextlib.redirect_stderr(complaint), _wide_enough():
+        with contextlib.redirect_stderr(complaint), _as_wide_as(_width(arguments)):
             options, unknown = tyro.cli(kind, args=list(arguments), **settings)
     except SystemExit as stop:
         if not stop.code:
@@ -158,11 +159,18 @@ def _refuse_unknown(kind: Any, words: Sequence[str], elsewhere: Mapping[str, str
         raise UsageError(f"unexpected argument {loose[0]}; quote texts that contain spaces{several}, and see --help")
 
 
+def _width(arguments: Sequence[str]) -> int:
+    """How many columns there are: for help those of the terminal; a complaint is read, and no path in it may break."""
+    if {"--help", "-h"}.isdisjoint(arguments):
+        return _WIDEST
+    return max(_NARROWEST, shutil.get_terminal_size().columns)
+
+
 @contextlib.contextmanager
-def _wide_enough() -> Iterator[None]:
-    """Have tyro believe that the terminal is as wide as words are."""
+def _as_wide_as(columns: int) -> Iterator[None]:
+    """Have tyro believe that the terminal is so wide."""
     before = os.environ.get("COLUMNS")
-    os.environ["COLUMNS"] = str(max(_NARROWEST, shutil.get_terminal_size().columns))
+    os.environ["COLUMNS"] = str(columns)
     try:
         yield
     finally:
