@@ -27,7 +27,7 @@ def looking(monkeypatch, cells):
     """A model that looks at these cells of 8 × 8, one for each word and the end."""
     weights = torch.zeros(len(cells), 64).scatter(1, torch.tensor(cells)[:, None], 0.75) + 0.25 / 64
     seen = SimpleNamespace(weights=weights, ids=[])
-    monkeypatch.setattr(judge, "attended", lambda *given: [seen])
+    monkeypatch.setattr(judge, "looked", lambda *given: [seen])
     monkeypatch.setattr(judge, "grid", lambda *given: (8, 8))
 
 

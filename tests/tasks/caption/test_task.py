@@ -69,7 +69,7 @@ def test_what_built_in_scenes_alone_have_is_refused_of_files(tmp_path):
     path = str(folder(tmp_path))
     kind = options_class(Caption, "show-and-tell")
     for name in ("least", "most", "data_seed"):
-        with pytest.raises(ArgumentError, match=f"--{name.replace('_', '-')}: expected none"):
+        with pytest.raises(ArgumentError, match=f"--{name.replace('_', '-')}: expected only with --data scenes"):
             Caption.prepare(kind(data=path, model="show-and-tell", **{name: 2}))
     with pytest.raises(ArgumentError, match="--least"):
         kind(data="scenes", model="show-and-tell", least=5)
@@ -77,8 +77,8 @@ def test_what_built_in_scenes_alone_have_is_refused_of_files(tmp_path):
         kind(data="scenes", model="show-and-tell", size=4)
     with pytest.raises(ArgumentError, match="--size: expected none with --features"):
         kind(data=path, model="show-and-tell", size=64, features="x")
-    with pytest.raises(ArgumentError, match="--least-count"):
-        Caption.prepare(kind(data=path, model="show-and-tell", least_count=1000))
+    with pytest.raises(ArgumentError, match="--min-count"):
+        Caption.prepare(kind(data=path, model="show-and-tell", min_count=1000))
     with pytest.raises(ArgumentError, match="--max-length"):
         Caption.prepare(kind(data=path, model="show-and-tell", max_length=1))
 
@@ -125,7 +125,7 @@ def test_features_are_seen_in_the_place_of_images(tmp_path, regions, capsys):
         write_store(store, names, values, [torch.tensor([[0.0, 0.0, 0.5, 0.5]]).expand(len(one), 4) for one in values])
     else:
         write_store(store, names, values, grid=(2, 3))
-    own = {**SMALL, **SHORT, "features": str(store), "least_count": 1}
+    own = {**SMALL, **SHORT, "features": str(store), "min_count": 1}
     own = {name: value for name, value in own.items() if name not in ("widths", "stem_stride")}
     run = runs.train("caption", data=str(path), model="show-attend-and-tell", run=tmp_path / "run", **own)
     assert run.results["steps"] == 2

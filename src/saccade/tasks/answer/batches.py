@@ -11,10 +11,8 @@ from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 from saccade.tasks.answer.outputs import Output
 from saccade.tasks.batches import rectangle
-from saccade.tasks.image.augment import shift
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.sight import visual
-from saccade.train.randomness import generator
 
 __all__ = ["Batch", "Encoded", "stacked"]
 
@@ -78,13 +76,11 @@ def stacked(
         [0.0, 1.0, 0.0]
     """
     first, index = _images(found)
-    seen: Sequence[Tensor | Features] = [_seen(found[place], store) for place in first]
-    if shifted and (images := [one for one in seen if isinstance(one, Tensor)]):
-        seen = shift(torch.stack(images), shifted, generator(seed, "shift", step)).unbind(0)
+    seen = visual([_seen(found[place], store) for place in first], seed, step, shifted=shifted)
     several = torch.tensor(index) if len(first) < len(found) else None
     lengths = torch.tensor([len(one.ids) for one in found])
     wanted = output.wanted([one.wanted for one in found])
-    return Batch(visual(seen)._replace(about=several), Padded(rectangle([one.ids for one in found]), lengths), wanted)
+    return Batch(seen._replace(about=several), Padded(rectangle([one.ids for one in found]), lengths), wanted)
 
 
 def _seen(one: Encoded, store: FeatureStore | None) -> Tensor | Features:

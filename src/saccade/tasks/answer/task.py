@@ -14,8 +14,7 @@ from saccade.models.image_encoder import Options as SightOptions
 from saccade.tasks.answer.answer import Query, VisualAnswer, answers
 from saccade.tasks.answer.batches import Batch, Encoded, stacked
 from saccade.tasks.answer.data import BUILTIN, Asked, Corpus, open_corpus
-from saccade.tasks.answer.gradients import Score
-from saccade.tasks.answer.learned import Learned
+from saccade.tasks.answer.data.learned import Learned
 from saccade.tasks.answer.measures import HEADLINE, Pointing, baselines, measured, pointing
 from saccade.tasks.answer.options import RECIPES, REQUESTS, LookRequest, Options
 from saccade.tasks.answer.outputs import Output
@@ -23,14 +22,13 @@ from saccade.tasks.answer.vocabulary import Vocabulary, learn
 from saccade.tasks.batches import Sampler, spread
 from saccade.tasks.dataset import Lazy
 from saccade.tasks.ensembles import check_alike
-from saccade.tasks.image.augment import check_shift
-from saccade.tasks.image.features.store import Features, FeatureStore
+from saccade.tasks.image.gradients import Score
 from saccade.tasks.image.images import encode_png, read_image
 from saccade.tasks.image.shown import Shown, featured
 from saccade.tasks.image.sight import suited_to_features
+from saccade.tasks.image.task import VisualTask
 from saccade.tasks.labels.request import Request
 from saccade.tasks.request import completed
-from saccade.tasks.splits import SplitNames
 from saccade.train import options as shared
 from saccade.train.notes import say
 from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
@@ -47,20 +45,18 @@ _ENDLESS = 5_000  # training questions that baselines count where there is no en
 
 
 @dataclass(frozen=True)
-class AnswerQuestions:
+class AnswerQuestions(VisualTask):
     """Learn to answer questions about images, from images with questions and their answers.
 
     Args:
         settings: all options of the run.
-        vocabulary: words, answers, size and channels.
+        vocabulary: words, answers, and what is known of the images.
         corpus: the questions.
         store: of features, where they are given in the place of images.
     """
 
-    settings: Any
     vocabulary: Vocabulary
     corpus: Lazy[Corpus]
-    store: FeatureStore | None = None
 
     name: ClassVar[str] = "answer"
     headline: ClassVar[str] = HEADLINE
@@ -78,6 +74,9 @@ class AnswerQuestions:
         "image-only": "saccade.models.image_only:ImageOnly",
     }
     builtin: ClassVar[dict[str, str]] = BUILTIN
+    open_corpus = staticmethod(open_corpus)
+    learn = staticmethod(learn)
+    restored = staticmethod(Vocabulary.restore)
 
     @classmethod
     def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
@@ -86,33 +85,11 @@ class AnswerQuestions:
 
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:
-        """Open the corpus, and learn its words and answers."""
-        _refuse_shift(cls, options)
-        store = _store(options)
-        corpus = _opened(options, objects, store)
-        vocabulary, note = learn(corpus, options, store)
-        if vocabulary.sight.shape is not None:
-            check_shift(options.shift, vocabulary.sight.shape)
-        for line in filter(None, (corpus.note, note)):
-            say(line)
-        return cls(options, vocabulary, Lazy(lambda: corpus), store)
-
-    @classmethod
-    def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
-        """Read words and answers back."""
-        store, vocabulary = _store(options), Vocabulary.restore(folder)
-        if store is not None:
-            vocabulary.sight.check(store)
-        return cls(options, vocabulary, Lazy(lambda: _opened(options, objects, store)), store)
-
-    def save(self, folder: Path) -> None:
-        """Write tokenizer.json."""
-        self.vocabulary.save(folder)
-
-    @property
-    def data(self) -> Corpus:
-        """The questions, opened when they are first asked for."""
-        return self.corpus.get()
+        """Open the questions, and learn their words and answers."""
+        if options.shift and not issubclass(find(cls.models[options.model]).Options, SightOptions):
+            why = f"expected none with --model {options.model}, which sees no image"
+            raise ArgumentError(f"--shift: {why}, got {options.shift}; leave it out")
+        return super().prepare(options, objects)
 
     @cached_property
     def output(self) -> Output:
@@ -145,7 +122,7 @@ class AnswerQuestions:
     def example(self, split: str, index: int) -> Example:
         """Return a question with its image, and the answer that most people gave."""
         asked = self.data.example(split, index)
-        question, said, seen = asked.posed.question, asked.posed.answers, self._seen(asked)
+        question, said, seen = asked.posed.question, asked.posed.answers, self.seen(asked)
         best = max(said, key=said.count)
         if not isinstance(seen, Tensor):
             return Example(self._query(Shown(asked.name, seen), question), f"{asked.name}\t{question}", best)
@@ -233,13 +210,6 @@ class AnswerQuestions:
         wanted = {answer: known.count(answer) / len(known) for answer in known}
         return Encoded(asked.image, self.vocabulary.ids(tokens), wanted, asked.name)
 
-    def _seen(self, asked: Asked) -> Tensor | Features:
-        """What the model is given of an image."""
-        if self.store is not None:
-            return self.store.get(asked.name)
-        assert asked.image is not None, "where there are no features there are images"
-        return asked.image
-
     def _score(self, model: nn.Module, said: Sequence[str], rows: Sequence[int]) -> Score:
         return self.output.score(model, [said[row] for row in rows])
 
@@ -254,24 +224,6 @@ class AnswerQuestions:
     @cached_property
     def _said(self) -> set[str]:
         return set()
-
-
-def _store(options: Any) -> FeatureStore | None:
-    return None if options.features is None else FeatureStore.open(Path(options.features))
-
-
-def _refuse_shift(kind: type[AnswerQuestions], options: Any) -> None:
-    """Refuse to shift images that the model does not see."""
-    if options.shift and not issubclass(find(kind.models[options.model]).Options, SightOptions):
-        why = f"expected none with --model {options.model}, which sees no image"
-        raise ArgumentError(f"--shift: {why}, got {options.shift}; leave it out")
-
-
-def _opened(options: Any, objects: Any, store: FeatureStore | None) -> Corpus:
-    options.refuse_ignored(options.data in BUILTIN)
-    names, known = SplitNames.of_options(options), None if store is None else store.has
-    more: dict[str, Any] = {"things": (options.least, options.most), "seed": options.data_seed, "known": known}
-    return open_corpus(options.data, options.size, objects, names, **more)
 
 
 def _shared_parts(task: AnswerQuestions) -> dict[str, tuple[object, str]]:

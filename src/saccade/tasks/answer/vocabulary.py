@@ -5,12 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.data import Corpus
 from saccade.tasks.answer.outputs import Classes, Output, Written
-from saccade.tasks.batches import spread
 from saccade.tasks.image.features.store import FeatureStore
 from saccade.tasks.image.sight import Sight
 from saccade.tasks.saved import TOKENIZER, labels_from, reading, whole_number
@@ -22,7 +19,6 @@ from saccade.train.files import write_json
 __all__ = ["Vocabulary", "learn"]
 
 _ENDLESS = 2_000  # questions that are learned from where there is no end of them
-_LOOKED_AT = 300  # images that the mean and deviation of channels are computed from
 
 
 @dataclass(frozen=True)
@@ -106,7 +102,7 @@ def learn(corpus: Corpus, options: Any, store: FeatureStore | None = None) -> tu
     ranked = sorted(counts, key=lambda answer: (-counts[answer], answer))
     if len(ranked) < 2:
         raise ArgumentError(f"--data: expected two different answers or more to train on, got {', '.join(ranked)}")
-    found = Vocabulary(words, tuple(ranked[: options.answers]), _sight(corpus, store))
+    found = Vocabulary(words, tuple(ranked[: options.answers]), Sight.learn(corpus, store))
     frequent = f"the {len(found.answers)} most frequent (--answers)"
     if options.generate:
         target = SpacedWords.learn((answer for one in posed for answer in one.answers), options.vocabulary_size)
@@ -117,24 +113,3 @@ def learn(corpus: Corpus, options: Any, store: FeatureStore | None = None) -> tu
     lost = sum(not any(map(output.knows, one.answers)) for one in posed)
     note = f"train: {lost} of {len(posed)} questions have no answer among {frequent}; nothing is learned of them"
     return found, note if lost else ""
-
-
-def _sight(corpus: Corpus, store: FeatureStore | None) -> Sight:
-    """What is given of images: features, or pixels with the mean and standard deviation of each channel."""
-    if store is not None:
-        return Sight(dim=store.dim, grid=store.shape)
-    shape = corpus.shape
-    assert shape is not None, "where there are no features there are images"
-    size = corpus.size("train")
-    total = square = torch.zeros(shape[0], dtype=torch.float64)
-    indices = spread(_LOOKED_AT if size is None else size, _LOOKED_AT)
-    for index in indices:
-        seen = corpus.example("train", index).image
-        assert seen is not None
-        image = seen.double() / 255
-        total, square = total + image.mean((1, 2)), square + image.square().mean((1, 2))
-    mean = total / len(indices)
-    variance = (square / len(indices) - mean.square()).clamp(min=0)
-    deviation = torch.where(variance > 1e-8, variance.sqrt(), 1.0)
-    told = [tuple(round(each, 6) for each in part.tolist()) for part in (mean, deviation)]
-    return Sight(shape, told[0], told[1])

@@ -7,23 +7,20 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from saccade.look.files import file_name
 from saccade.look.overlays import MOST_PANELS, overlays
-from saccade.tasks.generate.attention import ranked_by_coverage, weights_of
+from saccade.tasks.generate.attention import attended, ranked_by_coverage
 from saccade.tasks.generate.generate import Output, Search, generate, lines_of, outputs_of
 from saccade.tasks.image.shown import Shown, maps_of, shares
 from saccade.tasks.image.sight import visual
-from saccade.tasks.text.special import BEGIN, END, PADDING
+from saccade.tasks.text.special import BEGIN, END
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.train.task import Form, Unreadable
 
-__all__ = ["ImageCaption", "answers", "attended", "attends", "grid", "influence", "write"]
+__all__ = ["ImageCaption", "answers", "attends", "grid", "influence", "looked", "write"]
 
 _AT_ONCE = 1024  # outputs that are written together
-_END = "⏎"
-_NOTHING = "·"  # a special token in the middle, as untrained models write them
 _LOOKS = "what was looked at before each word, as shares"
 _MATTERS = "no attention: how much each part of the image moves each word, as shares"
 
@@ -113,31 +110,20 @@ def write(
         found += outputs_of(generate(model, state, limits, how, names), target)
     if not coverage_penalty:
         return found
-    read = (attended(model, image, own, target) for image, own in zip(images, found, strict=True))
+    read = (looked(model, image, own, target) for image, own in zip(images, found, strict=True))
     return [ranked_by_coverage(own, coverage_penalty, how.count, ended=False) for own in read]
 
 
 def attends(model: Any, image: Shown, target: Tokenizer) -> bool:
     """Return whether a model attends to images, found out on one."""
     with torch.inference_mode():
-        return attended(model, image, [Output("", [], 0.0)], target)[0].weights is not None
+        return looked(model, image, [Output("", [], 0.0)], target)[0].weights is not None
 
 
-def attended(model: Any, image: Shown, outputs: Sequence[Output], target: Tokenizer) -> list[Output]:
+def looked(model: Any, image: Shown, outputs: Sequence[Output], target: Tokenizer) -> list[Output]:
     """Return the outputs about an image with what was looked at before each token, and the tokens as texts."""
-    if not outputs:
-        return []
-    device = next(model.parameters()).device
-    texts = [torch.tensor([BEGIN, *output.ids]) for output in outputs]
-    padded = pad_sequence(texts, batch_first=True, padding_value=PADDING).to(device)
-    copies = torch.zeros(len(outputs), dtype=torch.long, device=device)  # of the image, one for each output
-    state = model.encode(visual([image.seen]).to(device)).select(copies[:, None], copies)
-    recorded = weights_of(model, state, padded)
-    rows_of = [None] * len(texts) if recorded is None else recorded.unbind(0)
-    weights = [None if own is None else own[: len(text)] for own, text in zip(rows_of, texts, strict=True)]
-    tokens = [(*(target.piece(number) or _NOTHING for number in output.ids), _END) for output in outputs]
-    parts = zip(outputs, weights, tokens, strict=True)
-    return [replace(output, weights=own, tokens=pieces) for output, own, pieces in parts]
+    state = model.encode(visual([image.seen]).to(next(model.parameters()).device))
+    return attended(model, state, 0, outputs, target)
 
 
 def influence(model: Any, shown: Shown, ids: Sequence[int], shape: tuple[int, int] | None) -> Tensor:
@@ -196,7 +182,7 @@ def answers(
         if form == "lines":
             told.append(ImageCaption(one, outputs, how.count))
             continue
-        answer = ImageCaption(one, attended(model, one, outputs, target), how.count, grid(model, one))
+        answer = ImageCaption(one, looked(model, one, outputs, target), how.count, grid(model, one))
         if form == "pictures" and outputs and answer.outputs[0].weights is None:
             moved = influence(model, one, outputs[0].ids, answer.shape)
             answer = replace(answer, influence=maps_of(one, moved, answer.shape))

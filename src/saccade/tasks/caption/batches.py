@@ -8,11 +8,9 @@ from torch import Tensor
 
 from saccade.models.image_encoder import Visual
 from saccade.tasks.batches import rectangle
-from saccade.tasks.image.augment import flip, shift
 from saccade.tasks.image.features.store import Features
 from saccade.tasks.image.sight import visual
 from saccade.tasks.text.special import BEGIN, END
-from saccade.train.randomness import generator
 
 __all__ = ["Batch", "Encoded", "pad"]
 
@@ -51,10 +49,5 @@ def pad(found: Sequence[Encoded], seed: int = 0, step: int = 0, *, mirrored: boo
     tensor([[1, 7, 8, 2],
             [1, 9, 2, 0]])
     """
-    seen: Sequence[Tensor | Features] = [one.seen for one in found]
-    if isinstance(seen[0], Tensor):
-        images = torch.stack([one for one in seen if isinstance(one, Tensor)])
-        numbers = generator(seed, "augment", step)
-        images = flip(images, numbers) if mirrored else images
-        seen = (shift(images, shifted, numbers) if shifted else images).unbind(0)
-    return Batch(visual(seen), rectangle([[BEGIN, *one.ids, END] for one in found]))
+    source = visual([one.seen for one in found], seed, step, mirrored=mirrored, shifted=shifted)
+    return Batch(source, rectangle([[BEGIN, *one.ids, END] for one in found]))

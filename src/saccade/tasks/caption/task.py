@@ -4,7 +4,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from torch import Tensor, nn
@@ -18,22 +17,19 @@ from saccade.tasks.caption.judge import baseline, pointing
 from saccade.tasks.caption.metrics import headline, measured
 from saccade.tasks.caption.options import RECIPES, REQUESTS, Options
 from saccade.tasks.caption.vocabulary import Vocabulary, learn
-from saccade.tasks.dataset import Lazy, opened
+from saccade.tasks.dataset import Lazy
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.generate import Ensemble
 from saccade.tasks.generate.coverage import Request, check_coverage
 from saccade.tasks.generate.generate import Search, best_texts
 from saccade.tasks.generate.request import check_prefix, search_of
-from saccade.tasks.image.augment import check_shift
-from saccade.tasks.image.features.store import FeatureStore
 from saccade.tasks.image.images import SUFFIXES, encode_png, image_of
 from saccade.tasks.image.shown import Shown, featured
 from saccade.tasks.image.sight import suited_to_features
+from saccade.tasks.image.task import VisualTask
 from saccade.tasks.request import completed
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.text.special import PADDING
 from saccade.train import options as shared
-from saccade.train.notes import say
 from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
 
 if TYPE_CHECKING:
@@ -46,7 +42,7 @@ _ENDLESS, _LEARNED = 1_000, 100_000  # training captions that are counted: of th
 
 
 @dataclass(frozen=True)
-class Caption:
+class Caption(VisualTask):
     """Learn to write sentences about images, from images with captions.
 
     Args:
@@ -56,10 +52,8 @@ class Caption:
         store: of features, where they are given in the place of images.
     """
 
-    settings: Any
     vocabulary: Vocabulary
     corpus: Lazy[Corpus]
-    store: FeatureStore | None = None
 
     name: ClassVar[str] = "caption"
     Options: ClassVar[type] = Options
@@ -75,6 +69,9 @@ class Caption:
         "transformer": "saccade.models.caption_transformer:CaptionTransformer",
     }
     builtin: ClassVar[dict[str, str]] = BUILTIN
+    open_corpus = staticmethod(open_corpus)
+    learn = staticmethod(learn)
+    restored = staticmethod(Vocabulary.restore)
 
     @classmethod
     def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
@@ -83,39 +80,10 @@ class Caption:
         still = {} if given.get("features") is None else {"flip": False, "shift": 0}  # as features are taken
         return Suited({**known, **still}, data=objects)
 
-    @classmethod
-    def prepare(cls, options: Any, objects: Any = None) -> Self:
-        """Open the corpus, learn the words, and what the channels of its images are."""
-        store = _store(options)
-        corpus = _opened(options, objects, store).get()
-        vocabulary, note = learn(corpus, options, store)
-        if vocabulary.sight.shape is not None:
-            check_shift(options.shift, vocabulary.sight.shape)
-        for line in filter(None, (corpus.note, note)):
-            say(line)
-        return cls(options, vocabulary, Lazy(lambda: corpus), store)
-
-    @classmethod
-    def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
-        """Read the words back."""
-        store, vocabulary = _store(options), Vocabulary.restore(folder)
-        if store is not None:
-            vocabulary.sight.check(store)
-        return cls(options, vocabulary, _opened(options, objects, store), store)
-
-    def save(self, folder: Path) -> None:
-        """Write tokenizer.json."""
-        self.vocabulary.save(folder)
-
     @property
     def headline(self) -> str:
         """The metric that counts: of scenes whether all is said and true, of all others BLEU of four words."""
         return headline(self.settings.data)
-
-    @property
-    def data(self) -> Corpus:
-        """The images with captions, opened when they are first asked for."""
-        return self.corpus.get()
 
     @cached_property
     def sampler(self) -> Sampler[Encoded]:
@@ -248,25 +216,7 @@ class Caption:
         return fitting
 
     def _shown(self, example: Captioned, number: int = 1) -> Shown:
-        seen = example.image if self.store is None else self.store.get(example.name)
-        assert seen is not None
-        return Shown(example.name, seen, number=number)
-
-
-def _store(options: Any) -> FeatureStore | None:
-    return None if options.features is None else FeatureStore.open(Path(options.features))
-
-
-def _opened(options: Any, objects: Any, store: FeatureStore | None) -> Lazy[Corpus]:
-    names, things = SplitNames.of_options(options), (options.least, options.most)
-    if options.data not in BUILTIN:
-        usual = type(options).__dataclass_fields__
-        for name in ("least", "most", "data_seed"):
-            if (value := getattr(options, name)) != usual[name].default:
-                option = f"--{name.replace('_', '-')}"
-                raise ArgumentError(f"{option}: expected none with --data {options.data}, got {value}")
-    more: dict[str, Any] = {"things": things, "seed": options.data_seed, "known": None if store is None else store.has}
-    return opened(objects, lambda own: open_corpus(options.data, options.size, own, names, **more))
+        return Shown(example.name, self.seen(example), number=number)
 
 
 def _ratio(texts: Sequence[str], references: Sequence[Sequence[str]]) -> float:

@@ -7,7 +7,6 @@ from typing import Any
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import spread
 from saccade.tasks.caption.data.corpus import Corpus
-from saccade.tasks.image.dataset import statistics
 from saccade.tasks.image.features.store import FeatureStore
 from saccade.tasks.image.sight import Sight
 from saccade.tasks.saved import TOKENIZER, reading, whole_number
@@ -56,7 +55,7 @@ def learn(corpus: Corpus, options: Any, store: FeatureStore | None = None) -> tu
 
     Args:
         corpus: the images with captions.
-        options: of the run; vocabulary_size, least_count and max_length count.
+        options: of the run; vocabulary_size, min_count and max_length count.
         store: of features, in the place of images.
 
     Returns:
@@ -67,20 +66,13 @@ def learn(corpus: Corpus, options: Any, store: FeatureStore | None = None) -> tu
     """
     size = corpus.size("train")
     texts = [corpus.text("train", index) for index in (range(_ENDLESS) if size is None else spread(size, _FILES))]
-    target = Words.learn(texts, options.vocabulary_size, options.least_count)
+    target = Words.learn(texts, options.vocabulary_size, options.min_count)
     if not target.words:
-        raise ArgumentError(f"--least-count: no word of the captions is there {options.least_count} times; lower it")
+        raise ArgumentError(f"--min-count: no word of the captions is there {options.min_count} times; lower it")
     lengths = [len(ids) for ids in target.encode_batch(texts)]
     fitting = [length for length in lengths if length <= options.max_length]
     if not fitting:
         raise ArgumentError(f"--max-length: each training caption has more than {options.max_length} words; raise it")
     out = len(lengths) - len(fitting)
     long = f"{out} of {len(lengths)} training captions have more than {options.max_length} words: left out"
-    return Vocabulary(target, max(1, *fitting), _sight(corpus, store)), long if out else ""
-
-
-def _sight(corpus: Corpus, store: FeatureStore | None) -> Sight:
-    if store is not None:
-        return Sight(dim=store.dim, grid=store.shape)
-    mean, std = statistics(corpus)  # type: ignore[arg-type] # of which the images alone are asked for
-    return Sight(corpus.shape, tuple(mean), tuple(std))
+    return Vocabulary(target, max(1, *fitting), Sight.learn(corpus, store)), long if out else ""

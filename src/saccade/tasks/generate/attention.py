@@ -4,13 +4,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from saccade import look
+from saccade.tasks.batches import rectangle
 from saccade.tasks.generate.generate import Output
+from saccade.tasks.text.special import BEGIN
+from saccade.tasks.text.tokenizer import Tokenizer
 
-__all__ = ["coverage", "ranked_by_coverage", "weights_of"]
+__all__ = ["END_MARK", "NOTHING", "attended", "coverage", "ranked_by_coverage", "weights_of"]
 
+END_MARK = "⏎"
+NOTHING = "·"  # a special token in the middle, as untrained models write them
 _LEAST = 1e-6  # attention that counts as none: weights that are exactly 0 would make all outputs alike
 
 
@@ -29,6 +35,30 @@ def weights_of(model: Any, state: Any, target: Tensor) -> Tensor | None:
         model.decode(target, state)
     found: Tensor | None = model.alignment(records)
     return None if found is None else found.cpu()
+
+
+def attended(model: Any, state: Any, place: int, outputs: Sequence[Output], target: Tokenizer) -> list[Output]:
+    """Return the outputs of one example with what was looked at before each token, and the tokens as texts.
+
+    Args:
+        model: a `saccade.models.seq2seq.Seq2Seq`, in evaluation mode.
+        state: of several examples, before the first token.
+        place: of the example among them.
+        outputs: without their ends; the end is the last token that each then has.
+        target: tokenizer of the outputs.
+    """
+    if not outputs:
+        return []
+    device = next(model.parameters()).device
+    rows = torch.full((len(outputs), 1), place, device=device)  # as if each were of an example of its own
+    texts = rectangle([[BEGIN, *output.ids] for output in outputs]).to(device)
+    weights = weights_of(model, state.select(rows, rows[:, 0]), texts)
+    told = []
+    for number, output in enumerate(outputs):
+        own = None if weights is None else weights[number, : len(output.ids) + 1]
+        pieces = (*(target.piece(each) or NOTHING for each in output.ids), END_MARK)
+        told.append(replace(output, weights=own, tokens=pieces))
+    return told
 
 
 def coverage(weights: Tensor, *, ended: bool = True) -> float:

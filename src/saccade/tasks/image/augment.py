@@ -6,8 +6,24 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError
+from saccade.train.randomness import generator
 
-__all__ = ["check_shift", "flip", "shift"]
+__all__ = ["augmented", "check_shift", "flip", "shift"]
+
+
+def augmented(images: Tensor, seed: int, step: int, *, mirrored: bool, shifted: int) -> Tensor:
+    """Return images `(batch, channels, height, width)` that are mirrored and shifted at random.
+
+    Args:
+        images: the images.
+        seed: of the run.
+        step: the batch is of; both say what is drawn.
+        mirrored: whether every other image is mirrored from left to right.
+        shifted: pixels by which they are shifted, at most.
+    """
+    numbers = generator(seed, "augment", step)
+    images = flip(images, numbers) if mirrored else images
+    return shift(images, shifted, numbers) if shifted else images
 
 
 def flip(images: Tensor, generator: torch.Generator) -> Tensor:

@@ -6,10 +6,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from saccade.tasks.image.augment import flip, shift
+from saccade.tasks.image import augment
 from saccade.tasks.image.dataset import Dataset, pixels
 from saccade.tasks.labels.ranking import label_numbers
-from saccade.train.randomness import generator
 
 __all__ = ["Batch", "Encoded", "augmented", "encode", "stacked"]
 
@@ -67,7 +66,7 @@ def augmented(found: Sequence[Encoded], seed: int, step: int, *, mirrored: bool,
         mirrored: whether every other image is mirrored from left to right.
         shifted: pixels by which they are shifted, at most.
     """
-    images, numbers = torch.stack([one.image for one in found]), generator(seed, "augment", step)
-    images = flip(images, numbers) if mirrored else images
-    images = shift(images, shifted, numbers) if shifted else images
+    images = augment.augmented(
+        torch.stack([one.image for one in found]), seed, step, mirrored=mirrored, shifted=shifted
+    )
     return Batch(pixels(images), torch.tensor([one.label for one in found]))

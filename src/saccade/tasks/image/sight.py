@@ -10,7 +10,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from saccade.errors import ArgumentError
 from saccade.models.image_encoder import FeatureEncoder, ImageEncoder, Visual
-from saccade.tasks.image.dataset import pixels
+from saccade.tasks.image.augment import augmented
+from saccade.tasks.image.dataset import pixels, statistics
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.saved import whole_number
 
@@ -45,6 +46,19 @@ class Sight:
         """Height and width of images."""
         assert self.shape is not None
         return self.shape[1], self.shape[2]
+
+    @classmethod
+    def learn(cls, corpus: Any, store: FeatureStore | None = None) -> "Sight":
+        """Learn what images are: features where there is a store of them, else pixels, with what their channels are.
+
+        Args:
+            corpus: a data set whose examples have an `image`.
+            store: of features.
+        """
+        if store is not None:
+            return cls(dim=store.dim, grid=store.shape)
+        mean, std = statistics(corpus)
+        return cls(corpus.shape, tuple(mean), tuple(std))
 
     def encoder(self, options: Any) -> nn.Module:
         """Make what sees them, of the sizes that `saccade.models.image_encoder.Options` has."""
@@ -97,17 +111,26 @@ class Sight:
         return cls((channels, height, width), mean, std)
 
 
-def visual(seen: Sequence[Tensor | Features]) -> Visual:
+def visual(
+    seen: Sequence[Tensor | Features], seed: int = 0, step: int = 0, *, mirrored: bool = False, shifted: int = 0
+) -> Visual:
     """Return images of one size, uint8, or features, as models take them.
 
-    >>> visual([torch.full((1, 2, 2), 255, dtype=torch.uint8)]).values.max()
-    tensor(1.)
-    >>> visual([Features(torch.ones(n, 5), torch.ones(n, 4)) for n in (3, 2)]).lengths
-    tensor([3, 2])
+    Args:
+        seen: the images, or features of them.
+        seed, step, mirrored, shifted: how images are changed at random, if they are, as
+            `saccade.tasks.image.augment.augmented` has it; features are taken as they are.
+
+    Example:
+        >>> visual([torch.full((1, 2, 2), 255, dtype=torch.uint8)]).values.max()
+        tensor(1.)
+        >>> visual([Features(torch.ones(n, 5), torch.ones(n, 4)) for n in (3, 2)]).lengths
+        tensor([3, 2])
     """
     features = [one for one in seen if isinstance(one, Features)]
     if not features:
-        return Visual(pixels(torch.stack([one for one in seen if isinstance(one, Tensor)])))
+        images = torch.stack([one for one in seen if isinstance(one, Tensor)])
+        return Visual(pixels(augmented(images, seed, step, mirrored=mirrored, shifted=shifted)))
     values, boxes = (pad_sequence([one[part] for one in features], batch_first=True) for part in (0, 1))
     return Visual(values, boxes, torch.tensor([len(one.values) for one in features]))
 

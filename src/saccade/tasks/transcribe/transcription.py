@@ -7,15 +7,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from saccade.look import spectrogram
 from saccade.look.files import file_name
 from saccade.tasks.batches import in_batches
 from saccade.tasks.generate import Hypotheses
-from saccade.tasks.generate.attention import weights_of
+from saccade.tasks.generate.attention import attended, weights_of
 from saccade.tasks.generate.generate import Output, Search, generate, lines_of, outputs_of
-from saccade.tasks.text.special import BEGIN, PADDING
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.tasks.transcribe.alignment_metrics import alignment_metrics
 from saccade.tasks.transcribe.batches import Utterance, pad
@@ -23,8 +21,6 @@ from saccade.train.task import Form, Unreadable
 
 __all__ = ["Times", "Transcription", "alignments_of", "transcribe"]
 
-_END = "⏎"
-_NOTHING = "·"  # a special token in the middle, as untrained models write them
 _DECODE_FRAMES = 100_000  # of all outputs under way, padding included, decoded at once
 
 
@@ -153,16 +149,11 @@ def _aligned(
     model: Any, state: Any, place: int, outputs: Sequence[Output], steps: int, target: Tokenizer
 ) -> list[Output]:
     """The outputs of the example at a place of a state with where each token was said, and the tokens as texts."""
-    rows = torch.full((1, len(outputs)), place)
-    texts = [torch.tensor([BEGIN, *output.ids]) for output in outputs]
-    device = next(model.parameters()).device
-    padded = pad_sequence(texts, batch_first=True, padding_value=PADDING).to(device)
-    recorded = weights_of(model, state.select(rows.to(device), rows[0, :1].to(device)), padded)
-    assert recorded is not None  # every transcriber attends
-    weights = [own[: len(text), :steps] for own, text in zip(recorded, texts, strict=True)]
-    tokens = [(*(target.piece(number) or _NOTHING for number in output.ids), _END) for output in outputs]
-    parts = zip(outputs, weights, tokens, strict=True)
-    return [replace(output, weights=own, tokens=pieces) for output, own, pieces in parts]
+    told = list[Output]()
+    for output in attended(model, state, place, outputs, target):
+        assert output.weights is not None  # every transcriber attends
+        told.append(replace(output, weights=output.weights[:, :steps]))
+    return told
 
 
 def _ranked(found: Hypotheses, log_probs: Tensor, share: float, count: int, alpha: float) -> Hypotheses:

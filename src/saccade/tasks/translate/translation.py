@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from saccade.look import pictures
 from saccade.look.files import file_name
 from saccade.tasks.batches import in_batches
-from saccade.tasks.generate.attention import ranked_by_coverage, weights_of
+from saccade.tasks.generate.attention import END_MARK, NOTHING, ranked_by_coverage, weights_of
 from saccade.tasks.generate.generate import Output, Search, generate, lines_of, outputs_of
 from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.text.tokenizer import one_line
@@ -25,8 +25,6 @@ from saccade.train.task import Form
 
 __all__ = ["Translation", "attends", "translate"]
 
-_END = "⏎"
-_NOTHING = "·"  # a special token in the middle, as untrained models write them
 _DECODE_TOKENS = 20_000  # source tokens, padding included, decoded at once
 _READ_TOKENS = 4000  # of pairs, padding included, read at once: all logits of their outputs are in memory
 _NO_ATTENTION = "No attention: shares of each token's gradient"
@@ -184,14 +182,14 @@ def _told(model: Any, answer: Translation, vocabulary: Vocabulary, form: Form) -
     found = None
     if form == "pictures" and outputs[0].weights is None:
         found = influence(model, answer.source.ids, outputs[0].ids)
-    tokens = (*answer.source.pieces(vocabulary.source), _END)
+    tokens = (*answer.source.pieces(vocabulary.source), END_MARK)
     return replace(answer, outputs=outputs, source_tokens=tokens, influence=found)
 
 
 def _tokens(output: Output, vocabulary: Vocabulary) -> tuple[str, ...]:
     """The text of each token as it is shown, and a mark for the end."""
     pieces = output.tokens or [vocabulary.target.piece(number) for number in output.ids]
-    shown = [piece or _NOTHING for piece in pieces]
+    shown = [piece or NOTHING for piece in pieces]
     if shown:  # pieces of words begin with their space, but the first of a text shows none
         shown[0] = shown[0].removeprefix(" ") or " "
-    return (*shown, _END)
+    return (*shown, END_MARK)

@@ -62,20 +62,17 @@ class Tones:
         Raises:
             ArgumentError: if there is no such split, or no such index in it.
         """
-        check_index(split, index, self.size(split))
-        draws = generator(0, "tones", split, index)
-        count = int(torch.randint(1, LONGEST + 1, (), generator=draws))
-        digits = "".join(map(str, torch.randint(0, 10, (count,), generator=draws).tolist()))
+        digits, draws = self._digits(split, index)
         level, distance = (_between(*ends, 1, draws).item() for ends in (LEVELS, NOISE))
-        lengths = (_between(*LENGTHS, 2 * count + 1, draws) * RATE).round().int().tolist()
+        lengths = (_between(*LENGTHS, 2 * len(digits) + 1, draws) * RATE).round().int().tolist()
         amplitude = 10 ** (level / 20)
         clean = amplitude * torch.cat([_part(digits, place, length) for place, length in enumerate(lengths)])
         noise = amplitude * 10 ** (-distance / 20) * torch.randn(len(clean), generator=draws)
         return Recording(f"{split} {index}", (clean + noise).clamp(-1, 1), " ".join(digits), "")
 
     def text(self, split: str, index: int) -> str:
-        """Return the words of an utterance alone."""
-        return self.example(split, index).text
+        """Return the words of an utterance alone, without its sound."""
+        return " ".join(self._digits(split, index)[0])
 
     def size(self, split: str) -> int | None:
         """Return the number of utterances in a split, None where it is endless.
@@ -91,6 +88,13 @@ class Tones:
         """What the utterances are made of, in one string."""
         ends = ", ".join(f"{low:g} to {high:g}" for low, high in (LENGTHS, LEVELS, NOISE))
         return f"tones 1 to {LONGEST} at {RATE} Hz, {ends}"
+
+    def _digits(self, split: str, index: int) -> tuple[str, torch.Generator]:
+        """What is said, and the draws that follow."""
+        check_index(split, index, self.size(split))
+        draws = generator(0, "tones", split, index)
+        count = int(torch.randint(1, LONGEST + 1, (), generator=draws))
+        return "".join(map(str, torch.randint(0, 10, (count,), generator=draws).tolist())), draws
 
 
 def _between(least: float, most: float, count: int, draws: torch.Generator) -> Tensor:

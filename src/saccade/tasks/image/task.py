@@ -1,0 +1,93 @@
+"""What tasks that speak of images share: how a run's data are opened, what is learned of them, and what is kept."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from torch import Tensor
+
+from saccade.tasks.dataset import Lazy, opened
+from saccade.tasks.image.augment import check_shift
+from saccade.tasks.image.features.store import Features, FeatureStore
+from saccade.tasks.splits import SplitNames
+from saccade.train.notes import say
+
+__all__ = ["VisualTask"]
+
+
+@dataclass(frozen=True)
+class VisualTask:
+    """A task whose examples are images, or features of them, with words.
+
+    A task is a subclass that says how its data are opened and what is learned of them before training.
+
+    Args:
+        settings: all options of the run, `saccade.tasks.image.options.VisualOptions` among them.
+        vocabulary: what was learned of the data: words, and the `sight` that says what is given of images.
+        corpus: the data.
+        store: of features, where they are given in the place of images.
+    """
+
+    settings: Any
+    vocabulary: Any
+    corpus: Lazy[Any]
+    store: FeatureStore | None = None
+
+    builtin: ClassVar[dict[str, str]]
+    open_corpus: ClassVar[Callable[..., Any]]
+    """From --data, --size, Python objects and the names of splits to the data."""
+    learn: ClassVar[Callable[..., tuple[Any, str]]]
+    """From data, options and a store to a vocabulary, and what a user should know of it, "" if nothing."""
+    restored: ClassVar[Callable[..., Any]]
+    """From a run's folder to the vocabulary that is saved there."""
+
+    @classmethod
+    def prepare(cls, options: Any, objects: Any = None) -> Self:
+        """Open the data, and learn what is to be known of them before training."""
+        store = options.store()
+        corpus = cls._opened(options, objects, store).get()
+        vocabulary, note = cls.learn(corpus, options, store)
+        if vocabulary.sight.shape is not None:
+            check_shift(options.shift, vocabulary.sight.shape)
+        for line in filter(None, (corpus.note, note)):
+            say(line)
+        return cls(options, vocabulary, Lazy(lambda: corpus), store)
+
+    @classmethod
+    def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
+        """Read back what was learned."""
+        store, vocabulary = options.store(), cls.restored(folder)
+        if store is not None:
+            vocabulary.sight.check(store)
+        return cls(options, vocabulary, cls._opened(options, objects, store), store)
+
+    def save(self, folder: Path) -> None:
+        """Write tokenizer.json."""
+        self.vocabulary.save(folder)
+
+    @property
+    def data(self) -> Any:
+        """The data, opened when they are first asked for."""
+        return self.corpus.get()
+
+    def seen(self, example: Any) -> Tensor | Features:
+        """Return what the model is given of an example's image: its pixels, or features by its name."""
+        if self.store is not None:
+            return self.store.get(example.name)
+        assert example.image is not None, "where there are no features there are images"
+        found: Tensor = example.image
+        return found
+
+    @classmethod
+    def _opened(cls, options: Any, objects: Any, store: FeatureStore | None) -> Lazy[Any]:
+        if options.data not in cls.builtin:
+            options.refuse_given(("least", "most", "data_seed"), "only with --data scenes")
+        names, known = SplitNames.of_options(options), None if store is None else store.has
+        more: dict[str, Any] = {"things": (options.least, options.most), "seed": options.data_seed, "known": known}
+        return opened(objects, partial(_made, cls.open_corpus, options, names, more))
+
+
+def _made(make: Callable[..., Any], options: Any, names: SplitNames, more: dict[str, Any], objects: Any) -> Any:
+    return make(options.data, options.size, objects, names, **more)
