@@ -11,7 +11,7 @@ _DEFAULT = ram.Sizes()
 
 
 class RandomGlimpses(ram.Ram):
-    """An eye whose places are drawn evenly from the whole image; all else is as in `Ram`.
+    """An eye whose places, but for the first, are drawn evenly from the whole image; all else is as in `Ram`.
 
     Example:
         >>> import torch

@@ -30,6 +30,7 @@ __all__ = ["Run", "RunError", "beside", "folder_of"]
 
 T = TypeVar("T")
 _CONFIG = {"task": str, "model": str, "data": str, "options": dict, "saccade": str}
+_RENAMED = {"least_count": "min_count"}  # options that had other names in older runs
 _RESULTS = {"steps": (int,), "seconds": (int, float), "metrics": (dict,), "validation": (dict,)}
 _MODEL, _RESULTS_FILE, _LOG, _LOCK = "model.safetensors", "results.json", "metrics.jsonl", ".lock"
 _ANEW = "move it away, and the same `saccade train` command makes it anew from its checkpoints"
@@ -69,6 +70,7 @@ class Run:
             if missing := [key for key in _CONFIG if key not in content]:
                 raise ValueError(f"expected {', '.join(_CONFIG)}, found no {missing[0]}")
             config = {key: _typed(key, content[key], kind) for key, kind in _CONFIG.items()}
+            config["options"] = {_RENAMED.get(name, name): value for name, value in config["options"].items()}
             digests = {"files": _typed("files", content["files"], dict)} if "files" in content else {}
             recipe = _typed("recipe", content["recipe"], dict) if "recipe" in content else None
             return cls(folder, {**config, **digests}, recipe)

@@ -11,8 +11,8 @@ from saccade.models.image_only import ImageOnly
 from saccade.models.padded import Padded
 from saccade.models.question_only import QuestionOnly
 from saccade.models.show_ask_attend_and_answer import ShowAskAttendAndAnswer
+from saccade.tasks.answer.gradients import cells_of, gradients
 from saccade.tasks.answer.outputs import Classes, Written
-from saccade.tasks.image.gradients import cells_of, gradients
 from saccade.tasks.labels.request import Request
 from saccade.tasks.text.tokenizer import SpacedWords
 

@@ -11,7 +11,7 @@ from saccade.models import captioning, show_attend_and_tell
 from saccade.models.image_encoder import FeatureEncoder, ImageEncoder
 from saccade.models.show_and_tell import ShowAndTell
 from saccade.models.show_attend_and_tell import ShowAttendAndTell
-from saccade.tasks.caption.answer import answers, attends, grid, influence, looked, write
+from saccade.tasks.caption.answer import answers, attended_in, attends, grid, influence, write
 from saccade.tasks.generate.generate import Sampling, Search
 from saccade.tasks.image.features.store import Features
 from saccade.tasks.image.shown import Shown
@@ -56,7 +56,7 @@ def test_each_of_several_outputs_has_weights_of_its_own(name):
             continue
         assert output.weights.shape == (len(output.ids) + 1, 20)
         with torch.inference_mode():
-            [alone] = looked(whole, IMAGE, [output], WORDS)
+            [alone] = attended_in(whole, IMAGE, [output], WORDS)
         torch.testing.assert_close(alone.weights, output.weights)
     told = json.loads(json.dumps(answer.to_json()))
     assert told["file"] == "dog.png" and told["cells"] == [4, 5] and len(told["captions"]) == 3

@@ -1,4 +1,4 @@
-"""Whether a model looked at what it named: counted by hand, of weights and of gradients."""
+"""Whether a model attended_in at what it named: counted by hand, of weights and of gradients."""
 
 from types import SimpleNamespace
 
@@ -27,7 +27,7 @@ def looking(monkeypatch, cells):
     """A model that looks at these cells of 8 × 8, one for each word and the end."""
     weights = torch.zeros(len(cells), 64).scatter(1, torch.tensor(cells)[:, None], 0.75) + 0.25 / 64
     seen = SimpleNamespace(weights=weights, ids=[])
-    monkeypatch.setattr(judge, "looked", lambda *given: [seen])
+    monkeypatch.setattr(judge, "attended_in", lambda *given: [seen])
     monkeypatch.setattr(judge, "grid", lambda *given: (8, 8))
 
 

@@ -8,8 +8,9 @@ from saccade import look
 from saccade.models.encoder_decoder import EncoderDecoder
 from saccade.models.padded import Padded
 from saccade.models.rnnsearch import Options, RNNSearch
-from saccade.tasks.generate.attention import coverage, ranked_by_coverage, weights_of
+from saccade.tasks.generate.attention import END_MARK, attended, coverage, ranked_by_coverage, weights_of
 from saccade.tasks.generate.generate import Output
+from saccade.tasks.text.tokenizer import SpacedWords
 from saccade.tasks.translate import translation
 from saccade.tasks.translate.batches import Encoded
 
@@ -71,3 +72,23 @@ def test_what_has_read_more_comes_first_where_that_counts():
     assert [output.text for output in ranked_by_coverage(outputs, 0.5, 1)] == ["all"]
     unknown = replace(outputs[0], weights=None)
     assert ranked_by_coverage([unknown], 0.5, 1) == [] == ranked_by_coverage([], 0.5, 3)
+
+
+def test_outputs_of_one_example_have_weights_and_tokens_of_their_own():
+    words, outputs = SpacedWords(["a", "b", "c"]), [Output("a b", [4, 5], -1.0), Output("c", [6], -2.0)]
+    model, rows = RNNSearch(11, 7, SIZES).eval(), torch.tensor([[1], [1]])
+    both = Padded(torch.tensor([[5, 7, 2], [8, 2, 0]]), torch.tensor([3, 2]))
+    with torch.inference_mode():
+        found = attended(model, model.encode(both).select(rows, rows[:, 0]), outputs, words)
+        for output, own in zip(outputs, found, strict=True):
+            [alone_] = attended(model, model.encode(alone([8])), [output], words)
+            torch.testing.assert_close(own.weights[:, :2], alone_.weights)
+            assert own.tokens == alone_.tokens and len(own.weights) == len(output.ids) + 1
+    assert [one.tokens for one in found] == [("a", "b", END_MARK), ("c", END_MARK)]
+
+
+def test_outputs_of_who_does_not_attend_have_tokens_alone():
+    model, words = EncoderDecoder(11, 7, SIZES).eval(), SpacedWords(["a", "b", "c"])
+    with torch.inference_mode():
+        [found] = attended(model, model.encode(alone([5])), [Output("a", [4], -1.0)], words)
+    assert found.weights is None and found.tokens == ("a", END_MARK)

@@ -121,7 +121,7 @@ def test_look_draws_the_path_with_its_numbers_and_an_animation(tmp_path):
 
 def test_more_glimpses_than_a_picture_has_room_for_are_one_line(tmp_path):
     image = Pixels("a.png", torch.zeros(1, 8, 8, dtype=torch.uint8))
-    seen = Seen(torch.zeros(101, 2), torch.full((101, 2), 0.5))
+    seen = Seen(torch.zeros(101, 2), torch.full((101, 2), 0.5), 0.1)
     answer = EyeAnswer(image, Ranking(("cat", "dog"), torch.tensor([0.5, 0.5])), 1, seen, (4,))
     assert repr(answer) == r"EyeAnswer('cat\t0.5000')"
     with pytest.raises(ArgumentError, match="--glimpses: expected at most 100 to be drawn, got 101"):
@@ -225,6 +225,18 @@ def test_the_share_that_is_seen_counts_a_pixel_once_and_none_outside():
     assert seen_share(torch.tensor([[0.0, 0.0], [0.0, 0.0]]), [4], (8, 8)) == 0.25
     assert seen_share(torch.tensor([[-1.0, -1.0]]), [4], (8, 8)) == 4 / 64
     assert seen_share(torch.tensor([[0.0, 0.0]]), [100], (8, 8)) == 1.0
+
+
+@pytest.mark.parametrize(("model", "more", "least", "most"), [
+    ("soft-tiles", {}, 1.0, 1.0),
+    ("tiles", {"read": "topk", "k": 15}, 0.91, 1.0),
+    ("tiles", {}, 0.0, 0.17),
+])  # fmt: skip
+def test_tiles_have_seen_all_that_they_read(model, more, least, most):
+    kind = options_class(Glimpse, model)
+    task = Glimpse.prepare(kind(model=model, data="digits", glimpses=2, patch=8, hidden_dim=8, glimpse_dim=4, **more))
+    [answer] = task.answer(task.build().eval(), [task.example("test", 0).input], None, "json")
+    assert least <= answer.to_json()["seen"] <= most  # of 16 tiles
 
 
 def test_training_ends_with_the_deviation_of_answers():

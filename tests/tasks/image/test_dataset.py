@@ -79,3 +79,27 @@ def test_statistics_are_those_of_all_training_pixels():
 def test_a_channel_that_never_changes_is_left_as_it_is():
     constant = Part(np.full((2, 1, 8, 8), 255, np.uint8), np.arange(2))
     assert statistics(InMemory(dict.fromkeys(SPLITS, constant), ("a", "b"), "")) == ([1.0], [1.0])
+
+
+def test_statistics_are_of_all_classes_where_images_lie_in_their_order():
+    labels = np.arange(12_000) // 6_000
+    dark_first = Part((255 * labels).astype(np.uint8)[:, None, None, None] * np.ones((1, 1, 2, 2), np.uint8), labels)
+    mean, deviation = statistics(data(train=dark_first))
+    assert mean == pytest.approx([0.5], abs=0.01) and deviation[0] < 1
+
+
+def test_statistics_of_an_endless_split_are_of_its_first_images():
+    asked = []
+
+    class Endless:
+        shape = (1, 2, 2)
+
+        def size(self, split):
+            return None
+
+        def example(self, split, index):
+            asked.append(index)
+            return data().example(split, 0)._replace(image=torch.full((1, 2, 2), 51, dtype=torch.uint8))
+
+    assert statistics(Endless()) == ([0.2], [1.0])
+    assert asked == list(range(1000))

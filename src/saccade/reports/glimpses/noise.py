@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from saccade.models.reinforce import Noise, noise_of
+from saccade.models.strings import rewards
 from saccade.tasks.glimpse import Glimpse
 from saccade.tasks.glimpse.task import Batch
 from saccade.train.randomness import seeded
@@ -83,7 +84,8 @@ def _noise_of(model: Any, images: Sequence[Batch]) -> Noise:
 
 
 def _reward(model: Any, images: Sequence[Batch]) -> float:
-    """The share of right answers."""
+    """What the model's paths are worth in the mean."""
     with torch.no_grad():
-        right = [(model.look(one.images).logits[:, 0, -1].argmax(-1) == one.labels).float().mean() for one in images]
-    return float(torch.stack(right).mean())
+        logits = torch.cat([model.look(one.images).logits[:, 0, -1:] for one in images])
+    wanted = torch.cat([one.labels for one in images])[:, None]
+    return float(rewards(logits, wanted, model.options.reward).to_come.mean())

@@ -14,10 +14,10 @@ from saccade.reports.pointing.erasing import Left, answered, any_order, ground, 
 from saccade.reports.pointing.maps import covered, gradients, weighed
 from saccade.tasks.answer.batches import Batch, Encoded, stacked
 from saccade.tasks.answer.data import Asked
+from saccade.tasks.answer.gradients import cells_of
 from saccade.tasks.answer.outputs import Classes
 from saccade.tasks.answer.task import AnswerQuestions
 from saccade.tasks.batches import spread
-from saccade.tasks.image.gradients import cells_of
 from saccade.tasks.image.pointing import pointed
 from saccade.tasks.image.scenes.questions import BLIND, chance
 from saccade.tasks.image.scenes.scene import NOISE

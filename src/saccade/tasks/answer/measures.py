@@ -9,10 +9,10 @@ from torch import Tensor
 
 from saccade.models.answerer import Looked
 from saccade.models.padded import Padded
+from saccade.tasks.answer.agreement import agreement
 from saccade.tasks.answer.batches import Batch
 from saccade.tasks.answer.data import Asked, Posed
-from saccade.tasks.answer.data.agreement import agreement
-from saccade.tasks.image.gradients import Score, cells_of, gradients, images_of
+from saccade.tasks.answer.gradients import Score, cells_of, gradients, images_of
 from saccade.tasks.image.pointing import pointed
 from saccade.tasks.image.scenes.scene import Box
 from saccade.tasks.image.shown import shares

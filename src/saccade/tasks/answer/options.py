@@ -55,8 +55,8 @@ class Options(VisualOptions):
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
-        super().__post_init__()
-        in_ranges(self, (("answers", 2, 1_000_000), ("beam_size", 1, 1000), ("most", 1, 8), ("least", 1, self.most)))
+        VisualOptions.__post_init__(self)
+        in_ranges(self, (("answers", 2, 1_000_000), ("beam_size", 1, 1000)))
         if self.generate:
             self.refuse_given(["answers"], "only without --generate")
         else:

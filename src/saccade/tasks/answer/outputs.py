@@ -14,10 +14,10 @@ from saccade.models.generative import Answers, GenerativeAnswerer
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 from saccade.tasks.answer.ensemble import Answerers, Writers
+from saccade.tasks.answer.gradients import Score
 from saccade.tasks.batches import rectangle
 from saccade.tasks.generate.beam import search
 from saccade.tasks.generate.model import Hypotheses
-from saccade.tasks.image.gradients import Score
 from saccade.tasks.labels.ranking import Ranking, probabilities
 from saccade.tasks.labels.request import Request, check_count
 from saccade.tasks.text.special import BEGIN, END, UNKNOWN

@@ -14,7 +14,8 @@ from saccade.models.image_encoder import Options as SightOptions
 from saccade.tasks.answer.answer import Query, VisualAnswer, answers
 from saccade.tasks.answer.batches import Batch, Encoded, stacked
 from saccade.tasks.answer.data import BUILTIN, Asked, Corpus, open_corpus
-from saccade.tasks.answer.data.learned import Learned
+from saccade.tasks.answer.gradients import Score
+from saccade.tasks.answer.learned import Learned
 from saccade.tasks.answer.measures import HEADLINE, Pointing, baselines, measured, pointing
 from saccade.tasks.answer.options import RECIPES, REQUESTS, LookRequest, Options
 from saccade.tasks.answer.outputs import Output
@@ -22,7 +23,6 @@ from saccade.tasks.answer.vocabulary import Vocabulary, learn
 from saccade.tasks.batches import Sampler, spread
 from saccade.tasks.dataset import Lazy
 from saccade.tasks.ensembles import check_alike
-from saccade.tasks.image.gradients import Score
 from saccade.tasks.image.images import encode_png, read_image
 from saccade.tasks.image.shown import Shown, featured
 from saccade.tasks.image.sight import suited_to_features
@@ -76,7 +76,7 @@ class AnswerQuestions(VisualTask):
     builtin: ClassVar[dict[str, str]] = BUILTIN
     open_corpus = staticmethod(open_corpus)
     learn = staticmethod(learn)
-    restored = staticmethod(Vocabulary.restore)
+    restored_vocabulary = staticmethod(Vocabulary.restore)
 
     @classmethod
     def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:

@@ -18,7 +18,7 @@ from saccade.tasks.text.special import BEGIN, END
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.train.task import Form, Unreadable
 
-__all__ = ["ImageCaption", "answers", "attends", "grid", "influence", "looked", "write"]
+__all__ = ["ImageCaption", "answers", "attended_in", "attends", "grid", "influence", "write"]
 
 _AT_ONCE = 1024  # outputs that are written together
 _LOOKS = "what was looked at before each word, as shares"
@@ -110,20 +110,24 @@ def write(
         found += outputs_of(generate(model, state, limits, how, names), target)
     if not coverage_penalty:
         return found
-    read = (looked(model, image, own, target) for image, own in zip(images, found, strict=True))
+    read = (attended_in(model, image, own, target) for image, own in zip(images, found, strict=True))
     return [ranked_by_coverage(own, coverage_penalty, how.count, ended=False) for own in read]
 
 
 def attends(model: Any, image: Shown, target: Tokenizer) -> bool:
     """Return whether a model attends to images, found out on one."""
     with torch.inference_mode():
-        return looked(model, image, [Output("", [], 0.0)], target)[0].weights is not None
+        return attended_in(model, image, [Output("", [], 0.0)], target)[0].weights is not None
 
 
-def looked(model: Any, image: Shown, outputs: Sequence[Output], target: Tokenizer) -> list[Output]:
+def attended_in(model: Any, image: Shown, outputs: Sequence[Output], target: Tokenizer) -> list[Output]:
     """Return the outputs about an image with what was looked at before each token, and the tokens as texts."""
-    state = model.encode(visual([image.seen]).to(next(model.parameters()).device))
-    return attended(model, state, 0, outputs, target)
+    if not outputs:
+        return []
+    device = next(model.parameters()).device
+    copies = torch.zeros(len(outputs), dtype=torch.long, device=device)  # of the image, one for each output
+    state = model.encode(visual([image.seen]).to(device)).select(copies[:, None], copies)
+    return attended(model, state, outputs, target)
 
 
 def influence(model: Any, shown: Shown, ids: Sequence[int], shape: tuple[int, int] | None) -> Tensor:
@@ -182,7 +186,7 @@ def answers(
         if form == "lines":
             told.append(ImageCaption(one, outputs, how.count))
             continue
-        answer = ImageCaption(one, looked(model, one, outputs, target), how.count, grid(model, one))
+        answer = ImageCaption(one, attended_in(model, one, outputs, target), how.count, grid(model, one))
         if form == "pictures" and outputs and answer.outputs[0].weights is None:
             moved = influence(model, one, outputs[0].ids, answer.shape)
             answer = replace(answer, influence=maps_of(one, moved, answer.shape))

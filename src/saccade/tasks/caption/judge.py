@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from saccade.tasks.caption.answer import grid, influence, looked
+from saccade.tasks.caption.answer import attended_in, grid, influence
 from saccade.tasks.caption.metrics import measured
 from saccade.tasks.generate.generate import Output
 from saccade.tasks.image.pointing import pointed
@@ -85,7 +85,7 @@ def pointing(
         words = list(_words(found[0].text, scene)) if found else []
         if not words:
             continue
-        [best] = looked(model, image, found[:1], target)
+        [best] = attended_in(model, image, found[:1], target)
         if best.weights is None and number >= _BY_GRADIENT:
             break
         maps, size = _maps(model, image, best, shape), (image.image.shape[1], image.image.shape[2])

@@ -71,7 +71,7 @@ class Caption(VisualTask):
     builtin: ClassVar[dict[str, str]] = BUILTIN
     open_corpus = staticmethod(open_corpus)
     learn = staticmethod(learn)
-    restored = staticmethod(Vocabulary.restore)
+    restored_vocabulary = staticmethod(Vocabulary.restore)
 
     @classmethod
     def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from saccade import look
@@ -37,22 +36,18 @@ def weights_of(model: Any, state: Any, target: Tensor) -> Tensor | None:
     return None if found is None else found.cpu()
 
 
-def attended(model: Any, state: Any, place: int, outputs: Sequence[Output], target: Tokenizer) -> list[Output]:
-    """Return the outputs of one example with what was looked at before each token, and the tokens as texts.
+def attended(model: Any, state: Any, outputs: Sequence[Output], target: Tokenizer) -> list[Output]:
+    """Return outputs with what was looked at before each token, None if the model does not attend, and with their
+    tokens as texts.
 
     Args:
         model: a `saccade.models.seq2seq.Seq2Seq`, in evaluation mode.
-        state: of several examples, before the first token.
-        place: of the example among them.
-        outputs: without their ends; the end is the last token that each then has.
+        state: before the first token, a row for each output.
+        outputs: one or more, without their ends; the end is the last token that each then has.
         target: tokenizer of the outputs.
     """
-    if not outputs:
-        return []
-    device = next(model.parameters()).device
-    rows = torch.full((len(outputs), 1), place, device=device)  # as if each were of an example of its own
-    texts = rectangle([[BEGIN, *output.ids] for output in outputs]).to(device)
-    weights = weights_of(model, state.select(rows, rows[:, 0]), texts)
+    texts = rectangle([[BEGIN, *output.ids] for output in outputs]).to(next(model.parameters()).device)
+    weights = weights_of(model, state, texts)
     told = []
     for number, output in enumerate(outputs):
         own = None if weights is None else weights[number, : len(output.ids) + 1]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from saccade import reads
 from saccade.errors import ArgumentError
 from saccade.look.files import file_name
 from saccade.look.paths import MOST, path_pictures
@@ -30,6 +31,8 @@ class Seen(NamedTuple):
 
     location: Tensor
     probabilities: Tensor
+    share: float
+    """Of the image's pixels, those that were seen sharply."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class EyeAnswer:
             told["path"] = [[round(number, 4) for number in place] for place in self.seen.location.tolist()]
             if self.said:
                 told["said"] = [{"glimpse": place + 1, "symbol": symbol} for place, symbol in self.said.items()]
-            told["seen"] = round(seen_share(self.seen.location, self.sides, self.image.image.shape[1:]), 4)
+            told["seen"] = round(self.seen.share, 4)
         return {"file": name, **told}
 
     def draw(self, folder: FilePath, *, json: bool = False) -> Iterator[FilePath]:
@@ -164,7 +167,10 @@ def answers(
         ranking = labels.ranking(probabilities(said(path.logits, labels.longest)[0]).mean(0))
         path, seen, maps = _until_the_end(path, ranking), None, None
         if sides:
-            seen = Seen(path.location[0, 0].cpu(), probabilities(path.logits[0, 0]))
+            location = path.location[0, 0].cpu()
+            share = _tiles_share(model, path, image.image.shape[1:])
+            share = seen_share(location, sides, image.image.shape[1:]) if share is None else share
+            seen = Seen(location, probabilities(path.logits[0, 0]), share)
         if form == "pictures":
             size = image.image.shape[1:]
             maps = _policy_maps(model, path, size) if sides else _pixel_maps(model, batch.to(device), ranking)
@@ -182,6 +188,22 @@ def _until_the_end(path: Path, ranking: Ranking | Strings) -> Path:
     weights = None if path.weights is None else path.weights[:, :, chosen]
     log_prob, entropy, hidden = (part[:, :, chosen] for part in (path.log_prob, path.entropy, path.hidden))
     return Path(path.location[:, :, seen], path.logits[:, :, seen], log_prob, entropy, hidden, weights)
+
+
+def _tiles_share(model: Any, path: Path, size: Sequence[int]) -> float | None:
+    """The share of pixels in tiles that were read where a glimpse reads several; None where it reads one place."""
+    read = None if path.weights is None else model.policy.read.get()
+    if path.weights is None or isinstance(read, reads.Sample):
+        return None
+    weights = path.weights[0, 0]
+    if isinstance(read, reads.TopK):
+        best = weights.flatten(1).topk(min(read.k, weights[0].numel()), -1).indices
+        tiles = torch.zeros_like(weights).flatten(1).scatter(1, best, 1.0).unflatten(1, weights.shape[1:]).amax(0)
+    else:
+        tiles = torch.ones_like(weights[0])
+    side = model.glimpse.retina.size
+    pixels_of = tiles.repeat_interleave(side, 0).repeat_interleave(side, 1)[: size[0], : size[1]]
+    return float(pixels_of.mean())
 
 
 def _pixel_maps(model: Any, batch: Tensor, ranking: Ranking | Strings) -> Maps | None:

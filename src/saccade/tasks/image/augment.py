@@ -8,10 +8,10 @@ from torch import Tensor
 from saccade.errors import ArgumentError
 from saccade.train.randomness import generator
 
-__all__ = ["augmented", "check_shift", "flip", "shift"]
+__all__ = ["check_shift", "flip", "flipped_and_shifted", "shift"]
 
 
-def augmented(images: Tensor, seed: int, step: int, *, mirrored: bool, shifted: int) -> Tensor:
+def flipped_and_shifted(images: Tensor, seed: int, step: int, *, mirrored: bool, shifted: int) -> Tensor:
     """Return images `(batch, channels, height, width)` that are mirrored and shifted at random.
 
     Args:
@@ -21,6 +21,8 @@ def augmented(images: Tensor, seed: int, step: int, *, mirrored: bool, shifted: 
         mirrored: whether every other image is mirrored from left to right.
         shifted: pixels by which they are shifted, at most.
     """
+    if not mirrored and not shifted:
+        return images
     numbers = generator(seed, "augment", step)
     images = flip(images, numbers) if mirrored else images
     return shift(images, shifted, numbers) if shifted else images

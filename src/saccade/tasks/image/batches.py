@@ -66,7 +66,7 @@ def augmented(found: Sequence[Encoded], seed: int, step: int, *, mirrored: bool,
         mirrored: whether every other image is mirrored from left to right.
         shifted: pixels by which they are shifted, at most.
     """
-    images = augment.augmented(
+    images = augment.flipped_and_shifted(
         torch.stack([one.image for one in found]), seed, step, mirrored=mirrored, shifted=shifted
     )
     return Batch(pixels(images), torch.tensor([one.label for one in found]))

@@ -88,6 +88,6 @@ class VisualOptions(SplitOptions):
             if (value := getattr(self, name)) != type(self).__dataclass_fields__[name].default:
                 raise ArgumentError(f"--{name.replace('_', '-')}: expected {expected}, got {value}")
 
-    def store(self) -> FeatureStore | None:
+    def open_features(self) -> FeatureStore | None:
         """Return the features that --features names, None if it names none."""
         return None if self.features is None else FeatureStore.open(Path(self.features))

@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from saccade.errors import ArgumentError
 from saccade.models.image_encoder import FeatureEncoder, ImageEncoder, Visual
-from saccade.tasks.image.augment import augmented
+from saccade.tasks.image.augment import flipped_and_shifted
 from saccade.tasks.image.dataset import pixels, statistics
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.saved import whole_number
@@ -119,7 +119,7 @@ def visual(
     Args:
         seen: the images, or features of them.
         seed, step, mirrored, shifted: how images are changed at random, if they are, as
-            `saccade.tasks.image.augment.augmented` has it; features are taken as they are.
+            `saccade.tasks.image.augment.flipped_and_shifted` has it; features are taken as they are.
 
     Example:
         >>> visual([torch.full((1, 2, 2), 255, dtype=torch.uint8)]).values.max()
@@ -130,7 +130,7 @@ def visual(
     features = [one for one in seen if isinstance(one, Features)]
     if not features:
         images = torch.stack([one for one in seen if isinstance(one, Tensor)])
-        return Visual(pixels(augmented(images, seed, step, mirrored=mirrored, shifted=shifted)))
+        return Visual(pixels(flipped_and_shifted(images, seed, step, mirrored=mirrored, shifted=shifted)))
     values, boxes = (pad_sequence([one[part] for one in features], batch_first=True) for part in (0, 1))
     return Visual(values, boxes, torch.tensor([len(one.values) for one in features]))
 

@@ -40,13 +40,13 @@ class VisualTask:
     """From --data, --size, Python objects and the names of splits to the data."""
     learn: ClassVar[Callable[..., tuple[Any, str]]]
     """From data, options and a store to a vocabulary, and what a user should know of it, "" if nothing."""
-    restored: ClassVar[Callable[..., Any]]
+    restored_vocabulary: ClassVar[Callable[..., Any]]
     """From a run's folder to the vocabulary that is saved there."""
 
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:
         """Open the data, and learn what is to be known of them before training."""
-        store = options.store()
+        store = options.open_features()
         corpus = cls._opened(options, objects, store).get()
         vocabulary, note = cls.learn(corpus, options, store)
         if vocabulary.sight.shape is not None:
@@ -58,7 +58,7 @@ class VisualTask:
     @classmethod
     def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
         """Read back what was learned."""
-        store, vocabulary = options.store(), cls.restored(folder)
+        store, vocabulary = options.open_features(), cls.restored_vocabulary(folder)
         if store is not None:
             vocabulary.sight.check(store)
         return cls(options, vocabulary, cls._opened(options, objects, store), store)

@@ -1,4 +1,4 @@
-r"""How much texts have in common with several references each: BLEU-1 to 4, CIDEr and ROUGE-L, by n-grams of words.
+r"""How much texts have in common with several references each: BLEU-1 to 4, CIDEr and ROUGE-L.
 
 All count words as COCO's evaluation does: lower case, without punctuation, "man's" and "isn't" as two words each. Its
 tokenizer is Stanford's, a program in Java; the one here agrees with it on plain English sentences, and is not it.
@@ -38,13 +38,13 @@ _Vector = dict[tuple[str, ...], float]
 References = Sequence[Sequence[str]]
 
 
-def words(caption: str) -> list[str]:
-    """Return the words of a caption as they are compared: lower case, without punctuation.
+def words(text: str) -> list[str]:
+    """Return the words of a text as they are compared: lower case, without punctuation.
 
     >>> words("A man's dog isn't in the T-shirt, is it?")
     ['a', 'man', "'s", 'dog', 'is', "n't", 'in', 'the', 't-shirt', 'is', 'it']
     """
-    return _WORD.findall(_APART.sub(r" \1", caption.lower().replace("\u2019", "'")))
+    return _WORD.findall(_APART.sub(r" \1", text.lower().replace("\u2019", "'")))
 
 
 def bleu(outputs: Sequence[str], references: References, order: int = _ORDERS) -> dict[str, Any]:

@@ -149,8 +149,11 @@ def _aligned(
     model: Any, state: Any, place: int, outputs: Sequence[Output], steps: int, target: Tokenizer
 ) -> list[Output]:
     """The outputs of the example at a place of a state with where each token was said, and the tokens as texts."""
+    if not outputs:
+        return []
+    rows = torch.full((1, len(outputs)), place, device=next(model.parameters()).device)  # all hear one and the same
     told = list[Output]()
-    for output in attended(model, state, place, outputs, target):
+    for output in attended(model, state.select(rows, rows[0, :1]), outputs, target):
         assert output.weights is not None  # every transcriber attends
         told.append(replace(output, weights=output.weights[:, :steps]))
     return told

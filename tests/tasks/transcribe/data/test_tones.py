@@ -68,3 +68,9 @@ def test_what_there_is_not_is_refused():
         TONES.example("train", -1)
     with pytest.raises(ArgumentError, match="split: expected one of train, validation, test, got 'tset'"):
         TONES.example("tset", 0)
+
+
+def test_a_text_is_known_without_its_sound(monkeypatch):
+    wanted = [TONES.example(split, index).text for split in ("train", "test") for index in range(5)]
+    monkeypatch.setattr(tones, "_part", None)
+    assert [TONES.text(split, index) for split in ("train", "test") for index in range(5)] == wanted

@@ -12,9 +12,9 @@ from saccade.models.show_and_answer import ShowAndAnswer
 from saccade.tasks.answer.batches import Batch
 from saccade.tasks.answer.data import Asked, Posed
 from saccade.tasks.answer.ensemble import Answerers
+from saccade.tasks.answer.gradients import cells_of, gradients, images_of
 from saccade.tasks.answer.measures import pointing
 from saccade.tasks.answer.outputs import Classes
-from saccade.tasks.image.gradients import cells_of, gradients, images_of
 from saccade.tasks.image.scenes.scene import Box
 
 SIZES = {"widths": "4,6", "stem_stride": 4, "cell_dim": 5, "hidden_dim": 6}

@@ -9,8 +9,8 @@ import torch
 from saccade.tasks.answer.batches import Encoded
 from saccade.tasks.answer.data import Collection, Posed
 from saccade.tasks.answer.data.collection import Row
-from saccade.tasks.answer.data.learned import Learned
 from saccade.tasks.answer.data.scenes import Scenes
+from saccade.tasks.answer.learned import Learned
 from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.decoded import Decoded
 
