@@ -146,7 +146,32 @@ def test_images_of_one_s_own_are_taken_as_folders_of_a_class(tmp_path):
         for number in range(8):
             Image.new("RGB", (16 + number, 12), (level, number, number)).save(folder / f"{number}.png")
     assert run(tmp_path / "run", "--data", tmp_path / "data", "--patch", "4") == 0
-    assert set(runs.load(tmp_path / "run", device="cpu").task.known.labels) == {"dark", "light"}
+    found = runs.load(tmp_path / "run", device="cpu")
+    assert set(found.task.known.labels) == {"dark", "light"}
+    Image.new("RGB", (300, 200)).save(tmp_path / "large.png")
+    assert found.task.read(str(tmp_path / "large.png"), 1).image.shape == found.task.known.shape  # as in training
+
+
+def test_a_patch_larger_than_the_image_sees_nothing_outside(tmp_path):
+    assert run(tmp_path / "run", "--data", "digits", "--patch", "40") == 0
+    [answer] = runs.load(tmp_path / "run", device="cpu").predict([digit_file(tmp_path)])
+    assert answer.to_json()["seen"] == 1.0
+
+
+def digit_file(folder):
+    Image.new("L", (28, 28), 90).save(folder / "digit.png")
+    return str(folder / "digit.png")
+
+
+def test_folders_that_are_no_classes_are_one_line(tmp_path, capsys):
+    one = tmp_path / "one" / "dark"
+    one.mkdir(parents=True)
+    Image.new("L", (8, 8)).save(one / "0.png")
+    for folder in (tmp_path / "one", tmp_path / "none"):
+        assert run(tmp_path / "run", "--data", folder) == 2
+        [told] = capsys.readouterr().err.strip().splitlines()
+        assert "expected" in told and str(folder) in told
+        (tmp_path / "none" / "train" / "cat").mkdir(parents=True, exist_ok=True)
 
 
 ROW = ("--data", "row", "--canvas", "60", "--longest", "2", "--model")

@@ -206,8 +206,9 @@ class Glimpse:
         return {"majority": self.labels.baseline(learned, wanted, split)}
 
     def read(self, line: str, number: int) -> Pixels:
-        """Read a file, "-" being standard input, as an image of its own size."""
-        return image_of(line, self.known.shape[0])
+        """Read a file, "-" being standard input: in its own size, or as training scaled files, where it did."""
+        channels, *size = self.known.shape
+        return image_of(line, channels, None if self.settings.data in BUILTIN else (size[0], size[1]))
 
     def check(self, model: nn.Module, request: Any) -> None:
         """Refuse more classes than there are."""
