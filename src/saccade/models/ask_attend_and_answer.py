@@ -103,6 +103,8 @@ class AskAttendAndAnswer(Answerer):
     | hops | read softly | or one cell each, by `--read` | to compare |
     | where a cell lies | nothing says it | a code of its place is in it | questions ask about places |
 
+    What a hop finds is standardized over the batch in training, and by running means outside of it (`Standardized`).
+
     Args:
         channels: of the images.
         words: how many there are, from 0 (padding) on.

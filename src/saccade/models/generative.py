@@ -131,7 +131,7 @@ class GenerativeAnswerer(Seq2Seq[tuple[Visual, Padded], State]):
             logits = F.linear(self.decode(ids[:, :-1], State(hidden)), *self.output)
             smoothed = {"ignore_index": 0, "label_smoothing": label_smoothing}
             each = F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten(), reduction="none", **smoothed)  # type: ignore[arg-type]
-            whole = each.view(len(ids), -1).sum(1).view(-1, draws) * wanted.shares[:, None].to(each)
+            whole = each.view(len(ids), ids.shape[1] - 1).sum(1).view(-1, draws) * wanted.shares[:, None].to(each)
             return each.new_zeros(known.shape[:2]).index_add(0, wanted.rows, whole)
 
         return self.answerer.expected_cost(visual, question, losses)

@@ -37,6 +37,8 @@ _DEFAULT = Options()
 class ImageOnly(Answerer):
     r"""The mean of an image's cells, and two layers: \(f(x, q) = g\big(\tfrac{1}{n} \sum_i a_i\big)\).
 
+    The mean is standardized over the batch in training, and by running means outside of it (`Standardized`).
+
     Args:
         channels: of the images.
         words: of questions, which are not read.

@@ -45,7 +45,7 @@ class MRNN(Seq2Seq[Visual, State]):
         torch.Size([2, 7, 9])
 
     Source:
-        Mao et al. 2015, Eq. 1 to 3; what is otherwise is in docs/caption.md.
+        Mao et al. 2015, Eq. 2 to 4; what is otherwise is in docs/caption.md.
     """
 
     Options: TypeAlias = Options

@@ -44,6 +44,8 @@ class ShowAndAnswer(Answerer):
 
     The image is one vector, whatever is asked.
 
+    It is standardized over the batch in training, and by running means outside of it (`Standardized`).
+
     Args:
         channels: of the images.
         words: how many there are, from 0 (padding) on.

@@ -54,7 +54,8 @@ class ShowAskAttendAndAnswer(Answerer):
         f = W_2 \operatorname{relu}\big(W_1 [x_1; \ldots; x_C; s] + b_1\big) + b_2
 
     A convolution of 1 × 1 is a linear map of each cell, so the two layers that weigh cells are the additive score: the
-    first is shared by all glimpses, the second is one vector each.
+    first is shared by all glimpses, the second is one vector each. What a glimpse finds is standardized over the batch
+    in training, and by running means outside of it (`Standardized`).
 
     | part | in the paper | here | because |
     |---|---|---|---|

@@ -38,7 +38,7 @@ class Options(captioning.Options, hard.Options):
 
     doubly_stochastic: float = 0.0
     """With --read soft: how much it costs, in nats, that the weights of a cell do not sum to one over all words; the
-    paper has 1, for descriptions that have something to say of every part of an image."""
+    authors' code has 1, for descriptions that have something to say of every part of an image."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -61,8 +61,20 @@ def test_of_files_a_model_is_measured_by_its_own_words(tmp_path):
     run.model.forward = None  # what is given true words is not called
     found = run.task.evaluate(run.model, "test")
     assert found.examples == run.task.data.size("test") and asked
-    texts = [run.task.answer(run.model, [run.task.example("test", 0).input], None)[0].lines()]
-    assert len(texts) == 1
+
+
+@pytest.mark.parametrize("name", list(Caption.models))
+def test_of_scenes_every_model_writes_its_own_words(name, monkeypatch):
+    kind = options_class(Caption, name)
+    small = {**{key: value for key, value in SMALL.items() if key in kind.__dataclass_fields__}, "hidden_dim": 8}
+    task = Caption.prepare(kind(data="scenes", model=name, beam_size=1, **small))
+    model, asked = task.build().eval(), []
+    step = model.step
+    monkeypatch.setattr(model, "step", lambda token, state: asked.append(token) or step(token, state))
+    monkeypatch.setattr(model, "forward", None)  # what is given true words is not called
+    with torch.inference_mode():
+        task.answer(model, [task.example("test", index).input for index in range(2)], None)
+    assert asked
 
 
 def test_what_built_in_scenes_alone_have_is_refused_of_files(tmp_path):
