@@ -34,6 +34,12 @@ def test_python_is_written_as_examples_that_run(page):
     assert all(block.startswith(">>> ") and block.endswith("\n\n") for block in blocks)
 
 
+@pytest.mark.parametrize("page", TEXTS, ids=lambda path: path.name)
+def test_a_section_stands_once(page):
+    headings = re.findall(r"^## .+$", page.read_text(encoding="utf-8"), flags=re.M)
+    assert len(headings) == len(set(headings))
+
+
 def test_every_page_is_in_the_navigation():
     listed = set(re.findall(r"[\w-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
     assert listed == {path.name for path in PAGES}
