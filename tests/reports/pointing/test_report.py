@@ -20,7 +20,7 @@ def small(monkeypatch, tmp_path):
     monkeypatch.setattr(scenes, "HELD_OUT", 12)
     monkeypatch.setattr(vocabulary, "_ENDLESS", 150)
     monkeypatch.setattr("saccade.tasks.answer.task._ENDLESS", 150)
-    monkeypatch.setattr(vocabulary, "_LOOKED_AT", 5)
+    monkeypatch.setattr("saccade.tasks.image.dataset._SEEN", 5)
     monkeypatch.setattr(report, "VARIANTS", [Variant(one.name, one.model, {**one.values, **SMALL}) for one in VARIANTS])
     monkeypatch.chdir(tmp_path)
 

@@ -26,7 +26,7 @@ LITTLE = [*SMALL, "--device", "cpu", "--max-steps", "2", "--batch-size", "4", "-
 def few(monkeypatch):
     monkeypatch.setattr(scenes, "HELD_OUT", 12)
     monkeypatch.setattr(vocabulary, "_ENDLESS", 150)
-    monkeypatch.setattr(vocabulary, "_LOOKED_AT", 5)
+    monkeypatch.setattr("saccade.tasks.image.dataset._SEEN", 5)
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,6 @@ SHRUNK = (
     *((module, "_ENDLESS", LEARNED_FROM) for module in (tokens, words, spoken)),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (text_task, image_task, speech_task, translation_task)),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (eye_task, caption_task, captions, asking_task, asked)),
-    (asked, "_LOOKED_AT", 10),
     (caption_task.Caption, "limit", 12),  # models that learned nothing never end, and every word is drawn
     (eyes, "open_digits", lambda: few_digits()),
     (images, "_SEEN", 40),
