@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from torch import Tensor
 
+from saccade.errors import ArgumentError
 from saccade.tasks.dataset import Lazy, opened
 from saccade.tasks.image.augment import check_shift
 from saccade.tasks.image.features.store import Features, FeatureStore
@@ -57,10 +58,17 @@ class VisualTask:
 
     @classmethod
     def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
-        """Read back what was learned."""
-        store, vocabulary = options.open_features(), cls.restored_vocabulary(folder)
-        if store is not None:
-            vocabulary.sight.check(store)
+        """Read back what was learned.
+
+        Raises:
+            ArgumentError: naming the run, if it is not whole, or its features are not there any more or are others.
+        """
+        vocabulary = cls.restored_vocabulary(folder)
+        try:
+            if (store := options.open_features()) is not None:
+                vocabulary.sight.check(store)
+        except ArgumentError as error:  # which features they are, the run says
+            raise ArgumentError(f"{folder}: {error}") from error
         return cls(options, vocabulary, cls._opened(options, objects, store), store)
 
     def save(self, folder: Path) -> None:
