@@ -88,6 +88,12 @@ def test_options_of_another_version_are_named(tmp_path):
         Run(run.folder, {**CONFIG, "options": {"seed": "one"}}).options(Options)
 
 
+def test_an_option_of_an_older_name_is_today_s(tmp_path):
+    content = {**CONFIG, "options": {"seed": 1, "least_count": 3}}
+    (tmp_path / "config.json").write_text(json.dumps(content))
+    assert Run.open(tmp_path).config["options"] == {"seed": 1, "min_count": 3}
+
+
 def test_weights_are_the_final_ones_or_those_of_the_newest_checkpoint(tmp_path):
     run = create(tmp_path / "a")
     with pytest.raises(RunError, match="nothing is trained yet"):
