@@ -73,11 +73,12 @@ def test_every_parameter_learns_and_the_same_state_answers_the_same(name):
 def test_it_learns_a_few_answers_of_several_words():
     torch.manual_seed(0)
     kind, options, sizes = KINDS["show-and-answer"]
-    model = GenerativeAnswerer(kind(3, 11, 16, options(**sizes)), WORDS, 16)
-    visual = Visual(images(2).values[[0, 0, 1, 1]])
+    model = GenerativeAnswerer(kind(3, 11, 16, options(**{**sizes, "dropout": 0.0})), WORDS, 16)
+    dark_and_bright = images(2).values * torch.tensor([0.1, 1.0]).view(2, 1, 1, 1)
+    visual = Visual(dark_and_bright[[0, 0, 1, 1]])
     question = Padded(torch.tensor([[4, 5], [6, 7], [4, 5], [6, 7]]), torch.full((4,), 2))
     wanted = Answers(IDS, torch.arange(4), torch.ones(4))
-    optimizer = torch.optim.Adam(model.parameters(), 0.03)
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
     for _ in range(300):
         optimizer.zero_grad()
         cost = model.cost(visual, question, wanted)
