@@ -9,9 +9,17 @@ from torch.nn import functional as F
 from models.laws import parameters_that_learn, the_same_state
 from saccade import look, reads
 from saccade.errors import ArgumentError
-from saccade.models import ask_attend_and_answer, image_only, question_only, show_and_answer, show_ask_attend_and_answer
+from saccade.models import (
+    ask_attend_and_answer,
+    attention_lstm,
+    image_only,
+    question_only,
+    show_and_answer,
+    show_ask_attend_and_answer,
+)
 from saccade.models.answerer import Standardized
 from saccade.models.ask_attend_and_answer import AskAttendAndAnswer, Bag
+from saccade.models.attention_lstm import AttentionLSTM
 from saccade.models.image_encoder import FeatureEncoder, Visual
 from saccade.models.image_only import ImageOnly
 from saccade.models.padded import Padded
@@ -28,11 +36,17 @@ KINDS = {
         show_ask_attend_and_answer.Options,
         {**SEES, "hidden_dim": 6, "embedding_dim": 4, "classifier_dim": 8, "glimpses": 2},
     ),
+    "attention-lstm": (
+        AttentionLSTM,
+        attention_lstm.Options,
+        {**SEES, "hidden_dim": 5, "embedding_dim": 4, "classifier_dim": 8},
+    ),
     "show-and-answer": (ShowAndAnswer, show_and_answer.Options, {**SEES, "hidden_dim": 6, "embedding_dim": 4}),
     "question-only": (QuestionOnly, question_only.Options, {"hidden_dim": 6, "embedding_dim": 4}),
     "image-only": (ImageOnly, image_only.Options, {**SEES, "hidden_dim": 6}),
 }
 ATTENDING = [name for name, (kind, *_) in KINDS.items() if kind.attends]
+HARD = [name for name in ATTENDING if hasattr(KINDS[name][1](), "read")]  # that read one cell, if asked to
 READS = {
     "learned": {"read": "reinforce"},
     "leave-one-out": {"read": "reinforce", "baseline": "leave-one-out", "samples": 3},
@@ -143,7 +157,7 @@ def test_the_same_state_answers_the_same(name):
     the_same_state(made(name), made(name))
 
 
-@pytest.mark.parametrize("kind", ATTENDING)
+@pytest.mark.parametrize("kind", HARD)
 def test_weights_are_shares_of_cells_and_are_recorded(kind):
     model = made(kind).eval()
     looked = model.look(images(), QUESTION)
@@ -153,6 +167,30 @@ def test_weights_are_shares_of_cells_and_are_recorded(kind):
         model(images(), QUESTION)
     recorded = torch.cat([aux.weights.reshape(3, -1, 12) for _, aux in records], 1)
     torch.testing.assert_close(recorded, looked.weights)
+
+
+def test_every_word_reads_cells_padding_reads_none_and_the_last_read_is_their_mean():
+    model = made("attention-lstm").eval()
+    looked = model.look(images(), QUESTION)
+    assert looked.shape == (3, 4) and looked.weights.shape == (3, 5, 12) and looked.words is None
+    words, mean = looked.weights[:, :4], looked.weights[:, 4]
+    torch.testing.assert_close(words.sum(-1), QUESTION.within.float())
+    torch.testing.assert_close(mean, words.sum(1) / QUESTION.lengths[:, None])
+    with look.record(model, detach=True) as records:
+        model(images(), QUESTION)
+    [(_, aux)] = records
+    torch.testing.assert_close(aux.weights * QUESTION.within[..., None], words)
+
+
+def test_what_words_find_is_standardized_over_words_that_are_there():
+    model = made("attention-lstm")
+    found, within = torch.randn(3, 4, 5), QUESTION.within
+    noise = torch.where(within[..., None], found, 1e3)
+    standardized = model._standardized(noise, within)
+    rows = found[within]
+    expected = (rows - rows.mean(0)) / (rows.var(0, unbiased=False) + 1e-5).sqrt()
+    torch.testing.assert_close(standardized[within], expected)
+    assert bool((standardized[~within] == 0).all())
 
 
 def test_words_share_out_the_first_hop_and_padding_calls_for_nothing():
@@ -169,15 +207,18 @@ def test_sparse_weights_are_shares_of_few_cells(kind, normalizer):
     for model in (soft, sparse):
         with torch.no_grad():
             model.encoder.place.weight.mul_(8)  # so that scores lie far apart
+            if kind not in HARD:
+                model.attention.query_projection.weight.mul_(20)
     sparse.eval().load_state_dict(soft.eval().state_dict())  # a normalizer has no weights
     weights = sparse.look(images(), QUESTION).weights
-    torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:2]))
+    whole = torch.cat([QUESTION.within, torch.ones(3, 1, dtype=torch.bool)], 1)  # of a model that reads at each word
+    torch.testing.assert_close(weights.sum(-1), (whole if kind not in HARD else torch.ones(weights.shape[:2])).float())
     assert 0 < int((weights > 0).sum()) < int((soft.look(images(), QUESTION).weights > 0).sum())
     sparse.train().cost(images(), QUESTION, WANTED).backward()
     assert all(p.grad is None or bool(p.grad.isfinite().all()) for p in sparse.parameters())
 
 
-@pytest.mark.parametrize(("kind", "read"), list(itertools.product(ATTENDING, READS)))
+@pytest.mark.parametrize(("kind", "read"), list(itertools.product(HARD, READS)))
 def test_hard_reads_read_one_cell_and_learn(kind, read):
     model = made(kind, **READS[read])
     model.cost(images(), QUESTION, WANTED).backward()
@@ -189,7 +230,7 @@ def test_hard_reads_read_one_cell_and_learn(kind, read):
 
 
 @pytest.mark.parametrize("baseline", ["learned", "leave-one-out"])
-@pytest.mark.parametrize("kind", ATTENDING)
+@pytest.mark.parametrize("kind", HARD)
 def test_the_gradient_of_hard_reads_is_that_of_the_expected_cost(kind, baseline, monkeypatch):
     """Two questions, two cells, two reads and two samples each: the mean over all 256 ways to draw is exact."""
     model = made(kind, encoder=FeatureEncoder(3, 5), read="reinforce", baseline=baseline, samples=2).double()
@@ -247,6 +288,7 @@ def test_a_bag_counts_each_word_once_and_no_padding():
     [
         (show_ask_attend_and_answer.Options, {"glimpses": 0}, "--glimpses: expected"),
         (show_ask_attend_and_answer.Options, {"samples": 2}, "--samples: expected only with --read reinforce"),
+        (attention_lstm.Options, {"normalizer": "relu"}, "--normalizer: expected one of softmax, sparsemax, entmax"),
         (show_and_answer.Options, {"classifier_dim": 0}, "--classifier-dim: expected"),
         (ask_attend_and_answer.Options, {"question": "gru"}, "--question: expected lstm or bag, got gru"),
         (ask_attend_and_answer.Options, {"hidden_dim": 0}, "--hidden-dim: expected"),

@@ -251,7 +251,15 @@ def test_features_are_read_once_for_all_questions_about_an_image(folder, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "model", ["ask-attend-and-answer", "show-ask-attend-and-answer", "show-and-answer", "image-only", "question-only"]
+    "model",
+    [
+        "ask-attend-and-answer",
+        "show-ask-attend-and-answer",
+        "attention-lstm",
+        "show-and-answer",
+        "image-only",
+        "question-only",
+    ],
 )
 def test_one_question_is_batch_enough(folder, tmp_path, model):
     sees = {} if model == "question-only" else {"widths": "4,6", "stem_stride": 4, "cell_dim": 6}

@@ -155,6 +155,7 @@ TABLE = {
         {
             "ask-attend-and-answer": {**SIGHT, "hidden_dim": 6},
             "show-ask-attend-and-answer": {**SIGHT, "hidden_dim": 6, "embedding_dim": 4, "classifier_dim": 8},
+            "attention-lstm": {**SIGHT, "hidden_dim": 6, "embedding_dim": 4, "classifier_dim": 8},
             "show-and-answer": {**SIGHT, "hidden_dim": 6, "embedding_dim": 4, "classifier_dim": 8},
             "question-only": {"hidden_dim": 6, "embedding_dim": 4, "dropout": 0.2, "shift": 0},
             "image-only": {**SIGHT, "hidden_dim": 6},

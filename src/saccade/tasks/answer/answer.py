@@ -146,16 +146,20 @@ def answers(
         attends = getattr(model, "attends", False) and look.by != "gradient"
         looked = model.look(source, question) if form != "lines" and attends else None
         ranking = output.ranking(model, source, question, count, looked)
-        seen = None if looked is None or looked.weights is None else _looked_at(model, looked)
+        seen = None if looked is None or looked.weights is None else _looked_at(model, looked, query.tokens)
         if form == "pictures" and seen is None:
             seen = _moved_by(model, source, question, output.score(model, [ranking.labels[ranking.best]]))
         found.append(VisualAnswer(query, ranking, count, seen))
     return found
 
 
-def _looked_at(model: Any, looked: Any) -> Seen:
+def _looked_at(model: Any, looked: Any, tokens: Sequence[str]) -> Seen:
     weights = looked.weights[0].cpu()
-    captions = [f"{model.reading} {number}" for number in range(1, len(weights) + 1)]
+    by_word, each = [*tokens, "all words"], 1 + len(tokens)  # of each model that reads at every word
+    captions = [
+        by_word[number % each] if model.reading == "word" else f"{model.reading} {number + 1}"
+        for number in range(len(weights))
+    ]
     return Seen("attention", weights, looked.shape, captions, None if looked.words is None else looked.words[0].cpu())
 
 

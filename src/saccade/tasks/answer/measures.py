@@ -13,7 +13,7 @@ from saccade.tasks.answer.agreement import agreement
 from saccade.tasks.answer.batches import Batch
 from saccade.tasks.answer.data import Asked, Posed
 from saccade.tasks.answer.gradients import Score, cells_of, gradients, images_of
-from saccade.tasks.image.pointing import pointed
+from saccade.tasks.image.pointing import Pointed, pointed
 from saccade.tasks.image.scenes.scene import Box
 from saccade.tasks.image.shown import shares
 from saccade.train.task import Baseline, Metric
@@ -39,8 +39,11 @@ class Pointing(NamedTuple):
 
     @classmethod
     def of(cls, group: str, weights: Tensor, boxes: Sequence[Box], size: tuple[int, int]) -> "Pointing":
-        """Judge the weights `(reads, rows, columns)` of one question by boxes in an image of a height and width."""
-        found = [pointed(each, boxes, size) for each in weights]
+        """Judge the weights `(reads, rows, columns)` of one question by boxes in an image of a height and width.
+
+        A read without any weight is none, such as those at words that are padding.
+        """
+        found = [pointed(each, boxes, size) for each in weights if bool(each.any())] or [Pointed(False, 0.0)]
         return cls(group, [one.hit for one in found], [one.share for one in found])
 
 

@@ -69,6 +69,7 @@ class AnswerQuestions(VisualTask):
     models: ClassVar[dict[str, str]] = {
         "ask-attend-and-answer": "saccade.models.ask_attend_and_answer:AskAttendAndAnswer",
         "show-ask-attend-and-answer": "saccade.models.show_ask_attend_and_answer:ShowAskAttendAndAnswer",
+        "attention-lstm": "saccade.models.attention_lstm:AttentionLSTM",
         "show-and-answer": "saccade.models.show_and_answer:ShowAndAnswer",
         "question-only": "saccade.models.question_only:QuestionOnly",
         "image-only": "saccade.models.image_only:ImageOnly",

@@ -27,12 +27,12 @@ def test_boxes_are_of_things_that_are_bright():
         for left, top, right, bottom in one.boxes:
             inside = one.image[:, top:bottom, left:right].float()
             assert inside.amax(0).mean() > 60 > one.image.float().amax(0).median()
-    assert set(kinds) == {"existence", "colour", "counting", "relation"}
+    assert set(kinds) == {"existence", "colour", "counting", "relation", "place"}
 
 
 def test_questions_about_one_training_scene_lie_side_by_side_and_have_its_image():
     data = Scenes()
-    for split, count in (("train", 4), ("validation", 1), ("test", 1)):
+    for split, count in (("train", 5), ("validation", 1), ("test", 1)):
         for image in (0, 5):
             about = data.about(split, image)
             found = [data.example(split, index) for index in about]

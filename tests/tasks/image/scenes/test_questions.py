@@ -8,8 +8,8 @@ import pytest
 
 from saccade.errors import ArgumentError
 from saccade.tasks.image.scenes.grammar import RELATIONS
-from saccade.tasks.image.scenes.questions import ANSWERS, BLIND, KINDS, WORDS, ask, ask_more, chance
-from saccade.tasks.image.scenes.scene import COLOURS, SHAPES, draw
+from saccade.tasks.image.scenes.questions import ANSWERS, BLIND, KINDS, PLACES, WORDS, ask, ask_more, chance
+from saccade.tasks.image.scenes.scene import COLOURS, SHAPES, SIDE, draw
 from saccade.train.randomness import generator
 
 DRAWN = 20_000
@@ -33,6 +33,11 @@ def looked_up(text, scene):
         shape = {"circles": "circle", "squares": "square", "triangles": "triangle", "crosses": "cross"}.get(match[2])
         found = [number for number, thing in things if match[1] == thing.colour or shape == thing.shape]
         return str(len(found)), found
+    if match := re.fullmatch(r"where is the (\w+) (\w+) \?", text):
+        (found,) = [number for number, thing in things if thing[:2] == match.groups()]
+        left, top, right, bottom = scene.things[found].box
+        across, down = (left + right) / 2 < SIDE / 2, (top + bottom) / 2 < SIDE / 2
+        return f"{'top' if down else 'bottom'} {'left' if across else 'right'}", [found]
     match = re.fullmatch(r"is the (\w+) (\w+) (left of|right of|above|below) the (\w+) (\w+) \?", text)
     (one,) = [number for number, thing in things if thing[:2] == (match[1], match[2])]
     (other,) = [number for number, thing in things if thing[:2] == (match[4], match[5])]
@@ -244,9 +249,12 @@ def test_further_questions_have_right_answers_and_are_of_all_kinds():
     ]
     for scene, question in found:
         assert (question.answer, list(question.things)) == looked_up(question.text, scene), question
-        assert set(question.text.split()) <= set(WORDS) and question.answer in ANSWERS
+        words, answers = ({*WORDS, "where"}, PLACES) if question.kind == "place" else (set(WORDS), ANSWERS)
+        assert set(question.text.split()) <= words and question.answer in answers
     kinds = Counter(question.kind for _, question in found)
-    assert set(kinds) == set(KINDS) and not unlikely(list(kinds.values()), len(KINDS))  # all scenes have all kinds
+    every = {*KINDS, "place"}
+    assert set(kinds) == every and not unlikely(list(kinds.values()), len(every))  # all scenes have all kinds
+    assert {question.answer for _, question in found if question.kind == "place"} == set(PLACES)
     scene, _ = asked()[0]
     one, other = (ask_more(generator(2, "more"), scene, 5) for _ in range(2))
     assert one == other

@@ -1,7 +1,7 @@
 """The built-in scenes with questions about them: endless, made as they are asked for.
 
 Scene number i of a split is made of the numbers that `generator(seed, "questions", split, i)` draws: the scene with
-its question, then its image. In training each scene has three questions more, of `generator(seed, "more questions",
+its question, then its image. In training each scene has four questions more, of `generator(seed, "more questions",
 split, i)`.
 """
 
@@ -22,7 +22,7 @@ __all__ = ["Scenes"]
 
 HELD_OUT = 2000  # examples of validation, and of test
 _LEAST = 4  # things, so that all kinds of questions can be asked
-_MORE = 3  # questions about each training scene
+_MORE = 4  # questions about each training scene
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ class Scenes:
     """Rendered scenes of coloured shapes, with questions about existence, colour, counting and relation.
 
     All answers to a kind of question are equally likely, so that a question alone tells nothing; but for the questions
-    that a training scene has beside its first, whose answers are as likely as scenes have them.
+    that a training scene has beside its first, whose answers are as likely as scenes have them. Some of these are about
+    places, which are asked in training only.
 
     Args:
         least, most: how many things a scene has, 4 to 8.

@@ -5,6 +5,10 @@
     counting    how many red things are there ?              0 to 4
                 how many circles are there ?
     relation    is the red circle left of the blue square ?  yes, no; the scene has one of each
+    place       where is the red circle ?                    top left, ...; the scene has one; in training only
+
+Questions about places are no part of what is balanced, and no measure: they are asked to learn from, because a relation
+teaches where to look only once it is known what to do with what is seen there.
 
 What is balanced: the kind and the question are drawn evenly; then, whatever the question, its answer and the number of
 things are drawn evenly and independently. Who knows the question and the number of things knows nothing of the answer.
@@ -30,13 +34,14 @@ import torch
 
 from saccade.errors import ArgumentError
 from saccade.tasks.image.scenes.grammar import RELATIONS, holds
-from saccade.tasks.image.scenes.scene import COLOURS, MOST, SHAPES, Scene, Thing, boxes_at_random
+from saccade.tasks.image.scenes.scene import COLOURS, MOST, SHAPES, SIDE, Scene, Thing, boxes_at_random
 
-__all__ = ["ANSWERS", "BLIND", "KINDS", "WORDS", "Question", "ask", "ask_more", "chance"]
+__all__ = ["ANSWERS", "BLIND", "KINDS", "PLACES", "WORDS", "Question", "ask", "ask_more", "chance"]
 
 _MOST_COUNTED = 4
 _EXISTENCE, _COLOUR = "is there a {} {} ?", "what colour is the {} ?"
 _COUNTING, _RELATION = "how many {} are there ?", "is the {} {} {} the {} {} ?"
+_PLACE = "where is the {} {} ?"
 _BY_KIND = {
     "existence": ("no", "yes"),
     "colour": tuple(COLOURS),
@@ -50,6 +55,8 @@ KINDS = tuple(_BY_KIND)
 BLIND = {"existence": 0.53, "colour": 0.65, "counting": 0.56, "relation": 0.50}
 #: All answers of all kinds, sorted.
 ANSWERS = tuple(sorted({answer for answers in _BY_KIND.values() for answer in answers}))
+#: The answers to questions about places: the quarter of the image that a thing's middle lies in.
+PLACES = ("top left", "top right", "bottom left", "bottom right")
 _PLURALS = {shape: "crosses" if shape == "cross" else f"{shape}s" for shape in SHAPES}
 #: All words of all questions, sorted.
 WORDS = tuple(
@@ -141,6 +148,8 @@ def ask(
 def ask_more(generator: torch.Generator, scene: Scene, count: int) -> list[Question]:
     """Return questions about a scene: a kind, an answer that it has there, and a question with this answer are drawn.
 
+    Beside the kinds of `ask` there are questions about places.
+
     Each is drawn evenly from what the scene has, which is not even: a scene rarely has four of anything. They are there
     to learn from, beside the question that a scene was made for, as seeing takes most of the time.
 
@@ -153,10 +162,10 @@ def ask_more(generator: torch.Generator, scene: Scene, count: int) -> list[Quest
         >>> drawn = torch.Generator().manual_seed(5)
         >>> scene, _ = ask(drawn)
         >>> [(question.text, question.answer) for question in ask_more(drawn, scene, 2)]
-        [('what colour is the triangle ?', 'magenta'), ('is the cyan square above the magenta triangle ?', 'no')]
+        [('what colour is the triangle ?', 'magenta'), ('where is the yellow square ?', 'top left')]
     """
     draws = iter(torch.rand(3 * count, generator=generator, dtype=torch.float64).tolist())
-    known = {kind: answers for kind in KINDS if (answers := _askable(scene, kind))}
+    known = {kind: answers for kind in _ASKABLE if (answers := _askable(scene, kind))}
     found = []
     for _ in range(count):
         answers = known[_one(tuple(known), draws)]
@@ -202,11 +211,20 @@ def _all_relation(things: Sequence[Thing]) -> Iterator[tuple[str, str, tuple[int
             yield text, "yes" if holds(relation, one.box, other.box) else "no", pair
 
 
+def _all_places(things: Sequence[Thing]) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    for look in _LOOKS:
+        found = _numbers(things, *look)
+        if len(found) == 1:
+            left, top, right, bottom = things[found[0]].box
+            yield _PLACE.format(*look), PLACES[2 * (top + bottom >= SIDE) + (left + right >= SIDE)], found
+
+
 _ASKABLE: dict[str, Callable[[Sequence[Thing]], Iterator[tuple[str, str, tuple[int, ...]]]]] = {
     "existence": _all_existence,
     "colour": _all_colour,
     "counting": _all_counting,
     "relation": _all_relation,
+    "place": _all_places,
 }
 
 
