@@ -51,8 +51,8 @@ class AttentionLSTM(Answerer):
         s_j &= \big[\operatorname{LSTM}_1(E w)_j;\ \operatorname{LSTM}_2(E w^{\text{reversed}})_{n+1-j}\big] \qquad
         \alpha_{ji} = \operatorname{softmax}_i\big((W_s s_j)^\top W_a a_i / \sqrt d\big) \\
         r_j &= \operatorname{norm}\big(\textstyle\sum_i \alpha_{ji}\, a_i\big) \qquad
-        h_j = \operatorname{LSTM}_3([s_j; r_j], h_{j-1}) \qquad
-        f = W_2 \operatorname{relu}(W_1 h_n + b_1) + b_2
+        h_j = \operatorname{LSTM}_3([s_j; r_j], h_{j-1}) \\
+        f &= W_2 \operatorname{relu}\big(W_1 [h_n;\ \tfrac{1}{n} \textstyle\sum_j r_j] + b_1\big) + b_2
 
     for cells a and the n words of a question: "is the red circle left of the blue square ?" can read the circle's place
     before the square's, and compare. What words found is standardized over the words of a batch in training, and by
@@ -111,7 +111,7 @@ class AttentionLSTM(Answerer):
         self.attention = Attention(width, cell, hidden_dim=hidden, score="scaled_dot", normalizer=normalizer)
         self.norm = Standardized(cell)
         self.questions = LastState(width + cell, hidden)
-        self.output = classifier(hidden, options.classifier_dim, classes, drop)
+        self.output = classifier(hidden + cell, options.classifier_dim, classes, drop)
 
     def answers(self, visual: Visual, question: Padded, draws: int, reads: Reads | None) -> Tensor:
         cells, within = cast("Cells", self.encoder(visual)), question.within
@@ -120,8 +120,9 @@ class AttentionLSTM(Answerer):
         found, aux = attended(self.attention, states, cells.values, cells.values, mask_of(cells), reads)
         if reads is not None and aux.weights is not None:
             self._keep(reads, torch.where(within[..., None], aux.weights, 0), question, cells)
-        known = torch.cat([states, self._standardized(found, within)], -1)
-        logits: Tensor = self.output(self.questions(Padded(known, question.lengths)))
+        seen = self._standardized(found, within)
+        last = self.questions(Padded(torch.cat([states, seen], -1), question.lengths))
+        logits: Tensor = self.output(torch.cat([last, seen.sum(1) / question.lengths[:, None]], -1))
         return logits[:, None].expand(-1, draws, -1)
 
     def _standardized(self, found: Tensor, within: Tensor) -> Tensor:

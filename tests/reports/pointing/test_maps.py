@@ -7,7 +7,7 @@ from saccade.models.show_and_answer import Options as FixedOptions
 from saccade.models.show_and_answer import ShowAndAnswer
 from saccade.models.show_ask_attend_and_answer import Options, ShowAskAttendAndAnswer
 from saccade.reports.pointing.maps import covered, gradients, weighed
-from saccade.tasks.answer.gradients import cells_of
+from saccade.tasks.image.influence import cells_of
 
 SIZES = {"widths": "4,6", "stem_stride": 4, "cell_dim": 5, "hidden_dim": 6, "classifier_dim": 8}
 QUESTION = Padded(torch.tensor([[4, 5, 6], [6, 8, 0]]), torch.tensor([3, 2]))

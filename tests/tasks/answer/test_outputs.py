@@ -1,23 +1,28 @@
 """How answers are given: as classes and word by word, by one model and by several, and how sure they are."""
 
 import itertools
+from functools import partial
 
 import pytest
 import torch
 
 from saccade.errors import ArgumentError
+from saccade.models.generative import GenerativeAnswerer
 from saccade.models.image_encoder import Visual
 from saccade.models.image_only import ImageOnly
 from saccade.models.padded import Padded
 from saccade.models.question_only import QuestionOnly
 from saccade.models.show_ask_attend_and_answer import ShowAskAttendAndAnswer
-from saccade.tasks.answer.gradients import cells_of, gradients
-from saccade.tasks.answer.outputs import Classes, Written
+from saccade.tasks.answer.answer import word_vectors
+from saccade.tasks.answer.ensemble import Answerers, Writers
+from saccade.tasks.generate.answers import WrittenAnswers
+from saccade.tasks.image.influence import cells_of, gradients
+from saccade.tasks.labels.answers import ClassAnswers
 from saccade.tasks.labels.request import Request
 from saccade.tasks.text.tokenizer import SpacedWords
 
-WRITTEN = Written(SpacedWords(["a", "lamp"]), 2)
-LABELS = Classes(("no", "yes", "2"))
+WRITTEN = WrittenAnswers(SpacedWords(["a", "lamp"]), 2)
+LABELS = ClassAnswers(("no", "yes", "2"))
 ASKED = Visual(torch.rand(3, 3, 24, 32)), Padded(torch.tensor([[4, 5], [6, 0], [7, 8]]), torch.tensor([2, 1, 2]))
 SIZES = {"hidden_dim": 6}
 SEES = {**SIZES, "widths": "4,6", "stem_stride": 4, "cell_dim": 5}
@@ -26,7 +31,8 @@ SEES = {**SIZES, "widths": "4,6", "stem_stride": 4, "cell_dim": 5}
 def made(output, kind=QuestionOnly, seed=0):
     torch.manual_seed(seed)
     options = kind.Options(**(SIZES if kind is QuestionOnly else SEES))
-    return output.model(kind, 11, options, None).eval()
+    answerer = kind(3, 11, 6 if isinstance(output, WrittenAnswers) else len(output.labels), options)
+    return (GenerativeAnswerer(answerer, 6, 6) if isinstance(output, WrittenAnswers) else answerer).eval()
 
 
 def one(row):
@@ -67,12 +73,12 @@ def test_written_answers_are_the_likeliest_of_all_with_their_probabilities(count
     with torch.inference_mode():
         for row in range(3):
             all_of_them = sorted(every(model, row).values(), reverse=True)
-            wide = Written(WRITTEN.target, 2, 36)
-            ranking = wide.ranking(model, *one(row), count)
+            wide = WrittenAnswers(WRITTEN.target, 2, 36)
+            ranking = wide.ranking(model, *one(row), count=count)
             assert len(ranking.labels) == len(all_of_them) == 30
             expected = torch.tensor(all_of_them, dtype=torch.float64)
             torch.testing.assert_close(ranking.probabilities, expected, rtol=1e-4, atol=1e-6)
-            assert len(WRITTEN.ranking(model, *one(row), count).labels) == min(max(5, count), 30)
+            assert len(WRITTEN.ranking(model, *one(row), count=count).labels) == min(max(5, count), 30)
             [best] = wide.texts(model, *one(row))
             assert best == ranking.labels[0]
 
@@ -84,24 +90,24 @@ def test_a_batch_is_answered_as_each_alone(output, kind):
     with torch.inference_mode():
         together = output.texts(model, *ASKED)
         looked = model.look(*ASKED)
-        assert output.texts(model, *ASKED, looked) == together
+        assert output.texts(model, *ASKED, looked=looked) == together
         assert together == [output.texts(model, *one(row))[0] for row in range(3)]
         for row in range(3):
-            ranking = output.ranking(model, *one(row), 2)
+            ranking = output.ranking(model, *one(row), count=2)
             assert ranking.labels[ranking.best] == together[row]
 
 
 @pytest.mark.parametrize("output", [LABELS, WRITTEN])
 def test_several_models_have_the_mean_of_their_probabilities_and_look_where_each_does(output):
     members = [made(output, ShowAskAttendAndAnswer, seed) for seed in (1, 2)]
-    joined = output.join(members)
+    joined = (Answerers if output is LABELS else Writers)(members)
     assert joined.attends and joined.reading == "glimpse" and cells_of(joined, ASKED[0]) == (3, 4)
     with torch.inference_mode():
         assert joined.look(*ASKED).weights.shape == (3, 4, 12)
-        ranking = output.ranking(joined, *one(0), 2)
+        ranking = output.ranking(joined, *one(0), count=2)
         text = ranking.labels[ranking.best]
         if output is LABELS:
-            rankings = [output.ranking(member, *one(0), 1) for member in members]
+            rankings = [output.ranking(member, *one(0), count=1) for member in members]
             shares = [float(each.probabilities[LABELS.numbers[text]]) for each in rankings]
             assert float(ranking.probabilities.max()) == pytest.approx(sum(shares) / 2, abs=1e-6)
             return
@@ -118,20 +124,23 @@ def test_several_models_have_the_mean_of_their_probabilities_and_look_where_each
 def test_scores_are_of_the_answers_given(output):
     model = made(output, ImageOnly)
     texts = {LABELS: ["2", "no", "yes"], WRITTEN: ["a lamp", "lamp", "a"]}[output]
-    found = output.score(model, texts)(*ASKED)
+    found = output.log_probs(model, texts, *ASKED)
     if output is LABELS:
         torch.testing.assert_close(found, model(*ASKED).double().log_softmax(-1)[torch.arange(3), [2, 0, 1]])
     else:
         for row, text in enumerate(texts):
             words = tuple(WRITTEN.target.encode(text))
             assert found[row].exp().item() == pytest.approx(every(model, row)[words], rel=1e-4)
-    moved = gradients(model, *ASKED, output.score(model, texts))
+    visual, question = ASKED
+    moved = gradients(visual, partial(output.log_probs, model, texts), question, reading=word_vectors(model))
     assert moved.words is None and bool(moved.seen.abs().flatten(1).sum(1).gt(0).all())
 
 
 def test_words_of_questions_move_a_written_answer_and_its_own_do_not():
     model = made(WRITTEN)
-    found = gradients(model, *ASKED, WRITTEN.score(model, ["a lamp", "a", "lamp"]))
+    visual, question = ASKED
+    score = partial(WRITTEN.log_probs, model, ["a lamp", "a", "lamp"])
+    found = gradients(visual, score, question, reading=word_vectors(model))
     assert found.seen is None and found.words.shape == (3, 2) and float(found.words[1, 1]) == 0
 
 
@@ -144,12 +153,13 @@ def test_more_answers_than_there_can_be_are_refused():
 
 def test_what_moves_an_answer_that_is_all_but_certain_is_not_lost():
     """The shares of the gradient are those of the logits' difference, of two answers."""
-    two = Classes(("no", "yes"))
+    two = ClassAnswers(("no", "yes"))
     model = made(two, ImageOnly)
     with torch.no_grad():
         model.output[-1].bias.copy_(torch.tensor([25.0, 0.0]))
     assert float(model(*ASKED).softmax(-1).detach().amax()) == 1.0
-    found = gradients(model, *ASKED, two.score(model, ["no"] * 3)).seen
-    margin = gradients(model, *ASKED, lambda *given: model(*given)[:, 0] - model(*given)[:, 1]).seen
+    visual, question = ASKED
+    found = gradients(visual, partial(two.log_probs, model, ["no"] * 3), question).seen
+    margin = gradients(visual, lambda *given: model(*given)[:, 0] - model(*given)[:, 1], question).seen
     scale = margin.abs().flatten(1).amax(1) / found.abs().flatten(1).amax(1)
     torch.testing.assert_close(found * scale[:, None, None, None], margin, rtol=1e-3, atol=1e-5)

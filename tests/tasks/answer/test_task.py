@@ -14,7 +14,7 @@ from saccade.tasks.answer.answer import VisualAnswer
 from saccade.tasks.answer.data import Posed, scenes
 from saccade.tasks.answer.measures import Pointing, baselines, measured
 from saccade.tasks.answer.options import LookRequest, Options
-from saccade.tasks.answer.outputs import Written
+from saccade.tasks.generate.answers import WrittenAnswers
 from saccade.tasks.image.features.store import FeatureStore, write_store
 from saccade.train.task import Unreadable
 
@@ -351,7 +351,7 @@ def test_answers_are_written_with_the_words_of_training(writing, folder, tmp_pat
 def test_a_written_answer_counts_if_it_is_the_whole_of_a_true_one(writing, monkeypatch):
     found = runs.load(writing.folder, device="cpu")
     for texts, accuracy in ((["no", "number 1", "x"], 2 / 3), (["no", "number", "a"], 1 / 3)):
-        monkeypatch.setattr(Written, "texts", lambda *given, texts=texts: texts)
+        monkeypatch.setattr(WrittenAnswers, "texts", lambda *given, texts=texts, looked=None: texts)
         assert found.evaluate("test").metrics["accuracy"] == pytest.approx(accuracy)
 
 

@@ -9,9 +9,10 @@ import torch
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.data import Asked, Posed
 from saccade.tasks.answer.options import Options
-from saccade.tasks.answer.outputs import Classes, Written
 from saccade.tasks.answer.vocabulary import Vocabulary, learn
+from saccade.tasks.generate.answers import WrittenAnswers
 from saccade.tasks.image.features.store import FeatureStore, write_store
+from saccade.tasks.labels.answers import ClassAnswers
 from saccade.tasks.saved import TOKENIZER
 
 SAID = [("a lamp",), ("a lamp",), ("no", "no", "a red lamp"), ("two",)]
@@ -50,10 +51,11 @@ def test_what_is_learned_is_read_back(generate, featured, tmp_path):
 
 def test_classes_are_the_most_frequent_answers_and_words_those_of_all():
     classes, note = learn(Few(), Options(answers=2))
-    assert classes.output() == Classes(("a lamp", "no"))
+    assert classes.output() == ClassAnswers(("a lamp", "no"))
     assert note.startswith("train: 1 of 4 questions have no answer among the 2 most frequent (--answers); nothing")
     words, note = learn(Few(), Options(generate=True))
-    assert words.output(3) == Written(words.target, 3, 3) and words.target.units == ("a", "lamp", "no", "red", "two")
+    assert words.output(3) == WrittenAnswers(words.target, 3, 3)
+    assert words.target.units == ("a", "lamp", "no", "red", "two")
     assert note == ""
     few, note = learn(Few(), Options(generate=True, vocabulary_size=7))
     assert few.target.units == ("a", "lamp", "no")

@@ -2,8 +2,9 @@
 
 import torch
 
-from saccade.tasks.caption.metrics import exact_match, measured
+from saccade.tasks.caption.metrics import measured
 from saccade.tasks.image.scenes.grammar import references
+from saccade.tasks.image.scenes.judging import exact_match
 from saccade.tasks.image.scenes.scene import scene_at_random
 from saccade.tasks.text.overlap import bleu
 

@@ -14,13 +14,13 @@ from saccade.reports.pointing.erasing import Left, answered, any_order, ground, 
 from saccade.reports.pointing.maps import covered, gradients, weighed
 from saccade.tasks.answer.batches import Batch, Encoded, stacked
 from saccade.tasks.answer.data import Asked
-from saccade.tasks.answer.gradients import cells_of
-from saccade.tasks.answer.outputs import Classes
 from saccade.tasks.answer.task import AnswerQuestions
 from saccade.tasks.batches import spread
+from saccade.tasks.image.influence import cells_of
 from saccade.tasks.image.pointing import pointed
 from saccade.tasks.image.scenes.questions import BLIND, chance
 from saccade.tasks.image.scenes.scene import NOISE
+from saccade.tasks.labels.answers import ClassAnswers
 from saccade.train.randomness import generator
 from saccade.train.results import undisturbed
 
@@ -180,7 +180,7 @@ def _batches(
 ) -> Iterator[tuple[Sequence[int], list[Asked], Batch, Tensor]]:
     """Test questions with the numbers of their true answers, -1 of those that the run does not know."""
     device, known, output = next(model.parameters()).device, task.vocabulary, task.output
-    assert isinstance(output, Classes), "the report's models choose among answers"
+    assert isinstance(output, ClassAnswers), "the report's models choose among answers"
     for first in range(0, len(chosen), _AT_ONCE):
         indices = chosen[first : first + _AT_ONCE]
         asked = [task.data.example("test", index) for index in indices]

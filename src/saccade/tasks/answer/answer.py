@@ -2,26 +2,29 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from saccade.look.answered import answered
 from saccade.look.files import file_name
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 from saccade.numerics import divide
-from saccade.tasks.answer.gradients import Score, cells_of, gradients
 from saccade.tasks.answer.options import LookRequest
-from saccade.tasks.answer.outputs import Output
+from saccade.tasks.generate.answers import WrittenAnswers
+from saccade.tasks.image.influence import Score, cells_of, gradients
 from saccade.tasks.image.shown import Shown, maps_of, shares
 from saccade.tasks.image.sight import visual
+from saccade.tasks.labels.answers import ClassAnswers
+from saccade.tasks.labels.ranked import Ranked
 from saccade.tasks.labels.ranking import Ranking
 from saccade.train.task import Form, Unreadable
 
-__all__ = ["Query", "Seen", "VisualAnswer", "answers"]
+__all__ = ["Query", "Seen", "VisualAnswer", "answers", "word_vectors"]
 
 _TOP = 5  # answers in a picture
 
@@ -53,8 +56,8 @@ class Seen(NamedTuple):
     words: Tensor | None
 
 
-@dataclass(frozen=True)
-class VisualAnswer:
+@dataclass(frozen=True, repr=False)
+class VisualAnswer(Ranked):
     """What a model makes of one question.
 
     Args:
@@ -69,27 +72,14 @@ class VisualAnswer:
     count: int
     seen: Seen | None = None
 
-    remark = ""
-
-    def lines(self) -> list[str]:
-        """Return the most probable answers, each with a tab and its probability; blank lines where there are fewer."""
-        found = [] if self.ranking is None else self.ranking.lines(self.count)
-        return [*found, *[""] * (self.count - len(found))]
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
-    def __repr__(self) -> str:  # not its tensors, where answers are looked at in a list
-        return f"{type(self).__name__}({str(self)!r})"
-
     def to_json(self) -> dict[str, Any]:
         """Return image and question, the most probable answers, the probabilities of all, and what was looked at."""
         if self.ranking is None or isinstance(self.query, Unreadable):
             line = self.query.line if isinstance(self.query, Unreadable) else self.query.shown.name
-            return {"line": line, "answers": [], "probabilities": {}}
+            return {"line": line, **self.ranked}
         shown, question, tokens, _ = self.query
         found: dict[str, Any] = {"file": shown.name, "question": question, "tokens": tokens}
-        found |= self.ranking.to_json(self.count)
+        found |= self.ranked
         if self.seen is not None and self.seen.by == "attention":
             weights = self.seen.weights if self.seen.shape is None else self.seen.weights.unflatten(1, self.seen.shape)
             found["weights"] = dict(zip(self.seen.captions, _rounded(weights.tolist()), strict=True))
@@ -121,7 +111,7 @@ class VisualAnswer:
 def answers(
     model: Any,
     queries: Sequence[Query | Unreadable],
-    output: Output,
+    output: ClassAnswers | WrittenAnswers,
     count: int,
     form: Form,
     look: LookRequest,
@@ -145,10 +135,10 @@ def answers(
         question = Padded(torch.tensor([query.ids]), torch.tensor([len(query.ids)])).to(device)
         attends = getattr(model, "attends", False) and look.by != "gradient"
         looked = model.look(source, question) if form != "lines" and attends else None
-        ranking = output.ranking(model, source, question, count, looked)
+        ranking = output.ranking(model, source, question, count=count, looked=looked)
         seen = None if looked is None or looked.weights is None else _looked_at(model, looked, query.tokens)
         if form == "pictures" and seen is None:
-            seen = _moved_by(model, source, question, output.score(model, [ranking.labels[ranking.best]]))
+            seen = _moved_by(model, source, question, partial(output.log_probs, model, [ranking.labels[ranking.best]]))
         found.append(VisualAnswer(query, ranking, count, seen))
     return found
 
@@ -165,13 +155,19 @@ def _looked_at(model: Any, looked: Any, tokens: Sequence[str]) -> Seen:
 
 def _moved_by(model: Any, source: Visual, question: Padded, score: Score) -> Seen:
     """How much an answer is moved by pixels or features, and by the vectors of words, the most of each as 1."""
-    seen, words = gradients(model, source, question, score)
+    seen, words = gradients(source, score, question, reading=word_vectors(model))
     words = None if words is None else _scaled(words[0]).cpu()
     if seen is None:
         return Seen("gradient", torch.zeros(0, 1), (1, 1), [], words)
     shape = cells_of(model, source) if source.boxes is not None else (seen.shape[2], seen.shape[3])
     moved = _scaled(shares(seen, shape)).cpu()
     return Seen("gradient", moved, shape, ["gradient"], words)
+
+
+def word_vectors(model: Any) -> list[nn.Module]:
+    """Return what makes vectors of a question's words: the model's, or its members'; not of words that they write."""
+    answerers = [getattr(member, "answerer", member) for member in getattr(model, "members", [model])]
+    return [part for each in answerers for part in each.modules() if isinstance(part, nn.Embedding)]
 
 
 def _scaled(values: Tensor) -> Tensor:

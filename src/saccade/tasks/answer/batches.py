@@ -9,10 +9,11 @@ from torch import Tensor
 from saccade.models.generative import Answers
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
-from saccade.tasks.answer.outputs import Output
 from saccade.tasks.batches import rectangle
+from saccade.tasks.generate.answers import WrittenAnswers
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.sight import visual
+from saccade.tasks.labels.answers import ClassAnswers
 
 __all__ = ["Batch", "Encoded", "stacked"]
 
@@ -50,7 +51,7 @@ class Batch(NamedTuple):
 
 def stacked(
     found: Sequence[Encoded],
-    output: Output,
+    output: ClassAnswers | WrittenAnswers,
     store: FeatureStore | None = None,
     *,
     shifted: int = 0,
@@ -67,9 +68,8 @@ def stacked(
         seed, step: what that is drawn from.
 
     Example:
-        >>> from saccade.tasks.answer.outputs import Classes
         >>> one = Encoded(torch.full((3, 8, 8), 255, dtype=torch.uint8), [7, 8], {"yes": 1.0}, name="a.png")
-        >>> batch = stacked([one, one._replace(ids=[9])], Classes(("no", "yes", "2")))
+        >>> batch = stacked([one, one._replace(ids=[9])], ClassAnswers(("no", "yes", "2")))
         >>> batch.visual.values.shape, batch.visual.about.tolist(), batch.question.lengths.tolist()
         (torch.Size([1, 3, 8, 8]), [0, 0], [2, 1])
         >>> batch.wanted[0].tolist()

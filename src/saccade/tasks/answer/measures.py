@@ -3,16 +3,17 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from torch import Tensor
 
 from saccade.models.answerer import Looked
 from saccade.models.padded import Padded
-from saccade.tasks.answer.agreement import agreement
 from saccade.tasks.answer.batches import Batch
 from saccade.tasks.answer.data import Asked, Posed
-from saccade.tasks.answer.gradients import Score, cells_of, gradients, images_of
+from saccade.tasks.answer.data.agreement import agreement
+from saccade.tasks.image.influence import Score, cells_of, gradients, images_of
 from saccade.tasks.image.pointing import Pointed, pointed
 from saccade.tasks.image.scenes.scene import Box
 from saccade.tasks.image.shown import shares
@@ -48,7 +49,12 @@ class Pointing(NamedTuple):
 
 
 def pointing(
-    model: Any, batch: Batch, asked: Sequence[Asked], looked: Looked | None, scores: Callable[[Sequence[int]], Score]
+    model: Any,
+    batch: Batch,
+    asked: Sequence[Asked],
+    looked: Looked | None,
+    log_probs: Callable[..., Tensor],
+    said: Sequence[str],
 ) -> list[Pointing]:
     """Return where a model pointed, of those questions of a batch whose things are known.
 
@@ -59,13 +65,14 @@ def pointing(
         batch: the questions.
         asked: the same, as the data have them; fewer are looked at if there are fewer.
         looked: what was looked at; None of a model that does not attend.
-        scores: what says how much a model is for its answers to the questions of some rows of the batch.
+        log_probs: of some answers and what they are to.
+        said: the model's answers to the questions of the batch.
     """
     rows = [row for row, one in enumerate(asked) if one.boxes]
     if not rows:
         return []
     if looked is None:
-        weights, shape = _moved(model, batch, rows, scores(rows))
+        weights, shape = _moved(model, batch, rows, partial(log_probs, [said[row] for row in rows]))
     else:
         weights, shape = None if looked.weights is None else looked.weights[rows], looked.shape
     if weights is None or shape is None:
@@ -81,7 +88,7 @@ def _moved(
     """How much each cell of some images moves the answer to its question, `(rows, 1, cells)`, and the cells' shape."""
     source, question = images_of(batch.visual, rows), Padded(*(part[rows] for part in batch.question))
     shape = cells_of(model, source)
-    found = None if shape is None else gradients(model, source, question, score).seen
+    found = None if shape is None else gradients(source, score, question).seen
     return None if found is None else shares(found, shape)[:, None], shape
 
 

@@ -10,23 +10,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
+from saccade.models.generative import GenerativeAnswerer
 from saccade.models.image_encoder import Options as SightOptions
 from saccade.tasks.answer.answer import Query, VisualAnswer, answers
 from saccade.tasks.answer.batches import Batch, Encoded, stacked
 from saccade.tasks.answer.data import BUILTIN, Asked, Corpus, open_corpus
-from saccade.tasks.answer.gradients import Score
-from saccade.tasks.answer.learned import Learned
+from saccade.tasks.answer.data.order import Learned
+from saccade.tasks.answer.ensemble import Answerers, Writers
 from saccade.tasks.answer.measures import HEADLINE, Pointing, baselines, measured, pointing
 from saccade.tasks.answer.options import RECIPES, REQUESTS, LookRequest, Options
-from saccade.tasks.answer.outputs import Output
 from saccade.tasks.answer.vocabulary import Vocabulary, learn
 from saccade.tasks.batches import Sampler, spread
 from saccade.tasks.dataset import Lazy
 from saccade.tasks.ensembles import check_alike
+from saccade.tasks.generate.answers import WrittenAnswers
 from saccade.tasks.image.images import encode_png, read_image
 from saccade.tasks.image.shown import Shown, featured
 from saccade.tasks.image.sight import suited_to_features
 from saccade.tasks.image.task import VisualTask
+from saccade.tasks.labels.answers import ClassAnswers
 from saccade.tasks.labels.request import Request
 from saccade.tasks.request import completed
 from saccade.train import options as shared
@@ -93,7 +95,7 @@ class AnswerQuestions(VisualTask):
         return super().prepare(options, objects)
 
     @cached_property
-    def output(self) -> Output:
+    def output(self) -> ClassAnswers | WrittenAnswers:
         """How answers are given."""
         return self.vocabulary.output(self.settings.beam_size)
 
@@ -108,7 +110,11 @@ class AnswerQuestions(VisualTask):
         kind, known = find(self.models[self.settings.model]), self.vocabulary
         options = shared.select(self.settings, kind.Options)
         encoder = known.sight.encoder(options) if isinstance(options, SightOptions) else None
-        return self.output.model(kind, len(known.words), options, encoder)
+        size = len(known.answers) if known.target is None else options.hidden_dim
+        model: nn.Module = kind(_CHANNELS, len(known.words), size, options, encoder=encoder)
+        if known.target is None:
+            return model
+        return GenerativeAnswerer(model, len(known.target), options.hidden_dim, options.dropout)  # type: ignore[arg-type]
 
     def batch(self, step: int) -> Batch:
         """Return the batch of a training step, each image shifted at random."""
@@ -144,12 +150,12 @@ class AnswerQuestions(VisualTask):
             batch = stacked([self._encoded(one) for one in asked], self.output, self.store).to(device)
             began, given = time.perf_counter(), batch[:2]
             looked = model.look(*given) if looks and any(one.boxes for one in asked) else None  # type: ignore[operator]
-            said = self.output.texts(model, *given, looked)
+            said = self.output.texts(model, *given, looked=looked)
             seconds += time.perf_counter() - began
             posed += [one.posed for one in asked]
             found += said
             few = asked if looks else asked[: max(0, _BY_GRADIENT - first)]
-            seen += pointing(model, batch, few, looked, partial(self._score, model, said))
+            seen += pointing(model, batch, few, looked, partial(self.output.log_probs, model), said)
         self._say_unknown(split, posed)
         return Evaluation(*measured(found, posed, seen), len(posed), len(posed), seconds)
 
@@ -194,7 +200,8 @@ class AnswerQuestions(VisualTask):
         check_alike(self, others, _shared_parts)
         longest = min(self.settings.max_length, *(other.options.max_length for other in others))
         joined = replace(self, settings=replace(self.settings, max_length=longest))
-        return joined, self.output.join([model, *(each.model for each in others)])
+        kind = Answerers if self.vocabulary.target is None else Writers
+        return joined, kind([model, *(each.model for each in others)])
 
     def _query(self, image: Shown, question: str, number: int | None = None) -> Query:
         """A question as it is read; of one that was asked in a line it is said where it is too long."""
@@ -210,9 +217,6 @@ class AnswerQuestions(VisualTask):
         known = list(filter(self.output.knows, asked.posed.answers))
         wanted = {answer: known.count(answer) / len(known) for answer in known}
         return Encoded(asked.image, self.vocabulary.ids(tokens), wanted, asked.name)
-
-    def _score(self, model: nn.Module, said: Sequence[str], rows: Sequence[int]) -> Score:
-        return self.output.score(model, [said[row] for row in rows])
 
     def _say_unknown(self, split: str, posed: Sequence[Any]) -> None:
         """Say once how many questions of a split nobody can answer who knows the run's answers alone."""

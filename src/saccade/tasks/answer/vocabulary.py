@@ -7,9 +7,10 @@ from typing import Any
 
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.data import Corpus
-from saccade.tasks.answer.outputs import Classes, Output, Written
+from saccade.tasks.generate.answers import WrittenAnswers
 from saccade.tasks.image.features.store import FeatureStore
 from saccade.tasks.image.sight import Sight
+from saccade.tasks.labels.answers import ClassAnswers
 from saccade.tasks.saved import TOKENIZER, labels_from, reading, whole_number
 from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.text.tokenizer import SpacedWords, from_json
@@ -39,9 +40,11 @@ class Vocabulary:
     target: SpacedWords | None = None
     longest: int = 0
 
-    def output(self, beam_size: int = 5) -> Output:
+    def output(self, beam_size: int = 5) -> ClassAnswers | WrittenAnswers:
         """Return how answers are given; of those that are written so many are kept at once."""
-        return Classes(self.answers) if self.target is None else Written(self.target, self.longest, beam_size)
+        if self.target is None:
+            return ClassAnswers(self.answers)
+        return WrittenAnswers(self.target, self.longest, beam_size)
 
     def tokens(self, question: str, most: int) -> tuple[list[str], bool]:
         """Return the words of a question that are read, one at the least, and whether they are all of them."""

@@ -10,23 +10,29 @@ from torch import Tensor
 
 from saccade.look.files import file_name
 from saccade.look.overlays import MOST_PANELS, overlays
+from saccade.models.image_encoder import Visual
 from saccade.tasks.generate.attention import attended, ranked_by_coverage
-from saccade.tasks.generate.generate import Output, Search, generate, lines_of, outputs_of
+from saccade.tasks.generate.generate import Output, Search, best_texts, generate, outputs_of
+from saccade.tasks.generate.written import Written
+from saccade.tasks.image.influence import cells_of, gradients
+from saccade.tasks.image.scenes.judging import Judged, judged
+from saccade.tasks.image.scenes.scene import Scene
 from saccade.tasks.image.shown import Shown, maps_of, shares
 from saccade.tasks.image.sight import visual
 from saccade.tasks.text.special import BEGIN, END
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.train.task import Form, Unreadable
 
-__all__ = ["ImageCaption", "answers", "attended_in", "attends", "grid", "influence", "write"]
+__all__ = ["ImageCaption", "answers", "attended_in", "attends", "grid", "influence", "pointing", "write"]
 
 _AT_ONCE = 1024  # outputs that are written together
+_BY_GRADIENT = 100  # images that gradients are looked at of, where nothing attends
 _LOOKS = "what was looked at before each word, as shares"
 _MATTERS = "no attention: how much each part of the image moves each word, as shares"
 
 
-@dataclass(frozen=True)
-class ImageCaption:
+@dataclass(frozen=True, repr=False)
+class ImageCaption(Written):
     """The sentences about one image.
 
     Args:
@@ -43,18 +49,6 @@ class ImageCaption:
     count: int
     shape: tuple[int, int] | None = None
     influence: Tensor | None = None
-
-    remark = ""
-
-    def lines(self) -> list[str]:
-        """Return the sentences, blank ones where there are fewer than were asked for."""
-        return lines_of(self.outputs, self.count)
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
-    def __repr__(self) -> str:  # not its tensors, where answers are looked at in a list
-        return f"{type(self).__name__}({str(self)!r})"
 
     def to_json(self) -> dict[str, Any]:
         """Return the sentences, and for each word the weights of all cells, one row of them after another."""
@@ -144,25 +138,56 @@ def influence(model: Any, shown: Shown, ids: Sequence[int], shape: tuple[int, in
     Returns:
         `(len(ids) + 1, n)`, the end included, for n cells, one row of them after another.
     """
-    device = next(model.parameters()).device
-    with torch.inference_mode(mode=False), torch.enable_grad():  # whoever answers asks for no gradients
-        source = visual([shown.seen]).to(device)
-        values = source.values.clone().requires_grad_()
-        logits = model(source._replace(values=values), torch.tensor([[BEGIN, *ids]], device=device))
-        wanted = torch.tensor([*ids, END], device=device)
-        log_probs = logits[0].log_softmax(-1).gather(1, wanted[:, None])[:, 0]
-        grads = [torch.autograd.grad(each, values, retain_graph=True)[0][0] for each in log_probs]
-    return shares(torch.stack(grads), shape).cpu()
+    count, device = len(ids) + 1, next(model.parameters()).device
+
+    def log_probs(copies: Visual) -> Tensor:
+        """Of word number t behind copy number t of the image."""
+        before, wanted = torch.tensor([BEGIN, *ids], device=device), torch.tensor([*ids, END], device=device)
+        words = torch.arange(count, device=device)
+        found: Tensor = model(copies, before.expand(count, -1))[words, words].log_softmax(-1)
+        return found[words, wanted]
+
+    seen = gradients(visual([shown.seen] * count).to(device), log_probs).seen
+    assert seen is not None  # whatever writes about images sees them
+    return shares(seen, shape).cpu()
 
 
 def grid(model: Any, shown: Shown) -> tuple[int, int] | None:
-    """Return the rows and columns of cells that a model, or the first of an ensemble, sees of an image; None of
-    regions.
+    """Return the rows and columns of cells that a model, or the first of an ensemble, sees; None of regions."""
+    return cells_of(model, visual([shown.seen]).to(next(model.parameters()).device))
+
+
+def pointing(
+    model: Any,
+    images: Sequence[Shown],
+    outputs: Sequence[Sequence[Output]],
+    scenes: Sequence[Scene],
+    target: Tokenizer,
+) -> Judged:
+    """Return how often the most weight lies on a thing while its colour and its shape are written.
+
+    Of a model without attention the shares of each word's gradient are taken in the place of weights, for the first 100
+    images.
+
+    Args:
+        model: in evaluation mode.
+        images: of the scenes.
+        outputs: the best sentence about each comes first.
+        scenes: what they show.
+        target: tokenizer of the sentences.
     """
-    member = model.members[0] if hasattr(model, "members") else model
-    cells = member.image_encoder(visual([shown.seen]).to(next(model.parameters()).device))
-    found: tuple[int, int] | None = cells.shape
-    return found
+    shape = grid(model, images[0])
+    assert shape is not None  # scenes are images
+
+    def maps(number: int) -> Tensor | None:
+        [best] = attended_in(model, images[number], outputs[number][:1], target)
+        if best.weights is not None:
+            return best.weights.unflatten(1, shape)  # type: ignore[no-any-return]
+        if number >= _BY_GRADIENT:  # a word each takes as long as the whole sentence
+            return None
+        return influence(model, images[number], best.ids, shape).unflatten(1, shape)  # type: ignore[no-any-return]
+
+    return judged(best_texts(outputs), scenes, maps)
 
 
 def answers(

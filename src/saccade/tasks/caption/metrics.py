@@ -5,13 +5,14 @@ Only free-running output may be measured so: a caption whose every word was writ
 
 from collections.abc import Sequence
 
+from saccade.tasks.generate.baselines import most_frequent
 from saccade.tasks.groups import by_group
-from saccade.tasks.image.scenes.grammar import read
+from saccade.tasks.image.scenes.judging import exact_match
 from saccade.tasks.image.scenes.scene import Scene
 from saccade.tasks.text.overlap import References, bleu, cider, rouge_l
-from saccade.train.task import Metric, value
+from saccade.train.task import Baseline, Metric, value
 
-__all__ = ["exact_match", "headline", "measured"]
+__all__ = ["baseline", "headline", "measured"]
 
 
 def headline(data: str) -> str:
@@ -59,19 +60,19 @@ def measured(
     return {"exact_match": exact_match(outputs, scenes), **scores}, {"exact_match": parts} if parts else {}
 
 
-def exact_match(outputs: Sequence[str], scenes: Sequence[Scene]) -> float:
-    """Return the share of outputs that the grammar reads as exactly their scene: every thing named once, all true.
+def baseline(
+    train: Sequence[str], references: Sequence[Sequence[str]], scenes: Sequence[Scene] | None = None
+) -> Baseline:
+    """Return what writing the most frequent caption whatever is seen comes to.
 
     Args:
-        outputs: what the model wrote.
-        scenes: of each what it is about.
+        train: training captions.
+        references: of each image that is measured.
+        scenes: that they show, where that is known.
 
     Example:
-        >>> from saccade.tasks.image.scenes.scene import Box, Thing
-        >>> scene = Scene((Thing("red", "circle", Box(0, 0, 9, 9)),))
-        >>> exact_match(["a red circle", "a blue circle", "red"], [scene] * 3)
-        0.3333333333333333
+        >>> baseline(["a dog", "a cat", "a dog"], [["a dog runs"]]).about
+        "always 'a dog'"
     """
-    readings = (read(output, scene) for output, scene in zip(outputs, scenes, strict=True))
-    right = [reading is not None and reading.exact for reading in readings]
-    return sum(right) / max(1, len(right))
+    count = len(references)
+    return most_frequent(train, lambda text: measured([text] * count, references, [""] * count, scenes)[0])

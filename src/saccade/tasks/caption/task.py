@@ -10,11 +10,10 @@ from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Sampler, spread
-from saccade.tasks.caption.answer import ImageCaption, answers, attends, grid, write
+from saccade.tasks.caption.answer import ImageCaption, answers, attends, grid, pointing, write
 from saccade.tasks.caption.batches import Batch, Encoded, pad
 from saccade.tasks.caption.data import BUILTIN, Captioned, Corpus, open_corpus
-from saccade.tasks.caption.judge import baseline, pointing
-from saccade.tasks.caption.metrics import headline, measured
+from saccade.tasks.caption.metrics import baseline, headline, measured
 from saccade.tasks.caption.options import RECIPES, REQUESTS, Options
 from saccade.tasks.caption.vocabulary import Vocabulary, learn
 from saccade.tasks.dataset import Lazy

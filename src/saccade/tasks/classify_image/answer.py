@@ -8,14 +8,15 @@ from typing import Any
 from saccade.tasks.image.dataset import pixels
 from saccade.tasks.image.images import Pixels
 from saccade.tasks.image.maps import LookRequest, Maps, draw_maps, maps_of
+from saccade.tasks.labels.ranked import Ranked
 from saccade.tasks.labels.ranking import Ranking, probabilities
 from saccade.train.task import Form, Unreadable
 
 __all__ = ["ImageAnswer", "answers"]
 
 
-@dataclass(frozen=True)
-class ImageAnswer:
+@dataclass(frozen=True, repr=False)
+class ImageAnswer(Ranked):
     """What a model makes of one image.
 
     Args:
@@ -30,23 +31,10 @@ class ImageAnswer:
     count: int
     maps: Maps | None = None
 
-    remark = ""
-
-    def lines(self) -> list[str]:
-        """Return the most probable classes, each with a tab and its probability; blank lines where there is none."""
-        return [""] * self.count if self.ranking is None else self.ranking.lines(self.count)
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
-    def __repr__(self) -> str:  # not its tensors, where answers are looked at in a list
-        return f"{type(self).__name__}({str(self)!r})"
-
     def to_json(self) -> dict[str, Any]:
         """Return the image's name, its most probable classes and the probabilities of all."""
         name = self.image.line if isinstance(self.image, Unreadable) else self.image.name
-        told = {"answers": [], "probabilities": {}} if self.ranking is None else self.ranking.to_json(self.count)
-        return {"file": name, **told}
+        return {"file": name, **self.ranked}
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
         """Draw the maps over the image."""

@@ -15,6 +15,7 @@ from saccade.look.highlights import highlights
 from saccade.tasks.batches import in_batches
 from saccade.tasks.classify_text.batches import Encoded, pad
 from saccade.tasks.classify_text.looking import LookRequest, within_layer
+from saccade.tasks.labels.ranked import Ranked
 from saccade.tasks.labels.ranking import Ranking, probabilities
 from saccade.train.task import Form
 
@@ -39,8 +40,8 @@ class Text:
     ids: list[int]
 
 
-@dataclass(frozen=True)
-class Classification:
+@dataclass(frozen=True, repr=False)
+class Classification(Ranked):
     """What a model makes of one text.
 
     Args:
@@ -66,26 +67,13 @@ class Classification:
     within: Tensor | None = None
     part: str = ""
 
-    remark = ""
-
-    def lines(self) -> list[str]:
-        """Return the most probable classes, each with a tab and its probability; of a blank text blank lines."""
-        return [""] * self.count if self.ranking is None else self.ranking.lines(self.count)
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
-    def __repr__(self) -> str:  # not its tensors, where answers are looked at in a list
-        return f"{type(self).__name__}({str(self)!r})"
-
     def to_json(self) -> dict[str, Any]:
         """Return the text, its most probable classes, the probabilities of all, and what was attended to."""
-        told = {"answers": [], "probabilities": {}} if self.ranking is None else self.ranking.to_json(self.count)
         rows = self.weights
         names = ("words", "sentences")
         levels = {} if self.levels is None else {"levels": dict(zip(names, _rounded(self.levels), strict=True))}
         weights = None if rows is None else _rounded(rows)
-        return {"text": self.text.text, "tokens": self.text.tokens, **told, "weights": weights, **levels}
+        return {"text": self.text.text, "tokens": self.text.tokens, **self.ranked, "weights": weights, **levels}
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
         """Colour the words by the attention that they got, or by what they added to the answer; or draw a layer."""

@@ -14,7 +14,7 @@ from saccade.tasks.text.special import BEGIN, END
 from saccade.tasks.text.tokenizer import Tokenizer, one_line
 from saccade.train.randomness import generator
 
-__all__ = ["Output", "Sampling", "Search", "best_texts", "generate", "lines_of", "outputs_of"]
+__all__ = ["Output", "Sampling", "Search", "best_texts", "generate", "outputs_of"]
 
 
 @dataclass(frozen=True)
@@ -116,15 +116,6 @@ def outputs_of(found: Hypotheses, target: Tokenizer) -> list[list[Output]]:
         [Output(one_line(target.decode(ids)), ids, score) for ids, score in zip(outputs, scores, strict=False)]
         for outputs, scores in rows
     ]
-
-
-def lines_of(outputs: Sequence[Output], count: int) -> list[str]:
-    """Return the texts of outputs, and blank ones where there are fewer than were asked for.
-
-    >>> lines_of([Output("a", [4], 0.0)], 2)
-    ['a', '']
-    """
-    return [*(output.text for output in outputs[:count]), *[""] * (count - len(outputs))]
 
 
 def best_texts(found: Sequence[Sequence[Output]]) -> list[str]:

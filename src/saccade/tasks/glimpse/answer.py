@@ -20,6 +20,7 @@ from saccade.tasks.glimpse.spelling import Spelling, Strings
 from saccade.tasks.image.dataset import pixels
 from saccade.tasks.image.images import Pixels
 from saccade.tasks.image.maps import LookRequest, Maps, draw_maps, maps_of
+from saccade.tasks.labels.ranked import Ranked
 from saccade.tasks.labels.ranking import Ranking, probabilities
 from saccade.train.task import Form, Unreadable
 
@@ -35,8 +36,8 @@ class Seen(NamedTuple):
     """Of the image's pixels, those that were seen sharply."""
 
 
-@dataclass(frozen=True)
-class EyeAnswer:
+@dataclass(frozen=True, repr=False)
+class EyeAnswer(Ranked):
     """What an eye makes of one image.
 
     Args:
@@ -55,8 +56,6 @@ class EyeAnswer:
     sides: tuple[int, ...] = ()
     maps: Maps | None = None
 
-    remark = ""
-
     @property
     def said(self) -> dict[int, str]:
         """The symbols of the most probable string, by the place of the glimpse before each; none of a class."""
@@ -66,22 +65,10 @@ class EyeAnswer:
         each = len(self.seen.location) // len(symbols)
         return {each * (number + 1) - 1: symbol for number, symbol in enumerate(symbols)}
 
-    def lines(self) -> list[str]:
-        """Return the most probable labels, each with a tab and its probability; blank lines where there is none."""
-        return [""] * self.count if self.ranking is None else self.ranking.lines(self.count)
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
-    def __repr__(self) -> str:  # not its tensors, where answers are looked at in a list
-        return f"{type(self).__name__}({str(self)!r})"
-
     def to_json(self) -> dict[str, Any]:
         """Return the image's name, its labels, the path with what was said on it, and what was seen sharply."""
         name = self.image.line if isinstance(self.image, Unreadable) else self.image.name
-        told: dict[str, Any] = {"answers": [], "probabilities": {}}
-        if self.ranking is not None:
-            told = self.ranking.to_json(self.count)
+        told = self.ranked
         if self.seen is not None and isinstance(self.image, Pixels):
             told["path"] = [[round(number, 4) for number in place] for place in self.seen.location.tolist()]
             if self.said:

@@ -13,7 +13,8 @@ from saccade.look.files import file_name
 from saccade.tasks.batches import in_batches
 from saccade.tasks.generate import Hypotheses
 from saccade.tasks.generate.attention import attended, weights_of
-from saccade.tasks.generate.generate import Output, Search, generate, lines_of, outputs_of
+from saccade.tasks.generate.generate import Output, Search, generate, outputs_of
+from saccade.tasks.generate.written import Written
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.tasks.transcribe.alignment_metrics import alignment_metrics
 from saccade.tasks.transcribe.batches import Utterance, pad
@@ -37,8 +38,8 @@ class Times:
     step: float
 
 
-@dataclass(frozen=True)
-class Transcription:
+@dataclass(frozen=True, repr=False)
+class Transcription(Written):
     """The texts of one recording.
 
     Args:
@@ -54,16 +55,6 @@ class Transcription:
     count: int
     times: Times
     sound: Tensor | None = None
-
-    def lines(self) -> list[str]:
-        """Return the texts, blank ones where there are fewer than were asked for."""
-        return lines_of(self.outputs, self.count)
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
-    def __repr__(self) -> str:  # not its tensors, where answers are looked at in a list
-        return f"{type(self).__name__}({str(self)!r})"
 
     @property
     def remark(self) -> str:

@@ -13,7 +13,8 @@ from saccade.look import pictures
 from saccade.look.files import file_name
 from saccade.tasks.batches import in_batches
 from saccade.tasks.generate.attention import END_MARK, NOTHING, ranked_by_coverage, weights_of
-from saccade.tasks.generate.generate import Output, Search, generate, lines_of, outputs_of
+from saccade.tasks.generate.generate import Output, Search, generate, outputs_of
+from saccade.tasks.generate.written import Written
 from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.text.tokenizer import one_line
 from saccade.tasks.translate.batches import Encoded, pad
@@ -30,8 +31,8 @@ _READ_TOKENS = 4000  # of pairs, padding included, read at once: all logits of t
 _NO_ATTENTION = "No attention: shares of each token's gradient"
 
 
-@dataclass(frozen=True)
-class Translation:
+@dataclass(frozen=True, repr=False)
+class Translation(Written):
     """The translations of one text.
 
     Args:
@@ -48,18 +49,6 @@ class Translation:
     count: int
     source_tokens: tuple[str, ...] = ()
     influence: Tensor | None = None
-
-    remark = ""
-
-    def lines(self) -> list[str]:
-        """Return the translations, blank ones where there are fewer than were asked for."""
-        return lines_of(self.outputs, self.count)
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
-    def __repr__(self) -> str:  # not its tensors, where answers are looked at in a list
-        return f"{type(self).__name__}({str(self)!r})"
 
     def to_json(self) -> dict[str, Any]:
         """Return tokens, translations and what each of their tokens attended to."""

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from saccade.tasks.answer.agreement import agreement
+from saccade.tasks.answer.data.agreement import agreement
 
 
 @pytest.mark.parametrize("said", range(11))

@@ -4,19 +4,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, islice
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor
 
-from saccade.tasks.answer.batches import Encoded
-from saccade.tasks.answer.data import Asked, Corpus
-from saccade.tasks.batches import POOL, Sampler
+from saccade.tasks.answer.data.corpus import Asked, Corpus
+from saccade.tasks.batches import POOL, Sampler, Sized
 
 __all__ = ["Learned"]
 
+E = TypeVar("E", bound=Sized)
+
 
 @dataclass(frozen=True)
-class Learned:
+class Learned(Generic[E]):
     """The training questions of which an answer is known, and batches of them.
 
     An epoch is a random order of units: a unit is all that is asked about an image, or as many questions of that as a
@@ -31,6 +33,7 @@ class Learned:
         batch_size: questions a batch.
 
     Example:
+        >>> from saccade.tasks.answer.batches import Encoded
         >>> from saccade.tasks.answer.data import open_corpus
         >>> known = Learned(open_corpus("scenes"), lambda answer: True, lambda one: Encoded(one.image, [7], {}), 6)
         >>> [len(known.sampler(seed=1).batch(step)) for step in range(3)]
@@ -39,10 +42,10 @@ class Learned:
 
     data: Corpus
     knows: Callable[[str], bool]
-    encode: Callable[[Asked], Encoded]
+    encode: Callable[[Asked], E]
     batch_size: int
 
-    def sampler(self, seed: int) -> Sampler[Encoded]:
+    def sampler(self, seed: int) -> Sampler[E]:
         """Return what maps steps to batches."""
         if self.data.images("train") is None:
             return Sampler(self._following, None, self.batch_size, seed, count=self._count)
@@ -80,12 +83,12 @@ class Learned:
     def _count(self, images: Sequence[int]) -> int:
         return sum(len(self._about(image)) for image in images)
 
-    def _following(self, images: Sequence[int]) -> list[Encoded]:
+    def _following(self, images: Sequence[int]) -> list[E]:
         """As many questions as 16 batches have, of some images and, where these have too few, of those that follow."""
         asked = (one for image in count(images[0]) for one in self._asked(self._about(image)))
         return list(map(self.encode, islice(asked, POOL * self.batch_size)))
 
-    def _encoded(self, indices: Sequence[int]) -> list[Encoded]:
+    def _encoded(self, indices: Sequence[int]) -> list[E]:
         """The questions of some numbers."""
         together: dict[int, list[int]] = {}
         for index in indices:

@@ -9,9 +9,11 @@ from torch import nn
 from saccade.models.captioning import Options
 from saccade.models.image_encoder import ImageEncoder
 from saccade.models.show_and_tell import ShowAndTell
-from saccade.tasks.caption import judge
-from saccade.tasks.caption.judge import Judged, baseline, pointing
+from saccade.tasks.caption import answer
+from saccade.tasks.caption.answer import pointing
+from saccade.tasks.caption.metrics import baseline
 from saccade.tasks.generate.generate import Output
+from saccade.tasks.image.scenes.judging import Judged
 from saccade.tasks.image.scenes.scene import SIDE, Box, Scene, Thing, draw
 from saccade.tasks.image.shown import Shown
 from saccade.tasks.text.tokenizer import SpacedWords
@@ -27,8 +29,8 @@ def looking(monkeypatch, cells):
     """A model that looks at these cells of 8 × 8, one for each word and the end."""
     weights = torch.zeros(len(cells), 64).scatter(1, torch.tensor(cells)[:, None], 0.75) + 0.25 / 64
     seen = SimpleNamespace(weights=weights, ids=[])
-    monkeypatch.setattr(judge, "attended_in", lambda *given: [seen])
-    monkeypatch.setattr(judge, "grid", lambda *given: (8, 8))
+    monkeypatch.setattr(answer, "attended_in", lambda *given: [seen])
+    monkeypatch.setattr(answer, "grid", lambda *given: (8, 8))
 
 
 def output(text):
@@ -70,5 +72,5 @@ def test_gradients_point_where_there_is_no_attention():
 
 def test_the_most_frequent_caption_is_what_a_network_has_to_beat():
     found = baseline(["a dog runs on grass", "a cat", "a cat"], [["a cat", "a dog"], ["a cat sleeps"]])
-    assert found.about == "always a cat" and found.metrics["bleu1"]["score"] > 50
-    assert baseline(["b", "a"], [["a"]]).about == "always a"
+    assert found.about == "always 'a cat'" and found.metrics["bleu1"]["score"] > 50
+    assert baseline(["b", "a"], [["a"]]).about == "always 'a'"

@@ -1,5 +1,7 @@
 """What moves an answer: gradients of a batch, compared with those of each question alone and with differences."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -12,14 +14,19 @@ from saccade.models.show_and_answer import ShowAndAnswer
 from saccade.tasks.answer.batches import Batch
 from saccade.tasks.answer.data import Asked, Posed
 from saccade.tasks.answer.ensemble import Answerers
-from saccade.tasks.answer.gradients import cells_of, gradients, images_of
 from saccade.tasks.answer.measures import pointing
-from saccade.tasks.answer.outputs import Classes
+from saccade.tasks.image.influence import cells_of, gradients, images_of
 from saccade.tasks.image.scenes.scene import Box
+from saccade.tasks.labels.answers import ClassAnswers
 
 SIZES = {"widths": "4,6", "stem_stride": 4, "cell_dim": 5, "hidden_dim": 6}
 QUESTION = Padded(torch.tensor([[4, 5, 6], [6, 8, 0]]), torch.tensor([3, 2]))
 IMAGES = Visual(torch.rand(2, 3, 24, 32, generator=torch.Generator().manual_seed(0)))
+
+
+def reading(model):
+    """What makes vectors of words."""
+    return [part for part in model.modules() if isinstance(part, torch.nn.Embedding)]
 
 
 def made(kind, **more):
@@ -31,13 +38,17 @@ def made(kind, **more):
 def test_what_moves_an_answer_is_the_same_alone_and_under_inference(kind):
     model = made(kind).double()
     images = Visual(IMAGES.values.double())
+
+    def score(*given):
+        return model(*given)[:, 1]
+
     with torch.inference_mode():
         asked = Padded(*(part.clone() for part in QUESTION))
-        together = gradients(model, Visual(images.values.clone()), asked, lambda *given: model(*given)[:, 1])
+        together = gradients(Visual(images.values.clone()), score, asked, reading=reading(model))
     assert together.seen.shape == images.values.shape and together.words.shape == (2, 3)
     assert float(together.words[1, 2]) == 0  # padding
     alone = Padded(QUESTION.values[1:, :2], QUESTION.lengths[1:])
-    one = gradients(model, Visual(images.values[1:]), alone, lambda *given: model(*given)[:, 1])
+    one = gradients(Visual(images.values[1:]), score, alone, reading=reading(model))
     torch.testing.assert_close(one.seen[0], together.seen[1], rtol=0, atol=1e-12)
     torch.testing.assert_close(one.words[0], together.words[1, :2], rtol=0, atol=1e-12)
     moved = images.values.clone()
@@ -49,9 +60,9 @@ def test_what_moves_an_answer_is_the_same_alone_and_under_inference(kind):
 
 def test_what_a_model_does_not_take_moves_nothing():
     blind = QuestionOnly(3, 11, 5).eval()
-    assert gradients(blind, IMAGES, QUESTION, lambda *given: blind(*given)[:, 0]).seen is None
+    assert gradients(IMAGES, lambda *given: blind(*given)[:, 0], QUESTION, reading=reading(blind)).seen is None
     deaf = made(ImageOnly)
-    assert gradients(deaf, IMAGES, QUESTION, lambda *given: deaf(*given)[:, 0]).words is None
+    assert gradients(IMAGES, lambda *given: deaf(*given)[:, 0], QUESTION, reading=reading(deaf)).words is None
 
 
 def test_cells_are_those_of_the_first_that_sees():
@@ -77,33 +88,36 @@ def test_gradients_point_where_there_is_no_attention_at_so_many_as_may_be():
     batch = Batch(IMAGES, QUESTION, torch.zeros(2, 5))
     posed, image = Posed("what is it?", ("a",), "what"), torch.zeros(3, 24, 32, dtype=torch.uint8)
     here, there = (Asked(image, posed, "", (box,)) for box in (Box(0, 0, 8, 8), Box(16, 8, 32, 24)))
-    output = Classes(tuple("abcde"))
+    output = ClassAnswers(tuple("abcde"))
 
-    def scored(rows, asked=None):
-        asked.extend(rows)
-        return output.score(model, ["b"] * len(rows))
+    def scored(model, asked=None):
+        def log_probs(texts, *source):
+            asked is None or asked.append(texts)
+            return output.log_probs(model, texts, *source)
+
+        return log_probs
 
     with torch.inference_mode():
-        found = pointing(model, batch, [here, there], None, lambda rows: output.score(model, ["a"] * len(rows)))
+        found = pointing(model, batch, [here, there], None, scored(model), "ab")
         assert [one.hits for one in found] == [[True], [False]]
         assert [one.shares[0] for one in found] == [pytest.approx(1.0), 0.0]
         asked = []
-        first = pointing(model, batch, [there._replace(boxes=()), here], None, lambda rows: scored(rows, asked))
-        assert first[0].hits == [True] and asked == [1]  # of the second question alone
-        assert pointing(model, batch, [there._replace(boxes=())], None, scored) == []
+        first = pointing(model, batch, [there._replace(boxes=()), here], None, scored(model, asked), "ab")
+        assert first[0].hits == [True] and asked == [["b"]]  # of the second question alone
+        assert pointing(model, batch, [there._replace(boxes=())], None, scored(model), "ab") == []
         blind = QuestionOnly(3, 11, 5).eval()
-        assert pointing(blind, batch, [here, there], None, lambda rows: output.score(blind, ["a"] * len(rows))) == []
+        assert pointing(blind, batch, [here, there], None, scored(blind), "aa") == []
 
 
 def test_questions_about_one_image_are_pointed_at_one_by_one():
-    model, output = made(ShowAndAnswer), Classes(tuple("abcde"))
+    model, output = made(ShowAndAnswer), ClassAnswers(tuple("abcde"))
     posed, image = Posed("what is it?", ("a",), "what"), torch.zeros(3, 24, 32, dtype=torch.uint8)
     asked = [Asked(image, posed, "", (Box(0, 0, 16, 24),))] * 2
     shared = Visual(IMAGES.values[1:], about=torch.tensor([0, 0]))
     twice = Visual(IMAGES.values[[1, 1]])
     with torch.inference_mode():
         batches = (Batch(images, QUESTION, torch.zeros(2, 5)) for images in (shared, twice))
-        one, other = (pointing(model, each, asked, None, lambda rows: output.score(model, "ab")) for each in batches)
+        one, other = (pointing(model, each, asked, None, partial(output.log_probs, model), "ab") for each in batches)
     assert [each.shares[0] for each in one] == pytest.approx([each.shares[0] for each in other])
     assert one[0].shares[0] != pytest.approx(one[1].shares[0])
     regions = Visual(torch.rand(2, 4, 7), torch.rand(2, 4, 4), torch.tensor([4, 2]), torch.tensor([1, 0, 1]))

@@ -1,0 +1,87 @@
+"""What sentences about scenes are judged by: whether they are exactly true, and where one looked for each thing."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from torch import Tensor
+
+from saccade.tasks.image.pointing import pointed
+from saccade.tasks.image.scenes.grammar import read
+from saccade.tasks.image.scenes.scene import SIDE, Scene
+
+__all__ = ["Judged", "exact_match", "judged"]
+
+
+class Judged(NamedTuple):
+    """How often words for things were written while their things were looked at.
+
+    >>> Judged(words=20, hits=19, weight=0.75).metrics()
+    {'pointing': 0.95, 'pointing_weight': 0.75}
+    """
+
+    words: int
+    hits: int
+    weight: float
+    """The mean share of the weights that lies on the thing."""
+
+    def metrics(self) -> dict[str, float]:
+        """Return what is reported; nothing where no thing was named."""
+        return {"pointing": self.hits / self.words, "pointing_weight": self.weight} if self.words else {}
+
+
+def exact_match(outputs: Sequence[str], scenes: Sequence[Scene]) -> float:
+    """Return the share of outputs that the grammar reads as exactly their scene: every thing named once, all true.
+
+    Args:
+        outputs: what the model wrote.
+        scenes: of each what it is about.
+
+    Example:
+        >>> from saccade.tasks.image.scenes.scene import Box, Thing
+        >>> scene = Scene((Thing("red", "circle", Box(0, 0, 9, 9)),))
+        >>> exact_match(["a red circle", "a blue circle", "red"], [scene] * 3)
+        0.3333333333333333
+    """
+    readings = (read(output, scene) for output, scene in zip(outputs, scenes, strict=True))
+    right = [reading is not None and reading.exact for reading in readings]
+    return sum(right) / max(1, len(right))
+
+
+def judged(texts: Sequence[str], scenes: Sequence[Scene], maps: Callable[[int], Tensor | None]) -> Judged:
+    """Return how often the most weight lies on a thing while its colour and its shape are written.
+
+    Sentences that the grammar does not know, and things that are not there, count as nothing.
+
+    Args:
+        texts: the sentences.
+        scenes: what they are about.
+        maps: from the number of a sentence to weights for each of its words, `(words, rows, columns)`; None where no
+            more of them shall be looked at. It is asked for sentences that name a thing.
+
+    Example:
+        >>> import torch
+        >>> from saccade.tasks.image.scenes.scene import Box, Thing
+        >>> scene = Scene((Thing("red", "circle", Box(0, 0, 48, 48)),))
+        >>> judged(["a red circle"], [scene], lambda _: torch.tensor([[[1.0, 0.0], [0.0, 0.0]]] * 3)).hits
+        2
+    """
+    hits, shares = list[bool](), list[float]()
+    for number, (text, scene) in enumerate(zip(texts, scenes, strict=True)):
+        words = list(_words(text, scene))
+        if not words:
+            continue
+        if (found := maps(number)) is None:
+            break
+        for place, thing in words:
+            seen = pointed(found[place], [scene.things[thing].box], (SIDE, SIDE))
+            hits.append(seen.hit)
+            shares.append(seen.share)
+    return Judged(len(hits), sum(hits), sum(shares) / max(1, len(shares)))
+
+
+def _words(text: str, scene: Scene) -> Iterator[tuple[int, int]]:
+    """The place of each word that says a colour or a shape, and the thing that it is of."""
+    reading = read(text, scene)
+    for mention in () if reading is None else reading.mentions:
+        if mention.thing >= 0:
+            yield from ((place, mention.thing) for place in range(mention.first + 1, mention.last))
