@@ -11,7 +11,7 @@ class Answered:
         ...     def lines(self):
         ...         return ["yes", "yes"]
         >>> Twice()
-        Twice('yes\\nyes')
+        Twice('yes\nyes')
     """
 
     def lines(self) -> list[str]:
