@@ -13,8 +13,8 @@ from saccade.models.image_only import ImageOnly
 from saccade.models.padded import Padded
 from saccade.models.question_only import QuestionOnly
 from saccade.models.show_ask_attend_and_answer import ShowAskAttendAndAnswer
+from saccade.tasks import generate, labels
 from saccade.tasks.answer.answer import word_vectors
-from saccade.tasks.answer.ensemble import Answerers, Writers
 from saccade.tasks.generate.answers import WrittenAnswers
 from saccade.tasks.image.influence import cells_of, gradients
 from saccade.tasks.labels.answers import ClassAnswers
@@ -100,7 +100,7 @@ def test_a_batch_is_answered_as_each_alone(output, kind):
 @pytest.mark.parametrize("output", [LABELS, WRITTEN])
 def test_several_models_have_the_mean_of_their_probabilities_and_look_where_each_does(output):
     members = [made(output, ShowAskAttendAndAnswer, seed) for seed in (1, 2)]
-    joined = (Answerers if output is LABELS else Writers)(members)
+    joined = (labels if output is LABELS else generate).Ensemble(members)
     assert joined.attends and joined.reading == "glimpse" and cells_of(joined, ASKED[0]) == (3, 4)
     with torch.inference_mode():
         assert joined.look(*ASKED).weights.shape == (3, 4, 12)

@@ -1,6 +1,7 @@
-"""Several runs as one: what keeps them apart, and the mean of what they believe."""
+"""Several runs as one: what keeps them apart, the mean of what they believe, and all that they look at."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -8,8 +9,9 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError
+from saccade.models.answerer import Looked
 
-__all__ = ["check_alike", "mean_log_probs"]
+__all__ = ["Looking", "check_alike", "mean_log_probs"]
 
 
 def check_alike(task: Any, others: Sequence[Any], parts: Callable[[Any], Mapping[str, tuple[object, str]]]) -> None:
@@ -41,3 +43,55 @@ def mean_log_probs(logits: Sequence[Tensor]) -> Tensor:
     """
     log_probs = torch.stack([part.float().log_softmax(-1) for part in logits])
     return log_probs.logsumexp(0) - math.log(len(logits))
+
+
+class Looking:
+    """What an ensemble looks at: wherever each member does, the reads of the first before those of the second.
+
+    Example:
+        >>> from saccade.models.ask_attend_and_answer import AskAttendAndAnswer, Options
+        >>> from saccade.models.image_encoder import Visual
+        >>> from saccade.models.padded import Padded
+        >>> from saccade.tasks.labels import Ensemble
+        >>> model = Ensemble([AskAttendAndAnswer(3, 9, 5, Options(widths="4,8")).eval() for _ in range(2)])
+        >>> question = Padded(torch.tensor([[4, 5, 6]]), torch.tensor([3]))
+        >>> looked = model.look(Visual(torch.rand(1, 3, 16, 16)), question)
+        >>> looked.logits.shape, looked.weights.shape, model.attends, model.reading  # two hops each
+        (torch.Size([1, 5]), torch.Size([1, 4, 16]), True, 'hop')
+    """
+
+    members: Any
+
+    @property
+    def attends(self) -> bool:
+        """Whether all members look at parts of their input, and say at which."""
+        return all(getattr(member, "attends", False) for member in self.members)
+
+    @property
+    def reading(self) -> str:
+        """What one of the reads is called."""
+        names = {getattr(member, "reading", "") for member in self.members}
+        return names.pop() if len(names) == 1 else "read"
+
+    def look(self, *source: Any) -> Looked:
+        """Return what all members make of some inputs, and what they looked at.
+
+        There are no weights where the members' cells are of several sizes, and none of words where a member has none.
+
+        Args:
+            source: what members' `look` takes.
+        """
+        found = [member.look(*source) for member in self.members]
+        logits = self.together([one.logits for one in found])
+        weights = [one.weights for one in found if one.weights is not None]
+        sizes = {(one.shape, each.shape[-1]) for one, each in zip(found, weights, strict=False)}
+        if len(weights) < len(found) or len(sizes) > 1:
+            return Looked(logits, None, None, None)
+        words = [one.words for one in found if one.words is not None]
+        called = torch.stack(words).mean(0) if len(words) == len(found) else None
+        return Looked(logits, torch.cat(weights, 1), found[0].shape, called)
+
+    @staticmethod
+    @abstractmethod
+    def together(logits: Sequence[Tensor]) -> Tensor:
+        """Return what the members' logits are as one."""

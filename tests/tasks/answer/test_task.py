@@ -13,9 +13,10 @@ from saccade.tasks.answer import AnswerQuestions, task, vocabulary
 from saccade.tasks.answer.answer import VisualAnswer
 from saccade.tasks.answer.data import Posed, scenes
 from saccade.tasks.answer.measures import Pointing, baselines, measured
-from saccade.tasks.answer.options import LookRequest, Options
+from saccade.tasks.answer.options import Options
 from saccade.tasks.generate.answers import WrittenAnswers
 from saccade.tasks.image.features.store import FeatureStore, write_store
+from saccade.tasks.image.options import LookRequest
 from saccade.train.task import Unreadable
 
 SMALL = ["--widths", "4,6", "--stem-stride", "4", "--cell-dim", "6", "--hidden-dim", "6"]

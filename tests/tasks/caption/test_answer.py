@@ -7,6 +7,7 @@ import pytest
 import torch
 from PIL import Image
 
+from saccade.errors import ArgumentError
 from saccade.models import captioning, show_attend_and_tell
 from saccade.models.image_encoder import FeatureEncoder, ImageEncoder
 from saccade.models.show_and_tell import ShowAndTell
@@ -14,7 +15,8 @@ from saccade.models.show_attend_and_tell import ShowAttendAndTell
 from saccade.tasks.caption.answer import answers, attended_in, attends, grid, influence, write
 from saccade.tasks.generate.generate import Sampling, Search
 from saccade.tasks.image.features.store import Features
-from saccade.tasks.image.shown import Shown
+from saccade.tasks.image.options import LookRequest
+from saccade.tasks.image.shown import Shown, maps_of
 from saccade.tasks.text.tokenizer import SpacedWords
 from saccade.train.task import Unreadable
 
@@ -133,3 +135,24 @@ def test_what_could_not_be_read_has_blank_lines_in_its_place():
         found = answers(model("soft"), [Unreadable("gone.png"), IMAGE], WORDS, Search(count=2, beam_size=2), 4, "lines")
     assert found[0].lines() == ["", ""] and found[0].to_json() == {"file": "gone.png", "cells": None, "captions": []}
     assert list(found[0].draw(None)) == [] and len(found[1].lines()) == 2 and repr(found[1]).startswith("ImageCaption(")
+
+
+@pytest.mark.parametrize("shown", [IMAGE, REGIONS], ids=["cells", "regions"])
+def test_what_moves_each_word_is_drawn_of_a_model_that_attends_if_that_is_asked_for(shown, tmp_path):
+    whole = model("soft", shown)
+    with torch.inference_mode():
+        look = LookRequest(by="gradient")
+        [answer] = answers(whole, [shown], WORDS, Search(min_length=2), 4, "pictures", look=look)
+        plain = asked("soft", "pictures", shown)
+    paths = list(answer.draw(tmp_path / "moved", json=True))
+    assert sorted(path.suffix for path in paths) == [".json", ".png", ".svg"]  # where it looks at nothing in turn
+    assert answer.outputs[0].weights is not None and answer.lines() == plain.lines() and plain.influence is None
+    moved = influence(whole, shown, plain.outputs[0].ids, answer.shape)
+    torch.testing.assert_close(answer.influence, maps_of(shown, moved, answer.shape))
+    assert "moves each word" in next(path for path in paths if path.suffix == ".svg").read_text()
+
+
+def test_attention_of_a_model_without_is_refused():
+    with pytest.raises(ArgumentError, match="--by: expected gradient of a model that does not attend, got attention"):
+        LookRequest(by="attention").check(attends=False)
+    LookRequest(by="gradient").check(attends=False)

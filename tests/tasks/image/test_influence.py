@@ -13,10 +13,10 @@ from saccade.models.question_only import QuestionOnly
 from saccade.models.show_and_answer import ShowAndAnswer
 from saccade.tasks.answer.batches import Batch
 from saccade.tasks.answer.data import Asked, Posed
-from saccade.tasks.answer.ensemble import Answerers
 from saccade.tasks.answer.measures import pointing
 from saccade.tasks.image.influence import cells_of, gradients, images_of
 from saccade.tasks.image.scenes.scene import Box
+from saccade.tasks.labels import Ensemble
 from saccade.tasks.labels.answers import ClassAnswers
 
 SIZES = {"widths": "4,6", "stem_stride": 4, "cell_dim": 5, "hidden_dim": 6}
@@ -67,7 +67,7 @@ def test_what_a_model_does_not_take_moves_nothing():
 
 def test_cells_are_those_of_the_first_that_sees():
     blind, deaf = QuestionOnly(3, 11, 5).eval(), made(ImageOnly)
-    assert cells_of(blind, IMAGES) is None and cells_of(Answerers([blind, deaf]), IMAGES) == (3, 4)
+    assert cells_of(blind, IMAGES) is None and cells_of(Ensemble([blind, deaf]), IMAGES) == (3, 4)
     regions = Visual(torch.rand(1, 4, 7), torch.rand(1, 4, 4), torch.tensor([4]))
     assert cells_of(made(ImageOnly, encoder=FeatureEncoder(7, 5)), regions) is None
 

@@ -14,9 +14,9 @@ from saccade.look.files import file_name
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 from saccade.numerics import divide
-from saccade.tasks.answer.options import LookRequest
 from saccade.tasks.generate.answers import WrittenAnswers
 from saccade.tasks.image.influence import Score, cells_of, gradients
+from saccade.tasks.image.options import LookRequest
 from saccade.tasks.image.shown import Shown, maps_of, shares
 from saccade.tasks.image.sight import visual
 from saccade.tasks.labels.answers import ClassAnswers

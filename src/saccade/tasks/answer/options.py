@@ -1,14 +1,14 @@
 """What can be said about a run that answers questions about images, and the defaults that suit each data set."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
-from saccade.tasks.image.options import VisualOptions
+from saccade.tasks.image.options import LookRequest, VisualOptions
 from saccade.tasks.labels.request import EvalRequest, Request
 
-__all__ = ["RECIPES", "REQUESTS", "LookRequest", "Options"]
+__all__ = ["RECIPES", "REQUESTS", "Options"]
 
 #: What suits each data set, for all models; those have recipes of their own beside these.
 RECIPES: dict[str, dict[str, Any]] = {
@@ -63,33 +63,6 @@ class Options(VisualOptions):
             self.refuse_given(["beam_size"], "only with --generate")
         if not 0 <= self.label_smoothing < 1:
             raise ArgumentError(f"--label-smoothing: expected 0 <= label smoothing < 1, got {self.label_smoothing}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class LookRequest:
-    """What is drawn over an image and its question.
-
-    >>> LookRequest().by is None
-    True
-    """
-
-    by: Literal["attention", "gradient"] | None = None
-    """Where the model looked (attention), or how much each pixel and each word moves the answer (gradient); attention
-    if not given, and gradient of a model without."""
-
-    def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
-        if self.by not in (None, "attention", "gradient"):
-            raise ArgumentError(f"--by: expected attention or gradient, got {self.by}")
-
-    def check(self, model: Any) -> None:
-        """Refuse attention of a model without.
-
-        Raises:
-            ArgumentError: naming the option.
-        """
-        if self.by == "attention" and not getattr(model, "attends", False):
-            raise ArgumentError("--by: expected gradient of a model that does not attend, got attention")
 
 
 REQUESTS: dict[str, type] = {"predict": Request, "eval": EvalRequest, "look": LookRequest}

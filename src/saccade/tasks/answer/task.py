@@ -12,19 +12,20 @@ from torch import Tensor, nn
 from saccade.errors import ArgumentError
 from saccade.models.generative import GenerativeAnswerer
 from saccade.models.image_encoder import Options as SightOptions
+from saccade.tasks import generate, labels
 from saccade.tasks.answer.answer import Query, VisualAnswer, answers
 from saccade.tasks.answer.batches import Batch, Encoded, stacked
 from saccade.tasks.answer.data import BUILTIN, Asked, Corpus, open_corpus
 from saccade.tasks.answer.data.order import Learned
-from saccade.tasks.answer.ensemble import Answerers, Writers
 from saccade.tasks.answer.measures import HEADLINE, Pointing, baselines, measured, pointing
-from saccade.tasks.answer.options import RECIPES, REQUESTS, LookRequest, Options
+from saccade.tasks.answer.options import RECIPES, REQUESTS, Options
 from saccade.tasks.answer.vocabulary import Vocabulary, learn
 from saccade.tasks.batches import Sampler, spread
 from saccade.tasks.dataset import Lazy
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.generate.answers import WrittenAnswers
 from saccade.tasks.image.images import encode_png, read_image
+from saccade.tasks.image.options import LookRequest
 from saccade.tasks.image.shown import Shown, featured
 from saccade.tasks.image.sight import suited_to_features
 from saccade.tasks.image.task import VisualTask
@@ -183,7 +184,7 @@ class AnswerQuestions(VisualTask):
     def check(self, model: nn.Module, request: Any) -> None:
         """Refuse more answers than there are, and attention of a model without."""
         if isinstance(request, LookRequest):
-            request.check(model)
+            request.check(attends=getattr(model, "attends", False))
         else:
             self.output.check(completed(Request, request))
 
@@ -200,7 +201,7 @@ class AnswerQuestions(VisualTask):
         check_alike(self, others, _shared_parts)
         longest = min(self.settings.max_length, *(other.options.max_length for other in others))
         joined = replace(self, settings=replace(self.settings, max_length=longest))
-        kind = Answerers if self.vocabulary.target is None else Writers
+        kind = labels.Ensemble if self.vocabulary.target is None else generate.Ensemble
         return joined, kind([model, *(each.model for each in others)])
 
     def _query(self, image: Shown, question: str, number: int | None = None) -> Query:

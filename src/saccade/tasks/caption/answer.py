@@ -15,6 +15,7 @@ from saccade.tasks.generate.attention import attended, ranked_by_coverage
 from saccade.tasks.generate.generate import Output, Search, best_texts, generate, outputs_of
 from saccade.tasks.generate.written import Written
 from saccade.tasks.image.influence import cells_of, gradients
+from saccade.tasks.image.options import LookRequest
 from saccade.tasks.image.scenes.judging import Judged, judged
 from saccade.tasks.image.scenes.scene import Scene
 from saccade.tasks.image.shown import Shown, maps_of, shares
@@ -29,6 +30,7 @@ _AT_ONCE = 1024  # outputs that are written together
 _BY_GRADIENT = 100  # images that gradients are looked at of, where nothing attends
 _LOOKS = "what was looked at before each word, as shares"
 _MATTERS = "no attention: how much each part of the image moves each word, as shares"
+_LOOK = LookRequest()
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,8 +42,8 @@ class ImageCaption(Written):
         outputs: its best sentences, or draws.
         count: how many were asked for.
         shape: rows and columns of the cells that weights are of; None where they are of regions.
-        influence: how much each cell mattered to each word of the best, `(words, rows, columns)`, where a picture is
-            wanted of a model that does not attend.
+        influence: how much each cell mattered to each word of the best, `(words, rows, columns)`, where a picture of
+            that is wanted.
     """
 
     image: Shown | Unreadable
@@ -63,8 +65,10 @@ class ImageCaption(Written):
         """
         for best in self.outputs[:1]:
             assert isinstance(self.image, Shown)
-            maps = self.influence if best.weights is None else maps_of(self.image, best.weights, self.shape)
-            assert maps is not None
+            maps, looked = self.influence, self.influence is None
+            if maps is None:
+                assert best.weights is not None
+                maps = maps_of(self.image, best.weights, self.shape)
             maps, words = maps[:MOST_PANELS], best.tokens[:MOST_PANELS]  # a model that never ends writes more
             cut = f", the first {MOST_PANELS} of {len(best.tokens)} words" if len(words) < len(best.tokens) else ""
             name = "image" if self.image.name == "-" else Path(self.image.name).stem
@@ -74,9 +78,9 @@ class ImageCaption(Written):
                 folder / file_name(name),
                 captions=words,
                 marks=_marks(maps) if self.shape and bool(((maps == 0) | (maps == 1)).all()) else None,
-                title=f"{best.text}: {_MATTERS if best.weights is None else _LOOKS}{cut}",
+                title=f"{best.text}: {_LOOKS if looked else _MATTERS}{cut}",
                 even=0.0 if self.shape is None else 1 / maps[0].numel(),
-                animated=best.weights is not None,
+                animated=looked,
                 json=json,
             )
 
@@ -198,8 +202,9 @@ def answers(
     limit: int,
     form: Form,
     coverage_penalty: float = 0.0,
+    look: LookRequest = _LOOK,
 ) -> list[ImageCaption]:
-    """Return the sentences about images, and where the model looked where that will be seen."""
+    """Return the sentences about images, and where the model looked, or what mattered to it, where that is seen."""
     shown = [one for one in images if isinstance(one, Shown)]
     found = iter(write(model, shown, target, how, limit, coverage_penalty))
     told = list[ImageCaption]()
@@ -212,7 +217,7 @@ def answers(
             told.append(ImageCaption(one, outputs, how.count))
             continue
         answer = ImageCaption(one, attended_in(model, one, outputs, target), how.count, grid(model, one))
-        if form == "pictures" and outputs and answer.outputs[0].weights is None:
+        if form == "pictures" and outputs and (look.by == "gradient" or answer.outputs[0].weights is None):
             moved = influence(model, one, outputs[0].ids, answer.shape)
             answer = replace(answer, influence=maps_of(one, moved, answer.shape))
         told.append(answer)

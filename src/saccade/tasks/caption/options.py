@@ -6,8 +6,7 @@ from typing import Any
 from saccade.checks import in_ranges
 from saccade.tasks.generate import options as generate
 from saccade.tasks.generate.coverage import EvalRequest, Request
-from saccade.tasks.image.options import VisualOptions
-from saccade.tasks.request import LookRequest
+from saccade.tasks.image.options import LookRequest, VisualOptions
 
 __all__ = ["RECIPES", "REQUESTS", "Options"]
 

@@ -23,6 +23,7 @@ from saccade.tasks.generate.coverage import Request, check_coverage
 from saccade.tasks.generate.generate import Search, best_texts
 from saccade.tasks.generate.request import check_prefix, search_of
 from saccade.tasks.image.images import SUFFIXES, encode_png, image_of
+from saccade.tasks.image.options import LookRequest
 from saccade.tasks.image.shown import Shown, featured
 from saccade.tasks.image.sight import suited_to_features
 from saccade.tasks.image.task import VisualTask
@@ -162,8 +163,13 @@ class Caption(VisualTask):
 
     def check(self, model: nn.Module, request: Any) -> None:
         """Refuse what means nothing for these words, the model and so many answers."""
-        asked, known = completed(Request, request), self.vocabulary
-        if asked.coverage_penalty and not attends(model, Shown("", known.sight.blank()), known.target):
+        known = self.vocabulary
+        looks = attends(model, Shown("", known.sight.blank()), known.target)
+        if isinstance(request, LookRequest):
+            request.check(attends=looks)
+            return
+        asked = completed(Request, request)
+        if asked.coverage_penalty and not looks:
             got = f"got {self.settings.model}"
             raise ArgumentError(f"--coverage-penalty: expected a model that attends to the image, {got}")
         check_coverage(asked.coverage_penalty, self._search(asked).width)
@@ -173,9 +179,10 @@ class Caption(VisualTask):
         self, model: nn.Module, inputs: Sequence[Shown | Unreadable], request: Any, form: Form = "lines"
     ) -> list[ImageCaption]:
         """Write about images; one that could not be read has no sentence."""
-        asked = completed(Request, request)
+        look = request if isinstance(request, LookRequest) else None
+        asked = completed(Request, None if look else request)
         how, penalty = self._search(asked), asked.coverage_penalty
-        return answers(model, inputs, self.vocabulary.target, how, self.limit, form, penalty)
+        return answers(model, inputs, self.vocabulary.target, how, self.limit, form, penalty, look or LookRequest())
 
     def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
         """Return the task and the model of an ensemble, which sees the cells that each of its members sees."""

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from saccade import AuxOutput
 from saccade.kernels.topk import Logits
-from saccade.tasks.ensembles import mean_log_probs
+from saccade.tasks.ensembles import Looking, mean_log_probs
 
 __all__ = ["Ensemble", "States"]
 
@@ -26,7 +26,7 @@ class States:
         return States(tuple(state.select(rows, examples) for state in self.members))
 
 
-class Ensemble(nn.Module):
+class Ensemble(Looking, nn.Module):
     r"""Models of any kind that write the same tokens, asked together.
 
     .. math:: p(y_t \mid y_{<t}, x) = \tfrac{1}{n} \textstyle\sum_k p_k(y_t \mid y_{<t}, x)
@@ -83,13 +83,18 @@ class Ensemble(nn.Module):
         """
         return self.decode(target, self.encode(source))
 
+    @staticmethod
+    def together(logits: Sequence[Tensor]) -> Tensor:
+        """Return what all members begin to write with, side by side."""
+        return torch.cat(list(logits), -1)
+
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
         """What each target position looked at: the mean over the members that attend, None if none does."""
         found = []
         for number, member in enumerate(self.members):
             front = f"members.{number}."
             own = [(name.removeprefix(front), aux) for name, aux in records if name.startswith(front)]
-            found.append(member.alignment(own))  # type: ignore[operator]
+            found.append(member.alignment(own))
         weights = [part for part in found if part is not None]
         width = max((part.shape[-1] for part in weights), default=0)  # some leave out what they never look at
         padded = [F.pad(part, (0, width - part.shape[-1])) for part in weights]

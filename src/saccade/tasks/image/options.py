@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
@@ -10,7 +11,7 @@ from saccade.tasks.image.decoded import check_size
 from saccade.tasks.image.features.store import FeatureStore
 from saccade.tasks.splits import SplitOptions
 
-__all__ = ["VisualOptions"]
+__all__ = ["LookRequest", "VisualOptions"]
 
 _LARGE = 1_000_000
 _RANGES = (
@@ -91,3 +92,30 @@ class VisualOptions(SplitOptions):
     def open_features(self) -> FeatureStore | None:
         """Return the features that --features names, None if it names none."""
         return None if self.features is None else FeatureStore.open(Path(self.features))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookRequest:
+    """What is drawn over an image that is spoken of.
+
+    >>> LookRequest().by is None
+    True
+    """
+
+    by: Literal["attention", "gradient"] | None = None
+    """Where the model looked (attention), or how much each part of the image moves what is said (gradient); attention
+    if not given, and gradient of a model without."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        if self.by not in (None, "attention", "gradient"):
+            raise ArgumentError(f"--by: expected attention or gradient, got {self.by}")
+
+    def check(self, *, attends: bool) -> None:
+        """Refuse attention of a model without.
+
+        Raises:
+            ArgumentError: naming the option.
+        """
+        if self.by == "attention" and not attends:
+            raise ArgumentError("--by: expected gradient of a model that does not attend, got attention")

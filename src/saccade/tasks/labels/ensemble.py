@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from saccade import AuxOutput
-from saccade.tasks.ensembles import mean_log_probs
+from saccade.tasks.ensembles import Looking, mean_log_probs
 
 __all__ = ["Ensemble"]
 
 
-class Ensemble(nn.Module):
+class Ensemble(Looking, nn.Module):
     r"""Classifiers of any kind that read the same and know the same labels, asked together.
 
     .. math:: p(c \mid x) = \tfrac{1}{n} \textstyle\sum_k p_k(c \mid x)
@@ -35,6 +35,11 @@ class Ensemble(nn.Module):
     def forward(self, *source: Any) -> Tensor:
         """Return the log-probabilities of classes, `(batch, classes)`, of what all members read."""
         return mean_log_probs([member(*source) for member in self.members])
+
+    @staticmethod
+    def together(logits: Sequence[Tensor]) -> Tensor:
+        """Return the log-probabilities of classes."""
+        return mean_log_probs(logits)
 
     def pooled(self, records: Sequence[tuple[str, AuxOutput]], source: Any) -> Tensor | None:
         """What the queries of all members that attend took of each word, one member's after another's."""
