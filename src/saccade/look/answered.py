@@ -18,11 +18,12 @@ from saccade.look.typefaces import families
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["answered"]
+__all__ = ["MOST_MAPS", "answered"]
 
 _PANEL, _GAP, _CAPTION, _EDGE = 1.9, 0.15, 0.28, 0.05  # inches: a panel, between two, a line above it, around a word
 _LINE, _BAR, _BARS = 0.34, 0.22, 2.2  # inches: a line of words, a bar's line, and how long a bar of 1 is
-_COLUMNS, _MOST = 4, 64
+MOST_MAPS = 64  # in one picture
+_COLUMNS = 4
 _FINEST = 400  # pixels of the longer side that are drawn
 _LONGEST = 40  # characters of a word
 _CMAP, _DIM = "inferno", 0.25
@@ -120,9 +121,10 @@ def _checked(
         raise ShapeError(f"maps: expected shape ({len(captions)}, rows, columns), got {tuple(maps.shape)}")
     if words is not None and words.shape != (len(tokens),):
         raise ShapeError(f"words: expected shape ({len(tokens)},), got {tuple(words.shape)}")
-    if not image.numel() or len(maps) > _MOST or not answers or not tokens:
+    if not image.numel() or len(maps) > MOST_MAPS or not answers or not tokens:
         got = f"{tuple(image.shape)}, {len(maps)} maps, {len(answers)} answers and {len(tokens)} words"
-        raise ArgumentError(f"image: expected pixels, at most {_MOST} maps, an answer and a word or more, got {got}")
+        expected = f"pixels, at most {MOST_MAPS} maps, an answer and a word or more"
+        raise ArgumentError(f"image: expected {expected}, got {got}")
     pixels = (image.detach().cpu().double() / (1 if image.is_floating_point() else 255)).expand(3, -1, -1)
     values = maps.detach().to("cpu", torch.float64)
     scores = None if words is None else words.detach().to("cpu", torch.float64)

@@ -393,3 +393,23 @@ def test_training_that_was_cut_off_goes_on_as_if_it_had_not_been(folder, tmp_pat
 def test_written_scenes_are_pointed_at_by_gradients(tmp_path):
     found = runs.train("answer", data="scenes", model="show-and-answer", run=tmp_path / "run", **WRITES)
     assert {"accuracy", "pointing", "weight_inside"} <= found.results["metrics"].keys()
+
+
+def test_each_word_of_a_question_is_drawn_with_what_it_read(folder, tmp_path, monkeypatch):
+    run, line = tmp_path / "run", f"{folder / '0.png'}\tis it is it?"
+    words = ["--data", str(folder), "--model", "attention-lstm", "--run", str(run), *LITTLE]
+    assert main(["train", "answer", *words]) == 0
+    trained, rows = runs.load(run, device="cpu"), ["1 is", "2 it", "3 is", "4 it", "5 ?", "6 all words"]
+
+    def drawn(place):
+        return next(json.loads(p.read_text()) for p in trained.draw(line, place, json=True) if p.suffix == ".json")
+
+    told = drawn(tmp_path / "all")
+    assert told["rows"] == rows
+    values = torch.tensor(told["values"])
+    torch.testing.assert_close(values[:-1].mean(0), values[-1], rtol=0, atol=1e-4)
+    [described] = trained.align(line)
+    assert list(described["weights"]) == rows
+    monkeypatch.setattr("saccade.tasks.answer.answer.MOST_MAPS", 4)
+    told = drawn(tmp_path / "few")
+    assert told["rows"] == rows[:4] and "the first 4 of 6 reads" in told["title"]

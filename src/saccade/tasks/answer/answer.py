@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from saccade.look.answered import answered
+from saccade.look.answered import MOST_MAPS, answered
 from saccade.look.files import file_name
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
@@ -93,14 +93,17 @@ class VisualAnswer(Ranked):
         best = [(self.ranking.labels[n], float(self.ranking.probabilities[n])) for n in self.ranking.order[:_TOP]]
         name = f"{Path(self.query.shown.name).stem}-{self.query.question}"
         told = "" if self.seen.by == "attention" else ": how much each part and word moves it, the most as 1"
+        chosen = self.seen.weights[:MOST_MAPS]  # of a long question that is read word by word
+        if (reads := len(self.seen.weights)) > MOST_MAPS:
+            told += f", the first {MOST_MAPS} of {reads} reads"
         even = 1 / self.seen.weights.shape[1] if self.seen.by == "attention" and self.seen.shape else 0.0
         yield from answered(
             self.query.image,
-            maps_of(self.query.shown, self.seen.weights, self.seen.shape),
+            maps_of(self.query.shown, chosen, self.seen.shape),
             self.query.tokens,
             folder / f"{file_name(name)[:120]}-{self.seen.by}",
             answers=best,
-            captions=self.seen.captions,
+            captions=self.seen.captions[:MOST_MAPS],
             words=self.seen.words,
             title=f"{self.ranking.title}{told}",
             even=even,
@@ -145,9 +148,9 @@ def answers(
 
 def _looked_at(model: Any, looked: Any, tokens: Sequence[str]) -> Seen:
     weights = looked.weights[0].cpu()
-    by_word, each = [*tokens, "all words"], 1 + len(tokens)  # of each model that reads at every word
+    by_word = [*tokens, "all words"]  # of each model that reads at every word; numbers tell a word from itself
     captions = [
-        by_word[number % each] if model.reading == "word" else f"{model.reading} {number + 1}"
+        f"{number + 1} {by_word[number % len(by_word)]}" if model.reading == "word" else f"{model.reading} {number + 1}"
         for number in range(len(weights))
     ]
     return Seen("attention", weights, looked.shape, captions, None if looked.words is None else looked.words[0].cpu())

@@ -29,7 +29,7 @@ __all__ = ["ImageCaption", "answers", "attended_in", "attends", "grid", "influen
 _AT_ONCE = 1024  # outputs that are written together
 _BY_GRADIENT = 100  # images that gradients are looked at of, where nothing attends
 _LOOKS = "what was looked at before each word, as shares"
-_MATTERS = "no attention: how much each part of the image moves each word, as shares"
+_MATTERS = "how much each part of the image moves each word, as shares"
 _LOOK = LookRequest()
 
 
@@ -71,6 +71,7 @@ class ImageCaption(Written):
                 maps = maps_of(self.image, best.weights, self.shape)
             maps, words = maps[:MOST_PANELS], best.tokens[:MOST_PANELS]  # a model that never ends writes more
             cut = f", the first {MOST_PANELS} of {len(best.tokens)} words" if len(words) < len(best.tokens) else ""
+            told = _LOOKS if looked else _MATTERS if best.weights is not None else f"no attention: {_MATTERS}"
             name = "image" if self.image.name == "-" else Path(self.image.name).stem
             yield from overlays(
                 self.image.image,
@@ -78,7 +79,7 @@ class ImageCaption(Written):
                 folder / file_name(name),
                 captions=words,
                 marks=_marks(maps) if self.shape and bool(((maps == 0) | (maps == 1)).all()) else None,
-                title=f"{best.text}: {_LOOKS if looked else _MATTERS}{cut}",
+                title=f"{best.text}: {told}{cut}",
                 even=0.0 if self.shape is None else 1 / maps[0].numel(),
                 animated=looked,
                 json=json,
