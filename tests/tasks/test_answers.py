@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from saccade.errors import ArgumentError
+from saccade.models.attention_lstm import AttentionLSTM
 from saccade.models.generative import GenerativeAnswerer
 from saccade.models.image_encoder import Visual
 from saccade.models.image_only import ImageOnly
@@ -84,7 +85,7 @@ def test_written_answers_are_the_likeliest_of_all_with_their_probabilities(count
 
 
 @pytest.mark.parametrize("output", [LABELS, WRITTEN])
-@pytest.mark.parametrize("kind", [QuestionOnly, ShowAskAttendAndAnswer])
+@pytest.mark.parametrize("kind", [QuestionOnly, ShowAskAttendAndAnswer, AttentionLSTM])
 def test_a_batch_is_answered_as_each_alone(output, kind):
     model = made(output, kind)
     with torch.inference_mode():

@@ -134,12 +134,13 @@ class Looked(NamedTuple):
     logits: Tensor
     """`(batch, classes)`."""
     weights: Tensor | None
-    """Of each read, `(batch, reads, cells)`, 1 at one cell and 0 elsewhere where one is read; None without attention"""
+    """Of each read, `(batch, reads, cells)`, 1 at one cell and 0 elsewhere where one is read; None without attention.
+    Of a model that reads at every word: a row for each, 0 at padding, and behind them their mean."""
     shape: tuple[int, int] | None
     """Rows and columns of the cells, where they are of a map."""
     words: Tensor | None
-    """How much of the first read's weights each word called for, `(batch, length)`; None of models that read a question
-    as a whole."""
+    """How much of the first read's weights each word called for, `(batch, length)`; None of models whose words share no
+    read."""
 
 
 class Answerer(nn.Module, ABC):

@@ -10,14 +10,13 @@ from typing import ClassVar, TypeAlias, cast
 import torch
 from torch import Tensor, nn
 
-from saccade.errors import ArgumentError
 from saccade.models import show_and_answer
 from saccade.models.answerer import Answerer, Reads, Standardized, attended, classifier, mask_of
 from saccade.models.image_encoder import Cells, ImageEncoder, Visual
 from saccade.models.listener import Listener
 from saccade.models.padded import Padded
 from saccade.models.questions import LastState
-from saccade.models.weighing import NORMALIZERS, Name
+from saccade.models.weighing import NORMALIZERS, Name, check_normalizer
 from saccade.nn import Attention
 
 __all__ = ["AttentionLSTM", "Options"]
@@ -37,8 +36,7 @@ class Options(show_and_answer.Options):
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
         super().__post_init__()
-        if self.normalizer not in NORMALIZERS:
-            raise ArgumentError(f"--normalizer: expected one of {', '.join(NORMALIZERS)}, got {self.normalizer}")
+        check_normalizer(self.normalizer)
 
 
 _DEFAULT = Options()
@@ -49,7 +47,7 @@ class AttentionLSTM(Answerer):
 
     .. math::
         s_j &= \big[\operatorname{LSTM}_1(E w)_j;\ \operatorname{LSTM}_2(E w^{\text{reversed}})_{n+1-j}\big] \qquad
-        \alpha_{ji} = \operatorname{softmax}_i\big((W_s s_j)^\top W_a a_i / \sqrt d\big) \\
+        \alpha_{ji} = \operatorname{softmax}_i\big((W_s s_j + b_s)^\top (W_a a_i + b_a) / \sqrt d\big) \\
         r_j &= \operatorname{norm}\big(\textstyle\sum_i \alpha_{ji}\, a_i\big) \qquad
         h_j = \operatorname{LSTM}_3([s_j; r_j], h_{j-1}) \\
         f &= W_2 \operatorname{relu}\big(W_1 [h_n;\ \tfrac{1}{n} \textstyle\sum_j r_j] + b_1\big) + b_2

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from saccade import normalizers
+from saccade.errors import ArgumentError
 from saccade.models import hard
 
-__all__ = ["NORMALIZERS", "Name", "Options", "attention_options"]
+__all__ = ["NORMALIZERS", "Name", "Options", "attention_options", "check_normalizer"]
 
 Name = Literal["softmax", "sparsemax", "entmax"]
 NORMALIZERS: dict[Name, Callable[[], normalizers.Normalizer]] = {
@@ -28,6 +29,21 @@ class Options(hard.Options):
 
     normalizer: Name = "softmax"
     """What makes weights of scores: with sparsemax and entmax most of them are exactly 0."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        super().__post_init__()
+        check_normalizer(self.normalizer)
+
+
+def check_normalizer(name: str) -> None:
+    """Refuse a normalizer that there is not.
+
+    Raises:
+        ArgumentError: naming the option.
+    """
+    if name not in NORMALIZERS:
+        raise ArgumentError(f"--normalizer: expected one of {', '.join(NORMALIZERS)}, got {name}")
 
 
 def attention_options(options: Options) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def test_models_are_trained_measured_and_written_about(small, tmp_path, capsys):
     assert main(words) == 0
     folder = tmp_path / "reports/pointing-scenes"
     content = json.loads((folder / "report.json").read_text())
-    names = ["soft", "sparsemax", "reinforce", "fixed vector"]
+    names = ["soft", "sparsemax", "reinforce", "word by word", "fixed vector"]
     assert [row["model"] for row in content["rows"]] == names == [run["model"] for run in content["runs"].values()]
     orders = {row["model"]: [*row["erased"]] for row in content["rows"]}
     assert orders["soft"] == ["random", "weights", "gradient", "things", "other things", "any things"]

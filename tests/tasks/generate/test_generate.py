@@ -6,7 +6,7 @@ import torch
 from saccade.models.padded import Padded
 from saccade.models.rnnsearch import Options, RNNSearch
 from saccade.tasks.generate import search
-from saccade.tasks.generate.generate import Output, Sampling, Search, best_texts, generate, lines_of, outputs_of
+from saccade.tasks.generate.generate import Output, Sampling, Search, best_texts, generate, outputs_of
 from saccade.tasks.text.tokenizer import Characters
 
 SOURCE = Padded(torch.tensor([[4, 5, 2], [6, 2, 0]]), torch.tensor([3, 2]))
@@ -67,11 +67,6 @@ def test_outputs_are_texts_in_one_line_and_json(model):
     assert json.loads(json.dumps(told)) == told and Output("", [], 0.0).to_json()["weights"] is None
 
 
-def test_lines_are_as_many_as_were_asked_for():
+def test_the_best_text_of_each_example_is_its_first():
     outputs = [Output(text, [], 0.0) for text in "abc"]
-    assert (
-        lines_of(outputs, 2) == ["a", "b"]
-        and lines_of(outputs, 5) == ["a", "b", "c", "", ""]
-        and lines_of([], 1) == [""]
-    )
     assert best_texts([outputs, [], outputs[1:]]) == ["a", "", "b"]

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from saccade.models.ask_attend_and_answer import AskAttendAndAnswer
+from saccade.models.attention_lstm import AttentionLSTM
 from saccade.models.image_encoder import FeatureEncoder, ImageEncoder, Visual
 from saccade.models.image_only import ImageOnly, Options
 from saccade.models.padded import Padded
@@ -34,7 +35,7 @@ def made(kind, **more):
     return kind(3, 11, 5, kind.Options(**SIZES), **more).eval()
 
 
-@pytest.mark.parametrize("kind", [AskAttendAndAnswer, ShowAndAnswer])
+@pytest.mark.parametrize("kind", [AskAttendAndAnswer, AttentionLSTM, ShowAndAnswer])
 def test_what_moves_an_answer_is_the_same_alone_and_under_inference(kind):
     model = made(kind).double()
     images = Visual(IMAGES.values.double())

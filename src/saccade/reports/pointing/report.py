@@ -22,9 +22,10 @@ VARIANTS: Sequence[Variant] = (
     Variant("soft", _ATTENDS),
     Variant("sparsemax", _ATTENDS, {"normalizer": "sparsemax"}),
     Variant("reinforce", _ATTENDS, {"read": "reinforce", "samples": 2, "baseline": "leave-one-out"}),
+    Variant("word by word", "attention-lstm"),
     Variant("fixed vector", "show-and-answer"),
 )
-"""The first model three ways, and one that knows an image by the mean of its cells."""
+"""One model three ways, one that reads at every word, and one that knows an image by the mean of its cells."""
 _QUICK = ("soft", "fixed vector")  # what there is time for in five minutes
 _SMALL = {"widths": "24,32", "cell_dim": 64, "hidden_dim": 64}
 _QUESTIONS, _FEW = 1000, 300  # that are asked again, each some fifty times

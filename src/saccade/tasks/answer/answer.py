@@ -93,17 +93,18 @@ class VisualAnswer(Ranked):
         best = [(self.ranking.labels[n], float(self.ranking.probabilities[n])) for n in self.ranking.order[:_TOP]]
         name = f"{Path(self.query.shown.name).stem}-{self.query.question}"
         told = "" if self.seen.by == "attention" else ": how much each part and word moves it, the most as 1"
-        chosen = self.seen.weights[:MOST_MAPS]  # of a long question that is read word by word
-        if (reads := len(self.seen.weights)) > MOST_MAPS:
-            told += f", the first {MOST_MAPS} of {reads} reads"
+        chosen = list(range(reads := len(self.seen.weights)))
+        if reads > MOST_MAPS:  # of a long question that is read word by word; the last read is the mean of them
+            chosen = [*range(MOST_MAPS - 1), reads - 1]
+            told += f", the first {MOST_MAPS - 1} and the last of {reads} reads"
         even = 1 / self.seen.weights.shape[1] if self.seen.by == "attention" and self.seen.shape else 0.0
         yield from answered(
             self.query.image,
-            maps_of(self.query.shown, chosen, self.seen.shape),
+            maps_of(self.query.shown, self.seen.weights[chosen], self.seen.shape),
             self.query.tokens,
             folder / f"{file_name(name)[:120]}-{self.seen.by}",
             answers=best,
-            captions=self.seen.captions[:MOST_MAPS],
+            captions=[self.seen.captions[number] for number in chosen],
             words=self.seen.words,
             title=f"{self.ranking.title}{told}",
             even=even,

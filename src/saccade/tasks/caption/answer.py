@@ -28,6 +28,7 @@ __all__ = ["ImageCaption", "answers", "attended_in", "attends", "grid", "influen
 
 _AT_ONCE = 1024  # outputs that are written together
 _BY_GRADIENT = 100  # images that gradients are looked at of, where nothing attends
+_COPIES = 16  # of an image, for as many words whose gradients are looked at together
 _LOOKS = "what was looked at before each word, as shares"
 _MATTERS = "how much each part of the image moves each word, as shares"
 _LOOK = LookRequest()
@@ -130,7 +131,7 @@ def attended_in(model: Any, image: Shown, outputs: Sequence[Output], target: Tok
 
 
 def influence(model: Any, shown: Shown, ids: Sequence[int], shape: tuple[int, int] | None) -> Tensor:
-    r"""Return how much each cell of an image mattered to each word of a model without attention.
+    r"""Return how much each cell of an image mattered to each word, whether the model attends or not.
 
     It is how much that moves \(\log p(y_t \mid y_{<t}, x)\), as `saccade.tasks.image.shown.shares` has it.
 
@@ -143,18 +144,22 @@ def influence(model: Any, shown: Shown, ids: Sequence[int], shape: tuple[int, in
     Returns:
         `(len(ids) + 1, n)`, the end included, for n cells, one row of them after another.
     """
-    count, device = len(ids) + 1, next(model.parameters()).device
+    every, device = range(len(ids) + 1), next(model.parameters()).device
 
-    def log_probs(copies: Visual) -> Tensor:
-        """Of word number t behind copy number t of the image."""
-        before, wanted = torch.tensor([BEGIN, *ids], device=device), torch.tensor([*ids, END], device=device)
-        words = torch.arange(count, device=device)
-        found: Tensor = model(copies, before.expand(count, -1))[words, words].log_softmax(-1)
-        return found[words, wanted]
+    def moved(places: Sequence[int]) -> Tensor:
+        def log_probs(copies: Visual) -> Tensor:
+            """Of the word at each place, behind a copy of the image each."""
+            before, wanted = torch.tensor([BEGIN, *ids], device=device), torch.tensor([*ids, END], device=device)
+            words = torch.tensor(places, device=device)
+            logits = model(copies, before.expand(len(places), -1))[torch.arange(len(places), device=device), words]
+            found: Tensor = logits.double().log_softmax(-1).gather(1, wanted[words, None])
+            return found[:, 0]
 
-    seen = gradients(visual([shown.seen] * count).to(device), log_probs).seen
-    assert seen is not None  # whatever writes about images sees them
-    return shares(seen, shape).cpu()
+        seen = gradients(visual([shown.seen] * len(places)).to(device), log_probs).seen
+        assert seen is not None  # whatever writes about images sees them
+        return shares(seen, shape).cpu()
+
+    return torch.cat([moved(every[first : first + _COPIES]) for first in every[::_COPIES]])
 
 
 def grid(model: Any, shown: Shown) -> tuple[int, int] | None:

@@ -24,7 +24,7 @@ _MOST = 1000  # answers that are written to one input
 
 @dataclass(frozen=True)
 class WrittenAnswers:
-    """Answers that are written, found by beam search.
+    """Answers that are written, found by beam search; the last part of an input is a `saccade.models.padded.Padded`.
 
     Args:
         target: the words.

@@ -24,4 +24,4 @@ def most_frequent(train: Iterable[str], measure: Callable[[str], Mapping[str, Me
     began, counts = time.perf_counter(), Counter(" ".join(text.split()) for text in train)
     best = min(counts, key=lambda text: (-counts[text], text))
     metrics = dict(measure(best))
-    return Baseline(metrics, f"always {best!r:.40}", round(time.perf_counter() - began, 3))
+    return Baseline(metrics, f"always {best[:38]!r}", round(time.perf_counter() - began, 3))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from saccade.models.image_encoder import FeatureEncoder, ImageEncoder, Visual
+from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 
 __all__ = ["Gradients", "Score", "cells_of", "gradients", "images_of"]
@@ -82,13 +82,14 @@ def images_of(visual: Visual, rows: Sequence[int]) -> Visual:
     return Visual(values, boxes, lengths)
 
 
-def cells_of(model: nn.Module, visual: Visual) -> tuple[int, int] | None:
+def cells_of(model: Any, visual: Visual) -> tuple[int, int] | None:
     """Return the rows and columns of cells that a model, or the first of an ensemble that sees, has of images.
 
     None of regions, and of models that see none.
     """
-    sees = (part for part in model.modules() if isinstance(part, (ImageEncoder, FeatureEncoder)))
-    encoder: Any = next(sees, None)
+    members = [getattr(member, "answerer", member) for member in getattr(model, "members", [model])]
+    sees = (getattr(member, "image_encoder", getattr(member, "encoder", None)) for member in members)
+    encoder: Any = next(filter(None, sees), None)
     found: tuple[int, int] | None = None if encoder is None else encoder(visual).shape
     return found
 

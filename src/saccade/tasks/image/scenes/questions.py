@@ -49,16 +49,16 @@ _BY_KIND = {
     "relation": ("no", "yes"),
 }
 _NEEDED = {"existence": 1, "colour": 1, "counting": _MOST_COUNTED, "relation": 2}  # things that any answer may take
-#: The kinds of questions.
+#: The kinds of questions that are measured.
 KINDS = tuple(_BY_KIND)
 #: By kind, how often the best guess is right that knows the image and the kind, but not the question: of 4 to 6 things.
 BLIND = {"existence": 0.53, "colour": 0.65, "counting": 0.56, "relation": 0.50}
-#: All answers of all kinds, sorted.
+#: All answers to these, sorted.
 ANSWERS = tuple(sorted({answer for answers in _BY_KIND.values() for answer in answers}))
 #: The answers to questions about places: the quarter of the image that a thing's middle lies in.
 PLACES = ("top left", "top right", "bottom left", "bottom right")
 _PLURALS = {shape: "crosses" if shape == "cross" else f"{shape}s" for shape in SHAPES}
-#: All words of all questions, sorted.
+#: All words of these, sorted.
 WORDS = tuple(
     sorted(
         {"?", "a", "are", "colour", "how", "is", "many", "the", "there", "things", "what"}
