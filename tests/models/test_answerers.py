@@ -17,7 +17,6 @@ from saccade.models import (
     show_and_answer,
     show_ask_attend_and_answer,
 )
-from saccade.models.answerer import Standardized
 from saccade.models.ask_attend_and_answer import AskAttendAndAnswer, Bag
 from saccade.models.attention_lstm import AttentionLSTM
 from saccade.models.image_encoder import FeatureEncoder, Visual
@@ -26,6 +25,7 @@ from saccade.models.padded import Padded
 from saccade.models.question_only import QuestionOnly
 from saccade.models.show_and_answer import ShowAndAnswer
 from saccade.models.show_ask_attend_and_answer import ShowAskAttendAndAnswer
+from saccade.models.standardized import Standardized
 
 SEES = {"widths": "4,6", "stem_stride": 4, "cell_dim": 5}
 KINDS = {

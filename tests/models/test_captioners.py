@@ -108,10 +108,16 @@ def lstm(inputs, cell):
     return torch.sigmoid(last) * torch.tanh(cell), cell
 
 
+def pictured(model, cells):
+    """The one vector of an image: the mean of its cells, standardized by what training has seen."""
+    norm = model.norm.norm
+    return norm.weight * (cells.mean(0) - norm.running_mean) / (norm.running_var + norm.eps).sqrt() + norm.bias
+
+
 def told(model, cells, target):
     """Show and tell of one image, Eq. 10 to 12."""
     nothing = cells.new_zeros(10)
-    hidden, cell = lstm(model.input_proj(model.image_proj(cells.mean(0))) + model.hidden_proj(nothing), nothing)
+    hidden, cell = lstm(model.input_proj(model.image_proj(pictured(model, cells))) + model.hidden_proj(nothing), nothing)
     for token in target:
         hidden, cell = lstm(model.input_proj(model.embedding(token)) + model.hidden_proj(hidden), cell)
         yield model.words(hidden), None
@@ -123,7 +129,7 @@ def met(model, cells, target):
     for token in target:
         word = F.relu(model.second(model.embedding(token)))
         past = F.relu(model.hidden_proj(past) + model.input_proj(word))
-        sums = model.word_proj(word) + model.past_proj(past) + model.image_proj(cells.mean(0))
+        sums = model.word_proj(word) + model.past_proj(past) + model.image_proj(pictured(model, cells))
         yield model.words(1.7159 * torch.tanh(sums * 2 / 3)), None
 
 
@@ -143,7 +149,9 @@ def attended(model, cells, target):
 
 @pytest.mark.parametrize(("name", "write"), [("show-and-tell", told), ("m-rnn", met), ("soft", attended)])
 def test_it_is_what_the_equations_say(name, write):
-    model = made(name).eval()
+    model = made(name)
+    model(Visual(IMAGES), TARGET)  # what is standardized has seen a batch
+    model.eval()
     logits, cells = model(Visual(IMAGES), TARGET), model.image_encoder(Visual(IMAGES)).values
     for row in range(3):
         expected = torch.stack([found for found, _ in write(model, cells[row], TARGET[row])])

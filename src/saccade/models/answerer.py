@@ -25,7 +25,6 @@ __all__ = [
     "Options",
     "Reads",
     "Seeing",
-    "Standardized",
     "attended",
     "classifier",
     "mask_of",
@@ -269,40 +268,6 @@ class Answerer(nn.Module, ABC):
             chosen = torch.zeros_like(weights).scatter(-1, weights.argmax(-1, keepdim=True), 1.0)
             weights = chosen * (weights.sum(-1, keepdim=True) > 0)
         return Looked(logits, weights, reads.shape, reads.words)
-
-
-class Standardized(nn.Module):
-    r"""Features of what was read, with the mean 0 and the deviation 1 over a batch: \((x - \mu) / \sigma \cdot g + b\).
-
-    At first all cells have about the same weight, so that a thing in an image is a small part of what is read, and what
-    all images have in common is the most of it.
-
-    One row has no deviation: a batch of one question that is read once is standardized by the running mean and
-    deviation in training too, as every batch is in evaluation, and they stay as they are.
-
-    Args:
-        dim: features.
-
-    Source:
-        Ioffe, Szegedy 2015, "Batch Normalization", algorithm 1 (https://arxiv.org/abs/1502.03167).
-
-    Example:
-        >>> Standardized(3).eval()(torch.ones(2, 4, 3)).shape
-        torch.Size([2, 4, 3])
-    """
-
-    def __init__(self, dim: int) -> None:
-        super().__init__()
-        self.norm = nn.BatchNorm1d(dim)
-
-    def forward(self, features: Tensor) -> Tensor:
-        """Return the same shape, `(batch, draws, dim)`."""
-        norm, rows = self.norm, features.flatten(0, 1)
-        if len(rows) == 1:
-            found = F.batch_norm(rows, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps)
-        else:
-            found = norm(rows)
-        return found.view(features.shape)
 
 
 def classifier(features: int, hidden_dim: int, classes: int, dropout: float) -> nn.Sequential:

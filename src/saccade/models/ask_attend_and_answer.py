@@ -15,11 +15,12 @@ from torch.nn import functional as F
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.models import weighing
-from saccade.models.answerer import Answerer, Reads, Seeing, Standardized, attended, mask_of
+from saccade.models.answerer import Answerer, Reads, Seeing, attended, mask_of
 from saccade.models.image_encoder import Cells, ImageEncoder, Visual
 from saccade.models.padded import Padded
 from saccade.models.questions import LastState
 from saccade.models.reinforce import Reinforce
+from saccade.models.standardized import Standardized
 from saccade.nn import Attention
 
 __all__ = ["AskAttendAndAnswer", "Bag", "Options"]

@@ -11,11 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from saccade.models import show_and_answer
-from saccade.models.answerer import Answerer, Reads, Standardized, attended, classifier, mask_of
+from saccade.models.answerer import Answerer, Reads, attended, classifier, mask_of
 from saccade.models.image_encoder import Cells, ImageEncoder, Visual
 from saccade.models.listener import Listener
 from saccade.models.padded import Padded
 from saccade.models.questions import LastState
+from saccade.models.standardized import Standardized
 from saccade.models.weighing import NORMALIZERS, Name, check_normalizer
 from saccade.nn import Attention
 

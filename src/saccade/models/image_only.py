@@ -7,9 +7,10 @@ from typing import TypeAlias
 from torch import Tensor, nn
 
 from saccade.checks import in_ranges
-from saccade.models.answerer import Answerer, Reads, Seeing, Standardized, classifier
+from saccade.models.answerer import Answerer, Reads, Seeing, classifier
 from saccade.models.image_encoder import ImageEncoder, Visual
 from saccade.models.padded import Padded
+from saccade.models.standardized import Standardized
 
 __all__ = ["ImageOnly", "Options"]
 

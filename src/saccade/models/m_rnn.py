@@ -15,6 +15,7 @@ from saccade.models.cells import linear_cell
 from saccade.models.image_encoder import Visual
 from saccade.models.recurrent import LockedDropout
 from saccade.models.seq2seq import Seq2Seq
+from saccade.models.standardized import Standardized
 
 __all__ = ["MRNN"]
 
@@ -27,10 +28,11 @@ class MRNN(Seq2Seq[Visual, State]):
 
     .. math::
         w_t &= \operatorname{relu}(W_2 E y_t) \qquad r_t = \operatorname{relu}(U r_{t-1} + V w_t) \\
-        m_t &= g\big(V_w w_t + V_r r_t + V_I \tfrac{1}{n} \textstyle\sum_i a_i\big) \qquad
+        m_t &= g\big(V_w w_t + V_r r_t + V_I \operatorname{norm}\big(\tfrac{1}{n} \textstyle\sum_i a_i\big)\big) \qquad
         p(y_{t+1}) = \operatorname{softmax}(W m_t + b)
 
-    with \(g(x) = 1.7159 \tanh(\tfrac{2}{3} x)\), for cells a of the image: the same numbers before every word.
+    with \(g(x) = 1.7159 \tanh(\tfrac{2}{3} x)\), for cells a of the image, whose mean is standardized over the
+    batch in training, and by running means outside of it: the same numbers before every word.
 
     Args:
         encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
@@ -59,7 +61,7 @@ class MRNN(Seq2Seq[Visual, State]):
         self.input_proj, self.hidden_proj = nn.Linear(dim, hidden), nn.Linear(hidden, hidden)
         nn.init.orthogonal_(self.hidden_proj.weight)  # rectified units forget, or grow without end, from other weights
         self.word_proj, self.past_proj = nn.Linear(dim, hidden), nn.Linear(hidden, hidden)
-        self.image_proj = nn.Linear(options.cell_dim, hidden)
+        self.norm, self.image_proj = Standardized(options.cell_dim), nn.Linear(options.cell_dim, hidden)
         self.words = nn.Linear(hidden, target_size)
         self.dropout = LockedDropout(options.dropout)
 
@@ -68,7 +70,7 @@ class MRNN(Seq2Seq[Visual, State]):
         return self.words.weight, self.words.bias
 
     def encode(self, source: Visual) -> State:
-        image = self.image_proj(self.image_encoder(source).mean())
+        image = self.image_proj(self.norm(self.image_encoder(source).mean()[:, None])[:, 0])
         nothing = image.new_zeros(len(image), 1, self.hidden_proj.in_features)
         return State(nothing, nothing, image=image)
 

@@ -9,10 +9,11 @@ from torch import Tensor, nn
 
 from saccade.checks import in_ranges
 from saccade.models import answerer
-from saccade.models.answerer import Answerer, Reads, Standardized, classifier
+from saccade.models.answerer import Answerer, Reads, classifier
 from saccade.models.image_encoder import ImageEncoder, Visual
 from saccade.models.padded import Padded
 from saccade.models.questions import Questions
+from saccade.models.standardized import Standardized
 
 __all__ = ["Options", "ShowAndAnswer"]
 

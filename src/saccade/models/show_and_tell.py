@@ -14,6 +14,7 @@ from saccade.models.cells import lstm_of
 from saccade.models.image_encoder import Visual
 from saccade.models.recurrent import LockedDropout
 from saccade.models.seq2seq import Seq2Seq
+from saccade.models.standardized import Standardized
 
 __all__ = ["ShowAndTell"]
 
@@ -24,10 +25,12 @@ class ShowAndTell(Seq2Seq[Visual, State]):
     r"""An LSTM whose input is the image at its first step, and the last word at all others.
 
     .. math::
-        x_{-1} = W_I \tfrac{1}{n} \textstyle\sum_i a_i \qquad x_t = E y_t \qquad h_t = \operatorname{LSTM}(x_t, h_{t-1})
-        \qquad p(y_{t+1}) = \operatorname{softmax}(W h_t + b)
+        x_{-1} = W_I \operatorname{norm}\big(\tfrac{1}{n} \textstyle\sum_i a_i\big) \qquad x_t = E y_t \qquad
+        h_t = \operatorname{LSTM}(x_t, h_{t-1}) \qquad p(y_{t+1}) = \operatorname{softmax}(W h_t + b)
 
-    for cells a of the image. Whatever is written, the image is these numbers: they have to hold all that may be said.
+    for cells a of the image, whose mean is standardized over the batch in training, and by running means outside of it
+    (`saccade.models.standardized.Standardized`). Whatever is written, the image is these numbers: they have to hold all
+    that may be said.
 
     Args:
         encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
@@ -52,7 +55,7 @@ class ShowAndTell(Seq2Seq[Visual, State]):
         super().__init__()
         hidden, dim = options.hidden_dim, options.embedding_dim
         self.image_encoder, self.embedding = encoder, nn.Embedding(target_size, dim, padding_idx=0)
-        self.image_proj = nn.Linear(options.cell_dim, dim)
+        self.norm, self.image_proj = Standardized(options.cell_dim), nn.Linear(options.cell_dim, dim)
         self.input_proj, self.hidden_proj = nn.Linear(dim, 4 * hidden), nn.Linear(hidden, 4 * hidden)
         self.words = nn.Linear(hidden, target_size)
         self.dropout = LockedDropout(options.dropout)
@@ -62,7 +65,7 @@ class ShowAndTell(Seq2Seq[Visual, State]):
         return self.words.weight, self.words.bias
 
     def encode(self, source: Visual) -> State:
-        image = self.image_proj(self.image_encoder(source).mean())
+        image = self.image_proj(self.norm(self.image_encoder(source).mean()[:, None])[:, 0])
         nothing = image.new_zeros(len(image), self.hidden_proj.in_features)
         hidden, cell = lstm_of(self.hidden_proj)(self.input_proj(image), nothing, nothing)
         return State(hidden[:, None], cell[:, None])

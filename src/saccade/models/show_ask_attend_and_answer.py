@@ -13,11 +13,12 @@ from torch import Tensor, nn
 from saccade import masks, scores
 from saccade.checks import in_ranges
 from saccade.models import show_and_answer, weighing
-from saccade.models.answerer import Answerer, Reads, Standardized, attended, classifier
+from saccade.models.answerer import Answerer, Reads, attended, classifier
 from saccade.models.image_encoder import Cells, ImageEncoder, Visual
 from saccade.models.padded import Padded
 from saccade.models.questions import Questions
 from saccade.models.reinforce import Reinforce
+from saccade.models.standardized import Standardized
 from saccade.nn import Attention
 
 __all__ = ["Options", "ShowAskAttendAndAnswer"]
