@@ -116,8 +116,8 @@ def pictured(model, cells):
 
 def told(model, cells, target):
     """Show and tell of one image, Eq. 10 to 12."""
-    nothing = cells.new_zeros(10)
-    hidden, cell = lstm(model.input_proj(model.image_proj(pictured(model, cells))) + model.hidden_proj(nothing), nothing)
+    nothing, image = cells.new_zeros(10), model.image_proj(pictured(model, cells))
+    hidden, cell = lstm(model.input_proj(image) + model.hidden_proj(nothing), nothing)
     for token in target:
         hidden, cell = lstm(model.input_proj(model.embedding(token)) + model.hidden_proj(hidden), cell)
         yield model.words(hidden), None
