@@ -5,6 +5,7 @@ import torch
 
 from saccade.cli import main, threads
 from saccade.train.fit import train
+from saccade.train.run import RunError
 from tiny import Line, line_options, registered
 
 
@@ -41,6 +42,23 @@ def test_what_trains_is_left_as_it_is_and_told(busy, capsys):
     threads.advise_threads(None)
     assert torch.get_num_threads() == 4
     assert capsys.readouterr().err == "other processes use 2.0 of 4 cores: --threads 2 may well be faster than 4\n"
+
+
+def test_threads_are_spoken_of_once_nothing_is_refused_and_something_is_left_to_do(tmp_path):
+    said = []
+
+    def go(**more):
+        options = line_options(tmp_path / "run", **{"max_steps": 2, "threads": 1, **more})
+        train(Line, options, accepted=lambda: said.append(1))
+
+    go()
+    assert len(said) == 1
+    with pytest.raises(RunError):
+        go(seed=99, max_steps=4)
+    go()
+    assert len(said) == 1
+    go(max_steps=3)
+    assert len(said) == 2
 
 
 def test_an_idle_machine_is_not_worth_a_word(capsys):

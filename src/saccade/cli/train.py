@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 from saccade.cli.arguments import UsageError, choose, given, parse, peek
@@ -32,8 +33,8 @@ def run(arguments: list[str]) -> int:
     asked = wanted(kind, arguments[1:])
     suited = suit(kind, asked.model, asked.data, asked.given)
     chosen = options(kind, asked, suited)
-    advise_threads(asked.given.get("threads"))
-    outcome = train(kind, chosen, suited.data, suited, asked.given)
+    advise = partial(advise_threads, asked.given.get("threads"))
+    outcome = train(kind, chosen, suited.data, suited, asked.given, advise)
     if outcome.follows:
         return 0
     if outcome.results is None:

@@ -7,7 +7,7 @@ lightning, slow to import, is asked for only when there are steps to take.
 import math
 import os
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -67,6 +67,7 @@ def train(
     objects: Any = None,
     suited: Suited | None = None,
     given: Collection[str] | None = None,
+    accepted: Callable[[], None] | None = None,
 ) -> Outcome:
     """Train, or go on training, until the budget is spent.
 
@@ -79,6 +80,7 @@ def train(
         objects: the data, where they are Python objects or open already.
         suited: what the defaults among the options were chosen by, which a new run says and records.
         given: names of the options that somebody gave, as a recipe did not; None: all of them, and nothing is planned.
+        accepted: called once nothing is refused any more, before the first step; not where there is nothing left to do.
 
     Returns:
         The run and its results.
@@ -98,7 +100,7 @@ def train(
     bound_shape_caches()
     with joined(device) if ranks.external and ranks.world > 1 else nullcontext():
         if ranks.leads:
-            return _lead(Wanted(kind, options, objects, suited, given, began), device, ranks)
+            return _lead(Wanted(kind, options, objects, suited, given, began), device, ranks, accepted)
         return _follow(kind, options, given, device, ranks)
 
 
@@ -108,7 +110,7 @@ def _share_processor(options: Options, ranks: Ranks) -> None:
         torch.set_num_threads(options.threads or max(1, (os.cpu_count() or 1) // ranks.here))
 
 
-def _lead(wanted: Wanted, device: torch.device, ranks: Ranks) -> Outcome:
+def _lead(wanted: Wanted, device: torch.device, ranks: Ranks, accepted: Callable[[], None] | None) -> Outcome:
     """What the first process does, or the only one."""
     opened = open_run(wanted, device)
     run, task, options = opened.run, opened.task, opened.options
@@ -118,6 +120,8 @@ def _lead(wanted: Wanted, device: torch.device, ranks: Ranks) -> Outcome:
             if ranks.external:
                 ranks.share(None)
             return Outcome(run, results["steps"], results, fresh=False)
+        if accepted is not None:
+            accepted()
         return _train(task, opened.model or new_model(task, options), run, options, device, ranks)
 
 
