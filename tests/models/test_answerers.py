@@ -19,7 +19,7 @@ from saccade.models import (
 )
 from saccade.models.ask_attend_and_answer import AskAttendAndAnswer, Bag
 from saccade.models.attention_lstm import AttentionLSTM
-from saccade.models.image_encoder import FeatureEncoder, Visual
+from saccade.models.image_encoder import FeatureEncoder, ImageEncoder, Visual
 from saccade.models.image_only import ImageOnly
 from saccade.models.padded import Padded
 from saccade.models.question_only import QuestionOnly
@@ -61,7 +61,8 @@ WANTED = F.one_hot(torch.tensor([1, 4, 0]), 5).float()
 def made(name, *, encoder=None, **more):
     torch.manual_seed(0)
     kind, options, sizes = KINDS[name]
-    return kind(3, 11, 5, options(**{**sizes, **more}), **({} if encoder is None else {"encoder": encoder}))
+    chosen = options(**{**sizes, **more})
+    return kind(encoder or (None if kind is QuestionOnly else ImageEncoder(3, chosen)), 11, 5, chosen)
 
 
 def images(count=3, side=24):

@@ -1,18 +1,22 @@
 """Models that write about images, held to their papers' equations and to what every writer is held to."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch.nn import functional as F
 
 from models import laws
-from saccade import look
+from saccade import AuxRequest, look
 from saccade.errors import ArgumentError
-from saccade.models import caption_transformer, captioning, show_attend_and_tell
+from saccade.models import adaptive_attention, caption_transformer, captioning, show_attend_and_tell
+from saccade.models.adaptive_attention import AdaptiveAttention, SentinelAttention
 from saccade.models.caption_transformer import CaptionTransformer
 from saccade.models.image_encoder import FeatureEncoder, ImageEncoder, Visual
 from saccade.models.m_rnn import MRNN
 from saccade.models.show_and_tell import ShowAndTell
 from saccade.models.show_attend_and_tell import ShowAttendAndTell
+from saccade.nn import Attention
 
 SIZES = {"widths": "4,6", "stem_stride": 4, "cell_dim": 7, "hidden_dim": 10, "embedding_dim": 5}
 HARD = {"read": "reinforce", "baseline": "moving-average", "soft_share": 0.5}
@@ -24,6 +28,8 @@ MODELS = {
     "doubly stochastic": (ShowAttendAndTell, show_attend_and_tell.Options(**SIZES, doubly_stochastic=1.0)),
     "hard": (ShowAttendAndTell, show_attend_and_tell.Options(**SIZES, **HARD)),
     "straight-through": (ShowAttendAndTell, show_attend_and_tell.Options(**SIZES, read="straight-through")),
+    "adaptive": (AdaptiveAttention, adaptive_attention.Options(**SIZES)),
+    "spatial": (AdaptiveAttention, adaptive_attention.Options(**SIZES, sentinel=False)),
     "transformer": (CaptionTransformer, caption_transformer.Options(**LAYERS, feedforward_dim=20)),
 }
 WORDS = 11
@@ -97,7 +103,11 @@ def test_what_was_looked_at_is_a_row_of_shares_for_each_word(model):
         return
     cells = model.image_encoder(Visual(IMAGES)).values.shape[1]
     assert found.shape == (3, 4, cells)
-    torch.testing.assert_close(found.sum(-1), torch.ones(3, 4, dtype=torch.double))
+    if isinstance(model, AdaptiveAttention) and model.sentinel_proj is not None:
+        left = found.sum(-1)  # to the image by the sentinel
+        assert bool(((left > 0) & (left < 1)).all())
+    else:
+        torch.testing.assert_close(found.sum(-1), torch.ones(3, 4, dtype=torch.double))
     if isinstance(model, ShowAttendAndTell) and model.options.read != "soft":
         assert set(found.unique().tolist()) == {0.0, 1.0}
 
@@ -147,7 +157,34 @@ def attended(model, cells, target):
         yield model.words(word + model.read_hidden(hidden) + model.read_context(context)), weights
 
 
-@pytest.mark.parametrize(("name", "write"), [("show-and-tell", told), ("m-rnn", met), ("soft", attended)])
+def adaptive(model, cells, target, *, sentinel=True):
+    """Adaptive attention of one image, Eq. 2 to 13."""
+    hidden, memory, attention = cells.new_zeros(10), cells.new_zeros(10), model.attention
+    mean, values = F.relu(model.mean_proj(pictured(model, cells))), F.relu(model.cell_proj(cells))
+    v = attention.score.get().v
+    for token in target:
+        before, inputs = hidden, model.input_proj(model.embedding(token)) + model.image_proj(mean)
+        hidden, memory = lstm(inputs[:40] + model.hidden_proj(before), memory)
+        query = attention.query_projection(hidden)
+        logits, read = torch.tanh(attention.key_projection(values) + query) @ v, values
+        if sentinel:
+            own = torch.sigmoid(inputs[40:] + model.sentinel_proj(before)) * torch.tanh(memory)
+            compared = torch.tanh(attention.sentinel_projection(own) + query)
+            logits, read = torch.cat([logits, (compared @ v)[None]]), torch.cat([values, own[None]])
+        weights = logits.softmax(0)
+        yield model.words(weights @ read + hidden), weights[: len(cells)]
+
+
+EQUATIONS = {
+    "show-and-tell": told,
+    "m-rnn": met,
+    "soft": attended,
+    "adaptive": adaptive,
+    "spatial": partial(adaptive, sentinel=False),
+}
+
+
+@pytest.mark.parametrize(("name", "write"), EQUATIONS.items())
 def test_it_is_what_the_equations_say(name, write):
     model = made(name)
     model(Visual(IMAGES), TARGET)  # what is standardized has seen a batch
@@ -156,6 +193,48 @@ def test_it_is_what_the_equations_say(name, write):
     for row in range(3):
         expected = torch.stack([found for found, _ in write(model, cells[row], TARGET[row])])
         torch.testing.assert_close(logits[row], expected)
+        with look.record(model, detach=True) as records:
+            model.decode(TARGET[row : row + 1], model.encode(Visual(IMAGES[row : row + 1])))
+        weights = [found for _, found in write(model, cells[row], TARGET[row])]
+        if weights[0] is not None:
+            torch.testing.assert_close(model.alignment(records)[0], torch.stack(weights))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_several_captions_of_an_image_are_as_if_it_were_there_for_each(name):
+    about, model = torch.tensor([1, 0, 1]), made(name).eval()
+    model.training = True  # of itself alone: its parts have neither dropout nor statistics of a batch
+    together, apart = (model(one, TARGET) for one in (Visual(IMAGES[:2], about=about), Visual(IMAGES[about])))
+    torch.testing.assert_close(together, apart)
+    if name != "hard":  # what is drawn differs
+        costs = [model(one, TARGET, WANTED) for one in (Visual(IMAGES[:2], about=about), Visual(IMAGES[about]))]
+        torch.testing.assert_close(*costs)
+
+
+def test_a_sentinel_is_one_more_thing_to_attend_to():
+    torch.manual_seed(0)
+    attention = SentinelAttention(6, 4).double()
+    cells, query, sentinel = torch.randn(2, 5, 6).double(), torch.randn(2, 3, 6).double(), torch.randn(2, 3, 6).double()
+    attention.sentinel_projection.weight.data = attention.key_projection.weight.data  # as if it were a cell
+    memory, aux = attention.remember(cells), AuxRequest(weights=True)
+    output, found = attention(query, sentinel, memory=memory, aux=aux)
+    for row, own in enumerate(sentinel.unbind(1)):
+        with_own = attention.remember(torch.cat([cells, own[:, None]], 1))
+        expected, said = Attention.forward(attention, query[:, row : row + 1], memory=with_own, aux=aux)
+        torch.testing.assert_close(output[:, row : row + 1], expected)
+        torch.testing.assert_close(found.weights[:, row : row + 1], said.weights)
+    assert attention(query, sentinel, memory=memory).equal(output)
+
+
+def test_gradients_of_a_sentinel_are_those_of_its_definition():
+    torch.manual_seed(0)
+    attention = SentinelAttention(3, 2).double()
+    given = [torch.randn(2, 4, 3, dtype=torch.double, requires_grad=True) for _ in range(3)]
+
+    def read(query, sentinel, cells):
+        return attention(query, sentinel, memory=attention.remember(cells))
+
+    assert torch.autograd.gradcheck(read, given)
 
 
 def test_the_penalty_is_of_the_words_that_are_there():

@@ -11,7 +11,7 @@ from models.laws import parameters_that_learn, the_same_state
 from models.test_answerers import KINDS, QUESTION, READS, images, made
 from saccade import reads
 from saccade.models.generative import Answers, GenerativeAnswerer, State
-from saccade.models.image_encoder import FeatureEncoder, Visual
+from saccade.models.image_encoder import FeatureEncoder, ImageEncoder, Visual
 from saccade.models.padded import Padded
 
 WORDS = 9
@@ -73,7 +73,8 @@ def test_every_parameter_learns_and_the_same_state_answers_the_same(name):
 def test_it_learns_a_few_answers_of_several_words():
     torch.manual_seed(0)
     kind, options, sizes = KINDS["show-and-answer"]
-    model = GenerativeAnswerer(kind(3, 11, 16, options(**{**sizes, "dropout": 0.0})), WORDS, 16)
+    chosen = options(**{**sizes, "dropout": 0.0})
+    model = GenerativeAnswerer(kind(ImageEncoder(3, chosen), 11, 16, chosen), WORDS, 16)
     dark_and_bright = images(2).values * torch.tensor([0.1, 1.0]).view(2, 1, 1, 1)
     visual = Visual(dark_and_bright[[0, 0, 1, 1]])
     question = Padded(torch.tensor([[4, 5], [6, 7], [4, 5], [6, 7]]), torch.full((4,), 2))

@@ -161,7 +161,7 @@ class Answerer(nn.Module, ABC):
 
     Example:
         >>> from saccade.models.question_only import QuestionOnly
-        >>> model = QuestionOnly(3, 9, 5)
+        >>> model = QuestionOnly(None, 9, 5)
         >>> model(Visual(torch.rand(2, 3, 16, 16)), Padded(torch.tensor([[4, 5], [6, 0]]), torch.tensor([2, 1]))).shape
         torch.Size([2, 5])
 

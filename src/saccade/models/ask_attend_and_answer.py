@@ -4,7 +4,6 @@
 https://arxiv.org/abs/1511.05234.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias, cast
 
@@ -16,7 +15,7 @@ from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.models import weighing
 from saccade.models.answerer import Answerer, Reads, Seeing, attended, mask_of
-from saccade.models.image_encoder import Cells, ImageEncoder, Visual
+from saccade.models.image_encoder import Cells, Visual
 from saccade.models.padded import Padded
 from saccade.models.questions import LastState
 from saccade.models.reinforce import Reinforce
@@ -107,15 +106,15 @@ class AskAttendAndAnswer(Answerer):
     What a hop finds is standardized over the batch in training, and by running means outside of it (`Standardized`).
 
     Args:
-        channels: of the images.
+        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
         words: how many there are, from 0 (padding) on.
         classes: answers.
         options: the sizes.
-        mean, std: of each channel, see `saccade.models.cnn.CNN`.
-        encoder: what makes cells of images or features, with `cell_dim` features each; None: one of images.
 
     Example:
-        >>> model = AskAttendAndAnswer(3, 9, 5, Options(widths="4,8"))
+        >>> from saccade.models.image_encoder import ImageEncoder
+        >>> options = Options(widths="4,8")
+        >>> model = AskAttendAndAnswer(ImageEncoder(3, options), 9, 5, options)
         >>> question = Padded(torch.tensor([[4, 5], [6, 0]]), torch.tensor([2, 1]))
         >>> looked = model.look(Visual(torch.rand(2, 3, 16, 16)), question)
         >>> looked.weights.shape, looked.shape, looked.words.shape
@@ -129,20 +128,11 @@ class AskAttendAndAnswer(Answerer):
     attends: ClassVar[bool] = True
     reading: ClassVar[str] = "hop"
 
-    def __init__(
-        self,
-        channels: int,
-        words: int,
-        classes: int,
-        options: Options = _DEFAULT,
-        mean: Sequence[float] | None = None,
-        std: Sequence[float] | None = None,
-        encoder: nn.Module | None = None,
-    ) -> None:
+    def __init__(self, encoder: nn.Module, words: int, classes: int, options: Options = _DEFAULT) -> None:
         super().__init__()
         cell, dim = options.cell_dim, options.hidden_dim
         self.hard, self.soft_share = options.read != "soft", options.soft_share
-        self.encoder = ImageEncoder(channels, options, mean, std) if encoder is None else encoder
+        self.encoder = encoder
         drop = options.dropout
         self.embedding, self.dropout = nn.Embedding(words, dim, padding_idx=0), nn.Dropout(drop)
         self.questions = LastState(dim, dim) if options.question == "lstm" else Bag(dim)

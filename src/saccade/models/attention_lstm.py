@@ -3,7 +3,6 @@
 "Visual7W: Grounded Question Answering in Images", https://arxiv.org/abs/1511.03416.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias, cast
 
@@ -12,7 +11,7 @@ from torch import Tensor, nn
 
 from saccade.models import show_and_answer
 from saccade.models.answerer import Answerer, Reads, attended, classifier, mask_of
-from saccade.models.image_encoder import Cells, ImageEncoder, Visual
+from saccade.models.image_encoder import Cells, Visual
 from saccade.models.listener import Listener
 from saccade.models.padded import Padded
 from saccade.models.questions import LastState
@@ -67,15 +66,15 @@ class AttentionLSTM(Answerer):
     | the answer | written, or one of four | one of the classes; `--generate` writes it | as all models here |
 
     Args:
-        channels: of the images.
+        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
         words: how many there are, from 0 (padding) on.
         classes: answers.
         options: the sizes.
-        mean, std: of each channel, see `saccade.models.cnn.CNN`.
-        encoder: what makes cells of images or features, with `cell_dim` features each; None: one of images.
 
     Example:
-        >>> model = AttentionLSTM(3, 9, 5, Options(widths="4,8"))
+        >>> from saccade.models.image_encoder import ImageEncoder
+        >>> options = Options(widths="4,8")
+        >>> model = AttentionLSTM(ImageEncoder(3, options), 9, 5, options)
         >>> question = Padded(torch.tensor([[4, 5], [6, 0]]), torch.tensor([2, 1]))
         >>> looked = model.look(Visual(torch.rand(2, 3, 16, 16)), question)
         >>> looked.weights.shape, looked.shape  # a read for each word, and the mean of them
@@ -89,19 +88,10 @@ class AttentionLSTM(Answerer):
     attends: ClassVar[bool] = True
     reading: ClassVar[str] = "word"
 
-    def __init__(
-        self,
-        channels: int,
-        words: int,
-        classes: int,
-        options: Options = _DEFAULT,
-        mean: Sequence[float] | None = None,
-        std: Sequence[float] | None = None,
-        encoder: nn.Module | None = None,
-    ) -> None:
+    def __init__(self, encoder: nn.Module, words: int, classes: int, options: Options = _DEFAULT) -> None:
         super().__init__()
         cell, hidden, drop = options.cell_dim, options.hidden_dim, options.dropout
-        self.encoder = ImageEncoder(channels, options, mean, std) if encoder is None else encoder
+        self.encoder = encoder
         self.embedding = nn.Embedding(words, options.embedding_dim, padding_idx=0)
         self.dropout = nn.Dropout(drop)
         width = hidden + hidden % 2  # half of it for each direction

@@ -11,7 +11,7 @@ from torch import nn
 
 from saccade import masks
 from saccade.models import image_encoder, transformer
-from saccade.models.captioning import RECIPES
+from saccade.models.captioning import RECIPES, texts_of
 from saccade.models.image_encoder import Visual
 from saccade.models.transformer import State, Transformer
 
@@ -86,6 +86,6 @@ class CaptionTransformer(Transformer):
         self.image_encoder, self.cell_proj = encoder, nn.Linear(options.cell_dim, options.hidden_dim)
 
     def encode(self, source: Visual) -> State:
-        cells = self.image_encoder(source)
+        cells = self.image_encoder(source.images())
         within = None if cells.lengths is None else masks.Lengths(cells.lengths[:, None])
-        return self.begin(self.cell_proj(cells.values), within)
+        return texts_of(self.begin(self.cell_proj(cells.values), within), source)

@@ -1,7 +1,7 @@
 """What models that write about images share: sizes, recipes, and the state of an LSTM."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -9,8 +9,10 @@ from torch import Tensor
 from saccade.checks import in_ranges
 from saccade.memory import Memory
 from saccade.models import image_encoder
+from saccade.models.image_encoder import Visual
+from saccade.models.seq2seq import State as AnyState
 
-__all__ = ["RECIPES", "Options", "State", "picked"]
+__all__ = ["RECIPES", "Options", "State", "picked", "texts_of"]
 
 _COMMON: dict[str, Any] = {"schedule": "cosine", "final_rate": 0.02, "clip": 1.0, "threads": 1}
 RECIPES: dict[str, dict[str, Any]] = {
@@ -103,6 +105,24 @@ class State:
     def after(self, hidden: Tensor, cell: Tensor) -> "State":
         """Return the state with others of these rows."""
         return replace(self, hidden=hidden.view(self.hidden.shape), cell=cell.view(self.cell.shape))
+
+
+S = TypeVar("S", bound=AnyState)
+
+
+def texts_of(state: S, source: Visual) -> S:
+    """Return a state of images as that of the texts about them, where an image has several: each is read once for all.
+
+    Args:
+        state: a row for each image.
+        source: the images, which texts are `about`.
+
+    Example:
+        >>> source = Visual(torch.zeros(2, 3, 8, 8), about=torch.tensor([0, 0, 1]))
+        >>> texts_of(State(torch.zeros(2, 1, 4), torch.zeros(2, 1, 4)), source).hidden.shape
+        torch.Size([3, 1, 4])
+    """
+    return state if source.about is None else state.select(source.about[:, None], source.about)
 
 
 def picked(image: Tensor, state: State) -> Tensor:

@@ -76,7 +76,7 @@ class GenerativeAnswerer(Seq2Seq[tuple[Visual, Padded], State]):
 
     Example:
         >>> from saccade.models.question_only import Options, QuestionOnly
-        >>> model = GenerativeAnswerer(QuestionOnly(3, 9, 6, Options(hidden_dim=6)), 11, 6)
+        >>> model = GenerativeAnswerer(QuestionOnly(None, 9, 6, Options(hidden_dim=6)), 11, 6)
         >>> asked = Visual(torch.rand(2, 3, 16, 16)), Padded(torch.tensor([[4, 5], [6, 0]]), torch.tensor([2, 1]))
         >>> model(asked, torch.tensor([[1, 4, 5], [1, 7, 0]])).shape
         torch.Size([2, 3, 11])

@@ -33,6 +33,10 @@ class Visual(NamedTuple):
     """Of each text, which of the images it is about, `(texts,)`, int64: an image of several texts is seen once, and its
     cells are there for each. None: of one text each, in their order."""
 
+    def images(self) -> "Visual":
+        """Return the images alone, one text each."""
+        return self._replace(about=None)
+
     def to(self, device: torch.device) -> "Visual":
         """Return the batch on a device."""
         return Visual(*(None if part is None else part.to(device) for part in self))  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.kernels.topk import Logits
-from saccade.models.captioning import RECIPES, Options, State, picked
+from saccade.models.captioning import RECIPES, Options, State, picked, texts_of
 from saccade.models.cells import linear_cell
 from saccade.models.image_encoder import Visual
 from saccade.models.recurrent import LockedDropout
@@ -70,9 +70,9 @@ class MRNN(Seq2Seq[Visual, State]):
         return self.words.weight, self.words.bias
 
     def encode(self, source: Visual) -> State:
-        image = self.image_proj(self.norm(self.image_encoder(source).mean()[:, None])[:, 0])
+        image = self.image_proj(self.norm(self.image_encoder(source.images()).mean()[:, None])[:, 0])
         nothing = image.new_zeros(len(image), 1, self.hidden_proj.in_features)
-        return State(nothing, nothing, image=image)
+        return texts_of(State(nothing, nothing, image=image), source)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
         features, state = self._decode(token[:, None], state)

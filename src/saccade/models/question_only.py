@@ -1,6 +1,5 @@
 """The question alone, read by an LSTM: what answers are worth that no image was seen for."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -40,17 +39,15 @@ class QuestionOnly(Answerer):
     r"""The last state of an LSTM over the question, and two layers: \(f(x, q) = g(\operatorname{LSTM}(q))\).
 
     Args:
-        channels: of the images, which are not looked at.
+        encoder: of images; there may be none, and it is not used.
         words: how many there are, from 0 (padding) on.
         classes: answers.
         options: the sizes.
-        mean, std: of the images' channels, which nothing is scaled by.
-        encoder: of images, which is not used.
 
     Example:
         >>> import torch
         >>> question = Padded(torch.tensor([[4, 5], [6, 0]]), torch.tensor([2, 1]))
-        >>> QuestionOnly(3, 9, 5)(Visual(torch.rand(2, 3, 16, 16)), question).shape
+        >>> QuestionOnly(None, 9, 5)(Visual(torch.rand(2, 3, 16, 16)), question).shape
         torch.Size([2, 5])
 
     Source:
@@ -64,18 +61,9 @@ class QuestionOnly(Answerer):
         for data, recipe in answerer.RECIPES.items()
     }
 
-    def __init__(
-        self,
-        channels: int,
-        words: int,
-        classes: int,
-        options: Options = _DEFAULT,
-        mean: Sequence[float] | None = None,
-        std: Sequence[float] | None = None,
-        encoder: nn.Module | None = None,
-    ) -> None:
+    def __init__(self, encoder: nn.Module | None, words: int, classes: int, options: Options = _DEFAULT) -> None:
         super().__init__()
-        del channels, mean, std, encoder
+        del encoder
         self.questions = Questions(words, options, options.dropout)
         self.output = classifier(options.hidden_dim, options.hidden_dim, classes, options.dropout)
 

@@ -1,6 +1,5 @@
 """The mean of the image's cells and the question's last state, side by side: a fixed vector, no attention."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -10,7 +9,7 @@ from torch import Tensor, nn
 from saccade.checks import in_ranges
 from saccade.models import answerer
 from saccade.models.answerer import Answerer, Reads, classifier
-from saccade.models.image_encoder import ImageEncoder, Visual
+from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 from saccade.models.questions import Questions
 from saccade.models.standardized import Standardized
@@ -48,16 +47,16 @@ class ShowAndAnswer(Answerer):
     It is standardized over the batch in training, and by running means outside of it (`Standardized`).
 
     Args:
-        channels: of the images.
+        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
         words: how many there are, from 0 (padding) on.
         classes: answers.
         options: the sizes.
-        mean, std: of each channel, see `saccade.models.cnn.CNN`.
-        encoder: what makes cells of images or features, with `cell_dim` features each; None: one of images.
 
     Example:
         >>> question = Padded(torch.tensor([[4, 5], [6, 0]]), torch.tensor([2, 1]))
-        >>> ShowAndAnswer(3, 9, 5, Options(widths="4,8"))(Visual(torch.rand(2, 3, 16, 16)), question).shape
+        >>> from saccade.models.image_encoder import ImageEncoder
+        >>> options = Options(widths="4,8")
+        >>> ShowAndAnswer(ImageEncoder(3, options), 9, 5, options)(Visual(torch.rand(2, 3, 16, 16)), question).shape
         torch.Size([2, 5])
 
     Source:
@@ -67,18 +66,9 @@ class ShowAndAnswer(Answerer):
 
     Options: TypeAlias = Options
 
-    def __init__(
-        self,
-        channels: int,
-        words: int,
-        classes: int,
-        options: Options = _DEFAULT,
-        mean: Sequence[float] | None = None,
-        std: Sequence[float] | None = None,
-        encoder: nn.Module | None = None,
-    ) -> None:
+    def __init__(self, encoder: nn.Module, words: int, classes: int, options: Options = _DEFAULT) -> None:
         super().__init__()
-        self.encoder = ImageEncoder(channels, options, mean, std) if encoder is None else encoder
+        self.encoder = encoder
         self.questions = Questions(words, options, options.dropout)
         self.norm = Standardized(options.cell_dim)
         features = options.cell_dim + options.hidden_dim

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade.kernels.topk import Logits
-from saccade.models.captioning import RECIPES, Options, State
+from saccade.models.captioning import RECIPES, Options, State, texts_of
 from saccade.models.cells import lstm_of
 from saccade.models.image_encoder import Visual
 from saccade.models.recurrent import LockedDropout
@@ -65,10 +65,10 @@ class ShowAndTell(Seq2Seq[Visual, State]):
         return self.words.weight, self.words.bias
 
     def encode(self, source: Visual) -> State:
-        image = self.image_proj(self.norm(self.image_encoder(source).mean()[:, None])[:, 0])
+        image = self.image_proj(self.norm(self.image_encoder(source.images()).mean()[:, None])[:, 0])
         nothing = image.new_zeros(len(image), self.hidden_proj.in_features)
         hidden, cell = lstm_of(self.hidden_proj)(self.input_proj(image), nothing, nothing)
-        return State(hidden[:, None], cell[:, None])
+        return texts_of(State(hidden[:, None], cell[:, None]), source)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
         features, state = self._decode(token[:, None], state)

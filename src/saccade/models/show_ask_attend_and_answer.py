@@ -3,7 +3,6 @@
 "Show, Ask, Attend, and Answer: A Strong Baseline For Visual Question Answering", https://arxiv.org/abs/1704.03162.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias, cast
 
@@ -14,7 +13,7 @@ from saccade import masks, scores
 from saccade.checks import in_ranges
 from saccade.models import show_and_answer, weighing
 from saccade.models.answerer import Answerer, Reads, attended, classifier
-from saccade.models.image_encoder import Cells, ImageEncoder, Visual
+from saccade.models.image_encoder import Cells, Visual
 from saccade.models.padded import Padded
 from saccade.models.questions import Questions
 from saccade.models.reinforce import Reinforce
@@ -67,15 +66,15 @@ class ShowAskAttendAndAnswer(Answerer):
     | sizes | 1024 units, dropout of a half | 128 or 256, `--dropout` | data are smaller |
 
     Args:
-        channels: of the images.
+        encoder: what sees: a `saccade.models.image_encoder.ImageEncoder`, or a `FeatureEncoder`.
         words: how many there are, from 0 (padding) on.
         classes: answers.
         options: the sizes.
-        mean, std: of each channel, see `saccade.models.cnn.CNN`.
-        encoder: what makes cells of images or features, with `cell_dim` features each; None: one of images.
 
     Example:
-        >>> model = ShowAskAttendAndAnswer(3, 9, 5, Options(widths="4,8", glimpses=3))
+        >>> from saccade.models.image_encoder import ImageEncoder
+        >>> options = Options(widths="4,8", glimpses=3)
+        >>> model = ShowAskAttendAndAnswer(ImageEncoder(3, options), 9, 5, options)
         >>> question = Padded(torch.tensor([[4, 5], [6, 0]]), torch.tensor([2, 1]))
         >>> looked = model.look(Visual(torch.rand(2, 3, 16, 16)), question)
         >>> looked.logits.shape, looked.weights.shape, looked.shape
@@ -88,20 +87,11 @@ class ShowAskAttendAndAnswer(Answerer):
     Options: TypeAlias = Options
     attends: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        channels: int,
-        words: int,
-        classes: int,
-        options: Options = _DEFAULT,
-        mean: Sequence[float] | None = None,
-        std: Sequence[float] | None = None,
-        encoder: nn.Module | None = None,
-    ) -> None:
+    def __init__(self, encoder: nn.Module, words: int, classes: int, options: Options = _DEFAULT) -> None:
         super().__init__()
         cell, hidden, count = options.cell_dim, options.hidden_dim, options.glimpses
         self.glimpses, self.hard, self.soft_share = count, options.read != "soft", options.soft_share
-        self.encoder = ImageEncoder(channels, options, mean, std) if encoder is None else encoder
+        self.encoder = encoder
         self.questions = Questions(words, options, options.dropout)
         bound = hidden**-0.5
         score = scores.Additive(nn.Parameter(torch.empty(count, hidden).uniform_(-bound, bound)))

@@ -14,7 +14,7 @@ from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.kernels.topk import Logits
 from saccade.models import captioning, hard
-from saccade.models.captioning import RECIPES, State
+from saccade.models.captioning import RECIPES, State, texts_of
 from saccade.models.cells import linear_cell, lstm_of
 from saccade.models.image_encoder import Visual
 from saccade.models.recurrent import LockedDropout
@@ -122,12 +122,12 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
         return self.words.weight, self.words.bias
 
     def encode(self, source: Visual) -> State:
-        cells = self.image_encoder(source)
+        cells = self.image_encoder(source.images())
         mean = cells.mean()
         mask = None if cells.lengths is None else masks.Lengths(cells.lengths)
         memory = self.attention.remember(cells.values, mask=mask)
         hidden, cell = (torch.tanh(first(mean))[:, None] for first in (self.first_hidden, self.first_cell))
-        return State(hidden, cell, memory)
+        return texts_of(State(hidden, cell, memory), source)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
         features, state = self._decode(token[:, None], state)
@@ -150,7 +150,8 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
         sums = torch.einsum("btn,bt->bn", torch.stack(received.steps, 1), written)
         missing = (1 - sums).square()
         if source.lengths is not None:  # nothing is to be read of regions that are padding
-            missing = missing * (torch.arange(sums.shape[1], device=sums.device) < source.lengths[:, None])
+            lengths = source.lengths if source.about is None else source.lengths[source.about]
+            missing = missing * (torch.arange(sums.shape[1], device=sums.device) < lengths[:, None])
         return cost + penalty * missing.sum() / written.sum()
 
     def _decode(

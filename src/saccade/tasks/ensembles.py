@@ -50,10 +50,12 @@ class Looking:
 
     Example:
         >>> from saccade.models.ask_attend_and_answer import AskAttendAndAnswer, Options
-        >>> from saccade.models.image_encoder import Visual
+        >>> from saccade.models.image_encoder import ImageEncoder, Visual
         >>> from saccade.models.padded import Padded
         >>> from saccade.tasks.labels import Ensemble
-        >>> model = Ensemble([AskAttendAndAnswer(3, 9, 5, Options(widths="4,8")).eval() for _ in range(2)])
+        >>> options = Options(widths="4,8")
+        >>> members = [AskAttendAndAnswer(ImageEncoder(3, options), 9, 5, options).eval() for _ in range(2)]
+        >>> model = Ensemble(members)
         >>> question = Padded(torch.tensor([[4, 5, 6]]), torch.tensor([3]))
         >>> looked = model.look(Visual(torch.rand(1, 3, 16, 16)), question)
         >>> looked.logits.shape, looked.weights.shape, model.attends, model.reading  # two hops each

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from saccade.models.image_encoder import Visual
+from saccade.models.image_encoder import ImageEncoder, Visual
 from saccade.models.padded import Padded
 from saccade.models.show_and_answer import Options as FixedOptions
 from saccade.models.show_and_answer import ShowAndAnswer
@@ -20,7 +20,8 @@ def seen():
 @pytest.mark.parametrize("read", [{}, {"read": "straight-through"}, {"normalizer": "sparsemax"}])
 def test_weights_are_shares_that_a_model_chooses_by(read):
     torch.manual_seed(0)
-    model = ShowAskAttendAndAnswer(3, 11, 5, Options(**SIZES, glimpses=1, **read)).eval()
+    options = Options(**SIZES, glimpses=1, **read)
+    model = ShowAskAttendAndAnswer(ImageEncoder(3, options), 11, 5, options).eval()
     shape = cells_of(model, seen())
     weights, looked = weighed(model, seen(), QUESTION, shape), model.look(seen(), QUESTION)
     assert weights.shape == (2, *shape) and shape == looked.shape
@@ -31,7 +32,8 @@ def test_weights_are_shares_that_a_model_chooses_by(read):
 
 def test_gradients_are_those_of_the_answer_by_the_pixels_of_a_cell():
     torch.manual_seed(0)
-    model = ShowAndAnswer(3, 11, 5, FixedOptions(**SIZES)).eval()
+    options = FixedOptions(**SIZES)
+    model = ShowAndAnswer(ImageEncoder(3, options), 11, 5, options).eval()
     first, shape = torch.tensor([1, 3]), cells_of(model, seen())
     with torch.inference_mode():
         found = gradients(model, seen(), QUESTION, first, shape)

@@ -30,9 +30,10 @@ def reading(model):
     return [part for part in model.modules() if isinstance(part, torch.nn.Embedding)]
 
 
-def made(kind, **more):
+def made(kind, encoder=None):
     torch.manual_seed(1)
-    return kind(3, 11, 5, kind.Options(**SIZES), **more).eval()
+    options = kind.Options(**SIZES)
+    return kind(encoder or ImageEncoder(3, options), 11, 5, options).eval()
 
 
 @pytest.mark.parametrize("kind", [AskAttendAndAnswer, AttentionLSTM, ShowAndAnswer])
@@ -60,14 +61,14 @@ def test_what_moves_an_answer_is_the_same_alone_and_under_inference(kind):
 
 
 def test_what_a_model_does_not_take_moves_nothing():
-    blind = QuestionOnly(3, 11, 5).eval()
+    blind = QuestionOnly(None, 11, 5).eval()
     assert gradients(IMAGES, lambda *given: blind(*given)[:, 0], QUESTION, reading=reading(blind)).seen is None
     deaf = made(ImageOnly)
     assert gradients(IMAGES, lambda *given: deaf(*given)[:, 0], QUESTION, reading=reading(deaf)).words is None
 
 
 def test_cells_are_those_of_the_first_that_sees():
-    blind, deaf = QuestionOnly(3, 11, 5).eval(), made(ImageOnly)
+    blind, deaf = QuestionOnly(None, 11, 5).eval(), made(ImageOnly)
     assert cells_of(blind, IMAGES) is None and cells_of(Ensemble([blind, deaf]), IMAGES) == (3, 4)
     regions = Visual(torch.rand(1, 4, 7), torch.rand(1, 4, 4), torch.tensor([4]))
     assert cells_of(made(ImageOnly, encoder=FeatureEncoder(7, 5)), regions) is None
@@ -85,7 +86,7 @@ class Corner(ImageEncoder):
 def test_gradients_point_where_there_is_no_attention_at_so_many_as_may_be():
     torch.manual_seed(0)
     options = Options(**SIZES)
-    model = ImageOnly(3, 11, 5, options, encoder=Corner(3, options)).eval()
+    model = ImageOnly(Corner(3, options), 11, 5, options).eval()
     batch = Batch(IMAGES, QUESTION, torch.zeros(2, 5))
     posed, image = Posed("what is it?", ("a",), "what"), torch.zeros(3, 24, 32, dtype=torch.uint8)
     here, there = (Asked(image, posed, "", (box,)) for box in (Box(0, 0, 8, 8), Box(16, 8, 32, 24)))
@@ -106,7 +107,7 @@ def test_gradients_point_where_there_is_no_attention_at_so_many_as_may_be():
         first = pointing(model, batch, [there._replace(boxes=()), here], None, scored(model, asked), "ab")
         assert first[0].hits == [True] and asked == [["b"]]  # of the second question alone
         assert pointing(model, batch, [there._replace(boxes=())], None, scored(model), "ab") == []
-        blind = QuestionOnly(3, 11, 5).eval()
+        blind = QuestionOnly(None, 11, 5).eval()
         assert pointing(blind, batch, [here, there], None, scored(blind), "aa") == []
 
 

@@ -143,6 +143,7 @@ TABLE = {
         {"batch_size": 6, "label_smoothing": 0.1, "shift": 1, "flip": True},
         {
             "show-attend-and-tell": {**SIGHT, "hidden_dim": 6, "embedding_dim": 4, "doubly_stochastic": 1.0},
+            "adaptive-attention": {**SIGHT, "hidden_dim": 6, "embedding_dim": 4},
             "show-and-tell": {**SIGHT, "hidden_dim": 6, "embedding_dim": 4},
             "m-rnn": {**SIGHT, "hidden_dim": 6, "embedding_dim": 4},
             "transformer": {**SIGHT, "hidden_dim": 8, "heads": 2, "layers": 1, "feedforward_dim": 12},

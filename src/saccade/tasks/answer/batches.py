@@ -13,6 +13,7 @@ from saccade.tasks.batches import rectangle
 from saccade.tasks.generate.answers import WrittenAnswers
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.sight import visual
+from saccade.tasks.image.texts import seen_once
 from saccade.tasks.labels.answers import ClassAnswers
 
 __all__ = ["Batch", "Encoded", "stacked"]
@@ -75,12 +76,11 @@ def stacked(
         >>> batch.wanted[0].tolist()
         [0.0, 1.0, 0.0]
     """
-    first, index = _images(found)
+    first, about = seen_once([one.name for one in found])
     seen = visual([_seen(found[place], store) for place in first], seed, step, shifted=shifted)
-    several = torch.tensor(index) if len(first) < len(found) else None
     lengths = torch.tensor([len(one.ids) for one in found])
     wanted = output.wanted([one.wanted for one in found])
-    return Batch(seen._replace(about=several), Padded(rectangle([one.ids for one in found]), lengths), wanted)
+    return Batch(seen._replace(about=about), Padded(rectangle([one.ids for one in found]), lengths), wanted)
 
 
 def _seen(one: Encoded, store: FeatureStore | None) -> Tensor | Features:
@@ -88,15 +88,3 @@ def _seen(one: Encoded, store: FeatureStore | None) -> Tensor | Features:
         return one.seen
     assert store is not None, "what comes without an image has features in a store"
     return store.get(one.name)
-
-
-def _images(found: Sequence[Encoded]) -> tuple[list[int], list[int]]:
-    """Where each image stands first, and which of these images each question is about."""
-    first, index, known = list[int](), list[int](), dict[str, int]()
-    for place, one in enumerate(found):
-        number = known.get(one.name) if one.name else None
-        if number is None:
-            number = known[one.name] = len(first)
-            first.append(place)
-        index.append(number)
-    return first, index

@@ -16,7 +16,6 @@ from saccade.tasks import generate, labels
 from saccade.tasks.answer.answer import Query, VisualAnswer, answers
 from saccade.tasks.answer.batches import Batch, Encoded, stacked
 from saccade.tasks.answer.data import BUILTIN, Asked, Corpus, open_corpus
-from saccade.tasks.answer.data.order import Learned
 from saccade.tasks.answer.measures import HEADLINE, Pointing, baselines, measured, pointing
 from saccade.tasks.answer.options import RECIPES, REQUESTS, Options
 from saccade.tasks.answer.vocabulary import Vocabulary, learn
@@ -29,6 +28,7 @@ from saccade.tasks.image.options import LookRequest
 from saccade.tasks.image.shown import Shown, featured
 from saccade.tasks.image.sight import suited_to_features
 from saccade.tasks.image.task import VisualTask
+from saccade.tasks.image.texts import TextsByImage
 from saccade.tasks.labels.answers import ClassAnswers
 from saccade.tasks.labels.request import Request
 from saccade.tasks.request import completed
@@ -104,7 +104,7 @@ class AnswerQuestions(VisualTask):
     def sampler(self) -> Sampler[Encoded]:
         """What maps steps to batches."""
         settings = self.settings
-        return Learned(self.data, self.output.knows, self._encoded, settings.batch_size).sampler(settings.seed)
+        return TextsByImage(self.data, self._known, self._learned, settings.batch_size).sampler(settings.seed)
 
     def build(self) -> nn.Module:
         """Make the model."""
@@ -112,7 +112,7 @@ class AnswerQuestions(VisualTask):
         options = shared.select(self.settings, kind.Options)
         encoder = known.sight.encoder(options) if isinstance(options, SightOptions) else None
         size = len(known.answers) if known.target is None else options.hidden_dim
-        model: nn.Module = kind(_CHANNELS, len(known.words), size, options, encoder=encoder)
+        model: nn.Module = kind(encoder, len(known.words), size, options)
         if known.target is None:
             return model
         return GenerativeAnswerer(model, len(known.target), options.hidden_dim, options.dropout)  # type: ignore[arg-type]
@@ -212,6 +212,15 @@ class AnswerQuestions(VisualTask):
             most = f"{self.settings.max_length} words (--max-length)"
             say(f"line {number}: longer than {most}; what follows them is not read")
         return Query(image, text, tokens, self.vocabulary.ids(tokens))
+
+    def _known(self, index: int) -> bool:
+        """Whether a training question has an answer that can be learned."""
+        return any(map(self.output.knows, self.data.posed("train", index).answers))
+
+    def _learned(self, indices: Sequence[int]) -> list[Encoded]:
+        """Training questions about one image, which is made or decoded once for all of them."""
+        first, data = self.data.example("train", indices[0]), self.data
+        return [self._encoded(first._replace(posed=data.posed("train", index))) for index in indices]
 
     def _encoded(self, asked: Asked) -> Encoded:
         tokens, _ = self.vocabulary.tokens(asked.posed.question, self.settings.max_length)

@@ -10,6 +10,7 @@ from saccade.models.image_encoder import Visual
 from saccade.tasks.batches import rectangle
 from saccade.tasks.image.features.store import Features
 from saccade.tasks.image.sight import visual
+from saccade.tasks.image.texts import seen_once
 from saccade.tasks.text.special import BEGIN, END
 
 __all__ = ["Batch", "Encoded", "pad"]
@@ -19,7 +20,10 @@ class Encoded(NamedTuple):
     """An image `(channels, height, width)`, uint8, or its features, and the ids of a caption, without begin and end."""
 
     seen: Tensor | Features
+    """The same for all captions of an image."""
     ids: list[int]
+    name: str = ""
+    """Of the image, by which captions of one image are known; "" where it is an image of its own."""
     size: int = 1
     """Each takes as much of a batch as any other."""
 
@@ -29,7 +33,10 @@ class Encoded(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Images, and their captions `(batch, length)`, each with its begin and its end."""
+    """Images, and their captions `(batch, length)`, each with its begin and its end.
+
+    An image of several captions is there once.
+    """
 
     source: Visual
     target: Tensor
@@ -42,6 +49,8 @@ class Batch(NamedTuple):
 def pad(found: Sequence[Encoded], seed: int = 0, step: int = 0, *, mirrored: bool = False, shifted: int = 0) -> Batch:
     """Make a batch, of images that are mirrored and shifted at random, by draws of a seed and a step.
 
+    All captions of an image are of what it is mirrored and shifted to.
+
     Features are taken as they are.
 
     >>> image = torch.zeros(1, 2, 2, dtype=torch.uint8)
@@ -49,5 +58,6 @@ def pad(found: Sequence[Encoded], seed: int = 0, step: int = 0, *, mirrored: boo
     tensor([[1, 7, 8, 2],
             [1, 9, 2, 0]])
     """
-    source = visual([one.seen for one in found], seed, step, mirrored=mirrored, shifted=shifted)
-    return Batch(source, rectangle([[BEGIN, *one.ids, END] for one in found]))
+    first, about = seen_once([one.name for one in found])
+    source = visual([found[place].seen for place in first], seed, step, mirrored=mirrored, shifted=shifted)
+    return Batch(source._replace(about=about), rectangle([[BEGIN, *one.ids, END] for one in found]))

@@ -27,6 +27,7 @@ from saccade.tasks.image.options import LookRequest
 from saccade.tasks.image.shown import Shown, featured
 from saccade.tasks.image.sight import suited_to_features
 from saccade.tasks.image.task import VisualTask
+from saccade.tasks.image.texts import TextsByImage
 from saccade.tasks.request import completed
 from saccade.tasks.text.special import PADDING
 from saccade.train import options as shared
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["Caption"]
 
 _AT_ONCE = 256  # images that are measured together
-_ENDLESS, _LEARNED = 1_000, 100_000  # training captions that are counted: of those without end, and of others
+_ENDLESS, _LEARNED = 4_000, 100_000  # training captions that are counted: of those without end, and of others
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ class Caption(VisualTask):
     unit: ClassVar[str] = "words"
     models: ClassVar[dict[str, str]] = {
         "show-attend-and-tell": "saccade.models.show_attend_and_tell:ShowAttendAndTell",
+        "adaptive-attention": "saccade.models.adaptive_attention:AdaptiveAttention",
         "show-and-tell": "saccade.models.show_and_tell:ShowAndTell",
         "m-rnn": "saccade.models.m_rnn:MRNN",
         "transformer": "saccade.models.caption_transformer:CaptionTransformer",
@@ -88,9 +90,8 @@ class Caption(VisualTask):
     @cached_property
     def sampler(self) -> Sampler[Encoded]:
         """What maps steps to batches."""
-        settings, size = self.settings, self.data.size("train")
-        given = self._encoded, size, settings.batch_size, settings.seed
-        return Sampler(*given, count=lambda indices: len(self._fitting(indices)))
+        settings = self.settings
+        return TextsByImage(self.data, self._fits, self._learned, settings.batch_size).sampler(settings.seed)
 
     def build(self) -> nn.Module:
         """Make the model."""
@@ -206,20 +207,16 @@ class Caption(VisualTask):
         rank_all = bool(asked.coverage_penalty)  # what has read more may come to be the best
         return search_of(self.settings, asked, self.vocabulary.target, rank_all=rank_all)
 
-    def _encoded(self, indices: Sequence[int]) -> list[Encoded]:
-        """The training captions at some indices, with their images, but for those that are too long."""
-        fitting = self._fitting(indices)
-        return [Encoded(self._shown(self.data.example("train", index)).seen, ids) for index, ids in fitting]
+    def _fits(self, index: int) -> bool:
+        """Whether a training caption is not too long."""
+        words, longest = self.vocabulary.target.encode(self.data.text("train", index)), int(self.settings.max_length)
+        return len(words) <= longest
 
-    def _fitting(self, indices: Sequence[int]) -> list[tuple[int, list[int]]]:
-        """The indices of the training captions that are not too long, with the ids of their words."""
-        target, longest = self.vocabulary.target, self.settings.max_length
-        known = zip(indices, target.encode_batch([self.data.text("train", index) for index in indices]), strict=True)
-        fitting = [(index, ids) for index, ids in known if len(ids) <= longest]
-        if not fitting:
-            seen = f"all of {len(indices)} training captions have more than {longest} words"
-            raise ArgumentError(f"--max-length: {seen}; raise it")
-        return fitting
+    def _learned(self, indices: Sequence[int]) -> list[Encoded]:
+        """Training captions of one image, which is made or decoded once for all of them."""
+        first = self.data.example("train", indices[0])
+        seen, texts = self._shown(first).seen, [self.data.text("train", index) for index in indices]
+        return [Encoded(seen, ids, first.name) for ids in self.vocabulary.target.encode_batch(texts)]
 
     def _shown(self, example: Captioned, number: int = 1) -> Shown:
         return Shown(example.name, self.seen(example), number=number)

@@ -16,7 +16,7 @@ from saccade.train.files import write_json
 
 __all__ = ["Vocabulary", "learn"]
 
-_ENDLESS, _FILES = 2_000, 1_000_000  # captions that are learned from: of those without end, and of files
+_ENDLESS, _FILES = 8_000, 1_000_000  # captions that are learned from: of those without end, and of files
 
 
 @dataclass(frozen=True)

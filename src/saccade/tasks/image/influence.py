@@ -39,7 +39,7 @@ def gradients(visual: Visual, score: Score, *asked: Padded, reading: Sequence[nn
 
     Example:
         >>> from saccade.models.question_only import QuestionOnly
-        >>> model, question = QuestionOnly(3, 9, 5).eval(), Padded(torch.tensor([[4, 5]]), torch.tensor([2]))
+        >>> model, question = QuestionOnly(None, 9, 5).eval(), Padded(torch.tensor([[4, 5]]), torch.tensor([2]))
         >>> reading = [part for part in model.modules() if isinstance(part, nn.Embedding)]
         >>> images = Visual(torch.rand(1, 3, 8, 8))
         >>> found = gradients(images, lambda *given: model(*given)[:, 0], question, reading=reading)

@@ -1,5 +1,6 @@
 """What a data set of images with captions is: images and what is written of them in three splits."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from torch import Tensor
@@ -41,6 +42,12 @@ class Corpus(Dataset[Captioned], Protocol):
 
     def text(self, split: str, index: int) -> str:
         """Return the caption of an example alone; no image is made or read for it."""
+
+    def images(self, split: str) -> int | None:
+        """Return how many images a split has, None where it is endless."""
+
+    def about(self, split: str, image: int) -> Sequence[int]:
+        """Return the indices of the captions of an image of a split, one at the least."""
 
     def references(self, split: str, index: int) -> tuple[str, ...]:
         """Return all captions of an example's image; no image is made or read for them."""

@@ -113,6 +113,27 @@ class Pictures:
         check_split(split)
         return int(self._ends[-1]) if split == "train" else len(self.splits[split])
 
+    def images(self, split: str) -> int:
+        """Return how many images a split has.
+
+        Raises:
+            ArgumentError: if there is no such split.
+        """
+        check_split(split)
+        return len(self.splits[split])
+
+    def about(self, split: str, image: int) -> Sequence[int]:
+        """Return the indices of an image's captions in training, and of the image elsewhere.
+
+        Raises:
+            ArgumentError: if there is no such split, or no such image in it.
+        """
+        check_index(split, image, self.images(split))
+        if split != "train":
+            return range(image, image + 1)
+        end = int(self._ends[image])
+        return range(end - len(self.splits[split][image].captions), end)
+
     @property
     def shape(self) -> tuple[int, int, int] | None:
         """Channels, height and width of all images; None if there are none."""

@@ -1,9 +1,10 @@
 """The built-in scenes with what the grammar says of them: endless, made as they are asked for.
 
-Example number i of a split is made of one draw of numbers, those of `generator(seed, "captions", split, i)`: the scene,
-then which of the scene's sentences is learned, which is the first in validation and test, then its image.
+Scene number i of a split is made of one draw of numbers, those of `generator(seed, "captions", split, i)`: the scene,
+then its image. In training all sentences about a scene are learned, in validation and test the first is the example's.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -17,13 +18,15 @@ from saccade.train.randomness import generator
 __all__ = ["Scenes"]
 
 HELD_OUT = 1000  # examples of validation, and of test
+_SENTENCES = 4  # numbers of captions that each training scene has
 
 
 @dataclass(frozen=True)
 class Scenes:
     """Rendered scenes of coloured shapes, with all sentences of the grammar that name every thing and each relation.
 
-    The group of an example is how many things are in its scene.
+    The group of an example is how many things are in its scene. In training four numbers in a row are a scene's; one of
+    fewer sentences has them again.
 
     Args:
         least, most: how many things a scene has, 1 to 8.
@@ -50,13 +53,14 @@ class Scenes:
         check_things(self.least, self.most)
 
     def example(self, split: str, index: int) -> Captioned:
-        """Return scene number `index` of a split: always the same one.
+        """Return caption number `index` of a split, and its scene: always the same.
 
         Raises:
             ArgumentError: if there is no such split, or no such index in it.
         """
         scene, known, chosen, drawn = self._said(split, index)
-        return Captioned(draw(scene, drawn), known[chosen], known, str(len(scene.things)), scene, f"{split} {index}")
+        name = f"{split} {index // _count(split)}"
+        return Captioned(draw(scene, drawn), known[chosen], known, str(len(scene.things)), scene, name)
 
     def text(self, split: str, index: int) -> str:
         """Return the sentence of a scene that is learned; it is not drawn for it."""
@@ -68,13 +72,22 @@ class Scenes:
         return self._said(split, index)[1]
 
     def size(self, split: str) -> int | None:
-        """Return how many scenes a split has: 1,000 to validate and to test on, no end of them to train on.
+        """Return how many captions a split has: 1,000 to validate and to test on, no end of them to train on.
 
         Raises:
             ArgumentError: if there is no such split.
         """
         check_split(split)
         return None if split == "train" else HELD_OUT
+
+    def images(self, split: str) -> int | None:
+        """Return how many scenes a split has: as many as captions, no end of them to train on."""
+        return self.size(split)
+
+    def about(self, split: str, image: int) -> Sequence[int]:
+        """Return the numbers of a scene's captions, which are all different."""
+        first = image * _count(split)
+        return range(first, first + (len(self.references(split, first)) if split == "train" else 1))
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -84,13 +97,18 @@ class Scenes:
     @property
     def fingerprint(self) -> str:
         """What the scenes are, in one string."""
-        return f"scenes of {self.least} to {self.most} things, seed {self.seed}"
+        return f"scenes of {self.least} to {self.most} things, all sentences of each in training, seed {self.seed}"
 
     def _said(self, split: str, index: int) -> tuple[Scene, tuple[str, ...], int, torch.Generator]:
         """A scene, its sentences, which one is learned, and what the image's numbers come from."""
         check_index(split, index, self.size(split))
-        drawn = generator(self.seed, "captions", split, index)
+        number, place = divmod(index, _count(split))
+        drawn = generator(self.seed, "captions", split, number)
         scene = scene_at_random(drawn, self.least, self.most)
         known = references(scene)
-        chosen = int(torch.randint(len(known), (), generator=drawn)) if split == "train" else 0
-        return scene, known, chosen, drawn
+        return scene, known, place % len(known), drawn
+
+
+def _count(split: str) -> int:
+    """How many numbers of captions a scene has."""
+    return _SENTENCES if split == "train" else 1

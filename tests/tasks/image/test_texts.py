@@ -1,4 +1,4 @@
-"""Batches of training questions: as many as asked for, those about one image together, and each image fetched once."""
+"""Batches of training texts: as many as asked for, those about one image together, and each image fetched once."""
 
 from collections import Counter
 from itertools import pairwise
@@ -9,10 +9,10 @@ import torch
 from saccade.tasks.answer.batches import Encoded
 from saccade.tasks.answer.data import Collection, Posed
 from saccade.tasks.answer.data.collection import Row
-from saccade.tasks.answer.data.order import Learned
 from saccade.tasks.answer.data.scenes import Scenes
 from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.decoded import Decoded
+from saccade.tasks.image.texts import TextsByImage
 
 
 def collection(*counts):
@@ -30,12 +30,17 @@ def known(data):
     return [row.posed.question for row in data.splits["train"] if "yes" in row.posed.answers]
 
 
-def encode(asked):
-    return Encoded(asked.image, [asked.posed.question], {}, asked.name)
-
-
 def learned(data, batch_size, knows="yes".__eq__):
-    return Learned(data, knows, encode, batch_size)
+    """Texts of questions, of which those are learned that have an answer somebody knows."""
+
+    def fits(index):
+        return any(map(knows, data.posed("train", index).answers))
+
+    def encode(indices):
+        first = data.example("train", indices[0])
+        return [Encoded(first.image, [data.posed("train", index).question], {}, first.name) for index in indices]
+
+    return TextsByImage(data, fits, encode, batch_size)
 
 
 def row(sampler, steps):

@@ -1,0 +1,135 @@
+"""The training texts about images, questions or captions, in the order in which they are learned: those about one image
+side by side, so that it is decoded once, and seen once in a batch.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, count, islice
+from typing import Generic, Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+from saccade.tasks.batches import POOL, Sampler, Sized
+
+__all__ = ["Illustrated", "TextsByImage", "seen_once"]
+
+E = TypeVar("E", bound=Sized)
+
+
+class Illustrated(Protocol):
+    """A data set of texts about images, as far as their order goes."""
+
+    def size(self, split: str) -> int | None:
+        """Return how many texts a split has, None where it is endless."""
+
+    def images(self, split: str) -> int | None:
+        """Return how many images a split has texts about, None where it is endless."""
+
+    def about(self, split: str, image: int) -> Sequence[int]:
+        """Return the indices of the texts about an image of a split, one at the least."""
+
+
+@dataclass(frozen=True)
+class TextsByImage(Generic[E]):
+    """The training texts that can be learned, and batches of them.
+
+    An epoch is a random order of units: a unit is all texts about an image, or as many of them as a batch has, and then
+    an image has several. The row of their texts is cut into batches, so that these have as many texts as they shall,
+    however many there are about an image; where a cut goes through a unit, its image is in two batches. Where there is
+    no end of images, they come in their own order.
+
+    Args:
+        data: the texts.
+        fits: whether the text of an index can be learned.
+        encode: the texts of some indices, all about one image, as a batch takes them.
+        batch_size: texts a batch.
+
+    Example:
+        >>> from saccade.tasks.caption.batches import Encoded
+        >>> from saccade.tasks.caption.data import open_corpus
+        >>> data, image = open_corpus("scenes"), torch.zeros(3, 8, 8)
+        >>> known = TextsByImage(data, lambda index: True, lambda own: [Encoded(image, [index]) for index in own], 6)
+        >>> [len(known.sampler(seed=1).batch(step)) for step in range(3)]
+        [6, 6, 6]
+    """
+
+    data: Illustrated
+    fits: Callable[[int], bool]
+    encode: Callable[[Sequence[int]], list[E]]
+    batch_size: int
+
+    def sampler(self, seed: int) -> Sampler[E]:
+        """Return what maps steps to batches."""
+        if self.data.images("train") is None:
+            return Sampler(self._following, None, self.batch_size, seed, count=self._count)
+        size = sum(map(len, self._units))
+        return Sampler(self._encoded, size, self.batch_size, seed, count=len, order=self._order)
+
+    def _order(self, drawn: torch.Generator) -> Tensor:
+        """The numbers of an epoch's texts."""
+        units = self._units
+        order = torch.randperm(len(units), generator=drawn).tolist()
+        return torch.tensor([index for place in order for index in units[place]])
+
+    @cached_property
+    def _units(self) -> list[list[int]]:
+        units, most = list[list[int]](), self.batch_size
+        for image in range(self.data.images("train") or 0):
+            known = self._about(image)
+            units += [known[first : first + most] for first in range(0, len(known), most)]
+        return units
+
+    @cached_property
+    def _image(self) -> list[int]:
+        """The number of the image that each text of a finite corpus is about."""
+        found = [0] * (self.data.size("train") or 0)
+        for image in range(self.data.images("train") or 0):
+            for index in self.data.about("train", image):
+                found[index] = image
+        return found
+
+    def _about(self, image: int) -> list[int]:
+        """The numbers of the texts about an image that can be learned."""
+        return list(filter(self.fits, self.data.about("train", image)))
+
+    def _count(self, images: Sequence[int]) -> int:
+        return sum(len(self._about(image)) for image in images)
+
+    def _following(self, images: Sequence[int]) -> list[E]:
+        """As many texts as 16 batches have, of some images and, where these have too few, of those that follow."""
+        known = filter(None, map(self._about, count(images[0])))
+        return list(islice(chain.from_iterable(map(self.encode, known)), POOL * self.batch_size))
+
+    def _encoded(self, indices: Sequence[int]) -> list[E]:
+        """The texts of some numbers."""
+        together: dict[int, list[int]] = {}
+        for index in indices:
+            together.setdefault(self._image[index], []).append(index)
+        found = {one: text for own in together.values() for one, text in zip(own, self.encode(own), strict=True)}
+        return [found[index] for index in indices]
+
+
+def seen_once(names: Sequence[str]) -> tuple[list[int], Tensor | None]:
+    """Return where the image of each name stands first among texts, and which of these images each text is about.
+
+    Args:
+        names: of the images; "" is an image of its own each time.
+
+    Returns:
+        Places, and numbers of these places `(texts,)`, int64: `saccade.models.image_encoder.Visual.about`; None where
+        each text has its own image.
+
+    Example:
+        >>> seen_once(["a", "b", "a", ""])
+        ([0, 1, 3], tensor([0, 1, 0, 2]))
+    """
+    first, index, known = list[int](), list[int](), dict[str, int]()
+    for place, name in enumerate(names):
+        number = known.get(name) if name else None
+        if number is None:
+            number = known[name] = len(first)
+            first.append(place)
+        index.append(number)
+    return first, torch.tensor(index) if len(first) < len(names) else None
