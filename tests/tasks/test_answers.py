@@ -8,16 +8,14 @@ import torch
 
 from saccade.errors import ArgumentError
 from saccade.models.attention_lstm import AttentionLSTM
-from saccade.models.generative import GenerativeAnswerer
-from saccade.models.image_encoder import Visual
+from saccade.models.image_encoder import ImageEncoder, Visual
 from saccade.models.image_only import ImageOnly
 from saccade.models.padded import Padded
 from saccade.models.question_only import QuestionOnly
 from saccade.models.show_ask_attend_and_answer import ShowAskAttendAndAnswer
 from saccade.tasks import generate, labels
-from saccade.tasks.answer.answer import word_vectors
 from saccade.tasks.generate.answers import WrittenAnswers
-from saccade.tasks.image.influence import cells_of, gradients
+from saccade.tasks.image.influence import cells_of, gradients, word_vectors
 from saccade.tasks.labels.answers import ClassAnswers
 from saccade.tasks.labels.request import Request
 from saccade.tasks.text.tokenizer import SpacedWords
@@ -32,8 +30,8 @@ SEES = {**SIZES, "widths": "4,6", "stem_stride": 4, "cell_dim": 5}
 def made(output, kind=QuestionOnly, seed=0):
     torch.manual_seed(seed)
     options = kind.Options(**(SIZES if kind is QuestionOnly else SEES))
-    answerer = kind(3, 11, 6 if isinstance(output, WrittenAnswers) else len(output.labels), options)
-    return (GenerativeAnswerer(answerer, 6, 6) if isinstance(output, WrittenAnswers) else answerer).eval()
+    encoder = None if kind is QuestionOnly else ImageEncoder(3, options)
+    return output.model(kind(encoder, 11, output.size(6), options), options).eval()
 
 
 def one(row):

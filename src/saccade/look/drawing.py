@@ -16,7 +16,7 @@ from saccade.look.files import write_beside
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["full_scale", "numbers", "write_picture"]
+__all__ = ["full_scale", "numbers", "rounded", "write_picture"]
 
 _EVEN = 4  # times an even share: what is at the least drawn darkest, so that an even share is pale
 _DECIMALS = 6  # of numbers in files
@@ -72,7 +72,7 @@ def numbers(title: str, rows: Sequence[str], columns: Sequence[str], values: Ten
         >>> numbers("a", ["x"], ["y", "z"], torch.tensor([[0.25, 0.75]]), darkest=1.0)["values"]
         [[0.25, 0.75]]
     """
-    found = _rounded(values.tolist())
+    found = rounded(values.tolist())
     return {"title": title, "rows": list(rows), "columns": list(columns), "values": found, **more}
 
 
@@ -122,5 +122,10 @@ def _described(svg: bytes, title: str, story: str) -> bytes:
     return f'{head}<svg role="img" {tag}>{told}{rest}'.encode()
 
 
-def _rounded(values: Any) -> Any:
-    return [_rounded(value) for value in values] if isinstance(values, list) else round(float(values), _DECIMALS)
+def rounded(values: Any) -> Any:
+    """Return a number, or lists of them, as files have them.
+
+    >>> rounded([[1 / 3], 1.0])
+    [[0.333333], 1.0]
+    """
+    return [rounded(value) for value in values] if isinstance(values, list) else round(float(values), _DECIMALS)

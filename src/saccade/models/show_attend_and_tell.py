@@ -4,7 +4,7 @@
 """
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -35,6 +35,10 @@ class Options(captioning.Options, hard.Options):
 
     attention_dim: int = 128
     """Features in which states and cells are compared."""
+
+    query: Literal["state", "state-and-word"] = "state"
+    """What looks at the image before a word is written: the state, which has not seen the word before it yet (Xu et al.
+    2015), or the state and that word (as in Anderson et al. 2018)."""
 
     doubly_stochastic: float = 0.0
     """With --read soft: how much it costs, in nats, that the weights of a cell do not sum to one over all words; the
@@ -72,8 +76,10 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
         h_t &= \operatorname{LSTM}([E y_{t-1}; \hat z_t], h_{t-1}) \qquad
         p(y_t) = \operatorname{softmax}\big(W_o (E y_{t-1} + W_h h_t + W_z \hat z_t) + b\big)
 
-    for cells a, whose mean makes the first state and the first LSTM cell. Hard, one cell is read in the place of the
-    mean, drawn in training. Soft, the loss of a sentence may have the penalty
+    for cells a, whose mean makes the first state and the first LSTM cell. With `query="state-and-word"` the last word
+    enters what looks, \(W [h_{t-1}; E y_{t-1}]\): where several things may be named, the state before the word that
+    names one does not know which it was. Hard, one cell is read in the place of the mean, drawn in training. Soft, the
+    loss of a sentence may have the penalty
 
     .. math:: \lambda \sum_i \Big(1 - \sum_t \alpha_{ti}\Big)^2
 
@@ -95,7 +101,7 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
 
     Options: TypeAlias = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = {
-        **RECIPES,
+        "scenes": {**RECIPES["scenes"], "query": "state-and-word"},
         "files": {**RECIPES["files"], "doubly_stochastic": 1.0},
     }
     attention: Attention
@@ -106,8 +112,9 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
         self.options = options
         self.image_encoder, self.embedding = encoder, nn.Embedding(target_size, dim, padding_idx=0)
         self.first_hidden, self.first_cell = nn.Linear(cell_dim, hidden), nn.Linear(cell_dim, hidden)
+        query_dim = hidden if options.query == "state" else hidden + dim
         self.attention = Attention(
-            hidden, cell_dim, hidden_dim=options.attention_dim, score="additive", **hard.attention_options(options)
+            query_dim, cell_dim, hidden_dim=options.attention_dim, score="additive", **hard.attention_options(options)
         )
         self.gate = nn.Linear(hidden, 1)
         self.input_proj, self.context_proj = nn.Linear(dim, 4 * hidden), nn.Linear(cell_dim, 4 * hidden)
@@ -115,7 +122,7 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
         self.read_hidden, self.read_context = nn.Linear(hidden, dim), nn.Linear(cell_dim, dim, bias=False)
         self.words = nn.Linear(dim, target_size)
         self.dropout = LockedDropout(options.dropout)
-        self.reinforce = Reinforce(options, hidden) if options.read == "reinforce" else None
+        self.reinforce = Reinforce(options, query_dim) if options.read == "reinforce" else None
 
     @property
     def output(self) -> tuple[Tensor, Tensor]:
@@ -163,8 +170,9 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
         embedded = self.dropout(self.embedding(target))
         advance, enter = lstm_of(self.hidden_proj), linear_cell(self.context_proj)
         hiddens, contexts = list[Tensor](), list[Tensor]()
-        for inputs in self.input_proj(embedded).unbind(1):
-            context = torch.sigmoid(self.gate(hidden)) * self._read(hidden, state, samples, received)
+        for word, inputs in zip(embedded.unbind(1), self.input_proj(embedded).unbind(1), strict=True):
+            query = hidden if self.options.query == "state" else torch.cat([hidden, word], -1)
+            context = torch.sigmoid(self.gate(hidden)) * self._read(query, state, samples, received)
             hidden, cell = advance(inputs + enter(context), hidden, cell)
             hiddens.append(hidden)
             contexts.append(context)
@@ -172,12 +180,12 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
         features = self.dropout(features + self.read_context(torch.stack(contexts, 1)))
         return features, state.after(hidden, cell)
 
-    def _read(self, hidden: Tensor, state: State, samples: Samples | None, received: _Received | None) -> Tensor:
-        """What states `(rows, hidden_dim)` read, `(rows, cell_dim)`."""
+    def _read(self, query: Tensor, state: State, samples: Samples | None, received: _Received | None) -> Tensor:
+        """What queries `(rows, query_dim)` read, `(rows, cell_dim)`."""
         assert state.memory is not None
         if received is None:
-            return hard.attended(self.attention, hidden[:, None], state.memory, samples)[:, 0]
+            return hard.attended(self.attention, query[:, None], state.memory, samples)[:, 0]
         # One output an example: what all queries of an example gave a cell is what this one gave it.
-        context, aux = self.attention(hidden[:, None], memory=state.memory, aux=AuxRequest(received=True))
+        context, aux = self.attention(query[:, None], memory=state.memory, aux=AuxRequest(received=True))
         received.steps.append(aux.received)
         return context[:, 0]  # type: ignore[no-any-return]

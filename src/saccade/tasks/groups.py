@@ -1,9 +1,10 @@
 """Measures of parts of a split: by language, by speaker, by length."""
 
 from collections.abc import Callable, Sequence
+from statistics import fmean
 from typing import TypeVar
 
-__all__ = ["by_group"]
+__all__ = ["by_group", "means"]
 
 R = TypeVar("R")
 
@@ -38,6 +39,19 @@ def by_group(
         group: score([outputs[place] for place in members[group]], [references[place] for place in members[group]])
         for group in sorted(members, key=_order)
     }
+
+
+def means(groups: Sequence[str], numbers: Sequence[float]) -> dict[str, float]:
+    """Return the mean of the numbers of each group, in the order in which groups come; "" is none.
+
+    >>> means(["colour", "", "colour"], [1.0, 5.0, 0.0])
+    {'colour': 0.5}
+    """
+    members: dict[str, list[float]] = {}
+    for group, number in zip(groups, numbers, strict=True):
+        if group:
+            members.setdefault(group, []).append(number)
+    return {group: fmean(own) for group, own in members.items()}
 
 
 def _order(group: str) -> tuple[int, str]:

@@ -38,7 +38,7 @@ class Looks(nn.Module):
         super().__init__()
         self.bright, self.at = nn.Parameter(torch.tensor(8.0)), at
         self.yes, self.no = (task.output.numbers[answer] for answer in ("yes", "no"))
-        self.count = len(task.vocabulary.answers)
+        self.count = len(task.vocabulary.output.labels)
 
     def encoder(self, visual):
         return Cells(visual.values.new_zeros(len(visual.values), 64, 1), None, (8, 8))

@@ -51,14 +51,14 @@ def test_what_is_learned_is_read_back(generate, featured, tmp_path):
 
 def test_classes_are_the_most_frequent_answers_and_words_those_of_all():
     classes, note = learn(Few(), Options(answers=2))
-    assert classes.output() == ClassAnswers(("a lamp", "no"))
+    assert classes.output == ClassAnswers(("a lamp", "no"))
     assert note.startswith("train: 1 of 4 questions have no answer among the 2 most frequent (--answers); nothing")
     words, note = learn(Few(), Options(generate=True))
-    assert words.output(3) == WrittenAnswers(words.target, 3, 3)
-    assert words.target.units == ("a", "lamp", "no", "red", "two")
+    assert words.output.searching(3) == WrittenAnswers(words.output.target, 3, 3)
+    assert words.output.target.units == ("a", "lamp", "no", "red", "two")
     assert note == ""
     few, note = learn(Few(), Options(generate=True, vocabulary_size=7))
-    assert few.target.units == ("a", "lamp", "no")
+    assert few.output.target.units == ("a", "lamp", "no")
     assert note.startswith("train: 1 of 4 questions have no answer among those of the 3 most frequent words (--vocab")
 
 

@@ -12,9 +12,10 @@ from saccade.models import captioning, show_attend_and_tell
 from saccade.models.image_encoder import FeatureEncoder, ImageEncoder
 from saccade.models.show_and_tell import ShowAndTell
 from saccade.models.show_attend_and_tell import ShowAttendAndTell
-from saccade.tasks.caption.answer import answers, attended_in, attends, grid, influence, write
+from saccade.tasks.caption.answer import answers, attended_in, attends, grid, write
 from saccade.tasks.generate.generate import Sampling, Search
 from saccade.tasks.image.features.store import Features
+from saccade.tasks.image.influence import influence
 from saccade.tasks.image.options import LookRequest
 from saccade.tasks.image.shown import Shown, maps_of
 from saccade.tasks.text.tokenizer import SpacedWords

@@ -38,11 +38,11 @@ def test_a_batch_is_not_sorted_by_length():
 def test_images_are_mirrored_and_shifted_and_features_are_not():
     image = torch.arange(16, dtype=torch.uint8).view(1, 4, 4)
     found = [Encoded(image, [4])] * 32
-    plain, moved = pad(found), pad(found, 1, 2, mirrored=True, shifted=1)
+    plain, moved = pad(found), pad(found, None, 1, 2, mirrored=True, shifted=1)
     assert torch.equal(plain.source.values[0] * 255, image.float())
     assert any(not torch.equal(one, plain.source.values[0]) for one in moved.source.values)
     seen = Features(torch.rand(3, 5), torch.rand(3, 4))
-    batch = pad([Encoded(seen, [4])] * 8, 1, 2, mirrored=True, shifted=1)
+    batch = pad([Encoded(seen, [4])] * 8, None, 1, 2, mirrored=True, shifted=1)
     assert all(torch.equal(one, seen.values) for one in batch.source.values)
 
 

@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from saccade.look.answered import MOST_MAPS, answered
+from saccade.look.drawing import rounded
 from saccade.look.files import file_name
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 from saccade.numerics import divide
 from saccade.tasks.generate.answers import WrittenAnswers
-from saccade.tasks.image.influence import Score, cells_of, gradients
+from saccade.tasks.image.influence import Score, cells_of, gradients, word_vectors
 from saccade.tasks.image.options import LookRequest
 from saccade.tasks.image.shown import Shown, maps_of, shares
 from saccade.tasks.image.sight import visual
@@ -24,7 +25,7 @@ from saccade.tasks.labels.ranked import Ranked
 from saccade.tasks.labels.ranking import Ranking
 from saccade.train.task import Form, Unreadable
 
-__all__ = ["Query", "Seen", "VisualAnswer", "answers", "word_vectors"]
+__all__ = ["Query", "Seen", "VisualAnswer", "answers"]
 
 _TOP = 5  # answers in a picture
 
@@ -36,11 +37,6 @@ class Query(NamedTuple):
     question: str
     tokens: list[str]
     ids: list[int]
-
-    @property
-    def image(self) -> Tensor:
-        """What is drawn of the image."""
-        return self.shown.image
 
 
 class Seen(NamedTuple):
@@ -82,8 +78,8 @@ class VisualAnswer(Ranked):
         found |= self.ranked
         if self.seen is not None and self.seen.by == "attention":
             weights = self.seen.weights if self.seen.shape is None else self.seen.weights.unflatten(1, self.seen.shape)
-            found["weights"] = dict(zip(self.seen.captions, _rounded(weights.tolist()), strict=True))
-            found["words"] = None if self.seen.words is None else _rounded(self.seen.words.tolist())
+            found["weights"] = dict(zip(self.seen.captions, rounded(weights.tolist()), strict=True))
+            found["words"] = None if self.seen.words is None else rounded(self.seen.words.tolist())
         return found
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
@@ -99,7 +95,7 @@ class VisualAnswer(Ranked):
             told += f", the first {MOST_MAPS - 1} and the last of {reads} reads"
         even = 1 / self.seen.weights.shape[1] if self.seen.by == "attention" and self.seen.shape else 0.0
         yield from answered(
-            self.query.image,
+            self.query.shown.image,
             maps_of(self.query.shown, self.seen.weights[chosen], self.seen.shape),
             self.query.tokens,
             folder / f"{file_name(name)[:120]}-{self.seen.by}",
@@ -168,15 +164,5 @@ def _moved_by(model: Any, source: Visual, question: Padded, score: Score) -> See
     return Seen("gradient", moved, shape, ["gradient"], words)
 
 
-def word_vectors(model: Any) -> list[nn.Module]:
-    """Return what makes vectors of a question's words: the model's, or its members'; not of words that they write."""
-    answerers = [getattr(member, "answerer", member) for member in getattr(model, "members", [model])]
-    return [part for each in answerers for part in each.modules() if isinstance(part, nn.Embedding)]
-
-
 def _scaled(values: Tensor) -> Tensor:
     return divide(values, values.amax()).detach()
-
-
-def _rounded(values: Any) -> Any:
-    return [_rounded(value) for value in values] if isinstance(values, list) else round(values, 6)

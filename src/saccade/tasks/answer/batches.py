@@ -12,8 +12,7 @@ from saccade.models.padded import Padded
 from saccade.tasks.batches import rectangle
 from saccade.tasks.generate.answers import WrittenAnswers
 from saccade.tasks.image.features.store import Features, FeatureStore
-from saccade.tasks.image.sight import visual
-from saccade.tasks.image.texts import seen_once
+from saccade.tasks.image.texts import seen_together
 from saccade.tasks.labels.answers import ClassAnswers
 
 __all__ = ["Batch", "Encoded", "stacked"]
@@ -76,15 +75,7 @@ def stacked(
         >>> batch.wanted[0].tolist()
         [0.0, 1.0, 0.0]
     """
-    first, about = seen_once([one.name for one in found])
-    seen = visual([_seen(found[place], store) for place in first], seed, step, shifted=shifted)
+    seen = seen_together(found, store, seed, step, shifted=shifted)
     lengths = torch.tensor([len(one.ids) for one in found])
     wanted = output.wanted([one.wanted for one in found])
-    return Batch(seen._replace(about=about), Padded(rectangle([one.ids for one in found]), lengths), wanted)
-
-
-def _seen(one: Encoded, store: FeatureStore | None) -> Tensor | Features:
-    if one.seen is not None:
-        return one.seen
-    assert store is not None, "what comes without an image has features in a store"
-    return store.get(one.name)
+    return Batch(seen, Padded(rectangle([one.ids for one in found]), lengths), wanted)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -10,31 +10,30 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
-from saccade.models.generative import GenerativeAnswerer
 from saccade.models.image_encoder import Options as SightOptions
-from saccade.tasks import generate, labels
 from saccade.tasks.answer.answer import Query, VisualAnswer, answers
 from saccade.tasks.answer.batches import Batch, Encoded, stacked
 from saccade.tasks.answer.data import BUILTIN, Asked, Corpus, open_corpus
-from saccade.tasks.answer.measures import HEADLINE, Pointing, baselines, measured, pointing
+from saccade.tasks.answer.data.table import asked_in
+from saccade.tasks.answer.measures import HEADLINE, measured, pointing
 from saccade.tasks.answer.options import RECIPES, REQUESTS, Options
 from saccade.tasks.answer.vocabulary import Vocabulary, learn
-from saccade.tasks.batches import Sampler, spread
+from saccade.tasks.batches import spread
 from saccade.tasks.dataset import Lazy
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.generate.answers import WrittenAnswers
 from saccade.tasks.image.images import encode_png, read_image
 from saccade.tasks.image.options import LookRequest
+from saccade.tasks.image.pointing import Pointing
 from saccade.tasks.image.shown import Shown, featured
-from saccade.tasks.image.sight import suited_to_features
 from saccade.tasks.image.task import VisualTask
-from saccade.tasks.image.texts import TextsByImage
 from saccade.tasks.labels.answers import ClassAnswers
+from saccade.tasks.labels.baselines import usual
 from saccade.tasks.labels.request import Request
 from saccade.tasks.request import completed
 from saccade.train import options as shared
-from saccade.train.notes import say
-from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
+from saccade.train.notes import Once, say
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Unreadable, find
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -60,6 +59,7 @@ class AnswerQuestions(VisualTask):
 
     vocabulary: Vocabulary
     corpus: Lazy[Corpus]
+    _notes: Once = field(default_factory=Once, init=False, repr=False, compare=False)
 
     name: ClassVar[str] = "answer"
     headline: ClassVar[str] = HEADLINE
@@ -83,11 +83,6 @@ class AnswerQuestions(VisualTask):
     restored_vocabulary = staticmethod(Vocabulary.restore)
 
     @classmethod
-    def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
-        """Return the recipe of all questions that are one's own."""
-        return Suited(suited_to_features(recipe(cls, model, given["data"]), given), data=objects)
-
-    @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:
         """Open the questions, and learn their words and answers."""
         if options.shift and not issubclass(find(cls.models[options.model]).Options, SightOptions):
@@ -98,34 +93,24 @@ class AnswerQuestions(VisualTask):
     @cached_property
     def output(self) -> ClassAnswers | WrittenAnswers:
         """How answers are given."""
-        return self.vocabulary.output(self.settings.beam_size)
-
-    @cached_property
-    def sampler(self) -> Sampler[Encoded]:
-        """What maps steps to batches."""
-        settings = self.settings
-        return TextsByImage(self.data, self._known, self._learned, settings.batch_size).sampler(settings.seed)
+        return self.vocabulary.output.searching(self.settings.beam_size)
 
     def build(self) -> nn.Module:
         """Make the model."""
         kind, known = find(self.models[self.settings.model]), self.vocabulary
         options = shared.select(self.settings, kind.Options)
         encoder = known.sight.encoder(options) if isinstance(options, SightOptions) else None
-        size = len(known.answers) if known.target is None else options.hidden_dim
-        model: nn.Module = kind(encoder, len(known.words), size, options)
-        if known.target is None:
-            return model
-        return GenerativeAnswerer(model, len(known.target), options.hidden_dim, options.dropout)  # type: ignore[arg-type]
+        sizes = len(known.words), self.output.size(options.hidden_dim)
+        return self.output.model(kind(encoder, *sizes, options), options)
 
     def batch(self, step: int) -> Batch:
         """Return the batch of a training step, each image shifted at random."""
         settings, given = self.settings, (self.sampler.batch(step), self.output, self.store)
         return stacked(*given, shifted=settings.shift, seed=settings.seed, step=step)
 
-    def loss(self, model: nn.Module, batch: Batch) -> Loss:
+    def loss(self, model: Any, batch: Batch) -> Loss:
         """Return what the model says that the batch costs: the mean of the answers' cross-entropies."""
-        cost: Any = model.cost
-        return Loss(cost(*batch, self.settings.label_smoothing), len(batch.question.lengths))
+        return Loss(model.cost(*batch, self.settings.label_smoothing), len(batch.question.lengths))
 
     def example(self, split: str, index: int) -> Example:
         """Return a question with its image, and the answer that most people gave."""
@@ -163,22 +148,17 @@ class AnswerQuestions(VisualTask):
     def baselines(self, split: str) -> dict[str, Baseline]:
         """Measure the most frequent answer, and the most frequent one to each question."""
         train, size = self.data.size("train"), self.data.size(split) or 0
-        learned = [self.data.posed("train", index) for index in range(_ENDLESS if train is None else train)]
-        return baselines(learned, [self.data.posed(split, index) for index in range(size)])
+        learned = (self.data.posed("train", index) for index in range(_ENDLESS if train is None else train))
+        wanted = [self.data.posed(split, index) for index in range(size)]
+        pairs, asked = ((one.question, one.answers) for one in learned), [one.question for one in wanted]
+        return usual(pairs, asked, lambda found: measured(found, wanted)[0])
 
     def read(self, line: str, number: int) -> Query:
         """Return the question of a line: the path of an image, a tab and the question."""
-        name, tab, question = line.partition("\t")
-        if not tab:
-            raise ArgumentError(f"line {number}: expected an image, a tab and a question, got no tab: {line!r:.60}")
-        if not question.strip():
-            raise ArgumentError(f"line {number}: expected a question behind the tab, got none")
-        path, sight = name.strip(), self.vocabulary.sight
-        if not path:
-            raise ArgumentError(f"line {number}: expected an image before the tab, got none")
+        path, question = asked_in(line, number)
         if self.store is not None:
             return self._query(featured(self.store, path), question, number)
-        image = read_image(Path(path), path, channels=_CHANNELS, size=sight.size)
+        image = read_image(Path(path), path, channels=_CHANNELS, size=self.vocabulary.sight.size)
         return self._query(Shown(path, image), question, number)
 
     def check(self, model: nn.Module, request: Any) -> None:
@@ -201,8 +181,7 @@ class AnswerQuestions(VisualTask):
         check_alike(self, others, _shared_parts)
         longest = min(self.settings.max_length, *(other.options.max_length for other in others))
         joined = replace(self, settings=replace(self.settings, max_length=longest))
-        kind = labels.Ensemble if self.vocabulary.target is None else generate.Ensemble
-        return joined, kind([model, *(each.model for each in others)])
+        return joined, self.output.ensemble([model, *(each.model for each in others)])
 
     def _query(self, image: Shown, question: str, number: int | None = None) -> Query:
         """A question as it is read; of one that was asked in a line it is said where it is too long."""
@@ -213,12 +192,12 @@ class AnswerQuestions(VisualTask):
             say(f"line {number}: longer than {most}; what follows them is not read")
         return Query(image, text, tokens, self.vocabulary.ids(tokens))
 
-    def _known(self, index: int) -> bool:
-        """Whether a training question has an answer that can be learned."""
+    def fits(self, index: int) -> bool:
+        """Return whether a training question has an answer that can be learned."""
         return any(map(self.output.knows, self.data.posed("train", index).answers))
 
-    def _learned(self, indices: Sequence[int]) -> list[Encoded]:
-        """Training questions about one image, which is made or decoded once for all of them."""
+    def learned(self, indices: Sequence[int]) -> list[Encoded]:
+        """Return training questions about one image, which is made or decoded once for all of them."""
         first, data = self.data.example("train", indices[0]), self.data
         return [self._encoded(first._replace(posed=data.posed("train", index))) for index in indices]
 
@@ -231,27 +210,16 @@ class AnswerQuestions(VisualTask):
     def _say_unknown(self, split: str, posed: Sequence[Any]) -> None:
         """Say once how many questions of a split nobody can answer who knows the run's answers alone."""
         lost = sum(not any(map(self.output.knows, each.answers)) for each in posed)
-        if lost and split not in self._said:
-            self._said.add(split)
+        if lost:
             told = f"{lost} of {len(posed)} questions have no answer among {self.output.told}"
-            say(f"{split}: {told}; they count as wrong")
-
-    @cached_property
-    def _said(self) -> set[str]:
-        return set()
+            self._notes.say(split, f"{split}: {told}; they count as wrong")
 
 
 def _shared_parts(task: AnswerQuestions) -> dict[str, tuple[object, str]]:
     known = task.vocabulary
     got = "others; train both on the same data with the same --vocabulary-size and --min-count"
     return {
-        "the answers": _answers(known),
+        "the answers": known.output.alike,
         "the words": (known.words.words, got),
         "what is seen": (known.sight, f"{known.sight.shape or known.sight.dim}"),
     }
-
-
-def _answers(known: Vocabulary) -> tuple[object, str]:
-    if known.target is None:
-        return known.answers, f"{', '.join(known.answers):.80}"
-    return (known.target.units, known.longest), f"others, written by {len(known.target.units)} words (--generate)"

@@ -1,7 +1,7 @@
 """What is learned of questions about images before training: their words, their answers, and what images are."""
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,8 @@ from saccade.tasks.generate.answers import WrittenAnswers
 from saccade.tasks.image.features.store import FeatureStore
 from saccade.tasks.image.sight import Sight
 from saccade.tasks.labels.answers import ClassAnswers
-from saccade.tasks.saved import TOKENIZER, labels_from, reading, whole_number
+from saccade.tasks.saved import TOKENIZER, reading
 from saccade.tasks.text.special import UNKNOWN
-from saccade.tasks.text.tokenizer import SpacedWords, from_json
 from saccade.tasks.text.words import Words
 from saccade.train.files import write_json
 
@@ -28,23 +27,13 @@ class Vocabulary:
 
     Args:
         words: the tokenizer.
-        answers: all answers, the most frequent first; an answer's number is its place. None where they are written.
+        output: the answers, and how they are given.
         sight: what is given of images.
-        target: words of answers that are written.
-        longest: words of the longest of these.
     """
 
     words: Words
-    answers: tuple[str, ...]
+    output: ClassAnswers | WrittenAnswers
     sight: Sight
-    target: SpacedWords | None = None
-    longest: int = 0
-
-    def output(self, beam_size: int = 5) -> ClassAnswers | WrittenAnswers:
-        """Return how answers are given; of those that are written so many are kept at once."""
-        if self.target is None:
-            return ClassAnswers(self.answers)
-        return WrittenAnswers(self.target, self.longest, beam_size)
 
     def tokens(self, question: str, most: int) -> tuple[list[str], bool]:
         """Return the words of a question that are read, one at the least, and whether they are all of them."""
@@ -61,10 +50,7 @@ class Vocabulary:
 
     def to_json(self) -> dict[str, Any]:
         """Return what `restore` reads."""
-        told: dict[str, Any] = {"words": self.words.to_json(), "sight": self.sight.to_json()}
-        if self.target is None:
-            return told | {"labels": list(self.answers)}
-        return told | {"target": self.target.to_json(), "longest_target": self.longest}
+        return {"words": self.words.to_json(), "sight": self.sight.to_json(), **self.output.to_json()}
 
     @classmethod
     def restore(cls, folder: Path) -> "Vocabulary":
@@ -74,12 +60,8 @@ class Vocabulary:
             ArgumentError: if it is not there or not whole.
         """
         with reading(folder / TOKENIZER, "the words and answers") as content:
-            words, sight = Words.from_json(content["words"]), Sight.restore(content["sight"])
-            if "target" not in content:
-                return cls(words, labels_from(content), sight)
-            if not isinstance(target := from_json(content["target"]), SpacedWords):
-                raise ValueError(f"target {content['target']!r:.60}")
-            return cls(words, (), sight, target, whole_number(content, "longest_target"))
+            kind = WrittenAnswers if "target" in content else ClassAnswers
+            return cls(Words.from_json(content["words"]), kind.restore(content), Sight.restore(content["sight"]))
 
 
 def learn(corpus: Corpus, options: Any, store: FeatureStore | None = None) -> tuple[Vocabulary, str]:
@@ -102,17 +84,13 @@ def learn(corpus: Corpus, options: Any, store: FeatureStore | None = None) -> tu
     if not words.words:
         raise ArgumentError(f"--min-count: no word is {options.min_count} times in the training split; lower it")
     counts = Counter(answer for one in posed for answer in one.answers)
-    ranked = sorted(counts, key=lambda answer: (-counts[answer], answer))
-    if len(ranked) < 2:
-        raise ArgumentError(f"--data: expected two different answers or more to train on, got {', '.join(ranked)}")
-    found = Vocabulary(words, tuple(ranked[: options.answers]), Sight.learn(corpus, store))
-    frequent = f"the {len(found.answers)} most frequent (--answers)"
-    if options.generate:
-        target = SpacedWords.learn((answer for one in posed for answer in one.answers), options.vocabulary_size)
-        longest = max(map(len, map(target.split, ranked)))
-        found = replace(found, answers=(), target=target, longest=longest)
-        frequent = f"those of the {len(target.units)} most frequent words (--vocabulary-size)"
-    output = found.output()
+    if len(counts) < 2:
+        raise ArgumentError(f"--data: expected two different answers or more to train on, got {', '.join(counts)}")
+    output = (
+        WrittenAnswers.learn(counts.elements(), options.vocabulary_size)
+        if options.generate
+        else ClassAnswers.learn(counts, options.answers)
+    )
     lost = sum(not any(map(output.knows, one.answers)) for one in posed)
-    note = f"train: {lost} of {len(posed)} questions have no answer among {frequent}; nothing is learned of them"
-    return found, note if lost else ""
+    note = f"train: {lost} of {len(posed)} questions have no answer among {output.among}; nothing is learned of them"
+    return Vocabulary(words, output, Sight.learn(corpus, store)), note if lost else ""

@@ -10,25 +10,22 @@ from torch import Tensor
 
 from saccade.look.files import file_name
 from saccade.look.overlays import MOST_PANELS, overlays
-from saccade.models.image_encoder import Visual
 from saccade.tasks.generate.attention import attended, ranked_by_coverage
 from saccade.tasks.generate.generate import Output, Search, best_texts, generate, outputs_of
 from saccade.tasks.generate.written import Written
-from saccade.tasks.image.influence import cells_of, gradients
+from saccade.tasks.image.influence import cells_of, influence
 from saccade.tasks.image.options import LookRequest
 from saccade.tasks.image.scenes.judging import Judged, judged
 from saccade.tasks.image.scenes.scene import Scene
-from saccade.tasks.image.shown import Shown, maps_of, shares
+from saccade.tasks.image.shown import Shown, maps_of
 from saccade.tasks.image.sight import visual
-from saccade.tasks.text.special import BEGIN, END
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.train.task import Form, Unreadable
 
-__all__ = ["ImageCaption", "answers", "attended_in", "attends", "grid", "influence", "pointing", "write"]
+__all__ = ["ImageCaption", "answers", "attended_in", "attends", "grid", "pointing", "write"]
 
 _AT_ONCE = 1024  # outputs that are written together
 _BY_GRADIENT = 100  # images that gradients are looked at of, where nothing attends
-_COPIES = 16  # of an image, for as many words whose gradients are looked at together
 _LOOKS = "what was looked at before each word, as shares"
 _MATTERS = "how much each part of the image moves each word, as shares"
 _LOOK = LookRequest()
@@ -128,38 +125,6 @@ def attended_in(model: Any, image: Shown, outputs: Sequence[Output], target: Tok
     copies = torch.zeros(len(outputs), dtype=torch.long, device=device)  # of the image, one for each output
     state = model.encode(visual([image.seen]).to(device)).select(copies[:, None], copies)
     return attended(model, state, outputs, target)
-
-
-def influence(model: Any, shown: Shown, ids: Sequence[int], shape: tuple[int, int] | None) -> Tensor:
-    r"""Return how much each cell of an image mattered to each word, whether the model attends or not.
-
-    It is how much that moves \(\log p(y_t \mid y_{<t}, x)\), as `saccade.tasks.image.shown.shares` has it.
-
-    Args:
-        model: in evaluation mode.
-        shown: the image.
-        ids: of the sentence, without an end.
-        shape: rows and columns of cells; None of regions.
-
-    Returns:
-        `(len(ids) + 1, n)`, the end included, for n cells, one row of them after another.
-    """
-    every, device = range(len(ids) + 1), next(model.parameters()).device
-
-    def moved(places: Sequence[int]) -> Tensor:
-        def log_probs(copies: Visual) -> Tensor:
-            """Of the word at each place, behind a copy of the image each."""
-            before, wanted = torch.tensor([BEGIN, *ids], device=device), torch.tensor([*ids, END], device=device)
-            words = torch.tensor(places, device=device)
-            logits = model(copies, before.expand(len(places), -1))[torch.arange(len(places), device=device), words]
-            found: Tensor = logits.double().log_softmax(-1).gather(1, wanted[words, None])
-            return found[:, 0]
-
-        seen = gradients(visual([shown.seen] * len(places)).to(device), log_probs).seen
-        assert seen is not None  # whatever writes about images sees them
-        return shares(seen, shape).cpu()
-
-    return torch.cat([moved(every[first : first + _COPIES]) for first in every[::_COPIES]])
 
 
 def grid(model: Any, shown: Shown) -> tuple[int, int] | None:

@@ -8,9 +8,8 @@ from torch import Tensor
 
 from saccade.models.image_encoder import Visual
 from saccade.tasks.batches import rectangle
-from saccade.tasks.image.features.store import Features
-from saccade.tasks.image.sight import visual
-from saccade.tasks.image.texts import seen_once
+from saccade.tasks.image.features.store import Features, FeatureStore
+from saccade.tasks.image.texts import seen_together
 from saccade.tasks.text.special import BEGIN, END
 
 __all__ = ["Batch", "Encoded", "pad"]
@@ -19,8 +18,8 @@ __all__ = ["Batch", "Encoded", "pad"]
 class Encoded(NamedTuple):
     """An image `(channels, height, width)`, uint8, or its features, and the ids of a caption, without begin and end."""
 
-    seen: Tensor | Features
-    """The same for all captions of an image."""
+    seen: Tensor | Features | None
+    """The same for all captions of an image; None where a store has features of it, read as a batch is made."""
     ids: list[int]
     name: str = ""
     """Of the image, by which captions of one image are known; "" where it is an image of its own."""
@@ -46,7 +45,15 @@ class Batch(NamedTuple):
         return Batch(self.source.to(device), self.target.to(device))
 
 
-def pad(found: Sequence[Encoded], seed: int = 0, step: int = 0, *, mirrored: bool = False, shifted: int = 0) -> Batch:
+def pad(
+    found: Sequence[Encoded],
+    store: FeatureStore | None = None,
+    seed: int = 0,
+    step: int = 0,
+    *,
+    mirrored: bool = False,
+    shifted: int = 0,
+) -> Batch:
     """Make a batch, of images that are mirrored and shifted at random, by draws of a seed and a step.
 
     All captions of an image are of what it is mirrored and shifted to.
@@ -58,6 +65,5 @@ def pad(found: Sequence[Encoded], seed: int = 0, step: int = 0, *, mirrored: boo
     tensor([[1, 7, 8, 2],
             [1, 9, 2, 0]])
     """
-    first, about = seen_once([one.name for one in found])
-    source = visual([found[place].seen for place in first], seed, step, mirrored=mirrored, shifted=shifted)
-    return Batch(source._replace(about=about), rectangle([[BEGIN, *one.ids, END] for one in found]))
+    source = seen_together(found, store, seed, step, mirrored=mirrored, shifted=shifted)
+    return Batch(source, rectangle([[BEGIN, *one.ids, END] for one in found]))

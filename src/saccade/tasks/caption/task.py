@@ -3,13 +3,12 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
-from saccade.tasks.batches import Sampler, spread
+from saccade.tasks.batches import spread
 from saccade.tasks.caption.answer import ImageCaption, answers, attends, grid, pointing, write
 from saccade.tasks.caption.batches import Batch, Encoded, pad
 from saccade.tasks.caption.data import BUILTIN, Captioned, Corpus, open_corpus
@@ -25,13 +24,11 @@ from saccade.tasks.generate.request import check_prefix, search_of
 from saccade.tasks.image.images import SUFFIXES, encode_png, image_of
 from saccade.tasks.image.options import LookRequest
 from saccade.tasks.image.shown import Shown, featured
-from saccade.tasks.image.sight import suited_to_features
 from saccade.tasks.image.task import VisualTask
-from saccade.tasks.image.texts import TextsByImage
 from saccade.tasks.request import completed
 from saccade.tasks.text.special import PADDING
 from saccade.train import options as shared
-from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Unreadable, find
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -75,23 +72,10 @@ class Caption(VisualTask):
     learn = staticmethod(learn)
     restored_vocabulary = staticmethod(Vocabulary.restore)
 
-    @classmethod
-    def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
-        """Return the recipe of all images that are one's own."""
-        known = suited_to_features(recipe(cls, model, given["data"]), given)
-        still = {} if given.get("features") is None else {"flip": False, "shift": 0}  # as features are taken
-        return Suited({**known, **still}, data=objects)
-
     @property
     def headline(self) -> str:
         """The metric that counts: of scenes whether all is said and true, of all others BLEU of four words."""
         return headline(self.settings.data)
-
-    @cached_property
-    def sampler(self) -> Sampler[Encoded]:
-        """What maps steps to batches."""
-        settings = self.settings
-        return TextsByImage(self.data, self._fits, self._learned, settings.batch_size).sampler(settings.seed)
 
     def build(self) -> nn.Module:
         """Make the model."""
@@ -103,7 +87,8 @@ class Caption(VisualTask):
     def batch(self, step: int) -> Batch:
         """Return the batch of a training step, each image mirrored and shifted at random."""
         settings = self.settings
-        return pad(self.sampler.batch(step), settings.seed, step, mirrored=settings.flip, shifted=settings.shift)
+        given = self.sampler.batch(step), self.store, settings.seed, step
+        return pad(*given, mirrored=settings.flip, shifted=settings.shift)
 
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
         """Return the cross-entropy of the true next words, the end among them."""
@@ -207,16 +192,16 @@ class Caption(VisualTask):
         rank_all = bool(asked.coverage_penalty)  # what has read more may come to be the best
         return search_of(self.settings, asked, self.vocabulary.target, rank_all=rank_all)
 
-    def _fits(self, index: int) -> bool:
-        """Whether a training caption is not too long."""
+    def fits(self, index: int) -> bool:
+        """Return whether a training caption is not too long."""
         words, longest = self.vocabulary.target.encode(self.data.text("train", index)), int(self.settings.max_length)
         return len(words) <= longest
 
-    def _learned(self, indices: Sequence[int]) -> list[Encoded]:
-        """Training captions of one image, which is made or decoded once for all of them."""
+    def learned(self, indices: Sequence[int]) -> list[Encoded]:
+        """Return training captions of one image, which is made or decoded once for all of them."""
         first = self.data.example("train", indices[0])
-        seen, texts = self._shown(first).seen, [self.data.text("train", index) for index in indices]
-        return [Encoded(seen, ids, first.name) for ids in self.vocabulary.target.encode_batch(texts)]
+        texts = [self.data.text("train", index) for index in indices]
+        return [Encoded(first.image, ids, first.name) for ids in self.vocabulary.target.encode_batch(texts)]
 
     def _shown(self, example: Captioned, number: int = 1) -> Shown:
         return Shown(example.name, self.seen(example), number=number)

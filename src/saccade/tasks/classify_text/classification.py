@@ -10,6 +10,7 @@ from torch import Tensor
 
 from saccade import look
 from saccade.look import pictures
+from saccade.look.drawing import rounded
 from saccade.look.files import file_name
 from saccade.look.highlights import highlights
 from saccade.tasks.batches import in_batches
@@ -71,8 +72,8 @@ class Classification(Ranked):
         """Return the text, its most probable classes, the probabilities of all, and what was attended to."""
         rows = self.weights
         names = ("words", "sentences")
-        levels = {} if self.levels is None else {"levels": dict(zip(names, _rounded(self.levels), strict=True))}
-        weights = None if rows is None else _rounded(rows)
+        levels = {} if self.levels is None else {"levels": dict(zip(names, rounded(self.levels.tolist()), strict=True))}
+        weights = None if rows is None else rounded(rows.tolist())
         return {"text": self.text.text, "tokens": self.text.tokens, **self.ranked, "weights": weights, **levels}
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
@@ -177,7 +178,3 @@ def classify(
 def _own(weights: Tensor | None, row: int, words: int) -> Tensor | None:
     """The weights of one text of a batch, without its padding."""
     return None if weights is None else weights[row, :, :words].cpu()
-
-
-def _rounded(rows: Tensor) -> list[list[float]]:
-    return [[round(weight, 6) for weight in row] for row in rows.tolist()]

@@ -1,21 +1,23 @@
-"""Answers that are written word by word: how a model says them, and how probable one is."""
+"""Answers that are written word by word: how they are learned and kept, how a model says them, how probable one is."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
-from saccade.models.generative import Answers
+from saccade.models.generative import Answers, GenerativeAnswerer
 from saccade.tasks.batches import rectangle
 from saccade.tasks.generate.beam import search
+from saccade.tasks.generate.ensemble import Ensemble
 from saccade.tasks.generate.model import Hypotheses
 from saccade.tasks.labels.ranking import Ranking
 from saccade.tasks.labels.request import Request
+from saccade.tasks.saved import whole_number
 from saccade.tasks.text.special import BEGIN, END, UNKNOWN
-from saccade.tasks.text.tokenizer import SpacedWords
+from saccade.tasks.text.tokenizer import SpacedWords, from_json
 
 __all__ = ["WrittenAnswers"]
 
@@ -41,6 +43,57 @@ class WrittenAnswers:
     target: SpacedWords
     longest: int
     beam_size: int = 5
+
+    ensemble: ClassVar[type] = Ensemble
+    """What several models that write them are."""
+
+    @classmethod
+    def learn(cls, answers: Iterable[str], size: int) -> Self:
+        """Learn the words of answers, `size` of them at the most with special ones, and how long the longest is.
+
+        >>> WrittenAnswers.learn(["a red lamp", "a lamp"], 6)
+        WrittenAnswers(target=SpacedWords('a', 'lamp'), longest=3, beam_size=5)
+        """
+        known = list(answers)
+        target = SpacedWords.learn(known, size)
+        return cls(target, max(map(len, map(target.split, known))))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `restore` reads."""
+        return {"target": self.target.to_json(), "longest_target": self.longest}
+
+    @classmethod
+    def restore(cls, content: Mapping[str, Any]) -> Self:
+        """Read them back.
+
+        Raises:
+            KeyError, TypeError, ValueError: if they are not whole.
+        """
+        if not isinstance(target := from_json(content["target"]), SpacedWords):
+            raise ValueError(f"target {content['target']!r:.60}")
+        return cls(target, whole_number(content, "longest_target"))
+
+    def searching(self, beam_size: int) -> Self:
+        """Return them searched for with so many kept at once."""
+        return replace(self, beam_size=beam_size)
+
+    def size(self, dim: int) -> int:
+        """Return how many numbers a model has to make of an input: features, for what writes to begin with."""
+        return dim
+
+    def model(self, answerer: Any, options: Any) -> nn.Module:
+        """Return a model that writes them, made of one that makes these numbers."""
+        return GenerativeAnswerer(answerer, len(self.target), options.hidden_dim, options.dropout)
+
+    @property
+    def among(self) -> str:
+        """What they are made of, for messages."""
+        return f"those of the {len(self.target.units)} most frequent words (--vocabulary-size)"
+
+    @property
+    def alike(self) -> tuple[object, str]:
+        """What has to be the same of several models, and what it is in words."""
+        return (self.target.units, self.longest), f"others, written by {len(self.target.units)} words (--generate)"
 
     @property
     def told(self) -> str:

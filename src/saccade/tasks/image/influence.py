@@ -8,8 +8,13 @@ from torch import Tensor, nn
 
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
+from saccade.tasks.image.shown import Shown, shares
+from saccade.tasks.image.sight import visual as visual_of
+from saccade.tasks.text.special import BEGIN, END
 
-__all__ = ["Gradients", "Score", "cells_of", "gradients", "images_of"]
+__all__ = ["Gradients", "Score", "cells_of", "gradients", "images_of", "influence", "moved", "word_vectors"]
+
+_COPIES = 16  # of an image, for as many words whose gradients are looked at together
 
 Score = Callable[..., Tensor]
 """What is moved: from images, and questions if there are any, to a number for each, `(batch,)`."""
@@ -82,16 +87,74 @@ def images_of(visual: Visual, rows: Sequence[int]) -> Visual:
     return Visual(values, boxes, lengths)
 
 
+def moved(
+    model: Any, visual: Visual, score: Score, *asked: Padded
+) -> tuple[Tensor | None, tuple[int, int] | None]:
+    """Return how much each cell of images moves a number of each, `(batch, cells)`, and rows and columns of the cells.
+
+    None where a model sees nothing; the shape is None of regions, which have no cells to judge either.
+
+    Args:
+        model: in evaluation mode.
+        visual: images, one for each row.
+        score, asked: as for `gradients`.
+    """
+    shape = cells_of(model, visual)
+    found = None if shape is None else gradients(visual, score, *asked).seen
+    return None if found is None else shares(found, shape), shape
+
+
+def influence(model: Any, shown: Shown, ids: Sequence[int], shape: tuple[int, int] | None) -> Tensor:
+    r"""Return how much each cell of an image mattered to each word, whether the model attends or not.
+
+    It is how much that moves \(\log p(y_t \mid y_{<t}, x)\), as `saccade.tasks.image.shown.shares` has it.
+
+    Args:
+        model: one that writes about images, in evaluation mode.
+        shown: the image.
+        ids: of the sentence, without an end.
+        shape: rows and columns of cells; None of regions.
+
+    Returns:
+        `(len(ids) + 1, n)`, the end included, for n cells, one row of them after another.
+    """
+    every, device = range(len(ids) + 1), next(model.parameters()).device
+
+    def of_words(places: Sequence[int]) -> Tensor:
+        def log_probs(copies: Visual) -> Tensor:
+            """Of the word at each place, behind a copy of the image each."""
+            before, wanted = torch.tensor([BEGIN, *ids], device=device), torch.tensor([*ids, END], device=device)
+            words = torch.tensor(places, device=device)
+            logits = model(copies, before.expand(len(places), -1))[torch.arange(len(places), device=device), words]
+            found: Tensor = logits.double().log_softmax(-1).gather(1, wanted[words, None])
+            return found[:, 0]
+
+        seen = gradients(visual_of([shown.seen] * len(places)).to(device), log_probs).seen
+        assert seen is not None  # whatever writes about images sees them
+        return shares(seen, shape).cpu()
+
+    return torch.cat([of_words(every[first : first + _COPIES]) for first in every[::_COPIES]])
+
+
 def cells_of(model: Any, visual: Visual) -> tuple[int, int] | None:
     """Return the rows and columns of cells that a model, or the first of an ensemble that sees, has of images.
 
     None of regions, and of models that see none.
     """
-    members = [getattr(member, "answerer", member) for member in getattr(model, "members", [model])]
-    sees = (getattr(member, "image_encoder", getattr(member, "encoder", None)) for member in members)
+    sees = (getattr(member, "image_encoder", getattr(member, "encoder", None)) for member in _members(model))
     encoder: Any = next(filter(None, sees), None)
     found: tuple[int, int] | None = None if encoder is None else encoder(visual).shape
     return found
+
+
+def word_vectors(model: Any) -> list[nn.Module]:
+    """Return what makes vectors of a question's words: the model's, or its members'; not of words that they write."""
+    return [part for each in _members(model) for part in each.modules() if isinstance(part, nn.Embedding)]
+
+
+def _members(model: Any) -> list[Any]:
+    """What sees and reads: the model, or what it writes from, or those of an ensemble."""
+    return [getattr(member, "answerer", member) for member in getattr(model, "members", [model])]
 
 
 def _own(part: Tensor | None) -> Tensor | None:

@@ -1,14 +1,18 @@
-"""Whether weights over an image's cells point at a thing: where the largest of them lies, and how much lies on it."""
+"""Whether weights over an image's cells point at a thing: where the largest of them lies, and how much lies on it;
+and what the reads of many questions come to by that.
+"""
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from saccade.errors import ShapeError
+from saccade.tasks.groups import means
 
-__all__ = ["Pointed", "pointed"]
+__all__ = ["Pointed", "Pointing", "metrics_of", "pointed"]
 
 
 class Pointed(NamedTuple):
@@ -63,3 +67,46 @@ def pointed(weights: Tensor, boxes: Sequence[Sequence[float]], size: tuple[int, 
     if total <= 0:
         return Pointed(False, 0.0)
     return Pointed(bool(inside.flatten()[values.argmax()]), float((values * inside).sum()) / total)
+
+
+class Pointing(NamedTuple):
+    """Where the reads of one text pointed.
+
+    >>> Pointing("colour", [True, False], [0.5, 0.25]).hits[-1]
+    False
+    """
+
+    group: str
+    hits: list[bool]
+    """Of each read, whether its largest weight lies in one of the boxes."""
+    shares: list[float]
+    """Of each read, how much of its weight does."""
+
+    @classmethod
+    def of(
+        cls, group: str, weights: Tensor, boxes: Sequence[Sequence[float]], size: tuple[int, int]
+    ) -> "Pointing":
+        """Judge the weights `(reads, rows, columns)` of one text by boxes in an image of a height and width.
+
+        A read without any weight is none, such as those at words that are padding.
+        """
+        found = [pointed(each, boxes, size) for each in weights if bool(each.any())] or [Pointed(False, 0.0)]
+        return cls(group, [one.hit for one in found], [one.share for one in found])
+
+
+def metrics_of(seen: Sequence[Pointing]) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+    """Return how often reads pointed at what matters, as a whole and by group; nothing where there are none.
+
+    Of several reads `pointing` is the last one's, `pointing_mean` the mean of all; `weight_inside` is how much of the
+    last one's weight is on things that matter.
+
+    Example:
+        >>> metrics_of([Pointing("is", [False, True], [0.1, 0.5])])
+        ({'pointing': 1.0, 'pointing_mean': 0.5, 'weight_inside': 0.5}, {'pointing': {'is': 1.0}})
+    """
+    if not seen:
+        return {}, {}
+    last = [float(one.hits[-1]) for one in seen]
+    each, inside = fmean(fmean(one.hits) for one in seen), fmean(one.shares[-1] for one in seen)
+    metrics = {"pointing": fmean(last), "pointing_mean": each, "weight_inside": inside}
+    return metrics, {"pointing": means([one.group for one in seen], last)}

@@ -1,25 +1,30 @@
 """What tasks that speak of images share: how a run's data are opened, what is learned of them, and what is kept."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 from torch import Tensor
 
 from saccade.errors import ArgumentError
+from saccade.tasks.batches import Sampler
 from saccade.tasks.dataset import Lazy, opened
 from saccade.tasks.image.augment import check_shift
 from saccade.tasks.image.features.store import Features, FeatureStore
+from saccade.tasks.image.sight import suited_to_features
+from saccade.tasks.image.texts import TextsByImage
 from saccade.tasks.splits import SplitNames
 from saccade.train.notes import say
+from saccade.train.task import Suited, recipe
 
 __all__ = ["VisualTask"]
 
 
 @dataclass(frozen=True)
-class VisualTask:
+class VisualTask(ABC):
     """A task whose examples are images, or features of them, with words.
 
     A task is a subclass that says how its data are opened and what is learned of them before training.
@@ -36,6 +41,9 @@ class VisualTask:
     corpus: Lazy[Any]
     store: FeatureStore | None = None
 
+    Options: ClassVar[Any]
+    models: ClassVar[dict[str, str]]
+    recipes: ClassVar[dict[str, dict[str, Any]]]
     builtin: ClassVar[dict[str, str]]
     open_corpus: ClassVar[Callable[..., Any]]
     """From --data, --size, Python objects and the names of splits to the data."""
@@ -43,6 +51,14 @@ class VisualTask:
     """From data, options and a store to a vocabulary, and what a user should know of it, "" if nothing."""
     restored_vocabulary: ClassVar[Callable[..., Any]]
     """From a run's folder to the vocabulary that is saved there."""
+
+    @classmethod
+    def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
+        """Return the recipe of all images that are one's own; features are taken as they are."""
+        known = suited_to_features(recipe(cast("Any", cls), model, given["data"]), given)
+        still = {} if given.get("features") is None else {"flip": False, "shift": 0}
+        has = {field.name for field in fields(cls.Options)}
+        return Suited({**known, **{name: value for name, value in still.items() if name in has}}, data=objects)
 
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:
@@ -79,6 +95,20 @@ class VisualTask:
     def data(self) -> Any:
         """The data, opened when they are first asked for."""
         return self.corpus.get()
+
+    @cached_property
+    def sampler(self) -> Sampler[Any]:
+        """What maps steps to batches: the texts about an image side by side."""
+        settings = self.settings
+        return TextsByImage(self.data, self.fits, self.learned, settings.batch_size).sampler(settings.seed)
+
+    @abstractmethod
+    def fits(self, index: int) -> bool:
+        """Return whether a training text can be learned."""
+
+    @abstractmethod
+    def learned(self, indices: Sequence[int]) -> list[Any]:
+        """Return training texts about one image as a batch takes them."""
 
     def seen(self, example: Any) -> Tensor | Features:
         """Return what the model is given of an example's image: its pixels, or features by its name."""

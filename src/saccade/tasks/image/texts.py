@@ -11,9 +11,12 @@ from typing import Generic, Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from saccade.models.image_encoder import Visual
 from saccade.tasks.batches import POOL, Sampler, Sized
+from saccade.tasks.image.features.store import Features, FeatureStore
+from saccade.tasks.image.sight import visual
 
-__all__ = ["Illustrated", "TextsByImage", "seen_once"]
+__all__ = ["Illustrated", "Text", "TextsByImage", "seen_together"]
 
 E = TypeVar("E", bound=Sized)
 
@@ -111,20 +114,56 @@ class TextsByImage(Generic[E]):
         return [found[index] for index in indices]
 
 
-def seen_once(names: Sequence[str]) -> tuple[list[int], Tensor | None]:
-    """Return where the image of each name stands first among texts, and which of these images each text is about.
+class Text(Protocol):
+    """A text about an image, as far as the image goes."""
+
+    @property
+    def seen(self) -> Tensor | Features | None:
+        """The image, uint8, or its features; None where a store has them, by its name."""
+
+    @property
+    def name(self) -> str:
+        """Of the image, by which texts about one image are known; "" where it is an image of its own."""
+
+
+def seen_together(
+    found: Sequence[Text],
+    store: FeatureStore | None = None,
+    seed: int = 0,
+    step: int = 0,
+    *,
+    mirrored: bool = False,
+    shifted: int = 0,
+) -> Visual:
+    """Return the images that texts are about as models take them, each once.
 
     Args:
-        names: of the images; "" is an image of its own each time.
-
-    Returns:
-        Places, and numbers of these places `(texts,)`, int64: `saccade.models.image_encoder.Visual.about`; None where
-        each text has its own image.
+        found: the texts.
+        store: of features, by the names of images, of texts that come without them.
+        seed, step, mirrored, shifted: how images are changed at random, if they are: see
+            `saccade.tasks.image.sight.visual`. All texts about an image see it changed alike.
 
     Example:
-        >>> seen_once(["a", "b", "a", ""])
-        ([0, 1, 3], tensor([0, 1, 0, 2]))
+        >>> from saccade.tasks.caption.batches import Encoded
+        >>> image = torch.full((1, 2, 2), 255, dtype=torch.uint8)
+        >>> found = seen_together([Encoded(image, [7], "a"), Encoded(image, [8], "b"), Encoded(image, [9], "a")])
+        >>> found.values.shape, found.about
+        (torch.Size([2, 1, 2, 2]), tensor([0, 1, 0]))
     """
+    places, about = _once([one.name for one in found])
+    seen = [_seen(found[place], store) for place in places]
+    return visual(seen, seed, step, mirrored=mirrored, shifted=shifted)._replace(about=about)
+
+
+def _seen(text: Text, store: FeatureStore | None) -> Tensor | Features:
+    if text.seen is not None:
+        return text.seen
+    assert store is not None, "what comes without an image has features in a store"
+    return store.get(text.name)
+
+
+def _once(names: Sequence[str]) -> tuple[list[int], Tensor | None]:
+    """Where the image of each name stands first, and which of these each text is about; None where each has its own."""
     first, index, known = list[int](), list[int](), dict[str, int]()
     for place, name in enumerate(names):
         number = known.get(name) if name else None

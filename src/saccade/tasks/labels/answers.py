@@ -1,15 +1,18 @@
-"""Answers that are classes: how a model says them, and how probable one is."""
+"""Answers that are classes: how they are learned and kept, how a model says them, and how probable one is."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from saccade.tasks.labels.ensemble import Ensemble
 from saccade.tasks.labels.ranking import Ranking, probabilities
 from saccade.tasks.labels.request import Request, check_count
+from saccade.tasks.saved import labels_from
 
 __all__ = ["ClassAnswers"]
 
@@ -28,6 +31,53 @@ class ClassAnswers:
     """
 
     labels: tuple[str, ...]
+
+    ensemble: ClassVar[type] = Ensemble
+    """What several models that say them are."""
+
+    @classmethod
+    def learn(cls, counts: Counter[str], most: int) -> Self:
+        """Take the most frequent answers, those first that are more frequent.
+
+        >>> ClassAnswers.learn(Counter(["no", "yes", "yes", "2", "2"]), 2).labels
+        ('2', 'yes')
+        """
+        return cls(tuple(sorted(counts, key=lambda answer: (-counts[answer], answer))[:most]))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `restore` reads."""
+        return {"labels": list(self.labels)}
+
+    @classmethod
+    def restore(cls, content: Mapping[str, Any]) -> Self:
+        """Read them back.
+
+        Raises:
+            KeyError, ValueError: if they are not whole.
+        """
+        return cls(labels_from(content))
+
+    def searching(self, beam_size: int) -> Self:
+        """Return them as they are: nothing is searched for."""
+        return self
+
+    def size(self, dim: int) -> int:
+        """Return how many numbers a model has to make of an input: a logit each, whatever its features are."""
+        return len(self.labels)
+
+    def model(self, answerer: nn.Module, options: Any) -> nn.Module:
+        """Return a model that says them, made of one that makes these numbers: itself."""
+        return answerer
+
+    @property
+    def among(self) -> str:
+        """What they were taken from, for messages."""
+        return f"the {len(self.labels)} most frequent (--answers)"
+
+    @property
+    def alike(self) -> tuple[object, str]:
+        """What has to be the same of several models, and what it is in words."""
+        return self.labels, f"{', '.join(self.labels):.80}"
 
     @property
     def told(self) -> str:

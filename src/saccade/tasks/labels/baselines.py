@@ -2,12 +2,12 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from saccade.tasks.labels.metrics import measured
-from saccade.train.task import Baseline
+from saccade.train.task import Baseline, Metric
 
-__all__ = ["majority", "timed"]
+__all__ = ["majority", "timed", "usual"]
 
 
 def majority(train: Sequence[int], wanted: Sequence[int], labels: Sequence[str]) -> Baseline:
@@ -40,3 +40,49 @@ def timed(predict: Callable[[], Sequence[int]], wanted: Sequence[int], labels: S
     found = predict()
     metrics, _ = measured(found, wanted, labels, [""] * len(wanted))
     return Baseline(metrics, about, round(time.perf_counter() - began, 3))
+
+
+def usual(
+    train: Iterable[tuple[str, Sequence[str]]],
+    asked: Sequence[str],
+    measure: Callable[[Sequence[str]], Mapping[str, Metric]],
+) -> dict[str, Baseline]:
+    """Return what the most frequent answer comes to, and the most frequent one to a question, word by word.
+
+    Args:
+        train: questions with their answers, which are counted.
+        asked: questions that are answered; one that was never asked has the most frequent answer of all.
+        measure: what answers to all of them come to.
+
+    Example:
+        >>> train = [("is it?", ["yes"]), ("is it?", ["yes"]), ("how many?", ["2"])]
+        >>> found = usual(train, ["how many ?"], lambda answers: {"right": float(answers == ["2"])})
+        >>> found["majority"].about, found["question"].metrics["right"]
+        ('always yes', 1.0)
+    """
+    began = time.perf_counter()
+    every, own = Counter[str](), dict[str, Counter[str]]()
+    for question, answers in train:
+        every.update(answers)
+        own.setdefault(_key(question), Counter()).update(answers)
+    best = _best(every)
+    known = {question: _best(counts) for question, counts in own.items()}
+
+    def told(found: Sequence[str], about: str) -> Baseline:
+        return Baseline(dict(measure(found)), about, round(time.perf_counter() - began, 3))
+
+    return {
+        "majority": told([best] * len(asked), f"always {best:.40}"),
+        "question": told([known.get(_key(one), best) for one in asked], _BY_QUESTION),
+    }
+
+
+_BY_QUESTION = "the most frequent answer to the question, whatever the image"
+
+
+def _key(question: str) -> str:
+    return question.lower().rstrip(" ?.")
+
+
+def _best(counts: Mapping[str, int]) -> str:
+    return min(counts, key=lambda answer: (-counts[answer], answer))

@@ -1,76 +1,53 @@
-"""Whether a model attended_in at what it named: counted by hand, of weights and of gradients."""
-
-from types import SimpleNamespace
+"""What sentences about scenes are judged by: exactly true ones, and weights on things as they are named."""
 
 import pytest
 import torch
-from torch import nn
 
-from saccade.models.captioning import Options
-from saccade.models.image_encoder import ImageEncoder
-from saccade.models.show_and_tell import ShowAndTell
-from saccade.tasks.caption import answer
-from saccade.tasks.caption.answer import pointing
-from saccade.tasks.caption.metrics import baseline
-from saccade.tasks.generate.generate import Output
-from saccade.tasks.image.scenes.judging import Judged
-from saccade.tasks.image.scenes.scene import SIDE, Box, Scene, Thing, draw
-from saccade.tasks.image.shown import Shown
-from saccade.tasks.text.tokenizer import SpacedWords
+from saccade.tasks.image.scenes.judging import Judged, exact_match, judged
+from saccade.tasks.image.scenes.scene import Box, Scene, Thing
 
-THINGS = (Thing("red", "circle", Box(0, 0, 12, 12)), Thing("blue", "cross", Box(48, 60, 60, 72)))
-SCENE = Scene(THINGS)
-IMAGE = Shown("scene", draw(SCENE, torch.Generator().manual_seed(0)))
-WORDS = SpacedWords.learn(["a red circle left of a blue cross"])
-TEXT = "a red circle left of a blue cross"
+SCENE = Scene((Thing("red", "circle", Box(0, 0, 12, 12)), Thing("blue", "cross", Box(48, 60, 60, 72))))
+CIRCLE, CROSS = (0, 0), (5, 4)  # their cells of 8 × 8
 
 
-def looking(monkeypatch, cells):
-    """A model that looks at these cells of 8 × 8, one for each word and the end."""
-    weights = torch.zeros(len(cells), 64).scatter(1, torch.tensor(cells)[:, None], 0.75) + 0.25 / 64
-    seen = SimpleNamespace(weights=weights, ids=[])
-    monkeypatch.setattr(answer, "attended_in", lambda *given: [seen])
-    monkeypatch.setattr(answer, "grid", lambda *given: (8, 8))
+def maps(*cells):
+    """A map for each word, with three quarters of its weight on one cell."""
+    found = torch.full((len(cells), 8, 8), 0.25 / 63)
+    for number, (row, column) in enumerate(cells):
+        found[number, row, column] = 0.75
+    return found
 
 
-def output(text):
-    return [Output(text, WORDS.encode(text), 0.0)]
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("a red circle left of a blue cross", True),
+        ("a blue cross below a red circle", True),
+        ("a red circle right of a blue cross", False),
+        ("a red circle", False),
+        ("a red circle left of a blue cross left of a blue cross", False),
+        ("", False),
+    ],
+)
+def test_a_sentence_is_exact_if_it_names_all_once_and_is_true(text, right):
+    assert exact_match([text], [SCENE]) == right
 
 
-def test_words_that_say_a_colour_or_a_shape_are_counted(monkeypatch):
-    circle, cross, nothing = 0, 5 * 8 + 4, 63
-    looking(monkeypatch, [nothing, circle, cross, nothing, nothing, nothing, cross, cross, nothing])
-    found = pointing(None, [IMAGE], [output(TEXT)], [SCENE], WORDS)
+def test_words_are_judged_by_the_thing_that_they_name_whatever_the_order():
+    first = maps(CROSS, CROSS, CROSS, CROSS, CROSS, CIRCLE, CROSS, CROSS)  # the last shape is looked for elsewhere
+    found = judged(["a blue cross below a red circle"], [SCENE], lambda number: first)
     assert (found.words, found.hits) == (4, 3)
-    assert found.weight == pytest.approx((3 * (0.75 + 0.25 / 64) + 0.25 / 64) / 4)
-    assert found.metrics()["pointing"] == 0.75
+    assert found.weight == pytest.approx((3 * 0.75 + 0.25 / 63) / 4)
 
 
-def test_what_is_no_sentence_or_not_there_is_not_counted(monkeypatch):
-    looking(monkeypatch, [0] * 9)
-    for text in ("red a circle", "", "a green square"):
-        assert pointing(None, [IMAGE], [output(text)], [SCENE], WORDS).metrics() == {}
-    found = pointing(None, [IMAGE, IMAGE], [output("a green square above a blue cross"), []], [SCENE] * 2, WORDS)
-    assert found == Judged(2, 0, pytest.approx(0.25 / 64))
+def test_maps_are_asked_for_sentences_that_name_a_thing_until_there_are_none():
+    asked = []
 
+    def looked(number):
+        asked.append(number)
+        return maps(*[CIRCLE] * 3) if number < 3 else None
 
-def test_gradients_point_where_there_is_no_attention():
-    """Of a network whose only input is one corner."""
-    options = Options(widths="4", cell_dim=4, hidden_dim=6, embedding_dim=4)
-
-    class Corner(ImageEncoder):
-        def forward(self, visual):
-            inside = torch.zeros(SIDE, SIDE)
-            inside[:12, :12] = 1
-            return super().forward(visual._replace(values=visual.values * inside))
-
-    torch.manual_seed(0)
-    model: nn.Module = ShowAndTell(Corner(3, options), len(WORDS), options).eval()
-    found = pointing(model, [IMAGE], [output(TEXT)], [SCENE], WORDS)
-    assert (found.words, found.hits) == (4, 2) and found.weight == pytest.approx(0.5, abs=1e-6)
-
-
-def test_the_most_frequent_caption_is_what_a_network_has_to_beat():
-    found = baseline(["a dog runs on grass", "a cat", "a cat"], [["a cat", "a dog"], ["a cat sleeps"]])
-    assert found.about == "always 'a cat'" and found.metrics["bleu1"]["score"] > 50
-    assert baseline(["b", "a"], [["a"]]).about == "always 'a'"
+    texts = ["a red circle", "a green square", "circle red", "a blue cross", "a red circle"]
+    found = judged(texts, [SCENE] * 5, looked)
+    assert asked == [0, 3] and (found.words, found.hits) == (2, 2)
+    assert judged([], [], looked) == Judged(0, 0, 0.0) and Judged(0, 0, 0.0).metrics() == {}

@@ -17,7 +17,7 @@ from saccade.tasks.image.places import Images
 from saccade.tasks.image.tables import image_name, tables, told_lines
 from saccade.tasks.splits import SplitNames
 
-__all__ = ["ALONE", "read_table"]
+__all__ = ["ALONE", "asked_in", "read_table"]
 
 #: What a file with the questions of all splits is called in a folder.
 ALONE = "questions"
@@ -56,3 +56,26 @@ def read_table(path: Path, names: SplitNames, known: Known | None = None) -> Gat
             name, question, answer = parts
             gathering.add(image_name(name), question, [answer], where, split or "train")
     return gathering
+
+
+def asked_in(line: str, number: int) -> tuple[str, str]:
+    r"""Return image and question of a line without an answer: what is asked of a model.
+
+    Args:
+        line: an image, a tab and a question.
+        number: of the line.
+
+    Raises:
+        ArgumentError: naming the line, if one is missing.
+
+    Example:
+        >>> asked_in("a.png\twhat is it ?", 1)
+        ('a.png', 'what is it ?')
+    """
+    name, tab, question = line.partition("\t")
+    if not tab:
+        raise ArgumentError(f"line {number}: expected an image, a tab and a question, got no tab: {line!r:.60}")
+    for part, where in ((question, "a question behind"), (name, "an image before")):
+        if not part.strip():
+            raise ArgumentError(f"line {number}: expected {where} the tab, got none")
+    return name.strip(), question

@@ -1,0 +1,76 @@
+"""Whether a model attended_in at what it named: counted by hand, of weights and of gradients."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+
+from saccade.models.captioning import Options
+from saccade.models.image_encoder import ImageEncoder
+from saccade.models.show_and_tell import ShowAndTell
+from saccade.tasks.caption import answer
+from saccade.tasks.caption.answer import pointing
+from saccade.tasks.caption.metrics import baseline
+from saccade.tasks.generate.generate import Output
+from saccade.tasks.image.scenes.judging import Judged
+from saccade.tasks.image.scenes.scene import SIDE, Box, Scene, Thing, draw
+from saccade.tasks.image.shown import Shown
+from saccade.tasks.text.tokenizer import SpacedWords
+
+THINGS = (Thing("red", "circle", Box(0, 0, 12, 12)), Thing("blue", "cross", Box(48, 60, 60, 72)))
+SCENE = Scene(THINGS)
+IMAGE = Shown("scene", draw(SCENE, torch.Generator().manual_seed(0)))
+WORDS = SpacedWords.learn(["a red circle left of a blue cross"])
+TEXT = "a red circle left of a blue cross"
+
+
+def looking(monkeypatch, cells):
+    """A model that looks at these cells of 8 × 8, one for each word and the end."""
+    weights = torch.zeros(len(cells), 64).scatter(1, torch.tensor(cells)[:, None], 0.75) + 0.25 / 64
+    seen = SimpleNamespace(weights=weights, ids=[])
+    monkeypatch.setattr(answer, "attended_in", lambda *given: [seen])
+    monkeypatch.setattr(answer, "grid", lambda *given: (8, 8))
+
+
+def output(text):
+    return [Output(text, WORDS.encode(text), 0.0)]
+
+
+def test_words_that_say_a_colour_or_a_shape_are_counted(monkeypatch):
+    circle, cross, nothing = 0, 5 * 8 + 4, 63
+    looking(monkeypatch, [nothing, circle, cross, nothing, nothing, nothing, cross, cross, nothing])
+    found = pointing(None, [IMAGE], [output(TEXT)], [SCENE], WORDS)
+    assert (found.words, found.hits) == (4, 3)
+    assert found.weight == pytest.approx((3 * (0.75 + 0.25 / 64) + 0.25 / 64) / 4)
+    assert found.metrics()["pointing"] == 0.75
+
+
+def test_what_is_no_sentence_or_not_there_is_not_counted(monkeypatch):
+    looking(monkeypatch, [0] * 9)
+    for text in ("red a circle", "", "a green square"):
+        assert pointing(None, [IMAGE], [output(text)], [SCENE], WORDS).metrics() == {}
+    found = pointing(None, [IMAGE, IMAGE], [output("a green square above a blue cross"), []], [SCENE] * 2, WORDS)
+    assert found == Judged(2, 0, pytest.approx(0.25 / 64))
+
+
+def test_gradients_point_where_there_is_no_attention():
+    """Of a network whose only input is one corner."""
+    options = Options(widths="4", cell_dim=4, hidden_dim=6, embedding_dim=4)
+
+    class Corner(ImageEncoder):
+        def forward(self, visual):
+            inside = torch.zeros(SIDE, SIDE)
+            inside[:12, :12] = 1
+            return super().forward(visual._replace(values=visual.values * inside))
+
+    torch.manual_seed(0)
+    model: nn.Module = ShowAndTell(Corner(3, options), len(WORDS), options).eval()
+    found = pointing(model, [IMAGE], [output(TEXT)], [SCENE], WORDS)
+    assert (found.words, found.hits) == (4, 2) and found.weight == pytest.approx(0.5, abs=1e-6)
+
+
+def test_the_most_frequent_caption_is_what_a_network_has_to_beat():
+    found = baseline(["a dog runs on grass", "a cat", "a cat"], [["a cat", "a dog"], ["a cat sleeps"]])
+    assert found.about == "always 'a cat'" and found.metrics["bleu1"]["score"] > 50
+    assert baseline(["b", "a"], [["a"]]).about == "always 'a'"
