@@ -224,7 +224,7 @@ def test_features_are_asked_about_in_the_place_of_images(folder, tmp_path, model
     assert answer.lines() == found.predict([f"{folder}/2.png\tis it dark?"])[0].lines()
     example = found.task.example("test", 0)
     assert example.file is None and example.text == "5.png\tis it dark?"
-    assert found.task.read(f"{folder}/2.png\tis it dark?", 1).image.shape == (3, 224, 224)
+    assert found.task.read(f"{folder}/2.png\tis it dark?", 1).shown.image.shape == (3, 224, 224)
     paths = {path.suffix: path for path in found.draw(f"{folder}/2.png\tis it dark?", tmp_path / "out", json=True)}
     told = json.loads(paths[".json"].read_text())
     attends = model == "ask-attend-and-answer"

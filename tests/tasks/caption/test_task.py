@@ -46,6 +46,28 @@ def test_images_are_mirrored_and_shifted_and_features_are_not():
     assert all(torch.equal(one, seen.values) for one in batch.source.values)
 
 
+@pytest.mark.parametrize("read", ["soft", "reinforce", "straight-through"])
+def test_the_penalty_of_a_recipe_is_of_soft_attention_alone(read):
+    model, given = "show-attend-and-tell", {"data": "photos", "read": read}
+    found = Caption.suited(model, given).options
+    assert ("doubly_stochastic" in found) == (read == "soft")
+    assert options_class(Caption, model)(**{**found, **given}).read == read
+
+
+def test_all_sentences_of_a_scene_are_learned_together_and_it_is_seen_once():
+    kind = options_class(Caption, "show-and-tell")
+    task = Caption.prepare(kind(data="scenes", model="show-and-tell", least=2, batch_size=8, flip=False, shift=0))
+    for step in (0, 17):
+        batch, examples = task.batch(step), task.sampler.batch(step)
+        assert len(batch.target) == 8 and len(batch.source.values) == 2
+        assert batch.source.about.tolist() == [0] * 4 + [1] * 4
+        for name in {one.name for one in examples}:
+            own = [task.vocabulary.target.decode(one.ids) for one in examples if one.name == name]
+            scene = int(name.split()[1])
+            assert sorted(own) == sorted(task.data.references("train", 4 * scene))
+            assert [task.data.text("train", index) for index in task.data.about("train", scene)] == own
+
+
 def test_of_files_a_model_is_measured_by_its_own_words(tmp_path):
     """Each word follows from those it wrote itself: not from the true ones, as in training."""
     place, path = tmp_path / "run", str(folder(tmp_path))

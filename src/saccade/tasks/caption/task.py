@@ -28,7 +28,7 @@ from saccade.tasks.image.task import VisualTask
 from saccade.tasks.request import completed
 from saccade.tasks.text.special import PADDING
 from saccade.train import options as shared
-from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Unreadable, find
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -71,6 +71,14 @@ class Caption(VisualTask):
     open_corpus = staticmethod(open_corpus)
     learn = staticmethod(learn)
     restored_vocabulary = staticmethod(Vocabulary.restore)
+
+    @classmethod
+    def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
+        """Return the recipe of all images that are one's own, whose penalty is of soft attention alone."""
+        found = super().suited(model, given, objects)
+        if given.get("read", "soft") == "soft":
+            return found
+        return replace(found, options={k: v for k, v in found.options.items() if k != "doubly_stochastic"})
 
     @property
     def headline(self) -> str:
