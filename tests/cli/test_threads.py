@@ -47,8 +47,8 @@ def test_what_trains_is_left_as_it_is_and_told(busy, capsys):
 def test_threads_are_spoken_of_once_nothing_is_refused_and_something_is_left_to_do(tmp_path):
     said = []
 
-    def go(**more):
-        options = line_options(tmp_path / "run", **{"max_steps": 2, "threads": 1, **more})
+    def go(name="run", **more):
+        options = line_options(tmp_path / name, **{"max_steps": 2, "threads": 1, **more})
         train(Line, options, accepted=lambda: said.append(1))
 
     go()
@@ -57,8 +57,14 @@ def test_threads_are_spoken_of_once_nothing_is_refused_and_something_is_left_to_
         go(seed=99, max_steps=4)
     go()
     assert len(said) == 1
-    go(max_steps=3)
+    go("torn")
+    for weights in (tmp_path / "torn").glob("checkpoints/*/*.safetensors"):
+        weights.write_bytes(b"torn")
+    with pytest.raises(RunError):
+        go("torn", max_steps=3)
     assert len(said) == 2
+    go(max_steps=3)
+    assert len(said) == 3
 
 
 def test_an_idle_machine_is_not_worth_a_word(capsys):

@@ -161,7 +161,7 @@ def attended(model, cells, target):
 
 
 def adaptive(model, cells, target, *, sentinel=True):
-    """Adaptive attention of one image, Eq. 2 to 13."""
+    """Adaptive attention of one image, Eq. 5 to 16."""
     hidden, memory, attention = cells.new_zeros(10), cells.new_zeros(10), model.attention
     mean, values = F.relu(model.mean_proj(pictured(model, cells))), F.relu(model.cell_proj(cells))
     v = attention.score.get().v
@@ -204,15 +204,37 @@ def test_it_is_what_the_equations_say(name, write):
             torch.testing.assert_close(model.alignment(records)[0], torch.stack(weights))
 
 
+@pytest.mark.parametrize("regions", [False, True], ids=["images", "regions"])
 @pytest.mark.parametrize("name", MODELS)
-def test_several_captions_of_an_image_are_as_if_it_were_there_for_each(name):
-    about, model = torch.tensor([1, 0, 1]), made(name).eval()
+def test_several_captions_of_an_image_are_as_if_it_were_there_for_each(name, regions):
+    about, model = torch.tensor([1, 0, 1]), made(name, FeatureEncoder(5, 7) if regions else None).eval()
     model.training = True  # of itself alone: its parts have neither dropout nor statistics of a batch
-    together, apart = (model(one, TARGET) for one in (Visual(IMAGES[:2], about=about), Visual(IMAGES[about])))
-    torch.testing.assert_close(together, apart)
-    if not name.startswith("hard"):  # what is drawn differs
-        costs = [model(one, TARGET, WANTED) for one in (Visual(IMAGES[:2], about=about), Visual(IMAGES[about]))]
-        torch.testing.assert_close(*costs)
+    if (attention := getattr(model, "attention", None)) is not None:
+        attention.training = True  # draws, where one cell is read
+    features, boxes, lengths = torch.rand(2, 6, 5).double(), torch.rand(2, 6, 4).double(), torch.tensor([6, 4])
+    seen = Visual(features, boxes, lengths) if regions else Visual(IMAGES[:2])
+    twice = Visual(*(None if part is None else part[about] for part in seen[:3]))
+    found = []
+    for one in (seen._replace(about=about), twice):
+        torch.manual_seed(0)
+        model.zero_grad()
+        cost = model(one, TARGET, WANTED)
+        cost.backward()
+        torch.manual_seed(0)
+        grads = [part.grad.clone() for part in model.parameters() if part.grad is not None]
+        found.append([model(one, TARGET).detach(), cost.detach(), *grads])
+    for together, apart in zip(*found, strict=True):
+        torch.testing.assert_close(together, apart)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_half_precision_is_learned_in(name):
+    model = made(name).float().train()
+    with torch.autocast("cpu", torch.bfloat16):
+        cost = model(Visual(IMAGES.float()), TARGET, WANTED)
+    cost.backward()
+    grads = [part.grad for part in model.parameters() if part.grad is not None]
+    assert bool(cost.isfinite()) and grads and all(bool(grad.isfinite().all()) for grad in grads)
 
 
 def test_a_sentinel_is_one_more_thing_to_attend_to():
@@ -228,6 +250,8 @@ def test_a_sentinel_is_one_more_thing_to_attend_to():
         torch.testing.assert_close(output[:, row : row + 1], expected)
         torch.testing.assert_close(found.weights[:, row : row + 1], said.weights)
     assert attention(query, sentinel, memory=memory).equal(output)
+    with pytest.raises(ArgumentError, match="aux: expected weights alone"):
+        attention(query, sentinel, memory=memory, aux=AuxRequest(entropy=True))
 
 
 def test_gradients_of_a_sentinel_are_those_of_its_definition():

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from saccade import AuxOutput, AuxRequest, masks
 from saccade.checks import in_ranges
+from saccade.errors import ArgumentError
 from saccade.kernels.topk import Logits
 from saccade.memory import Memory
 from saccade.models import captioning
@@ -94,13 +95,17 @@ class SentinelAttention(Attention):
 
         Returns:
             `(batch, queries, dim)`; with aux a pair of it and an `AuxOutput`.
+
+        Raises:
+            ArgumentError: if aux asks for anything but weights.
         """
-        weights = aux is not None and aux.weights
-        cells, found = super().forward(query, memory=memory, aux=AuxRequest(lse=True, weights=weights))
-        compared = torch.tanh(self.sentinel_projection(sentinel) + self.query_projection(query))
-        logit = compared @ self.score.get().v
-        share = torch.sigmoid(logit - found.lse)[..., None]
-        output = torch.lerp(cells, sentinel, share)
+        if aux is not None and aux != AuxRequest(weights=aux.weights):
+            raise ArgumentError(f"expected weights alone, as no more is known with a sentinel, got {aux}", "aux")
+        weights, projected = aux is not None and aux.weights, self.query_projection(query)
+        cells, found = memory.read(projected, aux=AuxRequest(lse=True, weights=weights))
+        own = self.score.get()(projected[..., None, :], self.sentinel_projection(sentinel)[..., None, :])
+        share = torch.sigmoid(own[..., 0].to(found.lse.dtype) - found.lse[..., None])
+        output = torch.lerp(cells, sentinel.to(cells.dtype), share.to(cells.dtype))
         if aux is None:
             return output
         both = torch.cat([found.weights * (1 - share), share], -1) if weights else None
@@ -135,7 +140,7 @@ class AdaptiveAttention(Seq2Seq[Visual, State]):
         torch.Size([2, 7, 9])
 
     Source:
-        Lu et al. 2017, Eq. 2 to 13; what is otherwise is in docs/caption.md.
+        Lu et al. 2017, Eq. 5 to 16; what is otherwise is in docs/caption.md.
     """
 
     Options: TypeAlias = Options
@@ -164,7 +169,7 @@ class AdaptiveAttention(Seq2Seq[Visual, State]):
         cells = self.image_encoder(source.images())
         mean = F.relu(self.mean_proj(self.norm(cells.mean()[:, None])[:, 0]))
         mask = None if cells.lengths is None else masks.Lengths(cells.lengths)
-        memory = self.attention.remember(self.dropout(F.relu(self.cell_proj(cells.values))), mask=mask)
+        memory = self.attention.remember(F.relu(self.cell_proj(cells.values)), mask=mask)
         nothing = mean.new_zeros(len(mean), 1, self.words.in_features)
         return texts_of(State(nothing, nothing, memory, self.image_proj(mean)), source)
 

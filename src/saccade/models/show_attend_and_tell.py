@@ -38,7 +38,7 @@ class Options(captioning.Options, hard.Options):
 
     query: Literal["state", "state-and-word"] = "state"
     """What looks at the image before a word is written: the state, which has not seen the word before it yet (Xu et al.
-    2015), or the state and that word (as in Anderson et al. 2018)."""
+    2015), or the state and that word (after Anderson et al. 2018, who have an LSTM of its own for it)."""
 
     doubly_stochastic: float = 0.0
     """With --read soft: how much it costs, in nats, that the weights of a cell do not sum to one over all words; the
@@ -101,7 +101,7 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
 
     Options: TypeAlias = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = {
-        "scenes": {**RECIPES["scenes"], "query": "state-and-word"},
+        **RECIPES,
         "files": {**RECIPES["files"], "doubly_stochastic": 1.0},
     }
     attention: Attention

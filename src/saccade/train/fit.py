@@ -80,7 +80,7 @@ def train(
         objects: the data, where they are Python objects or open already.
         suited: what the defaults among the options were chosen by, which a new run says and records.
         given: names of the options that somebody gave, as a recipe did not; None: all of them, and nothing is planned.
-        accepted: called once nothing is refused any more, before the first step; not where there is nothing left to do.
+        accepted: called once nothing is refused any more, before the first step; not where no step is left to take.
 
     Returns:
         The run and its results.
@@ -120,9 +120,7 @@ def _lead(wanted: Wanted, device: torch.device, ranks: Ranks, accepted: Callable
             if ranks.external:
                 ranks.share(None)
             return Outcome(run, results["steps"], results, fresh=False)
-        if accepted is not None:
-            accepted()
-        return _train(task, opened.model or new_model(task, options), run, options, device, ranks)
+        return _train(task, opened.model or new_model(task, options), run, options, device, ranks, accepted)
 
 
 def _follow(
@@ -151,7 +149,15 @@ def _work(kind: type[Task], options: dict[str, Any]) -> None:
     train(kind, options_class(kind, options["model"])(**options))
 
 
-def _train(task: Task, model: nn.Module, run: Run, options: Options, device: torch.device, ranks: Ranks) -> Outcome:
+def _train(
+    task: Task,
+    model: nn.Module,
+    run: Run,
+    options: Options,
+    device: torch.device,
+    ranks: Ranks,
+    accepted: Callable[[], None] | None,
+) -> Outcome:
     checkpoint = _checkpoint(run)
     if checkpoint is None and run.results() is not None and run.trained:
         lost = f"{run.checkpoints}: none can be read, so training would begin again over the model that is there"
@@ -166,6 +172,8 @@ def _train(task: Task, model: nn.Module, run: Run, options: Options, device: tor
     if not state.ended(options):
         from saccade.train.engine import advance
 
+        if accepted is not None:
+            accepted()
         with launch(ranks, device, _work, type(task), asdict(options)):
             ranks.share((run.folder, state.step))
             if not advance(task, model, run, options, device, state, checkpoint, ranks):

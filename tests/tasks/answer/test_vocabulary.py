@@ -32,6 +32,12 @@ class Few:
     def posed(self, split, index):
         return Posed("what is it?", self.said[index], "what")
 
+    def images(self, split):
+        return len(self.said)
+
+    def about(self, split, image):
+        return [image]
+
     def example(self, split, index):
         image = None if self.shape is None else torch.full(self.shape, 51 * index, dtype=torch.uint8)
         return Asked(image, self.posed(split, index), f"{index}.png")
@@ -74,6 +80,12 @@ def test_what_is_not_whole_is_one_error(name, value, tmp_path):
     with pytest.raises(ArgumentError) as caught:
         Vocabulary.restore(tmp_path)
     assert TOKENIZER in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_answers_that_the_words_cannot_write_are_refused():
+    said = [("a lamp",), ("a lamp",), ("no way",)]
+    with pytest.raises(ArgumentError, match=r"--data: none of 3 training .* words \(--vocabulary-size\); raise"):
+        learn(Few(said=said), Options(generate=True, vocabulary_size=5))
 
 
 def test_one_answer_to_everything_is_refused():

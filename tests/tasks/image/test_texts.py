@@ -1,18 +1,23 @@
 """Batches of training texts: as many as asked for, those about one image together, and each image fetched once."""
 
 from collections import Counter
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import pytest
 import torch
 
+from saccade.errors import ArgumentError
 from saccade.tasks.answer.batches import Encoded
 from saccade.tasks.answer.data import Collection, Posed
 from saccade.tasks.answer.data.collection import Row
 from saccade.tasks.answer.data.scenes import Scenes
+from saccade.tasks.caption.batches import Encoded as CaptionEncoded
+from saccade.tasks.caption.data import scenes as captioned
+from saccade.tasks.caption.data.pictures import Item, Pictures
+from saccade.tasks.caption.data.scenes import Scenes as Captions
 from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.decoded import Decoded
-from saccade.tasks.image.texts import TextsByImage
+from saccade.tasks.image.texts import TextsByImage, training_texts
 
 
 def collection(*counts):
@@ -125,6 +130,51 @@ def test_an_image_is_made_once_for_all_questions_about_it_and_shared(monkeypatch
     assert len(made) == len(decoded) == len(names) < 16 * 12 / 3 and posed
     assert len({id(one.seen) for batch in pool for one in batch}) == len(names)
     assert all(bool((one.seen == int(one.name[:-4])).all()) for batch in pool for one in batch)
+
+
+@pytest.mark.parametrize("data", [collection(3, 40, 1, 5), Scenes()], ids=["files", "scenes"])
+def test_nothing_that_can_be_learned_is_one_error(data):
+    with pytest.raises(ArgumentError, match="data: expected training texts that can be learned, got none"):
+        learned(data, 4, lambda answer: False).sampler(1)
+
+
+def captions():
+    """Images of one, three and two captions."""
+    image = torch.zeros(3, 8, 8, dtype=torch.uint8)
+    texts = [("one",), ("two", "three", "four"), ("five", "six")]
+    items = [Item(f"{number}.png", own, image) for number, own in enumerate(texts)]
+    return Pictures(dict.fromkeys(SPLITS, items), 8, "")
+
+
+@pytest.mark.parametrize("data", [captions(), Captions(1, 3), Captions(1, 1)], ids=["files", "scenes", "one thing"])
+def test_captions_of_an_image_are_its_own(data):
+    count = data.images("train") or 30
+    numbers = [list(data.about("train", image)) for image in range(count)]
+    assert data.size("train") is None or sorted(chain(*numbers)) == list(range(data.size("train")))
+    names = []
+    for own in numbers:
+        examples = [data.example("train", index) for index in own]
+        assert len({one.name for one in examples}) == 1 and len({one.caption for one in examples}) == len(own)
+        assert set(examples[0].references) == {data.text("train", index) for index in own}
+        names.append(examples[0].name)
+    assert len(set(names)) == count
+    assert all(list(data.about("test", image)) == [image] for image in range(data.images("test")))
+    assert training_texts(data, 100, 30) == list(chain(*numbers)) or data.size("train") == 6
+
+
+def test_a_captioned_scene_is_made_once_for_all_of_its_sentences(monkeypatch):
+    drawn, data = [], Captions(2, 3)
+    original = captioned.scene_at_random
+    monkeypatch.setattr(captioned, "scene_at_random", lambda *given: drawn.append(1) or original(*given))
+
+    def fits(index):
+        return bool(data.text("train", index))
+
+    def encode(indices):
+        return [CaptionEncoded(one.image, [7], one.name) for one in (data.example("train", each) for each in indices)]
+
+    found = TextsByImage(data, fits, encode, 8)._following(range(1))
+    assert len(found) == 16 * 8 and len(drawn) == 16 * 8 / 4
 
 
 def test_a_scene_is_made_once_for_all_questions_about_it(monkeypatch):

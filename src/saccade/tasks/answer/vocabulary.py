@@ -86,11 +86,11 @@ def learn(corpus: Corpus, options: Any, store: FeatureStore | None = None) -> tu
     counts = Counter(answer for one in posed for answer in one.answers)
     if len(counts) < 2:
         raise ArgumentError(f"--data: expected two different answers or more to train on, got {', '.join(counts)}")
-    output = (
-        WrittenAnswers.learn(counts.elements(), options.vocabulary_size)
-        if options.generate
-        else ClassAnswers.learn(counts, options.answers)
-    )
+    output: ClassAnswers | WrittenAnswers = ClassAnswers.learn(counts, options.answers)
+    if options.generate:
+        output = WrittenAnswers.learn(counts.elements(), options.vocabulary_size)
     lost = sum(not any(map(output.knows, one.answers)) for one in posed)
+    if lost == len(posed):
+        raise ArgumentError(f"--data: none of {lost} training questions has an answer among {output.among}; raise that")
     note = f"train: {lost} of {len(posed)} questions have no answer among {output.among}; nothing is learned of them"
     return Vocabulary(words, output, Sight.learn(corpus, store)), note if lost else ""

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from saccade.look.files import file_name
 from saccade.look.overlays import MOST_PANELS, overlays
-from saccade.tasks.generate.attention import attended, ranked_by_coverage
+from saccade.tasks.generate.attention import attended, looks_told, ranked_by_coverage
 from saccade.tasks.generate.generate import Output, Search, best_texts, generate, outputs_of
 from saccade.tasks.generate.written import Written
 from saccade.tasks.image.influence import cells_of, influence
@@ -67,7 +67,8 @@ class ImageCaption(Written):
             if maps is None:
                 assert best.weights is not None
                 maps = maps_of(self.image, best.weights, self.shape)
-            maps, words = maps[:MOST_PANELS], best.tokens[:MOST_PANELS]  # a model that never ends writes more
+            words = looks_told(best) if looked else list(best.tokens)
+            maps, words = maps[:MOST_PANELS], words[:MOST_PANELS]  # a model that never ends writes more
             cut = f", the first {MOST_PANELS} of {len(best.tokens)} words" if len(words) < len(best.tokens) else ""
             told = _LOOKS if looked else _MATTERS if best.weights is not None else f"no attention: {_MATTERS}"
             name = "image" if self.image.name == "-" else Path(self.image.name).stem

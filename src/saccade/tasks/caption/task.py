@@ -25,6 +25,7 @@ from saccade.tasks.image.images import SUFFIXES, encode_png, image_of
 from saccade.tasks.image.options import LookRequest
 from saccade.tasks.image.shown import Shown, featured
 from saccade.tasks.image.task import VisualTask
+from saccade.tasks.image.texts import training_texts
 from saccade.tasks.request import completed
 from saccade.tasks.text.special import PADDING
 from saccade.train import options as shared
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Caption"]
 
 _AT_ONCE = 256  # images that are measured together
-_ENDLESS, _LEARNED = 4_000, 100_000  # training captions that are counted: of those without end, and of others
+_ENDLESS, _LEARNED = 1_000, 100_000  # that are counted: images without end, captions of others
 
 
 @dataclass(frozen=True)
@@ -140,8 +141,7 @@ class Caption(VisualTask):
 
     def baselines(self, split: str) -> dict[str, Baseline]:
         """Measure the most frequent caption of the training split."""
-        data, known = self.data, self.data.size("train")
-        learned = range(_ENDLESS) if known is None else spread(known, _LEARNED)
+        data, learned = self.data, training_texts(self.data, _LEARNED, _ENDLESS)
         references = [data.references(split, index) for index in range(data.size(split) or 0)]
         indices = range(len(references) if self.settings.data in BUILTIN else 0)
         scenes = [data.example(split, index).scene for index in indices]

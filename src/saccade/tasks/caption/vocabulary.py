@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from saccade.errors import ArgumentError
-from saccade.tasks.batches import spread
 from saccade.tasks.caption.data.corpus import Corpus
 from saccade.tasks.image.features.store import FeatureStore
 from saccade.tasks.image.sight import Sight
+from saccade.tasks.image.texts import training_texts
 from saccade.tasks.saved import TOKENIZER, reading, whole_number
 from saccade.tasks.text.tokenizer import from_json
 from saccade.tasks.text.words import Words
@@ -16,7 +16,7 @@ from saccade.train.files import write_json
 
 __all__ = ["Vocabulary", "learn"]
 
-_ENDLESS, _FILES = 8_000, 1_000_000  # captions that are learned from: of those without end, and of files
+_ENDLESS, _FILES = 2_000, 1_000_000  # that is learned from: images without end, captions of files
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,7 @@ def learn(corpus: Corpus, options: Any, store: FeatureStore | None = None) -> tu
     Raises:
         ArgumentError: if every caption is too long, or no word is frequent enough.
     """
-    size = corpus.size("train")
-    texts = [corpus.text("train", index) for index in (range(_ENDLESS) if size is None else spread(size, _FILES))]
+    texts = [corpus.text("train", index) for index in training_texts(corpus, _FILES, _ENDLESS)]
     target = Words.learn(texts, options.vocabulary_size, options.min_count)
     if not target.words:
         raise ArgumentError(f"--min-count: no word of the captions is there {options.min_count} times; lower it")

@@ -12,10 +12,11 @@ from saccade.tasks.generate.generate import Output
 from saccade.tasks.text.special import BEGIN
 from saccade.tasks.text.tokenizer import Tokenizer
 
-__all__ = ["END_MARK", "NOTHING", "attended", "coverage", "ranked_by_coverage", "weights_of"]
+__all__ = ["END_MARK", "NOTHING", "attended", "coverage", "looks_told", "ranked_by_coverage", "weights_of"]
 
 END_MARK = "⏎"
 NOTHING = "·"  # a special token in the middle, as untrained models write them
+_WHOLE = 0.999  # of weights that sum to one, but for rounding
 _LEAST = 1e-6  # attention that counts as none: weights that are exactly 0 would make all outputs alike
 
 
@@ -54,6 +55,25 @@ def attended(model: Any, state: Any, outputs: Sequence[Output], target: Tokenize
         pieces = (*(target.piece(each) or NOTHING for each in output.ids), END_MARK)
         told.append(replace(output, weights=own, tokens=pieces))
     return told
+
+
+def looks_told(output: Output) -> list[str]:
+    """Return the tokens of an output, each with how much of it comes from the source where a model may look away.
+
+    Weights of a token sum to one there, unless the model has something else to write it from
+    (`saccade.models.adaptive_attention`).
+
+    Args:
+        output: of `attended`.
+
+    Example:
+        >>> from torch import tensor
+        >>> looks_told(Output("a dog", [7, 8], 0.0, tensor([[0.25, 0.25], [0.5, 0.5]]), ("a", "dog")))
+        ['a 50%', 'dog 100%']
+    """
+    sums = [1.0] * len(output.tokens) if output.weights is None else output.weights.sum(-1).tolist()
+    away = any(each < _WHOLE for each in sums)
+    return [f"{token} {each:.0%}" if away else token for token, each in zip(output.tokens, sums, strict=True)]
 
 
 def coverage(weights: Tensor, *, ended: bool = True) -> float:

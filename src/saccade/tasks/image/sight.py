@@ -52,12 +52,12 @@ class Sight:
         """Learn what images are: features where there is a store of them, else pixels, with what their channels are.
 
         Args:
-            corpus: a data set whose examples have an `image`.
+            corpus: a data set of texts about images, whose examples have an `image`.
             store: of features.
         """
         if store is not None:
             return cls(dim=store.dim, grid=store.shape)
-        mean, std = statistics(corpus)
+        mean, std = statistics(_Images(corpus))
         return cls(corpus.shape, tuple(mean), tuple(std))
 
     def encoder(self, options: Any) -> nn.Module:
@@ -109,6 +109,25 @@ class Sight:
         channels, height, width = _whole(content["shape"], 3)
         mean, std = (tuple(map(float, content[name])) for name in ("mean", "std"))
         return cls((channels, height, width), mean, std)
+
+
+@dataclass(frozen=True)
+class _Images:
+    """The images of a data set of texts about them, each once."""
+
+    corpus: Any
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        found: tuple[int, int, int] = self.corpus.shape
+        return found
+
+    def size(self, split: str) -> int | None:
+        found: int | None = self.corpus.images(split)
+        return found
+
+    def example(self, split: str, index: int) -> Any:
+        return self.corpus.example(split, self.corpus.about(split, index)[0])
 
 
 def visual(

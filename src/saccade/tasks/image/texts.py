@@ -11,14 +11,17 @@ from typing import Generic, Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from saccade.errors import ArgumentError
 from saccade.models.image_encoder import Visual
-from saccade.tasks.batches import POOL, Sampler, Sized
+from saccade.tasks.batches import POOL, Sampler, Sized, spread
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.sight import visual
 
-__all__ = ["Illustrated", "Text", "TextsByImage", "seen_together"]
+__all__ = ["Illustrated", "Text", "TextsByImage", "seen_together", "training_texts"]
 
 E = TypeVar("E", bound=Sized)
+
+_TRIED = 100  # images without end, of whose texts one at the least can be learned
 
 
 class Illustrated(Protocol):
@@ -64,10 +67,17 @@ class TextsByImage(Generic[E]):
     batch_size: int
 
     def sampler(self, seed: int) -> Sampler[E]:
-        """Return what maps steps to batches."""
+        """Return what maps steps to batches.
+
+        Raises:
+            ArgumentError: if there is nothing to learn.
+        """
         if self.data.images("train") is None:
+            if not self._count(range(_TRIED)):
+                raise ArgumentError(f"expected training texts that can be learned, got none in {_TRIED} images", "data")
             return Sampler(self._following, None, self.batch_size, seed, count=self._count)
-        size = sum(map(len, self._units))
+        if not (size := sum(map(len, self._units))):
+            raise ArgumentError("expected training texts that can be learned, got none", "data")
         return Sampler(self._encoded, size, self.batch_size, seed, count=len, order=self._order)
 
     def _order(self, drawn: torch.Generator) -> Tensor:
@@ -112,6 +122,26 @@ class TextsByImage(Generic[E]):
             together.setdefault(self._image[index], []).append(index)
         found = {one: text for own in together.values() for one, text in zip(own, self.encode(own), strict=True)}
         return [found[index] for index in indices]
+
+
+def training_texts(data: Illustrated, most: int, endless: int) -> Sequence[int]:
+    """Return the numbers of training texts, each once: of so many evenly apart, or of the first images without end.
+
+    Args:
+        data: the texts.
+        most: how many there may be, where there is an end of them.
+        endless: of how many images, where there is none.
+
+    Example:
+        >>> from saccade.tasks.caption.data import open_corpus
+        >>> data = open_corpus("scenes", things=(1, 1))  # one sentence each, of four numbers
+        >>> training_texts(data, 10, 3)
+        [0, 4, 8]
+    """
+    size = data.size("train")
+    if size is None:
+        return [index for image in range(endless) for index in data.about("train", image)]
+    return spread(size, most)
 
 
 class Text(Protocol):

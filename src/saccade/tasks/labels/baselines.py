@@ -77,7 +77,7 @@ def usual(
     }
 
 
-_BY_QUESTION = "the most frequent answer to the question, whatever the image"
+_BY_QUESTION = "the most frequent answer to the question, whatever it is about"
 
 
 def _key(question: str) -> str:

@@ -5,9 +5,11 @@ then its image. In training all sentences about a scene are learned, in validati
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
+from torch import Tensor
 
 from saccade.tasks.caption.data.corpus import Captioned
 from saccade.tasks.dataset import check_index, check_split
@@ -45,6 +47,7 @@ class Scenes:
     least: int = 1
     most: int = 4
     seed: int = 0
+    _last: "dict[tuple[str, int], _Made]" = field(default_factory=dict, init=False, repr=False, compare=False)
 
     note = ""
 
@@ -58,18 +61,19 @@ class Scenes:
         Raises:
             ArgumentError: if there is no such split, or no such index in it.
         """
-        scene, known, chosen, drawn = self._said(split, index)
+        made, place = self._said(split, index)
+        scene, known = made.scene, made.sentences
         name = f"{split} {index // _count(split)}"
-        return Captioned(draw(scene, drawn), known[chosen], known, str(len(scene.things)), scene, name)
+        return Captioned(made.image.clone(), known[place], known, str(len(scene.things)), scene, name)
 
     def text(self, split: str, index: int) -> str:
         """Return the sentence of a scene that is learned; it is not drawn for it."""
-        _, known, chosen, _ = self._said(split, index)
-        return known[chosen]
+        made, place = self._said(split, index)
+        return made.sentences[place]
 
     def references(self, split: str, index: int) -> tuple[str, ...]:
         """Return all sentences of a scene; it is not drawn for them."""
-        return self._said(split, index)[1]
+        return self._said(split, index)[0].sentences
 
     def size(self, split: str) -> int | None:
         """Return how many captions a split has: 1,000 to validate and to test on, no end of them to train on.
@@ -99,14 +103,31 @@ class Scenes:
         """What the scenes are, in one string."""
         return f"scenes of {self.least} to {self.most} things, all sentences of each in training, seed {self.seed}"
 
-    def _said(self, split: str, index: int) -> tuple[Scene, tuple[str, ...], int, torch.Generator]:
-        """A scene, its sentences, which one is learned, and what the image's numbers come from."""
+    def _said(self, split: str, index: int) -> "tuple[_Made, int]":
+        """A scene, and which of its sentences a number is."""
         check_index(split, index, self.size(split))
         number, place = divmod(index, _count(split))
-        drawn = generator(self.seed, "captions", split, number)
-        scene = scene_at_random(drawn, self.least, self.most)
-        known = references(scene)
-        return scene, known, place % len(known), drawn
+        made = self._last.get((split, number))
+        if made is None:  # captions of a scene are asked for one after another: the last scene is kept
+            drawn = generator(self.seed, "captions", split, number)
+            scene = scene_at_random(drawn, self.least, self.most)
+            made = _Made(scene, references(scene), drawn)
+            self._last.clear()
+            self._last[split, number] = made
+        return made, place % len(made.sentences)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A scene, its sentences, and what its image is drawn from."""
+
+    scene: Scene
+    sentences: tuple[str, ...]
+    drawn: torch.Generator
+
+    @cached_property
+    def image(self) -> Tensor:
+        return draw(self.scene, self.drawn)
 
 
 def _count(split: str) -> int:
