@@ -53,6 +53,11 @@ def test_a_row_is_its_file(header, row):
         assert told["validation error"] == f"{results['validation']['error']:.4f}"
         assert told["steps"] == str(results["steps"])
         return
+    if "BLEU-4" in told:
+        assert told["BLEU-4"] == f"{metrics['bleu4']['score']:.2f}" and told["CIDEr"] == f"{metrics['cider']:.4f}"
+        assert told["validation"] == f"{results['validation']['bleu4']['score']:.2f}"
+        assert told["steps"] == str(results["steps"])
+        return
     if told["file"].startswith(("caption/", "answer/")):
         headline = "exact match" if told["file"].startswith("caption/") else "accuracy"
         numbers = {name: number for name, number in metrics.items() if isinstance(number, float)}
