@@ -29,9 +29,11 @@ def built_in(task):
 
 
 def rows(task, first=0, count=40):
-    """Rows of built-in examples."""
-    data = built_in(task)
-    return [TABLE[task].row(data.example("train", index)) for index in range(first, first + count)]
+    """Rows of built-in examples, each of an image of its own where several texts are about one."""
+    data, numbers = built_in(task), range(first, first + count)
+    if hasattr(data, "about"):
+        numbers = [data.about("train", image)[0] for image in numbers]
+    return [TABLE[task].row(data.example("train", index)) for index in numbers]
 
 
 def options(task, **more):

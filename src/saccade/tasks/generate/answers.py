@@ -51,8 +51,9 @@ class WrittenAnswers:
     def learn(cls, answers: Iterable[str], size: int) -> Self:
         """Learn the words of answers, `size` of them at the most with special ones, and how long the longest is.
 
-        >>> WrittenAnswers.learn(["a red lamp", "a lamp"], 6)
-        WrittenAnswers(target=SpacedWords('a', 'lamp'), longest=3, beam_size=5)
+        >>> learned = WrittenAnswers.learn(["a red lamp", "a lamp"], 6)
+        >>> learned.target.units, learned.longest
+        (('a', 'lamp'), 3)
         """
         known = list(answers)
         target = SpacedWords.learn(known, size)
