@@ -22,7 +22,7 @@ from saccade.train.results import undisturbed
 __all__ = ["Objects", "Options"]
 
 _MOST, _FEW = 8, 3  # things, where nothing is said; with --quick
-_SMALL = {"widths": "24,32", "blocks": 1, "cell_dim": 64, "hidden_dim": 128, "embedding_dim": 64}
+_SMALL = {"batch_size": 32, "widths": "24,32", "blocks": 1, "cell_dim": 64, "hidden_dim": 128, "embedding_dim": 64}
 _AT_ONCE = 256  # images
 
 
