@@ -1,9 +1,11 @@
 """What every answer to one input is: lines, the text that these make, and what is said beside it in training."""
 
+from abc import ABC, abstractmethod
+
 __all__ = ["Answered"]
 
 
-class Answered:
+class Answered(ABC):
     r"""An answer that is written as lines.
 
     Example:
@@ -14,9 +16,9 @@ class Answered:
         Twice('yes\nyes')
     """
 
+    @abstractmethod
     def lines(self) -> list[str]:
         """Return as many lines as answers were asked for, blank ones where there are fewer."""
-        raise NotImplementedError
 
     @property
     def remark(self) -> str:
