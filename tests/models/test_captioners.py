@@ -27,6 +27,8 @@ MODELS = {
     "soft": (ShowAttendAndTell, show_attend_and_tell.Options(**SIZES)),
     "by word": (ShowAttendAndTell, show_attend_and_tell.Options(**SIZES, query="state-and-word")),
     "hard by word": (ShowAttendAndTell, show_attend_and_tell.Options(**SIZES, **HARD, query="state-and-word")),
+    "sparsemax": (ShowAttendAndTell, show_attend_and_tell.Options(**SIZES, normalizer="sparsemax")),
+    "entmax": (ShowAttendAndTell, show_attend_and_tell.Options(**SIZES, normalizer="entmax", doubly_stochastic=1.0)),
     "doubly stochastic": (ShowAttendAndTell, show_attend_and_tell.Options(**SIZES, doubly_stochastic=1.0)),
     "hard": (ShowAttendAndTell, show_attend_and_tell.Options(**SIZES, **HARD)),
     "straight-through": (ShowAttendAndTell, show_attend_and_tell.Options(**SIZES, read="straight-through")),
@@ -145,7 +147,14 @@ def met(model, cells, target):
         yield model.words(1.7159 * torch.tanh(sums * 2 / 3)), None
 
 
-def attended(model, cells, target):
+def nearest(scores, _dim):
+    """The point of the simplex that is nearest to some scores."""
+    ordered = scores.sort(descending=True).values
+    thresholds = (ordered.cumsum(0) - 1) / torch.arange(1, len(scores) + 1)
+    return (scores - thresholds[ordered > thresholds][-1]).clamp_min(0)
+
+
+def attended(model, cells, target, *, weigh=F.softmax):
     """Show, attend and tell of one image, softly, Eq. 4 to 9 and 13."""
     hidden, cell = (torch.tanh(first(cells.mean(0))) for first in (model.first_hidden, model.first_cell))
     attention = model.attention
@@ -153,7 +162,7 @@ def attended(model, cells, target):
     for token in target:
         word = model.embedding(token)
         query = hidden if model.options.query == "state" else torch.cat([hidden, word])
-        weights = (torch.tanh(attention.query_projection(query) + keys) @ v).softmax(0)
+        weights = weigh(torch.tanh(attention.query_projection(query) + keys) @ v, 0)
         context = torch.sigmoid(model.gate(hidden)) * (weights @ cells)
         inputs = model.input_proj(word) + model.context_proj(context) + model.hidden_proj(hidden)
         hidden, cell = lstm(inputs, cell)
@@ -183,6 +192,7 @@ EQUATIONS = {
     "m-rnn": met,
     "soft": attended,
     "by word": attended,
+    "sparsemax": partial(attended, weigh=nearest),
     "adaptive": adaptive,
     "spatial": partial(adaptive, sentinel=False),
 }
@@ -265,6 +275,25 @@ def test_gradients_of_a_sentinel_are_those_of_its_definition():
     assert torch.autograd.gradcheck(read, given)
 
 
+@pytest.mark.parametrize("normalizer", ["sparsemax", "entmax"])
+def test_sparse_weights_are_of_few_cells_and_learned(normalizer):
+    soft, sparse = made("soft").eval(), made(normalizer).eval()
+    for model in (soft, sparse):  # the same weights: a normalizer has none
+        model.load_state_dict(soft.state_dict())
+        model.attention.score.get().v.data.mul_(30)  # so that scores lie far apart
+    assert 0 < int((looked(sparse) > 0).sum()) < int((looked(soft) > 0).sum())
+    sparse(Visual(IMAGES), TARGET, WANTED).backward()
+    given = sparse.attention.query_projection.weight.grad
+    assert bool(given.isfinite().all()) and bool(given.any())
+
+
+def looked(model):
+    """The weights of all words."""
+    with look.record(model, detach=True) as records:
+        model.decode(TARGET, model.encode(Visual(IMAGES)))
+    return model.alignment(records)
+
+
 def test_the_penalty_is_of_the_words_that_are_there():
     plain, model = made("soft").eval(), made("doubly stochastic").eval()
     model.load_state_dict(plain.state_dict())
@@ -318,6 +347,7 @@ def test_half_of_the_examples_read_the_mean():
         ({"doubly_stochastic": -1.0}, "--doubly-stochastic"),
         ({"soft_share": 0.5}, "--soft-share"),
         ({"soft_share": 1.0, "read": "reinforce"}, "--soft-share"),
+        ({"normalizer": "relu"}, "--normalizer"),
         ({"attention_dim": 0}, "--attention-dim"),
         ({"hidden_dim": 0}, "--hidden-dim"),
         ({"widths": "x"}, "--widths"),

@@ -13,7 +13,7 @@ from saccade import AuxRequest, masks
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.kernels.topk import Logits
-from saccade.models import captioning, hard
+from saccade.models import captioning, hard, weighing
 from saccade.models.captioning import RECIPES, State, texts_of
 from saccade.models.cells import linear_cell, lstm_of
 from saccade.models.image_encoder import Visual
@@ -26,7 +26,7 @@ __all__ = ["Options", "ShowAttendAndTell"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(captioning.Options, hard.Options):
+class Options(captioning.Options, weighing.Options):
     """The sizes of the model, and how it reads.
 
     >>> Options(read="reinforce", baseline="moving-average", soft_share=0.5).doubly_stochastic
@@ -48,7 +48,7 @@ class Options(captioning.Options, hard.Options):
         """Refuse what means nothing, naming the option as it is typed."""
         captioning.Options.__post_init__(self)
         in_ranges(self, (("attention_dim", 1, 1 << 20),))
-        hard.Options.__post_init__(self)
+        weighing.Options.__post_init__(self)
         if not 0 <= self.doubly_stochastic < float("inf"):
             got = f"{self.doubly_stochastic}"
             raise ArgumentError(f"--doubly-stochastic: expected a finite number from 0 on, got {got}")
@@ -113,8 +113,9 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
         self.image_encoder, self.embedding = encoder, nn.Embedding(target_size, dim, padding_idx=0)
         self.first_hidden, self.first_cell = nn.Linear(cell_dim, hidden), nn.Linear(cell_dim, hidden)
         query_dim = hidden if options.query == "state" else hidden + dim
+        reader: dict[str, Any] = weighing.attention_options(options)
         self.attention = Attention(
-            query_dim, cell_dim, hidden_dim=options.attention_dim, score="additive", **hard.attention_options(options)
+            query_dim, cell_dim, hidden_dim=options.attention_dim, score="additive", **reader
         )
         self.gate = nn.Linear(hidden, 1)
         self.input_proj, self.context_proj = nn.Linear(dim, 4 * hidden), nn.Linear(cell_dim, 4 * hidden)

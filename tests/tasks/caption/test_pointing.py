@@ -51,7 +51,7 @@ def test_what_is_no_sentence_or_not_there_is_not_counted(monkeypatch):
     for text in ("red a circle", "", "a green square"):
         assert pointing(None, [IMAGE], [output(text)], [SCENE], WORDS).metrics() == {}
     found = pointing(None, [IMAGE, IMAGE], [output("a green square above a blue cross"), []], [SCENE] * 2, WORDS)
-    assert found == Judged(2, 0, pytest.approx(0.25 / 64))
+    assert found == Judged(2, 0, pytest.approx(0.25 / 64), {"later colour": 0, "later shape": 0})
 
 
 def test_gradients_point_where_there_is_no_attention():

@@ -94,7 +94,8 @@ def _variants(options: Options) -> list[Variant]:
     """The model with attention and those without."""
     least, most = options.things
     shared = {"least": least, "most": most, **scheduled(options), **(_SMALL if options.quick else {})}
-    return [Variant(model, model, shared, recipe=ATTENTION) for model in (ATTENTION, *FIXED)]
+    attends = Variant(ATTENTION, ATTENTION, {"query": "state-and-word", **shared})
+    return [attends, *(Variant(model, model, shared, recipe=ATTENTION) for model in FIXED)]
 
 
 def _measured(task: Caption, model: Any, seed: int) -> dict[str, Any]:

@@ -137,6 +137,7 @@ class Caption(VisualTask):
             images, each = [self._shown(one) for one, _ in known], [own for _, own in known]
             seen = pointing(model, images, each, scenes, self.vocabulary.target)
             metrics |= seen.metrics()
+            parts |= {"pointing": seen.groups} if seen.groups else {}
         return Evaluation(metrics, parts, len(texts), words, seconds, _ratio(texts, references))
 
     def baselines(self, split: str) -> dict[str, Baseline]:

@@ -38,6 +38,7 @@ def test_words_are_judged_by_the_thing_that_they_name_whatever_the_order():
     found = judged(["a blue cross below a red circle"], [SCENE], lambda number: first)
     assert (found.words, found.hits) == (4, 3)
     assert found.weight == pytest.approx((3 * 0.75 + 0.25 / 63) / 4)
+    assert found.groups == {"first colour": 1, "first shape": 1, "later colour": 1, "later shape": 0}
 
 
 def test_maps_are_asked_for_sentences_that_name_a_thing_until_there_are_none():
@@ -50,4 +51,4 @@ def test_maps_are_asked_for_sentences_that_name_a_thing_until_there_are_none():
     texts = ["a red circle", "a green square", "circle red", "a blue cross", "a red circle"]
     found = judged(texts, [SCENE] * 5, looked)
     assert asked == [0, 3] and (found.words, found.hits) == (2, 2)
-    assert judged([], [], looked) == Judged(0, 0, 0.0) and Judged(0, 0, 0.0).metrics() == {}
+    assert judged([], [], looked) == Judged(0, 0, 0.0, {}) and Judged(0, 0, 0.0, {}).metrics() == {}

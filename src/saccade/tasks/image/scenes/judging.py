@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from saccade.tasks.groups import means
 from saccade.tasks.image.pointing import pointed
 from saccade.tasks.image.scenes.grammar import read
 from saccade.tasks.image.scenes.scene import SIDE, Scene
@@ -15,7 +16,7 @@ __all__ = ["Judged", "exact_match", "judged"]
 class Judged(NamedTuple):
     """How often words for things were written while their things were looked at.
 
-    >>> Judged(words=20, hits=19, weight=0.75).metrics()
+    >>> Judged(words=20, hits=19, weight=0.75, groups={"first colour": 0.95}).metrics()
     {'pointing': 0.95, 'pointing_weight': 0.75}
     """
 
@@ -23,6 +24,8 @@ class Judged(NamedTuple):
     hits: int
     weight: float
     """The mean share of the weights that lies on the thing."""
+    groups: dict[str, float]
+    """The share of hits by what the word is: the colour or the shape of the thing that is named first, or of others."""
 
     def metrics(self) -> dict[str, float]:
         """Return what is reported; nothing where no thing was named."""
@@ -65,23 +68,26 @@ def judged(texts: Sequence[str], scenes: Sequence[Scene], maps: Callable[[int], 
         >>> judged(["a red circle"], [scene], lambda _: torch.tensor([[[1.0, 0.0], [0.0, 0.0]]] * 3)).hits
         2
     """
-    hits, shares = list[bool](), list[float]()
+    hits, shares, groups = list[float](), list[float](), list[str]()
     for number, (text, scene) in enumerate(zip(texts, scenes, strict=True)):
         words = list(_words(text, scene))
         if not words:
             continue
         if (found := maps(number)) is None:
             break
-        for place, thing in words:
+        for place, thing, group in words:
             seen = pointed(found[place], [scene.things[thing].box], (SIDE, SIDE))
-            hits.append(seen.hit)
+            hits.append(float(seen.hit))
             shares.append(seen.share)
-    return Judged(len(hits), sum(hits), sum(shares) / max(1, len(shares)))
+            groups.append(group)
+    return Judged(len(hits), int(sum(hits)), sum(shares) / max(1, len(shares)), means(groups, hits))
 
 
-def _words(text: str, scene: Scene) -> Iterator[tuple[int, int]]:
-    """The place of each word that says a colour or a shape, and the thing that it is of."""
+def _words(text: str, scene: Scene) -> Iterator[tuple[int, int, str]]:
+    """The place of each word that says a colour or a shape, the thing that it is of, and what it is."""
     reading = read(text, scene)
-    for mention in () if reading is None else reading.mentions:
+    for number, mention in enumerate(() if reading is None else reading.mentions):
         if mention.thing >= 0:
-            yield from ((place, mention.thing) for place in range(mention.first + 1, mention.last))
+            which = "later" if number else "first"
+            yield mention.first + 1, mention.thing, f"{which} colour"
+            yield mention.first + 2, mention.thing, f"{which} shape"
