@@ -23,7 +23,8 @@ SOURCE = (
 _SAME = (
     "All models have one recipe: data, batches, sizes of what is shared, budget and seeds. Show-and-tell is told the "
     "mean of the cells at the first step, m-rnn at every step, show-attend-and-tell reads the cells before every "
-    "word, softly, looking by its state and the last word. The weights are those of the last step; nothing is chosen by the test split."
+    "word, softly, by its state and the last word. The weights are those of the last step; nothing is chosen by the "
+    "test split."
 )
 _TWO = (
     "A sentence is an exact match if it names every thing once, nothing else, and only relations that hold. One about "
