@@ -22,6 +22,8 @@ ROWS = [
 
 PAGES = {
     "length-multi30k-de-en": "length",
+    "objects-scenes": "objects",
+    "pointing-scenes": "pointing",
     "pooling-sst2": "pooling",
     "scores-dates": "scores",
     "scores-multi30k": "scores",
