@@ -56,7 +56,8 @@ def test_the_cell_with_the_weight_is_the_bright_one_and_the_one_that_is_read_is_
         values[number, number // 2, number % 2] = 1.0
     plain = [picture for picture, _ in frames(drawn(values=values))]
     marks = [divmod(number, 2) for number in range(4)]
-    framed = [picture for picture, _ in frames(drawn(values=values, marks=marks))]
+    boxes = [(x / 2, y / 2, (x + 1) / 2, (y + 1) / 2) for y, x in marks]
+    framed = [picture for picture, _ in frames(drawn(values=values, marks=boxes))]
     for number, picture in enumerate(plain):
         bright = {divmod(cell, 2): sum(middle(picture, *divmod(cell, 2))) for cell in range(4)}
         assert max(bright, key=bright.get) == marks[number]

@@ -1,3 +1,5 @@
+import json
+from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -111,3 +113,18 @@ def test_numbers_that_mean_nothing_are_refused(tmp_path, image, maps, message):
 def test_a_mark_outside_its_map_is_refused(tmp_path, mark):
     with pytest.raises(ArgumentError, match=r"marks: expected a row and a column of a map 8 × 8, got"):
         draw(tmp_path, marks=[mark, None])
+
+
+def test_maps_are_smooth_if_asked_for_and_boxes_are_framed(tmp_path):
+    image, maps = torch.full((3, 40, 40), 0.5), torch.tensor([[[1.0, 0.0], [0.0, 0.0]]])
+    told = {"captions": ["word"]}
+    flat, *_ = overlays(image, maps, tmp_path / "flat", **told)
+    smooth, *_ = overlays(image, maps, tmp_path / "smooth", smooth=True, **told)
+    boxed, _, numbers = overlays(image, maps, tmp_path / "boxed", boxes=[(0.0, 0.0, 0.5, 0.5)], json=True, **told)
+    colours = [len(Image.open(path).convert("RGB").getcolors(1 << 24)) for path in (flat, smooth)]
+    assert colours[1] > colours[0]  # between the parts of a map lie its steps
+    assert Path(boxed).read_bytes() != Path(flat).read_bytes()
+    assert json.loads(Path(numbers).read_text())["boxes"] == [[0.0, 0.0, 0.5, 0.5]]
+    for boxes, said in (([], "each of 1 maps, got 0"), ([(0.5, 0.0, 0.2, 1.0)], "shares of the image")):
+        with pytest.raises((ShapeError, ArgumentError), match=said):
+            overlays(image, maps, tmp_path / "bad", boxes=boxes, **told)

@@ -30,5 +30,5 @@ def test_a_number_covers_its_part_and_the_largest_is_the_brightest():
     values[2, 1] = 1.0
     shown = pixels_of(lambda axes: draw_panel(axes, image, values, 1.0, None)).sum(-1)
     assert shown[42:58, 42:-5].min() > shown[5:38].max() + 100
-    framed = pixels_of(lambda axes: draw_panel(axes, image, values, 1.0, (0, 0))).sum(-1)
+    framed = pixels_of(lambda axes: draw_panel(axes, image, values, 1.0, (0.0, 0.0, 0.5, 0.25))).sum(-1)
     assert (framed != shown)[:25, :45].any() and (framed == shown)[25:].all()

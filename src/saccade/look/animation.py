@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import Tensor
 
-from saccade.look.panels import Position, draw_panel
+from saccade.look.panels import Box, draw_panel
 from saccade.look.pictures import INK
 from saccade.look.typefaces import families
 
@@ -40,7 +40,7 @@ def animated(pictures: Sequence["Image"]) -> bytes:
 
 
 def word_by_word(
-    pixels: Tensor, values: Tensor, words: Sequence[str], marks: Sequence[Position | None], top: float
+    pixels: Tensor, values: Tensor, words: Sequence[str], frames: Sequence[Box | None], top: float
 ) -> bytes:
     """Return an animated GIF: an image under the map of one word after another, each with its word and those so far.
 
@@ -48,7 +48,7 @@ def word_by_word(
         pixels: `(height, width, 3)` in [0, 1].
         values: a map for each word, `(words, rows, columns)`, at least 0.
         words: as they were written.
-        marks: for each word the cell that is framed; None for none.
+        frames: for each word the part that is framed; None for none.
         top: the number that is drawn brightest.
 
     Source:
@@ -62,7 +62,7 @@ def word_by_word(
     above, pictures = 1 - _EDGE / tall, []
     for number, word in enumerate(words, 1):
         figure = _blank(broad, tall)
-        draw_panel(figure.add_axes(place), pixels, values[number - 1], top, marks[number - 1])
+        draw_panel(figure.add_axes(place), pixels, values[number - 1], top, frames[number - 1])
         figure.text(_EDGE / broad, above, word, ha="left", va="top", fontsize=12, **style)
         # with its number, no picture is the one before it, which a GIF would show as one
         figure.text(1 - _EDGE / broad, above, f"{number}/{len(words)}", ha="right", va="top", fontsize=8, **style)

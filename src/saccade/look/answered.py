@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from saccade.errors import ArgumentError, ShapeError
 from saccade.look.drawing import full_scale, numbers, write_picture
 from saccade.look.labels import plain
+from saccade.look.panels import Box, boxed, draw_frame, upsampled
 from saccade.look.pictures import COLOURS, DOTS, FAINT, INK
 from saccade.look.typefaces import families
 
@@ -38,6 +39,7 @@ def answered(
     answers: Sequence[tuple[str, float]],
     captions: Sequence[str] = (),
     words: Tensor | None = None,
+    boxes: Sequence[Box | None] | None = None,
     title: str = "",
     even: float = 0.0,
     json: bool = False,
@@ -55,6 +57,7 @@ def answered(
         answers: the likeliest, each with its probability.
         captions: a line above each map.
         words: a number for each word, finite, at least 0; None where words have none.
+        boxes: for each map a part of the image that is framed, as shares of it; None for none.
         title: a line above the picture.
         even: what each number of a map would be if all were alike, 0 where they are no shares.
         json: whether the numbers are written beside it.
@@ -84,12 +87,14 @@ def answered(
     heading, names = plain(title), [plain(caption) for caption in captions]
     top = full_scale(float(values.max()), even) if len(values) else 1.0
     shown = [_cut(plain(token)) for token in tokens]
+    frames = boxed(boxes, len(values))
     told = [(_cut(plain(answer)), share) for answer, share in answers]
     said = [{"answer": answer, "probability": round(share, 6)} for answer, share in answers]
-    behind = _behind(heading, captions, tokens, values, scores, darkest=top, answers=said)
+    more: dict[str, Any] = {} if boxes is None else {"boxes": frames}
+    behind = _behind(heading, captions, tokens, values, scores, darkest=top, answers=said, **more)
     return write_picture(
         path,
-        lambda: _figure(pixels, values, names, shown, scores, told, heading, top),
+        lambda: _figure(pixels, values, names, frames, shown, scores, told, heading, top),
         title=heading or "A question about an image",
         story=_story(values, names, tokens, scores, answers),
         behind=behind if json else None,
@@ -144,6 +149,7 @@ def _figure(
     pixels: Tensor,
     values: Tensor,
     names: Sequence[str],
+    frames: Sequence[Box | None],
     tokens: Sequence[str],
     scores: Tensor | None,
     answers: Sequence[tuple[str, float]],
@@ -174,7 +180,7 @@ def _figure(
         axes = figure.add_axes((left / width, bottom / height, wide / width, high / height))
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set(color=FAINT, linewidth=0.5)
-        _panel(axes, pixels, values[number - 1] if number else None, top)
+        _panel(axes, pixels, values[number - 1] if number else None, top, frames[number - 1] if number else None)
         axes.set_title(names[number - 1] if number else "", fontsize=8, pad=3, color=INK, **style)
     axes = figure.add_axes((0, 0, 1, (text + bars) / height))
     axes.set(xlim=(0, width), ylim=(text + bars, 0))
@@ -205,16 +211,18 @@ def _laid_out(spread: Sequence[float], width: float) -> tuple[list[tuple[float, 
     return places, line + 1
 
 
-def _panel(axes: Any, pixels: Tensor, values: Tensor | None, top: float) -> None:
+def _panel(axes: Any, pixels: Tensor, values: Tensor | None, top: float, frame: Box | None) -> None:
     """The image, or the image in grey below a map, the more of whose colour is seen the larger its number."""
     if values is None:
         axes.imshow(pixels.permute(1, 2, 0).numpy(), aspect="auto")
         return
     grey = 0.15 + 0.7 * torch.einsum("chw,c->hw", pixels, pixels.new_tensor([0.299, 0.587, 0.114]))
     axes.imshow(grey[..., None].expand(-1, -1, 3).numpy(), aspect="auto")
-    smooth = F.interpolate(values[None, None], pixels.shape[1:], mode="bilinear", align_corners=False)[0, 0]
+    smooth = upsampled(values[None], (pixels.shape[1], pixels.shape[2]))[0]
     seen = (_DIM + 0.6 * (smooth / top).clamp(0, 1)).numpy()
     axes.imshow(smooth.numpy(), cmap=_CMAP, vmin=0, vmax=top, alpha=seen, aspect="auto")
+    if frame is not None:
+        draw_frame(axes, frame, (pixels.shape[1], pixels.shape[2]), start=-0.5)  # where the first pixel begins
 
 
 def _words(

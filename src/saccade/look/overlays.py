@@ -14,7 +14,7 @@ from saccade.errors import ArgumentError, ShapeError
 from saccade.look.animation import word_by_word
 from saccade.look.drawing import full_scale, numbers, write_picture
 from saccade.look.labels import plain
-from saccade.look.panels import CMAP, Position, draw_panel, show_pixels
+from saccade.look.panels import CMAP, Box, Position, boxed, draw_panel, show_pixels, upsampled
 from saccade.look.pictures import DOTS, FAINT, INK
 from saccade.look.typefaces import families
 
@@ -40,6 +40,8 @@ def overlays(
     *,
     captions: Sequence[str],
     marks: Sequence[Position | None] | None = None,
+    boxes: Sequence[Box | None] | None = None,
+    smooth: bool = False,
     title: str | None = None,
     even: float = 0.0,
     animated: bool = False,
@@ -48,7 +50,8 @@ def overlays(
     """Draw an image, and beside it the image in grey once for each map, which lies over it in colour.
 
     All maps share one scale of colours, from 0 to 1, or to the largest number where none is above a half or one is
-    above 1, but at the least to four times an even share. A cell of a map covers its part of the image.
+    above 1, but at the least to four times an even share. What a map has for a cell
+    is seen over the cell's part of the image.
 
     Args:
         image: `(channels, height, width)`, 1 channel or 3, in [0, 1], or uint8.
@@ -57,6 +60,8 @@ def overlays(
         captions: a line above each map.
         marks: for each map the row and column of a cell that is framed, such as the position that attends; None for
             none.
+        boxes: for each map a part of the image that is framed in the place of a cell, as shares of it; None for none.
+        smooth: whether a map is brought to the image's size smoothly; else a cell covers its part of the image.
         title: a line above the picture.
         even: what each number of a map would be if all were alike, such as 1 where they are in times of that; 0 for
             numbers that are no shares.
@@ -86,14 +91,17 @@ def overlays(
     """
     pixels, values, marks = _checked(image, maps, captions, marks)
     heading, names = plain(title or ""), [_cut(plain(caption), _CAPTION_LENGTH) for caption in captions]
+    frames = boxed(boxes, len(values)) if boxes is not None else [_frame(mark, values.shape[1:]) for mark in marks]
+    drawn = upsampled(values, (pixels.shape[0], pixels.shape[1])) if smooth else values
     darkest = full_scale(float(values.max()), even, math.inf)
+    more = {} if boxes is None else {"boxes": frames}
     return write_picture(
         path,
-        lambda: _figure(pixels, values, names, marks, heading, darkest),
+        lambda: _figure(pixels, drawn, names, frames, heading, darkest),
         title=heading or "Maps over an image",
         story=_story(values, names, marks),
-        behind=numbers(heading, captions, [], values, marks=marks, darkest=darkest) if json else None,
-        pages={".gif": lambda: word_by_word(pixels, values, names, marks, darkest)} if animated else None,
+        behind=numbers(heading, captions, [], values, marks=marks, darkest=darkest, **more) if json else None,
+        pages={".gif": lambda: word_by_word(pixels, drawn, names, frames, darkest)} if animated else None,
     )
 
 
@@ -121,6 +129,13 @@ def _checked(
     return _reduced(pixels.clamp(0, 1)).permute(1, 2, 0), values, places
 
 
+def _frame(mark: Position | None, shape: Sequence[int]) -> Box | None:
+    if mark is None:
+        return None
+    rows, columns = shape
+    return mark[1] / columns, mark[0] / rows, (mark[1] + 1) / columns, (mark[0] + 1) / rows
+
+
 def _reduced(pixels: Tensor) -> Tensor:
     """An image of no more pixels than are drawn."""
     height, width = pixels.shape[1:]
@@ -143,7 +158,7 @@ def _figure(
     pixels: Tensor,
     values: Tensor,
     names: Sequence[str],
-    marks: Sequence[Position | None],
+    frames: Sequence[Box | None],
     title: str,
     top: float,
 ) -> "Figure":
@@ -162,7 +177,7 @@ def _figure(
         left, bottom = column * (wide + _GAP), height - line * (high + _CAPTION + _GAP) - _CAPTION - high
         axes = figure.add_axes((left / width, bottom / height, wide / width, high / height))
         if number:
-            drawn = draw_panel(axes, pixels, values[number - 1], top, marks[number - 1])
+            drawn = draw_panel(axes, pixels, values[number - 1], top, frames[number - 1])
             axes.set_title(names[number - 1], fontsize=8, pad=3, **style)
         else:
             show_pixels(axes, pixels)

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from itertools import chain
+from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -83,15 +84,18 @@ class Cache(Generic[T]):
 
     def __init__(self, make: Callable[[int], T], most: int, nbytes: Callable[[T], int]) -> None:
         self._make, self._left, self._nbytes, self._found = make, most, nbytes, dict[int, T]()
+        self._lock = Lock()
 
     def get(self, index: int) -> T:
         """Return what is made of an index."""
         if index in self._found:
             return self._found[index]
         made = self._make(index)
-        if (size := self._nbytes(made)) <= self._left:
-            self._left -= size
-            self._found[index] = made
+        size = self._nbytes(made)
+        with self._lock:  # several threads may make things beside one another
+            if size <= self._left and index not in self._found:
+                self._left -= size
+                self._found[index] = made
         return made
 
 

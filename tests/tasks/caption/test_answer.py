@@ -158,3 +158,26 @@ def test_attention_of_a_model_without_is_refused():
     with pytest.raises(ArgumentError, match="--by: expected gradient of a model that does not attend, got attention"):
         LookRequest(by="attention").check(attends=False)
     LookRequest(by="gradient").check(attends=False)
+
+
+@pytest.mark.parametrize("shown", [IMAGE, REGIONS], ids=["cells", "regions"])
+def test_the_part_that_a_hard_read_reads_is_framed(shown, tmp_path):
+    answer = asked("hard", "pictures", shown)
+    paths = list(answer.draw(tmp_path, json=True))
+    [told] = [json.loads(path.read_text()) for path in paths if path.suffix == ".json"]
+    weights = answer.outputs[0].weights
+    assert len(told["boxes"]) == len(weights) > 0
+    for row, box in zip(weights, told["boxes"], strict=True):
+        number = int(row.argmax())
+        if shown is REGIONS:
+            wanted = BOXES[number].tolist()
+        else:
+            (y, x), (rows, columns) = divmod(number, answer.shape[1]), answer.shape
+            wanted = [x / columns, y / rows, (x + 1) / columns, (y + 1) / rows]
+        assert box == pytest.approx(wanted)
+
+
+def test_soft_weights_are_brought_to_the_image_smoothly_and_not_framed(tmp_path):
+    paths = list(asked("soft", "pictures").draw(tmp_path, json=True))
+    [told] = [json.loads(path.read_text()) for path in paths if path.suffix == ".json"]
+    assert "boxes" not in told

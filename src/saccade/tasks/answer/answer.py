@@ -18,7 +18,7 @@ from saccade.numerics import divide
 from saccade.tasks.generate.answers import WrittenAnswers
 from saccade.tasks.image.influence import Score, cells_of, gradients, word_vectors
 from saccade.tasks.image.options import LookRequest
-from saccade.tasks.image.shown import Shown, maps_of, shares
+from saccade.tasks.image.shown import Shown, maps_of, parts_read, shares
 from saccade.tasks.image.sight import visual
 from saccade.tasks.labels.answers import ClassAnswers
 from saccade.tasks.labels.ranked import Ranked
@@ -93,7 +93,8 @@ class VisualAnswer(Ranked):
         if reads > MOST_MAPS:  # of a long question that is read word by word; the last read is the mean of them
             chosen = [*range(MOST_MAPS - 1), reads - 1]
             told += f", the first {MOST_MAPS - 1} and the last of {reads} reads"
-        even = 1 / self.seen.weights.shape[1] if self.seen.by == "attention" and self.seen.shape else 0.0
+        looked = self.seen.by == "attention"
+        even = 1 / self.seen.weights.shape[1] if looked and self.seen.shape else 0.0
         yield from answered(
             self.query.shown.image,
             maps_of(self.query.shown, self.seen.weights[chosen], self.seen.shape),
@@ -102,6 +103,7 @@ class VisualAnswer(Ranked):
             answers=best,
             captions=[self.seen.captions[number] for number in chosen],
             words=self.seen.words,
+            boxes=parts_read(self.query.shown, self.seen.weights[chosen], self.seen.shape) if looked else None,
             title=f"{self.ranking.title}{told}",
             even=even,
             json=json,

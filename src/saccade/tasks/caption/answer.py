@@ -17,7 +17,7 @@ from saccade.tasks.image.influence import cells_of, influence
 from saccade.tasks.image.options import LookRequest
 from saccade.tasks.image.scenes.judging import Judged, judged
 from saccade.tasks.image.scenes.scene import Scene
-from saccade.tasks.image.shown import Shown, maps_of
+from saccade.tasks.image.shown import Shown, maps_of, parts_read
 from saccade.tasks.image.sight import visual
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.train.task import Form, Unreadable
@@ -63,10 +63,11 @@ class ImageCaption(Written):
         """
         for best in self.outputs[:1]:
             assert isinstance(self.image, Shown)
-            maps, looked = self.influence, self.influence is None
+            maps, looked, boxes = self.influence, self.influence is None, None
             if maps is None:
                 assert best.weights is not None
                 maps = maps_of(self.image, best.weights, self.shape)
+                boxes = parts_read(self.image, best.weights[:MOST_PANELS], self.shape)
             words = looks_told(best) if looked else list(best.tokens)
             maps, words = maps[:MOST_PANELS], words[:MOST_PANELS]  # a model that never ends writes more
             cut = f", the first {MOST_PANELS} of {len(best.tokens)} words" if len(words) < len(best.tokens) else ""
@@ -77,7 +78,8 @@ class ImageCaption(Written):
                 maps,
                 folder / file_name(name),
                 captions=words,
-                marks=_marks(maps) if self.shape and bool(((maps == 0) | (maps == 1)).all()) else None,
+                boxes=boxes,
+                smooth=self.shape is not None and boxes is None,
                 title=f"{best.text}: {told}{cut}",
                 even=0.0 if self.shape is None else 1 / maps[0].numel(),
                 animated=looked,
@@ -194,9 +196,3 @@ def answers(
             answer = replace(answer, influence=maps_of(one, moved, answer.shape))
         told.append(answer)
     return told
-
-
-def _marks(maps: Tensor) -> list[tuple[int, int] | None]:
-    """The cell that each word read, where it read one."""
-    columns = maps.shape[2]
-    return [divmod(int(one.argmax()), columns) if bool(one.any()) else None for one in maps]

@@ -1,5 +1,6 @@
 """An image that is spoken of, what of it a model is given, and weights or gradients over it as maps."""
 
+import itertools
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,11 +9,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from saccade.errors import ShapeError
+from saccade.look.panels import Box
 from saccade.numerics import divide
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.images import image_of
 
-__all__ = ["Shown", "featured", "maps_of", "shares"]
+__all__ = ["Shown", "featured", "maps_of", "parts_read", "shares"]
 
 _RASTER, _UNKNOWN = 64, 96  # places of a side that regions are painted on; pixels of an image that is not known
 _DRAWN = (224, 224)  # pixels of an image that weights of features are drawn over, cut as extraction cuts them
@@ -82,6 +84,36 @@ def maps_of(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> Ten
     covered = down[:, :, None] & across[:, None, :]
     painted: Tensor = (weights[:, :, None, None] * covered).amax(1)
     return painted
+
+
+def parts_read(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> list[Box | None] | None:
+    """Return the box of the part that each row of weights has all of its weight on; None where no row has.
+
+    Args:
+        shown: the image; its boxes count where there is no shape.
+        weights: `(rows, n)`.
+        shape: rows and columns of cells; None of regions.
+
+    Example:
+        >>> shown = Shown("a.png", torch.zeros(3, 8, 8, dtype=torch.uint8))
+        >>> parts_read(shown, torch.tensor([[0.0, 1.0], [0.5, 0.5]]), (1, 2))
+        [(0.5, 0.0, 1.0, 1.0), None]
+    """
+    hard = ((weights == 0) | (weights == 1)).all(1) & weights.any(1)
+    if not bool(hard.any()):
+        return None
+    if shape is None:
+        assert isinstance(shown.seen, Features), "what has no cells has regions"
+        known = [_box(*box) for box in shown.seen.boxes.tolist()]
+    else:
+        rows, columns = shape
+        places = itertools.product(range(rows), range(columns))
+        known = [_box(x / columns, y / rows, (x + 1) / columns, (y + 1) / rows) for y, x in places]
+    return [known[int(row.argmax())] if one else None for row, one in zip(weights, hard.tolist(), strict=True)]
+
+
+def _box(left: float, top: float, right: float, bottom: float) -> Box:
+    return left, top, right, bottom
 
 
 def shares(grads: Tensor, shape: tuple[int, int] | None) -> Tensor:

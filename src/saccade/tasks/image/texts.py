@@ -2,7 +2,10 @@
 side by side, so that it is decoded once, and seen once in a batch.
 """
 
+import os
+import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, count, islice
@@ -21,6 +24,7 @@ __all__ = ["Illustrated", "Text", "TextsByImage", "seen_together", "training_tex
 
 E = TypeVar("E", bound=Sized)
 
+_WORKERS = min(8, os.cpu_count() or 1)  # threads that decode images, which sets Python's lock free
 _TRIED = 100  # images without end, of whose texts one at the least can be learned
 
 
@@ -120,7 +124,10 @@ class TextsByImage(Generic[E]):
         together: dict[int, list[int]] = {}
         for index in indices:
             together.setdefault(self._image[index], []).append(index)
-        found = {one: text for own in together.values() for one, text in zip(own, self.encode(own), strict=True)}
+        with warnings.catch_warnings(), ThreadPoolExecutor(_WORKERS) as workers:
+            warnings.simplefilter("ignore")  # reading an image ignores them too, which threads cannot undo in order
+            texts = list(workers.map(self.encode, together.values()))
+        found = dict(zip(chain.from_iterable(together.values()), chain.from_iterable(texts), strict=True))
         return [found[index] for index in indices]
 
 

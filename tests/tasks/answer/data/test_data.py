@@ -207,7 +207,7 @@ def test_daquar_is_split_by_images_or_where_it_is_named_by_questions(tmp_path):
 WHOLE = "expected a whole number called question_id"
 
 
-def vqa(folder, changed=None):
+def vqa(folder, changed=None, version="v2_"):
     folder.mkdir(exist_ok=True)
     for subtype, first in (("train2014", 0), ("val2014", 20)):
         photos(folder / "unpacked", 1)
@@ -220,11 +220,17 @@ def vqa(folder, changed=None):
             annotations.append(told)
         if changed:
             changed(questions, annotations)
-        name = folder / f"v2_OpenEnded_mscoco_{subtype}_questions.json"
+        name = folder / f"{version}OpenEnded_mscoco_{subtype}_questions.json"
         name.write_text(json.dumps({"questions": questions}))
-        (folder / f"v2_mscoco_{subtype}_annotations.json").write_text(json.dumps({"annotations": annotations}))
+        (folder / f"{version}mscoco_{subtype}_annotations.json").write_text(json.dumps({"annotations": annotations}))
     (folder / "v2_OpenEnded_mscoco_test2015_questions.json").write_text('{"questions": []}')
     return folder
+
+
+def test_the_first_version_of_vqa_has_other_names(tmp_path):
+    data = open_corpus(str(vqa(tmp_path / "vqa", version="")))
+    assert [data.size(split) for split in ("train", "validation", "test")] == [11, 12, 1]
+    assert len(data.posed("validation", 3).answers) == 10
 
 
 def test_vqa_has_ten_answers_and_tests_on_what_is_held_out(tmp_path):

@@ -423,6 +423,14 @@ def test_flickr8k_as_it_is():
     assert len(one.references) == 5
 
 
+def test_flickr30k_is_read_by_the_name_of_its_tokens(tmp_path):
+    folder = flickr(tmp_path / "flickr", lists=False)
+    (folder / "Flickr8k.token.txt").rename(folder / "results_20130124.token")
+    data = open_corpus(str(folder))
+    assert sum(data.images(split) for split in SPLITS) == COUNT
+    assert all(len(data.references("test", index)) == 2 for index in range(data.size("test")))
+
+
 MEASURED = """
 import resource, sys
 from saccade.tasks.caption.data import open_corpus, pictures
