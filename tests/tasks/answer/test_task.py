@@ -125,6 +125,24 @@ def test_look_is_one_picture_with_numbers_behind(run, folder, tmp_path):
     assert described["weights"].keys() == {"hop 1", "hop 2"} and described["question"] == "which is it?"
 
 
+@pytest.mark.parametrize("regions", [False, True])
+def test_the_part_that_a_hard_read_reads_is_framed(folder, tmp_path, regions):
+    more = ["--features", str(stored(folder, tmp_path / "store", regions=True))] if regions else []
+    words = ["--data", str(folder), "--model", "show-ask-attend-and-answer", "--read", "reinforce", *more]
+    little = LITTLE[4:] if regions else LITTLE  # features are not seen by a network
+    assert main(["train", "answer", *words, "--run", str(tmp_path / "run"), *little]) == 0
+    found = runs.load(tmp_path / "run", device="cpu")
+    paths = {path.suffix: path for path in found.draw(f"{folder}/2.png\twhich is it?", tmp_path / "drawn", json=True)}
+    told = json.loads(paths[".json"].read_text())
+    assert len(told["boxes"]) == len(told["rows"]) == 2 and all(len(box) == 4 for box in told["boxes"])
+    for (left, top, right, bottom), values in zip(told["boxes"], told["values"], strict=True):
+        rows = torch.tensor(values)
+        assert sorted(set(rows.flatten().tolist())) in ([0, 1], [1])
+        down, across = rows.shape
+        y, x = divmod(int(rows.argmax()), across)
+        assert left <= (x + 0.5) / across <= right and top <= (y + 0.5) / down <= bottom
+
+
 @pytest.mark.parametrize("model", ["question-only", "image-only"])
 def test_what_does_not_attend_is_drawn_by_gradients_of_what_it_reads(model, tmp_path, folder):
     options = {"widths": "4,6", "cell_dim": 6, "hidden_dim": 6} if model == "image-only" else {"hidden_dim": 6}

@@ -149,6 +149,20 @@ def test_an_ensemble_sees_the_same_cells(tmp_path):
         runs.load(fine, ensemble=[coarse], device="cpu")
 
 
+def test_an_ensemble_writes_the_same_words(tmp_path):
+    """Else its members' probabilities are of other words."""
+    own = {"model": "show-and-tell", **SMALL, **SHORT}
+    (tmp_path / "other").mkdir()
+    path, other = folder(tmp_path), folder(tmp_path / "other")
+    other.write_text(other.read_text(encoding="utf-8").replace("picture", "photograph taken"), encoding="utf-8")
+    first, second = (
+        runs.train("caption", **{**own, "data": str(data), "run": tmp_path / name}).folder
+        for name, data in (("one", path), ("two", other))
+    )
+    with pytest.raises(SaccadeError, match=r"two: expected .*the words"):
+        runs.load(first, ensemble=[second], device="cpu")
+
+
 @pytest.mark.parametrize("regions", [False, True])
 def test_features_are_seen_in_the_place_of_images(tmp_path, regions, capsys):
     path, store = folder(tmp_path), tmp_path / "store"

@@ -1,6 +1,8 @@
 """Questions about images in every layout, and what is wrong with each in one line."""
 
 import json
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -362,3 +364,33 @@ def test_daquar_itself_is_read():
     data = open_corpus(str(SHARED / "daquar"))
     assert sum(data.size(split) for split in ("train", "validation", "test")) == 12_468
     assert data.shape == (3, 73, 96) and "own split by images" in data.note
+
+
+MEASURED = """
+import resource, sys
+from saccade.tasks.answer.data import open_corpus
+from saccade.tasks.image import decoded
+decoded._CACHED = 16 << 20
+data = open_corpus(sys.argv[1])
+data.example("train", 0)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for split in ("train", "validation", "test"):
+    for index in range(data.size(split)):
+        data.example(split, index)
+print(sum(map(data.size, ("train", "validation", "test"))), data.example("train", 0).image.numel(),
+    (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
+"""
+
+
+@pytest.mark.slow
+def test_ten_thousand_images_that_are_asked_about_take_no_more_memory_than_is_kept(tmp_path):
+    """All of them would take 276 MB; those that are kept take 16."""
+    for number in range(10_000):
+        (tmp_path / f"{number}.png").write_bytes(plain((number % 256, number // 256, 50), (96, 96)))
+    lines = (f"{number}.png\tis it {number % 7}?\t{'yes' if number % 2 else 'no'}\n" for number in range(10_000))
+    (tmp_path / "asked.tsv").write_text("".join(lines))
+    command = [sys.executable, "-c", MEASURED, str(tmp_path / "asked.tsv")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    count, pixels, grown = map(int, done.stdout.split())
+    assert (count, pixels) == (10_000, 3 * 96 * 96)
+    assert grown < 60
