@@ -14,9 +14,13 @@ CALLS = {
     "Attention": lambda **more: nn.Attention(16, **more),
     "MultiheadAttention": lambda **more: nn.MultiheadAttention(16, 4, **more),
     "AttentionPool": lambda **more: nn.AttentionPool(16, **more),
+    "SetAttention": lambda **more: nn.SetAttention(16, 4, **more),
+    "SetPool": lambda **more: nn.SetPool(16, 4, **more),
     "Attention.forward": lambda **more: nn.Attention(16)(X, **more),
     "MultiheadAttention.forward": lambda **more: nn.MultiheadAttention(16, 4)(X, **more),
     "AttentionPool.forward": lambda **more: nn.AttentionPool(16)(X, **more),
+    "SetAttention.forward": lambda **more: nn.SetAttention(16, 4)(X, **more),
+    "SetPool.forward": lambda **more: nn.SetPool(16, 4)(X, **more),
 }
 TORCHS = {
     "attn_mask": "mask=",

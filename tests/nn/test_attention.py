@@ -137,14 +137,17 @@ MODULES = {
     "its key": lambda x: nn.MultiheadAttention(6, 2)(torch.randn(2, 5, 6), x),
     "its memory": lambda x: nn.MultiheadAttention(6, 2).remember(x),
     "AttentionPool": lambda x: nn.AttentionPool(6)(x),
+    "SetAttention": lambda x: nn.SetAttention(6, 2, num_inducing=2)(x),
+    "SetPool": lambda x: nn.SetPool(6, 2)(x),
 }
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_another_dtype_is_one_clear_error(name):
-    with pytest.raises(ArgumentError, match="^(query|key|value): expected dtype torch.float32.*got dtype.*float64"):
+    named = "(query|key|value|elements)"
+    with pytest.raises(ArgumentError, match=f"^{named}: expected dtype torch.float32.*got dtype.*float64"):
         MODULES[name](torch.randn(2, 5, 6, dtype=torch.float64))
-    with pytest.raises(ArgumentError, match="(query|key|value): expected .*dtype.*int64"):
+    with pytest.raises(ArgumentError, match=f"{named}: expected .*dtype.*int64"):
         MODULES[name](torch.ones(2, 5, 6, dtype=torch.int64))
 
 
@@ -153,7 +156,7 @@ def test_another_dtype_is_one_clear_error(name):
 @pytest.mark.parametrize("name", MODULES)
 def test_a_nested_tensor_is_one_clear_error(name, layout):
     nested = torch.nested.nested_tensor([torch.randn(3, 6), torch.randn(5, 6)], layout=layout)
-    with pytest.raises(ArgumentTypeError, match="(query|key): expected a dense tensor, got a nested one; pad it"):
+    with pytest.raises(ArgumentTypeError, match="(query|key|elements): expected a dense tensor, got a nested one; pad it"):
         MODULES[name](nested)
 
 

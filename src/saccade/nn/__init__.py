@@ -7,5 +7,6 @@ from saccade.nn.attention import Attention
 from saccade.nn.multihead import MultiheadAttention
 from saccade.nn.pool import AttentionPool
 from saccade.nn.retina import Glimpse, Retina
+from saccade.nn.sets import SetAttention, SetPool
 
-__all__ = ["Attention", "AttentionPool", "Glimpse", "MultiheadAttention", "Retina"]
+__all__ = ["Attention", "AttentionPool", "Glimpse", "MultiheadAttention", "Retina", "SetAttention", "SetPool"]

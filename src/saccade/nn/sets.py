@@ -1,0 +1,226 @@
+"""Attention on sets: blocks whose outputs follow their elements whatever the order, and one that sums a set up.
+
+Lee et al. 2019, "Set Transformer" (https://arxiv.org/abs/1810.00825). Its blocks are one, MAB, with other queries:
+
+    SetAttention(dim, heads)                     SAB(X) = MAB(X, X)                          n² pairs
+    SetAttention(dim, heads, num_inducing=m)     ISAB(X) = MAB(X, MAB(I, X)), I learned      2 · n · m pairs
+    SetPool(dim, heads, num_seeds=k)             PMA(Z) = MAB(S, rFF(Z)), S learned          k outputs
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from saccade import normalizers, scores
+from saccade.auxiliary import AuxRequest
+from saccade.checks import whole
+from saccade.foreign import refuse, refusing
+from saccade.masks import Mask
+from saccade.nn.attention import features
+from saccade.nn.multihead import MultiheadAttention
+
+__all__ = ["SetAttention", "SetPool"]
+
+
+class _Block(nn.Module):
+    """Queries that read a set: MAB(X, Y) = LN(H + rFF(H)) with H = LN(X + Multihead(X, Y, Y)), equations 6 and 7."""
+
+    def __init__(self, embed_dim: int, num_heads: int, hidden_dim: int | None, layer_norm: bool, **more: Any) -> None:
+        super().__init__()
+        place = {name: more[name] for name in ("device", "dtype")}
+        self.attention = MultiheadAttention(embed_dim, num_heads, **more)
+        self.feed_forward = _feed_forward(embed_dim, hidden_dim, place)
+        norms = [nn.LayerNorm(embed_dim, **place) if layer_norm else nn.Identity() for _ in range(2)]
+        self.attention_norm, self.output_norm = norms
+
+    def forward(self, query: Tensor, key: Tensor, mask: Mask | Tensor | None, aux: AuxRequest | None) -> Any:
+        read = self.attention(query, key, mask=mask, aux=aux)
+        read, found = (read, None) if aux is None else read
+        hidden = self.attention_norm(query + read)
+        output = self.output_norm(hidden + self.feed_forward(hidden))
+        return output if aux is None else (output, found)
+
+
+class SetAttention(nn.Module):
+    r"""Elements of a set that attend to each other, each with an output of its own.
+
+    .. math::
+        \mathrm{SAB}(X) &= \mathrm{MAB}(X, X) \\
+        \mathrm{ISAB}_m(X) &= \mathrm{MAB}(X, \mathrm{MAB}(I, X)) \\
+        \mathrm{MAB}(X, Y) &= \mathrm{LN}(H + \mathrm{rFF}(H)), \quad
+            H = \mathrm{LN}(X + \mathrm{Multihead}(X, Y, Y))
+
+    It is equivariant: outputs of elements in another order are the outputs in that order. With inducing points its cost
+    grows with the number of elements, and not with its square.
+
+    Args:
+        embed_dim: features of an element and of its output, a multiple of num_heads.
+        num_heads: of each attention.
+        num_inducing: m, learned points through which elements attend to each other; None: each attends to all.
+        hidden_dim: of the layer in the middle of rFF, a network that all elements share; None is embed_dim.
+        layer_norm: whether LN normalizes; without it LN(x) = x.
+        score, normalizer, dropout_p, device, dtype: as for `MultiheadAttention`.
+
+    Raises:
+        ArgumentError: heads that do not divide embed_dim; sizes below 1.
+
+    Source:
+        Lee et al. 2019, equations 6 to 10 (https://arxiv.org/abs/1810.00825).
+
+    >>> import torch
+    >>> from saccade import masks
+    >>> block, elements = SetAttention(8, 2, num_inducing=3), torch.randn(4, 6, 8)
+    >>> order = torch.randperm(6)
+    >>> torch.allclose(block(elements)[:, order], block(elements[:, order]), atol=1e-5)
+    True
+    >>> block(elements, mask=masks.Lengths(torch.tensor([6, 3, 1, 0]))).shape
+    torch.Size([4, 6, 8])
+    """
+
+    @refusing
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        *,
+        num_inducing: int | None = None,
+        hidden_dim: int | None = None,
+        layer_norm: bool = True,
+        score: str | scores.Score | scores.ScoreFunction = "scaled_dot",
+        normalizer: normalizers.Normalizer | normalizers.NormalizerFunction | None = None,
+        dropout_p: float = 0.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        **foreign: Any,
+    ) -> None:
+        if foreign:
+            refuse(SetAttention.__init__, foreign)
+        super().__init__()
+        whole("num_inducing", num_inducing, least=1, none=True)
+        whole("hidden_dim", hidden_dim, least=1, none=True)
+        more: dict[str, Any] = {"score": score, "normalizer": normalizer, "dropout_p": dropout_p}
+        more |= {"device": device, "dtype": dtype}
+        self.block = _Block(embed_dim, num_heads, hidden_dim, layer_norm, **more)
+        self.gather = None if num_inducing is None else _Block(embed_dim, num_heads, hidden_dim, layer_norm, **more)
+        self.inducing = None if num_inducing is None else _learned(num_inducing, embed_dim, device, dtype)
+
+    @refusing
+    def forward(
+        self,
+        elements: Tensor,
+        *,
+        mask: Mask | Tensor | None = None,
+        aux: AuxRequest | None = None,
+        **foreign: Any,
+    ) -> Any:
+        """Lets elements attend to each other.
+
+        Args:
+            elements: `(..., n, embed_dim)`.
+            mask: which elements there are, as for `attend`, against `(..., heads, queries, n)`, the same for all
+                queries: `masks.Lengths` of the sets, or booleans `(..., 1, 1, n)`. Outputs where there is no element
+                mean nothing.
+            aux: as for `attend`.
+
+        Returns:
+            `(..., n, embed_dim)`; with aux a pair of it and an `AuxOutput` with one entry a head: of elements by
+            elements, with inducing points of elements by these.
+        """
+        if foreign:
+            refuse(SetAttention.forward, foreign)
+        features("elements", elements, self.block.attention.embed_dim, self.block.attention.out_proj.weight)
+        if self.gather is None or self.inducing is None:
+            return self.block(elements, elements, mask, aux)
+        points = self.inducing.expand(*elements.shape[:-2], -1, -1)
+        return self.block(elements, self.gather(points, elements, mask, None), None, aux)
+
+
+class SetPool(nn.Module):
+    r"""A set summed up by learned seeds that attend to its elements.
+
+    .. math::
+        \mathrm{PMA}_k(Z) = \mathrm{MAB}(S, \mathrm{rFF}(Z))
+
+    It is invariant: elements in another order have the same outputs.
+
+    Args:
+        embed_dim: features of an element and of an output, a multiple of num_heads.
+        num_heads: of the attention.
+        num_seeds: k, how many outputs.
+        hidden_dim, layer_norm, score, normalizer, dropout_p, device, dtype: as for `SetAttention`.
+
+    Raises:
+        ArgumentError: heads that do not divide embed_dim; sizes below 1.
+
+    Source:
+        Lee et al. 2019, equation 11 (https://arxiv.org/abs/1810.00825).
+
+    >>> import torch
+    >>> pool, elements = SetPool(8, 2), torch.randn(4, 6, 8)
+    >>> torch.allclose(pool(elements), pool(elements.flip(1)), atol=1e-5)
+    True
+    """
+
+    @refusing
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        *,
+        num_seeds: int = 1,
+        hidden_dim: int | None = None,
+        layer_norm: bool = True,
+        score: str | scores.Score | scores.ScoreFunction = "scaled_dot",
+        normalizer: normalizers.Normalizer | normalizers.NormalizerFunction | None = None,
+        dropout_p: float = 0.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        **foreign: Any,
+    ) -> None:
+        if foreign:
+            refuse(SetPool.__init__, foreign)
+        super().__init__()
+        whole("num_seeds", num_seeds, least=1)
+        whole("hidden_dim", hidden_dim, least=1, none=True)
+        more: dict[str, Any] = {"score": score, "normalizer": normalizer, "dropout_p": dropout_p}
+        more |= {"device": device, "dtype": dtype}
+        self.block = _Block(embed_dim, num_heads, hidden_dim, layer_norm, **more)
+        self.feed_forward = _feed_forward(embed_dim, hidden_dim, {"device": device, "dtype": dtype})
+        self.seeds = _learned(num_seeds, embed_dim, device, dtype)
+
+    @refusing
+    def forward(
+        self,
+        elements: Tensor,
+        *,
+        mask: Mask | Tensor | None = None,
+        aux: AuxRequest | None = None,
+        **foreign: Any,
+    ) -> Any:
+        """Sums a set up.
+
+        Args:
+            elements: `(..., n, embed_dim)`.
+            mask: which elements there are, as for `SetAttention`. Of a set without any the outputs are what seeds
+                make of zeros.
+            aux: as for `attend`.
+
+        Returns:
+            `(..., num_seeds, embed_dim)`; with aux a pair of it and an `AuxOutput` with one entry a head.
+        """
+        if foreign:
+            refuse(SetPool.forward, foreign)
+        features("elements", elements, self.block.attention.embed_dim, self.block.attention.out_proj.weight)
+        seeds = self.seeds.expand(*elements.shape[:-2], -1, -1)
+        return self.block(seeds, self.feed_forward(elements), mask, aux)
+
+
+def _feed_forward(dim: int, hidden_dim: int | None, place: dict[str, Any]) -> nn.Sequential:
+    """rFF: the same two layers for each element."""
+    width = dim if hidden_dim is None else hidden_dim
+    return nn.Sequential(nn.Linear(dim, width, **place), nn.ReLU(), nn.Linear(width, dim, **place))
+
+
+def _learned(count: int, dim: int, device: torch.device | str | None, dtype: torch.dtype | None) -> nn.Parameter:
+    return nn.Parameter(nn.init.xavier_uniform_(torch.empty(count, dim, device=device, dtype=dtype)))
