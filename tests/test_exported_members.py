@@ -29,7 +29,7 @@ MEMBERS = {
     "masks": {"Causal", "Window", "Around", "Lengths", "Documents", "Prefix"},
     "biases": {"Alibi", "RelativePosition", "GaussianWindow", "rotate"},
     "reads": {"Soft", "Sample", "Argmax", "TopK"},
-    "nn": {"Attention", "MultiheadAttention", "AttentionPool", "SetAttention", "SetPool"},
+    "nn": {"Attention", "MultiheadAttention", "AttentionPool", "SetAttention", "SetPool", "KernelRegression"},
     "errors": {"SaccadeError", "ShapeError", "ArgumentError", "UnsupportedBackend"},
 }
 AUX = ["weights", "lse", "index", "log_prob", "entropy", "top", "received"]

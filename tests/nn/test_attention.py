@@ -156,7 +156,8 @@ def test_another_dtype_is_one_clear_error(name):
 @pytest.mark.parametrize("name", MODULES)
 def test_a_nested_tensor_is_one_clear_error(name, layout):
     nested = torch.nested.nested_tensor([torch.randn(3, 6), torch.randn(5, 6)], layout=layout)
-    with pytest.raises(ArgumentTypeError, match="(query|key|elements): expected a dense tensor, got a nested one; pad it"):
+    said = "(query|key|elements): expected a dense tensor, got a nested one; pad it"
+    with pytest.raises(ArgumentTypeError, match=said):
         MODULES[name](nested)
 
 

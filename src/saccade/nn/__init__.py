@@ -1,7 +1,10 @@
 """Modules over `attend`: projections and parameters, nothing else. Models attend only through these.
 
-`Retina` and `Glimpse` attend to images by looking at a part of them.
+`Retina` and `Glimpse` attend to images by looking at a part of them. `KernelRegression` is no module but an estimator
+as scikit-learn has them, imported when it is asked for.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from saccade.nn.attention import Attention
 from saccade.nn.multihead import MultiheadAttention
@@ -9,4 +12,24 @@ from saccade.nn.pool import AttentionPool
 from saccade.nn.retina import Glimpse, Retina
 from saccade.nn.sets import SetAttention, SetPool
 
-__all__ = ["Attention", "AttentionPool", "Glimpse", "MultiheadAttention", "Retina", "SetAttention", "SetPool"]
+if TYPE_CHECKING:
+    from saccade.nn.regression import KernelRegression
+
+__all__ = [
+    "Attention",
+    "AttentionPool",
+    "Glimpse",
+    "KernelRegression",
+    "MultiheadAttention",
+    "Retina",
+    "SetAttention",
+    "SetPool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "KernelRegression":
+        from saccade.nn.regression import KernelRegression  # here: scikit-learn takes a second to import
+
+        return KernelRegression
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

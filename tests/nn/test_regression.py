@@ -1,0 +1,151 @@
+"""Kernel regression beside the plain formula, by scikit-learn's checks; what bandwidths that are found are worth."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.utils.estimator_checks import check_estimator
+
+from saccade import nn
+from saccade.errors import ArgumentError
+
+KERNELS = {
+    "gaussian": lambda u: np.exp(-(u**2) / 2),
+    "epanechnikov": lambda u: np.maximum(0, 1 - u**2),
+    "triangular": lambda u: np.maximum(0, 1 - u),
+    "boxcar": lambda u: (u <= 1).astype(float),
+}
+
+
+def data(count=40, features=2, seed=0, noise=0.1):
+    numbers = np.random.default_rng(seed)
+    X = numbers.uniform(-2, 2, (count, features))
+    return X, np.sin(2 * X[:, 0]) + noise * numbers.standard_normal(count)
+
+
+def plain(kernel, asked, X, y, h, left_out=False):
+    """The formula, pair by pair."""
+    distance = np.sqrt((((asked[:, None] - X[None]) / h) ** 2).sum(-1))
+    weights = KERNELS[kernel](distance)
+    if left_out:
+        np.fill_diagonal(weights, 0)
+    total = weights.sum(1)
+    means = weights @ y / np.where(total > 0, total, 1)
+    return np.where(total > 0, means, y.mean())
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("h", [0.7, [0.5, 2.0]])
+def test_predictions_are_the_formulas(kernel, h):
+    X, y = data()
+    asked, _ = data(15, seed=1)
+    known = nn.KernelRegression(kernel, h).fit(X, y)
+    np.testing.assert_allclose(known.predict(asked), plain(kernel, asked, X, y, np.asarray(h)), atol=1e-10)
+    np.testing.assert_allclose(known.loo_error_, ((plain(kernel, X, X, y, np.asarray(h), True) - y) ** 2).mean())
+    weights = known.weights(asked)
+    sums = weights.sum(1)
+    assert weights.shape == (15, 40) and (np.isclose(sums, 1) | (sums == 0)).all()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_leaving_out_finds_the_least_error_of_a_fine_grid(kernel):
+    X, y = data(80, 1)
+    known = nn.KernelRegression(kernel).fit(X, y)
+    errors = [((plain(kernel, X, X, y, h, True) - y) ** 2).mean() for h in np.geomspace(0.02, 4, 400)]
+    assert known.loo_error_ <= min(errors) * (1.1 if kernel == "boxcar" else 1.01)  # whose error has steps
+    assert isinstance(known.bandwidth_, float)
+
+
+def test_a_feature_that_tells_nothing_gets_a_wide_bandwidth():
+    X, y = data(120, 3)
+    one = nn.KernelRegression().fit(X, y)
+    each = nn.KernelRegression(bandwidth="gradient").fit(X, y)
+    assert each.loo_error_ < 0.5 * one.loo_error_
+    assert min(each.bandwidth_[1:]) > 5 * each.bandwidth_[0]
+
+
+def test_a_full_metric_sees_along_a_direction():
+    X, _ = data(120, 2)
+    y = np.sin(2 * (X[:, 0] + X[:, 1]))
+    each, full = (nn.KernelRegression(bandwidth="gradient", metric=one).fit(X, y) for one in ("diagonal", "full"))
+    assert full.loo_error_ < 0.7 * each.loo_error_ and full.bandwidth_ is None
+
+
+def test_a_scalar_by_gradient_is_as_good_as_by_search():
+    X, y = data(60, 2)
+    methods = "leave-one-out", "gradient"
+    search, descent = (nn.KernelRegression("gaussian", one, "scalar").fit(X, y) for one in methods)
+    assert descent.loo_error_ <= search.loo_error_ * 1.001
+
+
+def test_intervals_hold_about_as_many_as_they_should():
+    numbers = np.random.default_rng(0)
+    X = numbers.uniform(0, 6, (600, 1))
+    y = np.sin(X[:, 0]) + (0.05 + 0.1 * X[:, 0]) * numbers.standard_normal(600)
+    known = nn.KernelRegression().fit(X[:300], y[:300])
+    low, high = known.predict_interval(X[300:], coverage=0.9)
+    inside = (low <= y[300:]) & (y[300:] <= high)
+    assert 0.83 < inside.mean() < 0.97  # four standard errors about 0.9, and the fit's own
+    width, left = high - low, X[300:, 0] < 3
+    assert width[~left].mean() > 1.5 * width[left].mean()  # noise grows to the right
+
+
+def test_nothing_near_is_the_mean_and_outputs_may_be_several():
+    X, y = data()
+    both = np.stack([y, 3 - y], 1)
+    known = nn.KernelRegression("boxcar", 0.1).fit(X, both)
+    np.testing.assert_allclose(known.predict([[50.0, 50.0]]), both.mean(0)[None])
+    assert known.predict(X).shape == (40, 2)
+    low, _ = known.predict_interval(X)
+    assert low.shape == (40, 2)
+
+
+def test_points_far_from_the_origin_lose_nothing():
+    X, y = data()
+    near, far = nn.KernelRegression(bandwidth=0.5).fit(X, y), nn.KernelRegression(bandwidth=0.5).fit(X + 1e6, y)
+    np.testing.assert_allclose(far.predict(X + 1e6), near.predict(X), atol=1e-6)
+
+
+def test_scikit_learn_holds_it_for_an_estimator():
+    check_estimator(nn.KernelRegression(), on_skip=None)
+
+
+def test_it_works_where_estimators_do():
+    X, y = data(60)
+    search = GridSearchCV(nn.KernelRegression(), {"bandwidth": [0.1, 0.3, 30.0]}, cv=3).fit(X, y)
+    assert search.best_params_["bandwidth"] != 30.0
+    assert cross_val_score(nn.KernelRegression(), X, y, cv=3).mean() > 0.3
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"kernel": "cosine"}, "kernel: expected one of gaussian, "),
+        ({"bandwidth": 0.0}, "bandwidth: expected a number above 0, or 2"),
+        ({"bandwidth": [1.0, 2.0, 3.0]}, "bandwidth: expected a number above 0, or 2"),
+        ({"bandwidth": float("nan")}, "bandwidth: expected"),
+        ({"bandwidth": "best"}, "'leave-one-out' or 'gradient', got 'best'"),
+        ({"bandwidth": "gradient", "metric": "round"}, "metric: expected one of scalar, diagonal, full"),
+        ({"bandwidth": "gradient", "kernel": "boxcar"}, "kernel: expected one with a gradient"),
+    ],
+)
+def test_what_does_not_fit_is_refused(options, said):
+    with pytest.raises(ArgumentError, match=said):
+        nn.KernelRegression(**options).fit(*data())
+
+
+def test_one_point_needs_a_bandwidth_and_has_no_interval():
+    with pytest.raises(ArgumentError, match="bandwidth: expected a number where there is one point"):
+        nn.KernelRegression().fit([[1.0]], [2.0])
+    known = nn.KernelRegression(bandwidth=1.0).fit([[1.0]], [2.0])
+    assert known.predict([[3.0]]) == [2.0] and np.isnan(known.loo_error_)
+    with pytest.raises(ArgumentError, match="expected 2 points"):
+        known.predict_interval([[1.0]])
+    with pytest.raises(ArgumentError, match="coverage: expected a share"):
+        nn.KernelRegression().fit(*data()).predict_interval(data()[0], coverage=1.0)
+
+
+def test_points_that_are_all_alike_are_their_mean():
+    known = nn.KernelRegression().fit(np.ones((5, 1)), np.arange(5.0))
+    np.testing.assert_allclose(known.predict([[1.0]]), [2.0])
+    assert torch.get_default_dtype() == torch.float32
