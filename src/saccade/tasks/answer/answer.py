@@ -74,8 +74,7 @@ class VisualAnswer(Ranked):
             line = self.query.line if isinstance(self.query, Unreadable) else self.query.shown.name
             return {"line": line, **self.ranked}
         shown, question, tokens, _ = self.query
-        found: dict[str, Any] = {"file": shown.name, "question": question, "tokens": tokens}
-        found |= self.ranked
+        found: dict[str, Any] = {"file": shown.name, "question": question, "tokens": tokens, **self.ranked}
         if self.seen is not None and self.seen.by == "attention":
             weights = self.seen.weights if self.seen.shape is None else self.seen.weights.unflatten(1, self.seen.shape)
             found["weights"] = dict(zip(self.seen.captions, rounded(weights.tolist()), strict=True))
@@ -86,7 +85,6 @@ class VisualAnswer(Ranked):
         """Draw the image, where was looked, the question's words and the most probable answers, as one picture."""
         if self.seen is None or self.ranking is None or isinstance(self.query, Unreadable):
             return
-        best = [(self.ranking.labels[n], float(self.ranking.probabilities[n])) for n in self.ranking.order[:_TOP]]
         name = f"{Path(self.query.shown.name).stem}-{self.query.question}"
         told = "" if self.seen.by == "attention" else ": how much each part and word moves it, the most as 1"
         chosen = list(range(reads := len(self.seen.weights)))
@@ -100,7 +98,7 @@ class VisualAnswer(Ranked):
             maps_of(self.query.shown, self.seen.weights[chosen], self.seen.shape),
             self.query.tokens,
             folder / f"{file_name(name)[:120]}-{self.seen.by}",
-            answers=best,
+            answers=[(self.ranking.labels[n], float(self.ranking.probabilities[n])) for n in self.ranking.order[:_TOP]],
             captions=[self.seen.captions[number] for number in chosen],
             words=self.seen.words,
             boxes=parts_read(self.query.shown, self.seen.weights[chosen], self.seen.shape) if looked else None,
