@@ -104,7 +104,7 @@ def parts_read(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> 
         return None
     if shape is None:
         assert isinstance(shown.seen, Features), "what has no cells has regions"
-        known = [_box(*box) for box in shown.seen.boxes.tolist()]
+        known = [_box(*box) for box in shown.seen.boxes.clamp(0, 1).tolist()]
     else:
         rows, columns = shape
         places = itertools.product(range(rows), range(columns))
