@@ -7,6 +7,7 @@ as scikit-learn has them, imported when it is asked for.
 from typing import TYPE_CHECKING, Any
 
 from saccade.nn.attention import Attention
+from saccade.nn.external_memory import ExternalMemory
 from saccade.nn.multihead import MultiheadAttention
 from saccade.nn.pool import AttentionPool
 from saccade.nn.retina import Glimpse, Retina
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Attention",
     "AttentionPool",
+    "ExternalMemory",
     "Glimpse",
     "KernelRegression",
     "MultiheadAttention",

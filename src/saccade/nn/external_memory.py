@@ -1,0 +1,216 @@
+"""`ExternalMemory`: a memory beside a controller, which heads read and write by content and by location.
+
+The heads of a Neural Turing Machine (Graves et al. 2014) move from where they were, those of a Differentiable Neural
+Computer (Graves et al. 2016) find free cells and follow the order of writing. State goes in and comes out.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade.checks import whole
+from saccade.errors import ArgumentError, ShapeError
+from saccade.nn import addressing
+from saccade.nn.attention import features
+
+__all__ = ["ExternalMemory", "MemoryState"]
+
+Addressing = Literal["shift", "links"]
+
+
+class MemoryState(NamedTuple):
+    """What a memory holds after a step, and where its heads are.
+
+    Args:
+        memory: `(batch, cells, cell_dim)`.
+        read: what was read, `(batch, heads, cell_dim)`.
+        read_weights: `(batch, heads, cells)`.
+        write_weights: `(batch, write heads, cells)`.
+        usage: how much each cell is in use, `(batch, cells)`; None with "shift", as the rest.
+        precedence: how much each cell was the last that was written, `(batch, cells)`.
+        links: `(batch, cells, cells)`, how much the first was written right after the second.
+    """
+
+    memory: Tensor
+    read: Tensor
+    read_weights: Tensor
+    write_weights: Tensor
+    usage: Tensor | None = None
+    precedence: Tensor | None = None
+    links: Tensor | None = None
+
+
+class ExternalMemory(nn.Module):
+    r"""A memory of any number of cells; each step writes to it, then reads from it.
+
+    .. math::
+        M_t = M_{t-1} \odot \prod_h (1 - w^h e^h) + \sum_h w^h a^h, \qquad r_t = w^r M_t
+
+    Where a head reads or writes, w, is by content, \(w^c = \mathrm{softmax}(\beta \cos(k, M))\), and
+
+    - with "shift" by location: \(w^g = g w^c + (1 - g) w_{t-1}\), moved by s to \(\tilde w = w^g * s\), sharpened to
+      \(w \propto \tilde w^\gamma\);
+    - with "links" by the history of writing: \(w^w = g^w (g^a a + (1 - g^a) w^c)\) with a the freest cells, and
+      \(w^r = \pi_1 L^\top w^r_{t-1} + \pi_2 w^c + \pi_3 L w^r_{t-1}\), backward and forward along the links L.
+
+    Its weights know nothing of the number of cells: a memory trained with 20 runs with 200. It starts with all cells
+    alike, as learned, and with "shift" with all heads on the first.
+
+    Args:
+        controller_dim: features of the controller's output, which says what each head does.
+        cell_dim: features of a cell.
+        num_reads: heads that read.
+        num_writes: heads that write; with "links" one.
+        addressing: "shift" or "links".
+        max_shift: the furthest that a head moves in a step, in cells; with "shift".
+        device, dtype: of the parameters.
+
+    Raises:
+        ArgumentError: sizes below 1; an addressing that there is not; several writers with "links".
+
+    Source:
+        "shift": Graves, Wayne, Danihelka 2014, equations 2 to 9 (https://arxiv.org/abs/1410.5401). "links": Graves et
+        al. 2016, Methods (https://doi.org/10.1038/nature20101).
+
+    >>> memory = ExternalMemory(controller_dim=16, cell_dim=4, num_reads=2)
+    >>> state = memory.start(batch_size=3, num_cells=10)
+    >>> state = memory(torch.randn(3, 16), state)
+    >>> state.read.shape, state.read_weights.shape
+    (torch.Size([3, 2, 4]), torch.Size([3, 2, 10]))
+    """
+
+    def __init__(
+        self,
+        controller_dim: int,
+        cell_dim: int,
+        *,
+        num_reads: int = 1,
+        num_writes: int = 1,
+        addressing: Addressing = "shift",
+        max_shift: int = 1,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        sizes = {"controller_dim": controller_dim, "cell_dim": cell_dim, "num_reads": num_reads, "num_writes": num_writes}
+        for name, size in sizes.items():
+            whole(name, size, least=1)
+        whole("max_shift", max_shift, least=0)
+        if addressing not in get_args(Addressing):
+            raise ArgumentError(f"addressing: expected one of {', '.join(get_args(Addressing))}, got {addressing!r}")
+        if addressing == "links" and num_writes != 1:
+            raise ArgumentError(f"num_writes: expected 1 with addressing 'links', got {num_writes}; use 'shift'")
+        self.controller_dim, self.cell_dim, self.addressing = controller_dim, cell_dim, addressing
+        self.num_reads, self.num_writes, self.max_shift = num_reads, num_writes, max_shift
+        # beside its key a head asks for: of a move β, g, γ and shifts; of links β, free and three modes, or β and two gates
+        moved = 3 + 2 * max_shift + 1
+        self._reader = cell_dim + (5 if addressing == "links" else moved)
+        self._writer = 3 * cell_dim + (3 if addressing == "links" else moved)  # key, erase and add
+        place: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.heads = nn.Linear(controller_dim, num_reads * self._reader + num_writes * self._writer, **place)
+        self.first_cell = nn.Parameter(torch.randn(cell_dim, **place) * 0.1)
+        self.first_read = nn.Parameter(torch.zeros(num_reads, cell_dim, **place))
+
+    def start(self, batch_size: int, num_cells: int) -> MemoryState:
+        """The state before the first step.
+
+        Args:
+            batch_size: how many memories, one an example.
+            num_cells: of each.
+
+        Raises:
+            ArgumentError: numbers below 1.
+
+        >>> ExternalMemory(4, 3, addressing="links").start(2, 5).links.shape
+        torch.Size([2, 5, 5])
+        """
+        whole("batch_size", batch_size, least=1)
+        whole("num_cells", num_cells, least=1)
+        memory = self.first_cell.expand(batch_size, num_cells, -1)
+        read = self.first_read.expand(batch_size, -1, -1)
+        weights = memory.new_zeros(batch_size, self.num_reads + self.num_writes, num_cells)
+        if self.addressing == "shift":
+            weights[..., 0] = 1.0
+        reading, writing = weights.split((self.num_reads, self.num_writes), 1)
+        if self.addressing == "shift":
+            return MemoryState(memory, read, reading, writing)
+        nothing = memory.new_zeros(batch_size, num_cells)
+        links = memory.new_zeros(batch_size, num_cells, num_cells)
+        return MemoryState(memory, read, reading, writing, nothing, nothing, links)
+
+    def forward(self, controller: Tensor, state: MemoryState) -> MemoryState:
+        """Writes, then reads.
+
+        Args:
+            controller: `(batch, controller_dim)`.
+            state: as `start` or the last step returned it; it is left as it is.
+
+        Returns:
+            The next state: what was read is its `read`.
+
+        Raises:
+            ShapeError: a controller or a state of other sizes.
+        """
+        features("controller", controller, self.controller_dim, self.heads.weight)
+        self._check(controller, state)
+        reads, writes = self.heads(controller).split((self.num_reads * self._reader, self.num_writes * self._writer), -1)
+        reads, writes = reads.unflatten(-1, (self.num_reads, -1)), writes.unflatten(-1, (self.num_writes, -1))
+        writes, erase, add = _split(writes, (self._writer - 2 * self.cell_dim, self.cell_dim, self.cell_dim))
+        step = self._by_shift if self.addressing == "shift" else self._by_links
+        return step(reads, writes, erase.sigmoid(), add.tanh(), state)
+
+    def _by_shift(self, reads: Tensor, writes: Tensor, erase: Tensor, add: Tensor, state: MemoryState) -> MemoryState:
+        writing = self._moved(writes, state.memory, state.write_weights)
+        memory = addressing.write(state.memory, writing, erase, add)
+        reading = self._moved(reads, memory, state.read_weights)
+        return MemoryState(memory, reading @ memory, reading, writing)
+
+    def _moved(self, asked: Tensor, memory: Tensor, weights: Tensor) -> Tensor:
+        """Equations 5 to 9."""
+        key, beta, gate, gamma, shifts = _split(asked, (self.cell_dim, 1, 1, 1, 2 * self.max_shift + 1))
+        similar = addressing.content(key, F.softplus(beta), memory)
+        gated = torch.lerp(weights, similar, gate.sigmoid())
+        return addressing.sharpen(addressing.shift(gated, shifts.softmax(-1)), 1 + F.softplus(gamma))
+
+    def _by_links(self, reads: Tensor, writes: Tensor, erase: Tensor, add: Tensor, state: MemoryState) -> MemoryState:
+        if state.usage is None or state.links is None or state.precedence is None:
+            raise ShapeError("state: expected one with usage and links, got one of another addressing; begin with start()")
+        key, beta, free, modes = _split(reads, (self.cell_dim, 1, 1, 3))
+        written = state.write_weights[:, 0]
+        used = addressing.usage(state.usage, written, state.read_weights, free.sigmoid())
+        writing = self._allocated(writes, used, state.memory)
+        memory = addressing.write(state.memory, writing, erase, add)
+        links, precedence = addressing.follow(state.links, state.precedence, writing[:, 0])
+        ways = state.read_weights @ links, addressing.content(key, _above_one(beta), memory), state.read_weights @ links.mT
+        reading = (torch.stack(ways, -1) @ modes.softmax(-1)[..., None])[..., 0]
+        return MemoryState(memory, reading @ memory, reading, writing, used, precedence, links)
+
+    def _allocated(self, asked: Tensor, used: Tensor, memory: Tensor) -> Tensor:
+        """Where is written: what is like the key, or what is free, or nowhere."""
+        key, beta, allocate, gate = _split(asked, (self.cell_dim, 1, 1, 1))
+        similar = addressing.content(key, _above_one(beta), memory)
+        return gate.sigmoid() * torch.lerp(similar, addressing.allocation(used)[:, None], allocate.sigmoid())
+
+    def _check(self, controller: Tensor, state: MemoryState) -> None:
+        batch, cells = controller.shape[0], state.memory.shape[-2]
+        expected = {
+            "memory": (batch, cells, self.cell_dim),
+            "read_weights": (batch, self.num_reads, cells),
+            "write_weights": (batch, self.num_writes, cells),
+        }
+        for name, shape in expected.items():
+            found = tuple(getattr(state, name).shape)
+            if found != shape:
+                raise ShapeError(f"state.{name}: expected {shape} for this memory and batch, got {found}; begin with start()")
+
+
+def _split(asked: Tensor, sizes: Sequence[int]) -> tuple[Tensor, ...]:
+    return asked.split(tuple(sizes), -1)
+
+
+def _above_one(strength: Tensor) -> Tensor:
+    """The paper's oneplus, 1 + log(1 + exp x)."""
+    return 1 + F.softplus(strength)

@@ -1,0 +1,230 @@
+"""An external memory is what its papers' equations say, for any number of cells, to the derivatives."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from saccade import nn
+from saccade.errors import ArgumentError, ShapeError
+from saccade.nn import addressing
+
+MEMORIES = {
+    "shift": lambda **more: nn.ExternalMemory(5, 3, num_reads=2, num_writes=2, max_shift=1, **more),
+    "links": lambda **more: nn.ExternalMemory(5, 3, num_reads=2, addressing="links", **more),
+}
+
+
+def made(name, scale=3.0):
+    torch.manual_seed(1)
+    memory = MEMORIES[name](dtype=torch.float64)
+    with torch.no_grad():
+        memory.heads.weight.mul_(scale)  # so that gates are not all one half
+    return memory
+
+
+def run(memory, steps, cells=7, batch=2):
+    state, states = memory.start(batch, cells), []
+    inputs = torch.randn(steps, batch, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    for one in inputs:
+        state = memory(one, state)
+        states.append(state)
+    return inputs, states
+
+
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def softplus(x):
+    return math.log1p(math.exp(x))
+
+
+def softmax(xs):
+    powers = [math.exp(x - max(xs)) for x in xs]
+    return [power / sum(powers) for power in powers]
+
+
+def by_content(key, beta, cells):
+    norm = math.hypot(*key)
+    return softmax([beta * sum(a * b for a, b in zip(key, m, strict=True)) / (norm * math.hypot(*m)) for m in cells])
+
+
+def moved(asked, cells, before):
+    """Equations 5 to 9, number by number."""
+    key, (beta, gate, gamma), shifts = asked[:3], asked[3:6], softmax(asked[6:9])
+    found, share = by_content(key, softplus(beta), cells), sigmoid(gate)
+    gated = [share * c + (1 - share) * b for c, b in zip(found, before, strict=True)]
+    n = len(cells)
+    turned = [sum(gated[j] * sum(s for k, s in zip((-1, 0, 1), shifts, strict=True) if (i - j - k) % n == 0) for j in range(n))
+              for i in range(n)]
+    powers = [w ** (1 + softplus(gamma)) for w in turned]
+    return [power / sum(powers) for power in powers]
+
+
+def written(cells, weights, erase, add):
+    """Equations 3 and 4: all heads erase, then all add."""
+    for i, cell in enumerate(cells):
+        for f in range(3):
+            for w, e in zip(weights, erase, strict=True):
+                cell[f] *= 1 - w[i] * sigmoid(e[f])
+            cell[f] += sum(w[i] * math.tanh(a[f]) for w, a in zip(weights, add, strict=True))
+
+
+def test_shifting_heads_are_the_equations():
+    memory = made("shift")
+    inputs, states = run(memory, 4, batch=1)
+    cells, places = [memory.first_cell.tolist() for _ in range(7)], [[1.0] + [0.0] * 6 for _ in range(4)]
+    for given_input, state in zip(inputs, states, strict=True):
+        asked = memory.heads(given_input)[0].tolist()
+        reads, writes = [asked[:9], asked[9:18]], [asked[18:33], asked[33:48]]
+        places[2:] = [moved(one[:9], cells, place) for one, place in zip(writes, places[2:], strict=True)]
+        written(cells, places[2:], [one[9:12] for one in writes], [one[12:] for one in writes])
+        places[:2] = [moved(one, cells, place) for one, place in zip(reads, places[:2], strict=True)]
+        torch.testing.assert_close(state.memory[0], torch.tensor(cells, dtype=torch.float64))
+        found = torch.cat((state.read_weights, state.write_weights), 1)[0]
+        torch.testing.assert_close(found, torch.tensor(places, dtype=torch.float64))
+        torch.testing.assert_close(state.read, state.read_weights @ state.memory)
+
+
+def test_linking_heads_are_the_equations():
+    memory, n = made("links"), 7
+    inputs, states = run(memory, 5, batch=1)
+    cells, reading, writing = [memory.first_cell.tolist() for _ in range(n)], [[0.0] * n] * 2, [0.0] * n
+    used, last, links = [0.0] * n, [0.0] * n, [[0.0] * n for _ in range(n)]
+    for given_input, state in zip(inputs, states, strict=True):
+        asked = memory.heads(given_input)[0].tolist()
+        reads, ask = [asked[:8], asked[8:16]], asked[16:]
+        for i in range(n):
+            used[i] += writing[i] - used[i] * writing[i]
+            for one, weights in zip(reads, reading, strict=True):
+                used[i] *= 1 - sigmoid(one[4]) * weights[i]
+        free, product = [0.0] * n, 1.0
+        for i in sorted(range(n), key=lambda i: used[i]):
+            free[i], product = (1 - used[i]) * product, product * used[i]
+        like = by_content(ask[:3], 1 + softplus(ask[3]), cells)
+        share, gate = sigmoid(ask[4]), sigmoid(ask[5])
+        writing = [gate * (share * a + (1 - share) * c) for a, c in zip(free, like, strict=True)]
+        written(cells, [writing], [ask[6:9]], [ask[9:12]])
+        links = [[0.0 if i == j else (1 - writing[i] - writing[j]) * links[i][j] + writing[i] * last[j] for j in range(n)]
+                 for i in range(n)]
+        last = [(1 - sum(writing)) * p + w for p, w in zip(last, writing, strict=True)]
+        following = []
+        for one, weights in zip(reads, reading, strict=True):
+            back, same, forth = softmax(one[5:])
+            found = by_content(one[:3], 1 + softplus(one[3]), cells)
+            following.append([back * sum(links[j][i] * weights[j] for j in range(n)) + same * found[i]
+                              + forth * sum(links[i][j] * weights[j] for j in range(n)) for i in range(n)])
+        reading = following
+        for name, wanted in {"memory": cells, "read_weights": reading, "write_weights": [writing], "usage": used,
+                             "precedence": last, "links": links}.items():
+            torch.testing.assert_close(getattr(state, name)[0], torch.tensor(wanted, dtype=torch.float64), msg=name)
+
+
+@pytest.mark.parametrize("name", MEMORIES)
+def test_gradients_are_those_of_differences(name):
+    memory = made(name)
+    parameters = dict(memory.named_parameters())
+
+    def last(inputs, *values):
+        named = dict(zip(parameters, values, strict=True))
+        start = torch.func.functional_call(_Starting(memory), {f"memory.{k}": v for k, v in named.items()}, (inputs,))
+        return start
+
+    inputs = torch.randn(3, 2, 5, dtype=torch.float64, requires_grad=True)
+    values = [value.detach().requires_grad_() for value in parameters.values()]
+    assert torch.autograd.gradcheck(last, (inputs, *values))
+
+
+class _Starting(torch.nn.Module):
+    def __init__(self, memory):
+        super().__init__()
+        self.memory = memory
+
+    def forward(self, inputs):
+        state = self.memory.start(inputs.shape[1], 4)
+        for one in inputs:
+            state = self.memory(one, state)
+        return state.read, state.memory
+
+
+@pytest.mark.parametrize("name", MEMORIES)
+@given(cells=st.integers(1, 9), batch=st.integers(1, 3), steps=st.integers(1, 6))
+def test_weights_are_shares_of_any_number_of_cells(name, cells, batch, steps):
+    memory = made(name, scale=30.0)
+    _, states = run(memory, steps, cells, batch)
+    for state in states:
+        weights = torch.cat((state.read_weights, state.write_weights), 1)
+        assert bool((weights >= -1e-12).all())
+        assert float(weights.sum(-1).max()) <= 1 + 1e-9
+        if name == "shift":
+            torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
+        else:
+            assert float(state.links.diagonal(dim1=-2, dim2=-1).abs().max()) == 0.0
+            assert float(state.links.sum(-1).max()) <= 1 + 1e-9
+            assert float(state.links.sum(-2).max()) <= 1 + 1e-9
+            assert -1e-12 <= float(state.usage.min()) <= float(state.usage.max()) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("name", MEMORIES)
+def test_a_batch_is_its_examples_and_a_state_is_left_as_it_is(name):
+    memory, inputs = made(name), torch.randn(4, 3, 5, dtype=torch.float64)
+    state = memory.start(3, 6)
+    alone = [memory.start(1, 6) for _ in range(3)]
+    for one in inputs:
+        copies = [None if part is None else part.clone() for part in state]
+        following = memory(one, state)
+        for part, copy in zip(state, copies, strict=True):
+            assert part is copy is None or torch.equal(part, copy)
+        state, alone = following, [memory(one[i : i + 1], each) for i, each in enumerate(alone)]
+    for i, each in enumerate(alone):
+        torch.testing.assert_close(state.memory[i : i + 1], each.memory)
+        torch.testing.assert_close(state.read[i : i + 1], each.read)
+
+
+def test_the_same_weights_serve_memories_of_other_sizes():
+    """With "shift" a head that moves one cell a step is at the same cell of a memory of 20 and of 200."""
+    memory = nn.ExternalMemory(1, 2)
+    with torch.no_grad():
+        memory.heads.weight.zero_()
+        memory.heads.bias.zero_()
+        for head, size in ((0, 0), (memory._reader, 0)):
+            memory.heads.bias[head + 3 + size] = -50.0  # the gate: stay where you were
+            memory.heads.bias[head + 4] = 50.0  # sharp
+            memory.heads.bias[head + 7] = 50.0  # one cell on
+    for cells in (20, 200):
+        state = memory.start(1, cells)
+        for step in range(1, 13):
+            state = memory(torch.ones(1, 1), state)
+            assert state.read_weights[0, 0].argmax().item() == step
+            assert float(state.write_weights[0, 0, step]) == pytest.approx(1.0)
+
+
+def test_powers_do_not_vanish():
+    weights = torch.full((1000,), 1e-3)
+    weights[7] = 1.1e-3
+    gamma = torch.tensor([200.0])
+    assert float((weights**gamma).sum()) == 0.0  # what the formula as it stands divides by
+    exact = 1 / (1 + 999 * (1 / 1.1) ** 200)
+    assert float(addressing.sharpen(weights, gamma)[7]) == pytest.approx(exact, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "match"),
+    [
+        (lambda: nn.ExternalMemory(0, 3), ArgumentError, "controller_dim"),
+        (lambda: nn.ExternalMemory(5, 3, num_reads=0), ArgumentError, "num_reads"),
+        (lambda: nn.ExternalMemory(5, 3, max_shift=-1), ArgumentError, "max_shift"),
+        (lambda: nn.ExternalMemory(5, 3, addressing="ring"), ArgumentError, "addressing: expected one of shift, links"),
+        (lambda: nn.ExternalMemory(5, 3, addressing="links", num_writes=2), ArgumentError, "num_writes: expected 1"),
+        (lambda: nn.ExternalMemory(5, 3).start(2, 0), ArgumentError, "num_cells"),
+        (lambda: nn.ExternalMemory(5, 3)(torch.zeros(2, 4), nn.ExternalMemory(5, 3).start(2, 4)), ShapeError, "controller"),
+        (lambda: nn.ExternalMemory(5, 3)(torch.zeros(2, 5), nn.ExternalMemory(5, 3).start(3, 4)), ShapeError, "state"),
+        (lambda: MEMORIES["links"]()(torch.zeros(2, 5), nn.ExternalMemory(5, 3, num_reads=2).start(2, 4)), ShapeError, "state"),
+    ],
+)
+def test_wrong_sizes_are_named(make, kind, match):
+    with pytest.raises(kind, match=match):
+        make()
