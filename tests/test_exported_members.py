@@ -29,7 +29,15 @@ MEMBERS = {
     "masks": {"Causal", "Window", "Around", "Lengths", "Documents", "Prefix"},
     "biases": {"Alibi", "RelativePosition", "GaussianWindow", "rotate"},
     "reads": {"Soft", "Sample", "Argmax", "TopK"},
-    "nn": {"Attention", "MultiheadAttention", "AttentionPool", "SetAttention", "SetPool", "KernelRegression"},
+    "nn": {
+        "Attention",
+        "AttentionPool",
+        "ExternalMemory",
+        "KernelRegression",
+        "MultiheadAttention",
+        "SetAttention",
+        "SetPool",
+    },
     "errors": {"SaccadeError", "ShapeError", "ArgumentError", "UnsupportedBackend"},
 }
 AUX = ["weights", "lse", "index", "log_prob", "entropy", "top", "received"]

@@ -58,8 +58,10 @@ def moved(asked, cells, before):
     found, share = by_content(key, softplus(beta), cells), sigmoid(gate)
     gated = [share * c + (1 - share) * b for c, b in zip(found, before, strict=True)]
     n = len(cells)
-    turned = [sum(gated[j] * sum(s for k, s in zip((-1, 0, 1), shifts, strict=True) if (i - j - k) % n == 0) for j in range(n))
-              for i in range(n)]
+    turned = [0.0] * n
+    for i in range(n):
+        for by, part in zip((-1, 0, 1), shifts, strict=True):
+            turned[(i + by) % n] += gated[i] * part
     powers = [w ** (1 + softplus(gamma)) for w in turned]
     return [power / sum(powers) for power in powers]
 
@@ -108,18 +110,23 @@ def test_linking_heads_are_the_equations():
         share, gate = sigmoid(ask[4]), sigmoid(ask[5])
         writing = [gate * (share * a + (1 - share) * c) for a, c in zip(free, like, strict=True)]
         written(cells, [writing], [ask[6:9]], [ask[9:12]])
-        links = [[0.0 if i == j else (1 - writing[i] - writing[j]) * links[i][j] + writing[i] * last[j] for j in range(n)]
-                 for i in range(n)]
+        links = [
+            [0.0 if i == j else (1 - writing[i] - writing[j]) * links[i][j] + writing[i] * last[j] for j in range(n)]
+            for i in range(n)
+        ]
         last = [(1 - sum(writing)) * p + w for p, w in zip(last, writing, strict=True)]
         following = []
         for one, weights in zip(reads, reading, strict=True):
             back, same, forth = softmax(one[5:])
             found = by_content(one[:3], 1 + softplus(one[3]), cells)
-            following.append([back * sum(links[j][i] * weights[j] for j in range(n)) + same * found[i]
-                              + forth * sum(links[i][j] * weights[j] for j in range(n)) for i in range(n)])
+            before = [sum(links[j][i] * weights[j] for j in range(n)) for i in range(n)]
+            after = [sum(links[i][j] * weights[j] for j in range(n)) for i in range(n)]
+            ways = zip(before, found, after, strict=True)
+            following.append([back * b + same * c + forth * f for b, c, f in ways])
         reading = following
-        for name, wanted in {"memory": cells, "read_weights": reading, "write_weights": [writing], "usage": used,
-                             "precedence": last, "links": links}.items():
+        wanted_parts = {"memory": cells, "read_weights": reading, "write_weights": [writing]}
+        wanted_parts |= {"usage": used, "precedence": last, "links": links}
+        for name, wanted in wanted_parts.items():
             torch.testing.assert_close(getattr(state, name)[0], torch.tensor(wanted, dtype=torch.float64), msg=name)
 
 
@@ -130,8 +137,7 @@ def test_gradients_are_those_of_differences(name):
 
     def last(inputs, *values):
         named = dict(zip(parameters, values, strict=True))
-        start = torch.func.functional_call(_Starting(memory), {f"memory.{k}": v for k, v in named.items()}, (inputs,))
-        return start
+        return torch.func.functional_call(_Starting(memory), {f"memory.{k}": v for k, v in named.items()}, (inputs,))
 
     inputs = torch.randn(3, 2, 5, dtype=torch.float64, requires_grad=True)
     values = [value.detach().requires_grad_() for value in parameters.values()]
@@ -155,7 +161,7 @@ class _Starting(torch.nn.Module):
 def test_weights_are_shares_of_any_number_of_cells(name, cells, batch, steps):
     memory = made(name, scale=30.0)
     _, states = run(memory, steps, cells, batch)
-    for state in states:
+    for state in (type(one)(*(part if part is None else part.detach() for part in one)) for one in states):
         weights = torch.cat((state.read_weights, state.write_weights), 1)
         assert bool((weights >= -1e-12).all())
         assert float(weights.sum(-1).max()) <= 1 + 1e-9
@@ -190,16 +196,16 @@ def test_the_same_weights_serve_memories_of_other_sizes():
     with torch.no_grad():
         memory.heads.weight.zero_()
         memory.heads.bias.zero_()
-        for head, size in ((0, 0), (memory._reader, 0)):
-            memory.heads.bias[head + 3 + size] = -50.0  # the gate: stay where you were
-            memory.heads.bias[head + 4] = 50.0  # sharp
-            memory.heads.bias[head + 7] = 50.0  # one cell on
+        for head in memory.heads.bias[:8], memory.heads.bias[8:]:  # key of 2, β, gate, γ, 3 shifts
+            head[3] = -50.0  # stay where you were
+            head[4] = 50.0  # sharp
+            head[7] = 50.0  # one cell on
     for cells in (20, 200):
         state = memory.start(1, cells)
         for step in range(1, 13):
             state = memory(torch.ones(1, 1), state)
             assert state.read_weights[0, 0].argmax().item() == step
-            assert float(state.write_weights[0, 0, step]) == pytest.approx(1.0)
+            assert state.write_weights[0, 0, step].item() == pytest.approx(1.0)
 
 
 def test_powers_do_not_vanish():
@@ -211,6 +217,9 @@ def test_powers_do_not_vanish():
     assert float(addressing.sharpen(weights, gamma)[7]) == pytest.approx(exact, rel=1e-4)
 
 
+SMALL, LINKED = nn.ExternalMemory(5, 3), nn.ExternalMemory(5, 3, addressing="links")
+
+
 @pytest.mark.parametrize(
     ("make", "kind", "match"),
     [
@@ -219,10 +228,10 @@ def test_powers_do_not_vanish():
         (lambda: nn.ExternalMemory(5, 3, max_shift=-1), ArgumentError, "max_shift"),
         (lambda: nn.ExternalMemory(5, 3, addressing="ring"), ArgumentError, "addressing: expected one of shift, links"),
         (lambda: nn.ExternalMemory(5, 3, addressing="links", num_writes=2), ArgumentError, "num_writes: expected 1"),
-        (lambda: nn.ExternalMemory(5, 3).start(2, 0), ArgumentError, "num_cells"),
-        (lambda: nn.ExternalMemory(5, 3)(torch.zeros(2, 4), nn.ExternalMemory(5, 3).start(2, 4)), ShapeError, "controller"),
-        (lambda: nn.ExternalMemory(5, 3)(torch.zeros(2, 5), nn.ExternalMemory(5, 3).start(3, 4)), ShapeError, "state"),
-        (lambda: MEMORIES["links"]()(torch.zeros(2, 5), nn.ExternalMemory(5, 3, num_reads=2).start(2, 4)), ShapeError, "state"),
+        (lambda: SMALL.start(2, 0), ArgumentError, "num_cells"),
+        (lambda: SMALL(torch.zeros(2, 4), SMALL.start(2, 4)), ShapeError, "controller"),
+        (lambda: SMALL(torch.zeros(2, 5), SMALL.start(3, 4)), ShapeError, "state"),
+        (lambda: LINKED(torch.zeros(2, 5), SMALL.start(2, 4)), ShapeError, "state"),
     ],
 )
 def test_wrong_sizes_are_named(make, kind, match):

@@ -6,6 +6,8 @@ those of Graves et al. 2016, "Hybrid computing using a neural network with dynam
 (https://doi.org/10.1038/nature20101), Methods.
 """
 
+from typing import cast
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -33,9 +35,8 @@ def content(key: Tensor, beta: Tensor, memory: Tensor) -> Tensor:
     >>> content(torch.tensor([[1.0, 0.0]]), torch.tensor([[9.0]]), torch.eye(2)).argmax().item()
     0
     """
-    _, aux = attend(key, memory, memory, score=Cosine(beta), aux=_WEIGHTS)
-    weights: Tensor = aux.weights
-    return weights
+    weights = attend(key, memory, memory, score=Cosine(beta), aux=_WEIGHTS)[1].weights
+    return cast(Tensor, weights)
 
 
 def shift(weights: Tensor, shifts: Tensor) -> Tensor:

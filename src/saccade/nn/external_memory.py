@@ -207,8 +207,9 @@ class ExternalMemory(nn.Module):
                 raise ShapeError(f"state.{name}: expected {shape} for this memory and batch, got {found}; begin with start()")
 
 
-def _split(asked: Tensor, sizes: Sequence[int]) -> tuple[Tensor, ...]:
-    return asked.split(tuple(sizes), -1)
+def _split(asked: Tensor, sizes: Sequence[int]) -> list[Tensor]:
+    parts: list[Tensor] = list(torch.split(asked, list(sizes), -1))
+    return parts
 
 
 def _above_one(strength: Tensor) -> Tensor:
