@@ -1,8 +1,8 @@
 """How heads of an external memory find their cells, step by step: pure functions from weights to weights.
 
-Weights are `(..., cells)`, what a head asks for is `(..., 1)` or, of shifts, `(..., 2 s + 1)`. Equations 5 to 9 are those of
-Graves, Wayne, Danihelka 2014, "Neural Turing Machines" (https://arxiv.org/abs/1410.5401); usage, allocation and links are
-those of Graves et al. 2016, "Hybrid computing using a neural network with dynamic external memory"
+Weights are `(..., cells)`, what a head asks for is `(..., 1)` or, of shifts, `(..., 2 s + 1)`. Equations 5 to 9 are
+those of Graves, Wayne, Danihelka 2014, "Neural Turing Machines" (https://arxiv.org/abs/1410.5401); usage, allocation
+and links are those of Graves et al. 2016, "Hybrid computing using a neural network with dynamic external memory"
 (https://doi.org/10.1038/nature20101), Methods.
 """
 
@@ -16,7 +16,7 @@ from saccade.attention import attend
 from saccade.auxiliary import AuxRequest
 from saccade.scores import Cosine
 
-__all__ = ["allocation", "content", "follow", "shift", "sharpen", "usage", "write"]
+__all__ = ["allocation", "content", "follow", "sharpen", "shift", "usage", "write"]
 
 _WEIGHTS = AuxRequest(weights=True)
 
@@ -36,7 +36,7 @@ def content(key: Tensor, beta: Tensor, memory: Tensor) -> Tensor:
     0
     """
     weights = attend(key, memory, memory, score=Cosine(beta), aux=_WEIGHTS)[1].weights
-    return cast(Tensor, weights)
+    return cast("Tensor", weights)
 
 
 def shift(weights: Tensor, shifts: Tensor) -> Tensor:
@@ -67,8 +67,9 @@ def sharpen(weights: Tensor, gamma: Tensor) -> Tensor:
 
 
 def write(memory: Tensor, weights: Tensor, erase: Tensor, add: Tensor) -> Tensor:
-    r"""The memory after heads have written, \(M_i \leftarrow M_i \prod_h (1 - w_i^h e^h) + \sum_h w_i^h a^h\), equations 3
-    and 4.
+    r"""The memory after heads have written, equations 3 and 4.
+
+    .. math:: M_i \leftarrow M_i \prod_h (1 - w_i^h e^h) + \sum_h w_i^h a^h
 
     Args:
         memory: M, `(..., cells, features)`.
@@ -99,8 +100,9 @@ def usage(used: Tensor, written: Tensor, read: Tensor, free: Tensor) -> Tensor:
 
 
 def allocation(used: Tensor) -> Tensor:
-    r"""Weights of free cells, the freest first, \(a_{\phi_j} = (1 - u_{\phi_j}) \prod_{i < j} u_{\phi_i}\), φ the order of
-    rising usage; of cells alike the first.
+    r"""Weights of free cells, the freest first, \(a_{\phi_j} = (1 - u_{\phi_j}) \prod_{i < j} u_{\phi_i}\).
+
+    φ is the order of rising usage; of cells alike the first comes first.
 
     >>> allocation(torch.tensor([1.0, 0.0, 0.5]))
     tensor([0., 1., 0.])

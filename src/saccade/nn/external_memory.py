@@ -95,9 +95,10 @@ class ExternalMemory(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        sizes = {"controller_dim": controller_dim, "cell_dim": cell_dim, "num_reads": num_reads, "num_writes": num_writes}
-        for name, size in sizes.items():
-            whole(name, size, least=1)
+        whole("controller_dim", controller_dim, least=1)
+        whole("cell_dim", cell_dim, least=1)
+        whole("num_reads", num_reads, least=1)
+        whole("num_writes", num_writes, least=1)
         whole("max_shift", max_shift, least=0)
         if addressing not in get_args(Addressing):
             raise ArgumentError(f"addressing: expected one of {', '.join(get_args(Addressing))}, got {addressing!r}")
@@ -105,7 +106,7 @@ class ExternalMemory(nn.Module):
             raise ArgumentError(f"num_writes: expected 1 with addressing 'links', got {num_writes}; use 'shift'")
         self.controller_dim, self.cell_dim, self.addressing = controller_dim, cell_dim, addressing
         self.num_reads, self.num_writes, self.max_shift = num_reads, num_writes, max_shift
-        # beside its key a head asks for: of a move β, g, γ and shifts; of links β, free and three modes, or β and two gates
+        # beside its key a head asks for β, g, γ and shifts; with links for β, free and three modes, or β and two gates
         moved = 3 + 2 * max_shift + 1
         self._reader = cell_dim + (5 if addressing == "links" else moved)
         self._writer = 3 * cell_dim + (3 if addressing == "links" else moved)  # key, erase and add
@@ -156,7 +157,8 @@ class ExternalMemory(nn.Module):
         """
         features("controller", controller, self.controller_dim, self.heads.weight)
         self._check(controller, state)
-        reads, writes = self.heads(controller).split((self.num_reads * self._reader, self.num_writes * self._writer), -1)
+        sizes = self.num_reads * self._reader, self.num_writes * self._writer
+        reads, writes = self.heads(controller).split(sizes, -1)
         reads, writes = reads.unflatten(-1, (self.num_reads, -1)), writes.unflatten(-1, (self.num_writes, -1))
         writes, erase, add = _split(writes, (self._writer - 2 * self.cell_dim, self.cell_dim, self.cell_dim))
         step = self._by_shift if self.addressing == "shift" else self._by_links
@@ -177,14 +179,15 @@ class ExternalMemory(nn.Module):
 
     def _by_links(self, reads: Tensor, writes: Tensor, erase: Tensor, add: Tensor, state: MemoryState) -> MemoryState:
         if state.usage is None or state.links is None or state.precedence is None:
-            raise ShapeError("state: expected one with usage and links, got one of another addressing; begin with start()")
+            raise ShapeError("state: expected usage and links, got a state of another addressing; begin with start()")
         key, beta, free, modes = _split(reads, (self.cell_dim, 1, 1, 3))
         written = state.write_weights[:, 0]
         used = addressing.usage(state.usage, written, state.read_weights, free.sigmoid())
         writing = self._allocated(writes, used, state.memory)
         memory = addressing.write(state.memory, writing, erase, add)
         links, precedence = addressing.follow(state.links, state.precedence, writing[:, 0])
-        ways = state.read_weights @ links, addressing.content(key, _above_one(beta), memory), state.read_weights @ links.mT
+        similar = addressing.content(key, _above_one(beta), memory)
+        ways = state.read_weights @ links, similar, state.read_weights @ links.mT
         reading = (torch.stack(ways, -1) @ modes.softmax(-1)[..., None])[..., 0]
         return MemoryState(memory, reading @ memory, reading, writing, used, precedence, links)
 
@@ -204,7 +207,7 @@ class ExternalMemory(nn.Module):
         for name, shape in expected.items():
             found = tuple(getattr(state, name).shape)
             if found != shape:
-                raise ShapeError(f"state.{name}: expected {shape} for this memory and batch, got {found}; begin with start()")
+                raise ShapeError(f"state.{name}: expected {shape} of this memory, got {found}; begin with start()")
 
 
 def _split(asked: Tensor, sizes: Sequence[int]) -> list[Tensor]:
