@@ -35,6 +35,7 @@ MEMBERS = {
         "ExternalMemory",
         "KernelRegression",
         "MultiheadAttention",
+        "PastAttention",
         "SetAttention",
         "SetPool",
     },

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from models.translators import gru
 from near import assert_near
 from saccade.errors import ShapeError
+from saccade.kernels.cells import gru_cell
 from saccade.kernels.gates import gated, gates_forward
-from saccade.models.cells import gru_cell
 
 
 def draw(rows, size, seed, scale=1.0, dtype=torch.float32):

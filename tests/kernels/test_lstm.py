@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from near import assert_near
 from saccade.errors import ShapeError
 from saccade.kernels import threads
+from saccade.kernels.cells import lstm_cell
 from saccade.kernels.lstm import lstm_forward, lstm_plain
-from saccade.models.cells import lstm_cell
 
 
 def torchs(rows, size, steps, seed, scale=1.0, dtype=torch.float32):

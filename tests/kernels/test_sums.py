@@ -1,8 +1,8 @@
 import torch
 from torch import nn
 
+from saccade.kernels.cells import gru_cell, linear_cell
 from saccade.kernels.sums import Sums
-from saccade.models.cells import gru_cell, linear_cell
 
 
 def loop(linear, weight, bias, x, steps, *, plain):

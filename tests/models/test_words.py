@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from saccade.errors import ArgumentError
+from saccade.kernels.cells import linear_cell
 from saccade.models import words
-from saccade.models.cells import linear_cell
 from saccade.models.recurrent import Decoder
 from saccade.models.words import ProjectedWords, embeddings, logits_or_loss
 

@@ -15,11 +15,11 @@ from torch.nn import functional as F
 from saccade import AuxOutput, AuxRequest, masks
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
+from saccade.kernels.cells import lstm_of
 from saccade.kernels.topk import Logits
 from saccade.memory import Memory
 from saccade.models import captioning
 from saccade.models.captioning import RECIPES, State, picked, texts_of
-from saccade.models.cells import lstm_of
 from saccade.models.image_encoder import Visual
 from saccade.models.recurrent import LockedDropout
 from saccade.models.seq2seq import Seq2Seq

@@ -15,9 +15,9 @@ from torch.nn import functional as F
 from saccade import AuxOutput, AuxRequest, masks
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
+from saccade.kernels.cells import lstm_of
 from saccade.kernels.topk import Logits
 from saccade.memory import Memory
-from saccade.models.cells import lstm_of
 from saccade.models.checks import below_one
 from saccade.models.listener import Listener, SpecAugment
 from saccade.models.padded import Padded

@@ -15,10 +15,10 @@ from saccade import masks, scores
 from saccade.biases import GaussianWindow
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
+from saccade.kernels.cells import linear_cell, lstm_of
 from saccade.kernels.topk import Logits
 from saccade.memory import Memory
 from saccade.models import hard, recurrent, weighing
-from saccade.models.cells import linear_cell, lstm_of
 from saccade.models.checks import below_one
 from saccade.models.padded import Padded
 from saccade.models.recurrent import LockedDropout, at_positions, reversed_positions

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from saccade.kernels.cells import linear_cell
 from saccade.kernels.topk import Logits
 from saccade.models.captioning import RECIPES, Options, State, picked, texts_of
-from saccade.models.cells import linear_cell
 from saccade.models.image_encoder import Visual
 from saccade.models.recurrent import LockedDropout
 from saccade.models.seq2seq import Seq2Seq

@@ -14,9 +14,9 @@ from torch.nn import functional as F
 
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
+from saccade.kernels.cells import gru_cell, gru_of, linear_cell
 from saccade.kernels.threads import serves
 from saccade.kernels.topk import Logits
-from saccade.models.cells import gru_cell, gru_of, linear_cell
 from saccade.models.checks import below_one
 from saccade.models.renames import renamed
 from saccade.models.words import ProjectedWords
@@ -266,7 +266,7 @@ def _advance(word: Tensor, hidden: Tensor, read: Read, cells: _Cells) -> tuple[T
 
 
 class _Direction(nn.GRU):
-    """One direction of an encoder: on a CPU, a loop of our own over `saccade.models.cells`."""
+    """One direction of an encoder: on a CPU, a loop of our own over `saccade.kernels.cells`."""
 
     def __init__(self, input_dim: int, hidden_dim: int) -> None:
         super().__init__(input_dim, hidden_dim, batch_first=True)

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, TypeAlias
 import torch
 from torch import Tensor, nn
 
+from saccade.kernels.cells import lstm_of
 from saccade.kernels.topk import Logits
 from saccade.models.captioning import RECIPES, Options, State, texts_of
-from saccade.models.cells import lstm_of
 from saccade.models.image_encoder import Visual
 from saccade.models.recurrent import LockedDropout
 from saccade.models.seq2seq import Seq2Seq

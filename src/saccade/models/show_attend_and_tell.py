@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from saccade import AuxRequest, masks
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
+from saccade.kernels.cells import linear_cell, lstm_of
 from saccade.kernels.topk import Logits
 from saccade.models import captioning, hard, weighing
 from saccade.models.captioning import RECIPES, State, texts_of
-from saccade.models.cells import linear_cell, lstm_of
 from saccade.models.image_encoder import Visual
 from saccade.models.recurrent import LockedDropout
 from saccade.models.reinforce import Reinforce, Samples

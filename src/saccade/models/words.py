@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
+from saccade.kernels.cells import plain
 from saccade.kernels.cross_entropy import linear_cross_entropy
 from saccade.kernels.threads import serves
-from saccade.models.cells import plain
 
 __all__ = ["ProjectedWords", "embeddings", "logits_or_loss"]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from saccade.nn.attention import Attention
 from saccade.nn.external_memory import ExternalMemory
 from saccade.nn.multihead import MultiheadAttention
+from saccade.nn.past_attention import PastAttention
 from saccade.nn.pool import AttentionPool
 from saccade.nn.retina import Glimpse, Retina
 from saccade.nn.sets import SetAttention, SetPool
@@ -23,6 +24,7 @@ __all__ = [
     "Glimpse",
     "KernelRegression",
     "MultiheadAttention",
+    "PastAttention",
     "Retina",
     "SetAttention",
     "SetPool",

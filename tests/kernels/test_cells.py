@@ -5,7 +5,7 @@ from torch.nn import functional as F
 
 from models.translators import gru
 from saccade.kernels import threads
-from saccade.models.cells import gru_cell, gru_of, linear_cell, lstm_cell, lstm_of, plain
+from saccade.kernels.cells import gru_cell, gru_of, linear_cell, lstm_cell, lstm_of, plain
 
 ROWS, HIDDEN = 3, 2
 

@@ -1,0 +1,299 @@
+"""`PastAttention`: a recurrent network that attends to its own past states.
+
+Cheng, Dong, Lapata 2016, "Long Short-Term Memory-Networks for Machine Reading" (https://arxiv.org/abs/1601.06733). An
+LSTM goes on from its last state; this one from a sum over all its states, weighted by what it now reads. State goes in
+and comes out.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade import normalizers, scores
+from saccade.checks import ensure, whole, whole_dtype
+from saccade.errors import ArgumentError, ShapeError
+from saccade.kernels.cells import lstm_cell
+from saccade.nn.attention import Attention, features
+from saccade.numerics import tracing, transforming
+
+__all__ = ["PastAttention", "PastState", "Tape"]
+
+Step = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
+
+
+class Tape(NamedTuple):
+    """The states of past steps, the last one last.
+
+    Args:
+        keys: the hidden tape as scores compare it, `(batch, n, attention_dim)`.
+        states: hidden tape and memory tape side by side, h and c, `(batch, n, 2 hidden_dim)`.
+        there: which entries are steps of the sequence, boolean `(batch, n)`; None: all.
+    """
+
+    keys: Tensor
+    states: Tensor
+    there: Tensor | None = None
+
+
+class PastState(NamedTuple):
+    """What a `PastAttention` knows after a step.
+
+    Args:
+        hidden: h, `(batch, hidden_dim)`, the output.
+        cell: c, `(batch, hidden_dim)`.
+        attended: h̃, `(batch, hidden_dim)`.
+        tape: the past; None without attention.
+    """
+
+    hidden: Tensor
+    cell: Tensor
+    attended: Tensor
+    tape: Tape | None = None
+
+
+class PastAttention(nn.Module):
+    r"""An LSTM whose last state is a sum over its past states, weighted by attention.
+
+    .. math::
+        a_i &= v^\top \tanh(W_h h_i + W_x x_t + W_{\tilde h} \tilde h_{t-1}), \qquad s = \mathrm{softmax}(a) \\
+        (\tilde h_t, \tilde c_t) &= \sum_{i < t} s_i \, (h_i, c_i) \\
+        i, f, o &= \sigma(W_{ifo} [\tilde h_t, x_t]), \qquad \hat c = \tanh(W_c [\tilde h_t, x_t]) \\
+        c_t &= f \odot \tilde c_t + i \odot \hat c, \qquad h_t = o \odot \tanh(c_t)
+
+    Its LSTM is torch's, with biases, so that its weights can be loaded. Before the first step there is no state to
+    attend to, and both sums are zeros.
+
+    Args:
+        input_dim: features of x.
+        hidden_dim: features of h and of c.
+        attention_dim: features that scores compare; None is hidden_dim.
+        score: by name or object, as for `Attention`; "location" has no place here.
+        normalizer: as for `Attention`.
+        window: how many of the last states are attended to; None is all of them. With a window a step takes the same
+            time and memory however long the sequence is. With 1 there is nothing to choose from, and with 0 there is
+            no attention: both are torch's LSTM.
+        dropout_p: as for `Attention`, of the weights over states.
+        device, dtype: of the parameters.
+
+    Raises:
+        ArgumentError: sizes below 1, a window below 0, an unknown score.
+
+    Source:
+        Cheng, Dong, Lapata 2016, equations 4 to 9 (https://arxiv.org/abs/1601.06733).
+
+    >>> cell = PastAttention(input_dim=4, hidden_dim=6)
+    >>> state = cell.start(batch_size=3)
+    >>> for x in torch.randn(5, 3, 4):
+    ...     state = cell(x, state)
+    >>> state.hidden.shape, state.tape.states.shape
+    (torch.Size([3, 6]), torch.Size([3, 5, 12]))
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        hidden_dim: int,
+        *,
+        attention_dim: int | None = None,
+        score: str | scores.Score | scores.ScoreFunction = "additive",
+        normalizer: normalizers.Normalizer | normalizers.NormalizerFunction | None = None,
+        window: int | None = None,
+        dropout_p: float = 0.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        whole("input_dim", input_dim, least=1)
+        whole("hidden_dim", hidden_dim, least=1)
+        whole("attention_dim", attention_dim, least=1, none=True)
+        whole("window", window, least=0, none=True)
+        if isinstance(score, str) and score == "location":
+            raise ArgumentError(
+                "score: expected one that compares states, got 'location'; they have no fixed places here"
+            )
+        self.input_dim, self.hidden_dim, self.window = input_dim, hidden_dim, window
+        place: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.lstm = nn.LSTMCell(input_dim, hidden_dim, **place)
+        if window == 0:
+            return
+        width = hidden_dim if attention_dim is None else attention_dim
+        self.input_query = nn.Linear(input_dim, width, **place)  # W_x
+        self.attended_query = nn.Linear(hidden_dim, width, bias=False, **place)  # W_h̃
+        self.attention = Attention(
+            width,
+            hidden_dim,
+            2 * hidden_dim,
+            hidden_dim=width,
+            score=score,
+            normalizer=normalizer,
+            dropout_p=dropout_p,
+            **place,
+        )
+        # The two above stand in the place of its projection of queries, and keys are projected once, when they come.
+        self.state_key = self.attention.key_projection  # W_h
+        self.attention.query_projection = self.attention.key_projection = nn.Identity()
+        self.attention.key_dim = width
+
+    def start(self, batch_size: int) -> PastState:
+        """The state before the first step.
+
+        Args:
+            batch_size: how many sequences.
+
+        Raises:
+            ArgumentError: a number below 1.
+
+        >>> PastAttention(4, 6, window=3).start(2).tape.states.shape
+        torch.Size([2, 3, 12])
+        """
+        whole("batch_size", batch_size, least=1)
+        return self._start(batch_size)
+
+    def _start(self, batch_size: int) -> PastState:
+        nothing = self.lstm.weight_hh.new_zeros(batch_size, self.hidden_dim)
+        if self.window == 0:
+            return PastState(nothing, nothing, nothing)
+        room = self.window or 0
+        states = nothing.new_zeros(batch_size, room, 2 * self.hidden_dim)
+        keys = nothing.new_zeros(batch_size, room, self.attention.query_dim)
+        there = nothing.new_zeros(batch_size, room, dtype=torch.bool) if room else None
+        return PastState(nothing, nothing, nothing, Tape(keys, states, there))
+
+    def forward(self, x: Tensor, state: PastState, *, active: Tensor | None = None) -> PastState:
+        """One step.
+
+        Args:
+            x: `(batch, input_dim)`.
+            state: as `start` or the last step returned it; it is left as it is.
+            active: which sequences have this step, boolean `(batch,)`; the state of others stays. None: all.
+
+        Returns:
+            The next state; its `hidden` is the output.
+
+        Raises:
+            ShapeError: an input or a state of other sizes.
+            ArgumentError: an input of another dtype; `active` that is not boolean.
+        """
+        features("x", x, self.input_dim, self.lstm.weight_ih)
+        self._check(x, state)
+        if active is not None and (active.shape != x.shape[:1] or active.dtype != torch.bool):
+            raise ShapeError(
+                f"active: expected a boolean tensor {tuple(x.shape[:1])}, got {active.dtype} {tuple(active.shape)}"
+            )
+        queries, gates = self._of_inputs(x)
+        return self._next(queries, gates, state, self._lstm(), active)
+
+    def run(
+        self, inputs: Tensor, state: PastState | None = None, *, lengths: Tensor | None = None
+    ) -> tuple[Tensor, PastState]:
+        """All steps of sequences.
+
+        Args:
+            inputs: `(batch, length, input_dim)`.
+            state: to go on from; None begins.
+            lengths: how many steps each sequence has, integer `(batch,)`; None: all. Behind its end its state stays.
+
+        Returns:
+            The outputs h `(batch, length, hidden_dim)`, zeros behind the end, and the last state.
+
+        Raises:
+            As `forward`.
+
+        >>> cell = PastAttention(4, 6)
+        >>> outputs, state = cell.run(torch.randn(3, 5, 4), lengths=torch.tensor([5, 2, 0]))
+        >>> outputs.shape, bool((outputs[1, 2:] == 0).all()), torch.equal(state.hidden[1], outputs[1, 1])
+        (torch.Size([3, 5, 6]), True, True)
+        """
+        features("inputs", inputs, self.input_dim, self.lstm.weight_ih)
+        if inputs.ndim != 3:
+            raise ShapeError(f"inputs: expected (batch, length, {self.input_dim}), got {tuple(inputs.shape)}")
+        state = self._start(len(inputs)) if state is None else state
+        self._check(inputs, state)
+        if lengths is not None:
+            _check_lengths(lengths, inputs)
+        queries, gates = self._of_inputs(inputs)
+        step, hidden = self._lstm(), []
+        for t in range(inputs.shape[1]):
+            active = None if lengths is None else t < lengths
+            asked = None if queries is None else queries[:, t]
+            state = self._next(asked, gates[:, t], state, step, active)
+            hidden.append(state.hidden if active is None else state.hidden * active[:, None])
+        outputs = torch.stack(hidden, 1) if hidden else inputs.new_zeros(len(inputs), 0, self.hidden_dim)
+        return outputs, state
+
+    def _of_inputs(self, inputs: Tensor) -> tuple[Tensor | None, Tensor]:
+        """What inputs are in queries and in gates: of all steps at once."""
+        gates = F.linear(inputs, self.lstm.weight_ih, self.lstm.bias_ih)
+        return (None if self.window == 0 else self.input_query(inputs)), gates
+
+    def _lstm(self) -> Step:
+        return lstm_cell(self.lstm.weight_hh, self.lstm.bias_hh)
+
+    def _next(
+        self, query: Tensor | None, gates: Tensor, state: PastState, step: Step, active: Tensor | None
+    ) -> PastState:
+        if state.tape is None or query is None:
+            hidden, cell = step(gates, state.hidden, state.cell)
+            return _kept(state, PastState(hidden, cell, state.hidden), active)
+        attended, cell = self._attend(query + self.attended_query(state.attended), state.tape).chunk(2, -1)
+        hidden, cell = step(gates, attended, cell)
+        return _kept(state, PastState(hidden, cell, attended, self._longer(hidden, cell, state.tape, active)), active)
+
+    def _attend(self, query: Tensor, tape: Tape) -> Tensor:
+        """The sums of states, h̃ and c̃ side by side."""
+        there = None if tape.there is None else tape.there[:, None]
+        read: Tensor = self.attention(query[:, None], tape.keys, tape.states, mask=there)
+        return read[:, 0]
+
+    def _longer(self, hidden: Tensor, cell: Tensor, tape: Tape, active: Tensor | None) -> Tape:
+        """The tape with this step behind what there is, or in the place of what leaves the window."""
+        first = 0 if self.window is None else 1
+        keys = torch.cat((tape.keys[:, first:], self.state_key(hidden)[:, None]), 1)
+        states = torch.cat((tape.states[:, first:], torch.cat((hidden, cell), -1)[:, None]), 1)
+        if tape.there is None and active is None:
+            return Tape(keys, states)
+        before = keys.new_ones(tape.keys.shape[:2], dtype=torch.bool) if tape.there is None else tape.there
+        now = before.new_ones(len(before)) if active is None else active
+        there = torch.cat((before[:, first:], now[:, None]), 1)
+        # A window moves on for active sequences alone. Without one the tape grows for all, and the others have an entry
+        # that is not there.
+        if self.window is None or active is None:
+            return Tape(keys, states, there)
+        return Tape(*(_chosen(active, *pair) for pair in zip((keys, states, there), (*tape[:2], before), strict=True)))
+
+    def _check(self, x: Tensor, state: PastState) -> None:
+        for name in ("hidden", "cell", "attended"):
+            found = tuple(getattr(state, name).shape)
+            if found != (len(x), self.hidden_dim):
+                expected = f"{(len(x), self.hidden_dim)} of this cell"
+                raise ShapeError(f"state.{name}: expected {expected}, got {found}; begin with start()")
+        steps = 0 if state.tape is None else state.tape.states.shape[1]
+        if (state.tape is None) != (self.window == 0) or (self.window and steps != self.window):
+            expected = f"one of {self.window or 'all'} steps" if self.window != 0 else "None with window 0"
+            got = "None" if state.tape is None else f"one of {steps}"
+            raise ShapeError(f"state.tape: expected {expected}, got {got}; begin with start()")
+
+
+def _kept(before: PastState, after: PastState, active: Tensor | None) -> PastState:
+    """The last state of active sequences after a step, of others before it."""
+    if active is None:
+        return after
+    hidden, cell, attended = (_chosen(active, *pair) for pair in zip(after[:3], before[:3], strict=True))
+    return PastState(hidden, cell, attended, after.tape)
+
+
+def _chosen(active: Tensor, new: Tensor, old: Tensor) -> Tensor:
+    return torch.where(active.view(-1, *[1] * (new.ndim - 1)), new, old)
+
+
+def _check_lengths(lengths: Any, inputs: Tensor) -> None:
+    batch, most = inputs.shape[:2]
+    if not isinstance(lengths, Tensor) or lengths.shape != (batch,):
+        got = tuple(lengths.shape) if isinstance(lengths, Tensor) else type(lengths).__name__
+        raise ShapeError(f"lengths: expected an integer tensor ({batch},), got {got}")
+    whole_dtype("lengths", lengths)
+    inside = (lengths >= 0) & (lengths <= most)
+    ensure(inside, f"lengths: expected from 0 to {most}, got some outside", values=not (tracing() or transforming()))
