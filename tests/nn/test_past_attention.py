@@ -223,10 +223,10 @@ def test_states_are_trees_and_left_as_they_are():
     cell, inputs = made(), drawn()
     _, state = cell.run(inputs)
     assert isinstance(state, PastState)
-    copies = pytree.tree_map(torch.clone, state)
+    copies = pytree.tree_map_only(torch.Tensor, torch.clone, state)
     cell(inputs[:, 0], state)
     torch.testing.assert_close(state, copies)
-    chosen = pytree.tree_map(lambda leaf: leaf[[1, 1, 0]], state)
+    chosen = pytree.tree_map_only(torch.Tensor, lambda leaf: leaf[[1, 1, 0]], state)
     after = cell(inputs[[1, 1, 0], 0], chosen)
     torch.testing.assert_close(after.hidden, cell(inputs[:, 0], state).hidden[[1, 1, 0]])
 

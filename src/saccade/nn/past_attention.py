@@ -215,11 +215,11 @@ class PastAttention(nn.Module):
         if lengths is not None:
             _check_lengths(lengths, inputs)
         queries, gates = self._of_inputs(inputs)
+        asked = [None] * inputs.shape[1] if queries is None else queries.unbind(1)
         step, hidden = self._lstm(), []
-        for t in range(inputs.shape[1]):
+        for t, (query, gate) in enumerate(zip(asked, gates.unbind(1), strict=True)):
             active = None if lengths is None else t < lengths
-            asked = None if queries is None else queries[:, t]
-            state = self._next(asked, gates[:, t], state, step, active)
+            state = self._next(query, gate, state, step, active)
             hidden.append(state.hidden if active is None else state.hidden * active[:, None])
         outputs = torch.stack(hidden, 1) if hidden else inputs.new_zeros(len(inputs), 0, self.hidden_dim)
         return outputs, state
