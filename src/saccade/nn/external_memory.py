@@ -115,6 +115,17 @@ class ExternalMemory(nn.Module):
         self.first_cell = nn.Parameter(torch.randn(cell_dim, **place) * 0.1)
         self.first_read = nn.Parameter(torch.zeros(num_reads, cell_dim, **place))
 
+    @property
+    def strengths(self) -> list[int]:
+        """Which outputs of `heads` say β, of readers and then writers: a bias there lets heads begin choosing.
+
+        >>> ExternalMemory(4, 3, num_reads=2).strengths
+        [3, 12, 21]
+        """
+        first = self.num_reads * self._reader
+        reads = (head * self._reader + self.cell_dim for head in range(self.num_reads))
+        return [*reads, *(first + head * self._writer + self.cell_dim for head in range(self.num_writes))]
+
     def start(self, batch_size: int, num_cells: int) -> MemoryState:
         """The state before the first step.
 
