@@ -16,6 +16,7 @@ TASKS = {
     "glimpse": "saccade.tasks.glimpse:Glimpse",
     "caption": "saccade.tasks.caption:Caption",
     "answer": "saccade.tasks.answer:AnswerQuestions",
+    "memorize": "saccade.tasks.memorize:Memorize",
 }
 
 

@@ -10,11 +10,12 @@ from saccade.tasks.arrow import is_arrow, read_arrow
 from saccade.tasks.dataset import no_such_data
 from saccade.tasks.objects import OBJECTS, Rows, pair_reader, rows_of
 from saccade.tasks.splits import SplitNames
+from saccade.tasks.text.pairs import open_pairs
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.data.dates import LANGUAGES, Dates
+from saccade.tasks.translate.data.files import Files
 from saccade.tasks.translate.data.folder import open_folder
 from saccade.tasks.translate.data.several import COUNTS, SeveralDates
-from saccade.tasks.translate.data.table import open_table
 
 __all__ = ["BUILTIN", "group_names", "open_corpus"]
 
@@ -59,7 +60,8 @@ def open_corpus(
         return open_folder(path, source, target, names)
     if path.is_file():
         names.refuse(data)
-        return open_table(path)
+        found = open_pairs(path)
+        return Files(found.splits, found.fingerprint, found.note)
     raise no_such_data(data, BUILTIN)
 
 

@@ -4,8 +4,7 @@ import random
 import pytest
 
 from saccade.errors import ArgumentError
-from saccade.tasks.translate.data.corpus import Pair
-from saccade.tasks.translate.data.table import open_table
+from saccade.tasks.text.pairs import open_pairs
 
 
 def write(path, rows):
@@ -14,7 +13,7 @@ def write(path, rows):
 
 
 def pairs(corpus, split):
-    return [corpus.example(split, index) for index in range(corpus.size(split))]
+    return [corpus.row(split, index) for index in range(corpus.size(split))]
 
 
 @pytest.fixture
@@ -24,20 +23,20 @@ def rows():
 
 
 def test_a_sentence_is_in_one_split_with_all_its_translations(tmp_path, rows):
-    corpus = open_table(write(tmp_path / "pairs.tsv", rows))
-    sources = {split: {pair.source for pair in pairs(corpus, split)} for split in corpus.splits}
+    corpus = open_pairs(write(tmp_path / "pairs.tsv", rows))
+    sources = {split: {pair[0] for pair in pairs(corpus, split)} for split in corpus.splits}
     assert {split: len(found) for split, found in sources.items()} == {"validation": 3, "test": 3, "train": 54}
     assert len(set().union(*sources.values())) == 60
     assert {split: corpus.size(split) for split in sources} == {"validation": 9, "test": 9, "train": 162}
-    assert Pair("go 1", "va 61", "") in [pair for split in sources for pair in pairs(corpus, split)]
+    assert ("go 1", "va 61") in [pair for split in sources for pair in pairs(corpus, split)]
 
 
 def test_splits_do_not_depend_on_the_order_of_lines(tmp_path, rows):
-    first = open_table(write(tmp_path / "first.tsv", rows))
+    first = open_pairs(write(tmp_path / "first.tsv", rows))
     random.Random(1).shuffle(rows)
-    second = open_table(write(tmp_path / "second.tsv", rows))
+    second = open_pairs(write(tmp_path / "second.tsv", rows))
     for split in first.splits:
-        found = [{(pair.source, pair.target) for pair in pairs(corpus, split)} for corpus in (first, second)]
+        found = [set(pairs(corpus, split)) for corpus in (first, second)]
         assert found[0] == found[1]
     assert first.fingerprint != second.fingerprint
 
@@ -45,26 +44,26 @@ def test_splits_do_not_depend_on_the_order_of_lines(tmp_path, rows):
 def test_packing_and_names_change_nothing(tmp_path, rows):
     plain = write(tmp_path / "pairs.tsv", rows)
     (tmp_path / "other.gz").write_bytes(gzip.compress(plain.read_bytes()))
-    one, other = open_table(plain), open_table(tmp_path / "other.gz")
+    one, other = open_pairs(plain), open_pairs(tmp_path / "other.gz")
     assert one.fingerprint == other.fingerprint and pairs(one, "test") == pairs(other, "test")
 
 
 def test_held_out_splits_are_not_larger_than_a_thousand_sources(tmp_path):
-    corpus = open_table(write(tmp_path / "pairs.tsv", [(f"source {n}", "target") for n in range(21_000)]))
+    corpus = open_pairs(write(tmp_path / "pairs.tsv", [(f"source {n}", "target") for n in range(21_000)]))
     assert (corpus.size("validation"), corpus.size("test")) == (1000, 1000)
 
 
 def test_three_sources_are_enough_and_two_are_not(tmp_path):
-    corpus = open_table(write(tmp_path / "pairs.tsv", [("a", "x"), ("b", "y"), ("c", "z")]))
+    corpus = open_pairs(write(tmp_path / "pairs.tsv", [("a", "x"), ("b", "y"), ("c", "z")]))
     assert all(corpus.size(split) == 1 for split in corpus.splits)
     with pytest.raises(ArgumentError, match="expected 3 different sources or more, .* got 2"):
-        open_table(write(tmp_path / "pairs.tsv", [("a", "x"), ("b", "y"), ("b", "z")]))
+        open_pairs(write(tmp_path / "pairs.tsv", [("a", "x"), ("b", "y"), ("b", "z")]))
 
 
 def test_blank_sides_are_left_out_and_white_space_is_taken_off(tmp_path):
     rows = [(" a ", "x\r"), ("b", ""), ("", "y"), ("",), ("c", "\u3000z"), ("d", "w", "")]
-    corpus = open_table(write(tmp_path / "pairs.tsv", rows))
-    found = {(pair.source, pair.target) for split in corpus.splits for pair in pairs(corpus, split)}
+    corpus = open_pairs(write(tmp_path / "pairs.tsv", rows))
+    found = {pair for split in corpus.splits for pair in pairs(corpus, split)}
     assert found == {("a", "x"), ("c", "z"), ("d", "w")}
     left_out, held_out = corpus.note.split("; held out from training, ")
     assert left_out.endswith("left out 3 of 6 pairs, which have a blank side; the first is line 2")
@@ -73,4 +72,4 @@ def test_blank_sides_are_left_out_and_white_space_is_taken_off(tmp_path):
 
 def test_a_line_without_a_tab_is_named(tmp_path):
     with pytest.raises(ArgumentError, match=r"pairs\.tsv: line 2: expected a source, a tab and a target, got no tab"):
-        open_table(write(tmp_path / "pairs.tsv", [("a", "x"), ("no tab",), ("c", "z")]))
+        open_pairs(write(tmp_path / "pairs.tsv", [("a", "x"), ("no tab",), ("c", "z")]))

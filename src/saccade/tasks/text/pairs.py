@@ -10,14 +10,13 @@ from saccade.errors import ArgumentError
 from saccade.tasks.conversions import converted
 from saccade.tasks.dataset import SPLITS
 from saccade.tasks.splits import held_out
-from saccade.tasks.text.files import Split, divide, fingerprint, keep, read_filled, text_hash
+from saccade.tasks.text.files import Split, Splits, divide, fingerprint, keep, read_filled, text_hash
 from saccade.tasks.text.lines import Lines
-from saccade.tasks.translate.data.files import Files
 
-__all__ = ["open_table"]
+__all__ = ["open_pairs"]
 
 
-def open_table(path: Path) -> Files:
+def open_pairs(path: Path) -> Splits:
     """Open a file of pairs: source, tab, target, and perhaps a tab and more, which is not read.
 
     Splits go by the source's hash, so that all translations of a sentence are in one split wherever they stand: a
@@ -38,7 +37,7 @@ def open_table(path: Path) -> Files:
     kept = np.asarray(chosen, np.int64)
     splits = {name: Split(rows, kept[part]) for name, part in divide(hashes[kept], path, "sources").items()}
     out = held_out(SPLITS[1:], {split: len(part.lines) for split, part in splits.items()}, "pairs")
-    return Files(splits, fingerprint(splits, [lines]), "; ".join(filter(None, [note, out])))
+    return Splits(splits, fingerprint(splits, [lines]), "; ".join(filter(None, [note, out])))
 
 
 @dataclass(frozen=True)

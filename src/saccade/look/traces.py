@@ -1,0 +1,206 @@
+"""What happens step by step, as bands below each other on one axis of steps: what is read and said, and a memory.
+
+After figure 6 of Graves, Wayne, Danihelka 2014 (https://arxiv.org/abs/1410.5401).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from saccade.errors import ArgumentError, ShapeError
+from saccade.look.drawing import numbers, write_picture
+from saccade.look.labels import plain
+from saccade.look.pictures import COLOURS, DOTS, FAINT, INK
+from saccade.look.typefaces import families
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Panel", "traces"]
+
+_STEP, _WIDEST, _NARROWEST = 0.14, 14.0, 4.5  # inches: a step's width, and the widest and narrowest picture
+_ROW, _TALLEST, _LOWEST = 0.09, 2.6, 0.3  # of a row, and the tallest and lowest band
+_GAP, _NAMES = 0.3, 0.9  # between bands, and for the labels of steps
+_SEEN = 0.02  # a place of a memory that never has more is left out, at the edges of a band
+_NAMED = 120  # steps that have a label each
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One band.
+
+    Args:
+        name: of what it shows.
+        values: `(rows, steps)`, NaN where there is nothing; where `square`, `(rows, columns)` of the same places.
+        square: whether its columns are places of the memory, not steps.
+    """
+
+    name: str
+    values: Tensor
+    square: bool = False
+
+    @classmethod
+    def along(cls, name: str, values: Tensor, where: Tensor) -> "Panel":
+        """Return the band of values `(some steps, rows)` that stand at the steps that `where` names, `(steps,)`.
+
+        >>> Panel.along("said", torch.ones(1, 2), torch.tensor([False, True])).values
+        tensor([[nan, 1.],
+                [nan, 1.]])
+        """
+        found = torch.full((values.shape[1], len(where)), torch.nan)
+        found[:, where] = values.float().T
+        return cls(name, found)
+
+
+def traces(
+    panels: Sequence[Panel],
+    path: str | Path,
+    *,
+    steps: Sequence[str] = (),
+    title: str = "",
+    json: bool = False,
+) -> list[Path]:
+    """Draw bands of numbers over the same steps, the first on top, and those of places by places below them.
+
+    Rows at the edges of a band that are nowhere above a fiftieth of the largest number are left out, so that of a large
+    memory the part that is used is seen.
+
+    Args:
+        panels: the bands, one at least.
+        path: where to write, without a suffix; a name that is taken by another picture gets -2, -3, ... appended.
+        steps: what stands below each step; none for their numbers.
+        title: a line above the picture.
+        json: whether the numbers are written beside it.
+
+    Returns:
+        The paths of the PNG and the SVG, and of the JSON if it is wanted.
+
+    Raises:
+        ArgumentError: if there is nothing to draw.
+        ShapeError: if bands are of different steps, or labels of others.
+        OSError: if the files cannot be written.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> bands = [Panel("read", torch.eye(3)), Panel("write", torch.eye(3).flip(0))]
+        >>> with TemporaryDirectory() as folder:
+        ...     print([path.name for path in traces(bands, Path(folder) / "copy")])
+        ['copy.png', 'copy.svg']
+    """
+    count = _checked(panels, steps)
+    heading, cut = plain(title), [_cut(panel) for panel in panels]
+    behind = {
+        "title": heading,
+        "panels": [_numbers(panel.name, first, rows) for panel, (first, rows) in zip(panels, cut, strict=True)],
+        "steps": list(steps),
+    }
+    return write_picture(
+        path,
+        lambda: _figure(panels, cut, count, [plain(step) for step in steps], heading),
+        title=heading or "A memory, step by step",
+        story="; ".join(_told(panel, first) for panel, (first, _) in zip(panels, cut, strict=True)),
+        behind=behind if json else None,
+    )
+
+
+def _checked(panels: Sequence[Panel], steps: Sequence[str]) -> int:
+    """How many steps there are."""
+    counts = {panel.values.shape[1] for panel in panels if not panel.square}
+    if not panels or not all(panel.values.numel() for panel in panels) or not counts:
+        raise ArgumentError(f"panels: expected a band of steps or more, each with numbers, got {len(panels)}")
+    if len(counts) > 1 or (steps and len(steps) not in counts):
+        got = f"bands of {', '.join(map(str, sorted(counts)))} and {len(steps)} labels"
+        raise ShapeError(f"panels, steps: expected as many steps in each, got {got}")
+    return counts.pop()
+
+
+def _cut(panel: Panel) -> tuple[int, Tensor]:
+    """The first row that is shown, and the rows."""
+    values = panel.values.detach().to("cpu", torch.float64)
+    large = values.nan_to_num().abs().amax(1)
+    used = (large > _SEEN * large.max()).nonzero()[:, 0].tolist() or [0, len(values) - 1]
+    first, last = used[0], used[-1] + 1
+    return first, values[first:last, first:last] if panel.square else values[first:last]
+
+
+def _numbers(name: str, first: int, rows: Tensor) -> dict[str, Any]:
+    names = [f"{first + number}" for number in range(len(rows))]
+    return numbers(name, names, [], rows.nan_to_num(), first=first)
+
+
+def _told(panel: Panel, first: int) -> str:
+    """Where a band is darkest, in words."""
+    best = panel.values.nan_to_num().argmax(0).tolist()
+    return f"{panel.name}: rows from {first} on, darkest at {' '.join(map(str, best[:40]))}"
+
+
+def _figure(
+    panels: Sequence[Panel], cut: Sequence[tuple[int, Tensor]], count: int, steps: Sequence[str], title: str
+) -> "Figure":
+    """The whole picture, laid out in inches."""
+    from matplotlib.figure import Figure
+
+    width = min(_WIDEST, max(_NARROWEST, count * _STEP))
+    heights = [_height(panel, rows, width / count) for panel, (_, rows) in zip(panels, cut, strict=True)]
+    labelled = _NAMES if any(steps) and count <= _NAMED else _GAP
+    height = sum(heights) + _GAP * (len(panels) - 1) + labelled
+    figure = Figure(figsize=(width, height), dpi=DOTS)
+    style: dict[str, Any] = {
+        "family": families("".join([title, *steps, *(panel.name for panel in panels)])),
+        "color": INK,
+    }
+    top, last = height, max(number for number, panel in enumerate(panels) if not panel.square)
+    for number, (panel, (first, rows), tall) in enumerate(zip(panels, cut, heights, strict=True)):
+        wide = width if not panel.square else min(width, tall * rows.shape[1] / len(rows))
+        axes = figure.add_axes((0, (top - tall) / height, wide / width, tall / height))
+        _band(axes, rows, first, style)
+        axes.set_title(panel.name, fontsize=9, loc="left", pad=3, **style)
+        if panel.square:
+            axes.set_xlabel("was written right before the row's place", fontsize=7, **style)
+        else:
+            _name_steps(axes, steps if number == last else (), count, width, style, shown=number == last)
+        top -= tall + (labelled if number == last else _GAP)
+    figure.text(0, 1 + 0.32 / height, title, fontsize=11, ha="left", va="bottom", parse_math=False, **style)
+    return figure
+
+
+def _height(panel: Panel, rows: Tensor, step: float) -> float:
+    most = _TALLEST if not panel.square else 2 * _TALLEST
+    return min(most, max(_LOWEST, len(rows) * max(_ROW, min(step, 0.12))))
+
+
+def _band(axes: "Axes", rows: Tensor, first: int, style: dict[str, Any]) -> None:
+    """One band: from white to dark, or from red to blue where some numbers are below 0."""
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.ticker import MaxNLocator
+
+    known = rows[~rows.isnan()]
+    least, most = float(known.min()), float(known.max())
+    if least < 0:
+        edge = max(-least, most)
+        colours: dict[str, Any] = {"cmap": "RdBu", "vmin": -edge, "vmax": edge}
+    else:
+        own = LinearSegmentedColormap.from_list("saccade", COLOURS)
+        colours = {"cmap": own, "vmin": 0.0, "vmax": most if most > 0 else 1.0}
+    extent = (0, rows.shape[1], first + len(rows), first)
+    axes.imshow(rows.numpy(), aspect="auto", interpolation="nearest", extent=extent, **colours)
+    axes.spines[:].set(color=FAINT, linewidth=0.5)
+    axes.tick_params(length=2, width=0.5, labelsize=6, color=FAINT, labelcolor=style["color"])
+    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+
+
+def _name_steps(
+    axes: "Axes", steps: Sequence[str], count: int, width: float, style: dict[str, Any], *, shown: bool
+) -> None:
+    """What stands below the last band: a label a step, or numbers."""
+    if any(steps) and count <= _NAMED:
+        size = min(8.0, max(3.5, 72 * width / count * 0.7))
+        text = {"rotation": 90, "fontsize": size, "parse_math": False, **style}
+        axes.set_xticks([place + 0.5 for place in range(count)], steps, **text)
+    elif not shown:
+        axes.set_xticks([])

@@ -1,0 +1,104 @@
+"""A Transformer that reads a sequence from its beginning: no state, all of the past in reach (Vaswani et al. 2017).
+
+"Attention Is All You Need", https://arxiv.org/abs/1706.03762.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias, cast
+
+from torch import Tensor, nn
+
+from saccade import look, masks
+from saccade.checks import in_ranges
+from saccade.models import transformer
+from saccade.models.memorizer import Memorizer, Sizes
+from saccade.models.padded import Padded
+from saccade.models.transformer import Layer, add_positions, apply_layers
+
+__all__ = ["CausalTransformer", "Options"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(transformer.Options):
+    """The sizes of a Transformer that memorizes.
+
+    >>> Options(layers=1).positions
+    'rotary'
+    """
+
+    embedding_dim: int = 64
+    """Features of a symbol; vectors are read as they are."""
+
+    hidden_dim: int = 64
+    """Features of every position, a multiple of the heads."""
+
+    layers: int = 2
+    """Layers of self-attention."""
+
+    feedforward_dim: int = 256
+    """Features between the two maps of a feed-forward network."""
+
+    dropout: float = 0.0
+    """Probability of dropping a feature of embeddings and of what each part of a layer adds, in training."""
+
+    positions: transformer.Positions = "rotary"
+    """How it knows the order: waves added to the inputs (sinusoidal), queries and keys turned by their positions
+    (rotary), scores that fall with the distance (alibi), or none, where each step knows only which others came before
+    it."""
+
+    def __post_init__(self) -> None:
+        """Refuse what any part refuses."""
+        transformer.Options.__post_init__(self)
+        in_ranges(self, (("embedding_dim", 1, 1 << 20),))
+
+
+_DEFAULT = Options()
+
+
+class CausalTransformer(Memorizer):
+    r"""Every step attends to those before it and to itself.
+
+    .. math:: f = \operatorname{Decoder}(P x + \operatorname{waves})
+
+    Args:
+        sizes: of what is read and said.
+        options: the sizes of its parts.
+
+    Example:
+        >>> import torch
+        >>> model = CausalTransformer(Sizes(9, 8), Options(hidden_dim=8, heads=2, feedforward_dim=16))
+        >>> model(Padded(torch.randn(2, 7, 9), torch.tensor([7, 4]))).shape
+        torch.Size([2, 7, 8])
+
+    Source:
+        Vaswani et al. 2017, section 3.1, its decoder without a source.
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = {
+        "copy": {},
+        "repeat-copy": {},
+        "recall": {},
+        "sort": {},
+        "n-grams": {},
+        "files": {},
+    }
+
+    def __init__(self, sizes: Sizes, options: Options = _DEFAULT) -> None:
+        super().__init__(sizes, options.embedding_dim, options.hidden_dim)
+        self.options = options
+        self.projection = nn.Linear(self.input_dim, options.hidden_dim)
+        self.layers = nn.ModuleList(Layer(options, attends=False) for _ in range(options.layers))
+        self.norm = nn.LayerNorm(options.hidden_dim) if options.norm == "pre" else nn.Identity()
+
+    def features(self, steps: Padded) -> Tensor:
+        x = add_positions(self.projection(steps.values), 0, self.options)
+        found: Tensor = self.norm(apply_layers(cast("list[Layer]", self.layers), x, masks.Causal(), self.options))
+        return found
+
+    def traced(self, steps: Padded) -> Mapping[str, Tensor]:
+        with look.record(self, detach=True) as records:
+            self.features(steps)
+        every = [aux.weights for _, aux in records if aux.weights is not None]
+        return {f"layer {n}": weights[0].mean(0).mT.cpu() for n, weights in enumerate(every, 1)}

@@ -1,0 +1,73 @@
+"""The Differentiable Neural Computer: a memory that knows which cells are free and in which order they were written.
+
+Graves et al. 2016, "Hybrid computing using a neural network with dynamic external memory",
+https://doi.org/10.1038/nature20101.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias, cast
+
+import torch
+from torch import Tensor
+
+from saccade.models import memory_network
+from saccade.models.memorizer import Sizes
+from saccade.models.memory_network import MemoryNetwork
+from saccade.nn.external_memory import Addressing, MemoryState
+
+__all__ = ["DNC", "Options"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(memory_network.Options):
+    """The sizes of a Differentiable Neural Computer.
+
+    >>> Options().read_heads
+    2
+    """
+
+    cells: int = 64
+    """Cells of the memory; no weight depends on their number."""
+
+    read_heads: int = 2
+    """Heads that read at each step."""
+
+
+_DEFAULT = Options()
+
+
+class DNC(MemoryNetwork):
+    r"""A controller whose heads write where cells are free, and read in the order of writing or what is like their key.
+
+    Args:
+        sizes: of what is read and said.
+        options: the sizes of its parts.
+
+    Example:
+        >>> from saccade.models.padded import Padded
+        >>> model = DNC(Sizes(12, 7, symbols=True), Options(hidden_dim=6, cells=5, cell_dim=4))
+        >>> source = Padded(torch.randint(1, 12, (1, 7)), torch.tensor([7]))
+        >>> sorted(model.trace(source))
+        ['links', 'read 1', 'read 2', 'usage', 'write']
+
+    Source:
+        Graves et al. 2016, Methods.
+    """
+
+    Options: TypeAlias = Options
+    addressing: ClassVar[Addressing] = "links"
+    recipes: ClassVar[dict[str, dict[str, Any]]] = {
+        "copy": {},
+        "repeat-copy": {},
+        "recall": {},
+        "sort": {},
+        "n-grams": {},
+        "files": {},
+    }
+
+    def __init__(self, sizes: Sizes, options: Options = _DEFAULT) -> None:
+        super().__init__(sizes, options, 1)
+
+    def shown(self, states: list[MemoryState]) -> dict[str, Tensor]:
+        usage = torch.stack([cast("Tensor", state.usage)[0] for state in states], -1)
+        return {"usage": usage, "links": cast("Tensor", states[-1].links)[0]}

@@ -1,0 +1,106 @@
+"""What reads a sequence step by step and says, at some of its steps, what it remembers: the shape, said once."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from saccade.models.padded import Padded
+
+__all__ = ["Memorizer", "Sizes", "initialize_lstm"]
+
+
+class Sizes(NamedTuple):
+    """What a memorizer reads and says.
+
+    Args:
+        inputs: features of a vector that is read, or how many symbols there are to read, padding (0) among them.
+        targets: bits of a vector that is said, or how many symbols there are to say.
+        symbols: whether symbols are read and said, and not vectors.
+    """
+
+    inputs: int
+    targets: int
+    symbols: bool = False
+
+
+class Memorizer(nn.Module, ABC):
+    r"""A causal map from a sequence to logits at each of its steps.
+
+    .. math:: y_t = W f(x_1, \dots, x_t) + b
+
+    At steps where something is said nothing is read: a vector of zeros, or the blank symbol. So what was said is not
+    fed back, and one pass over a sequence answers all that is asked in it. What lies behind the end of a sequence
+    changes nothing in it.
+
+    Args:
+        sizes: of what is read and said.
+        embedding_dim: features of a symbol; vectors are read as they are.
+        features: of f.
+    """
+
+    def __init__(self, sizes: Sizes, embedding_dim: int, features: int) -> None:
+        super().__init__()
+        self.sizes = sizes
+        self.embedding = nn.Embedding(sizes.inputs, embedding_dim, padding_idx=0) if sizes.symbols else nn.Identity()
+        self.input_dim = embedding_dim if sizes.symbols else sizes.inputs
+        self.output = nn.Linear(features, sizes.targets)
+
+    def forward(self, source: Padded) -> Tensor:
+        """Return what is said at each step.
+
+        Args:
+            source: symbols `(batch, length)` or vectors `(batch, length, inputs)`.
+
+        Returns:
+            Logits `(batch, length, targets)`: of each bit being 1, or of symbols.
+        """
+        found: Tensor = self.output(self.features(self._read(source)))
+        return found
+
+    def trace(self, source: Padded) -> Mapping[str, Tensor]:
+        """Return what a picture shows of the memory as a sequence is read.
+
+        Args:
+            source: of one sequence.
+
+        Returns:
+            By names, such as "read" or "write": numbers from 0 to 1, `(places, length)` on the CPU, a column for each
+            step.
+        """
+        return self.traced(self._read(source))
+
+    @abstractmethod
+    def features(self, steps: Padded) -> Tensor:
+        """Return f at each step `(batch, length, features)` of vectors `(batch, length, input_dim)`."""
+
+    @abstractmethod
+    def traced(self, steps: Padded) -> Mapping[str, Tensor]:
+        """Return what `trace` does, of the vectors of one sequence."""
+
+    def _read(self, source: Padded) -> Padded:
+        return Padded(self.embedding(source.values), source.lengths)
+
+
+def initialize_lstm(weight: Tensor, bias: Tensor, forget_bias: float) -> None:
+    r"""Draw the weights of an LSTM, uniform within \(1/\sqrt{n}\), and bias its forget gates alone.
+
+    Args:
+        weight: `(4 hidden, n)`, in the order of input, forget, candidate and output.
+        bias: `(4 hidden,)`.
+        forget_bias: above 0 a cell keeps what it holds, below 0 it forgets, until it has learned otherwise.
+
+    Example:
+        >>> weight, bias = torch.empty(8, 3), torch.empty(8)
+        >>> initialize_lstm(weight, bias, 1.0)
+        >>> bias.tolist()
+        [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    """
+    hidden = bias.shape[0] // 4
+    with torch.no_grad():
+        nn.init.uniform_(weight, -1 / math.sqrt(weight.shape[1]), 1 / math.sqrt(weight.shape[1]))
+        bias.zero_()
+        bias[hidden : 2 * hidden] = forget_bias

@@ -1,0 +1,134 @@
+"""A recurrent controller beside an external memory: what a Neural Turing Machine and its successor have alike."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from saccade.checks import in_ranges
+from saccade.errors import ArgumentError
+from saccade.models.cells import lstm_cell
+from saccade.models.memorizer import Memorizer, Sizes, initialize_lstm
+from saccade.models.padded import Padded
+from saccade.nn import ExternalMemory
+from saccade.nn.external_memory import Addressing, MemoryState
+
+__all__ = ["MemoryNetwork", "Options"]
+
+_RANGES = (
+    ("hidden_dim", 1, 1 << 20),
+    ("embedding_dim", 1, 1 << 20),
+    ("cells", 1, 1 << 20),
+    ("cell_dim", 1, 1 << 20),
+    ("read_heads", 1, 1 << 10),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The sizes of a controller and its memory.
+
+    >>> Options(cells=64).cell_dim
+    20
+    """
+
+    hidden_dim: int = 100
+    """Units of the controller, an LSTM."""
+
+    embedding_dim: int = 64
+    """Features of a symbol; vectors are read as they are."""
+
+    cells: int = 128
+    """Cells of the memory; no weight depends on their number."""
+
+    cell_dim: int = 20
+    """Features of a cell."""
+
+    read_heads: int = 1
+    """Heads that read at each step."""
+
+    forget_bias: float = 1.0
+    """What the forget gates of the controller begin with: above 0 it remembers by itself, below 0 it leaves that to the
+    memory."""
+
+    strength_bias: float = 0.0
+    """What the strengths by which heads compare contents begin with: above 0 they begin choosing."""
+
+    def __post_init__(self) -> None:
+        """Refuse sizes of nothing, naming the option as it is typed."""
+        in_ranges(self, _RANGES)
+        for name in ("forget_bias", "strength_bias"):
+            if not -100 <= (value := getattr(self, name)) <= 100:
+                flag = name.replace("_", "-")
+                raise ArgumentError(f"--{flag}: expected a number from -100 to 100, got {value}")
+
+
+class MemoryNetwork(Memorizer):
+    r"""An LSTM that reads its input and what was read from the memory, and heads that follow its state.
+
+    .. math::
+        h_t, c_t &= \operatorname{LSTM}([x_t; r_{t-1}], h_{t-1}, c_{t-1}) \\
+        M_t, r_t &= \operatorname{Memory}(h_t, M_{t-1}) \\
+        f_t &= [h_t; r_t]
+
+    Args:
+        sizes: of what is read and said.
+        options: the sizes of its parts.
+        write_heads: heads that write at each step.
+    """
+
+    addressing: ClassVar[Addressing]
+    cells: int
+    """Cells of the memory that the next sequence begins with; another number may be set at any time."""
+
+    def __init__(self, sizes: Sizes, options: Options, write_heads: int) -> None:
+        hidden, read = options.hidden_dim, options.read_heads * options.cell_dim
+        super().__init__(sizes, options.embedding_dim, hidden + read)
+        self.options, self.cells = options, options.cells
+        self.memory = ExternalMemory(
+            hidden,
+            options.cell_dim,
+            num_reads=options.read_heads,
+            num_writes=write_heads,
+            addressing=self.addressing,
+        )
+        self.input = nn.Linear(self.input_dim, 4 * hidden, bias=False)
+        self.recurrent = nn.Linear(hidden + read, 4 * hidden)
+        self.first_hidden, self.first_cell = (nn.Parameter(torch.zeros(hidden)) for _ in range(2))
+        weight = torch.empty(4 * hidden, self.input_dim + hidden + read)
+        initialize_lstm(weight, self.recurrent.bias, options.forget_bias)
+        with torch.no_grad():
+            self.input.weight.copy_(weight[:, : self.input_dim])
+            self.recurrent.weight.copy_(weight[:, self.input_dim :])
+            nn.init.xavier_uniform_(self.memory.heads.weight)
+            self.memory.heads.bias.zero_()
+            self.memory.heads.bias[self.memory.strengths] = options.strength_bias
+
+    @abstractmethod
+    def shown(self, states: list[MemoryState]) -> dict[str, Tensor]:
+        """Return what pictures show of the states after each step of one sequence, beside where heads were."""
+
+    def features(self, steps: Padded) -> Tensor:
+        return torch.stack([torch.cat([hidden, state.read.flatten(1)], 1) for hidden, state in self._run(steps)], 1)
+
+    def traced(self, steps: Padded) -> Mapping[str, Tensor]:
+        states = [state for _, state in self._run(steps)]
+        found = dict[str, Tensor]()
+        for name, weights in (("write", "write_weights"), ("read", "read_weights")):
+            every = torch.stack([getattr(state, weights)[0] for state in states], -1)
+            found |= {name if len(every) == 1 else f"{name} {n}": head for n, head in enumerate(every, 1)}
+        return {name: part.detach().cpu() for name, part in {**found, **self.shown(states)}.items()}
+
+    def _run(self, steps: Padded) -> Iterator[tuple[Tensor, MemoryState]]:
+        """The controller's state and the memory's after each step."""
+        batch = len(steps.values)
+        state = self.memory.start(batch, self.cells)
+        hidden, cell = self.first_hidden.expand(batch, -1), self.first_cell.expand(batch, -1)
+        controller = lstm_cell(self.recurrent.weight, self.recurrent.bias)
+        for gates in self.input(steps.values).unbind(1):
+            hidden, cell = controller(gates, torch.cat([hidden, state.read.flatten(1)], 1), cell)
+            state = self.memory(hidden, state)
+            yield hidden, state

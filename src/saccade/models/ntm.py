@@ -1,0 +1,75 @@
+"""The Neural Turing Machine: a controller that writes to a memory and reads from it by content and location.
+
+Graves, Wayne, Danihelka 2014, "Neural Turing Machines", https://arxiv.org/abs/1410.5401.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+from torch import Tensor
+
+from saccade.checks import in_ranges
+from saccade.models import memory_network
+from saccade.models.memorizer import Sizes
+from saccade.models.memory_network import MemoryNetwork
+from saccade.nn.external_memory import Addressing, MemoryState
+
+__all__ = ["NTM", "Options"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(memory_network.Options):
+    """The sizes of a Neural Turing Machine.
+
+    >>> Options(read_heads=2).write_heads
+    1
+    """
+
+    write_heads: int = 1
+    """Heads that write at each step."""
+
+    def __post_init__(self) -> None:
+        """Refuse what any part refuses."""
+        memory_network.Options.__post_init__(self)
+        in_ranges(self, (("write_heads", 1, 1 << 10),))
+
+
+_DEFAULT = Options()
+
+
+class NTM(MemoryNetwork):
+    r"""A controller whose heads go where they were, a cell on, or where a cell is like their key.
+
+    Args:
+        sizes: of what is read and said.
+        options: the sizes of its parts.
+
+    Example:
+        >>> import torch
+        >>> from saccade.models.padded import Padded
+        >>> model = NTM(Sizes(9, 8), Options(hidden_dim=6, cells=5, cell_dim=4))
+        >>> source = Padded(torch.randn(2, 7, 9), torch.tensor([7, 4]))
+        >>> model(source).shape, model.trace(Padded(source.values[:1], source.lengths[:1]))["read"].shape
+        (torch.Size([2, 7, 8]), torch.Size([5, 7]))
+
+    Source:
+        Graves et al. 2014, equations 2 to 9; the controller is the LSTM of section 4, whose output is read together
+        with what the heads read.
+    """
+
+    Options: TypeAlias = Options
+    addressing: ClassVar[Addressing] = "shift"
+    recipes: ClassVar[dict[str, dict[str, Any]]] = {
+        "copy": {"forget_bias": -1.0},
+        "repeat-copy": {"forget_bias": -1.0},
+        "recall": {"strength_bias": 3.0},
+        "sort": {"strength_bias": 3.0},
+        "n-grams": {},
+        "files": {"strength_bias": 3.0},
+    }
+
+    def __init__(self, sizes: Sizes, options: Options = _DEFAULT) -> None:
+        super().__init__(sizes, options, options.write_heads)
+
+    def shown(self, states: list[MemoryState]) -> dict[str, Tensor]:
+        return {}

@@ -1,0 +1,55 @@
+"""Which data there are to memorize, and what they are called on the command line."""
+
+from pathlib import Path
+from typing import Any
+
+from saccade.errors import ArgumentError
+from saccade.tasks.arrow import is_arrow, read_arrow
+from saccade.tasks.dataset import no_such_data
+from saccade.tasks.memorize.data.babi import Stories, is_babi, open_babi
+from saccade.tasks.memorize.data.corpus import Corpus, Item
+from saccade.tasks.memorize.data.made import Made
+from saccade.tasks.memorize.data.pairs import Filed, Objects
+from saccade.tasks.memorize.data.problems import PROBLEMS
+from saccade.tasks.objects import OBJECTS
+from saccade.tasks.splits import SplitNames
+from saccade.tasks.text.pairs import open_pairs
+
+__all__ = ["BUILTIN", "Corpus", "Item", "Made", "Stories", "open_corpus"]
+
+BUILTIN = {name: problem.about for name, problem in PROBLEMS.items()}
+
+
+def open_corpus(data: str, longest: int | None = None, objects: Any = None, names: SplitNames | None = None) -> Corpus:
+    """Return the corpus that --data names: a built-in problem, bAbI's files, a file of pairs, or tables.
+
+    Args:
+        data: a key of `BUILTIN`, or a path.
+        longest: how much a built-in problem asks for in training, at the most.
+        objects: the pairs themselves, where `data` says that they are Python objects.
+        names: what splits are called.
+
+    Raises:
+        ArgumentError: if there is none, or something is wrong with it.
+        OSError: if a file cannot be read.
+
+    Example:
+        >>> open_corpus("recall").example("test", 1).group
+        '6'
+    """
+    path, names = Path(data), names or SplitNames()
+    if data in BUILTIN:
+        names.refuse(data)
+        return Made(data, PROBLEMS[data](longest))
+    if longest is not None:
+        raise ArgumentError(f"--longest: expected only with built-in data ({', '.join(BUILTIN)}), got {longest}")
+    if data == OBJECTS:
+        return Objects(objects, names)
+    if is_babi(path):
+        return open_babi(path, names)
+    if is_arrow(path):
+        return Objects(read_arrow(path, names), names)
+    if path.is_file():
+        names.refuse(data)
+        return Filed(open_pairs(path))
+    raise no_such_data(data, BUILTIN)

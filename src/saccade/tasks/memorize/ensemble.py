@@ -1,0 +1,49 @@
+"""Several memorizers as one, whose probabilities are the mean of theirs."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from saccade.models.memorizer import Memorizer
+from saccade.models.padded import Padded
+from saccade.tasks.ensembles import mean_log_probs
+
+__all__ = ["Ensemble"]
+
+
+class Ensemble(nn.Module):
+    """Memorizers of any kind that read and say the same.
+
+    Args:
+        members: the models.
+
+    Example:
+        >>> from saccade.models.memorizer import Sizes
+        >>> from saccade.models.ntm import NTM, Options
+        >>> model = Ensemble([NTM(Sizes(3, 2), Options(hidden_dim=4, cells=3, cell_dim=2)) for _ in range(2)])
+        >>> sorted(model.trace(Padded(torch.zeros(1, 2, 3), torch.tensor([2]))))
+        ['1: read', '1: write', '2: read', '2: write']
+    """
+
+    def __init__(self, members: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+
+    def forward(self, source: Padded) -> Tensor:
+        """Return the logits of the mean of what members believe, shapes as those of `Memorizer`."""
+        members = cast("list[Memorizer]", list(self.members))
+        logits = [member(source) for member in members]
+        if members[0].sizes.symbols:
+            return mean_log_probs(logits)
+        return torch.stack([each.double().sigmoid() for each in logits]).mean(0).logit().float()
+
+    def trace(self, source: Padded) -> Mapping[str, Tensor]:
+        """Return what all members' memories did, the first one's first."""
+        members = cast("list[Memorizer]", list(self.members))
+        return {
+            f"{number}: {name}": values
+            for number, member in enumerate(members, 1)
+            for name, values in member.trace(source).items()
+        }

@@ -1,0 +1,70 @@
+"""What can be said about a run that memorizes, and the defaults that suit each data set."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from saccade.checks import in_ranges
+from saccade.errors import ArgumentError
+from saccade.tasks.splits import SplitOptions
+
+__all__ = ["RECIPES", "REQUESTS", "Options", "Request"]
+
+_FALLING = {"schedule": "linear", "final_rate": 0.1, "warmup_steps": 20, "clip": 10.0, "threads": 1}
+
+
+def _recipe(steps: int, every: int, rate: float) -> dict[str, Any]:
+    """Rates that fall to a tenth over the steps, measured so often."""
+    spans = {"max_steps": steps, "schedule_steps": steps, "checkpoint_steps": every, "validation_steps": every}
+    return {**_FALLING, **spans, "learning_rate": rate}
+
+
+#: Found by training, see docs/memorize.md; the models have recipes of their own beside these.
+RECIPES: dict[str, dict[str, Any]] = {
+    "copy": _recipe(4000, 500, 3e-3),
+    "repeat-copy": _recipe(6000, 500, 3e-3),
+    "recall": _recipe(6000, 500, 3e-3),
+    "sort": _recipe(6000, 500, 3e-3),
+    "n-grams": _recipe(3000, 500, 3e-3),
+    "files": _recipe(6000, 500, 2e-3),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(SplitOptions):
+    """The options of every run that memorizes, whatever its model.
+
+    >>> Options().batch_size
+    16
+    """
+
+    batch_size: int = 16
+    """Sequences a batch, of like length."""
+
+    longest: int | None = None
+    """How much a built-in problem asks for in training, at the most: vectors, items or bits; as the paper if not given.
+    What is measured beside it is up to six times as long."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        SplitOptions.__post_init__(self)
+        in_ranges(self, (("batch_size", 1, 1_000_000),))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """How questions are answered.
+
+    >>> Request(cells=200).cells
+    200
+    """
+
+    cells: int | None = None
+    """Cells of the external memory, in the place of those of training: no weight depends on their number."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        if self.cells is not None and not 1 <= self.cells <= 1 << 20:
+            raise ArgumentError(f"--cells: expected a number from 1 to {1 << 20}, got {self.cells}")
+
+
+REQUESTS: dict[str, type] = {"predict": Request, "eval": Request, "look": Request}
