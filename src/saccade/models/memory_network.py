@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
-from saccade.models.cells import lstm_cell
+from saccade.kernels.cells import lstm_cell
 from saccade.models.memorizer import Memorizer, Sizes, initialize_lstm
 from saccade.models.padded import Padded
 from saccade.nn import ExternalMemory

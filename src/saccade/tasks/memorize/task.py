@@ -65,6 +65,8 @@ class Memorize:
     models: ClassVar[dict[str, str]] = {
         "ntm": "saccade.models.ntm:NTM",
         "dnc": "saccade.models.dnc:DNC",
+        "lstm": "saccade.models.lstm:LSTM",
+        "past-attention": "saccade.models.past_attention:PastAttention",
         "transformer": "saccade.models.causal_transformer:CausalTransformer",
     }
     builtin: ClassVar[dict[str, str]] = BUILTIN

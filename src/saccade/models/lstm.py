@@ -1,0 +1,89 @@
+"""Long short-term memory alone: what a state of fixed size can hold (Hochreiter, Schmidhuber 1997).
+
+"Long Short-Term Memory", https://doi.org/10.1162/neco.1997.9.8.1735.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+from torch import Tensor
+from torch import nn as torch_nn
+
+from saccade.checks import in_ranges
+from saccade.models.memorizer import Memorizer, Sizes, initialize_lstm
+from saccade.models.padded import Padded
+
+__all__ = ["LSTM", "Options"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The sizes of an LSTM.
+
+    >>> Options(layers=3).hidden_dim
+    256
+    """
+
+    hidden_dim: int = 256
+    """Units of each layer."""
+
+    layers: int = 1
+    """Layers."""
+
+    embedding_dim: int = 64
+    """Features of a symbol; vectors are read as they are."""
+
+    forget_bias: float = 1.0
+    """What the forget gates begin with: above 0 a cell keeps what it holds until it has learned otherwise."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        sizes = ("hidden_dim", "embedding_dim")
+        in_ranges(self, [*((name, 1, 1 << 20) for name in sizes), ("layers", 1, 100), ("forget_bias", -100, 100)])
+
+
+_DEFAULT = Options()
+
+
+class LSTM(Memorizer):
+    r"""All that was read is held in one state.
+
+    Args:
+        sizes: of what is read and said.
+        options: the sizes of its parts.
+
+    Example:
+        >>> import torch
+        >>> model = LSTM(Sizes(9, 8), Options(hidden_dim=6))
+        >>> model(Padded(torch.randn(2, 7, 9), torch.tensor([7, 3]))).shape
+        torch.Size([2, 7, 8])
+
+    Source:
+        Hochreiter, Schmidhuber 1997, with the forget gate of Gers, Schmidhuber, Cummins 2000; torch's.
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = {
+        "copy": {},
+        "repeat-copy": {},
+        "recall": {},
+        "sort": {},
+        "n-grams": {},
+        "files": {},
+    }
+
+    def __init__(self, sizes: Sizes, options: Options = _DEFAULT) -> None:
+        super().__init__(sizes, options.embedding_dim, options.hidden_dim)
+        self.lstm = torch_nn.LSTM(self.input_dim, options.hidden_dim, options.layers, batch_first=True)
+        for layer in range(options.layers):
+            for name, forget in (("hh", options.forget_bias), ("ih", 0.0)):
+                weight, bias = (getattr(self.lstm, f"{part}_{name}_l{layer}") for part in ("weight", "bias"))
+                initialize_lstm(weight, bias, forget)
+
+    def features(self, steps: Padded) -> Tensor:
+        found: Tensor = self.lstm(steps.values)[0]
+        return found
+
+    def traced(self, steps: Padded) -> Mapping[str, Tensor]:
+        return {"state": self.features(steps)[0].T.detach().cpu()}

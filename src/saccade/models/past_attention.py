@@ -1,0 +1,116 @@
+"""A recurrent network that attends to its own past states: the long short-term memory-network of Cheng et al. 2016.
+
+"Long Short-Term Memory-Networks for Machine Reading", https://arxiv.org/abs/1601.06733.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+from saccade import look, nn
+from saccade.checks import in_ranges
+from saccade.errors import ArgumentError
+from saccade.models.memorizer import Memorizer, Sizes, initialize_lstm
+from saccade.models.padded import Padded
+
+__all__ = ["Options", "PastAttention"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The sizes of a recurrent network that attends to its past.
+
+    >>> Options(window=20).hidden_dim
+    128
+    """
+
+    hidden_dim: int = 128
+    """Units of the state."""
+
+    embedding_dim: int = 64
+    """Features of a symbol; vectors are read as they are."""
+
+    attention_dim: int = 64
+    """Features that states are compared by."""
+
+    score: Literal["additive", "scaled_dot", "dot", "general", "cosine"] = "additive"
+    """How the input and past states are compared."""
+
+    window: int | None = None
+    """How many of the last states are attended to, so that a step costs the same however long the sequence is; all if
+    not given."""
+
+    forget_bias: float = 1.0
+    """What the forget gates begin with: above 0 a state keeps what the attended ones hold."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        in_ranges(
+            self,
+            [
+                *((name, 1, 1 << 20) for name in ("hidden_dim", "embedding_dim", "attention_dim")),
+                ("forget_bias", -100, 100),
+            ],
+        )
+        if self.window is not None and not 1 <= self.window <= 1 << 20:
+            raise ArgumentError(f"--window: expected a number from 1 to {1 << 20}, got {self.window}")
+
+
+_DEFAULT = Options()
+
+
+class PastAttention(Memorizer):
+    r"""An LSTM whose last state is a sum over all its states, by what it reads.
+
+    Args:
+        sizes: of what is read and said.
+        options: the sizes of its parts.
+
+    Example:
+        >>> model = PastAttention(Sizes(9, 8), Options(hidden_dim=6, attention_dim=4))
+        >>> source = Padded(torch.randn(1, 7, 9), torch.tensor([7]))
+        >>> model(source).shape, model.trace(source)["past states"].shape
+        (torch.Size([1, 7, 8]), torch.Size([7, 7]))
+
+    Source:
+        Cheng, Dong, Lapata 2016, equations 4 to 9, see `saccade.nn.PastAttention`.
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = {
+        "copy": {},
+        "repeat-copy": {},
+        "recall": {},
+        "sort": {},
+        "n-grams": {},
+        "files": {},
+    }
+
+    def __init__(self, sizes: Sizes, options: Options = _DEFAULT) -> None:
+        super().__init__(sizes, options.embedding_dim, options.hidden_dim)
+        self.cell = nn.PastAttention(
+            self.input_dim,
+            options.hidden_dim,
+            attention_dim=options.attention_dim,
+            score=options.score,
+            window=options.window,
+        )
+        initialize_lstm(self.cell.lstm.weight_hh, self.cell.lstm.bias_hh, options.forget_bias)
+        initialize_lstm(self.cell.lstm.weight_ih, self.cell.lstm.bias_ih, 0.0)
+
+    def features(self, steps: Padded) -> Tensor:
+        return self.cell.run(steps.values)[0]
+
+    def traced(self, steps: Padded) -> Mapping[str, Tensor]:
+        length = steps.values.shape[1]
+        with look.record(self, detach=True) as records:
+            self.features(steps)
+        found = torch.zeros(length, length)
+        for step, (_, aux) in enumerate(records):
+            assert aux.weights is not None
+            own = aux.weights[0, 0].cpu()[-step:] if step else found[:0, 0]  # a window is empty in its front
+            found[step - len(own) : step, step] = own
+        return {"past states": found}
