@@ -208,6 +208,26 @@ def test_the_same_weights_serve_memories_of_other_sizes():
             assert state.write_weights[0, 0, step].item() == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("name", MEMORIES)
+def test_a_state_keeps_its_type_from_step_to_step(name):
+    memory, inputs = MEMORIES[name](), torch.randn(3, 2, 5)
+    state = memory.start(2, 6)
+    expected = run_on(memory, inputs, state)
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = run_on(memory, inputs, state)
+    assert all(part is None or part.dtype == torch.float32 for part in rounded)
+    torch.testing.assert_close(rounded.read, expected.read, rtol=0.1, atol=0.02)
+    halves = MEMORIES[name](dtype=torch.bfloat16)
+    found = run_on(halves, inputs.bfloat16(), halves.start(2, 6))
+    assert all(part is None or part.dtype == torch.bfloat16 for part in found)
+
+
+def run_on(memory, inputs, state):
+    for one in inputs:
+        state = memory(one, state)
+    return state
+
+
 def test_powers_do_not_vanish():
     weights = torch.full((1000,), 1e-3)
     weights[7] = 1.1e-3

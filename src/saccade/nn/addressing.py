@@ -36,7 +36,7 @@ def content(key: Tensor, beta: Tensor, memory: Tensor) -> Tensor:
     0
     """
     weights = attend(key, memory, memory, score=Cosine(beta), aux=_WEIGHTS)[1].weights
-    return cast("Tensor", weights)
+    return cast("Tensor", weights).to(memory.dtype)  # those of half types are float32
 
 
 def shift(weights: Tensor, shifts: Tensor) -> Tensor:

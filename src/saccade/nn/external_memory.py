@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from saccade.checks import whole
 from saccade.errors import ArgumentError, ShapeError
+from saccade.kernels import shift
 from saccade.nn import addressing
 from saccade.nn.attention import features
 
@@ -168,18 +169,31 @@ class ExternalMemory(nn.Module):
         """
         features("controller", controller, self.controller_dim, self.heads.weight)
         self._check(controller, state)
+        asked = self.heads(controller).to(state.memory.dtype)
+        with torch.autocast(asked.device.type, enabled=False):  # a state keeps its type from step to step
+            return self._step(asked, state)
+
+    def _step(self, asked: Tensor, state: MemoryState) -> MemoryState:
+        if self.addressing == "links":
+            return self._by_links(*self._said(asked), state)
+        sizes = shift.Sizes(self.num_reads, self.num_writes, self.max_shift)
+        weights = state.read_weights, state.write_weights
+        return MemoryState(*shift.step(self._by_shift, sizes, asked, state.memory, *weights))
+
+    def _said(self, asked: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """What each reader and each writer asks for, and erase and add vectors."""
         sizes = self.num_reads * self._reader, self.num_writes * self._writer
-        reads, writes = self.heads(controller).split(sizes, -1)
+        reads, writes = asked.split(sizes, -1)
         reads, writes = reads.unflatten(-1, (self.num_reads, -1)), writes.unflatten(-1, (self.num_writes, -1))
         writes, erase, add = _split(writes, (self._writer - 2 * self.cell_dim, self.cell_dim, self.cell_dim))
-        step = self._by_shift if self.addressing == "shift" else self._by_links
-        return step(reads, writes, erase.sigmoid(), add.tanh(), state)
+        return reads, writes, erase.sigmoid(), add.tanh()
 
-    def _by_shift(self, reads: Tensor, writes: Tensor, erase: Tensor, add: Tensor, state: MemoryState) -> MemoryState:
-        writing = self._moved(writes, state.memory, state.write_weights)
-        memory = addressing.write(state.memory, writing, erase, add)
-        reading = self._moved(reads, memory, state.read_weights)
-        return MemoryState(memory, reading @ memory, reading, writing)
+    def _by_shift(self, asked: Tensor, memory: Tensor, reading: Tensor, writing: Tensor) -> shift.Step:
+        reads, writes, erase, add = self._said(asked)
+        writing = self._moved(writes, memory, writing)
+        memory = addressing.write(memory, writing, erase, add)
+        reading = self._moved(reads, memory, reading)
+        return memory, reading @ memory, reading, writing
 
     def _moved(self, asked: Tensor, memory: Tensor, weights: Tensor) -> Tensor:
         """Equations 5 to 9."""

@@ -1,0 +1,275 @@
+"""What heads of an external memory do, of one example: find cells by likeness, write, read; forward and backward.
+
+A memory is `(features, cells)`: cells lie side by side in the lanes of a vector, whatever their number of features.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from saccade.kernels.compiled import exp, largest_of, loops
+
+__all__ = [
+    "add_weights",
+    "content",
+    "content_backward",
+    "inverse_norm",
+    "inverse_norms",
+    "logistic",
+    "read",
+    "read_backward",
+    "soft",
+    "softmax",
+    "softmax_backward",
+    "unit",
+    "unit_backward",
+    "write",
+    "write_backward",
+]
+
+
+LEAST, MOST = 1e-30, 1e30
+"""Between these a sum of squares is as exact as its type, in float32 too."""
+
+
+@loops
+def logistic(x: float) -> float:
+    """1 / (1 + e^-x), by the exponential that does not overflow."""
+    one = type(x)(1)
+    power = type(x)(np.exp(-abs(x)))
+    return (one if x >= 0 else power) / (one + power)
+
+
+@loops
+def soft(x: float) -> float:
+    """log(1 + e^x)."""
+    return (x if x > 0 else type(x)(0)) + type(x)(np.log1p(np.exp(-abs(x))))
+
+
+@loops
+def softmax(logits: Any, found: Any) -> None:
+    """e^x of numbers over their sum; `found` may be `logits`."""
+    most, total = largest_of(logits), logits.dtype.type(0)
+    for i in range(logits.size):
+        found[i] = exp(logits[i] - most)
+    for i in range(found.size):
+        total += found[i]
+    share = logits.dtype.type(1) / total
+    for i in range(found.size):
+        found[i] *= share
+
+
+@loops
+def softmax_backward(weights: Any, grad: Any) -> None:
+    """The gradient of the weights becomes that of the logits."""
+    total = grad.dtype.type(0)
+    for i in range(grad.size):
+        total += weights[i] * grad[i]
+    for i in range(grad.size):
+        grad[i] = weights[i] * (grad[i] - total)
+
+
+@loops
+def _far(numbers: Any) -> float:
+    """1 / ‖x‖ where squares may leave the range; 1 of zeros."""
+    largest, total = numbers.dtype.type(0), numbers.dtype.type(0)
+    for i in range(numbers.size):
+        largest = abs(numbers[i]) if not abs(numbers[i]) <= largest else largest
+    if largest == 0:
+        return numbers.dtype.type(1)
+    for i in range(numbers.size):
+        total += (numbers[i] / largest) * (numbers[i] / largest)
+    return numbers.dtype.type(1) / largest / np.sqrt(total)
+
+
+@loops
+def inverse_norm(squared: float, numbers: Any) -> float:
+    """1 / ‖x‖ of numbers whose squares add up to `squared`; 1 of zeros."""
+    if squared > numbers.dtype.type(LEAST) and squared < numbers.dtype.type(MOST):
+        return numbers.dtype.type(1) / np.sqrt(squared)
+    return _far(numbers)
+
+
+@loops
+def inverse_norms(memory: Any, found: Any) -> None:
+    """1 / ‖M_i‖ of each cell."""
+    found[:] = 0
+    for j in range(memory.shape[0]):
+        row = memory[j]
+        for i in range(row.size):
+            found[i] += row[i] * row[i]
+    one, least, most = found.dtype.type(1), found.dtype.type(LEAST), found.dtype.type(MOST)
+    count = found.dtype.type(0)
+    for i in range(found.size):
+        count += one if found[i] > least and found[i] < most else found.dtype.type(0)
+    if count == found.size:
+        for i in range(found.size):
+            found[i] = one / np.sqrt(found[i])
+        return
+    for i in range(found.size):
+        found[i] = inverse_norm(found[i], memory[:, i])
+
+
+@loops
+def unit(key: Any, found: Any) -> float:
+    """k / ‖k‖ in `found`; 1 / ‖k‖."""
+    squared = key.dtype.type(0)
+    for j in range(key.size):
+        squared += key[j] * key[j]
+    inverse = inverse_norm(squared, key)
+    for j in range(key.size):
+        found[j] = key[j] * inverse
+    return inverse
+
+
+@loops
+def unit_backward(unit: Any, inverse: float, grad: Any) -> None:
+    """The gradient of k / ‖k‖ becomes that of k."""
+    along = grad.dtype.type(0)
+    for j in range(grad.size):
+        along += grad[j] * unit[j]
+    for j in range(grad.size):
+        grad[j] = (grad[j] - along * unit[j]) * inverse
+
+
+@loops
+def content(memory: Any, inverses: Any, unit: Any, beta: float, cosines: Any, weights: Any) -> None:
+    """softmax(β cos(k, M))."""
+    cosines[:] = 0
+    add_weights(memory, unit, cosines)
+    for i in range(cosines.size):
+        cosines[i] *= inverses[i]
+    for i in range(cosines.size):
+        weights[i] = beta * cosines[i]
+    softmax(weights, weights)
+
+
+@loops
+def content_backward(
+    memory: Any,
+    inverses: Any,
+    unit: Any,
+    beta: float,
+    cosines: Any,
+    weights: Any,
+    grad: Any,
+    memory_grad: Any,
+    unit_grad: Any,
+    room: Any,
+) -> float:
+    """The gradient of β, from `grad` of the weights, which is lost; that of the memory is added to."""
+    softmax_backward(weights, grad)
+    of_beta = grad.dtype.type(0)
+    for i in range(grad.size):
+        of_beta += grad[i] * cosines[i]
+    for i in range(grad.size):
+        grad[i] = beta * grad[i] * inverses[i]
+    for i in range(grad.size):
+        room[i] = cosines[i] * inverses[i]
+    for j in range(memory.shape[0]):
+        unit_grad[j] = _of_feature(memory[j], unit[j], grad, room, memory_grad[j])
+    return of_beta
+
+
+@loops
+def _of_feature(row: Any, unit: float, grad: Any, along: Any, row_grad: Any) -> float:
+    total = grad.dtype.type(0)
+    for i in range(row.size):
+        total += grad[i] * row[i]
+    for i in range(row.size):
+        row_grad[i] += grad[i] * (unit - along[i] * row[i])
+    return total
+
+
+@loops
+def add_weights(memory: Any, features: Any, found: Any) -> None:
+    """Of each cell, its features' products with `features` are added."""
+    for j in range(memory.shape[0]):
+        row, factor = memory[j], features[j]
+        for i in range(row.size):
+            found[i] += factor * row[i]
+
+
+@loops
+def _erase(row: Any, weights: Any, erase: float) -> None:
+    one = row.dtype.type(1)
+    for i in range(row.size):
+        row[i] *= one - weights[i] * erase
+
+
+@loops
+def write(memory: Any, weights: Any, said: Any, places: Any, new: Any) -> None:
+    """All heads erase, then all add: their erase and add vectors stand in `said` from `places` on."""
+    size = memory.shape[0]
+    for j in range(size):
+        row = new[j]
+        row[:] = memory[j]
+        for h in range(places.size):
+            _erase(row, weights[h], said[places[h] + j])
+        for h in range(places.size):
+            add, each = said[places[h] + size + j], weights[h]
+            for i in range(row.size):
+                row[i] += add * each[i]
+
+
+@loops
+def write_backward(
+    memory: Any,
+    weights: Any,
+    said: Any,
+    places: Any,
+    grad: Any,
+    memory_grad: Any,
+    weights_grad: Any,
+    asked_grad: Any,
+    lost: Any,
+) -> None:
+    """From `grad` of the new memory: those of erase and add vectors at `places` of `asked_grad`, that of the old
+    memory, and those of the weights, which are added to.
+    """
+    size = memory.shape[0]
+    for j in range(size):
+        for h in range(places.size):
+            place = places[h] + j
+            for i in range(lost.size):
+                lost[i] = grad[j, i] * memory[j, i]
+            for other in range(places.size):
+                if other != h:
+                    _erase(lost, weights[other], said[places[other] + j])
+            parts = _of_write(weights[h], said[place], said[place + size], grad[j], lost, weights_grad[h])
+            asked_grad[place], asked_grad[place + size] = parts
+        memory_grad[j] = grad[j]
+        for h in range(places.size):
+            _erase(memory_grad[j], weights[h], said[places[h] + j])
+
+
+@loops
+def _of_write(weights: Any, erase: float, add: float, grad: Any, lost: Any, weights_grad: Any) -> tuple[float, float]:
+    of_erase, of_add = grad.dtype.type(0), grad.dtype.type(0)
+    for i in range(grad.size):
+        weights_grad[i] += grad[i] * add - lost[i] * erase
+    for i in range(grad.size):
+        of_erase -= lost[i] * weights[i]
+    for i in range(grad.size):
+        of_add += grad[i] * weights[i]
+    return of_erase, of_add
+
+
+@loops
+def read(memory: Any, weights: Any, found: Any) -> None:
+    """The sum of cells, each times its weight."""
+    for j in range(memory.shape[0]):
+        row, total = memory[j], weights.dtype.type(0)
+        for i in range(row.size):
+            total += weights[i] * row[i]
+        found[j] = total
+
+
+@loops
+def read_backward(memory: Any, weights: Any, grad: Any, memory_grad: Any, weights_grad: Any) -> None:
+    """Both gradients are added to."""
+    add_weights(memory, grad, weights_grad)
+    for j in range(memory.shape[0]):
+        row, factor = memory_grad[j], grad[j]
+        for i in range(row.size):
+            row[i] += factor * weights[i]
