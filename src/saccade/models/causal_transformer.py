@@ -3,13 +3,13 @@
 "Attention Is All You Need", https://arxiv.org/abs/1706.03762.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias, cast
 
 from torch import Tensor, nn
 
-from saccade import look, masks
+from saccade import AuxOutput, masks
 from saccade.checks import in_ranges
 from saccade.models import transformer
 from saccade.models.memorizer import Memorizer, Sizes
@@ -97,8 +97,6 @@ class CausalTransformer(Memorizer):
         found: Tensor = self.norm(apply_layers(cast("list[Layer]", self.layers), x, masks.Causal(), self.options))
         return found
 
-    def traced(self, steps: Padded) -> Mapping[str, Tensor]:
-        with look.record(self, detach=True) as records:
-            self.features(steps)
+    def attended(self, records: Sequence[tuple[str, AuxOutput]]) -> Mapping[str, Tensor]:
         every = [aux.weights for _, aux in records if aux.weights is not None]
         return {f"layer {n}": weights[0].mean(0).mT.cpu() for n, weights in enumerate(every, 1)}

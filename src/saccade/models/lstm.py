@@ -85,5 +85,5 @@ class LSTM(Memorizer):
         found: Tensor = self.lstm(steps.values)[0]
         return found
 
-    def traced(self, steps: Padded) -> Mapping[str, Tensor]:
-        return {"state": self.features(steps)[0].T.detach().cpu()}
+    def trace(self, source: Padded) -> Mapping[str, Tensor]:
+        return {"state": self.features(self.read(source))[0].T.detach().cpu()}

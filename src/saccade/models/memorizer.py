@@ -2,12 +2,13 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from saccade import AuxOutput
 from saccade.models.padded import Padded
 
 __all__ = ["Memorizer", "Sizes", "initialize_lstm"]
@@ -58,30 +59,35 @@ class Memorizer(nn.Module, ABC):
         Returns:
             Logits `(batch, length, targets)`: of each bit being 1, or of symbols.
         """
-        found: Tensor = self.output(self.features(self._read(source)))
+        found: Tensor = self.output(self.features(self.read(source)))
         return found
 
     def trace(self, source: Padded) -> Mapping[str, Tensor]:
-        """Return what a picture shows of the memory as a sequence is read.
+        """Return what a picture shows of the state as a sequence is read, beside what was attended to.
 
         Args:
             source: of one sequence.
 
         Returns:
-            By names, such as "read" or "write": numbers from 0 to 1, `(places, length)` on the CPU, a column for each
-            step.
+            By names, such as "read" or "write": `(places, length)` on the CPU, a column for each step.
         """
-        return self.traced(self._read(source))
+        self(source)
+        return {}
+
+    def attended(self, records: Sequence[tuple[str, AuxOutput]]) -> Mapping[str, Tensor]:
+        """Return what each step attended to, as `trace` has it, of what was recorded while that ran.
+
+        Args:
+            records: names of modules and what they attended to.
+        """
+        return {}
 
     @abstractmethod
     def features(self, steps: Padded) -> Tensor:
         """Return f at each step `(batch, length, features)` of vectors `(batch, length, input_dim)`."""
 
-    @abstractmethod
-    def traced(self, steps: Padded) -> Mapping[str, Tensor]:
-        """Return what `trace` does, of the vectors of one sequence."""
-
-    def _read(self, source: Padded) -> Padded:
+    def read(self, source: Padded) -> Padded:
+        """Return symbols as vectors, and vectors as they are."""
         return Padded(self.embedding(source.values), source.lengths)
 
 

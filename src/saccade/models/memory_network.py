@@ -114,8 +114,8 @@ class MemoryNetwork(Memorizer):
     def features(self, steps: Padded) -> Tensor:
         return torch.stack([torch.cat([hidden, state.read.flatten(1)], 1) for hidden, state in self._run(steps)], 1)
 
-    def traced(self, steps: Padded) -> Mapping[str, Tensor]:
-        states = [state for _, state in self._run(steps)]
+    def trace(self, source: Padded) -> Mapping[str, Tensor]:
+        states = [state for _, state in self._run(self.read(source))]
         found = dict[str, Tensor]()
         for name, weights in (("write", "write_weights"), ("read", "read_weights")):
             every = torch.stack([getattr(state, weights)[0] for state in states], -1)

@@ -3,14 +3,14 @@
 "Long Short-Term Memory-Networks for Machine Reading", https://arxiv.org/abs/1601.06733.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import torch
 from torch import Tensor
 
-from saccade import look, nn
+from saccade import AuxOutput, nn
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.models.memorizer import Memorizer, Sizes, initialize_lstm
@@ -72,8 +72,8 @@ class PastAttention(Memorizer):
     Example:
         >>> model = PastAttention(Sizes(9, 8), Options(hidden_dim=6, attention_dim=4))
         >>> source = Padded(torch.randn(1, 7, 9), torch.tensor([7]))
-        >>> model(source).shape, model.trace(source)["past states"].shape
-        (torch.Size([1, 7, 8]), torch.Size([7, 7]))
+        >>> model(source).shape
+        torch.Size([1, 7, 8])
 
     Source:
         Cheng, Dong, Lapata 2016, equations 4 to 9, see `saccade.nn.PastAttention`.
@@ -104,11 +104,8 @@ class PastAttention(Memorizer):
     def features(self, steps: Padded) -> Tensor:
         return self.cell.run(steps.values)[0]
 
-    def traced(self, steps: Padded) -> Mapping[str, Tensor]:
-        length = steps.values.shape[1]
-        with look.record(self, detach=True) as records:
-            self.features(steps)
-        found = torch.zeros(length, length)
+    def attended(self, records: Sequence[tuple[str, AuxOutput]]) -> Mapping[str, Tensor]:
+        found = torch.zeros(len(records), len(records))
         for step, (_, aux) in enumerate(records):
             assert aux.weights is not None
             own = aux.weights[0, 0].cpu()[-step:] if step else found[:0, 0]  # a window is empty in its front

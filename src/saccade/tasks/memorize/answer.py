@@ -1,6 +1,6 @@
 """What a model says to a question, and what its memory did as it was asked."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from saccade import look
 from saccade.look.files import file_name
 from saccade.look.traces import Panel, traces
 from saccade.models.memorizer import Memorizer
@@ -97,8 +98,10 @@ def _answer(model: Memorizer, asked: Any, logits: Tensor | None, language: Langu
 def _panels(model: Memorizer, episode: Episode, logits: Tensor, language: Language) -> list[Panel]:
     """What was read, what is right, what was said, and the memory."""
     device = next(model.parameters()).device
-    trace: Mapping[str, Tensor] = model.trace(pad([episode]).source.to(device))
-    memory = [Panel(name, values, square=name.endswith("links")) for name, values in trace.items()]
+    with look.record(model, detach=True) as records:
+        trace = model.trace(pad([episode]).source.to(device))
+    shown = {**trace, **model.attended(records)}
+    memory = [Panel(name, values, square=name.endswith("links")) for name, values in shown.items()]
     if language.sizes.symbols:
         return memory
     asked = torch.from_numpy(episode.asked)

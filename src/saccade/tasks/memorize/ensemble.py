@@ -6,6 +6,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from saccade import AuxOutput
 from saccade.models.memorizer import Memorizer
 from saccade.models.padded import Padded
 from saccade.tasks.ensembles import mean_log_probs
@@ -40,10 +41,18 @@ class Ensemble(nn.Module):
         return torch.stack([each.double().sigmoid() for each in logits]).mean(0).logit().float()
 
     def trace(self, source: Padded) -> Mapping[str, Tensor]:
-        """Return what all members' memories did, the first one's first."""
-        members = cast("list[Memorizer]", list(self.members))
-        return {
-            f"{number}: {name}": values
-            for number, member in enumerate(members, 1)
-            for name, values in member.trace(source).items()
-        }
+        """Return what all members' states did, the first one's first."""
+        return _named([member.trace(source) for member in cast("list[Memorizer]", list(self.members))])
+
+    def attended(self, records: Sequence[tuple[str, AuxOutput]]) -> Mapping[str, Tensor]:
+        """Return what all members attended to, the first one's first."""
+        found = []
+        for number, member in enumerate(cast("list[Memorizer]", list(self.members))):
+            front = f"members.{number}."
+            found.append(member.attended([(name, aux) for name, aux in records if name.startswith(front)]))
+        return _named(found)
+
+
+def _named(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    every = ((number, name, values) for number, part in enumerate(parts, 1) for name, values in part.items())
+    return {f"{number}: {name}": values for number, name, values in every}

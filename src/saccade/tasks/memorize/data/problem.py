@@ -73,7 +73,7 @@ class Problem(ABC):
         Those of validation are others than those of the test, so that what is chosen by validation is not chosen by
         the test.
         """
-        times = (1, 2, 4, 6) if split == "test" else (1, 1.5, 3)
+        times = (1, 2, 4, 6) if split == "test" else (1, 1.5, 3, 5)
         return {f"{length}": (length,) for length in (round(self.longest * each) for each in times)}
 
     def size(self, dice: np.random.Generator) -> Size:
