@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look.drawing import numbers, write_picture
+from saccade.look.drawing import numbers, rounded, write_picture
 from saccade.look.labels import plain
 from saccade.look.pictures import COLOURS, DOTS, FAINT, INK
 from saccade.look.typefaces import families
@@ -94,11 +94,7 @@ def traces(
     """
     count = _checked(panels, steps)
     heading, cut = plain(title), [_cut(panel) for panel in panels]
-    behind = {
-        "title": heading,
-        "panels": [_numbers(panel.name, first, rows) for panel, (first, rows) in zip(panels, cut, strict=True)],
-        "steps": list(steps),
-    }
+    behind = _numbers(heading, panels, cut, steps)
     return write_picture(
         path,
         lambda: _figure(panels, cut, count, [plain(step) for step in steps], heading),
@@ -128,9 +124,19 @@ def _cut(panel: Panel) -> tuple[int, Tensor]:
     return first, values[first:last, first:last] if panel.square else values[first:last]
 
 
-def _numbers(name: str, first: int, rows: Tensor) -> dict[str, Any]:
-    names = [f"{first + number}" for number in range(len(rows))]
-    return numbers(name, names, [], rows.nan_to_num(), first=first)
+def _numbers(
+    title: str, panels: Sequence[Panel], cut: Sequence[tuple[int, Tensor]], steps: Sequence[str]
+) -> dict[str, Any]:
+    """The rows of all bands below each other, nothing being 0; those of places by places beside them, by name."""
+    names, values, others = list[str](), list[Tensor](), dict[str, Any]()
+    for panel, (first, rows) in zip(panels, cut, strict=True):
+        if panel.square:
+            others[panel.name] = {"first": first, "values": rounded(rows.tolist())}
+            continue
+        names += [f"{panel.name} {first + number}" for number in range(len(rows))]
+        values.append(rows.nan_to_num())
+    every = torch.cat(values)
+    return numbers(title, names, steps, every, darkest=float(every.max()), **others)
 
 
 def _told(panel: Panel, first: int) -> str:

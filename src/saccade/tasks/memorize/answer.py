@@ -31,6 +31,12 @@ class Asked(NamedTuple):
     episode: Episode | None
     """None of a blank line."""
 
+    @property
+    def inputs(self) -> list[Any]:
+        """What is read at each step."""
+        found: list[Any] = [] if self.episode is None else self.episode.inputs.tolist()
+        return found
+
 
 @dataclass(frozen=True, repr=False)
 class MemoryAnswer(Answered):
@@ -38,23 +44,25 @@ class MemoryAnswer(Answered):
 
     Args:
         asked: the question; None of a line that was blank or could not be read.
-        text: what was said.
+        texts: what was said, the likeliest first.
+        count: how many answers were asked for.
         panels: what is drawn; none where no picture is wanted.
         steps: what is read at each step, in a few characters; none of vectors.
     """
 
     asked: Asked | None
-    text: str
+    texts: Sequence[str]
+    count: int = 1
     panels: Sequence[Panel] = ()
     steps: Sequence[str] = ()
 
     def lines(self) -> list[str]:
-        """Return what was said."""
-        return [self.text]
+        """Return what was said, blank lines where there are fewer answers than were asked for."""
+        return [*self.texts, *[""] * (self.count - len(self.texts))]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the question and what was said."""
-        return {"input": "" if self.asked is None else self.asked.text, "output": self.text}
+        """Return the question and what was said, the likeliest first."""
+        return {"input": "" if self.asked is None else self.asked.text, "outputs": list(self.texts)}
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
         """Draw what was read and said, and what the memory did meanwhile, step by step."""
@@ -77,22 +85,24 @@ def logits_of(model: Memorizer, episodes: Sequence[Episode]) -> list[Tensor]:
     return in_batches([episode.order for episode in episodes], _STEPS, read)
 
 
-def answers(model: Memorizer, inputs: Sequence[Any], language: Language, form: Form) -> list[MemoryAnswer]:
+def answers(model: Memorizer, inputs: Sequence[Any], language: Language, count: int, form: Form) -> list[MemoryAnswer]:
     """Return what a model says to each question; a blank line and one that could not be read have blank answers."""
     filled = [each for each in inputs if isinstance(each, Asked) and each.episode is not None]
     episodes = [each.episode for each in filled if each.episode is not None]
     said = dict(zip(map(id, filled), logits_of(model, episodes), strict=True))
-    return [_answer(model, each, said.get(id(each)), language, form) for each in inputs]
+    return [_answer(model, each, said.get(id(each)), language, count, form) for each in inputs]
 
 
-def _answer(model: Memorizer, asked: Any, logits: Tensor | None, language: Language, form: Form) -> MemoryAnswer:
+def _answer(
+    model: Memorizer, asked: Any, logits: Tensor | None, language: Language, count: int, form: Form
+) -> MemoryAnswer:
     if logits is None or asked.episode is None:
-        return MemoryAnswer(None, "")
-    text = language.said(logits)
+        return MemoryAnswer(None, [], count)
+    texts = language.said(logits, count)
     if form != "pictures":
-        return MemoryAnswer(asked, text)
-    steps = language.labels(asked.text, text)
-    return MemoryAnswer(asked, text, _panels(model, asked.episode, logits, language), steps)
+        return MemoryAnswer(asked, texts, count)
+    steps = language.labels(asked.text, texts[0])
+    return MemoryAnswer(asked, texts, count, _panels(model, asked.episode, logits, language), steps)
 
 
 def _panels(model: Memorizer, episode: Episode, logits: Tensor, language: Language) -> list[Panel]:

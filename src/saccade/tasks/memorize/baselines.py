@@ -39,7 +39,7 @@ def _majority(language: Language, learned: Sequence[Item], asked: Sequence[Item]
         best = min(counts, key=lambda symbol: (-counts[symbol], symbol))
         guess = torch.zeros(language.sizes.targets)
         guess[best] = 1.0
-        about = f"always {language.said(guess[None]) or 'nothing'}"
+        about = f"always {language.said(guess[None], 1)[0] or 'nothing'}"
     else:
         guess = torch.cat(targets).mean(0).clamp(1e-3, 1 - 1e-3).logit()
         about = "each bit as it is most often"
@@ -59,5 +59,5 @@ def _measured(
     language: Language, logits: Sequence[Tensor], wanted: Sequence[Tensor], about: str, began: float
 ) -> Baseline:
     said = [judged(*each) for each in zip(logits, wanted, strict=True)]
-    metrics, _ = measured(said, [""] * len(said), vectors=not language.sizes.symbols)
+    metrics, _ = measured(said, [""] * len(said), language.headline, vectors=not language.sizes.symbols)
     return Baseline(metrics, about, round(time.perf_counter() - began, 3))

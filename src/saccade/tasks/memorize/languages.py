@@ -4,9 +4,10 @@ Of a built-in problem that follows from the problem. Of symbols it is learned fr
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,6 +22,7 @@ from saccade.tasks.memorize.data.corpus import Item
 from saccade.tasks.memorize.data.episode import Episode
 from saccade.tasks.memorize.data.problem import Problem
 from saccade.tasks.memorize.data.problems import PROBLEMS
+from saccade.tasks.memorize.likeliest import choices
 from saccade.tasks.saved import TOKENIZER, reading, whole_number
 
 __all__ = ["Language", "Symbols", "Vectors", "learn", "restored"]
@@ -28,6 +30,7 @@ __all__ = ["Language", "Symbols", "Vectors", "learn", "restored"]
 BLANK, UNKNOWN, _FIRST = 1, 2, 3  # ids of what is read; 0 is padding
 _SILENCE = 0  # the symbol that ends what is said
 _MOST = 20_000  # symbols of a line
+_TRIED = 100  # likeliest answers that are looked at for each that is wanted, since several may read alike
 
 
 class Language(Protocol):
@@ -47,8 +50,10 @@ class Language(Protocol):
             ArgumentError: in one line that says what was expected.
         """
 
-    def said(self, logits: Tensor) -> str:
-        """Return what was said at the steps that were asked, `(steps, targets)`, in one line."""
+    def said(self, logits: Tensor, count: int) -> list[str]:
+        """Return what was said at the steps that were asked, `(steps, targets)`, in a line each: the likeliest, as many
+        as are wanted, or as there are.
+        """
 
     def labels(self, line: str, said: str) -> list[str]:
         """Return what is read or said at each step of a line, "" for nothing; no labels of vectors, which are drawn."""
@@ -60,8 +65,12 @@ class Language(Protocol):
     def most_held(self) -> int:
         """How many training asks to be remembered at the most."""
 
-    def to_json(self) -> dict[str, Any] | None:
-        """Return what is kept in a run, None where the run's options say it all."""
+    def to_json(self) -> dict[str, Any]:
+        """Return what is kept in a run."""
+
+    @property
+    def headline(self) -> str:
+        """The measure that counts: of whole answers, or where these are of parts with nothing in common, of parts."""
 
     @property
     def knows(self) -> bool:
@@ -73,9 +82,11 @@ class Vectors:
     """How a built-in problem is written.
 
     Args:
+        name: of the problem.
         problem: the problem.
     """
 
+    name: str
     problem: Problem
     knows = True
 
@@ -92,9 +103,9 @@ class Vectors:
         """Return the sequence that asks a line."""
         return self.problem.pose(self.problem.parse(line))
 
-    def said(self, logits: Tensor) -> str:
+    def said(self, logits: Tensor, count: int) -> list[str]:
         """Return bits that were said as words."""
-        return self.problem.answer((logits > 0).float().cpu().numpy())
+        return _different((self.problem.answer(bits.numpy()) for bits in choices(logits, bits=True)), count)
 
     def labels(self, line: str, said: str) -> list[str]:
         """Return nothing: vectors are drawn."""
@@ -109,8 +120,20 @@ class Vectors:
         """How many training asks to be remembered at the most."""
         return self.problem.each * self.problem.longest
 
-    def to_json(self) -> None:
-        """Return nothing: it follows from --data and --longest."""
+    def to_json(self) -> dict[str, Any]:
+        """Return what is kept in a run."""
+        return {"problem": self.name, "longest": self.problem.longest}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "Vectors":
+        """Read what `to_json` wrote; what is wrong with it is a ValueError, KeyError or TypeError."""
+        name = content["problem"]
+        return cls(name, PROBLEMS[name](whole_number(content, "longest")))
+
+    @property
+    def headline(self) -> str:
+        """Of bits that are foretold each counts."""
+        return "exact_match" if self.problem.each else "accuracy"
 
 
 @dataclass(frozen=True)
@@ -183,11 +206,14 @@ class Symbols:
         steps = self._steps(symbols, 2 * self.longest + 1)
         return Episode(steps, np.zeros(len(steps), np.int64), steps == BLANK)
 
-    def said(self, logits: Tensor) -> str:
+    def said(self, logits: Tensor, count: int) -> list[str]:
         """Return the symbols that were said, those of a pair up to their end."""
-        if self.story:
-            return " ".join(self.outputs[each - 1] for each in logits[:, 1:].argmax(-1).add(1).tolist())
-        found = logits.argmax(-1).tolist()
+        if not self.story:
+            return _different(map(self._written, choices(logits, bits=False)), count)
+        return _different((self._written(each + 1) for each in choices(logits[:, 1:], bits=False)), count)
+
+    def _written(self, symbols: Tensor) -> str:
+        found = symbols.tolist()
         end = found.index(_SILENCE) if _SILENCE in found else len(found)
         return " ".join(self.outputs[each - 1] for each in found[:end])
 
@@ -202,6 +228,11 @@ class Symbols:
         return 0
 
     most_held = 0
+
+    @property
+    def headline(self) -> str:
+        """Of a story each answer counts."""
+        return "accuracy" if self.story else "exact_match"
 
     def symbols(self, line: str) -> list[str]:
         """Return the symbols of a line that is asked.
@@ -239,25 +270,32 @@ class Symbols:
         return found if self.story else [*found, _SILENCE]
 
 
+def _different(texts: Iterator[str], count: int) -> list[str]:
+    """The first texts that differ: what is said behind an end makes no other answer."""
+    found = dict[str, None]()
+    for text in islice(texts, _TRIED * count):
+        found[text] = None
+        if len(found) == count:
+            break
+    return list(found)
+
+
 def learn(corpus: Corpus) -> Language:
     """Return how questions of a corpus are read: symbols are learned from all of its training split."""
     if isinstance(corpus, Made):
-        return Vectors(corpus.problem)
+        return Vectors(corpus.name, corpus.problem)
     items = (corpus.example("train", index) for index in range(corpus.size("train") or 0))
     return Symbols.learn(items, story=isinstance(corpus, Stories))
 
 
-def restored(folder: Path, options: Any) -> Language:
+def restored(folder: Path) -> Language:
     """Return how questions of a run are read.
 
     Args:
         folder: of the run.
-        options: of the run.
 
     Raises:
         ArgumentError: naming the file, if it does not say so.
     """
-    if options.data in PROBLEMS:
-        return Vectors(PROBLEMS[options.data](options.longest))
-    with reading(folder / TOKENIZER, "the symbols") as content:
-        return Symbols.from_json(content)
+    with reading(folder / TOKENIZER, "how questions are read") as content:
+        return Vectors.from_json(content) if "problem" in content else Symbols.from_json(content)

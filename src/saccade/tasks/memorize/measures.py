@@ -11,9 +11,7 @@ from torch.nn import functional as F
 from saccade.tasks.groups import by_group
 from saccade.train.task import Metric
 
-__all__ = ["HEADLINE", "Said", "cost", "judged", "measured"]
-
-HEADLINE = "accuracy"
+__all__ = ["Said", "cost", "judged", "measured"]
 
 
 @dataclass(frozen=True)
@@ -57,13 +55,14 @@ def judged(logits: Tensor, targets: Tensor) -> Said:
 
 
 def measured(
-    said: Sequence[Said], groups: Sequence[str], *, vectors: bool
+    said: Sequence[Said], groups: Sequence[str], headline: str, *, vectors: bool
 ) -> tuple[dict[str, Metric], dict[str, dict[str, float]]]:
     """Return what is measured of all questions, and of each group of them.
 
     Args:
         said: to each question.
         groups: of each, "" for none.
+        headline: the measure that comes first.
         vectors: whether bits were said: then their errors and their cost a question are measured too.
 
     Returns:
@@ -71,11 +70,12 @@ def measured(
         "bit_error", the share that is wrong, and "bits", what a question costs.
 
     Example:
-        >>> metrics, parts = measured([Said(8, 0, 1.0), Said(8, 4, 9.0)], ["20", "40"], vectors=True)
+        >>> metrics, parts = measured([Said(8, 0, 1.0), Said(8, 4, 9.0)], ["20", "40"], "exact_match", vectors=True)
         >>> metrics["bit_error"], parts["bit_error"], metrics["bits"]
         (0.25, {'20': 0.0, '40': 0.5}, 5.0)
     """
-    measures = dict(_OF_BITS if vectors else _OF_SYMBOLS)
+    known = _OF_BITS if vectors else _OF_SYMBOLS
+    measures = {headline: known[headline], **known}
     metrics: dict[str, Metric] = {name: of(said) for name, of in measures.items()}
     if not any(groups):
         return metrics, {}
@@ -104,5 +104,5 @@ def _error(said: Sequence[Said]) -> float:
 
 
 _Measure: TypeAlias = Callable[[Sequence[Said]], float]
-_OF_SYMBOLS: dict[str, _Measure] = {HEADLINE: _accuracy, "exact_match": _exact}
+_OF_SYMBOLS: dict[str, _Measure] = {"accuracy": _accuracy, "exact_match": _exact}
 _OF_BITS: dict[str, _Measure] = {**_OF_SYMBOLS, "bit_error": _error, "bits": _bits}

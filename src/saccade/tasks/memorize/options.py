@@ -7,7 +7,7 @@ from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.tasks.splits import SplitOptions
 
-__all__ = ["RECIPES", "REQUESTS", "Options", "Request"]
+__all__ = ["RECIPES", "REQUESTS", "EvalRequest", "Options", "Request"]
 
 _FALLING = {"schedule": "linear", "final_rate": 0.1, "warmup_steps": 20, "clip": 10.0, "threads": 1}
 
@@ -51,10 +51,10 @@ class Options(SplitOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
-    """How questions are answered.
+class EvalRequest:
+    """With what memory questions are answered.
 
-    >>> Request(cells=200).cells
+    >>> EvalRequest(cells=200).cells
     200
     """
 
@@ -67,4 +67,21 @@ class Request:
             raise ArgumentError(f"--cells: expected a number from 1 to {1 << 20}, got {self.cells}")
 
 
-REQUESTS: dict[str, type] = {"predict": Request, "eval": Request, "look": Request}
+@dataclass(frozen=True, kw_only=True)
+class Request(EvalRequest):
+    """How questions are answered.
+
+    >>> Request(nbest=2).nbest
+    2
+    """
+
+    nbest: int = 1
+    """Write so many answers to each question, the most probable first, each on a line of its own."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        EvalRequest.__post_init__(self)
+        in_ranges(self, (("nbest", 1, 1000),))
+
+
+REQUESTS: dict[str, type] = {"predict": Request, "eval": EvalRequest, "look": EvalRequest}

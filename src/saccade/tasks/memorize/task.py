@@ -22,8 +22,8 @@ from saccade.tasks.memorize.data import BUILTIN, Corpus, open_corpus
 from saccade.tasks.memorize.data.episode import Batch, Episode, pad
 from saccade.tasks.memorize.ensemble import Ensemble
 from saccade.tasks.memorize.languages import Language, learn, restored
-from saccade.tasks.memorize.measures import HEADLINE, cost, judged, measured
-from saccade.tasks.memorize.options import RECIPES, REQUESTS, Options, Request
+from saccade.tasks.memorize.measures import cost, judged, measured
+from saccade.tasks.memorize.options import RECIPES, REQUESTS, EvalRequest, Options, Request
 from saccade.tasks.request import completed
 from saccade.tasks.saved import TOKENIZER
 from saccade.tasks.splits import SplitNames
@@ -55,7 +55,6 @@ class Memorize:
     corpus: Lazy[Corpus]
 
     name: ClassVar[str] = "memorize"
-    headline: ClassVar[str] = HEADLINE
     Options: ClassVar[type] = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
     requests: ClassVar[Mapping[str, type]] = REQUESTS
@@ -89,12 +88,16 @@ class Memorize:
     @classmethod
     def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
         """Read the symbols back."""
-        return cls(options, restored(folder, options), _opened(options, objects))
+        return cls(options, restored(folder), _opened(options, objects))
 
     def save(self, folder: Path) -> None:
-        """Write tokenizer.json, where there are symbols."""
-        if (known := self.language.to_json()) is not None:
-            write_json(folder / TOKENIZER, known)
+        """Write tokenizer.json."""
+        write_json(folder / TOKENIZER, self.language.to_json())
+
+    @property
+    def headline(self) -> str:
+        """The metric that counts."""
+        return self.language.headline
 
     @property
     def data(self) -> Corpus:
@@ -138,12 +141,13 @@ class Memorize:
         items = [self.data.example(split, index) for index in chosen]
         episodes = [self.language.episode(item) for item in items]
         began = time.perf_counter()
-        with _with_cells(model, completed(Request, request)):
+        with _with_cells(model, completed(EvalRequest, request)):
             logits = logits_of(cast("Memorizer", model), episodes)
         seconds = time.perf_counter() - began
         said = [judged(each, episode.wanted) for each, episode in zip(logits, episodes, strict=True)]
-        result = measured(said, [item.group for item in items], vectors=not self.language.sizes.symbols)
-        return Evaluation(*result, len(items), sum(episode.order for episode in episodes), seconds)
+        groups, vectors = [item.group for item in items], not self.language.sizes.symbols
+        found = measured(said, groups, self.headline, vectors=vectors)
+        return Evaluation(*found, len(items), sum(episode.order for episode in episodes), seconds)
 
     def baselines(self, split: str) -> dict[str, Baseline]:
         """Measure the most frequent answer, and of bits that are foretold the counts of what followed what."""
@@ -161,16 +165,17 @@ class Memorize:
 
     def check(self, model: nn.Module, request: Any) -> None:
         """Refuse cells of a model that has none."""
-        if completed(Request, request).cells is not None and not _memories(model):
+        if completed(EvalRequest, request).cells is not None and not _memories(model):
             raise ArgumentError("--cells: expected only of a model with an external memory (ntm, dnc), got another")
 
     def answer(
         self, model: nn.Module, inputs: Sequence[Asked | Unreadable], request: Any, form: Form = "lines"
     ) -> list[MemoryAnswer]:
         """Answer questions; a blank one has a blank answer."""
-        with _with_cells(model, completed(Request, request)):
+        asked = completed(Request, request)
+        with _with_cells(model, asked):
             self._say_room(model, inputs)
-            return answers(cast("Memorizer", model), inputs, self.language, form)
+            return answers(cast("Memorizer", model), inputs, self.language, asked.nbest, form)
 
     def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
         """Return the task and the model of an ensemble."""
@@ -206,7 +211,7 @@ def _memories(model: nn.Module) -> list[MemoryNetwork]:
 
 
 @contextmanager
-def _with_cells(model: nn.Module, request: Request) -> Iterator[None]:
+def _with_cells(model: nn.Module, request: EvalRequest) -> Iterator[None]:
     """Another number of cells while the block runs."""
     memories = _memories(model) if request.cells is not None else []
     before = [memory.cells for memory in memories]

@@ -54,7 +54,7 @@ class Problem(ABC):
 
     def __init__(self, longest: int | None = None) -> None:
         self.longest = self.usual if longest is None else longest
-        if not self.floor <= self.longest <= _MOST:
+        if type(self.longest) is not int or not self.floor <= self.longest <= _MOST:
             raise ArgumentError(f"--longest: expected a number from {self.floor} to {_MOST}, got {longest}")
 
     @property

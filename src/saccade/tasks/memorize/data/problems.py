@@ -111,9 +111,7 @@ class Recall(Problem):
     ((0,), (16, 8))
     """
 
-    about = (
-        "2 to 6 items of three vectors of 6 bits, and one again: the next is to be said; measured on up to 15"
-    )
+    about = "2 to 6 items of three vectors of 6 bits, and one again: the next is to be said; measured on up to 15"
     usual, width, channels, floor, each = 6, 6, 2, 2, 3
 
     def beyond(self, split: str) -> dict[str, Size]:

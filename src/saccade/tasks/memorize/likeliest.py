@@ -1,0 +1,60 @@
+"""The likeliest answers, exactly: what is said at one step does not depend on what was said at another."""
+
+import heapq
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+__all__ = ["choices"]
+
+
+_Changed = tuple[tuple[int, int], ...]
+"""Places at which not the likeliest is said, and the rank of what is said there."""
+
+
+def choices(logits: Tensor, *, bits: bool) -> Iterator[Tensor]:
+    """Give the answers that logits make possible, the most probable first; of equal ones in a fixed order.
+
+    Each step, or bit, has its alternatives sorted by what they cost; answers come from a heap of them, of which each is
+    followed by those that take one alternative further at the last place that was changed or behind it.
+
+    Args:
+        logits: of bits `(steps, bits)`, or of symbols `(steps, symbols)`.
+        bits: which of both.
+
+    Yields:
+        Bits `(steps, bits)`, or symbols `(steps,)`.
+
+    Example:
+        >>> found = choices(torch.tensor([[2.0, -1.0]]), bits=True)
+        >>> [next(found).tolist() for _ in range(3)]
+        [[[1.0, 0.0]], [[1.0, 1.0]], [[0.0, 0.0]]]
+    """
+    flat = logits.double()
+    if bits:
+        flat = torch.stack([torch.zeros_like(flat), flat], -1).flatten(0, 1)
+    ranked, order = flat.log_softmax(-1).sort(stable=True, dim=-1, descending=True)
+    costs: list[list[float]] = (ranked[:, :1] - ranked).tolist()
+    heap: list[tuple[float, _Changed]] = [(0.0, ())]
+    while heap:
+        cost, changed = heapq.heappop(heap)
+        taken = order[:, 0].clone()
+        for place, rank in changed:
+            taken[place] = order[place, rank]
+        yield taken.view(logits.shape).float() if bits else taken
+        for following, more in _following(changed, costs):
+            heapq.heappush(heap, (cost + more, following))
+
+
+def _following(changed: _Changed, costs: Sequence[Sequence[float]]) -> Iterator[tuple[_Changed, float]]:
+    """What is one alternative further at the last changed place, or at one behind it, and what that costs."""
+    first = 0
+    if changed:
+        *before, (place, rank) = changed
+        if rank + 1 < len(costs[place]):
+            yield (*before, (place, rank + 1)), costs[place][rank + 1] - costs[place][rank]
+        first = place + 1
+    for place in range(first, len(costs)):
+        if len(costs[place]) > 1:
+            yield (*changed, (place, 1)), costs[place][1]
