@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.kernels.cells import lstm_cell
+from saccade.kernels.dropout import Dropout
+from saccade.models.checks import below_one
 from saccade.models.memorizer import Memorizer, Sizes, initialize_lstm
 from saccade.models.padded import Padded
 from saccade.nn import ExternalMemory
@@ -44,6 +46,13 @@ class Options:
     cells: int = 128
     """Cells of the memory; no weight depends on their number."""
 
+    least_cells: int | None = None
+    """In training each batch has a memory of another size, drawn from this number of cells to --most-cells: in a small
+    one a head that wanders does harm, so it learns to stay where it is. As many as --cells if not given."""
+
+    most_cells: int | None = None
+    """The largest memory in training; as many cells as --cells if not given."""
+
     cell_dim: int = 20
     """Features of a cell."""
 
@@ -54,16 +63,31 @@ class Options:
     """What the forget gates of the controller begin with: above 0 it remembers by itself, below 0 it leaves that to the
     memory."""
 
+    dropout: float = 0.0
+    """Probability of dropping a feature of the controller's own output in training, so that what was read counts."""
+
     strength_bias: float = 0.0
     """What the strengths by which heads compare contents begin with: above 0 they begin choosing."""
 
     def __post_init__(self) -> None:
         """Refuse sizes of nothing, naming the option as it is typed."""
         in_ranges(self, _RANGES)
+        below_one(self, "dropout")
+        least, most = self.training_cells
+        if not 1 <= least <= most <= 1 << 20:
+            got = f"--least-cells {least} and --most-cells {most}"
+            raise ArgumentError(f"--least-cells: expected at least 1 and at most --most-cells, got {got}")
         for name in ("forget_bias", "strength_bias"):
             if not -100 <= (value := getattr(self, name)) <= 100:
                 flag = name.replace("_", "-")
                 raise ArgumentError(f"--{flag}: expected a number from -100 to 100, got {value}")
+
+
+    @property
+    def training_cells(self) -> tuple[int, int]:
+        """The least and the most cells of a memory in training."""
+        least = self.cells if self.least_cells is None else self.least_cells
+        return least, max(least, self.cells) if self.most_cells is None else self.most_cells
 
 
 class MemoryNetwork(Memorizer):
@@ -74,6 +98,9 @@ class MemoryNetwork(Memorizer):
         M_t, r_t &= \operatorname{Memory}(h_t, M_{t-1}) \\
         f_t &= [h_t; r_t]
 
+    In training features of h in f may be dropped (Franke, Niehues, Waibel 2018, section 3.1, "bypass dropout",
+    https://arxiv.org/abs/1807.02658).
+
     Args:
         sizes: of what is read and said.
         options: the sizes of its parts.
@@ -82,7 +109,7 @@ class MemoryNetwork(Memorizer):
 
     addressing: ClassVar[Addressing]
     cells: int
-    """Cells of the memory that the next sequence begins with; another number may be set at any time."""
+    """Cells of the memory that the next sequence begins with, but in training; another number may be set any time."""
 
     def __init__(self, sizes: Sizes, options: Options, write_heads: int) -> None:
         hidden, read = options.hidden_dim, options.read_heads * options.cell_dim
@@ -95,6 +122,7 @@ class MemoryNetwork(Memorizer):
             num_writes=write_heads,
             addressing=self.addressing,
         )
+        self.dropout = Dropout(options.dropout)
         self.input = nn.Linear(self.input_dim, 4 * hidden, bias=False)
         self.recurrent = nn.Linear(hidden + read, 4 * hidden)
         self.first_hidden, self.first_cell = (nn.Parameter(torch.zeros(hidden)) for _ in range(2))
@@ -112,7 +140,9 @@ class MemoryNetwork(Memorizer):
         """Return what pictures show of the states after each step of one sequence, beside where heads were."""
 
     def features(self, steps: Padded) -> Tensor:
-        return torch.stack([torch.cat([hidden, state.read.flatten(1)], 1) for hidden, state in self._run(steps)], 1)
+        found = [(hidden, state.read.flatten(1)) for hidden, state in self._run(steps)]
+        hidden, read = (torch.stack(part, 1) for part in zip(*found, strict=True))
+        return torch.cat([self.dropout(hidden), read], -1)
 
     def trace(self, source: Padded) -> Mapping[str, Tensor]:
         states = [state for _, state in self._run(self.read(source))]
@@ -122,10 +152,14 @@ class MemoryNetwork(Memorizer):
             found |= {name if len(every) == 1 else f"{name} {n}": head for n, head in enumerate(every, 1)}
         return {name: part.detach().cpu() for name, part in {**found, **self.shown(states)}.items()}
 
+    def _drawn(self) -> int:
+        least, most = self.options.training_cells
+        return least if least == most else int(torch.randint(least, most + 1, ()))
+
     def _run(self, steps: Padded) -> Iterator[tuple[Tensor, MemoryState]]:
         """The controller's state and the memory's after each step."""
         batch = len(steps.values)
-        state = self.memory.start(batch, self.cells)
+        state = self.memory.start(batch, self._drawn() if self.training else self.cells)
         hidden, cell = self.first_hidden.expand(batch, -1), self.first_cell.expand(batch, -1)
         controller = lstm_cell(self.recurrent.weight, self.recurrent.bias)
         for gates in self.input(steps.values).unbind(1):

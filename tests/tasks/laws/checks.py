@@ -27,7 +27,7 @@ def same(one: Any, other: Any) -> bool:
 
 def content(given: Any) -> list[Any]:
     """Return what a model reads of an input: pixels, frames or ids."""
-    name = next(name for name in ("image", "frames", "ids") if hasattr(given, name))
+    name = next(name for name in ("image", "frames", "ids", "inputs") if hasattr(given, name))
     found: Any = getattr(given, name)
     return found.tolist() if isinstance(found, Tensor) else list(found)
 

@@ -25,6 +25,9 @@ from saccade.tasks.image import dataset as images
 from saccade.tasks.image import shapes
 from saccade.tasks.image.dataset import InMemory, Part
 from saccade.tasks.image.digits import open_digits
+from saccade.tasks.memorize import task as memory_task
+from saccade.tasks.memorize.data import made as memorized
+from saccade.tasks.memorize.data import problems
 from saccade.tasks.transcribe import task as speech_task
 from saccade.tasks.transcribe import vocabulary as spoken
 from saccade.tasks.transcribe.data import tones
@@ -34,11 +37,13 @@ from saccade.tasks.translate.data import dates
 
 HELD_OUT, LEARNED_FROM, STEPS, EARLIER = 13, 120, 6, 4
 SHRUNK = (
-    *((module, "HELD_OUT", HELD_OUT) for module in (dates, reviews, tones, shapes)),
+    *((module, "HELD_OUT", HELD_OUT) for module in (dates, reviews, tones, shapes, memorized)),
     *((module, "HELD_OUT", HELD_OUT) for module in (captioned_scenes, questions_on_scenes)),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (tokens, words, spoken)),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (text_task, image_task, speech_task, translation_task)),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (eye_task, caption_task, captions, asking_task, asked)),
+    (memory_task, "_ENDLESS", LEARNED_FROM),
+    (problems.Copy, "usual", 3),
     (caption_task.Caption, "limit", 12),  # models that learned nothing never end, and every word is drawn
     (eyes, "open_digits", lambda: few_digits()),
     (images, "_SEEN", 40),
@@ -66,6 +71,7 @@ class Entry:
         blank: an input without an answer; None where there is none but what cannot be read.
         file: what damages a run if it is changed, beside its configuration and weights.
         beside: whether a line names a file before its text.
+        formal: whether a line has a form that others are refused for.
     """
 
     options: Mapping[str, Any]
@@ -75,6 +81,7 @@ class Entry:
     blank: str | None = None
     file: str = "tokenizer.json"
     beside: bool = False
+    formal: bool = False
 
 
 SEEING = {"glimpses": 3, "patch": 4, "hidden_dim": 8, "glimpse_dim": 4}
@@ -164,6 +171,20 @@ TABLE = {
         lambda data, split, index: data.posed(split, index).group,
         lambda asked: (asked.image, asked.posed.question, asked.posed.answers[0]),
         beside=True,
+    ),
+    "memorize": Entry(
+        {"batch_size": 4},
+        {
+            "ntm": {"hidden_dim": 6, "cells": 5, "cell_dim": 4},
+            "dnc": {"hidden_dim": 6, "cells": 4, "cell_dim": 3, "read_heads": 2},
+            "lstm": {"hidden_dim": 6},
+            "past-attention": {"hidden_dim": 6, "attention_dim": 4},
+            "transformer": {"hidden_dim": 8, "heads": 2, "layers": 1, "feedforward_dim": 12},
+        },
+        lambda data, split, index: data.example(split, index).group,
+        lambda item: (item.text, item.answer),
+        blank=" ",
+        formal=True,
     ),
 }
 CASES = [(task, model) for task, entry in TABLE.items() for model in entry.models]

@@ -90,6 +90,10 @@ def widened(batch):
         return batch._replace(question=Padded(F.pad(values, (0, 5)), lengths))
     if not hasattr(batch, "source"):
         return None
+    if hasattr(batch, "asked"):  # something is said at steps that are read
+        wider = [F.pad(part.transpose(0, 1), (0,) * (2 * part.ndim - 1) + (5,)).transpose(0, 1) for part in batch[1:]]
+        values, lengths = batch.source
+        return type(batch)(Padded(F.pad(values, (0, 0, 0, 5)), lengths), *wider)
     targets = (F.pad(part, (0, 3)) if part.ndim == 2 else part for part in batch[1:])
     if not isinstance(batch.source, Padded):  # images, all of one size
         return type(batch)(batch.source, *targets)

@@ -58,7 +58,7 @@ def test_models_of_all_kinds_answer_as_one_in_any_order(trained, task, model, tm
         answers.append([answer.lines() for answer in ensemble.predict(lines, nbest=2)])
         assert told(ensemble, lines) and ensemble.evaluate("validation").examples
     assert [len(each) for each in answers[0]] == [2] * 4
-    if TABLE[task].group is None or task in ("translate", "caption"):  # which write
+    if TABLE[task].group is None or task in ("translate", "caption", "memorize"):  # which write
         assert answers[0] == answers[1]
         return
     shares = [[answer["probabilities"] for answer in told(each, lines)] for each in found]

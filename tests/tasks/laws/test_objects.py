@@ -19,6 +19,7 @@ COLUMNS = {
     "glimpse": ("image", "label"),
     "caption": ("image", "caption"),
     "answer": ("image", "question", "answer"),
+    "memorize": ("input", "output"),
 }
 EXTRA = {"transcribe": {"rate": 8000}}
 

@@ -20,6 +20,7 @@ ASKED = {
     "classify-text": [{"nbest": 2}],
     "classify-image": [{"nbest": 2}],
     "glimpse": [{"nbest": 2}, {"rollouts": 3}, {"likeliest": True}],
+    "memorize": [{"nbest": 2, "cells": 7}],
 }
 LOOKED = {"classify-image": [{}, {"by": "gradient", "label": "same"}], "classify-text": [{"layer": 1, "head": 1}]}
 LAYERED = ("classify-text", "self-attention")

@@ -1,5 +1,6 @@
 """The task that memorizes: what `saccade.train` and whoever asks a run want of it."""
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -187,9 +188,10 @@ class Memorize:
 
     def _say_room(self, model: nn.Module, inputs: Sequence[Asked | Unreadable]) -> None:
         """Say where a question holds more vectors than there are cells."""
-        cells = min((memory.cells for memory in _memories(model)), default=None)
+        cells = min((memory.cells for memory in _memories(model)), default=math.inf)
         for asked in inputs:
-            if cells is not None and isinstance(asked, Asked) and (held := self.language.held(asked.text)) > cells:
+            held = self.language.held(asked.text) if isinstance(asked, Asked) and asked.episode is not None else 0
+            if held > cells:
                 way_out = f"--cells {held} makes room, whatever the run was trained with"
                 say(f"{held} vectors, and the memory has {cells} cells; {way_out}")
 
@@ -201,9 +203,10 @@ def _opened(options: Any, objects: Any) -> Lazy[Corpus]:
 
 def _check_room(language: Language, options: Any) -> None:
     """Refuse a memory that has no room for what training asks for."""
-    cells, needed = getattr(options, "cells", None), language.most_held
-    if cells is not None and cells < needed:
-        raise ArgumentError(f"--cells: expected at least {needed}, one for each vector of --longest, got {cells}")
+    cells, needed = getattr(options, "training_cells", None), language.most_held
+    if cells is not None and cells[0] < needed:
+        flag = "--cells" if options.least_cells is None else "--least-cells"
+        raise ArgumentError(f"{flag}: expected at least {needed}, one for each vector of --longest, got {cells[0]}")
 
 
 def _memories(model: nn.Module) -> list[MemoryNetwork]:
@@ -226,4 +229,4 @@ def _with_cells(model: nn.Module, request: EvalRequest) -> Iterator[None]:
 
 def _shared_parts(task: Memorize) -> dict[str, tuple[object, str]]:
     got = "others; train both on the same data with the same --longest"
-    return {"what is read and said": (task.language, got)}
+    return {"what is read and said": (task.language.to_json(), got)}

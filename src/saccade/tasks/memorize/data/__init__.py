@@ -41,8 +41,15 @@ def open_corpus(data: str, longest: int | None = None, objects: Any = None, name
     if data in BUILTIN:
         names.refuse(data)
         return Made(data, PROBLEMS[data](longest))
+    if (found := _opened(data, path, objects, names)) is None:
+        raise no_such_data(data, BUILTIN)
     if longest is not None:
         raise ArgumentError(f"--longest: expected only with built-in data ({', '.join(BUILTIN)}), got {longest}")
+    return found
+
+
+def _opened(data: str, path: Path, objects: Any, names: SplitNames) -> Corpus | None:
+    """Data that are one's own; None where there are none of that name."""
     if data == OBJECTS:
         return Objects(objects, names)
     if is_babi(path):
@@ -52,4 +59,4 @@ def open_corpus(data: str, longest: int | None = None, objects: Any = None, name
     if path.is_file():
         names.refuse(data)
         return Filed(open_pairs(path))
-    raise no_such_data(data, BUILTIN)
+    return None

@@ -7,18 +7,17 @@ from saccade.tasks.memorize.data.corpus import Item
 from saccade.tasks.memorize.data.problem import Problem
 from saccade.train.randomness import derive
 
-__all__ = ["EACH", "Made"]
+__all__ = ["HELD_OUT", "Made"]
 
-EACH = 100
-"""Questions of validation and of test that are as in training, and as many of each longer kind."""
+HELD_OUT = 500  # questions of validation, and of test
 _VERSION = 1  # of how questions are drawn: another one makes other data
 
 
 class Made:
     """Questions of a problem; a group for those as long as in training, and one for each longer kind.
 
-    Training is endless. Splits are draws of their own: of very short questions, of which there are few, some are in
-    several.
+    Training is endless; validation and test hold 500 questions each, of one kind after another. Splits are draws of
+    their own: of very short questions, of which there are few, some are in several.
 
     Args:
         name: of the problem.
@@ -57,7 +56,7 @@ class Made:
             ArgumentError: if there is no such split.
         """
         check_split(split)
-        return None if split == "train" else EACH * (1 + len(self._beyond(split)))
+        return None if split == "train" else HELD_OUT
 
     @property
     def fingerprint(self) -> str:
