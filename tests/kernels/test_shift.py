@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from near import assert_near
 from saccade import nn
-from saccade.kernels import shift
+from saccade.kernels.heads import step
+from saccade.kernels.shift import Shift
 from saccade.kernels.threads import without_kernels
 
 
@@ -15,8 +16,8 @@ def memory_of(cell_dim, reads, writes, furthest):
 
 def step_of(module):
     """The step by kernels, and by its formula."""
-    sizes = shift.Sizes(module.num_reads, module.num_writes, module.max_shift)
-    return lambda *tensors: shift.step(module._by_shift, sizes, *tensors), module._by_shift
+    heads = Shift(module._by_shift, module.num_reads, module.num_writes, module.max_shift)
+    return lambda *tensors: step(heads, *tensors), module._by_shift
 
 
 def drawn(module, batch, cells, seed, scale=1.0, dtype=torch.float32):
@@ -94,7 +95,7 @@ def test_gradients_of_some_outputs_alone():
     module = memory_of(5, 2, 1, 1)
     inputs, (ours, formula) = drawn(module, 3, 6, 1, dtype=torch.float64), step_of(module)
     for place in range(4):
-        totals = (step(*inputs)[place].sin().sum() for step in (ours, formula))
+        totals = (step_by(*inputs)[place].sin().sum() for step_by in (ours, formula))
         found, expected = (torch.autograd.grad(total, inputs, materialize_grads=True) for total in totals)
         for one, other in zip(found, expected, strict=True):
             torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-11)
@@ -108,7 +109,7 @@ def test_cells_of_zeros_and_of_extreme_sizes_have_their_directions():
         memory[:, :3] *= sizes[:, None, None]
         asked[:, :3] *= sizes.flip(0)[:, None]
     ours, formula = step_of(module)
-    found, expected = (step(asked, memory, reading, writing) for step in (ours, formula))
+    found, expected = (by(asked, memory, reading, writing) for by in (ours, formula))
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other)
     grad, plain = (torch.autograd.grad(outputs[2].sin().sum(), asked)[0] for outputs in (found, expected))

@@ -13,7 +13,9 @@ from torch.nn import functional as F
 
 from saccade.checks import whole
 from saccade.errors import ArgumentError, ShapeError
-from saccade.kernels import shift
+from saccade.kernels.heads import step
+from saccade.kernels.links import Links
+from saccade.kernels.shift import Shift
 from saccade.nn import addressing
 from saccade.nn.attention import features
 
@@ -174,11 +176,14 @@ class ExternalMemory(nn.Module):
             return self._step(asked, state)
 
     def _step(self, asked: Tensor, state: MemoryState) -> MemoryState:
-        if self.addressing == "links":
-            return self._by_links(*self._said(asked), state)
-        sizes = shift.Sizes(self.num_reads, self.num_writes, self.max_shift)
-        weights = state.read_weights, state.write_weights
-        return MemoryState(*shift.step(self._by_shift, sizes, asked, state.memory, *weights))
+        held = state.memory, state.read_weights, state.write_weights
+        if self.addressing == "shift":
+            heads = Shift(self._by_shift, self.num_reads, self.num_writes, self.max_shift)
+            return MemoryState(*step(heads, asked, *held))
+        if state.usage is None or state.precedence is None or state.links is None:
+            raise ShapeError("state: expected usage and links, got a state of another addressing; begin with start()")
+        heads_by_links = Links(self._by_links, self.num_reads)
+        return MemoryState(*step(heads_by_links, asked, *held, state.usage, state.precedence, state.links))
 
     def _said(self, asked: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """What each reader and each writer asks for, and erase and add vectors."""
@@ -188,7 +193,7 @@ class ExternalMemory(nn.Module):
         writes, erase, add = _split(writes, (self._writer - 2 * self.cell_dim, self.cell_dim, self.cell_dim))
         return reads, writes, erase.sigmoid(), add.tanh()
 
-    def _by_shift(self, asked: Tensor, memory: Tensor, reading: Tensor, writing: Tensor) -> shift.Step:
+    def _by_shift(self, asked: Tensor, memory: Tensor, reading: Tensor, writing: Tensor) -> tuple[Tensor, ...]:
         reads, writes, erase, add = self._said(asked)
         writing = self._moved(writes, memory, writing)
         memory = addressing.write(memory, writing, erase, add)
@@ -202,19 +207,25 @@ class ExternalMemory(nn.Module):
         gated = torch.lerp(weights, similar, gate.sigmoid())
         return addressing.sharpen(addressing.shift(gated, shifts.softmax(-1)), 1 + F.softplus(gamma))
 
-    def _by_links(self, reads: Tensor, writes: Tensor, erase: Tensor, add: Tensor, state: MemoryState) -> MemoryState:
-        if state.usage is None or state.links is None or state.precedence is None:
-            raise ShapeError("state: expected usage and links, got a state of another addressing; begin with start()")
+    def _by_links(
+        self,
+        asked: Tensor,
+        memory: Tensor,
+        reading: Tensor,
+        writing: Tensor,
+        used: Tensor,
+        precedence: Tensor,
+        links: Tensor,
+    ) -> tuple[Tensor, ...]:
+        reads, writes, erase, add = self._said(asked)
         key, beta, free, modes = _split(reads, (self.cell_dim, 1, 1, 3))
-        written = state.write_weights[:, 0]
-        used = addressing.usage(state.usage, written, state.read_weights, free.sigmoid())
-        writing = self._allocated(writes, used, state.memory)
-        memory = addressing.write(state.memory, writing, erase, add)
-        links, precedence = addressing.follow(state.links, state.precedence, writing[:, 0])
-        similar = addressing.content(key, _above_one(beta), memory)
-        ways = state.read_weights @ links, similar, state.read_weights @ links.mT
+        used = addressing.usage(used, writing[:, 0], reading, free.sigmoid())
+        writing = self._allocated(writes, used, memory)
+        memory = addressing.write(memory, writing, erase, add)
+        links, precedence = addressing.follow(links, precedence, writing[:, 0])
+        ways = reading @ links, addressing.content(key, _above_one(beta), memory), reading @ links.mT
         reading = (torch.stack(ways, -1) @ modes.softmax(-1)[..., None])[..., 0]
-        return MemoryState(memory, reading @ memory, reading, writing, used, precedence, links)
+        return memory, reading @ memory, reading, writing, used, precedence, links
 
     def _allocated(self, asked: Tensor, used: Tensor, memory: Tensor) -> Tensor:
         """Where is written: what is like the key, or what is free, or nowhere."""
