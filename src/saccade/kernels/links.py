@@ -17,10 +17,11 @@ _forward, _backward = of_type("links:forward"), of_type("links_backward:backward
 class Links(NamedTuple):
     """A writer that finds free cells, and readers that follow the order of writing.
 
-    Its tensors are what is asked for, `(batch, features)`: of each reader key, strength, free gate and three modes, then
-    of the writer key, strength, allocation gate, write gate, erase and add vectors; the memory `(batch, cells, cell_dim)`;
-    where readers and the writer were `(batch, heads, cells)`; usage and precedence `(batch, cells)`; links
-    `(batch, cells, cells)`. It results in the memory, what is read `(batch, reads, cell_dim)`, and the rest anew.
+    Its tensors are what is asked for, `(batch, features)`: of each reader key, strength, free gate and three modes,
+    then of the writer key, strength, allocation gate, write gate, erase and add vectors; the memory
+    `(batch, cells, cell_dim)`; where readers and the writer were `(batch, heads, cells)`; usage and precedence
+    `(batch, cells)`; links `(batch, cells, cells)`. It results in the memory, what is read `(batch, reads, cell_dim)`,
+    and the rest anew.
 
     Args:
         formula: the same by PyTorch's operations.
@@ -32,7 +33,8 @@ class Links(NamedTuple):
 
     def forward(self, *tensors: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         """As `Heads` has it."""
-        asked, (memory, *state) = tensors[0].contiguous(), (columns(tensors[1]), *(part.contiguous() for part in tensors[2:]))
+        asked, memory = tensors[0].contiguous(), columns(tensors[1])
+        state = [part.contiguous() for part in tensors[2:]]
         batch, cells, size = memory.shape
         said, keys = torch.empty_like(asked), asked.new_empty(batch, self.reads + 1)
         read = asked.new_empty(batch, self.reads, size)

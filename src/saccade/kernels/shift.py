@@ -19,9 +19,9 @@ class Shift(NamedTuple):
     """Heads that find cells by content and move from where they were.
 
     Its tensors are what is asked for, `(batch, features)`: of each reader, then of each writer, key, strength, gate,
-    power and shifts, and of a writer erase and add vectors; the memory `(batch, cells, cell_dim)`; and where heads were,
-    readers and writers, `(batch, heads, cells)`. It results in the memory, what is read `(batch, reads, cell_dim)`, and
-    where heads are.
+    power and shifts, and of a writer erase and add vectors; the memory `(batch, cells, cell_dim)`; and where readers
+    and writers were, `(batch, heads, cells)`. It results in the memory, what is read `(batch, reads, cell_dim)`, and
+    where they are.
 
     Args:
         formula: the same by PyTorch's operations.
@@ -40,7 +40,8 @@ class Shift(NamedTuple):
         asked, reading, writing = (tensors[place].contiguous() for place in (0, 2, 3))
         memory, heads = columns(tensors[1]), self.reads + self.writes
         batch, cells, size = memory.shape
-        read, said, keys = asked.new_empty(batch, self.reads, size), torch.empty_like(asked), asked.new_empty(batch, heads)
+        said, keys = torch.empty_like(asked), asked.new_empty(batch, heads)
+        read = asked.new_empty(batch, self.reads, size)
         found = empty_columns(memory), read, torch.empty_like(reading), torch.empty_like(writing)
         between = asked.new_empty(batch, heads, 3, cells), asked.new_empty(batch, 2, cells), _TINY[asked.dtype]
         given = asked, said, keys, memory, reading, writing

@@ -1,13 +1,13 @@
 """One step of a memory whose heads go by usage and links, of all heads: write, then read.
 
-What a reader asks for lies as key, β, free, and three modes; what the writer asks for as key, β, share of free cells, gate,
-erase and add; the writer comes last. `said` is the same behind its functions. The table of both directions:
+What a reader asks for lies as key, β, free, and three modes; what the writer asks for as key, β, share of free cells,
+gate, erase and add; the writer comes last. `said` is the same behind its functions. The table of both directions:
 
-    2 asked, 3 said, 4 one over the keys' norms, 5 memory, 6 its weights of reading, 7 of writing, 8 usage, 9 precedence,
-    10 links; 11 new memory, 12 read, 13 to 17 new weights of reading, of writing, usage, precedence and links;
-    18 kept: of each reader the cosines, the weights by content, backward and forward, then of the writer cosines, weights
-    by content and of free cells; 19 one over the norms of the cells, before and after the write; 20 the cells in the order
-    of their usage; [21 cells, 22 features, 23 readers];
+    2 asked, 3 said, 4 one over the keys' norms, 5 memory, 6 its weights of reading, 7 of writing, 8 usage,
+    9 precedence, 10 links; 11 new memory, 12 read, 13 to 17 new weights of reading, of writing, usage, precedence and
+    links; 18 kept: of each reader the cosines, the weights by content, backward and forward, then of the writer
+    cosines, weights by content and of free cells; 19 one over the norms of the cells, before and after the write;
+    20 the cells in the order of their usage; [21 cells, 22 features, 23 readers];
     backward: gradients of 24 to 30 what 11 to 17 are, and from these of 31 asked, 32 to 37 what 5 to 10 are.
 """
 

@@ -50,7 +50,14 @@ def _along_backward(links: Any, weights: Any, back: Any, forth: Any, links_grad:
 
 @loops
 def _follow_backward(
-    links: Any, last: Any, written: Any, grad: Any, following_grad: Any, links_grad: Any, last_grad: Any, written_grad: Any
+    links: Any,
+    last: Any,
+    written: Any,
+    grad: Any,
+    following_grad: Any,
+    links_grad: Any,
+    last_grad: Any,
+    written_grad: Any,
 ) -> None:
     """From gradients of the new links, which are lost, and of the new precedence; that of the weights is added to."""
     one, total = last.dtype.type(1), last.dtype.type(0)
@@ -162,15 +169,16 @@ def _backward(table: Any, kind: Any) -> None:
     head, places = size + 5, _place(size, reads)
     first, width = reads * head, reads * head + 3 * size + 3
     dtype = numbers(table[2], 0, 1, kind).dtype
-    grad, room, back, forth = np.empty(cells, dtype), np.empty(cells, dtype), np.empty(cells, dtype), np.empty(cells, dtype)
-    new_grad, links_grad, grads = np.empty((size, cells), dtype), np.empty((cells, cells), dtype), np.empty((1, cells), dtype)
-    use_grad = np.empty(cells, dtype)
+    rows = np.empty((6, cells), dtype)
+    grad, room, back, forth, use_grad, grads = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5:]
+    new_grad, links_grad = np.empty((size, cells), dtype), np.empty((cells, cells), dtype)
     while True:
         n = take(table)
         if n >= table[1]:
             return
         asked, said = numbers(table[2], n * width, width, kind), numbers(table[3], n * width, width, kind)
-        asked_grad, keys = numbers(table[31], n * width, width, kind), numbers(table[4], n * (reads + 1), reads + 1, kind)
+        asked_grad = numbers(table[31], n * width, width, kind)
+        keys = numbers(table[4], n * (reads + 1), reads + 1, kind)
         memory, new = matrix(table[5], n, size, cells, kind), matrix(table[11], n, size, cells, kind)
         before, after = matrix(table[6], n, reads, cells, kind), matrix(table[13], n, reads, cells, kind)
         writing, written = matrix(table[7], n, 1, cells, kind)[0], matrix(table[14], n, 1, cells, kind)
@@ -199,15 +207,16 @@ def _backward(table: Any, kind: Any) -> None:
             )  # fmt: skip
         grads[0] = matrix(table[27], n, 1, cells, kind)[0]
         write_backward(memory, written, said, places, new_grad, memory_grad, grads, asked_grad, room)
-        following_grad, last_grad = numbers(table[29], n * cells, cells, kind), numbers(table[36], n * cells, cells, kind)
+        following_grad = numbers(table[29], n * cells, cells, kind)
+        last_grad = numbers(table[36], n * cells, cells, kind)
         links, old_links_grad = matrix(table[10], n, cells, cells, kind), matrix(table[37], n, cells, cells, kind)
         _follow_backward(links, last, written[0], links_grad, following_grad, old_links_grad, last_grad, grads[0])
         similar, free = kept[4 * reads + 1], kept[4 * reads + 2]
         own, own_grad = said[first:], asked_grad[first:]
         _choice_backward(similar, free, own[size + 1 :], grads[0], back, own_grad[size + 1 :])
         own_grad[size] = content_backward(
-            memory, inverses[0], own[:size], own[size], kept[4 * reads], similar, grads[0], memory_grad, own_grad[:size],
-            room,
+            memory, inverses[0], own[:size], own[size], kept[4 * reads], similar, grads[0], memory_grad,
+            own_grad[:size], room,
         )  # fmt: skip
         use_grad[:] = numbers(table[28], n * cells, cells, kind)
         _allocate_backward(now_used, order, back, use_grad, room)
