@@ -33,6 +33,7 @@ MEMBERS = {
         "Attention",
         "AttentionPool",
         "ExternalMemory",
+        "GatedLSTM",
         "KernelRegression",
         "MultiheadAttention",
         "PastAttention",

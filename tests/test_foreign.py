@@ -14,6 +14,7 @@ CALLS = {
     "Attention": lambda **more: nn.Attention(16, **more),
     "MultiheadAttention": lambda **more: nn.MultiheadAttention(16, 4, **more),
     "AttentionPool": lambda **more: nn.AttentionPool(16, **more),
+    "PastAttention": lambda **more: nn.PastAttention(16, 8, **more),
     "SetAttention": lambda **more: nn.SetAttention(16, 4, **more),
     "SetPool": lambda **more: nn.SetPool(16, 4, **more),
     "Attention.forward": lambda **more: nn.Attention(16)(X, **more),

@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 from saccade import AuxOutput, AuxRequest, nn
 
 Record = tuple[str, AuxOutput]
-ATTENTION = (nn.Attention, nn.MultiheadAttention, nn.AttentionPool)
+ATTENTION = (nn.Attention, nn.MultiheadAttention, nn.AttentionPool, nn.GatedLSTM)
 WEIGHTS = AuxRequest(weights=True)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from saccade.nn.attention import Attention
 from saccade.nn.external_memory import ExternalMemory
+from saccade.nn.gated_lstm import GatedLSTM
 from saccade.nn.multihead import MultiheadAttention
 from saccade.nn.past_attention import PastAttention
 from saccade.nn.pool import AttentionPool
@@ -21,6 +22,7 @@ __all__ = [
     "Attention",
     "AttentionPool",
     "ExternalMemory",
+    "GatedLSTM",
     "Glimpse",
     "KernelRegression",
     "MultiheadAttention",

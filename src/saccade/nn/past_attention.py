@@ -13,11 +13,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade import normalizers, scores
-from saccade.checks import ensure, whole, whole_dtype
+from saccade.checks import whole
 from saccade.errors import ArgumentError, ShapeError
+from saccade.foreign import refuse, refusing
 from saccade.kernels.cells import lstm_cell
 from saccade.nn.attention import Attention, features
-from saccade.numerics import tracing, transforming
+from saccade.nn.lengths import check_lengths
 
 __all__ = ["PastAttention", "PastState", "Tape"]
 
@@ -92,6 +93,7 @@ class PastAttention(nn.Module):
     (torch.Size([3, 6]), torch.Size([3, 5, 12]))
     """
 
+    @refusing
     def __init__(
         self,
         input_dim: int,
@@ -104,7 +106,10 @@ class PastAttention(nn.Module):
         dropout_p: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
+        **foreign: Any,
     ) -> None:
+        if foreign:
+            refuse(PastAttention.__init__, foreign)
         super().__init__()
         whole("input_dim", input_dim, least=1)
         whole("hidden_dim", hidden_dim, least=1)
@@ -213,7 +218,7 @@ class PastAttention(nn.Module):
         state = self._start(len(inputs)) if state is None else state
         self._check(inputs, state)
         if lengths is not None:
-            _check_lengths(lengths, inputs)
+            check_lengths(lengths, inputs)
         queries, gates = self._of_inputs(inputs)
         asked = [None] * inputs.shape[1] if queries is None else queries.unbind(1)
         step, hidden = self._lstm(), []
@@ -287,13 +292,3 @@ def _kept(before: PastState, after: PastState, active: Tensor | None) -> PastSta
 
 def _chosen(active: Tensor, new: Tensor, old: Tensor) -> Tensor:
     return torch.where(active.view(-1, *[1] * (new.ndim - 1)), new, old)
-
-
-def _check_lengths(lengths: Any, inputs: Tensor) -> None:
-    batch, most = inputs.shape[:2]
-    if not isinstance(lengths, Tensor) or lengths.shape != (batch,):
-        got = tuple(lengths.shape) if isinstance(lengths, Tensor) else type(lengths).__name__
-        raise ShapeError(f"lengths: expected an integer tensor ({batch},), got {got}")
-    whole_dtype("lengths", lengths)
-    inside = (lengths >= 0) & (lengths <= most)
-    ensure(inside, f"lengths: expected from 0 to {most}, got some outside", values=not (tracing() or transforming()))

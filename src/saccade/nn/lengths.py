@@ -1,0 +1,37 @@
+"""Lengths of sequences, as recurrent modules take them."""
+
+from typing import Any
+
+from torch import Tensor
+
+from saccade.checks import ensure, whole_dtype
+from saccade.errors import ShapeError
+from saccade.numerics import tracing, transforming
+
+__all__ = ["check_lengths"]
+
+
+def check_lengths(lengths: Any, inputs: Tensor) -> None:
+    """Raises unless integers from 0 to the length, one a sequence.
+
+    Args:
+        lengths: whatever was given.
+        inputs: `(batch, length, ...)`.
+
+    Raises:
+        ShapeError: another shape.
+        ArgumentError: no integers, or some outside.
+
+    >>> import torch
+    >>> check_lengths(torch.tensor([3]), torch.zeros(1, 2, 4))
+    Traceback (most recent call last):
+    ...
+    saccade.errors.ArgumentError: lengths: expected from 0 to 2, got some outside
+    """
+    batch, most = inputs.shape[:2]
+    if not isinstance(lengths, Tensor) or lengths.shape != (batch,):
+        got = tuple(lengths.shape) if isinstance(lengths, Tensor) else type(lengths).__name__
+        raise ShapeError(f"lengths: expected an integer tensor ({batch},), got {got}")
+    whole_dtype("lengths", lengths)
+    inside = (lengths >= 0) & (lengths <= most)
+    ensure(inside, f"lengths: expected from 0 to {most}, got some outside", values=not (tracing() or transforming()))

@@ -1,0 +1,25 @@
+import pytest
+import torch
+
+from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
+from saccade.nn.lengths import check_lengths
+
+
+def test_lengths_from_none_to_all_are_taken():
+    check_lengths(torch.tensor([0, 1, 2]), torch.zeros(3, 2, 4))
+    check_lengths(torch.zeros(0, dtype=torch.int32), torch.zeros(0, 2, 4))
+
+
+@pytest.mark.parametrize(
+    ("lengths", "error", "match"),
+    [
+        ([1, 2], ShapeError, r"lengths: expected an integer tensor \(2,\), got list"),
+        (torch.tensor([1]), ShapeError, r"got \(1,\)"),
+        (torch.tensor([1.0, 2.0]), ArgumentTypeError, "lengths: expected an integer tensor, got dtype torch.float32"),
+        (torch.tensor([1, 4]), ArgumentError, "lengths: expected from 0 to 3, got some outside"),
+        (torch.tensor([1, -1]), ArgumentError, "lengths: expected from 0 to 3, got some outside"),
+    ],
+)
+def test_others_are_refused(lengths, error, match):
+    with pytest.raises(error, match=match):
+        check_lengths(lengths, torch.zeros(2, 3, 4))
