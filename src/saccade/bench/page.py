@@ -14,6 +14,7 @@ _TITLES = {
     "dot": "Dot scores",
     "statistics": "Statistics and draws",
     "lazy": "Values that are computed when they are read",
+    "memory": "External memories",
 }
 _LEFT = (0, 1, len(COLUMNS) - 1)  # columns of words
 

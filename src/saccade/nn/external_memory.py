@@ -19,7 +19,7 @@ from saccade.kernels.shift import Shift
 from saccade.nn import addressing
 from saccade.nn.attention import features
 
-__all__ = ["ExternalMemory", "MemoryState"]
+__all__ = ["Addressing", "ExternalMemory", "MemoryState"]
 
 Addressing = Literal["shift", "links"]
 

@@ -36,6 +36,14 @@ TARGETS = {
         f"sample, {score} soft": ["≤ 1.3x the time"]
         for score in ("additive 8x256x256", "cosine 1x4x1024x64", "dot 1x4x1024x64")
     },
+    **{
+        f"{name} forward+backward {shape} {peer}": ["≥ 3x"]
+        for name, shape, peer in (
+            ("NTM, 10 steps", "16x128x20", "pytorch-ntm's formulas"),
+            ("NTM, 10 steps", "16x128x20", "plain formulas"),
+            ("DNC, 10 steps", "32x64x32", "plain formulas"),
+        )
+    },
 }
 
 
@@ -78,7 +86,7 @@ def test_the_short_list_is_a_part_of_the_whole_and_has_every_subject():
 def test_a_pattern_is_a_part_of_a_name_in_any_case():
     assert {row.family for row in select(ROWS, "CAUSAL")} == {"dot causal"}
     assert {row.peer for row in select(ROWS, "additive forward*eager")} == {"eager"}
-    with pytest.raises(ArgumentError, match="got nothing; rows: additive forward, .*, sample, dot, lazy .* forward$"):
+    with pytest.raises(ArgumentError, match="got nothing; rows: additive forward, .*, sample, dot, lazy .*, NTM, .*"):
         select(ROWS, "nothing")
     with pytest.raises(ArgumentError, match="got cosine; rows of the short list: "):
         select(ROWS, "cosine", quick=True)
@@ -114,6 +122,14 @@ def test_values_that_are_read_alone_give_what_all_of_them_give(pattern):
     found = measure(row, PLACE, seconds=0.0, least=1)
     assert found.absent is None
     assert found.difference < 1e-4
+
+
+@pytest.mark.parametrize("row", select(ROWS, "*10 steps*"), ids=lambda row: row.name)
+def test_memories_are_the_same_by_all_formulas(row):
+    found = measure(row, PLACE, seconds=0.0, least=1)
+    assert found.absent is None
+    assert found.difference < 1e-3
+    assert not [target for row in select(rows(Place(torch.device("cuda"))), "*10 steps*") for target in row.targets]
 
 
 def test_lazy_rows_go_by_the_number_of_values_read():
