@@ -3,13 +3,14 @@
 "Long Short-Term Memory", https://doi.org/10.1162/neco.1997.9.8.1735.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from torch import Tensor
 from torch import nn as torch_nn
 
+from saccade import AuxOutput, nn
 from saccade.checks import in_ranges
 from saccade.models.memorizer import Memorizer, Sizes, initialize_lstm
 from saccade.models.padded import Padded
@@ -47,7 +48,8 @@ _DEFAULT = Options()
 
 
 class LSTM(Memorizer):
-    r"""All that was read is held in one state.
+    r"""All that was read is held in one state, of which each step lets a part through: its output gate is what it
+    attends to.
 
     Args:
         sizes: of what is read and said.
@@ -75,15 +77,19 @@ class LSTM(Memorizer):
 
     def __init__(self, sizes: Sizes, options: Options = _DEFAULT) -> None:
         super().__init__(sizes, options.embedding_dim, options.hidden_dim)
-        self.lstm = torch_nn.LSTM(self.input_dim, options.hidden_dim, options.layers, batch_first=True)
-        for layer in range(options.layers):
-            for name, forget in (("hh", options.forget_bias), ("ih", 0.0)):
-                weight, bias = (getattr(self.lstm, f"{part}_{name}_l{layer}") for part in ("weight", "bias"))
-                initialize_lstm(weight, bias, forget)
+        widths = [self.input_dim, *[options.hidden_dim] * (options.layers - 1)]
+        self.layers = torch_nn.ModuleList(nn.GatedLSTM(width, options.hidden_dim) for width in widths)
+        for layer in self.layers:
+            weights: Any = layer.lstm
+            initialize_lstm(weights.weight_hh_l0, weights.bias_hh_l0, options.forget_bias)
+            initialize_lstm(weights.weight_ih_l0, weights.bias_ih_l0, 0.0)
 
     def features(self, steps: Padded) -> Tensor:
-        found: Tensor = self.lstm(steps.values)[0]
-        return found
+        x = steps.values
+        for layer in self.layers:
+            x, _ = layer(x)
+        return x
 
-    def trace(self, source: Padded) -> Mapping[str, Tensor]:
-        return {"state": self.features(self.read(source))[0].T.detach().cpu()}
+    def attended(self, records: Sequence[tuple[str, AuxOutput]]) -> Mapping[str, Tensor]:
+        every = [aux.weights[0].mT.cpu() for _, aux in records if aux.weights is not None]
+        return {"output gate" if len(every) == 1 else f"output gate {n}": gate for n, gate in enumerate(every, 1)}
