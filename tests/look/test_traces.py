@@ -1,0 +1,59 @@
+import json
+
+import pytest
+import torch
+
+from saccade.errors import ArgumentError, ShapeError
+from saccade.look.traces import Panel, traces
+
+
+def drawn(panels, folder, **more):
+    return traces(panels, folder / "picture", **more)
+
+
+def test_bands_are_drawn_with_their_numbers_and_the_same_again(tmp_path):
+    panels = [
+        Panel("read", torch.eye(5)),
+        Panel("write", torch.rand(40, 5)),
+        Panel("links", torch.rand(4, 4), square=True),
+    ]
+    paths = drawn(panels, tmp_path, title="a memory", json=True)
+    assert [path.suffix for path in paths] == [".png", ".svg", ".json"] and paths[0].stat().st_size > 2000
+    assert drawn(panels, tmp_path, title="a memory", json=True) == paths
+    told = json.loads(paths[2].read_text())
+    assert len(told["rows"]) == len(told["values"]) == 45 and told["rows"][5] == "write 0"
+    assert len(told["links"]["values"]) == 4 and told["darkest"] == pytest.approx(1, abs=0.1)
+    assert "<title>a memory</title>" in paths[1].read_text()
+
+
+def test_places_that_are_never_used_are_left_out_at_the_edges(tmp_path):
+    values = torch.zeros(100, 6)
+    values[40, 1], values[45, 2] = 1.0, 0.5
+    told = json.loads(drawn([Panel("write", values)], tmp_path, json=True)[2].read_text())
+    assert told["rows"][0] == "write 40" and told["rows"][-1] == "write 45"
+
+
+def test_numbers_below_nought_and_nothing_at_all_are_drawn(tmp_path):
+    some = Panel.along("said", torch.tensor([[0.5, 1.0]]), torch.tensor([False, True, False]))
+    assert drawn([Panel("read", torch.tensor([[-1.0, 0.5, 0.0]])), some, Panel("write", torch.zeros(3, 3))], tmp_path)
+
+
+def test_steps_have_labels(tmp_path):
+    paths = drawn([Panel("read", torch.rand(3, 4))], tmp_path, steps=["where", "is", "日本", "→ hall"], json=True)
+    assert json.loads(paths[2].read_text())["columns"] == ["where", "is", "日本", "→ hall"]
+
+
+@pytest.mark.parametrize(
+    ("panels", "steps", "error"),
+    [
+        ([], [], ArgumentError),
+        ([Panel("a", torch.zeros(0, 3))], [], ArgumentError),
+        ([Panel("links", torch.zeros(2, 2), square=True)], [], ArgumentError),
+        ([Panel("a", torch.zeros(1, 3)), Panel("b", torch.zeros(1, 4))], [], ShapeError),
+        ([Panel("a", torch.zeros(1, 3))], ["x"], ShapeError),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(panels, steps, error, tmp_path):
+    with pytest.raises(error, match=r"panels.*: expected "):
+        drawn(panels, tmp_path, steps=steps)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,106 @@
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from saccade.errors import ArgumentError
+from saccade.tasks.memorize.data.babi import cut, is_babi, open_babi
+from saccade.tasks.splits import SplitNames
+
+STORY = """1 Mary moved to the {0}.
+2 John went to the hallway.
+3 Where is Mary? \t{0}\t1
+4 Daniel went back to the hallway.
+5 Where is Daniel? \thallway\t4
+"""
+PLACES = [f"room{n}" for n in range(30)]
+SHARED = Path(__file__).parents[5] / "shared/data/babi"
+
+
+def write(folder, name="qa1_single-supporting-fact", splits=("train", "test"), content=None):
+    folder.mkdir(exist_ok=True)
+    for number, split in enumerate(splits):
+        stories = [STORY.format(f"{place}{number}") for place in PLACES]
+        (folder / f"{name}_{split}.txt").write_text("".join(stories) if content is None else content)
+    return folder
+
+
+def opened(path, **given):
+    return open_babi(path, SplitNames(given))
+
+
+def test_a_story_asks_within_and_its_answers_are_one_line(tmp_path):
+    data = opened(write(tmp_path / "babi"))
+    item = data.example("test", 0)
+    assert item.text.startswith("mary moved to the room01 . john went to the hallway . where is mary ? daniel")
+    assert item.text.endswith("where is daniel ?") and item.answer == "room01 hallway" and item.group == "qa1"
+    assert data.size("test") == 30 and data.size("train") + data.size("validation") == 30 and data.size("validation")
+    assert "held out from training" in data.note
+    assert data.fingerprint.startswith("bAbI ") and data.fingerprint == opened(tmp_path / "babi").fingerprint
+
+
+def test_tasks_are_read_together_or_alone_from_folders_and_archives(tmp_path):
+    folder = write(tmp_path / "babi")
+    for task in ("qa10_indefinite-knowledge", "qa2_two-supporting-facts"):
+        write(folder, task)
+    groups = [[opened(path).example("test", n).group for n in (0, 30, 60)] for path in (folder,)]
+    assert groups == [["qa1", "qa2", "qa10"]]
+    assert {opened(folder / "qa1").example("test", n).group for n in range(30)} == {"qa1"}
+    with tarfile.open(tmp_path / "babi.tar.gz", "w:gz") as archive:
+        archive.add(folder, "tasks/en")
+    assert opened(tmp_path / "babi.tar.gz").fingerprint == opened(folder).fingerprint
+    assert opened(tmp_path / "babi.tar.gz" / "qa2").fingerprint == opened(folder / "qa2").fingerprint
+    assert is_babi(folder) and is_babi(folder / "qa1") and not is_babi(folder / "qa3") and not is_babi(tmp_path)
+
+
+def test_a_validation_file_is_taken_and_a_task_without_training_left_out(tmp_path):
+    folder = write(tmp_path / "babi", splits=("train", "valid", "test"))
+    assert opened(folder).size("validation") == 30 and not opened(folder).note
+    write(folder, "qa3_three-supporting-facts", splits=("test",))
+    assert opened(folder).note == "left out, as there is no training file: qa3"
+    with pytest.raises(ArgumentError, match="expected files of training .* got none; of others: qa3"):
+        opened(folder / "qa3")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("Mary moved.\n", "qa1_a_train.txt: line 1: expected a number and a sentence, got 'Mary moved.'"),
+        ("1 Where is Mary?\t\t1\n", "line 1: expected an answer of one word behind a tab"),
+        ("1 Where is Mary?\tthe hall\t1\n", "line 1: expected an answer of one word behind a tab, got 'the hall"),
+        ("", "expected rows of train"),
+        ("1 Mary moved to the hall.\n", "expected rows of train"),
+    ],
+)
+def test_a_line_that_is_wrong_is_named(tmp_path, content, message):
+    with pytest.raises(ArgumentError, match=message) as error:
+        opened(write(tmp_path / "babi", "qa1_a", ("train",), content))
+    assert "\n" not in str(error.value)
+
+
+def test_bytes_that_are_no_text_and_archives_cut_short_are_one_line(tmp_path):
+    folder = write(tmp_path / "babi")
+    with tarfile.open(tmp_path / "babi.tar.gz", "w:gz") as archive:
+        archive.add(folder, "en")
+    whole = (tmp_path / "babi.tar.gz").read_bytes()
+    (tmp_path / "babi.tar.gz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ArgumentError, match="expected a whole archive, got a damaged one"):
+        opened(tmp_path / "babi.tar.gz")
+    next(folder.glob("*train.txt")).write_bytes(b"1 \xff\xfe\n")
+    with pytest.raises(ArgumentError, match="expected UTF-8, got other bytes at byte 2"):
+        opened(folder)
+
+
+def test_marks_are_words_of_their_own():
+    assert cut("Where is Mary?") == ["where", "is", "mary", "?"] and cut("  ") == []
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason=f"no bAbI in {os.path.relpath(SHARED)}")
+def test_the_public_files_have_as_many_stories_as_they_say():
+    data = opened(SHARED / "en-10k.tar.gz" / "qa1")
+    assert data.size("train") + data.size("validation") == 2000 and data.size("test") == 200
+    joint = opened(SHARED / "en.tar.gz")
+    assert {joint.example("test", n).group for n in range(0, joint.size("test"), 50)} == {
+        f"qa{n}" for n in range(1, 21)
+    }

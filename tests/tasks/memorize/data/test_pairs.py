@@ -1,0 +1,28 @@
+import pytest
+
+from saccade.errors import ArgumentError
+from saccade.tasks.memorize.data.pairs import Filed, Objects
+from saccade.tasks.splits import SplitNames
+from saccade.tasks.text.pairs import open_pairs
+
+PAIRS = [(f"a{n} b", f"b a{n}") for n in range(60)]
+
+
+def test_files_and_objects_hold_the_same_pairs(tmp_path):
+    (tmp_path / "pairs.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in PAIRS))
+    filed, objects = Filed(open_pairs(tmp_path / "pairs.tsv")), Objects(PAIRS, SplitNames())
+    for data in (filed, objects):
+        found = [data.example(split, n) for split in ("train", "validation", "test") for n in range(data.size(split))]
+        assert sorted((item.text, item.answer) for item in found) == sorted(PAIRS)
+        assert {item.group for item in found} == {""} and data.fingerprint and "held out" in data.note
+
+
+def test_columns_have_the_names_that_fit():
+    rows = [{"question": one, "answer": other} for one, other in PAIRS]
+    assert Objects(rows, SplitNames()).fingerprint == Objects(PAIRS, SplitNames()).fingerprint
+
+
+@pytest.mark.parametrize("row", [("a", " "), ("", "b"), ("a",), (1.5, "b")])
+def test_a_row_without_two_sides_is_named(row):
+    with pytest.raises(ArgumentError, match="data: train, row 1: expected "):
+        Objects([row, *PAIRS], SplitNames())

@@ -1,0 +1,156 @@
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from saccade.errors import ArgumentError
+from saccade.tasks.memorize.data.problems import PROBLEMS, Copy, NGrams, Recall, RepeatCopy, Sort
+
+
+def dice(seed=1):
+    return np.random.default_rng(seed)
+
+
+def questions(problem, count=50):
+    numbers = dice()
+    return [problem.draw(numbers, problem.size(numbers)) for _ in range(count)]
+
+
+@pytest.fixture(params=PROBLEMS)
+def problem(request):
+    return PROBLEMS[request.param]()
+
+
+def test_a_question_is_the_same_once_written_and_read(problem):
+    for question in questions(problem):
+        again = problem.parse(problem.write(question))
+        assert np.array_equal(again.vectors, question.vectors) and again.numbers == question.numbers
+
+
+def test_a_sequence_has_its_sizes_and_reads_nothing_where_something_is_said(problem):
+    inputs, targets = problem.sizes
+    for question in questions(problem, 20):
+        episode = problem.pose(question)
+        length = len(episode.asked)
+        assert episode.inputs.shape == (length, inputs) and episode.targets.shape == (length, targets)
+        assert episode.inputs.dtype == episode.targets.dtype == np.float32 and episode.asked.dtype == np.bool_
+        assert not episode.targets[~episode.asked].any() and episode.asked.any()
+        if not isinstance(problem, NGrams):
+            assert not episode.inputs[episode.asked].any()
+
+
+def test_what_is_measured_beyond_training_is_longer_and_other_in_the_test_than_in_validation(problem):
+    test, validation = problem.beyond("test"), problem.beyond("validation")
+    assert test and (not validation or max(validation.values()) != max(test.values()))
+    for size in (*test.values(), *validation.values()):
+        assert len(problem.pose(problem.draw(dice(), size)).asked) >= problem.longest
+
+
+def test_lengths_of_copies_are_those_of_the_paper():
+    assert list(Copy().beyond("test")) == ["20", "40", "80", "120"]
+    assert {len(question.vectors) for question in questions(Copy(), 500)} == set(range(1, 21))
+    assert Copy(7).longest == 7 and list(Copy(7).beyond("test")) == ["7", "14", "28", "42"]
+
+
+def test_a_copy_is_the_vectors_again_behind_a_mark():
+    episode = Copy().pose(Copy().parse("10000000 11111111"))
+    assert episode.inputs[:, 8].tolist() == [0, 0, 1, 0, 0]
+    assert np.array_equal(episode.targets[3:], episode.inputs[:2, :8]) and episode.asked.tolist() == [0, 0, 0, 1, 1]
+
+
+def test_repeated_copies_end_and_their_number_has_mean_nought_and_variance_one():
+    problem = RepeatCopy()
+    episode = problem.pose(problem.parse("2 x 10000000 11111111"))
+    words = ["10000000", "11111111"] * 2
+    assert problem.answer(episode.targets[episode.asked]) == " ".join(words)
+    assert episode.targets[:, 8].tolist() == [0] * 7 + [1] and len(episode.asked) == 2 + 1 + 4 + 1
+    scaled = [problem.pose(problem.parse(f"{n} x 11111111")).inputs[1, 9] for n in range(1, 11)]
+    assert np.mean(scaled) == pytest.approx(0, abs=1e-6) and np.std(scaled) == pytest.approx(1)
+    assert RepeatCopy(1).pose(RepeatCopy(1).parse("1 x 11111111")).inputs[1, 9] == 0
+    never_ended = np.zeros((3, 9), np.float32)
+    assert problem.answer(never_ended) == "00000000 00000000 00000000"
+
+
+def test_the_item_behind_the_one_that_is_asked_for_is_recalled():
+    problem = Recall()
+    items = ["000000 000000 000001", "000000 000000 000010", "000000 000000 000011"]
+    episode = problem.pose(problem.parse(f"{', '.join(items)} ? {items[1]}"))
+    assert problem.answer(episode.targets[episode.asked]) == items[2]
+    assert np.flatnonzero(episode.inputs[:, 6]).tolist() == [0, 4, 8]  # a mark before each item
+    assert np.flatnonzero(episode.inputs[:, 7]).tolist() == [12, 16]  # and around the one that is asked for
+    counts = Counter(int(question.numbers[0]) for question in questions(problem, 300))
+    assert set(counts) == {0, 1, 2, 3, 4}
+
+
+def test_the_highest_priorities_come_first():
+    problem = Sort()
+    line = "00000001:-1 00000010:0.5 00000011:1 00000100:-0.5 00000101:0"
+    episode = problem.pose(problem.parse(line))
+    assert problem.answer(episode.targets[episode.asked]) == "00000011 00000010 00000101 00000100"
+    assert (
+        questions(problem, 1)[0].vectors.shape == (20, 8) and problem.pose(questions(problem, 1)[0]).asked.sum() == 16
+    )
+
+
+def test_bits_follow_the_five_before_by_chances_of_their_own():
+    problem, counts = NGrams(2000), {}
+    bits = problem.draw(dice(5), (2000,)).vectors[:, 0].astype(int).tolist()
+    for place in range(5, len(bits)):
+        counts.setdefault(tuple(bits[place - 5 : place]), []).append(bits[place])
+    often = [np.mean(own) for own in counts.values() if len(own) > 40]
+    assert len(often) > 5 and np.std(often) > 0.2  # chances of Beta(½, ½) are far apart
+
+
+def test_the_best_guess_counts_what_followed_the_same_five():
+    problem = NGrams()
+    chances = problem.best(problem.parse("0000010000010000"))[:, 0].tolist()
+    assert chances[0] == 0.5 and len(chances) == 16 - 5
+    assert chances[6] == pytest.approx(1.5 / 2)  # after 00000 came a 1 once
+    assert chances[-1] == pytest.approx(0.5) or chances[-1] > 0  # never 0 or 1
+
+
+def test_the_best_guess_costs_less_than_any_that_knows_nothing():
+    problem, best, half = NGrams(), 0.0, 0.0
+    for question in questions(problem, 30):
+        wanted = problem.pose(question)
+        chance = np.clip(problem.best(question), 1e-6, 1 - 1e-6)
+        right = wanted.targets[wanted.asked]
+        best -= float(np.log2(np.where(right > 0, chance, 1 - chance)).sum())
+        half += len(right)
+    assert 0.4 * half < best < 0.85 * half and not math.isnan(best)
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "message"),
+    [
+        ("copy", "1001", "expected words of 8 bits, such as 10010110 01101001, got '1001'"),
+        ("copy", "10010110 1001011x", "got '1001011x'"),
+        ("repeat-copy", "10010110", "expected a number from 1 to 1000, x and vectors, such as 3 x"),
+        ("repeat-copy", "0 x 10010110", "expected a number from 1 to 1000"),
+        ("repeat-copy", "99999999999 x 10010110", "expected a number from 1 to 1000"),
+        ("repeat-copy", "3 x", "expected 1 to 10,000 words of 8 bits, such as 3 x .*, got 0"),
+        ("recall", "100101 110000 000011", "expected items of 3 vectors, . and one of them, such as"),
+        ("recall", "100101 110000 000011, 111111 000000 101010 ? 111111 000000 101010", "an item that another follows"),
+        (
+            "recall",
+            "100101 110000, 111111 000000 101010 ? 100101 110000 000011",
+            "expected 3 to 10,000 words of 6 bits",
+        ),
+        ("sort", "10010110", "expected a priority from -1 to 1 behind each, such as .*, got '10010110'"),
+        ("sort", "10010110:2", "got '10010110:2'"),
+        ("sort", "10010110:nan", "got '10010110:nan'"),
+        ("n-grams", "01", "expected 6 to 10,000 words of 1 bits"),
+        ("n-grams", "0110102", "expected words of 1 bits, such as 0110100, got '2'"),
+    ],
+)
+def test_a_line_of_another_form_is_one_line(name, line, message):
+    with pytest.raises(ArgumentError, match=message) as error:
+        PROBLEMS[name]().parse(line)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("name", "longest"), [("copy", 0), ("recall", 1), ("n-grams", 5), ("sort", 10**6)])
+def test_a_longest_that_cannot_be_is_refused(name, longest):
+    with pytest.raises(ArgumentError, match=f"--longest: expected a number from {PROBLEMS[name].floor} to 10000"):
+        PROBLEMS[name](longest)

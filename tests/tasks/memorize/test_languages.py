@@ -1,0 +1,106 @@
+import pytest
+import torch
+from hypothesis import given, strategies
+
+from saccade.errors import ArgumentError
+from saccade.tasks.memorize.data import open_corpus
+from saccade.tasks.memorize.data.corpus import Item
+from saccade.tasks.memorize.data.problems import PROBLEMS
+from saccade.tasks.memorize.languages import Symbols, Vectors, learn, restored
+from saccade.train.files import write_json
+
+STORY = Symbols.learn(
+    [Item("mary is in the hall . where is mary ?", "hall"), Item("where is john ?", "room")], story=True
+)
+PAIRS = Symbols.learn([Item("a b", "b a"), Item("c", "c")], story=False)
+
+
+def confident(symbols, *ids):
+    """Logits of exactly these symbols."""
+    return torch.nn.functional.one_hot(torch.tensor(ids), symbols.sizes.targets).float() * 9
+
+
+def test_a_story_asks_behind_each_question_mark():
+    episode = STORY.episode(Item("where is mary ? where is john ?", "room hall"))
+    assert episode.asked.tolist() == [False] * 4 + [True] + [False] * 4 + [True]
+    assert episode.targets[episode.asked].tolist() == [2, 1]
+    assert len(set(episode.inputs[episode.asked])) == 1 and (episode.inputs[episode.asked] == 1).all()
+
+
+def test_a_question_may_be_typed_as_people_type_and_a_story_without_a_mark_is_asked_at_its_end():
+    one, other = STORY.read("Where is Mary?"), STORY.read("where is mary")
+    assert one.inputs.tolist() == other.inputs.tolist() and one.asked.sum() == 1
+    assert STORY.labels("Where is Mary", "hall") == ["where", "is", "mary", "?", "→ hall"]
+
+
+def test_a_pair_is_said_behind_what_is_read_and_ends():
+    episode = PAIRS.episode(Item("a b", "b a"))
+    assert episode.inputs.tolist()[:2] == [3, 4] and episode.asked.tolist() == [False, False, True, True, True]
+    assert episode.targets[episode.asked].tolist() == [2, 1, 0]
+    assert len(PAIRS.read("a").inputs) == 1 + 2 * 2 + 1  # room for twice the longest, and an end
+    assert PAIRS.said(confident(PAIRS, 2, 1, 0, 3, 3), 1) == ["b a"]
+    assert PAIRS.said(confident(PAIRS, 0, 1), 1) == [""]
+
+
+def test_symbols_that_were_not_there_in_training_are_read_as_one_and_never_right():
+    assert PAIRS.read("a z").inputs[1] == PAIRS.read("a y").inputs[1] == 2
+    assert PAIRS.episode(Item("a", "z")).targets[1] == PAIRS.sizes.targets
+
+
+def test_a_story_never_answers_with_silence():
+    assert STORY.said(torch.tensor([[9.0, 0.0, 1.0]]), 1) == ["room"]
+
+
+def test_the_likeliest_answers_differ_and_are_as_many_as_there_are():
+    logits = confident(STORY, 1, 2) * torch.tensor([[1.0], [0.5]])
+    assert STORY.said(logits, 9) == ["hall room", "hall hall", "room room", "room hall"]
+    ended = PAIRS.said(confident(PAIRS, 0, 1, 1), 3)
+    assert ended[0] == "" and len(set(ended)) == 3
+
+
+@given(strategies.lists(strategies.sampled_from("abcxyz"), min_size=1, max_size=9))
+def test_what_is_read_is_as_long_as_what_is_typed(symbols):
+    line = " ".join(symbols)
+    episode = PAIRS.read(line)
+    assert len(episode.inputs) == len(symbols) + 5 == len(PAIRS.labels(line, "")) and episode.asked.sum() == 5
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_problems_and_symbols_are_read_back_from_a_run(name, tmp_path):
+    language = learn(open_corpus(name))
+    write_json(tmp_path / "tokenizer.json", language.to_json())
+    again = restored(tmp_path)
+    assert again.to_json() == language.to_json() and again.sizes == language.sizes
+    write_json(tmp_path / "tokenizer.json", PAIRS.to_json())
+    assert restored(tmp_path) == PAIRS
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"problem": "copie", "longest": 3},
+        {"problem": "copy", "longest": 0},
+        {"problem": ["copy"], "longest": 3},
+        {**PAIRS.to_json(), "inputs": [1]},
+        {**PAIRS.to_json(), "story": 1},
+        {**PAIRS.to_json(), "longest": True},
+        {},
+        [],
+    ],
+)
+def test_a_file_that_says_something_else_is_refused_by_name(content, tmp_path):
+    write_json(tmp_path / "tokenizer.json", content)
+    with pytest.raises(ArgumentError, match=r"tokenizer.json: expected how questions are read of this run"):
+        restored(tmp_path)
+
+
+@pytest.mark.parametrize(("language", "line"), [(PAIRS, " "), (PAIRS, "a " * 20_001), (STORY, "?!" * 20_001)])
+def test_nothing_and_too_much_are_one_line(language, line):
+    with pytest.raises(ArgumentError, match="expected 1 to 20,000 symbols"):
+        language.read(line)
+
+
+def test_how_much_is_to_be_remembered_is_known_of_vectors_alone():
+    copy, recall, grams = (Vectors(name, PROBLEMS[name]()) for name in ("copy", "recall", "n-grams"))
+    assert (copy.most_held, recall.most_held, grams.most_held, PAIRS.most_held) == (20, 18, 0, 0)
+    assert copy.held("10010110 10010110") == 2 and grams.held("0110100") == PAIRS.held("a b") == 0

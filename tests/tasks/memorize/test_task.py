@@ -1,0 +1,133 @@
+import json
+
+import pytest
+import torch
+
+from saccade import runs
+from saccade.cli import main
+from saccade.errors import ArgumentError, SaccadeError
+from saccade.tasks.memorize import Memorize
+from saccade.tasks.memorize.data import made
+
+SMALL = {"hidden_dim": 8, "cells": 6, "cell_dim": 4, "max_steps": 2, "batch_size": 3, "warmup_steps": 2, "threads": 1}
+STORY = "1 Mary moved to the {0}.\n2 John went to the hall.\n3 Where is Mary?\t{0}\t1\n4 Where is John?\thall\t2\n"
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    monkeypatch.setattr(made, "HELD_OUT", 10)
+
+
+def prepared(data="copy", model="ntm", objects=None, **more):
+    given = {**SMALL, **({"longest": 3} if data == "copy" else {}), **more}
+    return Memorize.prepare(runs.options(Memorize, data, model, given), objects)
+
+
+@pytest.fixture
+def stories(tmp_path):
+    folder = tmp_path / "babi"
+    folder.mkdir()
+    rooms = ["kitchen", "garden", "office", "bathroom"]
+    for split, count in (("train", 40), ("test", 8)):
+        content = "".join(STORY.format(rooms[n % 4] + "s" * (n // 4 % 3)) for n in range(count))
+        (folder / f"qa1_single_{split}.txt").write_text(content)
+    return folder
+
+
+def test_the_loss_is_what_a_sequence_costs():
+    task = prepared()
+    model, batch = task.build().eval(), task.batch(2)
+    logits, total = model(batch.source), 0.0
+    for row in range(3):
+        own = batch.asked[row]
+        total += torch.nn.functional.binary_cross_entropy_with_logits(
+            logits[row, own], batch.targets[row, own], reduction="sum"
+        )
+    torch.testing.assert_close(task.loss(model, batch).total, total / 3)
+    assert task.loss(model, batch).count == int(batch.source.lengths.sum())
+
+
+def test_batches_are_of_like_length():
+    task = prepared(longest=6)
+    spans = [task.batch(step).source.lengths for step in range(16)]
+    assert all(len(span) == 3 for span in spans) and sum(int(span.max() - span.min()) for span in spans) < 16
+
+
+def test_bit_errors_are_told_by_length_and_longer_than_the_longest_seen():
+    task = prepared()
+    found = task.evaluate(task.build().eval(), "test")
+    assert list(found.groups["bit_error"]) == ["1-3", "3", "6", "12", "18"]
+    assert found.metrics.keys() == {"exact_match", "accuracy", "bit_error", "bits"} and found.examples == 10
+
+
+def test_stories_are_learned_measured_by_task_and_asked(stories, tmp_path, capsys):
+    run = runs.train("memorize", data=stories, model="dnc", run=tmp_path / "run", device="cpu", **SMALL)
+    assert run.task.headline == "accuracy" and set(run.results["groups"]["accuracy"]) == {"qa1"}
+    assert "held out from training" in capsys.readouterr().err
+    [answer] = run.predict(["Mary moved to the kitchen. Where is Mary?"])
+    assert str(answer) in run.task.language.outputs
+    [two] = run.predict(["Where is Mary? Where is John?"], nbest=2)
+    assert [len(line.split()) for line in two.lines()] == [2, 2]
+    told = json.loads(json.dumps(two.to_json()))
+    assert told["outputs"] == two.lines() and told["input"].startswith("Where")
+    paths = run.draw("Mary moved to the kitchen. Where is Mary?", tmp_path / "pictures", json=True)
+    assert "links" in json.loads(paths[-1].read_text(encoding="utf-8"))
+
+
+def test_pairs_of_ones_own_are_learned_and_said(tmp_path):
+    pairs = [(f"{a} {b}", f"{b} {a}") for a in "abcde" for b in "fghij"]
+    run = runs.train(
+        "memorize", data=pairs, model="lstm", run=tmp_path / "run", device="cpu", hidden_dim=8, max_steps=2
+    )
+    assert run.task.headline == "exact_match" and run.predict(["a f", ""])[1].lines() == [""]
+
+
+def test_a_memory_has_more_cells_where_it_is_asked_to(tmp_path, capsys):
+    run = runs.train("memorize", data="copy", model="ntm", run=tmp_path / "run", device="cpu", longest=3, **SMALL)
+    line = " ".join(["10010110"] * 7)
+    capsys.readouterr()
+    before = run.predict([line])[0].lines()
+    assert "7 vectors, and the memory has 6 cells; --cells 7 makes room" in capsys.readouterr().err
+    after = run.predict([line], cells=50)[0].lines()
+    assert "makes room" not in capsys.readouterr().err and len(before[0].split()) == len(after[0].split()) == 7
+    assert run.model.cells == 6 and run.evaluate("test", cells=9).examples == 10
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"cells": 2}, "--cells: expected at least 3, one for each vector of --longest, got 2"),
+        ({"least_cells": 2}, "--least-cells: expected at least 3, one for each vector of --longest, got 2"),
+        ({"longest": 0}, "--longest: expected a number from 1 to 10000, got 0"),
+        ({"batch_size": 0}, "--batch-size: expected a number from 1"),
+        ({"data": "copie"}, "no data set copie, .*; did you mean copy?"),
+        ({"test_split": "a"}, "--test-split: expected none for copy"),
+    ],
+)
+def test_what_means_nothing_is_refused_before_anything_is_trained(more, message):
+    with pytest.raises(SaccadeError, match=message):
+        prepared(**more)
+
+
+def test_a_length_of_data_that_are_ones_own_is_not_to_be_chosen():
+    with pytest.raises(ArgumentError, match="--longest: expected only with built-in data"):
+        prepared("objects", objects=[("a", "b"), ("c", "d"), ("e", "f")], longest=3)
+
+
+def test_cells_are_for_memories(tmp_path):
+    run = runs.train(
+        "memorize", data="copy", model="lstm", run=tmp_path / "run", device="cpu", hidden_dim=8, max_steps=2, longest=3
+    )
+    with pytest.raises(SaccadeError, match="--cells: expected only of a model with an external memory"):
+        run.predict(["10010110"], cells=9)
+    for cells in (0, -1, 1 << 30):
+        with pytest.raises(SaccadeError, match="--cells: expected a number from 1 to"):
+            run.request("predict", {"cells": cells})
+
+
+def test_rubbish_is_one_line_at_the_command_line(tmp_path, capsys):
+    runs.train("memorize", data="copy", model="ntm", run=tmp_path / "run", device="cpu", longest=3, **SMALL)
+    capsys.readouterr()
+    for line in ("1001", "a b c", "10010110:3", "\x00"):
+        assert main(["predict", str(tmp_path / "run"), line]) == 2
+        assert capsys.readouterr().err.startswith("error: line 1: expected words of 8 bits")
