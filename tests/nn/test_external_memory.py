@@ -257,3 +257,38 @@ SMALL, LINKED = nn.ExternalMemory(5, 3), nn.ExternalMemory(5, 3, addressing="lin
 def test_wrong_sizes_are_named(make, kind, match):
     with pytest.raises(kind, match=match):
         make()
+
+
+def moved_once(by):
+    torch.manual_seed(2)
+    memory = nn.ExternalMemory(6, 4, num_reads=2, max_shift=2, by=by).double()
+    state = memory.start(3, 7)
+    for _ in range(3):
+        state = memory(torch.randn(3, 6, dtype=torch.float64), state)
+    controller = torch.randn(3, 6, dtype=torch.float64, requires_grad=True)
+    return memory, state, controller, memory(controller, state)
+
+
+def test_by_content_alone_a_head_is_where_a_cell_is_like_its_key():
+    memory, state, controller, after = moved_once("content")
+    asked = memory.heads(controller)[:, : 2 * memory._reader].unflatten(-1, (2, -1))
+    key, beta = asked[..., :4], torch.nn.functional.softplus(asked[..., 4:5])
+    torch.testing.assert_close(after.read_weights, addressing.content(key, beta, after.memory))
+    elsewhere = state._replace(read_weights=state.read_weights.flip(-1), write_weights=state.write_weights.flip(-1))
+    torch.testing.assert_close(memory(controller, elsewhere).read_weights, after.read_weights)
+
+
+def test_by_location_alone_a_head_does_not_see_what_cells_hold():
+    memory, state, controller, after = moved_once("location")
+    other = memory(controller, state._replace(memory=torch.randn_like(state.memory)))
+    torch.testing.assert_close(other.read_weights, after.read_weights)
+    torch.testing.assert_close(other.write_weights, after.write_weights)
+    assert "_settled" not in memory.state_dict()
+
+
+@pytest.mark.parametrize(
+    ("given", "got"), [({"by": "luck"}, "'luck'"), ({"by": "content", "addressing": "links"}, "'content'")]
+)
+def test_what_heads_cannot_go_by_is_refused(given, got):
+    with pytest.raises(ArgumentError, match=f"by: expected .* got {got}"):
+        nn.ExternalMemory(4, 3, **given)

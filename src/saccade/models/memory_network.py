@@ -16,7 +16,7 @@ from saccade.models.checks import below_one
 from saccade.models.memorizer import Memorizer, Sizes, initialize_lstm
 from saccade.models.padded import Padded
 from saccade.nn import ExternalMemory
-from saccade.nn.external_memory import Addressing, MemoryState
+from saccade.nn.external_memory import Addressing, By, MemoryState
 
 __all__ = ["MemoryNetwork", "Options"]
 
@@ -105,13 +105,14 @@ class MemoryNetwork(Memorizer):
         sizes: of what is read and said.
         options: the sizes of its parts.
         write_heads: heads that write at each step.
+        by: what heads go by, see `saccade.nn.ExternalMemory`.
     """
 
     addressing: ClassVar[Addressing]
     cells: int
     """Cells of the memory that the next sequence begins with, but in training; another number may be set any time."""
 
-    def __init__(self, sizes: Sizes, options: Options, write_heads: int) -> None:
+    def __init__(self, sizes: Sizes, options: Options, write_heads: int, by: By = "both") -> None:
         hidden, read = options.hidden_dim, options.read_heads * options.cell_dim
         super().__init__(sizes, options.embedding_dim, hidden + read)
         self.options, self.cells = options, options.cells
@@ -121,6 +122,7 @@ class MemoryNetwork(Memorizer):
             num_reads=options.read_heads,
             num_writes=write_heads,
             addressing=self.addressing,
+            by=by,
         )
         self.dropout = Dropout(options.dropout)
         self.input = nn.Linear(self.input_dim, 4 * hidden, bias=False)

@@ -4,15 +4,16 @@ Graves, Wayne, Danihelka 2014, "Neural Turing Machines", https://arxiv.org/abs/1
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, get_args
 
 from torch import Tensor
 
 from saccade.checks import in_ranges
+from saccade.errors import ArgumentError
 from saccade.models import memory_network
 from saccade.models.memorizer import Sizes
 from saccade.models.memory_network import MemoryNetwork
-from saccade.nn.external_memory import Addressing, MemoryState
+from saccade.nn.external_memory import Addressing, By, MemoryState
 
 __all__ = ["NTM", "Options"]
 
@@ -28,10 +29,15 @@ class Options(memory_network.Options):
     write_heads: int = 1
     """Heads that write at each step."""
 
+    by: By = "both"
+    """What heads go by: content and location, as in the paper, or one of them alone."""
+
     def __post_init__(self) -> None:
         """Refuse what any part refuses."""
         memory_network.Options.__post_init__(self)
         in_ranges(self, (("write_heads", 1, 1 << 10),))
+        if self.by not in get_args(By):
+            raise ArgumentError(f"--by: expected one of {', '.join(get_args(By))}, got {self.by}")
 
 
 _DEFAULT = Options()
@@ -69,7 +75,7 @@ class NTM(MemoryNetwork):
     }
 
     def __init__(self, sizes: Sizes, options: Options = _DEFAULT) -> None:
-        super().__init__(sizes, options, options.write_heads)
+        super().__init__(sizes, options, options.write_heads, options.by)
 
     def shown(self, states: list[MemoryState]) -> dict[str, Tensor]:
         return {}

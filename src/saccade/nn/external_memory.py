@@ -22,6 +22,8 @@ from saccade.nn.attention import features
 __all__ = ["Addressing", "ExternalMemory", "MemoryState"]
 
 Addressing = Literal["shift", "links"]
+By = Literal["both", "content", "location"]
+_CERTAIN = 60.0  # a gate's number whose sigmoid is 1, and of the negative one 0, to the last digit
 
 
 class MemoryState(NamedTuple):
@@ -69,6 +71,8 @@ class ExternalMemory(nn.Module):
         num_writes: heads that write; with "links" one.
         addressing: "shift" or "links".
         max_shift: the furthest that a head moves in a step, in cells; with "shift".
+        by: with "shift", what a head goes by: "both"; "content" alone, where g = 1 and s and γ leave w as it is; or
+            "location" alone, where g = 0.
         device, dtype: of the parameters.
 
     Raises:
@@ -85,6 +89,8 @@ class ExternalMemory(nn.Module):
     (torch.Size([3, 2, 4]), torch.Size([3, 2, 10]))
     """
 
+    _settled: Tensor
+
     def __init__(
         self,
         controller_dim: int,
@@ -94,6 +100,7 @@ class ExternalMemory(nn.Module):
         num_writes: int = 1,
         addressing: Addressing = "shift",
         max_shift: int = 1,
+        by: By = "both",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -105,6 +112,10 @@ class ExternalMemory(nn.Module):
         whole("max_shift", max_shift, least=0)
         if addressing not in get_args(Addressing):
             raise ArgumentError(f"addressing: expected one of {', '.join(get_args(Addressing))}, got {addressing!r}")
+        if by not in get_args(By):
+            raise ArgumentError(f"by: expected one of {', '.join(get_args(By))}, got {by!r}")
+        if addressing == "links" and by != "both":
+            raise ArgumentError(f"by: expected 'both' with addressing 'links', got {by!r}; use 'shift'")
         if addressing == "links" and num_writes != 1:
             raise ArgumentError(f"num_writes: expected 1 with addressing 'links', got {num_writes}; use 'shift'")
         self.controller_dim, self.cell_dim, self.addressing = controller_dim, cell_dim, addressing
@@ -115,6 +126,8 @@ class ExternalMemory(nn.Module):
         self._writer = 3 * cell_dim + (3 if addressing == "links" else moved)  # key, erase and add
         place: dict[str, Any] = {"device": device, "dtype": dtype}
         self.heads = nn.Linear(controller_dim, num_reads * self._reader + num_writes * self._writer, **place)
+        self.by = by
+        self.register_buffer("_settled", self._certain(by, device), persistent=False)
         self.first_cell = nn.Parameter(torch.randn(cell_dim, **place) * 0.1)
         self.first_read = nn.Parameter(torch.zeros(num_reads, cell_dim, **place))
 
@@ -128,6 +141,18 @@ class ExternalMemory(nn.Module):
         first = self.num_reads * self._reader
         reads = (head * self._reader + self.cell_dim for head in range(self.num_reads))
         return [*reads, *(first + head * self._writer + self.cell_dim for head in range(self.num_writes))]
+
+    def _certain(self, by: By, device: torch.device | str | None) -> Tensor:
+        """What heads ask for whatever the controller says, NaN where that is for it to say."""
+        settled = torch.full((self.heads.out_features,), torch.nan, device=device)
+        for strength in self.strengths if by != "both" else ():
+            gate, sharpness, first = strength + 1, strength + 2, strength + 3
+            settled[gate] = _CERTAIN if by == "content" else -_CERTAIN
+            if by == "content":
+                settled[sharpness] = -_CERTAIN
+                settled[first : first + 2 * self.max_shift + 1] = -_CERTAIN
+                settled[first + self.max_shift] = _CERTAIN
+        return settled
 
     def start(self, batch_size: int, num_cells: int) -> MemoryState:
         """The state before the first step.
@@ -172,6 +197,8 @@ class ExternalMemory(nn.Module):
         features("controller", controller, self.controller_dim, self.heads.weight)
         self._check(controller, state)
         asked = self.heads(controller).to(state.memory.dtype)
+        if self.by != "both":
+            asked = torch.where(self._settled.isnan(), asked, self._settled.to(asked.dtype))
         with torch.autocast(asked.device.type, enabled=False):  # a state keeps its type from step to step
             return self._step(asked, state)
 
