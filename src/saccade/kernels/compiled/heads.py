@@ -166,19 +166,18 @@ def content_backward(
         grad[i] = beta * grad[i] * inverses[i]
     for i in range(grad.size):
         room[i] = cosines[i] * inverses[i]
-    for j in range(memory.shape[0]):
-        unit_grad[j] = _of_feature(memory[j], unit[j], grad, room, memory_grad[j])
+    _of_features(memory, unit, grad, room, memory_grad, unit_grad)
     return of_beta
 
 
 @loops
-def _of_feature(row: Any, unit: float, grad: Any, along: Any, row_grad: Any) -> float:
-    total = grad.dtype.type(0)
-    for i in range(row.size):
-        total += grad[i] * row[i]
-    for i in range(row.size):
-        row_grad[i] += grad[i] * (unit - along[i] * row[i])
-    return total
+def _of_features(memory: Any, unit: Any, grad: Any, along: Any, memory_grad: Any, unit_grad: Any) -> None:
+    for j in range(memory.shape[0]):
+        row, row_grad, own, total = memory[j], memory_grad[j], unit[j], grad.dtype.type(0)
+        for i in range(row.size):
+            total += grad[i] * row[i]
+            row_grad[i] += grad[i] * (own - along[i] * row[i])
+        unit_grad[j] = total
 
 
 @loops
@@ -191,25 +190,34 @@ def add_weights(memory: Any, features: Any, found: Any) -> None:
 
 
 @loops
-def _erase(row: Any, weights: Any, erase: float) -> None:
-    one = row.dtype.type(1)
-    for i in range(row.size):
-        row[i] *= one - weights[i] * erase
+def write(memory: Any, weights: Any, said: Any, places: Any, new: Any) -> None:
+    """All heads erase, then all add: their erase and add vectors stand in `said` from `places` on."""
+    size, one = memory.shape[0], new.dtype.type(1)
+    if places.size == 1:
+        _write_once(memory, weights[0], said[places[0] :], new)
+        return
+    for j in range(size):
+        row, old = new[j], memory[j]
+        for i in range(row.size):
+            row[i] = old[i]
+        for h in range(places.size):
+            each, erase = weights[h], said[places[h] + j]
+            for i in range(row.size):
+                row[i] *= one - each[i] * erase
+        for h in range(places.size):
+            each, add = weights[h], said[places[h] + size + j]
+            for i in range(row.size):
+                row[i] += add * each[i]
 
 
 @loops
-def write(memory: Any, weights: Any, said: Any, places: Any, new: Any) -> None:
-    """All heads erase, then all add: their erase and add vectors stand in `said` from `places` on."""
-    size = memory.shape[0]
+def _write_once(memory: Any, weights: Any, said: Any, new: Any) -> None:
+    """By one head."""
+    size, one = memory.shape[0], new.dtype.type(1)
     for j in range(size):
-        row = new[j]
-        row[:] = memory[j]
-        for h in range(places.size):
-            _erase(row, weights[h], said[places[h] + j])
-        for h in range(places.size):
-            add, each = said[places[h] + size + j], weights[h]
-            for i in range(row.size):
-                row[i] += add * each[i]
+        row, old, erase, add = new[j], memory[j], said[j], said[size + j]
+        for i in range(row.size):
+            row[i] = old[i] * (one - weights[i] * erase) + weights[i] * add
 
 
 @loops
@@ -228,19 +236,48 @@ def write_backward(
     memory, and those of the weights, which are added to.
     """
     size = memory.shape[0]
+    if places.size == 1:
+        place = places[0]
+        _write_once_backward(memory, weights[0], said[place:], grad, memory_grad, weights_grad[0], asked_grad[place:])
+        return
     for j in range(size):
         for h in range(places.size):
-            place = places[h] + j
-            for i in range(lost.size):
-                lost[i] = grad[j, i] * memory[j, i]
-            for other in range(places.size):
-                if other != h:
-                    _erase(lost, weights[other], said[places[other] + j])
-            parts = _of_write(weights[h], said[place], said[place + size], grad[j], lost, weights_grad[h])
-            asked_grad[place], asked_grad[place + size] = parts
-        memory_grad[j] = grad[j]
-        for h in range(places.size):
-            _erase(memory_grad[j], weights[h], said[places[h] + j])
+            _lost(memory[j], weights, said, places + j, h, grad[j], lost)
+            erase, add = said[places[h] + j], said[places[h] + size + j]
+            parts = _of_write(weights[h], erase, add, grad[j], lost, weights_grad[h])
+            asked_grad[places[h] + j], asked_grad[places[h] + size + j] = parts
+        _lost(np.ones_like(lost), weights, said, places + j, -1, grad[j], memory_grad[j])
+
+
+@loops
+def _write_once_backward(
+    memory: Any, weights: Any, said: Any, grad: Any, memory_grad: Any, weights_grad: Any, asked_grad: Any
+) -> None:
+    size, one = memory.shape[0], memory.dtype.type(1)
+    for j in range(size):
+        row, upstream, new, erase, add = memory[j], grad[j], memory_grad[j], said[j], said[size + j]
+        of_erase, of_add = grad.dtype.type(0), grad.dtype.type(0)
+        for i in range(row.size):
+            of_erase -= upstream[i] * row[i] * weights[i]
+            of_add += upstream[i] * weights[i]
+        for i in range(row.size):
+            weights_grad[i] += upstream[i] * (add - erase * row[i])
+        for i in range(row.size):
+            new[i] = upstream[i] * (one - weights[i] * erase)
+        asked_grad[j], asked_grad[size + j] = of_erase, of_add
+
+
+@loops
+def _lost(row: Any, weights: Any, said: Any, erased: Any, but: int, grad: Any, found: Any) -> None:
+    """The gradient of what one head keeps of a row, or of the row itself: what all other heads keep of it."""
+    one = row.dtype.type(1)
+    for i in range(row.size):
+        found[i] = grad[i] * row[i]
+    for h in range(erased.size):
+        if h != but:
+            each, erase = weights[h], said[erased[h]]
+            for i in range(row.size):
+                found[i] *= one - each[i] * erase
 
 
 @loops
@@ -250,7 +287,6 @@ def _of_write(weights: Any, erase: float, add: float, grad: Any, lost: Any, weig
         weights_grad[i] += grad[i] * add - lost[i] * erase
     for i in range(grad.size):
         of_erase -= lost[i] * weights[i]
-    for i in range(grad.size):
         of_add += grad[i] * weights[i]
     return of_erase, of_add
 

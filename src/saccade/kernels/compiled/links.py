@@ -86,7 +86,6 @@ def _along(links: Any, weights: Any, back: Any, forth: Any) -> None:
         row, w, total = links[i], weights[i], weights.dtype.type(0)
         for j in range(row.size):
             back[j] += w * row[j]
-        for j in range(row.size):
             total += row[j] * weights[j]
         forth[i] = total
 

@@ -37,46 +37,59 @@ def _scaled(factor: float, part: Any, found: Any) -> None:
 
 
 @loops
-def _along_backward(links: Any, weights: Any, back: Any, forth: Any, links_grad: Any, weights_grad: Any) -> None:
+def _along_backward(
+    links: Any, weights: Any, back: Any, forth: Any, links_grad: Any, weights_grad: Any, totals: Any
+) -> None:
     """From gradients of the weights one write back and one forth; those of links are added to."""
     weights_grad[:] = 0
     for i in range(weights.size):
-        row, grad, w, along = links[i], links_grad[i], weights[i], forth[i]
+        row, grad, w, along, total = links[i], links_grad[i], weights[i], forth[i], weights.dtype.type(0)
         for j in range(row.size):
             grad[j] += w * back[j] + along * weights[j]
-        weights_grad[i] += _dot(row, back)
-        _add(along, row, weights_grad)
+        for j in range(row.size):
+            total += row[j] * back[j]
+            weights_grad[j] += along * row[j]
+        totals[i] = total  # not to what the next row reads as vectors, which would wait for this one number
+    for i in range(weights.size):
+        weights_grad[i] += totals[i]
 
 
 @loops
-def _follow_backward(
-    links: Any,
-    last: Any,
-    written: Any,
-    grad: Any,
-    following_grad: Any,
-    links_grad: Any,
-    last_grad: Any,
-    written_grad: Any,
+def _precedence_backward(last: Any, written: Any, grad: Any, last_grad: Any, written_grad: Any) -> None:
+    """From the gradient of the new precedence; that of the weights is added to."""
+    total = last.dtype.type(1)
+    for i in range(written.size):
+        total -= written[i]
+    along = _dot(grad, last)
+    for i in range(written.size):
+        written_grad[i] += grad[i] - along
+    _scaled(total, grad, last_grad)
+
+
+@loops
+def _links_backward(
+    links: Any, last: Any, written: Any, grad: Any, links_grad: Any, last_grad: Any, written_grad: Any, totals: Any
 ) -> None:
-    """From gradients of the new links, which are lost, and of the new precedence; that of the weights is added to."""
-    one, total = last.dtype.type(1), last.dtype.type(0)
+    """From the gradient of the new links, whose diagonal is lost; those of precedence and weights are added to."""
+    one = last.dtype.type(1)
     for i in range(written.size):
-        total += written[i]
-    along = _dot(following_grad, last)
+        grad[i, i] = 0
     for i in range(written.size):
-        written_grad[i] += following_grad[i] - along
-    _scaled(one - total, following_grad, last_grad)
+        row, old, w, total = grad[i], links[i], written[i], last.dtype.type(0)
+        for j in range(row.size):
+            total += row[j] * (last[j] - old[j])
+            last_grad[j] += w * row[j]
+        totals[i] = total
     for i in range(written.size):
-        row, old, w = grad[i], links[i], written[i]
-        row[i] = 0
-        _add(w, row, last_grad)
-        written_grad[i] += _dot(row, last) - _dot(row, old)
+        row, old = grad[i], links[i]
         for j in range(row.size):
             written_grad[j] -= row[j] * old[j]
-        new = links_grad[i]
+    for i in range(written.size):
+        row, new, kept = grad[i], links_grad[i], one - written[i]
         for j in range(row.size):
-            new[j] = (one - w - written[j]) * row[j]
+            new[j] = (kept - written[j]) * row[j]
+    for i in range(written.size):
+        written_grad[i] += totals[i]
 
 
 @loops
@@ -199,7 +212,7 @@ def _backward(table: Any, kind: Any) -> None:
             own_grad[size + 3] = _dot(grad, kept[4 * h + 1])
             _scaled(own[size + 2], grad, back)
             _scaled(own[size + 4], grad, forth)
-            _along_backward(new_links, before[h], back, forth, links_grad, before_grad[h])
+            _along_backward(new_links, before[h], back, forth, links_grad, before_grad[h], room)
             _scaled(own[size + 3], grad, back)
             own_grad[size] = content_backward(
                 new, inverses[1], own[:size], own[size], kept[4 * h], kept[4 * h + 1], back, new_grad,
@@ -210,7 +223,8 @@ def _backward(table: Any, kind: Any) -> None:
         following_grad = numbers(table[29], n * cells, cells, kind)
         last_grad = numbers(table[36], n * cells, cells, kind)
         links, old_links_grad = matrix(table[10], n, cells, cells, kind), matrix(table[37], n, cells, cells, kind)
-        _follow_backward(links, last, written[0], links_grad, following_grad, old_links_grad, last_grad, grads[0])
+        _precedence_backward(last, written[0], following_grad, last_grad, grads[0])
+        _links_backward(links, last, written[0], links_grad, old_links_grad, last_grad, grads[0], room)
         similar, free = kept[4 * reads + 1], kept[4 * reads + 2]
         own, own_grad = said[first:], asked_grad[first:]
         _choice_backward(similar, free, own[size + 1 :], grads[0], back, own_grad[size + 1 :])
