@@ -195,6 +195,25 @@ def test_all_that_writes_about_images_runs(tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.slow
+def test_all_that_memorizes_runs(tmp_path, capsys, monkeypatch):
+    """The commands of the page in their order, for a step or two of small networks, beside stories and pairs."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("saccade.tasks.memorize.data.made.HELD_OUT", 10)
+    (tmp_path / "babi/en-10k").mkdir(parents=True)
+    for split in ("train", "test"):
+        stories = (f"1 Mary moved to the room{n}.\n2 Where is Mary?\troom{n}\t1\n" for n in range(30))
+        (tmp_path / f"babi/en-10k/qa1_one_{split}.txt").write_text("".join(stories))
+    (tmp_path / "pairs.tsv").write_text("".join(f"a b{n}\tb{n} a\n" for n in range(30)))
+    page = (ROOT / "docs/memorize.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^saccade (.+)$", page, flags=re.M)
+    assert len(commands) >= 20
+    for command in commands:
+        less = ["--max-steps", "2", "--hidden-dim", "8"] if command.startswith("train") else []
+        assert main([*shlex.split(command), *less]) == 0, command
+        assert capsys.readouterr().out
+
+
+@pytest.mark.slow
 def test_all_that_answers_about_images_runs(tmp_path, capsys, monkeypatch):
     """The commands of the page in their order, for a step or two of small networks, and images of one's own."""
     from PIL import Image

@@ -66,7 +66,7 @@ class NTM(MemoryNetwork):
     Options: TypeAlias = Options
     addressing: ClassVar[Addressing] = "shift"
     recipes: ClassVar[dict[str, dict[str, Any]]] = {
-        "copy": {"forget_bias": -1.0},
+        "copy": {"forget_bias": -1.0, "least_cells": 21, "most_cells": 40},
         "repeat-copy": {"forget_bias": -1.0},
         "recall": {"strength_bias": 3.0},
         "sort": {"strength_bias": 3.0},

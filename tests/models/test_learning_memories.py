@@ -1,0 +1,30 @@
+"""What a trained memory guarantees: it holds more than it was trained to, in as many cells as it is given."""
+
+import pytest
+import torch
+
+from saccade import runs
+from saccade.tasks.memorize.data import made
+
+SMALL = {"longest": 4, "cells": 20, "least_cells": 5, "most_cells": 12, "hidden_dim": 50, "cell_dim": 12}
+BUDGET = {"max_steps": 700, "schedule_steps": 700, "validation_steps": 1000, "checkpoint_steps": 1000, "threads": 1}
+
+
+@pytest.mark.slow
+def test_a_memory_trained_with_few_cells_copies_what_is_longer_with_many(tmp_path, monkeypatch):
+    monkeypatch.setattr(made, "HELD_OUT", 100)
+    own = {**SMALL, **BUDGET, "patience": None, "seed": 1, "device": "cpu"}
+    run = runs.train("memorize", data="copy", model="ntm", run=tmp_path / "run", **own)
+    assert run.model.options.training_cells == (5, 12)
+    few, many = (run.evaluate("test", **more).groups["bit_error"] for more in ({}, {"cells": 200}))
+    for found in (few, many):
+        assert found["4"] < 0.01 and found["8"] < 0.05  # twice what was trained; a constant is wrong half the time
+    with torch.inference_mode():
+        write = run.model.trace(run.task.example("test", 1).input.episode and _source(run))["write"]
+    assert bool((write.max(0).values[:4] > 0.8).all()) and len(set(write.argmax(0)[:4].tolist())) == 4  # a cell each
+
+
+def _source(run):
+    from saccade.tasks.memorize.data.episode import pad
+
+    return pad([run.task.example("test", 1).input.episode]).source
