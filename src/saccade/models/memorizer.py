@@ -54,7 +54,8 @@ class Memorizer(nn.Module, ABC):
         """Return what is said at each step.
 
         Args:
-            source: symbols `(batch, length)` or vectors `(batch, length, inputs)`.
+            source: symbols `(batch, length)`, those of sentences `(batch, length, words)`, 0 behind each, or vectors
+                `(batch, length, inputs)`.
 
         Returns:
             Logits `(batch, length, targets)`: of each bit being 1, or of symbols.
@@ -87,8 +88,26 @@ class Memorizer(nn.Module, ABC):
         """Return f at each step `(batch, length, features)` of vectors `(batch, length, input_dim)`."""
 
     def read(self, source: Padded) -> Padded:
-        """Return symbols as vectors, and vectors as they are."""
+        """Return symbols as vectors, those of a sentence as their sum, and vectors as they are."""
+        if self.sizes.symbols and source.values.ndim == 3:
+            return Padded(_summed(self.embedding(source.values), source.values > 0), source.lengths)
         return Padded(self.embedding(source.values), source.lengths)
+
+
+def _summed(words: Tensor, there: Tensor) -> Tensor:
+    r"""Sentences as sums of their words, each feature of which weighs places otherwise, so that their order counts.
+
+    .. math:: m = \sum_j l_j \odot x_j \qquad l_{jk} = (1 - j / J) - (k / d) (1 - 2 j / J)
+
+    for the J words of a sentence and d features, both counted from 1 (Sukhbaatar et al. 2015, "End-To-End Memory
+    Networks", section 4.1, https://arxiv.org/abs/1503.08895).
+    """
+    count, dim = words.shape[-2:]
+    place = torch.arange(1, count + 1, device=words.device, dtype=words.dtype)
+    feature = torch.arange(1, dim + 1, device=words.device, dtype=words.dtype) / dim
+    share = (place / there.sum(-1, keepdim=True).clamp(min=1))[..., None]
+    weight = (1 - share) - feature * (1 - 2 * share)
+    return (words * torch.where(there[..., None], weight, 0.0)).sum(-2)
 
 
 def initialize_lstm(weight: Tensor, bias: Tensor, forget_bias: float) -> None:

@@ -3,7 +3,8 @@ import pytest
 from saccade.tasks.memorize.baselines import baselines
 from saccade.tasks.memorize.data import open_corpus
 from saccade.tasks.memorize.data.corpus import Item
-from saccade.tasks.memorize.languages import Symbols, learn
+from saccade.tasks.memorize.languages import learn
+from saccade.tasks.memorize.symbols import Symbols
 
 
 def items(data, split, count):

@@ -6,7 +6,8 @@ from saccade.errors import ArgumentError
 from saccade.tasks.memorize.data import open_corpus
 from saccade.tasks.memorize.data.corpus import Item
 from saccade.tasks.memorize.data.problems import PROBLEMS
-from saccade.tasks.memorize.languages import Symbols, Vectors, learn, restored
+from saccade.tasks.memorize.languages import Vectors, learn, restored
+from saccade.tasks.memorize.symbols import Symbols
 from saccade.train.files import write_json
 
 STORY = Symbols.learn(

@@ -2,11 +2,14 @@
 
 import heapq
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import torch
 from torch import Tensor
 
-__all__ = ["choices"]
+__all__ = ["choices", "different"]
+
+_TRIED = 100  # likeliest answers that are looked at for each that is wanted, since several may read alike
 
 
 _Changed = tuple[tuple[int, int], ...]
@@ -58,3 +61,17 @@ def _following(changed: _Changed, costs: Sequence[Sequence[float]]) -> Iterator[
     for place in range(first, len(costs)):
         if len(costs[place]) > 1:
             yield (*changed, (place, 1)), costs[place][1]
+
+
+def different(texts: Iterator[str], count: int) -> list[str]:
+    """Return the first texts that differ: what is said behind an end makes no other answer.
+
+    >>> different(iter("aab"), 2)
+    ['a', 'b']
+    """
+    found = dict[str, None]()
+    for text in islice(texts, _TRIED * count):
+        found[text] = None
+        if len(found) == count:
+            break
+    return list(found)

@@ -40,6 +40,10 @@ class Options(SplitOptions):
     batch_size: int = 16
     """Sequences a batch, of like length."""
 
+    sentences: bool = False
+    """Read stories a sentence a step, its words' vectors summed by their places (Sukhbaatar et al. 2015); word by word
+    if not given."""
+
     longest: int | None = None
     """How much a built-in problem asks for in training, at the most: vectors, items or bits; as the paper if not given.
     What is measured beside it is up to six times as long."""

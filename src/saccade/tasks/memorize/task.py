@@ -80,7 +80,7 @@ class Memorize:
     def prepare(cls, options: Any, objects: Any = None) -> Self:
         """Open the sequences and learn their symbols."""
         corpus = _opened(options, objects).get()
-        language = learn(corpus)
+        language = learn(corpus, sentences=options.sentences)
         _check_room(language, options)
         if corpus.note:
             say(corpus.note)
