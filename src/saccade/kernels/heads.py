@@ -12,9 +12,9 @@ from torch import Tensor
 
 from saccade.kernels.rows import TYPES
 from saccade.kernels.sums import by_definition
-from saccade.kernels.threads import serves
+from saccade.kernels.threads import Kernel, serves
 
-__all__ = ["Formula", "Heads", "columns", "empty_columns", "step"]
+__all__ = ["Formula", "Heads", "columns", "empty_columns", "kernels", "step"]
 
 Formula: TypeAlias = Callable[..., tuple[Tensor, ...]]
 
@@ -31,6 +31,11 @@ class Heads(Protocol):
 
     def backward(self, kept: Sequence[Tensor], grads: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The gradients of the tensors from those of the results, by a kernel."""
+
+
+def kernels(single: str, double: str) -> dict[torch.dtype, Kernel]:
+    """The kernels of float32 and of float64, from their names."""
+    return {torch.float32: Kernel(single), torch.float64: Kernel(double)}
 
 
 def step(heads: Heads, *tensors: Tensor) -> tuple[Tensor, ...]:

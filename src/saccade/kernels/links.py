@@ -6,12 +6,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from saccade.kernels.heads import Formula, columns, empty_columns
-from saccade.kernels.rows import of_type
+from saccade.kernels.heads import Formula, columns, empty_columns, kernels
 
 __all__ = ["Links"]
 
-_forward, _backward = of_type("links:forward"), of_type("links_backward:backward")
+_forward = kernels("links:forward", "links_double:forward")
+_backward = kernels("links_backward:backward", "links_double:backward")
 
 
 class Links(NamedTuple):

@@ -6,12 +6,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from saccade.kernels.heads import Formula, columns, empty_columns
-from saccade.kernels.rows import TYPES, of_type
+from saccade.kernels.heads import Formula, columns, empty_columns, kernels
+from saccade.kernels.rows import TYPES
 
 __all__ = ["Shift"]
 
-_forward, _backward = of_type("shift:forward"), of_type("shift:backward")
+_forward = kernels("shift:forward", "shift_double:forward")
+_backward = kernels("shift:backward", "shift_double:backward")
 _TINY = {dtype: torch.tensor([torch.finfo(dtype).tiny], dtype=dtype, device="cpu") for dtype in TYPES}
 
 

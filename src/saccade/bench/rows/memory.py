@@ -80,7 +80,7 @@ def _row(place: Place, sizes: _Sizes, peer: str, theirs: Prepare) -> Row:
         inputs=inputs,
         ours=_ours(sizes),
         theirs=theirs,
-        targets=(times(3),) if place.device.type == "cpu" else (),
+        targets=(times(3 if sizes is _NTM else 2),) if place.device.type == "cpu" else (),
         quick=peer == "plain formulas",
     )
 

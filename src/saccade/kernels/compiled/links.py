@@ -91,7 +91,7 @@ def _along(links: Any, weights: Any, back: Any, forth: Any) -> None:
 
 
 @loops
-def _place(size: int, reads: int) -> Any:
+def place_of(size: int, reads: int) -> Any:
     """Where in what is asked for the writer's erase vector begins."""
     places = np.empty(1, np.int64)
     places[0] = reads * (size + 5) + size + 3
@@ -99,9 +99,10 @@ def _place(size: int, reads: int) -> Any:
 
 
 @loops
-def _forward(table: Any, kind: Any) -> None:
+def run(table: Any, kind: Any) -> None:
+    """The step of numbers of the type that `kind` has."""
     cells, size, reads = table[21], table[22], table[23]
-    head, places = size + 5, _place(size, reads)
+    head, places = size + 5, place_of(size, reads)
     first, width = reads * head, reads * head + 3 * size + 3
     while True:
         n = take(table)
@@ -144,10 +145,4 @@ def _forward(table: Any, kind: Any) -> None:
 @kernel
 def forward(table: Any) -> None:
     """A step of float32 numbers."""
-    _forward(table, np.float32(0))
-
-
-@kernel
-def forward_double(table: Any) -> None:
-    """The same of float64."""
-    _forward(table, np.float64(0))
+    run(table, np.float32(0))

@@ -13,7 +13,7 @@ from saccade.kernels.compiled.heads import (
     unit_backward,
     write_backward,
 )
-from saccade.kernels.compiled.links import _place
+from saccade.kernels.compiled.links import place_of
 
 
 @loops
@@ -177,9 +177,10 @@ def _choice_backward(similar: Any, free: Any, said: Any, grad: Any, free_grad: A
 
 
 @loops
-def _backward(table: Any, kind: Any) -> None:
+def differentiate(table: Any, kind: Any) -> None:
+    """Its gradients, of the type that `kind` has."""
     cells, size, reads = table[21], table[22], table[23]
-    head, places = size + 5, _place(size, reads)
+    head, places = size + 5, place_of(size, reads)
     first, width = reads * head, reads * head + 3 * size + 3
     dtype = numbers(table[2], 0, 1, kind).dtype
     rows = np.empty((6, cells), dtype)
@@ -247,10 +248,4 @@ def _backward(table: Any, kind: Any) -> None:
 @kernel
 def backward(table: Any) -> None:
     """The gradients of a step of float32 numbers."""
-    _backward(table, np.float32(0))
-
-
-@kernel
-def backward_double(table: Any) -> None:
-    """The same of float64."""
-    _backward(table, np.float64(0))
+    differentiate(table, np.float32(0))

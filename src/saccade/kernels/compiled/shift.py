@@ -171,7 +171,8 @@ def _places(reads: int, writes: int, size: int, furthest: int) -> Any:
 
 
 @loops
-def _forward(table: Any, kind: Any) -> None:
+def run(table: Any, kind: Any) -> None:
+    """The step of numbers of the type that `kind` has."""
     cells, size, reads, writes, furthest = table[15], table[16], table[17], table[18], table[19]
     tiny = numbers(table[14], 0, 1, kind)[0]
     head = size + 3 + 2 * furthest + 1
@@ -212,17 +213,12 @@ def _forward(table: Any, kind: Any) -> None:
 @kernel
 def forward(table: Any) -> None:
     """A step of float32 numbers."""
-    _forward(table, np.float32(0))
-
-
-@kernel
-def forward_double(table: Any) -> None:
-    """The same of float64."""
-    _forward(table, np.float64(0))
+    run(table, np.float32(0))
 
 
 @loops
-def _backward(table: Any, kind: Any) -> None:
+def differentiate(table: Any, kind: Any) -> None:
+    """Its gradients, of the type that `kind` has."""
     cells, size, reads, writes, furthest = table[15], table[16], table[17], table[18], table[19]
     tiny, one = numbers(table[14], 0, 1, kind)[0], numbers(table[14], 0, 1, kind).dtype.type(1)
     head = size + 3 + 2 * furthest + 1
@@ -274,10 +270,4 @@ def _backward(table: Any, kind: Any) -> None:
 @kernel
 def backward(table: Any) -> None:
     """The gradients of a step of float32 numbers."""
-    _backward(table, np.float32(0))
-
-
-@kernel
-def backward_double(table: Any) -> None:
-    """The same of float64."""
-    _backward(table, np.float64(0))
+    differentiate(table, np.float32(0))
