@@ -9,7 +9,12 @@ from saccade.bench.row import Result, Row, Target, Work
 from saccade.bench.table import cells, summary
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = {"attention-cpu": "benchmarks-cpu", "normalizers-cpu": "benchmarks-normalizers", "lazy-cpu": "benchmarks-lazy"}
+PAGES = {
+    "attention-cpu": "benchmarks-cpu",
+    "normalizers-cpu": "benchmarks-normalizers",
+    "lazy-cpu": "benchmarks-lazy",
+    "memory-cpu": "benchmarks-memory",
+}
 
 
 def nothing(*_):
