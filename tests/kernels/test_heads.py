@@ -87,6 +87,19 @@ def test_the_same_call_gives_the_same_bits_and_an_example_alone_what_it_gives_in
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_threads_change_no_bit(kind):
+    module, threads = memory_of(kind, 6, 2), torch.get_num_threads()
+    inputs, (ours, _), found = drawn(module, 7, 9, 8), steps_of(module), []
+    for count in (1, 2):
+        torch.set_num_threads(count)
+        try:
+            found.append(with_gradients(ours, inputs))
+        finally:
+            torch.set_num_threads(threads)
+    assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_tensors_may_lie_as_they_like(kind):
     module = memory_of(kind, 4, 2)
     inputs, (ours, _) = [part.detach() for part in drawn(module, 3, 5, 4)], steps_of(module)

@@ -222,6 +222,22 @@ def test_a_state_keeps_its_type_from_step_to_step(name):
     assert all(part is None or part.dtype == torch.bfloat16 for part in found)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", MEMORIES)
+def test_a_step_can_be_compiled_and_transformed(name):
+    memory, inputs = made(name), torch.randn(2, 5, dtype=torch.float64)
+    state = type(memory.start(2, 6))(*(None if part is None else part.detach() for part in memory.start(2, 6)))
+    expected = memory(inputs, state)
+    compiled = torch.compile(memory, fullgraph=True, backend="eager")(inputs, state)
+    torch.testing.assert_close(compiled.read, expected.read)
+
+    def total(inputs):
+        return memory(inputs, state).read.sin().sum()
+
+    (grad,) = torch.autograd.grad(total(tracked := inputs.clone().requires_grad_()), tracked)
+    torch.testing.assert_close(torch.func.grad(total)(inputs), grad)
+
+
 def run_on(memory, inputs, state):
     for one in inputs:
         state = memory(one, state)
