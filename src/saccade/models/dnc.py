@@ -62,7 +62,8 @@ class DNC(MemoryNetwork):
         "recall": {},
         "sort": {},
         "n-grams": {},
-        "files": {},
+        "files": {"strength_bias": 3.0},
+        "stories": {"hidden_dim": 64, "cells": 32, "cell_dim": 32, "strength_bias": 3.0},
     }
 
     def __init__(self, sizes: Sizes, options: Options = _DEFAULT) -> None:

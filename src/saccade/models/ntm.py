@@ -72,6 +72,7 @@ class NTM(MemoryNetwork):
         "sort": {"strength_bias": 3.0},
         "n-grams": {},
         "files": {"strength_bias": 3.0},
+        "stories": {"hidden_dim": 64, "cells": 32, "cell_dim": 32, "read_heads": 2, "strength_bias": 3.0},
     }
 
     def __init__(self, sizes: Sizes, options: Options = _DEFAULT) -> None:

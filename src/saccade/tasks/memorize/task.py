@@ -20,11 +20,12 @@ from saccade.tasks.ensembles import check_alike
 from saccade.tasks.memorize.answer import Asked, MemoryAnswer, answers, logits_of
 from saccade.tasks.memorize.baselines import baselines
 from saccade.tasks.memorize.data import BUILTIN, Corpus, open_corpus
+from saccade.tasks.memorize.data.babi import is_babi
 from saccade.tasks.memorize.data.episode import Batch, Episode, pad
 from saccade.tasks.memorize.ensemble import Ensemble
 from saccade.tasks.memorize.languages import Language, learn, restored
 from saccade.tasks.memorize.measures import cost, judged, measured
-from saccade.tasks.memorize.options import RECIPES, REQUESTS, EvalRequest, Options, Request
+from saccade.tasks.memorize.options import RECIPES, REQUESTS, STORIES, EvalRequest, Options, Request
 from saccade.tasks.request import completed
 from saccade.tasks.saved import TOKENIZER
 from saccade.tasks.splits import SplitNames
@@ -73,8 +74,12 @@ class Memorize:
 
     @classmethod
     def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
-        """Return the recipe of all sequences that are one's own."""
-        return Suited(recipe(cls, model, given["data"]), data=objects)
+        """Return the recipe of all sequences that are one's own, or that of stories."""
+        usual = recipe(cls, model, given["data"])
+        if not is_babi(Path(given["data"])):
+            return Suited(usual, data=objects)
+        own = find(cls.models[model]).recipes.get("stories", {})
+        return Suited({**usual, **STORIES, **own}, "stories, which are read a sentence a step", objects)
 
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:
