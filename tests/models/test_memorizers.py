@@ -171,6 +171,24 @@ def test_dropped_features_are_the_controllers_alone():
     assert bool((dropped[..., :6] == 0).any()) and not bool((kept[..., :6] == 0).any())
 
 
+def test_a_sentence_is_the_sum_of_its_words_by_their_places():
+    model = MODELS["lstm"](SYMBOLS)
+    given = torch.tensor([[[3, 4, 5], [6, 0, 0]]])
+    steps = model.read(Padded(given, torch.tensor([2]))).values.detach()
+    words, dim = model.embedding.weight.detach(), 5
+    for row, ids in enumerate(([3, 4, 5], [6])):
+        expected = torch.zeros(dim)
+        for j, word in enumerate(ids, 1):
+            for k in range(1, dim + 1):
+                weight = (1 - j / len(ids)) - (k / dim) * (1 - 2 * j / len(ids))
+                expected[k - 1] += weight * words[word, k - 1]
+        torch.testing.assert_close(steps[0, row], expected)
+    turned = model.read(Padded(given[:, :1].flip(-1), torch.tensor([1]))).values
+    assert not torch.allclose(turned[0, 0], steps[0, 0])  # the order counts
+    more = model.read(Padded(torch.nn.functional.pad(given, (0, 4)), torch.tensor([2]))).values
+    torch.testing.assert_close(more, steps)
+
+
 def test_heads_and_gates_begin_as_they_are_told():
     model = ntm.NTM(BITS, ntm.Options(forget_bias=-1.5, strength_bias=3.0, hidden_dim=4, cells=5))
     bias = model.recurrent.bias.detach()

@@ -10,9 +10,8 @@ from saccade.tasks.memorize.languages import Vectors, learn, restored
 from saccade.tasks.memorize.symbols import Symbols
 from saccade.train.files import write_json
 
-STORY = Symbols.learn(
-    [Item("mary is in the hall . where is mary ?", "hall"), Item("where is john ?", "room")], story=True
-)
+ASKED = [Item("mary is in the hall . where is mary ?", "hall"), Item("where is john ?", "room")]
+STORY = Symbols.learn(ASKED, story=True)
 PAIRS = Symbols.learn([Item("a b", "b a"), Item("c", "c")], story=False)
 
 
@@ -64,6 +63,19 @@ def test_what_is_read_is_as_long_as_what_is_typed(symbols):
     line = " ".join(symbols)
     episode = PAIRS.read(line)
     assert len(episode.inputs) == len(symbols) + 5 == len(PAIRS.labels(line, "")) and episode.asked.sum() == 5
+
+
+def test_a_sentence_may_be_a_step_and_asks_behind_its_mark():
+    symbols = Symbols.learn(ASKED, story=True, sentences=True)
+    episode = symbols.episode(ASKED[0])
+    assert symbols.width == 6 and episode.inputs.shape == (3, 6) and episode.asked.tolist() == [False, False, True]
+    assert episode.inputs[2].tolist() == [1, 0, 0, 0, 0, 0] and (episode.inputs[1] > 0).sum() == 4
+    long = symbols.labels("Mary is in the very large hall. Where is Mary", "hall")  # cut where training's longest ends
+    assert long == ["mary is in the very large", "hall .", "where is mary ?", "→ hall"]
+    assert symbols.read("Mary is in the very large hall. Where is Mary").inputs.shape == (4, 6)
+    assert (
+        Symbols.from_json(symbols.to_json() | {"inputs": [*symbols.inputs], "outputs": [*symbols.outputs]}) == symbols
+    )
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -74,6 +74,19 @@ def test_stories_are_learned_measured_by_task_and_asked(stories, tmp_path, capsy
     assert "links" in json.loads(paths[-1].read_text(encoding="utf-8"))
 
 
+def test_stories_have_a_recipe_of_their_own_and_nothing_else_is_read_by_sentences(stories):
+    suited = Memorize.suited("dnc", {"data": str(stories)})
+    assert suited.options["sentences"] and suited.options["cells"] == 32 and "a sentence a step" in suited.reason
+    assert "sentences" not in Memorize.suited("dnc", {"data": "pairs.tsv"}).options
+    task = prepared(str(stories), "dnc", sentences=True)
+    assert (
+        task.batch(0).source.values.ndim == 3
+        and task.build()(task.batch(0).source).shape[-1] == task.language.sizes.targets
+    )
+    with pytest.raises(ArgumentError, match="--sentences: expected only with stories"):
+        prepared(sentences=True)
+
+
 def test_pairs_of_ones_own_are_learned_and_said(tmp_path):
     pairs = [(f"{a} {b}", f"{b} {a}") for a in "abcde" for b in "fghij"]
     run = runs.train(

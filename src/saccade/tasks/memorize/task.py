@@ -208,10 +208,11 @@ def _opened(options: Any, objects: Any) -> Lazy[Corpus]:
 
 def _check_room(language: Language, options: Any) -> None:
     """Refuse a memory that has no room for what training asks for."""
-    cells, needed = getattr(options, "training_cells", None), language.most_held
-    if cells is not None and cells[0] < needed:
-        flag = "--cells" if options.least_cells is None else "--least-cells"
-        raise ArgumentError(f"{flag}: expected at least {needed}, one for each vector of --longest, got {cells[0]}")
+    needed = language.most_held
+    for name in ("cells", "least_cells"):
+        if (cells := getattr(options, name, None)) is not None and cells < needed:
+            expected = f"expected at least {needed}, one for each vector of --longest"
+            raise ArgumentError(f"{shared.flag(name)}: {expected}, got {cells}")
 
 
 def _memories(model: nn.Module) -> list[MemoryNetwork]:
