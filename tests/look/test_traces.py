@@ -33,6 +33,22 @@ def test_places_that_are_never_used_are_left_out_at_the_edges(tmp_path):
     assert told["rows"][0] == "write 40" and told["rows"][-1] == "write 45"
 
 
+def test_cells_of_a_ring_begin_behind_the_longest_stretch_that_is_not_used(tmp_path):
+    write, read = torch.zeros(100, 6), torch.zeros(100, 6)
+    write[98, 1], write[2, 2], read[97, 3] = 1.0, 0.5, 1.0
+    links = torch.arange(10_000.0).view(100, 100)
+    bands = [Panel("write", write, ring=True), Panel("read", read, ring=True), Panel("links", links, True, ring=True)]
+    told = json.loads(drawn(bands[:2], tmp_path / "two", json=True)[2].read_text())
+    cells = [97, 98, 99, 0, 1, 2]
+    assert told["rows"] == [f"{name} {cell}" for name in ("write", "read") for cell in cells]
+    told = json.loads(drawn([*bands[:2], bands[2]], tmp_path / "three", json=True)[2].read_text())
+    assert len(told["links"]["places"]) == 98  # those that are used in one of the bands are shown in all
+    nothing = json.loads(
+        drawn([Panel("write", torch.zeros(4, 2), ring=True)], tmp_path / "none", json=True)[2].read_text()
+    )
+    assert len(nothing["rows"]) == 4
+
+
 def test_numbers_below_nought_and_nothing_at_all_are_drawn(tmp_path):
     some = Panel.along("said", torch.tensor([[0.5, 1.0]]), torch.tensor([False, True, False]))
     assert drawn([Panel("read", torch.tensor([[-1.0, 0.5, 0.0]])), some, Panel("write", torch.zeros(3, 3))], tmp_path)

@@ -25,9 +25,12 @@ __all__ = ["Panel", "traces"]
 
 _STEP, _WIDEST, _NARROWEST = 0.14, 14.0, 4.5  # inches: a step's width, and the widest and narrowest picture
 _ROW, _TALLEST, _LOWEST = 0.09, 2.6, 0.3  # of a row, and the tallest and lowest band
-_GAP, _NAMES = 0.3, 0.9  # between bands, and for the labels of steps
+_GAP = 0.3  # inches between bands
+_LONGEST = 40  # characters of a step's label
 _SEEN = 0.02  # a place of a memory that never has more is left out, at the edges of a band
 _NAMED = 120  # steps that have a label each
+_TICKS = 5  # rows of a band that have their number
+_Rows = tuple[list[int], Tensor]
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,14 @@ class Panel:
         name: of what it shows.
         values: `(rows, steps)`, NaN where there is nothing; where `square`, `(rows, columns)` of the same places.
         square: whether its columns are places of the memory, not steps.
+        ring: whether its rows are cells of a memory, of which the first follows on the last; bands of one memory show
+            the same cells.
     """
 
     name: str
     values: Tensor
     square: bool = False
+    ring: bool = False
 
     @classmethod
     def along(cls, name: str, values: Tensor, where: Tensor) -> "Panel":
@@ -67,8 +73,8 @@ def traces(
 ) -> list[Path]:
     """Draw bands of numbers over the same steps, the first on top, and those of places by places below them.
 
-    Rows at the edges of a band that are nowhere above a fiftieth of the largest number are left out, so that of a large
-    memory the part that is used is seen.
+    Rows at the edges of a band that are nowhere above a fiftieth of the largest number are left out, and cells of a
+    ring begin behind the longest stretch of such, so that of a large memory the part that is used is seen.
 
     Args:
         panels: the bands, one at least.
@@ -93,13 +99,13 @@ def traces(
         ['copy.png', 'copy.svg']
     """
     count = _checked(panels, steps)
-    heading, cut = plain(title), [_cut(panel) for panel in panels]
+    heading, cut = plain(title), _cut(panels)
     behind = _numbers(heading, panels, cut, steps)
     return write_picture(
         path,
         lambda: _figure(panels, cut, count, [plain(step) for step in steps], heading),
         title=heading or "A memory, step by step",
-        story="; ".join(_told(panel, first) for panel, (first, _) in zip(panels, cut, strict=True)),
+        story="; ".join(map(_told, panels)),
         behind=behind if json else None,
     )
 
@@ -115,45 +121,70 @@ def _checked(panels: Sequence[Panel], steps: Sequence[str]) -> int:
     return counts.pop()
 
 
-def _cut(panel: Panel) -> tuple[int, Tensor]:
-    """The first row that is shown, and the rows."""
-    values = panel.values.detach().to("cpu", torch.float64)
-    large = values.nan_to_num().abs().amax(1)
-    used = (large > _SEEN * large.max()).nonzero()[:, 0].tolist() or [0, len(values) - 1]
-    first, last = used[0], used[-1] + 1
-    return first, values[first:last, first:last] if panel.square else values[first:last]
+def _cut(panels: Sequence[Panel]) -> list[_Rows]:
+    """The rows of each band that are shown, and their numbers."""
+    rings = dict[int, Tensor]()
+    for panel in panels:
+        if panel.ring:
+            used = _used(panel)
+            rings[len(used)] = rings[len(used)] | used if len(used) in rings else used
+    found = list[_Rows]()
+    for panel in panels:
+        values = panel.values.detach().to("cpu", torch.float64)
+        rows = _behind_the_gap(rings[len(values)]) if panel.ring else _within(_used(panel))
+        found.append((rows, values[rows][:, rows] if panel.square else values[rows]))
+    return found
 
 
-def _numbers(
-    title: str, panels: Sequence[Panel], cut: Sequence[tuple[int, Tensor]], steps: Sequence[str]
-) -> dict[str, Any]:
+def _used(panel: Panel) -> Tensor:
+    large = panel.values.detach().cpu().double().nan_to_num().abs().amax(1)
+    return large > _SEEN * large.max()
+
+
+def _within(used: Tensor) -> list[int]:
+    """From the first row that is used to the last; all where none is."""
+    found = used.nonzero()[:, 0].tolist() or [0, len(used) - 1]
+    return list(range(found[0], found[-1] + 1))
+
+
+def _behind_the_gap(used: Tensor) -> list[int]:
+    """The rows of a ring from the end of the longest stretch that is not used to its beginning."""
+    found, count = used.nonzero()[:, 0].tolist(), len(used)
+    if not found:
+        return list(range(count))
+    following = [*found[1:], found[0] + count]
+    gap, start = max((after - before, after) for before, after in zip(found, following, strict=True))
+    return [(start + number) % count for number in range(count - gap + 1)]
+
+
+def _numbers(title: str, panels: Sequence[Panel], cut: Sequence[_Rows], steps: Sequence[str]) -> dict[str, Any]:
     """The rows of all bands below each other, nothing being 0; those of places by places beside them, by name."""
     names, values, others = list[str](), list[Tensor](), dict[str, Any]()
-    for panel, (first, rows) in zip(panels, cut, strict=True):
+    for panel, (rows, shown) in zip(panels, cut, strict=True):
         if panel.square:
-            others[panel.name] = {"first": first, "values": rounded(rows.tolist())}
+            others[panel.name] = {"places": rows, "values": rounded(shown.tolist())}
             continue
-        names += [f"{panel.name} {first + number}" for number in range(len(rows))]
-        values.append(rows.nan_to_num())
+        names += [f"{panel.name} {number}" for number in rows]
+        values.append(shown.nan_to_num())
     every = torch.cat(values)
     return numbers(title, names, steps, every, darkest=float(every.max()), **others)
 
 
-def _told(panel: Panel, first: int) -> str:
+def _told(panel: Panel) -> str:
     """Where a band is darkest, in words."""
     best = panel.values.nan_to_num().argmax(0).tolist()
-    return f"{panel.name}: rows from {first} on, darkest at {' '.join(map(str, best[:40]))}"
+    return f"{panel.name}: darkest at {' '.join(map(str, best[:40]))}"
 
 
-def _figure(
-    panels: Sequence[Panel], cut: Sequence[tuple[int, Tensor]], count: int, steps: Sequence[str], title: str
-) -> "Figure":
+def _figure(panels: Sequence[Panel], cut: Sequence[_Rows], count: int, steps: Sequence[str], title: str) -> "Figure":
     """The whole picture, laid out in inches."""
     from matplotlib.figure import Figure
 
     width = min(_WIDEST, max(_NARROWEST, count * _STEP))
-    heights = [_height(panel, rows, width / count) for panel, (_, rows) in zip(panels, cut, strict=True)]
-    labelled = _NAMES if any(steps) and count <= _NAMED else _GAP
+    heights = [_height(panel, rows, width / count) for panel, (rows, _) in zip(panels, cut, strict=True)]
+    size = min(8.0, max(3.5, 72 * width / count * 0.7))
+    steps = [_shortened(step) for step in steps] if count <= _NAMED else []
+    labelled = _GAP + max((len(step) for step in steps), default=0) * size * 0.6 / 72
     height = sum(heights) + _GAP * (len(panels) - 1) + labelled
     figure = Figure(figsize=(width, height), dpi=DOTS)
     style: dict[str, Any] = {
@@ -161,31 +192,30 @@ def _figure(
         "color": INK,
     }
     top, last = height, max(number for number, panel in enumerate(panels) if not panel.square)
-    for number, (panel, (first, rows), tall) in enumerate(zip(panels, cut, heights, strict=True)):
-        wide = width if not panel.square else min(width, tall * rows.shape[1] / len(rows))
+    for number, (panel, (rows, shown), tall) in enumerate(zip(panels, cut, heights, strict=True)):
+        wide = width if not panel.square else min(width, tall)
         axes = figure.add_axes((0, (top - tall) / height, wide / width, tall / height))
-        _band(axes, rows, first, style)
+        _band(axes, rows, shown, style)
         axes.set_title(panel.name, fontsize=9, loc="left", pad=3, **style)
         if panel.square:
             axes.set_xlabel("was written right before the row's place", fontsize=7, **style)
         else:
-            _name_steps(axes, steps if number == last else (), count, width, style, shown=number == last)
+            _name_steps(axes, steps, size, style, shown=number == last)
         top -= tall + (labelled if number == last else _GAP)
     figure.text(0, 1 + 0.32 / height, title, fontsize=11, ha="left", va="bottom", parse_math=False, **style)
     return figure
 
 
-def _height(panel: Panel, rows: Tensor, step: float) -> float:
+def _height(panel: Panel, rows: Sequence[int], step: float) -> float:
     most = _TALLEST if not panel.square else 2 * _TALLEST
     return min(most, max(_LOWEST, len(rows) * max(_ROW, min(step, 0.12))))
 
 
-def _band(axes: "Axes", rows: Tensor, first: int, style: dict[str, Any]) -> None:
+def _band(axes: "Axes", rows: Sequence[int], shown: Tensor, style: dict[str, Any]) -> None:
     """One band: from white to dark, or from red to blue where some numbers are below 0."""
     from matplotlib.colors import LinearSegmentedColormap
-    from matplotlib.ticker import MaxNLocator
 
-    known = rows[~rows.isnan()]
+    known = shown[~shown.isnan()]
     least, most = float(known.min()), float(known.max())
     if least < 0:
         edge = max(-least, most)
@@ -193,20 +223,22 @@ def _band(axes: "Axes", rows: Tensor, first: int, style: dict[str, Any]) -> None
     else:
         own = LinearSegmentedColormap.from_list("saccade", COLOURS)
         colours = {"cmap": own, "vmin": 0.0, "vmax": most if most > 0 else 1.0}
-    extent = (0, rows.shape[1], first + len(rows), first)
-    axes.imshow(rows.numpy(), aspect="auto", interpolation="nearest", extent=extent, **colours)
+    extent = (0, shown.shape[1], len(rows), 0)
+    axes.imshow(shown.numpy(), aspect="auto", interpolation="nearest", extent=extent, **colours)
     axes.spines[:].set(color=FAINT, linewidth=0.5)
     axes.tick_params(length=2, width=0.5, labelsize=6, color=FAINT, labelcolor=style["color"])
-    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    every = max(1, -(-len(rows) // _TICKS))
+    axes.set_yticks([place + 0.5 for place in range(0, len(rows), every)], [f"{row}" for row in rows[::every]])
 
 
-def _name_steps(
-    axes: "Axes", steps: Sequence[str], count: int, width: float, style: dict[str, Any], *, shown: bool
-) -> None:
+def _shortened(step: str) -> str:
+    return step if len(step) <= _LONGEST else step[: _LONGEST - 1] + "…"
+
+
+def _name_steps(axes: "Axes", steps: Sequence[str], size: float, style: dict[str, Any], *, shown: bool) -> None:
     """What stands below the last band: a label a step, or numbers."""
-    if any(steps) and count <= _NAMED:
-        size = min(8.0, max(3.5, 72 * width / count * 0.7))
-        text = {"rotation": 90, "fontsize": size, "parse_math": False, **style}
-        axes.set_xticks([place + 0.5 for place in range(count)], steps, **text)
-    elif not shown:
+    if not shown:
         axes.set_xticks([])
+    elif any(steps):
+        text = {"rotation": 90, "fontsize": size, "parse_math": False, **style}
+        axes.set_xticks([place + 0.5 for place in range(len(steps))], steps, **text)

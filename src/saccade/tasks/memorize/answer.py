@@ -111,10 +111,10 @@ def _panels(model: Memorizer, episode: Episode, logits: Tensor, language: Langua
     with look.record(model, detach=True) as records:
         trace = model.trace(pad([episode]).source.to(device))
     shown = {**trace, **model.attended(records)}
-    memory = [Panel(name, values, square=name.endswith("links")) for name, values in shown.items()]
+    memory = [Panel(name, values, square=name.endswith("links"), ring=name in trace) for name, values in shown.items()]
     if language.sizes.symbols:
         return memory
     asked = torch.from_numpy(episode.asked)
     read = torch.from_numpy(episode.inputs).T
     right = [Panel.along("right", episode.wanted, asked)] if language.knows else []
-    return [Panel("read", read), *right, Panel.along("said", logits.sigmoid(), asked), *memory]
+    return [Panel("input", read), *right, Panel.along("said", logits.sigmoid(), asked), *memory]
