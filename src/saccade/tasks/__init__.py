@@ -17,6 +17,7 @@ TASKS = {
     "caption": "saccade.tasks.caption:Caption",
     "answer": "saccade.tasks.answer:AnswerQuestions",
     "memorize": "saccade.tasks.memorize:Memorize",
+    "regress": "saccade.tasks.regress:Regress",
 }
 
 

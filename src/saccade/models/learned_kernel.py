@@ -1,0 +1,87 @@
+"""Kernel regression whose weighting function is learned: what is near is no matter of distance, but of two networks."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from saccade.checks import in_ranges
+from saccade.errors import ArgumentError
+from saccade.models.known_points import KnownPoints
+from saccade.models.regressor import Sizes
+from saccade.nn import Attention
+
+__all__ = ["LearnedKernel", "Options"]
+
+_SCORES = ("gaussian", "scaled_dot", "additive")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The sizes of the networks, and how what they make is compared.
+
+    >>> Options(score="additive").key_dim
+    16
+    """
+
+    hidden_dim: int = 64
+    """Features of the hidden layer that makes queries, and of the one that makes keys."""
+
+    key_dim: int = 16
+    """Features of queries and keys."""
+
+    score: Literal["gaussian", "scaled_dot", "additive"] = "scaled_dot"
+    """How a query and a key are compared: by their distance, by their product, or by a network of one hidden layer."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        in_ranges(self, (("hidden_dim", 1, 100_000), ("key_dim", 1, 100_000)))
+        if self.score not in _SCORES:
+            raise ArgumentError(f"--score: expected one of {', '.join(_SCORES)}, got {self.score}")
+
+
+_DEFAULT = Options()
+
+
+class LearnedKernel(KnownPoints):
+    r"""Attention over known points: a network makes queries of what is asked, another one keys of what is known.
+
+    .. math:: f(z) = \sum_i \operatorname{softmax}_i\big(a(W_q \phi(z), W_k \psi(z_i))\big)\, y_i
+
+    Args:
+        sizes: what it is made for.
+        options: sizes of the networks, and the score a.
+
+    Source:
+        Bahdanau et al. 2015 for a learned score; Vinyals et al. 2016, "Matching networks", equations 1 and 2, for
+        answers of known points weighed so (https://arxiv.org/abs/1606.04080).
+
+    Example:
+        >>> from saccade.models.padded import Padded
+        >>> model = LearnedKernel(Sizes(2, 1, 5))
+        >>> model.weights(Padded(torch.randn(3, 2).double(), torch.tensor([2, 2, 2]))).shape
+        torch.Size([3, 1, 5])
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = {
+        "sine": {"learning_rate": 3e-3, "max_steps": 2000, "warmup_steps": 100},
+        "heteroscedastic": {"learning_rate": 3e-3, "max_steps": 2000, "warmup_steps": 100},
+        "maximum": {},
+        "files": {"learning_rate": 3e-3, "max_steps": 2000, "warmup_steps": 100},
+    }
+
+    def __init__(self, sizes: Sizes, options: Options = _DEFAULT) -> None:
+        super().__init__(sizes)
+        features, hidden = sizes.features, options.hidden_dim
+        self.asked = nn.Sequential(nn.Linear(features, hidden), nn.Tanh())
+        self.known = nn.Sequential(nn.Linear(features, hidden), nn.Tanh())
+        self.attention = Attention(
+            hidden, hidden, 2 * sizes.outputs, hidden_dim=options.key_dim, score=options.score
+        )
+
+    def attended(self, points: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+        """Return means of what known points have, weighed by the learned score."""
+        found: Tensor = self.attention(self.asked(points), self.known(self.points), values, mask=mask)
+        return found

@@ -1,0 +1,97 @@
+"""Layers without attention: of a row's numbers, or of each element of a set, pooled (Zaheer et al. 2017)."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from saccade.checks import in_ranges
+from saccade.errors import ArgumentError
+from saccade.models.padded import Padded
+from saccade.models.regressor import Predicted, Regressor, Sizes, Spread
+
+__all__ = ["MLP", "Options"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The sizes of the layers, and how a set becomes one.
+
+    >>> Options(pool="mean").layers
+    2
+    """
+
+    hidden_dim: int = 64
+    """Features of hidden layers."""
+
+    layers: int = 2
+    """Hidden layers; of a set as many before its elements are pooled, and as many behind."""
+
+    pool: Literal["max", "mean", "sum"] = "max"
+    """What is taken of a set's elements, feature by feature."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        in_ranges(self, (("hidden_dim", 1, 100_000), ("layers", 1, 100)))
+        if self.pool not in ("max", "mean", "sum"):
+            raise ArgumentError(f"--pool: expected max, mean or sum, got {self.pool}")
+
+
+_DEFAULT = Options()
+
+
+class MLP(Regressor):
+    r"""Hidden layers: f(z) = W g(z) + b of a row, and of a set W g(pool_i h(z_i)) + b.
+
+    Args:
+        sizes: what it is made for.
+        options: sizes of the layers, and the pool.
+
+    Source:
+        Zaheer et al. 2017, "Deep Sets", equation 4 (https://arxiv.org/abs/1703.06114), for sets; pools are those that
+        Lee et al. 2019 compare (table 1).
+
+    Example:
+        >>> model, order = MLP(Sizes(0, 1)).eval(), torch.tensor([2, 0, 1])
+        >>> points = Padded(torch.randn(4, 3).double(), torch.tensor([3, 3, 3, 3]))
+        >>> other = Padded(points.values[:, order], points.lengths)
+        >>> torch.allclose(model(points).mean, model(other).mean)
+        True
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = {
+        "sine": {"learning_rate": 3e-3, "max_steps": 2000, "warmup_steps": 100},
+        "heteroscedastic": {"learning_rate": 3e-3, "max_steps": 2000, "warmup_steps": 100},
+        "maximum": {},
+        "files": {"learning_rate": 3e-3, "max_steps": 2000, "warmup_steps": 100},
+    }
+
+    def __init__(self, sizes: Sizes, options: Options = _DEFAULT) -> None:
+        super().__init__(sizes)
+        self.options, hidden = options, options.hidden_dim
+        self.elements = _layers(1, hidden, options.layers) if sizes.sets else None
+        self.layers = _layers(hidden if sizes.sets else sizes.features, hidden, options.layers)
+        self.output = nn.Linear(hidden, sizes.outputs)
+        self.spread = Spread(hidden, sizes.outputs)
+
+    def read(self, points: Padded, places: Tensor | None = None) -> Predicted:
+        """Return what the last layer makes of them."""
+        features = self.layers(points.values if self.elements is None else self._pooled(points))
+        return Predicted(self.output(features), self.spread(features))
+
+    def _pooled(self, points: Padded) -> Tensor:
+        assert self.elements is not None
+        features, within = self.elements(points.values[..., None]), points.within[..., None]
+        if self.options.pool == "max":
+            found: Tensor = torch.where(within, features, -torch.inf).amax(1)
+            return found
+        total = torch.where(within, features, 0.0).sum(1)
+        return total / points.lengths[:, None] if self.options.pool == "mean" else total
+
+
+def _layers(inputs: int, hidden: int, count: int) -> nn.Sequential:
+    widths = [inputs, *[hidden] * count]
+    pairs = zip(widths, widths[1:], strict=False)
+    return nn.Sequential(*(part for pair in pairs for part in (nn.Linear(*pair), nn.ReLU())))

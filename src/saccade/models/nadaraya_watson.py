@@ -1,0 +1,125 @@
+"""Nadaraya-Watson: the mean of known answers, weighed by how near their points are, before anything is learned deeply.
+
+Nadaraya 1964, "On estimating regression"; Watson 1964, "Smooth regression analysis".
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from saccade import attend, normalizers, scores
+from saccade.checks import in_ranges
+from saccade.errors import ArgumentError
+from saccade.models.known_points import KnownPoints
+from saccade.models.regressor import Known, Sizes
+
+__all__ = ["NadarayaWatson", "Options"]
+
+_KERNELS = ("gaussian", "epanechnikov", "triangular")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The kernel, and what its width is.
+
+    >>> Options(metric="scalar").kernel
+    'gaussian'
+    """
+
+    kernel: Literal["gaussian", "epanechnikov", "triangular"] = "gaussian"
+    """What weights are of a distance; all but the Gaussian are 0 beyond the bandwidth."""
+
+    bandwidth: float | None = None
+    """Width of the kernel that training begins with, in deviations of the features; what errs least by leave-one-out if
+    not given."""
+
+    metric: Literal["scalar", "diagonal"] = "diagonal"
+    """What training changes by the gradient of the error of leave-one-out: one bandwidth, or one for each feature."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        if self.kernel not in _KERNELS:
+            raise ArgumentError(f"--kernel: expected one of {', '.join(_KERNELS)}, got {self.kernel}")
+        if self.metric not in ("scalar", "diagonal"):
+            raise ArgumentError(f"--metric: expected scalar or diagonal, got {self.metric}")
+        if self.bandwidth is not None:
+            in_ranges(self, (("bandwidth", 1e-6, 1e6),))
+
+
+_DEFAULT = Options()
+
+
+class NadarayaWatson(KnownPoints):
+    r"""Attention over known points whose only parameters are bandwidths.
+
+    .. math::
+        f(z) = \sum_i \frac{K(\lVert (z - z_i) / h \rVert)}{\sum_j K(\lVert (z - z_j) / h \rVert)} y_i
+
+    h begins at the one number whose error by leave-one-out is least, found by `nn.KernelRegression`, and is trained by
+    the gradient of that error.
+
+    Args:
+        sizes: what it is made for.
+        options: kernel and bandwidth.
+
+    Source:
+        Nadaraya 1964; Watson 1964; Härdle, Marron 1985 for bandwidths by leave-one-out.
+
+    Example:
+        >>> from saccade.models.padded import Padded
+        >>> model = NadarayaWatson(Sizes(1, 1, 3), Options(bandwidth=0.01))
+        >>> points, answers = torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([[1.0], [4.0], [9.0]])
+        >>> model.begin(Known(*torch.zeros(1, 1), *torch.ones(1, 1), *torch.zeros(1, 1), *torch.ones(1, 1), points, answers))
+        >>> [[found]] = model(Padded(torch.tensor([[2.0]]).double(), torch.tensor([1]))).mean.tolist()
+        >>> round(found, 4)
+        4.0
+    """
+
+    Options: TypeAlias = Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = {
+        "sine": {"learning_rate": 1e-2, "max_steps": 500, "warmup_steps": 50},
+        "heteroscedastic": {"learning_rate": 1e-2, "max_steps": 500, "warmup_steps": 50},
+        "maximum": {},
+        "files": {"learning_rate": 1e-2, "max_steps": 500, "warmup_steps": 50},
+    }
+
+    def __init__(self, sizes: Sizes, options: Options = _DEFAULT) -> None:
+        super().__init__(sizes)
+        self.options = options
+        widths = sizes.features if options.metric == "diagonal" else 1
+        self.log_bandwidth = nn.Parameter(torch.zeros(widths))
+
+    def begin(self, known: Known) -> None:
+        """Keep the points, and find the bandwidth."""
+        super().begin(known)
+        found = self.options.bandwidth or self._searched()
+        with torch.no_grad():
+            self.log_bandwidth.fill_(found).log_()
+
+    def _searched(self) -> float:
+        from saccade.nn import KernelRegression  # here: scikit-learn takes a second to import
+
+        found = KernelRegression(self.options.kernel).fit(self.points.numpy(), self.answers.numpy())
+        width = found.bandwidth_
+        assert isinstance(width, float)
+        return width
+
+    @property
+    def bandwidth(self) -> Tensor:
+        """h, of each feature or of all, in deviations of the features."""
+        return self.log_bandwidth.exp()
+
+    def attended(self, points: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+        """Return means of what known points have, weighed by the kernel."""
+        return self.at(self.bandwidth, points, values, mask)
+
+    def at(self, bandwidth: Tensor, points: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+        """Return the same by another bandwidth."""
+        query, key = points / bandwidth, self.points / bandwidth
+        if self.options.kernel == "gaussian":
+            found: Tensor = attend(query, key, values, score=scores.Gaussian(1.0), mask=mask)
+            return found
+        kernel = scores.Kernel(self.options.kernel, 1.0)
+        return attend(query, key, values, score=kernel, normalizer=normalizers.Sum(), mask=mask)

@@ -1,0 +1,122 @@
+"""The Set Transformer: elements of a set attend to each other, and a learned seed attends to what they became.
+
+Lee et al. 2019, "Set Transformer: A Framework for Attention-based Permutation-Invariant Neural Networks",
+https://arxiv.org/abs/1810.00825.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from saccade import AuxRequest
+from saccade.checks import in_ranges
+from saccade.errors import ArgumentError
+from saccade.models.padded import Padded
+from saccade.models.regressor import Predicted, Regressor, Sizes, Spread
+from saccade.nn import SetAttention, SetPool
+
+__all__ = ["Options", "SetTransformer"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The sizes of a Set Transformer.
+
+    >>> Options(inducing=8).hidden_dim
+    64
+    """
+
+    hidden_dim: int = 64
+    """Features of an element."""
+
+    heads: int = 4
+    """Heads of each attention."""
+
+    layers: int = 2
+    """Blocks in which elements attend to each other."""
+
+    inducing: int = 0
+    """Learned points through which elements attend to each other, so that the cost grows with their number alone; 0:
+    they attend to each other themselves."""
+
+    layer_norm: bool = False
+    """Normalize the features of each element within the blocks."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        in_ranges(self, (("hidden_dim", 1, 100_000), ("heads", 1, 1000), ("layers", 0, 100), ("inducing", 0, 100_000)))
+        if self.hidden_dim % self.heads:
+            raise ArgumentError(f"--heads: expected a divisor of {self.hidden_dim} (--hidden-dim), got {self.heads}")
+
+
+_DEFAULT = Options()
+
+
+class SetTransformer(Regressor):
+    r"""Blocks of attention within a set, one that sums it up, and a layer that reads the sum.
+
+    .. math:: f(Z) = W\, \mathrm{PMA}_1(\mathrm{SAB}(\ldots \mathrm{SAB}(E Z))) + b
+
+    A row of a table is a set of its cells: each is its number times a vector of its column, and another one beside it.
+
+    Args:
+        sizes: what it is made for.
+        options: sizes of the blocks.
+
+    Source:
+        Lee et al. 2019, equations 8 to 12; Gorishniy et al. 2021, "Revisiting deep learning models for tabular data",
+        section 3.3, for cells as elements (https://arxiv.org/abs/2106.11959).
+
+    Example:
+        >>> model, order = SetTransformer(Sizes(0, 1)).eval(), torch.tensor([2, 0, 1])
+        >>> points = Padded(torch.randn(4, 3).double(), torch.tensor([3, 3, 3, 3]))
+        >>> other = Padded(points.values[:, order], points.lengths)
+        >>> torch.allclose(model(points).mean, model(other).mean, atol=1e-5)
+        True
+    """
+
+    Options: TypeAlias = Options
+    attends: ClassVar[bool] = True
+    recipes: ClassVar[dict[str, dict[str, Any]]] = {
+        "sine": {"learning_rate": 1e-3, "max_steps": 2000, "warmup_steps": 200},
+        "heteroscedastic": {"learning_rate": 1e-3, "max_steps": 2000, "warmup_steps": 200},
+        "maximum": {
+            "learning_rate": 1e-3, "max_steps": 40_000, "warmup_steps": 500, "schedule": "linear", "schedule_steps": 40_000
+        },
+        "files": {"learning_rate": 1e-3, "max_steps": 2000, "warmup_steps": 200},
+    }  # fmt: skip
+
+    def __init__(self, sizes: Sizes, options: Options = _DEFAULT) -> None:
+        super().__init__(sizes)
+        hidden, heads, columns = options.hidden_dim, options.heads, sizes.features or 1
+        self.scale = nn.Parameter(torch.randn(columns, hidden) / hidden**0.5)
+        self.shift = nn.Parameter(torch.randn(columns, hidden) / hidden**0.5)
+        inducing, norm = options.inducing or None, options.layer_norm
+        blocks = (SetAttention(hidden, heads, num_inducing=inducing, layer_norm=norm) for _ in range(options.layers))
+        self.blocks = nn.ModuleList(blocks)
+        self.pool = SetPool(hidden, heads, layer_norm=norm)
+        self.output = nn.Linear(hidden, sizes.outputs)
+        self.spread = Spread(hidden, sizes.outputs)
+
+    def read(self, points: Padded, places: Tensor | None = None) -> Predicted:
+        """Return what the summed-up set makes."""
+        elements, mask = self._elements(points)
+        features = self.pool(elements, mask=mask)[:, 0]
+        return Predicted(self.output(features), self.spread(features))
+
+    def weights(self, points: Padded) -> Tensor:
+        """Return what the seed took of each element, `(batch, heads, elements)`."""
+        elements, mask = self._elements(self.standardized(points))
+        _, aux = self.pool(elements, mask=mask, aux=AuxRequest(weights=True))
+        found: Tensor = aux.weights[:, :, 0]
+        return found
+
+    def _elements(self, points: Padded) -> tuple[Tensor, Tensor]:
+        """What elements become by attending to each other, and which of them there are."""
+        mask = points.within[:, None, None]
+        elements = points.values[..., None] * self.scale + self.shift
+        for block in self.blocks:
+            elements = block(elements, mask=mask)
+        return elements, mask

@@ -1,0 +1,110 @@
+"""The built-in numbers: a noisy sine, the same with noise that grows, and sets with their largest element.
+
+Each example is a function of its split and index: they are drawn a block at a time, since a generator of its own for
+each would take longer than a step of a small model.
+"""
+
+import math
+from bisect import bisect_right
+from functools import lru_cache
+
+import torch
+
+from saccade.tasks.dataset import check_index, check_split
+from saccade.tasks.regress.data.dataset import Example, ranges
+from saccade.train.randomness import generator
+
+__all__ = ["HELD_OUT", "TRAINED_ON", "Maximum", "Sine"]
+
+HELD_OUT = 2000  # examples of validation, and of test
+TRAINED_ON = 512  # points of a sine: few enough to remember all of them
+NOISE = 0.3
+_END = 6.3  # of x: a little more than a period
+_EDGES = (0.0, _END / 4, _END / 2, 3 * _END / 4, _END)
+_LARGEST, _ELEMENTS = 100.0, 10
+_BLOCK = 1024
+
+
+class Sine:
+    r"""Points on a sine, with noise: 512 to train on and 2,000 each of validation and test.
+
+    .. math:: x \sim U(0, 6.3), \quad y = \sin x + \varepsilon
+
+    with ε of deviation 0.3, or of 0.05 + 0.1 x where it grows; both numbers are rounded to four places.
+
+    Args:
+        growing: whether noise grows with x.
+
+    Example:
+        >>> data = Sine()
+        >>> data.example("test", 0) == data.example("test", 0), data.size("train")
+        (True, 512)
+    """
+
+    features, targets = ("x",), ("y",)
+    note = ""
+
+    def __init__(self, *, growing: bool = False) -> None:
+        self.growing = growing
+
+    def example(self, split: str, index: int) -> Example:
+        """Return one example of a split; its group is the quarter of all x that it is in."""
+        check_index(split, index, self.size(split))
+        x, y = _points(self.growing, split, index // _BLOCK)[index % _BLOCK]
+        return Example((x,), (y,), ranges(_EDGES)[bisect_right(_EDGES[1:-1], x)])
+
+    def size(self, split: str) -> int:
+        """Return how many examples a split has."""
+        check_split(split)
+        return TRAINED_ON if split == "train" else HELD_OUT
+
+    @property
+    def fingerprint(self) -> str:
+        """What the points are made of, in one string."""
+        noise = "0.05 + 0.1 x" if self.growing else f"{NOISE}"
+        return f"sine of {TRAINED_ON} points in 0 to {_END}, noise {noise}"
+
+
+class Maximum:
+    """Sets of 1 to 10 numbers from 0 to 100, and their largest: endless to train on, 2,000 each of the other splits.
+
+    Source:
+        Lee et al. 2019, "Set Transformer", section 5.1 (https://arxiv.org/abs/1810.00825).
+
+    Example:
+        >>> numbers, answers, group = Maximum().example("test", 3)
+        >>> max(numbers) == answers[0], len(numbers) == int(group)
+        (True, True)
+    """
+
+    features, targets = (), ("largest",)
+    note = ""
+    fingerprint = f"the largest of 1 to {_ELEMENTS} numbers from 0 to {_LARGEST:g}"
+
+    def example(self, split: str, index: int) -> Example:
+        """Return one example of a split; its group is its size."""
+        check_index(split, index, self.size(split))
+        numbers = _sets(split, index // _BLOCK)[index % _BLOCK]
+        return Example(numbers, (max(numbers),), str(len(numbers)))
+
+    def size(self, split: str) -> int | None:
+        """Return how many examples a split has, None where it is endless."""
+        check_split(split)
+        return None if split == "train" else HELD_OUT
+
+
+@lru_cache(maxsize=16)
+def _points(growing: bool, split: str, block: int) -> list[tuple[float, float]]:
+    draws = generator(0, "sine", split, block)
+    x = (_END * torch.rand(_BLOCK, generator=draws, dtype=torch.float64)).round(decimals=4)
+    noise = torch.randn(_BLOCK, generator=draws, dtype=torch.float64)
+    found = zip(x.tolist(), noise.tolist(), strict=True)
+    return [(one, round(math.sin(one) + (0.05 + 0.1 * one if growing else NOISE) * e, 4)) for one, e in found]
+
+
+@lru_cache(maxsize=16)
+def _sets(split: str, block: int) -> list[tuple[float, ...]]:
+    draws = generator(0, "maximum", split, block)
+    sizes = torch.randint(1, _ELEMENTS + 1, (_BLOCK,), generator=draws).tolist()
+    numbers = (_LARGEST * torch.rand(_BLOCK, _ELEMENTS, generator=draws, dtype=torch.float64)).round(decimals=2)
+    return [tuple(row[:size]) for row, size in zip(numbers.tolist(), sizes, strict=True)]
