@@ -77,9 +77,7 @@ class LearnedKernel(KnownPoints):
         features, hidden = sizes.features, options.hidden_dim
         self.asked = nn.Sequential(nn.Linear(features, hidden), nn.Tanh())
         self.known = nn.Sequential(nn.Linear(features, hidden), nn.Tanh())
-        self.attention = Attention(
-            hidden, hidden, 2 * sizes.outputs, hidden_dim=options.key_dim, score=options.score
-        )
+        self.attention = Attention(hidden, hidden, 2 * sizes.outputs, hidden_dim=options.key_dim, score=options.score)
 
     def attended(self, points: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
         """Return means of what known points have, weighed by the learned score."""

@@ -3,6 +3,7 @@
 Nadaraya 1964, "On estimating regression"; Watson 1964, "Smooth regression analysis".
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -18,6 +19,7 @@ from saccade.models.regressor import Known, Sizes
 __all__ = ["NadarayaWatson", "Options"]
 
 _KERNELS = ("gaussian", "epanechnikov", "triangular")
+_APART, _TRIED = 1.5, 41  # powers of ten about the bandwidth, and how many are tried, where they are drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,3 +125,22 @@ class NadarayaWatson(KnownPoints):
             return found
         kernel = scores.Kernel(self.options.kernel, 1.0)
         return attend(query, key, values, score=kernel, normalizer=normalizers.Sum(), mask=mask)
+
+    def tried(self, features: Sequence[str]) -> tuple[Tensor, Tensor, float, str]:
+        """Return bandwidths, the error of leave-one-out by each, the one that is taken, and what they are called.
+
+        Of one feature they are in its units; of several all are scaled together, and 1 is what is taken.
+
+        Args:
+            features: what they are called.
+        """
+        width = self.bandwidth.detach()
+        factors = torch.logspace(-_APART, _APART, _TRIED, device=self.points.device)
+        others = ~torch.eye(len(self.points), dtype=torch.bool, device=self.points.device)
+        left_out = (self.at(width * one, self.points, self.answers, others) for one in factors)
+        errors = torch.stack([(self.answers - found).square().mean() for found in left_out]).double()
+        errors = errors * self.output_std.square().mean()
+        if len(features) > 1:
+            return factors, errors, 1.0, "all bandwidths, in times of those that are taken"
+        taken = float(width[0] * self.input_std[0])
+        return factors.double() * taken, errors, taken, f"bandwidth, in the units of {features[0]}"

@@ -6,12 +6,14 @@ with the means and deviations of what is trained on, which the model's state kee
 or elements, s comes from the same weights; else s is learned beside f, which it does not change.
 """
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
@@ -19,6 +21,7 @@ from saccade.models.padded import Padded
 __all__ = ["Known", "Options", "Predicted", "Regressor", "Sizes", "Spread"]
 
 _LEAST = 1e-4  # deviations of answers: no interval is narrower
+_NORMAL = math.sqrt(math.pi / 2)  # deviation of a normal error over the mean of its absolute value
 _FLOOR = 1e-12  # of a feature: what has no deviation is not scaled up
 
 
@@ -136,12 +139,13 @@ class Regressor(nn.Module, ABC):
         return Predicted(self.output_mean + self.output_std * found.mean, self.output_std * found.deviation)
 
     def loss(self, points: Padded, answers: Tensor, places: Tensor, kind: str) -> Tensor:
-        r"""Return the error of standardized answers; where deviations are learned, with their negative log-likelihood.
+        r"""Return the error of standardized answers; where deviations are learned, with what teaches them.
 
-        .. math:: \ell(f(z), y) + \log s(z) + \tfrac12 (y - f(z))^2 / s(z)^2
+        .. math:: \ell(f(z), y) + \log s(z) + \sqrt{\pi / 2}\, |y - f(z)| / s(z)
 
-        in which the second part has no gradient in f. Source: Nix, Weigend 1994, "Estimating the mean and variance of
-        the target probability distribution", for the likelihood.
+        The second part has no gradient in f. Where errors are normal it is least if s is their deviation, since the
+        mean of |e| is then √(2 / π) times that; of squared errors (Nix, Weigend 1994) a single large one would be most
+        of a batch's gradient.
 
         Args:
             points: `(batch, numbers)`, as they are.
@@ -155,8 +159,8 @@ class Regressor(nn.Module, ABC):
         loss = error.square().mean() if kind == "squared" else error.abs().mean()
         if self.keeps:  # whose deviations follow from the same weights
             return loss
-        scaled = error.detach() / found.deviation.float()
-        return loss + (found.deviation.float().log() + scaled.square() / 2).mean()
+        deviation = found.deviation.float()
+        return loss + (deviation.log() + _NORMAL * error.detach().abs() / deviation).mean()
 
     def weights(self, points: Padded) -> Tensor | None:
         """Return what was attended to, `(batch, heads, known points or elements)`; None of a model without attention."""
@@ -183,6 +187,6 @@ class Spread(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Return deviations `(batch, outputs)`, above 0, of features `(batch, dim)`."""
-        found: Tensor = self.log(features.detach()).clamp(-9, 9).exp()
+        even = functional.layer_norm(features.detach(), features.shape[-1:])
+        found: Tensor = self.log(even).clamp(-9, 9).exp()
         return found + _LEAST
-

@@ -3,17 +3,18 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from saccade.tasks.answered import Answered
 from saccade.tasks.regress.batches import padded
+from saccade.tasks.regress.columns import Columns
+from saccade.tasks.regress.interval import interval
+from saccade.tasks.regress.looking import Pictures
 from saccade.train.task import Form, Unreadable
 
-__all__ = ["Asked", "Regression", "answers", "interval", "spelled"]
+__all__ = ["Asked", "Regression", "answers", "spelled"]
 
 _DIGITS = 6  # significant ones, as many as float32 has
 
@@ -41,7 +42,7 @@ class Regression(Answered):
     lower: tuple[float, ...] = ()
     upper: tuple[float, ...] = ()
     weights: Tensor | None = None
-    pictures: Any = None
+    pictures: Pictures | None = None
 
     def lines(self) -> list[str]:
         """Return the answer, and the lower and the upper end of its interval behind tabs; a blank line of no answer."""
@@ -70,29 +71,22 @@ def spelled(numbers: Sequence[float]) -> str:
     return ",".join(f"{number:.{_DIGITS}g}" for number in numbers)
 
 
-def interval(mean: Tensor, deviation: Tensor, coverage: float) -> tuple[Tensor, Tensor]:
-    """Return the lower and upper ends between which a normal distribution has a share.
-
-    >>> low, high = interval(torch.zeros(1), torch.ones(1), 0.9)
-    >>> round(float(high), 3), round(float(low), 3)
-    (1.645, -1.645)
-    """
-    away = NormalDist().inv_cdf((1 + coverage) / 2) * deviation
-    return mean - away, mean + away
-
-
-def answers(model: Any, asked: Sequence[Asked | Unreadable], coverage: float, form: Form) -> list[Regression]:
+def answers(
+    model: Any, asked: Sequence[Asked | Unreadable], known: Columns, coverage: float, form: Form
+) -> list[Regression]:
     """Return what a model makes of each question: one at a time, so that none is rounded otherwise beside others."""
-    return [one_answer(model, one, coverage, form) for one in asked]
+    return [_answer(model, one, known, coverage, form) for one in asked]
 
 
-def one_answer(model: Any, asked: Asked | Unreadable, coverage: float, form: Form) -> Regression:
-    """Return what a model makes of one question."""
+def _answer(model: Any, asked: Asked | Unreadable, known: Columns, coverage: float, form: Form) -> Regression:
     if isinstance(asked, Unreadable):
         return Regression(asked)
     points = padded([asked.numbers]).to(next(model.parameters()).device)
     found = model(points)
-    parts = (found.mean, *interval(found.mean, found.deviation, coverage))
+    mean, lower, upper = (
+        tuple(part[0].tolist()) for part in (found.mean, *interval(found.mean, found.deviation, coverage))
+    )
     weights = model.weights(points) if form != "lines" else None
-    told = (tuple(part[0].tolist()) for part in parts)
-    return Regression(asked, *told, weights if weights is None else weights[0].cpu())
+    weights = None if weights is None else weights[0].cpu()
+    drawn = Pictures(model, known, asked.numbers, mean, lower, upper, weights, coverage) if form == "pictures" else None
+    return Regression(asked, mean, lower, upper, weights, drawn)

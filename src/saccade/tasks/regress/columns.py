@@ -24,7 +24,10 @@ POINTS = 1000
 """Training points that a model may keep, and that a curve is drawn with, at most."""
 
 _FILE = "columns.json"
-_ENDLESS, _LEARNED = 2_000, 50_000  # training examples that scales are learned from: of those without end, and of others
+_ENDLESS, _LEARNED = (
+    2_000,
+    50_000,
+)  # training examples that scales are learned from: of those without end, and of others
 _MOST = 100_000  # columns, beyond any table's
 
 
@@ -66,7 +69,9 @@ class Columns:
         answered = torch.tensor([one.answers for one in found], dtype=torch.float64)
         _check_constant(asked, features or ("elements",), "features")
         _check_constant(answered, targets, "target")
-        scales = [tuple(scale.tolist()) for one in (asked, answered) for scale in (one.mean(0), one.std(0, correction=0))]
+        scales = [
+            tuple(scale.tolist()) for one in (asked, answered) for scale in (one.mean(0), one.std(0, correction=0))
+        ]
         kept = _kept(data, found) if features else []
         points, answers = tuple(one.numbers for one in kept), tuple(one.answers for one in kept)
         return cls(tuple(features), tuple(targets), *scales, points, answers)
@@ -129,7 +134,9 @@ def _check_constant(columns: Tensor, names: Sequence[str], option: str) -> None:
     """Refuse answers, or features all of which, are always the same; a single feature is said."""
     same = [name for name, one in zip(names, (columns == columns[0]).all(0).tolist(), strict=True) if one]
     if same and (option == "target" or len(same) == len(names)):
-        raise ArgumentError(f"data: column {same[0]} ({option}): expected numbers that differ, got {columns[0, 0]:g} in every row")
+        raise ArgumentError(
+            f"data: column {same[0]} ({option}): expected numbers that differ, got {columns[0, 0]:g} in every row"
+        )
     if same:
         say(f"{', '.join(same):.100}: the same number in every row to train on, which tells nothing")
 

@@ -14,7 +14,12 @@ HEADLINE = "r2"
 
 
 def measured(
-    found: Tensor, wanted: Tensor, usual: Tensor, groups: Sequence[str], within: Tensor | None = None, coverage: float = 0
+    found: Tensor,
+    wanted: Tensor,
+    usual: Tensor,
+    groups: Sequence[str],
+    within: Tensor | None = None,
+    coverage: float = 0,
 ) -> tuple[dict[str, Metric], dict[str, dict[str, float]]]:
     r"""Return the measures of all answers, and of groups.
 

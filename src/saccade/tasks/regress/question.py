@@ -31,7 +31,11 @@ def read_numbers(line: str, number: int, features: Sequence[str]) -> tuple[float
         (0.5, 2.0, 1000.0)
     """
     parts = _BETWEEN.split(text) if (text := line.strip()) else []
-    wanted = f"{len(features)} number{'s' * (len(features) != 1)} ({inventory(features)})" if features else "a set of numbers"
+    wanted = (
+        f"{len(features)} number{'s' * (len(features) != 1)} ({inventory(features)})"
+        if features
+        else "a set of numbers"
+    )
     if not parts:
         raise ArgumentError(f"line {number}: expected {wanted}, got none")
     if features and len(parts) != len(features):

@@ -14,18 +14,21 @@ from saccade.models.regressor import Predicted, Regressor
 from saccade.tasks.batches import Sampler, spread
 from saccade.tasks.dataset import Lazy, training_sample
 from saccade.tasks.ensembles import check_alike
-from saccade.tasks.regress.answer import Asked, Regression, answers, interval
+from saccade.tasks.regress.answer import Asked, Regression, answers
 from saccade.tasks.regress.baselines import plain_ways
 from saccade.tasks.regress.batches import Batch, Encoded, padded, stacked
 from saccade.tasks.regress.columns import Columns, kept_places
 from saccade.tasks.regress.data import BUILTIN, open_numbers
 from saccade.tasks.regress.data.dataset import Example as Row
 from saccade.tasks.regress.data.dataset import Numbers, exact
+from saccade.tasks.regress.data.sheet import Wanted
 from saccade.tasks.regress.ensemble import Ensemble
+from saccade.tasks.regress.interval import interval
 from saccade.tasks.regress.measures import HEADLINE, measured
 from saccade.tasks.regress.options import RECIPES, REQUESTS, EvalRequest, LookRequest, Options
 from saccade.tasks.regress.question import read_numbers
 from saccade.tasks.request import completed
+from saccade.tasks.splits import SplitNames
 from saccade.train import options as shared
 from saccade.train.notes import say
 from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
@@ -164,7 +167,8 @@ class Regress:
         self, model: nn.Module, inputs: Sequence[Asked | Unreadable], request: Any, form: Form = "lines"
     ) -> list[Regression]:
         """Answer numbers; what could not be read has a blank answer."""
-        return answers(model, inputs, completed(EvalRequest, request).coverage, form)
+        coverage = completed(EvalRequest, request).coverage
+        return answers(model, inputs, self.known, coverage, form)
 
     def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
         """Return the task and the model of an ensemble."""
@@ -187,7 +191,8 @@ def _predicted(model: nn.Module, rows: Sequence[Row]) -> Predicted:
 
 
 def _opened(options: Any, objects: Any) -> Numbers:
-    return open_numbers(options.data)
+    wanted = Wanted(options.target, options.features, options.sets)
+    return open_numbers(options.data, objects, SplitNames.of_options(options), wanted)
 
 
 def _shared_parts(task: Regress) -> dict[str, tuple[object, str]]:

@@ -1,0 +1,189 @@
+"""Tables on the disk: CSV and its like, NumPy's arrays, and the small data sets that scikit-learn brings along."""
+
+import csv
+import io
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saccade.errors import ArgumentError
+from saccade.tasks.conversions import converted
+from saccade.tasks.dataset import SPLITS
+from saccade.tasks.regress.data.sheet import Sheet
+from saccade.tasks.splits import SplitNames, only
+from saccade.tasks.text.files import read_filled
+from saccade.tasks.text.lines import Lines
+
+__all__ = ["SKLEARN", "is_numbers", "read_sheets", "read_sklearn"]
+
+SKLEARN = ("diabetes", "linnerud", "iris", "wine", "breast_cancer", "digits")
+"""Data sets that come with scikit-learn; the others it downloads, which nothing here does."""
+
+_ENDS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".npy", ".npz")
+_LONGEST_FIELD = 2**31 - 1
+
+
+def is_numbers(path: Path, names: SplitNames) -> bool:
+    """Return whether a path is a table, or a folder with one to train on.
+
+    >>> is_numbers(Path("no/such.csv"), SplitNames())
+    False
+    """
+    return path.is_file() or bool(_found(path, names.of("train")))
+
+
+def read_sheets(path: Path, names: SplitNames) -> dict[str, Sheet]:
+    """Return the tables of a path by what their splits are called there; "" is one of all splits.
+
+    Args:
+        path: a table; or a folder with train.csv (.tsv, .npy, .npz), and perhaps validation and test.
+        names: what splits are called.
+
+    Raises:
+        ArgumentError: naming the file that is none, or the split that is named and not there.
+        OSError: if a file cannot be read.
+    """
+    if path.is_file():
+        return _read(path, names)
+    found = dict[str, Sheet]()
+    for split in SPLITS:
+        file = only(_found(path, names.of(split)), f"say which by --{split}-split, or move one away")
+        if file is None:
+            names.check(split, path, (each.name for each in path.iterdir()))
+            continue
+        sheets = _read(file, SplitNames())
+        if set(sheets) != {""}:
+            raise ArgumentError(f"{file}: expected the rows of one split, got {', '.join(sheets)}")
+        found[names.of(split)[0]] = sheets[""]
+    return found
+
+
+def read_sklearn(name: str) -> Sheet:
+    """Return a data set that comes with scikit-learn, answers behind features.
+
+    Raises:
+        ArgumentError: if there is none of that name.
+
+    Example:
+        >>> read_sklearn("diabetes").names[-2:]
+        ('s6', 'target')
+    """
+    if name not in SKLEARN:
+        raise ArgumentError(f"--data: expected sklearn: and one of {', '.join(SKLEARN)}, got {name}")
+    from sklearn import datasets  # here: it takes a second to import
+
+    found: Any = getattr(datasets, f"load_{name}")()
+    answers = np.asarray(found.target, np.float64).reshape(len(found.data), -1)
+    targets = [str(one) for one in found.target_names] if answers.shape[1] > 1 else ["target"]
+    rows = np.concatenate([np.asarray(found.data, np.float64), answers], 1)
+    named = (*map(str, found.feature_names), *targets)
+    return _of_array(rows, f"sklearn:{name}", named)
+
+
+def _found(folder: Path, stems: Sequence[str]) -> list[Path]:
+    return [path for stem in stems for end in _ENDS if (path := folder / f"{stem}{end}").is_file()]
+
+
+def _read(path: Path, names: SplitNames) -> dict[str, Sheet]:
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    if suffix in (".npy", ".npz"):
+        return _arrays(path, names)
+    if suffix not in (".csv", ".tsv", ".txt", ".dat", ""):
+        way_out = converted(path, ("x", "y"))
+        raise ArgumentError(
+            f"{path}: expected a table (.csv, .tsv, .npy, .npz, .parquet), got another kind of file{way_out}"
+        )
+    return {"": _table(read_filled(path, latin1=True, holds="a row a line"), tabs=suffix == ".tsv")}
+
+
+def _table(lines: Lines, *, tabs: bool) -> Sheet:
+    """Rows of cells below a header that names the columns."""
+    csv.field_size_limit(_LONGEST_FIELD)
+    first = next(number for number in range(len(lines)) if lines[number].strip() or number == len(lines) - 1)
+    delimiter = "\t" if tabs else max(",;\t", key=lines[first].count)
+    names = [name.strip() for name in next(csv.reader([lines[first]], delimiter=delimiter), [])]
+    where = str(lines.path)
+    if all(map(_is_number, names)):
+        raise ArgumentError(
+            f"{where}: line {first + 1}: expected names of the columns, got {lines[first]!r:.60}; add a line of names"
+        )
+    named = tuple(name or f"column {place}" for place, name in enumerate(names, 1))
+    return Sheet(where, named, _rows(lines, first + 1, delimiter))
+
+
+def _rows(lines: Lines, start: int, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    texts = (f"{lines[number]}\n" for number in range(start, len(lines)))
+    reader = csv.reader(texts, delimiter=delimiter, strict=True)
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                yield start + reader.line_num, cells
+    except csv.Error as error:
+        raise ArgumentError(
+            f"{lines.path}: line {start + reader.line_num}: expected a row of cells, got {error}"
+        ) from error
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _arrays(path: Path, names: SplitNames) -> dict[str, Sheet]:
+    """One array of rows; or X and y, by themselves or with a split's name behind: X_train, y_train."""
+    loaded = _loaded(path)
+    if isinstance(loaded, np.ndarray):
+        return {"": _of_array(loaded, str(path), loaded.dtype.names)}
+    if len(loaded) == 1:
+        [array] = loaded.values()
+        return {"": _of_array(array, str(path), array.dtype.names)}
+    ends = {f"_{name}": name for name in names.all} | {"": ""}
+    lower = {name.lower(): array for name, array in loaded.items()}
+    pairs = {
+        split: (lower[f"x{end}"], lower[f"y{end}"])
+        for end, split in ends.items()
+        if {f"x{end}", f"y{end}"} <= set(lower)
+    }
+    if not pairs:
+        raise ArgumentError(f"{path}: expected one array, or X and y (X_train, y_train), got {', '.join(loaded):.60}")
+    return {split: _of_pair(*pair, str(path)) for split, pair in pairs.items()}
+
+
+def _loaded(path: Path) -> Any:
+    """The array of a file, or its arrays by name; nothing in it is unpickled."""
+    try:
+        with path.open("rb") as file:
+            found = np.load(io.BytesIO(file.read()), allow_pickle=False)
+            return found if isinstance(found, np.ndarray) else {name: found[name] for name in found.files}
+    except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
+        reason = " ".join(str(error).split())[:100]
+        raise ArgumentError(f"{path}: expected whole arrays of numbers, got others ({reason})") from error
+
+
+def _of_pair(x: NDArray[Any], y: NDArray[Any], where: str) -> Sheet:
+    if len(x) != len(y) or x.ndim not in (1, 2) or y.ndim not in (1, 2):
+        raise ArgumentError(f"{where}: expected X (rows, features) and y (rows,), got shapes {x.shape} and {y.shape}")
+    parts = [part.reshape(len(part), -1) for part in (x, y)]
+    named = [
+        name if part.shape[1] == 1 else f"{name}{place}"
+        for name, part in zip("xy", parts, strict=True)
+        for place in range(1, part.shape[1] + 1)
+    ]
+    return _of_array(np.concatenate(parts, 1), where, tuple(named))
+
+
+def _of_array(array: NDArray[Any], where: str, named: tuple[str, ...] | None = None) -> Sheet:
+    """Rows of an array; columns without names are called by their numbers, from 1 on."""
+    if array.dtype.names is not None:
+        return Sheet(where, tuple(array.dtype.names), enumerate(array.tolist(), 1), "row")
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
+        raise ArgumentError(f"{where}: expected an array of numbers (rows, columns), got {array.dtype} {array.shape}")
+    names = named or tuple(str(place) for place in range(1, array.shape[1] + 1))
+    return Sheet(where, names, enumerate(array.tolist(), 1), "row")

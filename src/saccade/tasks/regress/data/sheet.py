@@ -1,0 +1,178 @@
+"""Tables of cells as rows of numbers: which columns are asked and answered, and what is wrong with a cell."""
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from torch import Tensor
+
+from saccade.errors import ArgumentError
+from saccade.tasks.dataset import inventory
+from saccade.tasks.splits import SplitNames
+
+__all__ = ["Columns", "Row", "Sheet", "Wanted", "chosen", "flat", "rows_by_split"]
+
+Row: TypeAlias = tuple[tuple[float, ...], tuple[float, ...]]
+"""The numbers that are asked, and those that answer."""
+
+_SPLIT = "split"  # what a column may be called that says which split a row is in
+
+
+class Wanted(NamedTuple):
+    """Which columns are asked and answered, by the options of a run.
+
+    >>> Wanted(target="price").sets
+    False
+    """
+
+    target: str | None = None
+    """Names with commas between; None: the last column."""
+    features: str | None = None
+    """Names with commas between; None: all others."""
+    sets: bool = False
+    """Whether what a row asks is a set, of any size."""
+
+
+class Columns(NamedTuple):
+    """Names of the columns that are asked and answered."""
+
+    features: tuple[str, ...]
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table as it was read.
+
+    Args:
+        where: it is, for messages.
+        names: of the columns.
+        rows: of cells, each with the number by which messages name it.
+        counted: what numbers count: "line" of a file, or "row".
+    """
+
+    where: str
+    names: tuple[str, ...]
+    rows: Iterable[tuple[int, Sequence[Any]]]
+    counted: str = "line"
+
+
+def chosen(names: Sequence[str], wanted: Wanted, where: str) -> Columns:
+    """Return which columns are asked and answered.
+
+    Args:
+        names: of all columns.
+        wanted: what the options say.
+        where: the table is, for messages.
+
+    Raises:
+        ArgumentError: naming the option whose column is not there, or what is missing.
+
+    Example:
+        >>> chosen(("rooms", "age", "price"), Wanted(features="rooms"), "houses.csv")
+        Columns(features=('rooms',), targets=('price',))
+    """
+    if len(set(names)) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise ArgumentError(f"{where}: expected columns of different names, got {twice} twice")
+    usable = [name for name in names if name != _SPLIT]
+    targets = _named(wanted.target, names, "target", where) if wanted.target else usable[-1:]
+    left = [name for name in usable if name not in targets]
+    features = _named(wanted.features, names, "features", where) if wanted.features else left
+    if both := [name for name in features if name in targets]:
+        raise ArgumentError(f"--features: expected other columns than --target, got {both[0]} in both")
+    if not features:
+        raise ArgumentError(f"{where}: expected two columns or more, one to ask and one to answer, got {len(names)}")
+    return Columns(tuple(features), tuple(targets))
+
+
+def rows_by_split(sheet: Sheet, columns: Columns, wanted: Wanted, names: SplitNames) -> dict[str, list[Row]]:
+    """Return the rows of a table by the split that its column `split` names, all of them by "" where it has none.
+
+    Raises:
+        ArgumentError: naming the row and the column of a cell that is no finite number.
+    """
+    places = {name: place for place, name in enumerate(sheet.names)}
+    asked, answered = ([(name, places[name]) for name in part] for part in columns)
+    split, found = (
+        places.get(_SPLIT) if _SPLIT not in (*columns.features, *columns.targets) else None,
+        dict[str, list[Row]](),
+    )
+    for number, cells in sheet.rows:
+        place = f"{sheet.where}: {sheet.counted} {number}"
+        if len(cells) != len(sheet.names):
+            raise ArgumentError(f"{place}: expected {len(sheet.names)} cells, a column each, got {len(cells)}")
+        key = "" if split is None else _split(cells[split], names, place)
+        numbers = [one for name, column in asked for one in _cell(cells[column], place, name, several=wanted.sets)]
+        answers = [one for name, column in answered for one in _cell(cells[column], place, name)]
+        if not numbers:
+            raise ArgumentError(f"{place}: expected a set of one number or more, got none")
+        found.setdefault(key, []).append((tuple(numbers), tuple(answers)))
+    if not found:
+        raise ArgumentError(f"{sheet.where}: expected rows below the names of columns, got none")
+    return found
+
+
+def flat(value: Any) -> list[float]:
+    """Return the numbers of a Python object: a number, or an array, tensor or sequence of such.
+
+    Raises:
+        ValueError: saying what is no finite number.
+
+    Example:
+        >>> flat([1, (2.5, np.float32(3))])
+        [1.0, 2.5, 3.0]
+    """
+    if isinstance(value, Tensor):
+        value = value.detach().cpu().numpy()
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [one for part in value for one in flat(part)]
+    return [_finite(value)]
+
+
+def _named(given: str, names: Sequence[str], option: str, where: str) -> list[str]:
+    found = [name.strip() for name in given.split(",")]
+    for name in found:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there is {inventory(names)}"
+            raise ArgumentError(f"--{option}: expected a column of {where}, got {name}; {hint}")
+    if len(set(found)) < len(found):
+        raise ArgumentError(f"--{option}: expected each column once, got {given}")
+    return found
+
+
+def _split(cell: Any, names: SplitNames, place: str) -> str:
+    found = names.split(str(cell).strip())
+    if found is None:
+        raise ArgumentError(f"{place}: column {_SPLIT}: expected one of {', '.join(names.all)}, got {cell!r:.40}")
+    return names.of(found)[0]
+
+
+def _cell(cell: Any, place: str, name: str, *, several: bool = False) -> list[float]:
+    try:
+        if several:
+            return [] if cell is None else flat(cell.split() if isinstance(cell, str) else cell)
+        return [_finite(cell)]
+    except ValueError as error:
+        raise ArgumentError(f"{place}: column {name}: {error}") from None
+
+
+def _finite(value: Any) -> float:
+    text = value.strip() if isinstance(value, str) else value
+    if text is None or text == "":
+        raise ValueError("expected a number, got a blank cell; fill it, or take the row out")
+    if isinstance(text, bytes | Mapping):
+        raise ValueError(f"expected a number, got {type(text).__name__}")
+    try:
+        found = float(text)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"expected a number, got {value!r:.40}") from None
+    if not math.isfinite(found):
+        raise ValueError(f"expected a finite number, got {found}; fill it, or take the row out")
+    return found
