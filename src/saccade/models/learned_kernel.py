@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.models.known_points import KnownPoints
-from saccade.models.regressor import Sizes
+from saccade.models.regressor import EARLY, Sizes
 from saccade.nn import Attention
 
 __all__ = ["LearnedKernel", "Options"]
@@ -69,7 +69,7 @@ class LearnedKernel(KnownPoints):
         "sine": {"learning_rate": 3e-3, "max_steps": 2000, "warmup_steps": 100},
         "heteroscedastic": {"learning_rate": 3e-3, "max_steps": 2000, "warmup_steps": 100},
         "maximum": {},
-        "files": {"learning_rate": 3e-3, "max_steps": 2000, "warmup_steps": 100},
+        "files": {"learning_rate": 3e-3, "max_steps": 3000, "warmup_steps": 100, **EARLY},
     }
 
     def __init__(self, sizes: Sizes, options: Options = _DEFAULT) -> None:

@@ -1,6 +1,6 @@
 """The mean of all answers, whatever is asked: the dumbest estimator, which every other one has to beat."""
 
-from typing import TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -32,6 +32,9 @@ class Mean(Regressor):
     """
 
     Options: TypeAlias = regressor.Options
+    recipes: ClassVar[dict[str, dict[str, Any]]] = dict.fromkeys(
+        ("sine", "heteroscedastic", "maximum", "files"), {"max_steps": 500, "warmup_steps": 50}
+    )
 
     def __init__(self, sizes: Sizes, options: regressor.Options = _DEFAULT) -> None:
         super().__init__(sizes)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
-from saccade.models.regressor import Predicted, Regressor, Sizes, Spread
+from saccade.models.regressor import EARLY, Predicted, Regressor, Sizes, Spread
 
 __all__ = ["MLP", "Options"]
 
@@ -64,8 +64,8 @@ class MLP(Regressor):
     recipes: ClassVar[dict[str, dict[str, Any]]] = {
         "sine": {"learning_rate": 3e-3, "max_steps": 2000, "warmup_steps": 100},
         "heteroscedastic": {"learning_rate": 3e-3, "max_steps": 2000, "warmup_steps": 100},
-        "maximum": {},
-        "files": {"learning_rate": 3e-3, "max_steps": 2000, "warmup_steps": 100},
+        "maximum": {"learning_rate": 3e-3, "max_steps": 10_000, "schedule": "linear", "schedule_steps": 10_000},
+        "files": {"learning_rate": 3e-3, "max_steps": 3000, "warmup_steps": 100, **EARLY},
     }
 
     def __init__(self, sizes: Sizes, options: Options = _DEFAULT) -> None:

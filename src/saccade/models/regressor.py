@@ -18,7 +18,10 @@ from torch.nn import functional
 from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
 
-__all__ = ["Known", "Options", "Predicted", "Regressor", "Sizes", "Spread"]
+__all__ = ["EARLY", "Known", "Options", "Predicted", "Regressor", "Sizes", "Spread"]
+
+#: Of recipes for data that may be few: the model of the best validation is taken, and training ends soon behind it.
+EARLY: dict[str, Any] = {"validation_steps": 50, "checkpoint_steps": 50, "patience": 6, "weight_decay": 0.01}
 
 _LEAST = 1e-4  # deviations of answers: no interval is narrower
 _NORMAL = math.sqrt(math.pi / 2)  # deviation of a normal error over the mean of its absolute value

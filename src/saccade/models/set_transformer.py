@@ -14,7 +14,7 @@ from saccade import AuxRequest
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
-from saccade.models.regressor import Predicted, Regressor, Sizes, Spread
+from saccade.models.regressor import EARLY, Predicted, Regressor, Sizes, Spread
 from saccade.nn import SetAttention, SetPool
 
 __all__ = ["Options", "SetTransformer"]
@@ -83,10 +83,15 @@ class SetTransformer(Regressor):
         "sine": {"learning_rate": 1e-3, "max_steps": 2000, "warmup_steps": 200},
         "heteroscedastic": {"learning_rate": 1e-3, "max_steps": 2000, "warmup_steps": 200},
         "maximum": {
-            "learning_rate": 1e-3, "max_steps": 40_000, "warmup_steps": 500, "schedule": "linear", "schedule_steps": 40_000
+            "learning_rate": 1e-3,
+            "max_steps": 10_000,
+            "warmup_steps": 500,
+            "schedule": "linear",
+            "schedule_steps": 10_000,
+            "validation_steps": 1000,
         },
-        "files": {"learning_rate": 1e-3, "max_steps": 2000, "warmup_steps": 200},
-    }  # fmt: skip
+        "files": {"learning_rate": 1e-3, "max_steps": 3000, "warmup_steps": 200, **EARLY},
+    }
 
     def __init__(self, sizes: Sizes, options: Options = _DEFAULT) -> None:
         super().__init__(sizes)

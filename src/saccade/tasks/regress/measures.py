@@ -56,5 +56,15 @@ def measured(
     if within is not None:
         rows["coverage"] = within.double().mean(1)
         metrics["coverage"] = {"score": float(rows["coverage"].mean()), "signature": f"nominal:{coverage:g}"}
-    parts = {name: means(groups, values.tolist()) for name, values in rows.items()}
+    named = sorted(set(groups), key=_first)
+    parts = {}
+    for name, values in rows.items():
+        found = means(groups, values.tolist())
+        parts[name] = {group: found[group] for group in named if group}
     return metrics, {name: part for name, part in parts.items() if part}
+
+
+def _first(group: str) -> tuple[float, str]:
+    """The number that a group's name begins with: sizes and ranges are in their order."""
+    number = group.partition(" ")[0]
+    return (float(number) if number.lstrip("-").replace(".", "", 1).isdigit() else 0.0), group
