@@ -14,6 +14,7 @@ PAGES = {
     "normalizers-cpu": "benchmarks-normalizers",
     "lazy-cpu": "benchmarks-lazy",
     "memory-cpu": "benchmarks-memory",
+    "regression-cpu": "benchmarks-regression",
 }
 
 

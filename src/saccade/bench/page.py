@@ -15,6 +15,7 @@ _TITLES = {
     "statistics": "Statistics and draws",
     "lazy": "Values that are computed when they are read",
     "memory": "External memories",
+    "regression": "Kernel regression",
 }
 _LEFT = (0, 1, len(COLUMNS) - 1)  # columns of words
 

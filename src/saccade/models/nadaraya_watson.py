@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from saccade import attend, normalizers, scores
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.models.known_points import KnownPoints
 from saccade.models.regressor import Known, Sizes
+from saccade.nn.bandwidth import LeftOut, leave_one_out, means
 
 __all__ = ["NadarayaWatson", "Options"]
 
@@ -59,7 +59,7 @@ class NadarayaWatson(KnownPoints):
     .. math::
         f(z) = \sum_i \frac{K(\lVert (z - z_i) / h \rVert)}{\sum_j K(\lVert (z - z_j) / h \rVert)} y_i
 
-    h begins at the one number whose error by leave-one-out is least, found by `nn.KernelRegression`, and is trained by
+    h begins at the one number whose error by leave-one-out is least, found by `saccade.nn.bandwidth`, and is trained by
     the gradient of that error.
 
     Args:
@@ -96,17 +96,10 @@ class NadarayaWatson(KnownPoints):
     def begin(self, known: Known) -> None:
         """Keep the points, and find the bandwidth."""
         super().begin(known)
-        found = self.options.bandwidth or self._searched()
+        given = self.options.bandwidth
+        found = given or leave_one_out(self.points.double(), self.answers.double(), self.options.kernel)
         with torch.no_grad():
             self.log_bandwidth.fill_(found).log_()
-
-    def _searched(self) -> float:
-        from saccade.nn import KernelRegression  # here: scikit-learn takes a second to import
-
-        found = KernelRegression(self.options.kernel).fit(self.points.numpy(), self.answers.numpy())
-        width = found.bandwidth_
-        assert isinstance(width, float)
-        return width
 
     @property
     def bandwidth(self) -> Tensor:
@@ -119,12 +112,7 @@ class NadarayaWatson(KnownPoints):
 
     def at(self, bandwidth: Tensor, points: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
         """Return the same by another bandwidth."""
-        query, key = points / bandwidth, self.points / bandwidth
-        if self.options.kernel == "gaussian":
-            found: Tensor = attend(query, key, values, score=scores.Gaussian(1.0), mask=mask)
-            return found
-        kernel = scores.Kernel(self.options.kernel, 1.0)
-        return attend(query, key, values, score=kernel, normalizer=normalizers.Sum(), mask=mask)
+        return means(points / bandwidth, self.points / bandwidth, values, self.options.kernel, mask)
 
     def tried(self, features: Sequence[str]) -> tuple[Tensor, Tensor, float, str]:
         """Return bandwidths, the error of leave-one-out by each, the one that is taken, and what they are called.
@@ -136,10 +124,8 @@ class NadarayaWatson(KnownPoints):
         """
         width = self.bandwidth.detach()
         factors = torch.logspace(-_APART, _APART, _TRIED, device=self.points.device)
-        others = ~torch.eye(len(self.points), dtype=torch.bool, device=self.points.device)
-        left_out = (self.at(width * one, self.points, self.answers, others) for one in factors)
-        errors = torch.stack([(self.answers - found).square().mean() for found in left_out]).double()
-        errors = errors * self.output_std.square().mean()
+        error = LeftOut.of((self.points / width).double(), self.answers.double(), self.options.kernel)
+        errors = torch.tensor([error.of_width(float(one)) for one in factors]) * self.output_std.cpu().square().mean()
         if len(features) > 1:
             return factors, errors, 1.0, "all bandwidths, in times of those that are taken"
         taken = float(width[0] * self.input_std[0])

@@ -19,17 +19,14 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-from saccade import masks, normalizers, scores
-from saccade.attention import attend
+from saccade import scores
 from saccade.errors import ArgumentError
+from saccade.nn.bandwidth import leave_one_out, left_out, means
 
 __all__ = ["KernelRegression"]
 
 _Numbers = NDArray[np.float64]
 _METRICS = ("scalar", "diagonal", "full")
-_WIDEST = 50.0  # times a rule of thumb, and as much below it, bandwidths are tried
-_TRIED = 17, 9, 9  # bandwidths, and then more about the best of them
-_DENSE = 4096  # points up to which the mask without the diagonal is laid out, which is faster
 _STEPS = 100  # of L-BFGS
 _AT_ONCE = 1 << 16  # points that are predicted together
 
@@ -202,29 +199,12 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ArgumentError(f"bandwidth: expected numbers, 'leave-one-out' or 'gradient', got {self.bandwidth!r}")
         if self.metric not in _METRICS:
             raise ArgumentError(f"metric: expected one of {', '.join(_METRICS)}, got {self.metric!r}")
-        start = torch.eye(features, dtype=torch.float64) / self._searched()
+        start = torch.eye(features, dtype=torch.float64) / leave_one_out(self._points, self._answers, self.kernel)
         if self.bandwidth == "leave-one-out":
             return start
         if self.kernel == "boxcar":
             raise ArgumentError("kernel: expected one with a gradient for bandwidth 'gradient', got 'boxcar'")
         return self._descended(start)
-
-    def _searched(self) -> float:
-        """The one h by which leave-one-out errs least, the best of grids that end 3% apart."""
-        count, features = self._points.shape
-        spread = float(self._points.std(0).square().mean().sqrt()) or 1.0
-        usual = spread * count ** (-1 / (features + 4))  # Silverman's rule without its factor
-        unit = torch.eye(features, dtype=torch.float64)
-
-        def error(log_width: float) -> float:
-            missed = self._answers - self._left_out(unit / math.exp(log_width))
-            return float(missed.square().mean())
-
-        best, apart = math.log(usual), math.log(_WIDEST)
-        for count in _TRIED:  # grids, since the error of a boxcar has steps
-            grid = np.linspace(best - apart, best + apart, count)
-            best, apart = float(grid[np.argmin([error(one) for one in grid])]), 2 * apart / (count - 1)
-        return math.exp(best)
 
     def _descended(self, start: Tensor) -> Tensor:
         """A by the gradient of the error of leave-one-out, from one h on."""
@@ -251,25 +231,15 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return found if bool(found.isfinite().all()) else start
 
     def _left_out(self, transform: Tensor, values: Tensor | None = None) -> Tensor:
-        """What all other points have for each known one: one call, whose mask leaves the diagonal out."""
-        points = self._points @ transform.mT
-        few = len(points) <= _DENSE
-        others = ~torch.eye(len(points), dtype=torch.bool) if few else ~masks.Window(0, 0)
-        return self._attend(points, points, self._answers if values is None else values, others)
+        """What all other points have for each known one."""
+        return left_out(self._points @ transform.mT, self._answers if values is None else values, self.kernel)
 
     def _read(self, points: _Numbers, values: Tensor) -> Tensor:
         """Means of what known points have, for other points."""
         transform = torch.from_numpy(self.transform_)
         keys = self._points @ transform.mT
         asked = (torch.tensor(points) - self._centre).split(_AT_ONCE)
-        return torch.cat([self._attend(one @ transform.mT, keys, values) for one in asked])
-
-    def _attend(self, query: Tensor, key: Tensor, value: Tensor, mask: masks.Mask | Tensor | None = None) -> Tensor:
-        if self.kernel == "gaussian":
-            found: Tensor = attend(query, key, value, score=scores.Gaussian(1.0), mask=mask)
-            return found
-        kernel = scores.Kernel(self.kernel, 1.0)
-        return attend(query, key, value, score=kernel, normalizer=normalizers.Sum(), mask=mask)
+        return torch.cat([means(one @ transform.mT, keys, values, self.kernel) for one in asked])
 
     def _shaped(self, values: Tensor) -> _Numbers:
         return values.numpy().reshape(-1, *self._y_shape)

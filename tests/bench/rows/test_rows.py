@@ -21,6 +21,7 @@ TARGETS = {
     "additive forward+backward 8x256x256 eager": ["≥ 25x"],
     "additive decoder step 64x32x512 eager": ["≥ 25x"],
     "additive memory of training 16384x16384x32 eager": ["< 400 MiB"],
+    "bandwidth by leave-one-out 1000 statsmodels cv_ls": ["≥ 10x"],
     **{
         f"{name} {step} {shape} entmax.{peer}": [target]
         for name, peer in (("sparsemax", "sparsemax"), ("entmax 1.5", "entmax15"), ("entmax 1.5", "entmax_bisect"))
@@ -188,3 +189,19 @@ def test_compiled_peers_compute_the_same_or_say_why_not(pattern):
     (row,) = select(ROWS, pattern)
     found = measure(row, PLACE, seconds=0.0, least=1)
     assert found.absent is None or found.absent.startswith(f"{row.peer}: ")
+
+
+@needing("statsmodels")
+def test_statsmodels_finds_the_same_bandwidth():
+    (row,) = select(ROWS, "bandwidth by leave-one-out 100 ")
+    found = measure(row, PLACE, seconds=0.0, least=1)
+    assert found.absent is None
+    assert found.difference < 0.01
+
+
+def test_without_statsmodels_it_is_named_as_absent(monkeypatch):
+    monkeypatch.setitem(sys.modules, "statsmodels", None)
+    (row,) = select(ROWS, "bandwidth by leave-one-out 100 ")
+    found = measure(row, PLACE, seconds=0.0, least=1)
+    assert found.absent.startswith("statsmodels cv_ls: ")
+    assert found.ours > 0

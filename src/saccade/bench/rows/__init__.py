@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from saccade.bench.row import Place, Row
-from saccade.bench.rows import additive, dot, lazy, memory, sparse, statistics
+from saccade.bench.rows import additive, dot, lazy, memory, regression, sparse, statistics
 from saccade.errors import ArgumentError
 
 __all__ = ["rows", "select"]
@@ -12,7 +12,8 @@ __all__ = ["rows", "select"]
 
 def rows(place: Place) -> list[Row]:
     """Return all rows, in the order in which they are measured."""
-    return [row for subject in (additive, sparse, dot, statistics, lazy, memory) for row in subject.rows(place)]
+    subjects = (additive, sparse, dot, statistics, lazy, memory, regression)
+    return [row for subject in subjects for row in subject.rows(place)]
 
 
 def select(found: Sequence[Row], pattern: str = "*", *, quick: bool = False) -> list[Row]:

@@ -1,0 +1,184 @@
+"""How wide a kernel should be, told by leaving out: each known answer is predicted by all others.
+
+    ŷ₋ᵢ(h) = Σ_{j ≠ i} K(‖xᵢ − xⱼ‖ / h) yⱼ / Σ_{j ≠ i} K(‖xᵢ − xⱼ‖ / h),   error(h) = mean over i of (yᵢ − ŷ₋ᵢ(h))²
+
+That is one call of `attend` whose mask allows all pairs but the diagonal's. Where many h are tried the distances stay the
+same, so that they are computed once, and what is left of each h is the kernel of n² numbers and a product.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from saccade import masks, normalizers, scores
+from saccade.attention import attend
+
+__all__ = ["LeftOut", "leave_one_out", "left_out", "means"]
+
+_WIDEST = 50.0  # times a rule of thumb, and as much below it, bandwidths are tried
+_CLOSER = 11, 9  # bandwidths that are tried about the best one, and about the best of these, where the error has steps
+_CLOSE = 1e-4  # of a bandwidth: where it is smooth, the search ends
+_DENSE = 4096  # points up to which all distances, and the mask without the diagonal, are laid out, which is faster
+_LOWEST = -600.0  # exponents: what is below takes long, as it is not normal, and weighs nothing
+_PAIRS = 1 << 16  # whose kernels are computed together: they stay in the cache
+
+
+def leave_one_out(points: Tensor, answers: Tensor, kernel: str) -> float:
+    """Return the one bandwidth by which each known answer is predicted best by all others.
+
+    Args:
+        points: `(n, features)`, n from 2 on.
+        answers: `(n, outputs)`.
+        kernel: "gaussian" or a key of `scores.KERNELS`.
+
+    Source:
+        Härdle, Marron 1985, "Optimal bandwidth selection in nonparametric regression function estimation".
+
+    Example:
+        >>> x = torch.linspace(0, 6, 60, dtype=torch.float64)[:, None]
+        >>> 0.02 < leave_one_out(x, x.sin(), "gaussian") < 0.2
+        True
+    """
+    count, features = points.shape
+    spread = float(points.std(0).square().mean().sqrt()) or 1.0
+    usual = spread * count ** (-1 / (features + 4))  # Silverman's rule without its factor
+    errors = LeftOut.of(points, answers, kernel)
+    widest = usual * _WIDEST
+    tried = errors.halved(widest, math.ceil(2 * math.log2(_WIDEST**2)) + 1)
+    best, apart = math.log(widest) - math.log(2) / 2 * float(np.argmin(tried)), math.log(2) / 2
+
+    def error(log_width: float) -> float:
+        return errors.of_width(math.exp(log_width))
+
+    if kernel != "boxcar":
+        return math.exp(_least(error, best - apart, best + apart))
+    for count in _CLOSER:  # grids, since the error of a boxcar has steps
+        grid = np.linspace(best - apart, best + apart, count)
+        best, apart = float(grid[np.argmin([error(float(one)) for one in grid])]), 2 * apart / (count - 1)
+    return math.exp(best)
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Mean squared errors of leave-one-out by the bandwidth.
+
+    Args:
+        points: `(n, features)`.
+        centred: answers less their mean, `(n, outputs)`.
+        kernel: "gaussian" or a key of `scores.KERNELS`.
+        distances: of all pairs, as `_distances` has them; None where there are too many.
+
+    Example:
+        >>> x = torch.tensor([[0.0], [1.0], [2.0]], dtype=torch.float64)
+        >>> errors = LeftOut.of(x, x, "gaussian")
+        >>> round(errors.of_width(1e-3), 6), round(errors.of_width(1e6), 6)
+        (0.666667, 1.5)
+    """
+
+    points: Tensor
+    centred: Tensor
+    kernel: str
+    distances: Tensor | None
+
+    @classmethod
+    def of(cls, points: Tensor, answers: Tensor, kernel: str) -> "LeftOut":
+        """Return the errors of some points `(n, features)` and their answers `(n, outputs)`."""
+        distances = _distances(points, kernel) if len(points) <= _DENSE else None
+        return cls(points, answers - answers.mean(0), kernel, distances)
+
+    def of_width(self, width: float) -> float:
+        """Return the error by one bandwidth."""
+        if self.distances is None:
+            return float((self.centred - left_out(self.points / width, self.centred, self.kernel)).square().mean())
+        return sum(self._missed(self._weights(part, width), wanted) for part, wanted in self._parts()) / self._count
+
+    def halved(self, widest: float, count: int) -> list[float]:
+        """Return the errors by bandwidths of which the square is halved from one to the next.
+
+        A Gaussian's weights by the next bandwidth are the squares of those by this one, so that all take one exponential.
+        """
+        if self.distances is None or self.kernel != "gaussian":
+            return [self.of_width(widest * 2 ** (-place / 2)) for place in range(count)]
+        total = [0.0] * count
+        for part, wanted in self._parts():
+            weights = self._weights(part, widest)
+            for place in range(count):
+                total[place] += self._missed(weights, wanted)
+                weights.square_()
+        return [one / self._count for one in total]
+
+    @property
+    def _count(self) -> int:
+        return self.centred.numel()
+
+    def _parts(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Rows of distances that stay in the cache, and their answers."""
+        assert self.distances is not None
+        rows = max(1, _PAIRS // len(self.points))
+        yield from zip(self.distances.split(rows), self.centred.split(rows), strict=True)
+
+    def _weights(self, distances: Tensor, width: float) -> Tensor:
+        scaled = distances / (width * width)
+        if self.kernel == "gaussian":
+            return scaled.clamp_(min=_LOWEST).exp_()
+        return scores.KERNELS[self.kernel](scaled)
+
+    def _missed(self, weights: Tensor, wanted: Tensor) -> float:
+        """The sum of squared errors of some rows; a product with each column: of two at once BLAS makes far more."""
+        mass = weights.sum(1)
+        found = torch.stack([weights @ column for column in self.centred.unbind(1)], 1)
+        return float((wanted - found / mass.where(mass > 0, 1.0)[:, None]).square().sum())
+
+
+def left_out(points: Tensor, values: Tensor, kernel: str) -> Tensor:
+    """Return what all other points have for each one: a call whose mask leaves the diagonal out.
+
+    Args:
+        points: `(n, features)`, in bandwidths.
+        values: `(n, any)`.
+        kernel: "gaussian" or a key of `scores.KERNELS`.
+    """
+    few = len(points) <= _DENSE
+    others = ~torch.eye(len(points), dtype=torch.bool) if few else ~masks.Window(0, 0)
+    return means(points, points, values, kernel, others)
+
+
+def means(query: Tensor, key: Tensor, value: Tensor, kernel: str, mask: masks.Mask | Tensor | None = None) -> Tensor:
+    """Return the means of values, weighed by a kernel of the distance between queries and keys; 0 where none is near.
+
+    Args:
+        query: `(m, features)`, in bandwidths.
+        key: `(n, features)`.
+        value: `(n, any)`.
+        kernel: "gaussian" or a key of `scores.KERNELS`.
+        mask: as for `attend`.
+    """
+    if kernel == "gaussian":
+        found: Tensor = attend(query, key, value, score=scores.Gaussian(1.0), mask=mask)
+        return found
+    return attend(query, key, value, score=scores.Kernel(kernel, 1.0), normalizer=normalizers.Sum(), mask=mask)
+
+
+def _distances(points: Tensor, kernel: str) -> Tensor:
+    """What is scaled by 1 / h² before the kernel is taken: squared distances, of which the diagonal is as far as can be.
+
+    Of the Gaussian they are −‖xᵢ − xⱼ‖² / 2 less the largest of each row, so that no row of weights is lost to
+    underflow, however small h is.
+    """
+    centred = points - points.mean(0)
+    squares = centred.square().sum(1)
+    found = (squares[:, None] + squares - 2 * centred @ centred.mT).clamp_(min=0).fill_diagonal_(torch.inf)
+    if kernel != "gaussian":
+        return found
+    return found.sub_(found.amin(1, keepdim=True)).mul_(-0.5)
+
+
+def _least(error: Callable[[float], float], low: float, high: float) -> float:
+    """The least of a smooth function between two places (Brent 1973, chapter 5)."""
+    from scipy.optimize import minimize_scalar  # here: who finds no bandwidth needs no SciPy
+
+    return float(minimize_scalar(error, bounds=(low, high), method="bounded", options={"xatol": _CLOSE}).x)
