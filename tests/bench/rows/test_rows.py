@@ -200,7 +200,7 @@ def test_statsmodels_finds_the_same_bandwidth():
 
 
 def test_without_statsmodels_it_is_named_as_absent(monkeypatch):
-    monkeypatch.setitem(sys.modules, "statsmodels", None)
+    monkeypatch.setitem(sys.modules, "statsmodels.nonparametric.kernel_regression", None)
     (row,) = select(ROWS, "bandwidth by leave-one-out 100 ")
     found = measure(row, PLACE, seconds=0.0, least=1)
     assert found.absent.startswith("statsmodels cv_ls: ")

@@ -26,8 +26,8 @@ def same(one: Any, other: Any) -> bool:
 
 
 def content(given: Any) -> list[Any]:
-    """Return what a model reads of an input: pixels, frames or ids."""
-    name = next(name for name in ("image", "frames", "ids", "inputs") if hasattr(given, name))
+    """Return what a model reads of an input: pixels, frames, ids or numbers."""
+    name = next(name for name in ("image", "frames", "ids", "inputs", "numbers") if hasattr(given, name))
     found: Any = getattr(given, name)
     return found.tolist() if isinstance(found, Tensor) else list(found)
 

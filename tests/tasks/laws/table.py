@@ -28,6 +28,7 @@ from saccade.tasks.image.digits import open_digits
 from saccade.tasks.memorize import task as memory_task
 from saccade.tasks.memorize.data import made as memorized
 from saccade.tasks.memorize.data import problems
+from saccade.tasks.regress.data import builtin as numbers
 from saccade.tasks.transcribe import task as speech_task
 from saccade.tasks.transcribe import vocabulary as spoken
 from saccade.tasks.transcribe.data import tones
@@ -37,8 +38,9 @@ from saccade.tasks.translate.data import dates
 
 HELD_OUT, LEARNED_FROM, STEPS, EARLIER = 13, 120, 6, 4
 SHRUNK = (
-    *((module, "HELD_OUT", HELD_OUT) for module in (dates, reviews, tones, shapes, memorized)),
+    *((module, "HELD_OUT", HELD_OUT) for module in (dates, reviews, tones, shapes, memorized, numbers)),
     *((module, "HELD_OUT", HELD_OUT) for module in (captioned_scenes, questions_on_scenes)),
+    (numbers, "TRAINED_ON", LEARNED_FROM),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (tokens, words, spoken)),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (text_task, image_task, speech_task, translation_task)),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (eye_task, caption_task, captions, asking_task, asked)),
@@ -71,7 +73,7 @@ class Entry:
         blank: an input without an answer; None where there is none but what cannot be read.
         file: what damages a run if it is changed, beside its configuration and weights.
         beside: whether a line names a file before its text.
-        formal: whether a line has a form that others are refused for.
+        formal: whether a line has a form that others are refused for, blank ones where there is no `blank`.
     """
 
     options: Mapping[str, Any]
@@ -82,6 +84,11 @@ class Entry:
     file: str = "tokenizer.json"
     beside: bool = False
     formal: bool = False
+
+    @property
+    def exact(self) -> bool:
+        """Whether lines that mean nothing are refused, blank ones too."""
+        return self.formal and self.blank is None
 
 
 SEEING = {"glimpses": 3, "patch": 4, "hidden_dim": 8, "glimpse_dim": 4}
@@ -186,6 +193,20 @@ TABLE = {
         blank=" ",
         formal=True,
     ),
+    "regress": Entry(
+        {"batch_size": 6},
+        {
+            "nadaraya-watson": {"metric": "diagonal"},
+            "learned-kernel": {"hidden_dim": 6, "key_dim": 4},
+            "set-transformer": {"hidden_dim": 8, "heads": 2, "layers": 1},
+            "mlp": {"hidden_dim": 6, "layers": 1},
+            "mean": {},
+        },
+        lambda data, split, index: data.example(split, index).group,
+        lambda example: (example.numbers, example.answers),
+        file="columns.json",
+        formal=True,
+    ),
 }
 CASES = [(task, model) for task, entry in TABLE.items() for model in entry.models]
 FIRST = [(task, next(iter(entry.models))) for task, entry in TABLE.items()]
@@ -202,6 +223,11 @@ def shrink(patch: Callable[[Any, str, Any], None] = setattr) -> None:
     """Cut the built-in data down."""
     for module, name, size in SHRUNK:
         patch(module, name, size)
+
+
+def several(task: Any, count: int) -> dict[str, int]:
+    """Return what asks for so many answers, where a task has several: numbers have one."""
+    return {"nbest": count} if "nbest" in task.requests["predict"].__dataclass_fields__ else {}
 
 
 def questions(task: Any, folder: Path, count: int = 5) -> list[str]:

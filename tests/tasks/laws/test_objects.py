@@ -20,6 +20,7 @@ COLUMNS = {
     "caption": ("image", "caption"),
     "answer": ("image", "question", "answer"),
     "memorize": ("input", "output"),
+    "regress": ("x", "y"),
 }
 EXTRA = {"transcribe": {"rate": 8000}}
 

@@ -15,7 +15,7 @@ from saccade.train.checkpoint import step_folder
 from saccade.train.files import read_json, write_json
 from saccade.train.task import options_class
 from tasks.laws.checks import is_near
-from tasks.laws.table import CASES, EARLIER, FIRST, STEPS, TABLE, questions, settings
+from tasks.laws.table import CASES, EARLIER, FIRST, STEPS, TABLE, questions, settings, several
 
 NOISE = bytes(torch.randint(0, 256, (999,), generator=torch.Generator().manual_seed(1)).tolist())
 
@@ -57,7 +57,8 @@ def test_a_restored_task_answers_as_the_one_that_was_saved(run, asked, tmp_path)
 
 def test_a_run_that_was_moved_answers_without_its_data_and_is_measured_with_them(run, asked, tmp_path):
     moved = runs.load(without_data(copied(run, tmp_path / "moved")), device="cpu")
-    assert told(moved, asked, nbest=2) == told(run, asked, nbest=2)
+    more = several(run.task, 2)
+    assert told(moved, asked, **more) == told(run, asked, **more)
     assert moved.draw(asked[0], tmp_path / "pictures")
     with pytest.raises(SaccadeError, match="no data set no/such/data"):
         moved.evaluate("test")
