@@ -24,6 +24,7 @@ REPORTS = {
     "scaling": "saccade.reports.scaling.report:Scaling",
     "pointing": "saccade.reports.pointing.report:Pointing",
     "objects": "saccade.reports.objects.report:Objects",
+    "regression": "saccade.reports.regression.report:Regression",
 }
 
 
