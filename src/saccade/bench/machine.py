@@ -14,7 +14,15 @@ from saccade.train.environment import hardware
 
 __all__ = ["Machine", "Probe", "look_at", "probes"]
 
-_PACKAGES = ("saccade", "numpy", "numba", "triton", "entmax", "x-transformers", "statsmodels")  # what the figures depend on
+_PACKAGES = (
+    "saccade",
+    "numpy",
+    "numba",
+    "triton",
+    "entmax",
+    "x-transformers",
+    "statsmodels",
+)  # what the figures depend on
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """What a model makes of numbers: the curve among known points, what weighed on one answer, and what a width costs."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

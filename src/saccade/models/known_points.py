@@ -1,4 +1,4 @@
-"""Models that keep training points and answer by a weighted mean of their answers; what weighs them, each has its own."""
+"""Models that keep training points and answer by a weighted mean of their answers; each has weights of its own."""
 
 from abc import abstractmethod
 from typing import ClassVar

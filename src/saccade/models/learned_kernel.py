@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
-import torch
 from torch import Tensor, nn
 
 from saccade.checks import in_ranges

@@ -32,9 +32,9 @@ class Mean(Regressor):
     """
 
     Options: TypeAlias = regressor.Options
-    recipes: ClassVar[dict[str, dict[str, Any]]] = dict.fromkeys(
-        ("sine", "heteroscedastic", "maximum", "files"), {"max_steps": 500, "warmup_steps": 50}
-    )
+    recipes: ClassVar[dict[str, dict[str, Any]]] = {
+        data: {"max_steps": 500, "warmup_steps": 50} for data in ("sine", "heteroscedastic", "maximum", "files")
+    }
 
     def __init__(self, sizes: Sizes, options: regressor.Options = _DEFAULT) -> None:
         super().__init__(sizes)

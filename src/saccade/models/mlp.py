@@ -1,5 +1,6 @@
 """Layers without attention: of a row's numbers, or of each element of a set, pooled (Zaheer et al. 2017)."""
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -93,5 +94,5 @@ class MLP(Regressor):
 
 def _layers(inputs: int, hidden: int, count: int) -> nn.Sequential:
     widths = [inputs, *[hidden] * count]
-    pairs = zip(widths, widths[1:], strict=False)
+    pairs = itertools.pairwise(widths)
     return nn.Sequential(*(part for pair in pairs for part in (nn.Linear(*pair), nn.ReLU())))

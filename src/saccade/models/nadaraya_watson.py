@@ -73,7 +73,8 @@ class NadarayaWatson(KnownPoints):
         >>> from saccade.models.padded import Padded
         >>> model = NadarayaWatson(Sizes(1, 1, 3), Options(bandwidth=0.01))
         >>> points, answers = torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([[1.0], [4.0], [9.0]])
-        >>> model.begin(Known(*torch.zeros(1, 1), *torch.ones(1, 1), *torch.zeros(1, 1), *torch.ones(1, 1), points, answers))
+        >>> zero, one = torch.zeros(1), torch.ones(1)
+        >>> model.begin(Known(zero, one, zero, one, points, answers))
         >>> [[found]] = model(Padded(torch.tensor([[2.0]]).double(), torch.tensor([1]))).mean.tolist()
         >>> round(found, 4)
         4.0

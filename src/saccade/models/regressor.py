@@ -2,8 +2,8 @@
 
     z = (x − μₓ) / σₓ        ŷ = μ_y + σ_y f(z)        interval: ŷ ± q σ_y s(z)
 
-with the means and deviations of what is trained on, which the model's state keeps. Where f has weights over known points
-or elements, s comes from the same weights; else s is learned beside f, which it does not change.
+with the means and deviations of what is trained on, which the model's state keeps. Where f is a weighted mean of known
+answers, s comes from the same weights; else s is learned beside f, which it does not change.
 """
 
 import math
@@ -166,7 +166,7 @@ class Regressor(nn.Module, ABC):
         return loss + (deviation.log() + _NORMAL * error.detach().abs() / deviation).mean()
 
     def weights(self, points: Padded) -> Tensor | None:
-        """Return what was attended to, `(batch, heads, known points or elements)`; None of a model without attention."""
+        """Return what was attended to, `(batch, heads, points or elements)`; None of a model without attention."""
         return None
 
 

@@ -2,8 +2,8 @@
 
     ŷ₋ᵢ(h) = Σ_{j ≠ i} K(‖xᵢ − xⱼ‖ / h) yⱼ / Σ_{j ≠ i} K(‖xᵢ − xⱼ‖ / h),   error(h) = mean over i of (yᵢ − ŷ₋ᵢ(h))²
 
-That is one call of `attend` whose mask allows all pairs but the diagonal's. Where many h are tried the distances stay the
-same, so that they are computed once, and what is left of each h is the kernel of n² numbers and a product.
+That is one call of `attend` whose mask allows all pairs but the diagonal's. Where many h are tried the distances stay
+the same, so that they are computed once, and what is left of each h is the kernel of n² numbers and a product.
 """
 
 import math
@@ -99,7 +99,7 @@ class LeftOut:
     def halved(self, widest: float, count: int) -> list[float]:
         """Return the errors by bandwidths of which the square is halved from one to the next.
 
-        A Gaussian's weights by the next bandwidth are the squares of those by this one, so that all take one exponential.
+        A Gaussian's weights by the next bandwidth are the squares of those by this one: all take one exponential.
         """
         if self.distances is None or self.kernel != "gaussian":
             return [self.of_width(widest * 2 ** (-place / 2)) for place in range(count)]
@@ -164,7 +164,7 @@ def means(query: Tensor, key: Tensor, value: Tensor, kernel: str, mask: masks.Ma
 
 
 def _distances(points: Tensor, kernel: str) -> Tensor:
-    """What is scaled by 1 / h² before the kernel is taken: squared distances, of which the diagonal is as far as can be.
+    """What is scaled by 1 / h² before the kernel is taken: squared distances, the diagonal being as far as can be.
 
     Of the Gaussian they are −‖xᵢ − xⱼ‖² / 2 less the largest of each row, so that no row of weights is lost to
     underflow, however small h is.

@@ -67,7 +67,10 @@ def test_blank_and_unreadable_inputs_are_answered_in_their_place(run, asked, tmp
     for place, answer in enumerate(found):
         blank = place not in places
         empty = run.task.name == "caption"  # what a model of a few steps writes may be nothing
-        assert (answer.lines() == [""] * (2 if several(run.task, 2) else 1)) == blank or (empty and not blank), (place, answer)
+        assert (answer.lines() == [""] * (2 if several(run.task, 2) else 1)) == blank or (empty and not blank), (
+            place,
+            answer,
+        )
         assert json.loads(json.dumps(answer.to_json(), allow_nan=False)) == answer.to_json()
         assert not blank or list(answer.draw(tmp_path / "none")) == []
     once = told(answers(run, [mixed[place] for place in places], **several(run.task, 2)))

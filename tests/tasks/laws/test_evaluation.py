@@ -13,7 +13,6 @@ from saccade.tasks.translate.metrics import exact_match
 from tasks.laws.table import HELD_OUT, TABLE
 
 
-
 def explained(found, wanted):
     """The share of the squared deviations of single numbers that answers account for."""
     found, wanted = ([float(one) for one in part] for part in (found, wanted))

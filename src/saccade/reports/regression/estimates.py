@@ -123,6 +123,7 @@ def _learned(points: Points, folder: Path, steps: int) -> dict[str, Any]:
         **every,
     )
     results = run.results
+    assert results is not None  # of a run that was trained to its end
     return {"mse": float(results["metrics"]["mse"]), "seconds": results["seconds"], "steps": results["steps"]}
 
 

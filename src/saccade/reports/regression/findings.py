@@ -88,8 +88,9 @@ class Findings:
         if best is None or found is None or mean is None:
             return Verdict("not decided", "there is one number of points; an exponent takes two or more")
         reason = (
-            f"by the best bandwidth the squared error falls as n^({_power(best)}), n^({EXPECTED:.1f}) being claimed; by that of "
-            f"leave-one-out as n^({_power(found)}), to {self.excess:.2f} times the best; that of the mean as n^({_power(mean)})"
+            f"by the best bandwidth the squared error falls as n^({_power(best)}), n^({EXPECTED:.1f}) being claimed; "
+            f"by that of leave-one-out as n^({_power(found)}), to {self.excess:.2f} times the best; "
+            f"that of the mean as n^({_power(mean)})"
         )
         if 2 * best.error > SURE:
             return Verdict("not decided", f"{reason}; twice the error is above {SURE}, more --seeds make it smaller")

@@ -14,7 +14,8 @@ __all__ = ["write_page"]
 
 CLAIM = (
     "The squared error of a Nadaraya-Watson estimate of a curve over one number falls as n^(-4/5) with n known points "
-    "and the best bandwidth, no estimate of a curve that is twice differentiable being faster; the error of the mean of all answers stays."
+    "and the best bandwidth, no estimate of a curve that is twice differentiable being faster; the error of the mean "
+    "of all answers stays."
 )
 SOURCE = "Nadaraya 1964; Watson 1964; Stone 1982, 'Optimal global rates of convergence'; Härdle, Marron 1985"
 _POINTS = (
@@ -26,8 +27,8 @@ _BANDWIDTH = (
     "The best bandwidth h is the one that errs least, which takes the curve to know. It is to fall as n^(-1/5): a "
     "squared bias of h⁴ and a variance of 1 / (n h) are then in balance, at n^(-4/5) each. Leave-one-out knows the "
     "points alone: each known answer is predicted by all others, and the h that errs least by that is taken "
-    "(`nn.KernelRegression`). In the end it is as good as the best (Härdle, Marron 1985), but h comes near so slowly that "
-    "what it costs is still seen, the more the fewer points there are; so its error falls a little faster."
+    "(`nn.KernelRegression`). In the end it is as good as the best (Härdle, Marron 1985), but h comes near so slowly "
+    "that what it costs is still seen, the more the fewer points there are; so its error falls a little faster."
 )
 _LEARNED = (
     "The learned kernel is `saccade train regress --model learned-kernel`, whose weights are the softmax of a product "

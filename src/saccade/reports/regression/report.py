@@ -89,7 +89,9 @@ class Regression:
         Nadaraya 1964; Watson 1964; Stone 1982 for the rate; Härdle, Marron 1985 for the bandwidth.
     """
 
-    sentence: ClassVar[str] = "the error of kernel regression by the number of known points (Nadaraya 1964, Watson 1964)"
+    sentence: ClassVar[str] = (
+        "the error of kernel regression by the number of known points (Nadaraya 1964, Watson 1964)"
+    )
     Options: TypeAlias = Options
 
     @classmethod

@@ -23,7 +23,7 @@ class Encoded(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Numbers, float64, their answers `(batch, outputs)`, float64, and the place of each among known points `(batch,)`."""
+    """Numbers and their answers `(batch, outputs)`, float64, and the place of each among known points `(batch,)`."""
 
     points: Padded
     answers: Tensor

@@ -69,12 +69,10 @@ class Columns:
         answered = torch.tensor([one.answers for one in found], dtype=torch.float64)
         _check_constant(asked, features or ("elements",), "features")
         _check_constant(answered, targets, "target")
-        scales = [
-            tuple(scale.tolist()) for one in (asked, answered) for scale in (one.mean(0), one.std(0, correction=0))
-        ]
         kept = _kept(data, found) if features else []
         points, answers = tuple(one.numbers for one in kept), tuple(one.answers for one in kept)
-        return cls(tuple(features), tuple(targets), *scales, points, answers)
+        scales = (*_scales(asked), *_scales(answered))
+        return cls(tuple(features), tuple(targets), *scales, points=points, answers=answers)
 
     @property
     def sizes(self) -> Sizes:
@@ -84,11 +82,15 @@ class Columns:
     @property
     def known(self) -> Known:
         """What a model begins with."""
-        scales = (self.mean, self.std, self.answers_mean, self.answers_std)
         wide, high = max(1, len(self.features)), len(self.targets)
-        points = torch.tensor(self.points, dtype=torch.float64).reshape(-1, wide)
-        answers = torch.tensor(self.answers, dtype=torch.float64).reshape(-1, high)
-        return Known(*(torch.tensor(scale, dtype=torch.float64) for scale in scales), points, answers)
+        return Known(
+            mean=_tensor(self.mean),
+            std=_tensor(self.std),
+            answers_mean=_tensor(self.answers_mean),
+            answers_std=_tensor(self.answers_std),
+            points=_tensor(self.points).reshape(-1, wide),
+            answers=_tensor(self.answers).reshape(-1, high),
+        )
 
     def save(self, folder: Path) -> None:
         """Write columns.json."""
@@ -128,6 +130,15 @@ def _kept(data: Numbers, found: Sequence[Example]) -> list[Example]:
     if size is None:
         return list(found[:POINTS])
     return [data.example("train", index) for index in kept_places(size)]
+
+
+def _scales(columns: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The mean and the deviation of each column."""
+    return tuple(columns.mean(0).tolist()), tuple(columns.std(0, correction=0).tolist())
+
+
+def _tensor(numbers: Any) -> Tensor:
+    return torch.tensor(numbers, dtype=torch.float64)
 
 
 def _check_constant(columns: Tensor, names: Sequence[str], option: str) -> None:

@@ -41,6 +41,11 @@ class Ensemble(nn.Module):
         """Whether all members say what they attended to."""
         return all(getattr(member, "attends", False) for member in self.members)
 
+    @property
+    def keeps(self) -> bool:
+        """Whether all members keep training points."""
+        return all(getattr(member, "keeps", False) for member in self.members)
+
     def forward(self, points: Padded) -> Predicted:
         """Return answers, and how far they may be off, `(batch, outputs)`."""
         found = [member(points) for member in self.members]
@@ -49,9 +54,10 @@ class Ensemble(nn.Module):
         return Predicted(means.mean(0), variance.sqrt())
 
     def weights(self, points: Padded) -> Tensor | None:
-        """Return what all members attended to, one's heads after another's; None where these are not the same things."""
+        """Return what all members attended to, one's heads after another's; None where it is not the same things."""
         members: Sequence[Any] = list(self.members)
         found = [member.weights(points) for member in members]
-        if any(one is None for one in found) or len({one.shape[-1] for one in found}) > 1:
+        shown = {(member.keeps, one.shape[-1]) for member, one in zip(members, found, strict=True) if one is not None}
+        if len(shown) != 1 or any(one is None for one in found):
             return None
         return torch.cat(found, 1)

@@ -93,18 +93,16 @@ class Pictures:
         if weights is not None:
             order = weights.argsort(descending=True)[:_MOST]
             names = [self._point(index, place) for index in order.tolist()]
-            told = {
-                "label": "weight",
-                "note": f"the known points that weigh most, {float(weights[order].sum()):.0%} in all",
-            }
-            return bars(names, weights[order], path, title=self._title(place), **told, json=json)
+            note = f"the known points that weigh most, {float(weights[order].sum()):.0%} in all"
+            title = self._title(place)
+            return bars(names, weights[order], path, label="weight", title=title, note=note, json=json)
         named = self.known.features or tuple(f"{number:.6g}" for number in self.numbers)
         if self.weights is not None:
-            told = {"label": "weight", "note": "what the answer took of each, the mean of all heads"}
+            told = "weight", "what the answer took of each, the mean of all heads"
             return _largest(named, self.weights.mean(0), path, self._title(place), told, json=json)
         _, slope = _with_slopes(self.model, padded([self.numbers]), place)
         scale = torch.tensor(self.known.std, dtype=torch.float64)
-        told = {"label": "gradient", "note": "how the answer changes with each, by a deviation of it"}
+        told = "gradient", "how the answer changes with each, by a deviation of it"
         return _largest(named, slope[0] * scale, path, self._title(place), told, json=json)
 
     def _of_points(self) -> Tensor | None:
@@ -124,11 +122,12 @@ _BANDWIDTH = "What each bandwidth errs by, each known point answered by all othe
 
 
 def _largest(
-    names: Sequence[str], values: Tensor, path: Path, title: str, told: dict[str, str], *, json: bool
+    names: Sequence[str], values: Tensor, path: Path, title: str, told: tuple[str, str], *, json: bool
 ) -> list[Path]:
     """The largest bars, in the order of what they stand for."""
     order = values.abs().argsort(descending=True)[:_MOST].sort().values
-    return bars([names[place] for place in order.tolist()], values[order], path, title=title, **told, json=json)
+    shown, (label, note) = [names[place] for place in order.tolist()], told
+    return bars(shown, values[order], path, label=label, title=title, note=note, json=json)
 
 
 def _with_slopes(model: Any, points: Padded, place: int) -> tuple[tuple[Tensor, Tensor], Tensor]:

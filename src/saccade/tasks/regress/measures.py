@@ -57,10 +57,10 @@ def measured(
         rows["coverage"] = within.double().mean(1)
         metrics["coverage"] = {"score": float(rows["coverage"].mean()), "signature": f"nominal:{coverage:g}"}
     named = sorted(set(groups), key=_first)
-    parts = {}
+    parts = dict[str, dict[str, float]]()
     for name, values in rows.items():
-        found = means(groups, values.tolist())
-        parts[name] = {group: found[group] for group in named if group}
+        own = means(groups, values.tolist())
+        parts[name] = {group: own[group] for group in named if group}
     return metrics, {name: part for name, part in parts.items() if part}
 
 

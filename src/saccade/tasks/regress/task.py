@@ -25,7 +25,7 @@ from saccade.tasks.regress.data.sheet import Wanted
 from saccade.tasks.regress.ensemble import Ensemble
 from saccade.tasks.regress.interval import interval
 from saccade.tasks.regress.measures import HEADLINE, measured
-from saccade.tasks.regress.options import RECIPES, REQUESTS, EvalRequest, LookRequest, Options
+from saccade.tasks.regress.options import RECIPES, REQUESTS, EvalRequest, Options
 from saccade.tasks.regress.question import read_numbers
 from saccade.tasks.request import completed
 from saccade.tasks.splits import SplitNames

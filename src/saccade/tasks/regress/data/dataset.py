@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -93,7 +94,7 @@ def ranges(edges: Sequence[float]) -> list[str]:
     >>> ranges([0, 0.5, 1])
     ['0 to 0.5', '0.5 to 1']
     """
-    return [f"{low:.4g} to {high:.4g}" for low, high in zip(edges, edges[1:], strict=False)]
+    return [f"{low:.4g} to {high:.4g}" for low, high in pairwise(edges)]
 
 
 def exact(numbers: Sequence[float]) -> str:

@@ -1,4 +1,4 @@
-"""Rows that are Python objects: pairs, lists of numbers, mappings, arrays, and tables of pandas, polars and datasets."""
+"""Rows that are Python objects: pairs, lists of numbers, mappings, arrays, and tables of pandas and polars."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
