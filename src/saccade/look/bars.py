@@ -55,6 +55,7 @@ def bars(
         OSError: if the files cannot be written.
 
     Example:
+        >>> import torch
         >>> from tempfile import TemporaryDirectory
         >>> with TemporaryDirectory() as folder:
         ...     paths = bars(["a", "b"], torch.tensor([0.9, 0.1]), f"{folder}/a", label="weight", title="a set")

@@ -57,6 +57,7 @@ class LearnedKernel(KnownPoints):
         answers of known points weighed so (https://arxiv.org/abs/1606.04080).
 
     Example:
+        >>> import torch
         >>> from saccade.models.padded import Padded
         >>> model = LearnedKernel(Sizes(2, 1, 5))
         >>> model.weights(Padded(torch.randn(3, 2).double(), torch.tensor([2, 2, 2]))).shape

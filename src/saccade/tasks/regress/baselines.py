@@ -29,7 +29,7 @@ def plain_ways(train: Sequence[Example], asked: Sequence[Example], usual: Tensor
     Example:
         >>> rows = [Example((float(x),), (2.0 * x + 1,), "") for x in range(9)]
         >>> found = plain_ways(rows, rows, torch.ones(1), sets=False)
-        >>> found["mean"].metrics["r2"], round(found["linear"].metrics["r2"], 6)
+        >>> round(found["mean"].metrics["r2"], 6), round(found["linear"].metrics["r2"], 6)
         (0.0, 1.0)
     """
     answers = _array([one.answers for one in train])

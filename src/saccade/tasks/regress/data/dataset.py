@@ -60,9 +60,9 @@ class Table:
         numbers, answers = self.rows.example(split, index)
         if not self.features:
             return Example(numbers, answers, str(len(numbers)))
-        return Example(
-            numbers, answers, ranges(self._edges)[bisect_right(self._edges[1:-1], numbers[0])] if self._edges else ""
-        )
+        edges = self._edges
+        group = ranges(edges)[bisect_right(edges[1:-1], numbers[0])] if len(edges) > 1 else ""
+        return Example(numbers, answers, group)
 
     def size(self, split: str) -> int:
         """Return how many examples a split has."""

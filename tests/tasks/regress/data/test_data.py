@@ -1,0 +1,296 @@
+"""Numbers from everywhere: files, arrays, scikit-learn, objects; and what is wrong with them in one line."""
+
+import gzip
+
+import numpy as np
+import pytest
+import torch
+
+from saccade.errors import ArgumentError, SaccadeError
+from saccade.tasks.objects import OBJECTS
+from saccade.tasks.regress.data import open_numbers
+from saccade.tasks.regress.data.builtin import Maximum, Sine
+from saccade.tasks.regress.data.sheet import Wanted
+from saccade.tasks.splits import SplitNames
+
+ROWS = [(n, n % 7, 3 * n + 1) for n in range(40)]
+TEXT = "rooms,age,price\n" + "".join(f"{a},{b},{c}\n" for a, b, c in ROWS)
+
+
+def written(folder, name, text):
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def all_rows(data):
+    found = [data.example(split, n) for split in ("train", "validation", "test") for n in range(data.size(split))]
+    return sorted((*one.numbers, *one.answers) for one in found)
+
+
+def arrow(folder):
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install -e '.[arrow]'")
+    import pyarrow.parquet as parquet
+
+    columns = dict(zip(("rooms", "age", "price"), zip(*ROWS, strict=True), strict=True))
+    parquet.write_table(pyarrow.table({name: list(values) for name, values in columns.items()}), folder / "a.parquet")
+    return str(folder / "a.parquet")
+
+
+def array(folder):
+    np.save(folder / "a.npy", np.array(ROWS, np.float32))
+    return str(folder / "a.npy")
+
+
+def named_array(folder):
+    kinds = [("rooms", float), ("age", int), ("price", float)]
+    np.save(folder / "a.npy", np.array(ROWS, dtype=kinds))
+    return str(folder / "a.npy")
+
+
+def two_arrays(folder):
+    rows = np.array(ROWS, float)
+    np.savez(folder / "a.npz", X=rows[:, :2], y=rows[:, 2])
+    return str(folder / "a.npz")
+
+
+def packed(folder):
+    (folder / "a.csv.gz").write_bytes(gzip.compress(TEXT.encode()))
+    return str(folder / "a.csv.gz")
+
+
+SOURCES = {
+    "csv": lambda folder: written(folder, "a.csv", TEXT),
+    "semicolons": lambda folder: written(folder, "a.csv", TEXT.replace(",", ";")),
+    "tsv": lambda folder: written(folder, "a.tsv", TEXT.replace(",", "\t")),
+    "quoted": lambda folder: written(folder, "a.csv", '"rooms","age","price"\n' + TEXT.partition("\n")[2]),
+    "a mark and blank lines": lambda folder: written(folder, "a.csv", "\ufeff" + TEXT.replace("\n", "\r\n") + "\n\n"),
+    "gzip": packed,
+    "parquet": arrow,
+    "array": array,
+    "array with names": named_array,
+    "X and y": two_arrays,
+}
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_every_form_has_the_same_rows(kind, tmp_path):
+    data = open_numbers(SOURCES[kind](tmp_path))
+    assert all_rows(data) == sorted(ROWS) and len(data.features) == 2 and len(data.targets) == 1
+    assert "held out from training" in data.note
+    assert [data.size(split) for split in ("train", "validation", "test")] == [36, 2, 2]
+    assert data.fingerprint == open_numbers(SOURCES[kind](tmp_path)).fingerprint
+
+
+def test_objects_of_all_kinds_are_the_same_rows():
+    rows = np.array(ROWS, float)
+    forms = [
+        ROWS,
+        [((a, b), c) for a, b, c in ROWS],
+        [{"rooms": a, "age": b, "price": c} for a, b, c in ROWS],
+        rows,
+        torch.tensor(rows),
+        (rows[:, :2], rows[:, 2]),
+        (torch.tensor(rows[:, :2]), torch.tensor(rows[:, 2])),
+    ]
+    for form in forms:
+        assert all_rows(open_numbers(OBJECTS, form)) == sorted(ROWS)
+
+    class Polars:
+        def to_dicts(self):
+            return forms[2]
+
+    class Pandas:
+        columns = ("rooms", "age", "price")
+
+        def to_dict(self, how):
+            assert how == "records"
+            return forms[2]
+
+    for frame in (Polars(), Pandas(), {"train": Polars()}):
+        data = open_numbers(OBJECTS, frame)
+        assert all_rows(data) == sorted(ROWS) and data.targets == ("price",)
+
+
+def test_columns_are_chosen_by_their_names(tmp_path):
+    path = SOURCES["csv"](tmp_path)
+    data = open_numbers(path, wanted=Wanted(target="rooms, age", features="price"))
+    assert (data.features, data.targets) == (("price",), ("rooms", "age"))
+    assert all_rows(data) == sorted((c, a, b) for a, b, c in ROWS)
+    assert open_numbers(path, wanted=Wanted(target="age")).features == ("rooms", "price")
+
+
+def test_splits_are_named_by_files_and_by_a_column(tmp_path):
+    header, *lines = TEXT.splitlines()
+    for name, part in (("train", lines[:30]), ("val", lines[30:34]), ("test", lines[34:])):
+        written(tmp_path, f"{name}.csv", "\n".join([header, *part]))
+    data = open_numbers(str(tmp_path))
+    assert [data.size(split) for split in ("train", "validation", "test")] == [30, 4, 6] and not data.note
+    column = [f"{header},split", *(f"{line},{('dev', 'train', 'train')[n % 3]}" for n, line in enumerate(lines))]
+    data = open_numbers(written(tmp_path, "a.csv", "\n".join(column)))
+    assert data.size("validation") == 14 and data.targets == ("price",) and data.features == ("rooms", "age")
+    with pytest.raises(SaccadeError, match="line 2: column split: expected one of .*, got 'later'"):
+        open_numbers(written(tmp_path, "b.csv", f"{header},split\n1,2,3,later\n"))
+    with pytest.raises(SaccadeError, match="--test-split: expected the name of a part of"):
+        open_numbers(str(tmp_path), names=SplitNames({"test": "last"}))
+
+
+def test_npz_names_its_splits(tmp_path):
+    rows = np.array(ROWS, float)
+    parts = {"train": rows[:30], "val": rows[30:34], "test": rows[34:]}
+    arrays = {
+        f"{name}_{split}": part for split, own in parts.items() for name, part in (("X", own[:, :2]), ("y", own[:, 2]))
+    }
+    np.savez(tmp_path / "a.npz", **arrays)
+    data = open_numbers(str(tmp_path / "a.npz"))
+    assert [data.size(split) for split in ("train", "validation", "test")] == [30, 4, 6]
+
+
+def test_sets_are_as_long_as_their_cells_say(tmp_path):
+    lines = ["a,b,largest", *(f"{n} {n + 1},,{n + 1}" if n % 2 else f"{n},{-n},{n}" for n in range(30))]
+    path = written(tmp_path, "a.csv", "\n".join(lines))
+    data = open_numbers(path, wanted=Wanted(sets=True))
+    assert data.features == () and all(max(row[:-1]) == row[-1] for row in all_rows(data))
+    assert data.example("train", 0).group == "2"
+    ragged = open_numbers(OBJECTS, [((*range(n % 4 + 1), n), n) for n in range(30)], wanted=Wanted(sets=True))
+    assert {len(row) for row in all_rows(ragged)} == {3, 4, 5, 6}
+
+
+def test_a_single_feature_is_measured_by_its_quartiles():
+    data = open_numbers(OBJECTS, [(float(x), 2.0 * x) for x in range(100)])
+    groups = {data.example("train", n).group for n in range(data.size("train"))}
+    assert len(groups) == 4 and all(" to " in group for group in groups)
+
+
+@pytest.mark.parametrize("name", ["diabetes", "linnerud", "iris"])
+def test_data_of_scikit_learn(name):
+    several = Wanted(target="Weight,Waist,Pulse") if name == "linnerud" else Wanted()
+    data = open_numbers(f"sklearn:{name}", wanted=several)
+    assert data.size("train") > 10 and len(data.targets) == (3 if name == "linnerud" else 1)
+    assert len(data.example("test", 0).numbers) == len(data.features)
+
+
+WRONG = {
+    "rooms,price\n1,2\n3,\n4,5\n": "line 3: column price: expected a number, got a blank cell; fill it, or take the row out",
+    "rooms,price\n1,2\nnan,3\n": "line 3: column rooms: expected a finite number, got nan; fill it, or take the row out",
+    "rooms,price\n1,2\n-inf,3\n": "line 3: column rooms: expected a finite number, got -inf",
+    "rooms,price\n1,2\n1e999,3\n": "line 3: column rooms: expected a finite number, got inf",
+    "rooms,price\n1,old\n": "line 2: column price: expected a number, got 'old'",
+    "rooms,price\n1,2,3\n": "line 2: expected 2 cells, a column each, got 3",
+    "rooms,price\n1\n": "line 2: expected 2 cells, a column each, got 1",
+    "1,2\n3,4\n": "line 1: expected names of the columns, got '1,2'; add a line of names",
+    "price\n1\n2\n": "expected two columns or more, one to ask and one to answer, got 1",
+    "a,a,b\n1,2,3\n": "expected columns of different names, got a twice",
+    "rooms,price\n": "expected rows below the names of columns, got none",
+    "rooms,price\n1,2\n1,2\n1,2\n": "data: expected 3 different examples or more, to validate, test and train, got 1",
+    "rooms,price\n1,2\n": "data: expected 3 different examples or more, to validate, test and train, got 1",
+    'rooms,price\n"1,2\n': "expected a row of cells, got unexpected end of data",
+    "": "expected a row a line, got an empty file",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_is_wrong_with_a_table_is_one_line(text, tmp_path):
+    with pytest.raises(SaccadeError) as error:
+        open_numbers(written(tmp_path, "a.csv", text))
+    assert WRONG[text] in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        (Wanted(target="prise"), "--target: expected a column of .*a.csv, got prise; did you mean price?"),
+        (Wanted(features="x"), "--features: expected a column of .*a.csv, got x; there is rooms, age, price"),
+        (Wanted(target="age", features="age"), "--features: expected other columns than --target, got age in both"),
+        (Wanted(target="age,age"), "--target: expected each column once, got age,age"),
+        (Wanted(target="rooms,age,price"), "expected two columns or more"),
+    ],
+)
+def test_columns_that_are_not_there(wanted, message, tmp_path):
+    with pytest.raises(ArgumentError, match=message):
+        open_numbers(SOURCES["csv"](tmp_path), wanted=wanted)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("sinus", "--data: no data set sinus, and no folder or file; did you mean sine?"),
+        ("sklearn:california_housing", "--data: expected sklearn: and one of diabetes, .*, got california_housing"),
+    ],
+)
+def test_data_that_are_not_there(data, message):
+    with pytest.raises(ArgumentError, match=message):
+        open_numbers(data)
+
+
+@pytest.mark.parametrize("data", ["sine", "maximum"])
+def test_built_in_data_know_their_columns(data):
+    for wanted, flag in (
+        (Wanted(target="y"), "target"),
+        (Wanted(features="x"), "features"),
+        (Wanted(sets=True), "sets"),
+    ):
+        with pytest.raises(ArgumentError, match=f"--{flag}: expected none for {data}, whose columns are known"):
+            open_numbers(data, wanted=wanted)
+
+
+def test_a_set_of_none_is_one_line(tmp_path):
+    path = written(tmp_path, "a.csv", "a,b,largest\n1,2,2\n,,3\n")
+    with pytest.raises(ArgumentError, match="line 3: expected a set of one number or more, got none"):
+        open_numbers(path, wanted=Wanted(sets=True))
+    with pytest.raises(ArgumentError, match="data: train, row 2: expected numbers to ask and to answer, got"):
+        open_numbers(OBJECTS, [((1.0,), 1.0), ((), 2.0)], wanted=Wanted(sets=True))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([(1, 2), (2, "old")], "data: train, row 2: expected a number, got 'old'"),
+        ([(1, 2), (float("nan"), 3)], "data: train, row 2: expected a finite number, got nan"),
+        ([((1, 2), 2), ((1, 2, 3), 3)], "data: train, row 2: expected 2 numbers, as in row 1, got 3; sets=True where"),
+        ([(1, 2), (2, None)], "data: train, row 2: expected a number, got a blank cell"),
+        ([{"a": 1}], "expected two columns or more"),
+    ],
+)
+def test_what_is_wrong_with_objects_is_one_line(rows, message):
+    with pytest.raises(SaccadeError, match=message) as error:
+        open_numbers(OBJECTS, rows)
+    assert "\n" not in str(error.value)
+
+
+def test_arrays_that_are_none_are_refused_and_nothing_is_unpickled(tmp_path):
+    np.save(tmp_path / "objects.npy", np.array([object()], dtype=object), allow_pickle=True)
+    np.save(tmp_path / "flat.npy", np.zeros(5))
+    np.save(tmp_path / "texts.npy", np.array([["a", "b"]]))
+    np.savez(tmp_path / "other.npz", a=np.zeros((2, 2)), b=np.zeros(2))
+    np.savez(tmp_path / "lengths.npz", X=np.zeros((3, 2)), y=np.zeros(2))
+    (tmp_path / "cut.npy").write_bytes((tmp_path / "flat.npy").read_bytes()[:40])
+    (tmp_path / "noise.npz").write_bytes(b"PK\x03\x04 no archive")
+    for name in ("objects.npy", "flat.npy", "texts.npy", "other.npz", "lengths.npz", "cut.npy", "noise.npz"):
+        with pytest.raises(ArgumentError, match=name) as error:
+            open_numbers(str(tmp_path / name))
+        assert "\n" not in str(error.value), name
+
+
+def test_another_kind_of_file_says_how_to_convert_it(tmp_path):
+    path = written(tmp_path, "a.xlsx", "x")
+    with pytest.raises(ArgumentError, match=r"expected a table \(.csv, .*\), got another kind of file; .*libreoffice"):
+        open_numbers(path)
+
+
+def test_a_sine_is_a_sine_with_the_noise_that_it_says():
+    for growing, noise in ((False, 0.3), (True, 0.05 + 0.1 * 3.15)):
+        data = Sine(growing=growing)
+        rows = torch.tensor([(*row.numbers, *row.answers) for row in (data.example("test", n) for n in range(2000))])
+        rest = rows[:, 1] - rows[:, 0].sin()
+        assert float(rest.std()) == pytest.approx(noise, rel=0.15) and abs(float(rest.mean())) < 0.05
+        far, near = rest[rows[:, 0] > 4].std(), rest[rows[:, 0] < 2].std()
+        assert (float(far) > 2 * float(near)) == growing
+
+
+def test_the_largest_of_a_set_is_in_it_and_all_sizes_come():
+    data = Maximum()
+    found = [data.example("train", index) for index in range(3000)]
+    assert all(row.answers == (max(row.numbers),) and row.group == str(len(row.numbers)) for row in found)
+    assert {len(row.numbers) for row in found} == set(range(1, 11)) and data.size("train") is None
+    assert data.example("train", 5) != data.example("test", 5)
