@@ -12,6 +12,7 @@ import pytest
 
 from saccade.cli import main
 from saccade.tasks.classify_text import ClassifyText
+from saccade.tasks.regress import Regress
 from saccade.tasks.translate import Translate
 from tiny import SMALL
 
@@ -249,3 +250,25 @@ def test_all_that_classifies_images_runs(tmp_path, capsys, monkeypatch):
         less = ["--max-steps", "3", "--widths", "4,8"] if command.startswith("train") else []
         assert main([*shlex.split(command), *less]) == 0, command
         assert capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_all_that_regresses_runs(tmp_path, capsys, monkeypatch):
+    """The commands of the page in their order, for a few steps, beside tables made here."""
+    monkeypatch.chdir(tmp_path)
+    houses = "".join(f"{n % 5},{n},{100 * n + n % 7}\n" for n in range(60))
+    (tmp_path / "houses.csv").write_text(f"rooms,age,price\n{houses}")
+    bags = "".join(f"{n % 4},{n if n % 2 else ''},{n % 4 + n}\n" for n in range(60))
+    (tmp_path / "bags.csv").write_text(f"first,second,sum\n{bags}")
+    page = (ROOT / "docs/regress.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^saccade (?!report)(.+)$", page, flags=re.M)
+    assert len(commands) >= 18
+    for command in commands:
+        less = ["--max-steps", "3"] if command.startswith("train") else []
+        assert main([*shlex.split(command), *less]) == 0, command
+        assert capsys.readouterr().out
+
+
+def test_every_model_of_numbers_is_told_of():
+    page = (ROOT / "docs/regress.md").read_text(encoding="utf-8")
+    assert [name for name in Regress.models if f"\n| `{name}` | " not in page] == []

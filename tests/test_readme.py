@@ -30,6 +30,7 @@ SMALLER = {
     " train caption": f"{LITTLE} --hidden-dim 16 --widths 4,8",
     " train answer": f"{LITTLE} --hidden-dim 16 --widths 4,8",
     " train memorize": f"{LITTLE} --hidden-dim 8",
+    " train regress": LITTLE,
     " report ": " --max-steps 2",
     " bench ": " --rows 'dot forward 2x4x16x16' --seconds 0.01",
     "--calls 10000": "--calls 40",

@@ -3,6 +3,8 @@ import pytest
 from saccade.cli import main
 from saccade.reports import REPORTS, Made, load_report
 
+BY_ITSELF = ("complexity", "regression")  # which take no data
+
 
 def test_alone_it_lists_the_reports(capsys):
     for arguments in ([], ["--help"]):
@@ -16,7 +18,7 @@ def test_alone_it_lists_the_reports(capsys):
     [
         (["lenght"], "did you mean length?"),
         (["length", "--quik"], "did you mean --quick?"),
-        *(([name], "--data: expected a corpus, got none") for name in REPORTS if name not in ("complexity", "regression")),
+        *(([name], "--data: expected a corpus, got none") for name in REPORTS if name not in BY_ITSELF),
         (["scores", "--quick", "--data", "corpus"], "--quick: expected no --data but dates or several-dates"),
         (["soft-hard", "--samples", "1"], "--samples: expected a number from 2 to 1000, got 1"),
         (["length", "--data", "no/such", "--output", "r"], "no/such"),

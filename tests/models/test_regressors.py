@@ -72,7 +72,7 @@ def test_its_state_is_all_of_it(kind):
 
 @pytest.mark.parametrize("kind", [NadarayaWatson, LearnedKernel])
 def test_in_training_no_point_is_answered_by_itself(kind):
-    model, x, y = made(kind)
+    model, x, _ = made(kind)
     places = torch.arange(len(x))
     before = model.read(model.standardized(asked(x)), places).mean
     with torch.no_grad():

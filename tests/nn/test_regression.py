@@ -149,3 +149,17 @@ def test_points_that_are_all_alike_are_their_mean():
     known = nn.KernelRegression().fit(np.ones((5, 1)), np.arange(5.0))
     np.testing.assert_allclose(known.predict([[1.0]]), [2.0])
     assert torch.get_default_dtype() == torch.float32
+
+
+@pytest.mark.slow
+def test_a_million_points_are_read_in_blocks_and_as_many_are_asked():
+    numbers = np.random.default_rng(0)
+    X = numbers.uniform(0, 6, (1_000_000, 1))
+    y = np.sin(X[:, 0]) + 0.1 * numbers.standard_normal(len(X))
+    known = nn.KernelRegression(bandwidth=0.05).fit(X, y)
+    asked = np.array([[0.5], [2.0], [5.5]])
+    np.testing.assert_allclose(known.predict(asked), plain("gaussian", asked, X, y, 0.05), rtol=1e-9)
+    few = nn.KernelRegression(bandwidth=0.5).fit(X[:100], y[:100])
+    found = few.predict(X)
+    np.testing.assert_allclose(found[:50], plain("gaussian", X[:50], X[:100], y[:100], 0.5), rtol=1e-9)
+    assert found.shape == (1_000_000,)

@@ -11,7 +11,7 @@ POWERS = {
 
 
 def made_up(powers=POWERS, counts=(64, 128, 256, 512), error=0.01, seeds=4):
-    """report.json of estimates whose errors are powers of the number of points: from their names to exponent, factor."""
+    """report.json of estimates whose errors are powers of the number of points: by name an exponent and a factor."""
     rows = [
         {
             "way": way,

@@ -171,8 +171,8 @@ def test_data_of_scikit_learn(name):
 
 
 WRONG = {
-    "rooms,price\n1,2\n3,\n4,5\n": "line 3: column price: expected a number, got a blank cell; fill it, or take the row out",
-    "rooms,price\n1,2\nnan,3\n": "line 3: column rooms: expected a finite number, got nan; fill it, or take the row out",
+    "rooms,price\n1,2\n3,\n4,5\n": "line 3: column price: expected a number, got a blank cell; fill it, or take",
+    "rooms,price\n1,2\nnan,3\n": "line 3: column rooms: expected a finite number, got nan; fill it, or take the row",
     "rooms,price\n1,2\n-inf,3\n": "line 3: column rooms: expected a finite number, got -inf",
     "rooms,price\n1,2\n1e999,3\n": "line 3: column rooms: expected a finite number, got inf",
     "rooms,price\n1,old\n": "line 2: column price: expected a number, got 'old'",
