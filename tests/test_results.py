@@ -44,6 +44,12 @@ def test_a_row_is_its_file(header, row):
     assert (results["model"], str(results["seed"])) == (told["model"], told["seed"])
     assert told["parameters"] == f"{results['parameters']:,}"
     assert told["seconds"] == f"{results['seconds']:.0f}"
+    if "R²" in told:
+        assert (told["R²"], told["MAE"]) == (f"{metrics['r2']:.4f}", f"{metrics['mae']:.4f}")
+        assert told["coverage"] == f"{metrics['coverage']['score']:.4f}"
+        assert told["validation R²"] == f"{results['validation']['r2']:.4f}"
+        assert told["steps"] == str(results["steps"])
+        return
     if "WER" in told:
         assert (told["WER"], told["CER"]) == tuple(f"{metrics[name]:.4f}" for name in ("wer", "cer"))
         assert told["validation WER"] == f"{results['validation']['wer']:.4f}"
