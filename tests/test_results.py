@@ -9,6 +9,7 @@ import pytest
 
 from saccade.reports.cnn_attention import findings as cnn_attention
 from saccade.reports.pooling.findings import Findings
+from saccade.reports.regression import findings as regression
 from saccade.reports.scores import findings as scores
 from saccade.reports.soft_hard import findings as soft_hard
 
@@ -25,6 +26,7 @@ PAGES = {
     "objects-scenes": "objects",
     "pointing-scenes": "pointing",
     "pooling-sst2": "pooling",
+    "regression": "regression",
     "scores-dates": "scores",
     "scores-multi30k": "scores",
     "soft-hard-dates": "soft_hard",
@@ -223,3 +225,10 @@ def test_the_tables_of_images_are_those_of_their_report():
     for table in (found.table(), found.by_seed()):
         assert all(f"| {' | '.join(row)} |" in PAGE for row in table)
     assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE
+
+
+def test_the_table_of_kernel_regression_is_that_of_its_report():
+    content = reported("regression")
+    found = regression.Findings(content)
+    assert all(f"| {' | '.join(row)} |" in PAGE for row in found.table())
+    assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE and content["command"] in PAGE
