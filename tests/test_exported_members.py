@@ -35,6 +35,7 @@ MEMBERS = {
         "ExternalMemory",
         "GatedLSTM",
         "KernelRegression",
+        "MixtureOfExperts",
         "MultiheadAttention",
         "PastAttention",
         "SetAttention",

@@ -17,11 +17,13 @@ CALLS = {
     "PastAttention": lambda **more: nn.PastAttention(16, 8, **more),
     "SetAttention": lambda **more: nn.SetAttention(16, 4, **more),
     "SetPool": lambda **more: nn.SetPool(16, 4, **more),
+    "MixtureOfExperts": lambda **more: nn.MixtureOfExperts(16, 4, **more),
     "Attention.forward": lambda **more: nn.Attention(16)(X, **more),
     "MultiheadAttention.forward": lambda **more: nn.MultiheadAttention(16, 4)(X, **more),
     "AttentionPool.forward": lambda **more: nn.AttentionPool(16)(X, **more),
     "SetAttention.forward": lambda **more: nn.SetAttention(16, 4)(X, **more),
     "SetPool.forward": lambda **more: nn.SetPool(16, 4)(X, **more),
+    "MixtureOfExperts.forward": lambda **more: nn.MixtureOfExperts(16, 4)(X, **more),
 }
 TORCHS = {
     "attn_mask": "mask=",
@@ -46,6 +48,7 @@ def test_other_names_are_errors_as_ever(name):
     with pytest.raises(TypeError, match="colour: expected an argument of .*unknown name; it takes "):
         CALLS[name](colour=1)
     known = "mask" if name in ("attend", "explain") or name.endswith("forward") else "score"
+    known = {"MixtureOfExperts": "drop"}.get(name, known)
     with pytest.raises(ArgumentTypeError, match=f"did you mean {known}="):
         CALLS[name](**{known + "s": None})
 

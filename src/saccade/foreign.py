@@ -24,6 +24,7 @@ OURS = {
     "scale": "score=scores.ScaledDot(scale=...)",
     "enable_gqa": "grouped queries are dimensions: query (B, Hkv, G, Lq, D), key (B, Hkv, 1, Lk, D); in "
     "MultiheadAttention num_kv_heads=",
+    "top_k": "read=reads.TopK(k), in MixtureOfExperts k=",
 }
 """What the arguments of torch's attention are called here."""
 

@@ -7,6 +7,7 @@ as scikit-learn has them, imported when it is asked for.
 from typing import TYPE_CHECKING, Any
 
 from saccade.nn.attention import Attention
+from saccade.nn.experts import MixtureOfExperts
 from saccade.nn.external_memory import ExternalMemory
 from saccade.nn.gated_lstm import GatedLSTM
 from saccade.nn.multihead import MultiheadAttention
@@ -25,6 +26,7 @@ __all__ = [
     "GatedLSTM",
     "Glimpse",
     "KernelRegression",
+    "MixtureOfExperts",
     "MultiheadAttention",
     "PastAttention",
     "Retina",

@@ -1,0 +1,93 @@
+"""`grouped_product`: rows that stand sorted by group, each times the matrix of its group, in no loop over groups."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+__all__ = ["grouped_product"]
+
+_ALIGNED = 16  # bytes that strides have to be a multiple of, by torch's kernel
+_BLOCK = 32  # rows multiplied at once where torch's kernel does not serve
+
+
+def grouped_product(rows: Tensor, weights: Tensor, ends: Tensor) -> Tensor:
+    """Each row times its group's matrix, differentiable any number of times.
+
+    By `torch.nn.functional.grouped_mm`, which has float32 and the half types on a CPU and on a GPU. Where it does not
+    serve, in float64 and where a row is no multiple of 16 bytes, groups are cut into blocks of as many rows, and
+    batches of blocks are multiplied: at most one block a group is not full, however uneven the groups are.
+
+    Args:
+        rows: `(rows, in)`, those of the first group first.
+        weights: `(groups, in, out)`.
+        ends: where each group ends, int32 `(groups,)`; the last is the number of rows.
+
+    Returns:
+        `(rows, out)`.
+
+    >>> weights = torch.tensor([[[1.0]], [[10.0]]])
+    >>> grouped_product(torch.ones(3, 1), weights, torch.tensor([1, 3], dtype=torch.int32)).tolist()
+    [[1.0], [10.0], [10.0]]
+    """
+    if _serves(rows, weights):
+        found: Tensor = _Product.apply(rows, weights, ends)
+        return found
+    return by_blocks(rows, weights, ends)
+
+
+def by_blocks(rows: Tensor, weights: Tensor, ends: Tensor) -> Tensor:
+    """The same by batches of blocks: a number of them that follows from the sizes alone."""
+    count, groups = rows.shape[0], weights.shape[0]
+    places = torch.arange(count, device=rows.device)
+    group = torch.searchsorted(ends, places.to(ends.dtype), right=True)
+    starts = F.pad(ends[:-1], (1, 0))
+    blocks = (ends - starts + _BLOCK - 1) // _BLOCK
+    last = blocks.cumsum(0)
+    place = (last - blocks)[group] * _BLOCK + places - starts[group]
+    most = count // _BLOCK + groups
+    padded = rows.new_zeros(most * _BLOCK, rows.shape[1]).index_copy(0, place, rows)
+    of_block = torch.searchsorted(last, torch.arange(most, device=rows.device), right=True).clamp(max=groups - 1)
+    product = padded.view(most, _BLOCK, -1) @ weights.index_select(0, of_block)
+    return product.flatten(0, 1).index_select(0, place)
+
+
+def _serves(rows: Tensor, weights: Tensor) -> bool:
+    size = rows.element_size()
+    aligned = all(features * size % _ALIGNED == 0 for features in weights.shape[1:])
+    return aligned and rows.dtype in (torch.float32, torch.bfloat16, torch.float16) and rows.shape[0] > 0
+
+
+class _Product(torch.autograd.Function):
+    """Torch's kernel on tensors that are laid out as it takes them, which gradients seldom are."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, weights: Tensor, ends: Tensor) -> Tensor:
+        ctx.save_for_backward(rows, weights, ends)
+        return F.grouped_mm(rows.contiguous(), _laid_out(weights), offs=ends)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        rows, weights, ends = ctx.saved_tensors
+        of_rows = _Product.apply(grad, weights.mT, ends) if ctx.needs_input_grad[0] else None
+        return of_rows, _Outer.apply(rows, grad, ends) if ctx.needs_input_grad[1] else None, None
+
+
+class _Outer(torch.autograd.Function):
+    """Of each group the product of its rows, transposed, with other rows: `(groups, in, out)`."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, others: Tensor, ends: Tensor) -> Tensor:
+        ctx.save_for_backward(rows, others, ends)
+        return F.grouped_mm(rows.contiguous().mT, others.contiguous(), offs=ends)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        rows, others, ends = ctx.saved_tensors
+        of_rows = _Product.apply(others, grad.mT, ends) if ctx.needs_input_grad[0] else None
+        return of_rows, _Product.apply(rows, grad, ends) if ctx.needs_input_grad[1] else None, None
+
+
+def _laid_out(weights: Tensor) -> Tensor:
+    return weights if weights.is_contiguous() or weights.mT.is_contiguous() else weights.contiguous()

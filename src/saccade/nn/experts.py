@@ -1,0 +1,347 @@
+"""`MixtureOfExperts`: many networks side by side, of which each token is given to the few that its gate chooses.
+
+    tokens ──gates (gating.py, routing.py)──▶ pairs, sorted by expert (dispatch.py) ──▶ grouped products ──▶ sums
+
+The gate is attention with a hard read: tokens are queries, experts are keys, and the k largest weights are read.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade.auxiliary import AuxRequest
+from saccade.checks import number, whole
+from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
+from saccade.foreign import refuse, refusing
+from saccade.kernels.dropout import Dropout
+from saccade.kernels.grouped import grouped_product
+from saccade.masks import Mask
+from saccade.nn import dispatch, gating
+from saccade.nn.attention import features
+from saccade.nn.dispatch import Drop, Pairs
+from saccade.nn.routing import Routes, by_experts, by_groups, by_tokens, described
+from saccade.numerics import wide
+from saccade.structure import Grid
+from saccade.validate import probability
+
+__all__ = ["Balance", "MixtureOfExperts", "Routing"]
+
+Routing: TypeAlias = Literal["tokens", "experts"]
+
+
+class Balance(NamedTuple):
+    r"""How evenly tokens were given to experts, and what uneven loads cost.
+
+    Args:
+        loss: \(w_i \mathrm{CV}(\mathrm{Importance})^2 + w_l \mathrm{CV}(\mathrm{Load})^2\), a number that training adds
+            to its own.
+        importance: the sum of each expert's weights, `(experts,)`, equation 6.
+        load: how many tokens each expert is expected to be given, `(experts,)`, equation 10; without noise how many
+            it was given.
+        taken: how many tokens each expert took, int64 `(experts,)`.
+        dropped: how many pairs of a token and an expert were beyond the expert's capacity, int64 `()`.
+        tokens: how many tokens there were, padding left out, int64 `()`.
+    """
+
+    loss: Tensor
+    importance: Tensor
+    load: Tensor
+    taken: Tensor
+    dropped: Tensor
+    tokens: Tensor
+
+
+class MixtureOfExperts(nn.Module):
+    r"""Experts, each a network of two layers, of which a token is given to k: cost grows with k, not with their number.
+
+    .. math::
+        y = \sum_{i \in \mathrm{top}_k H(x)} G(x)_i \, E_i(x), \qquad E_i(x) = W^o_i \, \phi(W^h_i x)
+
+    with the gate of noisy logits, where noise is drawn in training alone:
+
+    .. math::
+        G(x) = \mathrm{softmax}(\mathrm{KeepTopK}(H(x), k)), \qquad
+        H(x)_i = (x W_g)_i + \varepsilon_i \, \mathrm{softplus}((x W_\mathrm{noise})_i)
+
+    A gate left to itself gives all tokens to few experts, which learn the faster for it. Two losses are against that,
+    of the weights that experts got and of the tokens that they may expect:
+
+    .. math::
+        L = w_i \, \mathrm{CV}\Big(\sum_x G(x)\Big)^2 + w_l \, \mathrm{CV}\Big(\sum_x P(x)\Big)^2, \qquad
+        P(x)_i = \Phi\left(\frac{(x W_g)_i - \mathrm{kth\_excluding}(H(x), k, i)}
+                                {\mathrm{softplus}((x W_\mathrm{noise})_i)}\right)
+
+    Args:
+        embed_dim: features of a token and of its output.
+        num_experts: how many experts there are.
+        k: how many of them a token is given to; with groups, how many groups and in each how many experts; with
+            routing "experts", how many on average.
+        hidden_dim: of each expert's layer in the middle; None is 4 embed_dim.
+        groups: None, or a hierarchy: a first gate chooses k of so many groups, a gate of each group k of its experts.
+        routing: "tokens": each token takes its k experts. "experts": each expert takes the tokens that weigh most,
+            all experts as many, so that nothing is to be balanced; a token may be taken by none, and what is taken of
+            a sequence hangs on what comes later in it, which a model that writes must not know.
+        noise: whether training draws noise; with it gates begin at zero, all experts alike. None is True, and False
+            with routing "experts", which has none.
+        importance_weight, load_weight: \(w_i\) and \(w_l\); None is 0.1, and 0 where the loss would teach nothing: of
+            the load without noise, of both with routing "experts".
+        capacity_factor: in training, an expert takes at most ⌈factor · pairs / num_experts⌉ tokens, the rest are
+            dropped: their output is what their other experts say, or 0. None drops nothing. With routing "experts"
+            how many each takes; None is 1.
+        eval_capacity_factor: the same outside training; None drops nothing, so that no answer hangs on the others in
+            its batch. With routing "experts" None is capacity_factor.
+        drop: which tokens are dropped: "weight", those to whom the expert matters least, or "order", those that come
+            last in the batch.
+        activation: φ.
+        dropout_p: probability of dropping a feature of the layer in the middle, in training.
+        device, dtype: of the parameters.
+
+    Raises:
+        ArgumentError: more experts a token than there are; groups that do not divide them; losses that teach nothing;
+            numbers out of range.
+
+    Source:
+        Shazeer et al. 2017, equations 1 to 14 (https://arxiv.org/abs/1701.06538). Routing "experts": Zhou et al. 2022,
+        "Mixture-of-Experts with Expert Choice Routing", equations 1 to 3 (https://arxiv.org/abs/2202.09368). Capacity:
+        Lepikhin et al. 2020, "GShard", section 2.2 (https://arxiv.org/abs/2006.16668); dropping by weight: Riquelme et
+        al. 2021, "Scaling Vision with Sparse Mixture of Experts", section 4 (https://arxiv.org/abs/2106.05974).
+
+    >>> import torch
+    >>> mixture = MixtureOfExperts(8, num_experts=16, k=2)
+    >>> output, balance = mixture(torch.randn(3, 5, 8))
+    >>> output.shape, balance.taken.sum().item(), balance.dropped.item()
+    (torch.Size([3, 5, 8]), 30, 0)
+    """
+
+    @refusing
+    def __init__(
+        self,
+        embed_dim: int,
+        num_experts: int,
+        k: int = 2,
+        *,
+        hidden_dim: int | None = None,
+        groups: int | None = None,
+        routing: Routing = "tokens",
+        noise: bool | None = None,
+        importance_weight: float | None = None,
+        load_weight: float | None = None,
+        capacity_factor: float | None = None,
+        eval_capacity_factor: float | None = None,
+        drop: Drop = "weight",
+        activation: Callable[[Tensor], Tensor] = F.relu,
+        dropout_p: float = 0.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        **foreign: Any,
+    ) -> None:
+        if foreign:
+            refuse(MixtureOfExperts.__init__, foreign)
+        super().__init__()
+        for name, size in (("embed_dim", embed_dim), ("num_experts", num_experts), ("k", k)):
+            whole(name, size, least=1)
+        whole("hidden_dim", hidden_dim, least=1, none=True)
+        _check_choice(num_experts, k, groups, routing)
+        if drop not in get_args(Drop):
+            raise ArgumentError(f"drop: expected one of {', '.join(get_args(Drop))}, got {drop!r}")
+        for name, factor in (("capacity_factor", capacity_factor), ("eval_capacity_factor", eval_capacity_factor)):
+            number(name, factor, above=0, none=True)
+        if noise and routing == "experts":
+            raise ArgumentError("noise: expected False or None with routing 'experts', which draws none, got True")
+        noise = routing == "tokens" if noise is None else noise
+        probability(dropout_p)
+        self.embed_dim, self.num_experts, self.k, self.groups = embed_dim, num_experts, k, groups
+        self.routing, self.noise, self.drop, self.activation = routing, noise, drop, activation
+        self.importance_weight = _loss_weight("importance_weight", importance_weight, routing == "tokens")
+        self.load_weight = _loss_weight("load_weight", load_weight, noise)
+        self.capacity_factor, self.eval_capacity_factor = capacity_factor, eval_capacity_factor
+        if routing == "experts":
+            self.capacity_factor = 1.0 if capacity_factor is None else capacity_factor
+            self.eval_capacity_factor = self.capacity_factor if eval_capacity_factor is None else eval_capacity_factor
+        hidden, place = 4 * embed_dim if hidden_dim is None else hidden_dim, {"device": device, "dtype": dtype}
+
+        def parameter(*sizes: int) -> nn.Parameter:
+            return nn.Parameter(torch.empty(*sizes, **place))  # type: ignore[arg-type]
+
+        self.gate = parameter(num_experts, embed_dim)
+        self.noise_gate = parameter(num_experts, embed_dim) if noise else None
+        self.group_gate = parameter(groups, embed_dim) if groups else None
+        self.group_noise_gate = parameter(groups, embed_dim) if groups and noise else None
+        self.inner, self.outer = parameter(num_experts, embed_dim, hidden), parameter(num_experts, hidden, embed_dim)
+        self.dropout = Dropout(dropout_p)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Experts as `torch.nn.Linear` has it; gates of zeros, or where no noise tells experts apart, small numbers."""
+        for weight in (self.inner, self.outer):
+            bound = weight.shape[1] ** -0.5
+            nn.init.uniform_(weight, -bound, bound)
+        for gate in (self.gate, self.group_gate):
+            if gate is not None:
+                nn.init.normal_(gate, std=0.0 if self.noise else self.embed_dim**-0.5)
+        for gate in (self.noise_gate, self.group_noise_gate):
+            if gate is not None:
+                nn.init.zeros_(gate)
+
+    @refusing
+    def forward(
+        self, query: Tensor, *, mask: Mask | Tensor | None = None, aux: AuxRequest | None = None, **foreign: Any
+    ) -> Any:
+        """Gives tokens to experts.
+
+        Args:
+            query: tokens, `(..., L, embed_dim)`.
+            mask: which of them there are, boolean `(..., L)` or `masks.Lengths`: others take no expert, no capacity
+                and no part in the losses, whatever they hold, and their output is 0.
+            aux: what is to be said of the weights of experts, `(..., L, experts)`: `weights`, by which their outputs
+                are summed, `top` and `index`, the experts of the largest, `received`, each expert's load by weight,
+                and of the gate, before anything is dropped, `entropy` and, without groups, `lse`.
+
+        Returns:
+            The output `(..., L, embed_dim)` and a `Balance`; with aux also an `AuxOutput`.
+
+        Raises:
+            ShapeError: sizes that do not fit.
+            ArgumentError: a statistic that is undefined.
+        """
+        if foreign:
+            refuse(MixtureOfExperts.forward, foreign)
+        features("query", query, self.embed_dim, self.inner)
+        if aux is not None:
+            self._check(aux)
+        tokens, there = query.reshape(-1, self.embed_dim), _there(mask, query)
+        if there is not None:
+            tokens = tokens.masked_fill(~there[:, None], 0.0)
+        with torch.autocast(query.device.type, enabled=False):  # which expert is nearest is lost in rounding
+            routes = self._routes(wide(tokens), there)
+        kept = self._limited(routes.pairs, tokens.shape[0])
+        output = self._outputs(tokens, kept).view(query.shape)
+        balance = self._balance(routes, kept, tokens, there)
+        if aux is None:
+            return output, balance
+        return output, balance, described(aux, routes, kept, query.shape[:-1], self.num_experts)
+
+    def _routes(self, tokens: Tensor, there: Tensor | None) -> Routes:
+        if self.routing == "experts":
+            return by_experts(tokens, wide(self.gate), self._capacity, there)
+        noises = self.noise_gate, self.group_noise_gate
+        noise, group_noise = [None if not self.training or one is None else wide(one) for one in noises]
+        if self.group_gate is None:
+            return by_tokens(tokens, wide(self.gate), noise, self.k, there)
+        return by_groups(tokens, (wide(self.group_gate), group_noise), (wide(self.gate), noise), self.k, there)
+
+    @property
+    def _factor(self) -> float | None:
+        return self.capacity_factor if self.training else self.eval_capacity_factor
+
+    def _capacity(self, count: Any) -> Any:
+        """How many tokens an expert takes at most, of so many: an int of an int, and of a tensor a tensor."""
+        assert self._factor is not None
+        exact = count * (self._factor * self._pairs_a_token / self.num_experts)
+        return exact.ceil().long() if isinstance(exact, Tensor) else math.ceil(exact)
+
+    @property
+    def _pairs_a_token(self) -> int:
+        return self.k if self.groups is None else self.k**2
+
+    def _limited(self, pairs: Pairs, count: int) -> Pairs:
+        """The pairs that no capacity drops."""
+        if self.routing == "experts" or self._factor is None:
+            return pairs
+        there = pairs.kept.sum() // self._pairs_a_token
+        return dispatch.limit(pairs, self.num_experts, self._capacity(there), self.drop)
+
+    def _outputs(self, tokens: Tensor, pairs: Pairs) -> Tensor:
+        """Equation 1, for all experts at once."""
+        pairs, ends = dispatch.sort(pairs, self.num_experts)
+        rows, inner, outer = _cast(tokens.index_select(0, pairs.token), self.inner, self.outer)
+        hidden = self.dropout(self.activation(grouped_product(rows, inner, ends)))
+        found = wide(grouped_product(hidden, outer, ends)) * pairs.weight[:, None]
+        return (
+            wide(tokens).new_zeros(tokens.shape).index_add(0, pairs.token, found.to(wide(tokens).dtype)).to(rows.dtype)
+        )
+
+    def _balance(self, routes: Routes, kept: Pairs, tokens: Tensor, there: Tensor | None) -> Balance:
+        loss = self.importance_weight * gating.squared_variation(routes.importance)
+        loss = loss + self.load_weight * gating.squared_variation(routes.load)
+        taken = torch.zeros(self.num_experts, dtype=torch.int64, device=tokens.device)
+        taken = taken.index_add(0, kept.expert, kept.kept.long())
+        count = torch.tensor(tokens.shape[0], device=tokens.device) if there is None else there.sum()
+        return Balance(loss, routes.importance, routes.load, taken, routes.pairs.kept.sum() - taken.sum(), count)
+
+    def _check(self, aux: AuxRequest) -> None:
+        """Refuse what is not defined of this gate."""
+        if aux.log_prob:
+            raise ArgumentError("log_prob: expected a Sample read, got a mixture, whose experts are no draw")
+        if self.routing == "experts" and (aux.entropy or aux.lse):
+            name = "entropy" if aux.entropy else "lse"
+            raise ArgumentError(
+                f"{name}: expected routing 'tokens', whose weights of a token sum to one, got 'experts'"
+            )
+        if self.groups is not None and aux.lse:
+            raise ArgumentError("lse: expected a gate without groups, got groups, which have no one sum; leave it out")
+
+    def extra_repr(self) -> str:
+        """What `print` shows of it."""
+        groups = "" if self.groups is None else f", groups={self.groups}"
+        return f"{self.embed_dim}, num_experts={self.num_experts}, k={self.k}{groups}, routing={self.routing!r}"
+
+
+def _check_choice(num_experts: int, k: int, groups: int | None, routing: str) -> None:
+    """Raises unless so many experts can be chosen from."""
+    if routing not in get_args(Routing):
+        raise ArgumentError(f"routing: expected one of {', '.join(get_args(Routing))}, got {routing!r}")
+    if k > num_experts:
+        raise ArgumentError(f"k: expected at most num_experts = {num_experts}, got {k}; add experts or take fewer")
+    if groups is None:
+        return
+    whole("groups", groups, least=1)
+    if routing == "experts":
+        raise ArgumentError("groups: expected None with routing 'experts', which has one gate; use routing 'tokens'")
+    if num_experts % groups:
+        raise ArgumentError(f"groups: expected a divisor of num_experts = {num_experts}, got {groups}")
+    fewest = min(groups, num_experts // groups)
+    if k > fewest:
+        got = f"{groups} groups of {num_experts // groups} experts"
+        raise ArgumentError(f"k: expected at most {fewest}, as it is taken of groups and in each, with {got}, got {k}")
+
+
+def _loss_weight(name: str, value: float | None, teaches: bool) -> float:
+    """The weight of a loss, which has to be one that teaches something."""
+    number(name, value, least=0, none=True)
+    if value and not teaches:
+        way_out = (
+            "whose experts take equally many" if name == "importance_weight" else "as without noise it teaches nothing"
+        )
+        raise ArgumentError(f"{name}: expected 0 or None here, {way_out}, got {value}")
+    return (0.1 if teaches else 0.0) if value is None else float(value)
+
+
+def _there(mask: Mask | Tensor | None, query: Tensor) -> Tensor | None:
+    """Which tokens are no padding, boolean `(tokens,)`."""
+    if mask is None:
+        return None
+    if isinstance(mask, Mask):
+        if not mask.keys_alone:
+            raise ArgumentError(f"mask: expected one of tokens alone, as masks.Lengths, got {type(mask).__name__}")
+        mask = mask.dense(Grid(1, query.shape[-2], 0, 1, query.device))[..., 0, :]
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        got = f"dtype {mask.dtype}" if isinstance(mask, Tensor) else type(mask).__name__
+        raise ArgumentTypeError(f"mask: expected a boolean tensor (..., L) or masks.Lengths, got {got}")
+    try:
+        return mask.expand(query.shape[:-1]).reshape(-1)
+    except RuntimeError:
+        wanted = f"a shape that broadcasts to (..., L) = {tuple(query.shape[:-1])}"
+        raise ShapeError(f"mask: expected {wanted}, got {tuple(mask.shape)}") from None
+
+
+def _cast(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """As autocast has products."""
+    kind = tensors[0].device.type
+    if not torch.is_autocast_enabled(kind) or tensors[0].dtype == torch.float64:
+        return tensors
+    return tuple(tensor.to(torch.get_autocast_dtype(kind)) for tensor in tensors)
