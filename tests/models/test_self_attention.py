@@ -6,8 +6,8 @@ from models.variants import CLASSIFIERS, SELF, TEXTS
 from saccade import look
 from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
+from saccade.models.positions import waves
 from saccade.models.self_attention import Options
-from saccade.models.transformer import waves
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])

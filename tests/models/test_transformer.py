@@ -7,7 +7,8 @@ from models.translators import BATCH, LENGTHS, SOURCE, TARGET, torch_layer
 from saccade import look
 from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
-from saccade.models.transformer import Options, Transformer, slopes, waves
+from saccade.models.positions import slopes, waves
+from saccade.models.transformer import Options, Transformer
 
 OPTIONS = Options(hidden_dim=12, heads=3, layers=2, feedforward_dim=20)
 

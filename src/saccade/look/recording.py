@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 from saccade import AuxOutput, AuxRequest, nn
 
 Record = tuple[str, AuxOutput]
-ATTENTION = (nn.Attention, nn.MultiheadAttention, nn.AttentionPool, nn.GatedLSTM)
+ATTENTION = (nn.Attention, nn.MultiheadAttention, nn.AttentionPool, nn.GatedLSTM, nn.MixtureOfExperts)
 WEIGHTS = AuxRequest(weights=True)
 
 
@@ -75,10 +75,12 @@ class _Recorder:
         _, asked = self.waiting.pop()
         if self.waiting or result is None:
             return None
-        output, aux = result
+        *given, aux = result
         kept = _only(aux, self.wanted)
         self.records.append((self.names[module], _detached(kept) if self.detach else kept))
-        return output if asked is None else (output, _only(aux, asked))
+        if asked is not None:
+            return (*given, _only(aux, asked))
+        return given[0] if len(given) == 1 else tuple(given)
 
 
 def _both(first: AuxRequest, second: AuxRequest) -> AuxRequest:

@@ -11,10 +11,12 @@ from typing import Any, ClassVar, TypeAlias, cast
 from torch import Tensor, nn
 
 from saccade import AuxOutput, masks
+from saccade.errors import ArgumentError
 from saccade.models import classifier, transformer
 from saccade.models.classifier import Pool, Pooled
 from saccade.models.padded import Padded
-from saccade.models.transformer import Layer, add_positions, apply_layers
+from saccade.models.transformer import Layer, add_positions, apply_layers, layers_of
+from saccade.nn.experts import Routing
 
 __all__ = ["Options", "SelfAttention"]
 
@@ -43,11 +45,27 @@ class Options(classifier.Options, transformer.Options):
     queries: int = 1
     """How many learned queries pool the text, each for itself; what they find is classified side by side."""
 
+    routing: Routing = "tokens"
+    """With --experts: each word takes its --top-k experts (tokens), or each expert as many words (experts), those of
+    all texts in the batch that weigh most with it, so that what is said of a text hangs on the others."""
+
     def __post_init__(self) -> None:
         """Refuse what any part refuses."""
         classifier.Options.__post_init__(self)
         transformer.Options.__post_init__(self)
         Pool(queries=self.queries)
+        if self.routing == "experts":
+            _check_routing(self)
+
+
+def _check_routing(options: Options) -> None:
+    """Refuse what experts that choose their words have no use for."""
+    if not options.experts:
+        raise ArgumentError("--routing: expected only with --experts, got experts without them")
+    for name in ("importance_weight", "load_weight", "expert_groups"):
+        if got := getattr(options, name):
+            flag = f"--{name.replace('_', '-')}"
+            raise ArgumentError(f"{flag}: expected only with --routing tokens, got {got} where experts choose")
 
 
 _DEFAULT = Options()
@@ -87,7 +105,7 @@ class SelfAttention(Pooled):
         super().__init__(size, classes, options.hidden_dim, options, Pool(queries=options.queries))
         self.options = options
         self.projection = nn.Linear(options.dim, options.hidden_dim)
-        self.layers = nn.ModuleList(Layer(options, attends=False) for _ in range(options.layers))
+        self.layers = layers_of(options, attends=False, routing=options.routing)
         self.norm = nn.LayerNorm(options.hidden_dim) if options.norm == "pre" else nn.Identity()
 
     def features(self, source: Padded) -> Tensor:
@@ -97,4 +115,4 @@ class SelfAttention(Pooled):
         return found
 
     def layers_attended(self, records: Sequence[tuple[str, AuxOutput]]) -> list[Tensor]:
-        return [aux.weights for name, aux in records if name.startswith("layers.") and aux.weights is not None]
+        return [aux.weights for name, aux in records if name.endswith(".attention") and aux.weights is not None]

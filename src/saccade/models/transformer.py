@@ -19,10 +19,14 @@ from saccade.errors import ArgumentError
 from saccade.kernels.dropout import Dropout
 from saccade.kernels.topk import Logits
 from saccade.memory import Memory
+from saccade.models import mixture
 from saccade.models.checks import below_one
+from saccade.models.positions import WAVELENGTHS, slopes, waves
 from saccade.models.seq2seq import Seq2Seq
 from saccade.models.words import embeddings
 from saccade.nn import MultiheadAttention
+from saccade.nn.experts import Routing
+from saccade.structure import Grid
 
 __all__ = [
     "RECIPES",
@@ -33,11 +37,9 @@ __all__ = [
     "Transformer",
     "add_positions",
     "apply_layers",
-    "slopes",
-    "waves",
+    "layers_of",
 ]
 
-_ROTARY_BASE = 10_000.0  # the wavelengths of both papers
 Positions: TypeAlias = Literal["sinusoidal", "rotary", "alibi", "none"]
 _SIZES = (("hidden_dim", 2, 1 << 20), ("heads", 1, 1 << 12), ("layers", 1, 1 << 10), ("feedforward_dim", 1, 1 << 20))
 
@@ -73,7 +75,7 @@ RECIPES: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(mixture.Options):
     """The sizes of a Transformer and its variants.
 
     >>> Options(layers=2).layers
@@ -108,6 +110,7 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse sizes of nothing, naming the option as it is typed."""
+        mixture.Options.__post_init__(self)
         in_ranges(self, _SIZES)
         for field in fields(self):
             choices, chosen = get_args(field.type), getattr(self, field.name)
@@ -190,8 +193,7 @@ class Transformer(Seq2Seq[Any, State]):
         dim = options.hidden_dim
         self.options = options
         self.source_embedding, self.target_embedding = embeddings(source_size, target_size, dim, joint=joint)
-        self.encoder = nn.ModuleList(Layer(options, attends=False) for _ in range(options.layers))
-        self.decoder = nn.ModuleList(Layer(options, attends=True) for _ in range(options.layers))
+        self.encoder, self.decoder = (layers_of(options, attends=attends) for attends in (False, True))
         last = nn.LayerNorm if options.norm == "pre" else nn.Identity
         self.encoder_norm, self.decoder_norm = last(dim), last(dim)
         self.bias = nn.Parameter(torch.zeros(target_size))
@@ -227,13 +229,14 @@ class Transformer(Seq2Seq[Any, State]):
         return logits, State(tuple(caches), state.source, state.beam)
 
     def decode(self, target: Tensor, state: State) -> Tensor:
-        x = self._embedded(self.target_embedding, target, 0)
+        x, there = self._embedded(self.target_embedding, target, 0), target > 0
         for layer, memory in zip(self.decoder, state.source, strict=True):
             own = layer.attention
             x = layer(
                 x,
                 lambda y, own=own: own(y, mask=masks.Causal(), bias=self._distance(y, None)),
                 lambda y, layer=layer, memory=memory: layer.look(y, memory, 1),
+                there=there,
             )
         features: Tensor = self.decoder_norm(x)
         return features
@@ -263,6 +266,8 @@ class Layer(nn.Module):
     Args:
         options: the sizes.
         attends: whether it has attention to a source.
+        experts: whether experts stand in the feed-forward network's place.
+        routing: whether tokens choose experts or experts tokens.
 
     Source:
         Vaswani et al. 2017, section 3.1.
@@ -273,19 +278,28 @@ class Layer(nn.Module):
         torch.Size([1, 5, 8])
     """
 
-    def __init__(self, options: Options, *, attends: bool) -> None:
+    def __init__(self, options: Options, *, attends: bool, experts: bool = False, routing: Routing = "tokens") -> None:
         super().__init__()
-        dim, rotary = options.hidden_dim, _ROTARY_BASE if options.positions == "rotary" else None
+        dim, rotary = options.hidden_dim, WAVELENGTHS if options.positions == "rotary" else None
         self.attention = MultiheadAttention(dim, options.heads, score=options.score, rotary_base=rotary)
         if attends:
             self.source_attention = MultiheadAttention(dim, options.heads, score=options.score)
-        self.inner, self.outer = nn.Linear(dim, options.feedforward_dim), nn.Linear(options.feedforward_dim, dim)
+        if experts:
+            self.experts = mixture.mixture(dim, options.feedforward_dim, options.dropout, options, routing)
+        else:
+            self.inner, self.outer = nn.Linear(dim, options.feedforward_dim), nn.Linear(options.feedforward_dim, dim)
         self.norms = nn.ModuleList(nn.LayerNorm(dim) for _ in range(3 if attends else 2))
         self.dropout, self.pre = Dropout(options.dropout), options.norm == "pre"
 
-    def forward(self, x: Tensor, *reads: Callable[[Tensor], Tensor]) -> Tensor:
-        """What `reads` make of each position's features `(batch, length, dim)`, then the feed-forward network."""
-        for norm, part in zip(self.norms, (*reads, self._feedforward), strict=True):
+    def forward(self, x: Tensor, *reads: Callable[[Tensor], Tensor], there: Tensor | None = None) -> Tensor:
+        """What `reads` make of each position's features `(batch, length, dim)`, then the feed-forward network.
+
+        Args:
+            x: the features.
+            reads: attention to the sequence itself, and in the decoder to the source.
+            there: which positions are no padding, boolean `(batch, length)`, as experts take no other; None: all.
+        """
+        for norm, part in zip(self.norms, (*reads, lambda y: self._feedforward(y, there)), strict=True):
             x = x + self.dropout(part(norm(x))) if self.pre else norm(x + self.dropout(part(x)))
         return x
 
@@ -299,9 +313,29 @@ class Layer(nn.Module):
         found: Tensor = self.source_attention(query, memory=source)
         return found.view(x.shape)
 
-    def _feedforward(self, x: Tensor) -> Tensor:
+    def _feedforward(self, x: Tensor, there: Tensor | None) -> Tensor:
+        if hasattr(self, "experts"):
+            output: Tensor = self.experts(x, mask=there)[0]
+            return output
         found: Tensor = self.outer(self.dropout(F.relu(self.inner(x))))
         return found
+
+
+def layers_of(options: Options, *, attends: bool, routing: Routing = "tokens") -> nn.ModuleList:
+    """Return the layers of an encoder or a decoder, those with experts among them.
+
+    Args:
+        options: the sizes.
+        attends: whether they have attention to a source.
+        routing: whether tokens choose experts or experts tokens.
+
+    Example:
+        >>> layers = layers_of(Options(hidden_dim=8, heads=2, layers=3, experts=4), attends=False)
+        >>> [hasattr(layer, "experts") for layer in layers]
+        [True, False, True]
+    """
+    experts = [mixture.has_experts(options, number, options.layers) for number in range(options.layers)]
+    return nn.ModuleList(Layer(options, attends=attends, experts=own, routing=routing) for own in experts)
 
 
 def apply_layers(layers: Iterable[Layer], x: Tensor, mask: masks.Mask | None, options: Options) -> Tensor:
@@ -322,10 +356,19 @@ def apply_layers(layers: Iterable[Layer], x: Tensor, mask: masks.Mask | None, op
         >>> apply_layers(layers, torch.randn(1, 5, 8), masks.Lengths(torch.tensor([[3]])), options).shape
         torch.Size([1, 5, 8])
     """
+    there = _there(mask, x) if options.experts else None
     for layer in layers:
         own = layer.attention
-        x = layer(x, lambda y, own=own: own(y, mask=mask, bias=_distance(y, options, None)))
+        x = layer(x, lambda y, own=own: own(y, mask=mask, bias=_distance(y, options, None)), there=there)
     return x
+
+
+def _there(mask: masks.Mask | None, x: Tensor) -> Tensor | None:
+    """Which positions may be attended to by any, `(batch, length)`."""
+    if mask is None:
+        return None
+    batch, length = x.shape[:2]
+    return mask.dense(Grid(1, length, 0, 1, x.device)).expand(batch, 1, 1, length).view(batch, length)
 
 
 def add_positions(x: Tensor, first: int, options: Options) -> Tensor:
@@ -351,44 +394,3 @@ def add_positions(x: Tensor, first: int, options: Options) -> Tensor:
 def _distance(x: Tensor, options: Options, align: Literal["end"] | None) -> Alibi | None:
     """What scores of self-attention lose by the distance, where the options say so."""
     return Alibi(slopes(options.heads).to(x), align) if options.positions == "alibi" else None
-
-
-def waves(positions: Tensor, dim: int) -> Tensor:
-    r"""Sinusoidal positions: feature 2i is \(\sin(p / 10000^{2i/d})\), feature 2i + 1 the cosine.
-
-    Args:
-        positions: p, `(length,)`, in tokens.
-        dim: d, even.
-
-    Returns:
-        `(length, dim)`.
-
-    Source:
-        Vaswani et al. 2017, section 3.5.
-
-    Example:
-        >>> waves(torch.tensor([0]), 4).tolist()
-        [[0.0, 1.0, 0.0, 1.0]]
-    """
-    frequency = _ROTARY_BASE ** (-torch.arange(0, dim, 2, device=positions.device, dtype=torch.float64) / dim)
-    angle = positions[:, None] * frequency
-    return torch.stack([angle.sin(), angle.cos()], -1).flatten(-2).float()
-
-
-def slopes(heads: int) -> Tensor:
-    r"""How fast the scores of each head fall with the distance: \(2^{-8h/H}\), h from 1 to H.
-
-    Args:
-        heads: H.
-
-    Returns:
-        `(heads,)`.
-
-    Source:
-        Press, Smith, Lewis 2022, section 3.
-
-    Example:
-        >>> slopes(2).tolist()
-        [0.0625, 0.00390625]
-    """
-    return 2.0 ** (-8.0 * torch.arange(1, heads + 1) / heads)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from saccade.errors import SaccadeError
 from saccade.train.averaging import needed
+from saccade.train.balance import expert_shares
 from saccade.train.checkpoint import Checkpoint, prune, save
 from saccade.train.optimization import flat_from, learning_rate, optimizer_tensors
 from saccade.train.options import Options, origin
@@ -86,12 +87,12 @@ class RunCallback(pl.Callback):
         self._tick(training=True)
         if self.ranks.leads and options.max_steps is None and state.step == options.schedule_steps:
             self._tell_flat()  # not before: a clock ends the run, and nobody knew whether it would get so far
-        metrics, better = self._validate() if validate and self.ranks.leads else ({}, False)
+        metrics, shares, better = self._validate() if validate and self.ranks.leads else ({}, {}, False)
         stop = self._agree()
         if stop and not write:  # before every checkpoint: none shall hold what is not finite
             self._look(outputs["loss"])
         if self.ranks.leads:
-            self._show(write, metrics)
+            self._show(write, metrics, shares)
             if save_now or better:
                 self._save(trainer)
         trainer.should_stop = stop
@@ -137,14 +138,14 @@ class RunCallback(pl.Callback):
         if note := flat_from(self.options):
             self.bar.note(note)
 
-    def _show(self, write: bool, metrics: dict[str, float]) -> None:
+    def _show(self, write: bool, metrics: dict[str, float], shares: dict[str, dict[str, float]]) -> None:
         state = self.state
         loss = "" if math.isnan(self.loss) else f"loss {self.loss:.4f}"
         speed = f"{state.tokens / state.training_seconds:,.0f} {self.task.unit}/s"
         self._update(loss, self.measured, speed)
         if write:
             measured = {"loss": self.loss, "learning_rate": learning_rate(state.step - 1, self.options)}
-            self.run.log(step=state.step, **measured, seconds=round(state.seconds, 3), **metrics)
+            self.run.log(step=state.step, **measured, seconds=round(state.seconds, 3), **metrics, **shares)
             self.board.write(state.step, {**measured, **metrics})
 
     def _update(self, *words: str) -> None:
@@ -155,8 +156,10 @@ class RunCallback(pl.Callback):
         text = "  ".join(filter(None, [*words, f"{clock(left)} left"]))
         self.bar.update(state.step, text, state.seconds / (state.seconds + left) if state.seconds else 0.0)
 
-    def _validate(self) -> tuple[dict[str, float], bool]:
-        """Measure on validation; returns what metrics.jsonl shall say of it, and whether its weights are to be kept."""
+    def _validate(self) -> tuple[dict[str, float], dict[str, dict[str, float]], bool]:
+        """Measure on validation; returns what metrics.jsonl shall say of it, the numbers and what parts of the tokens
+        experts took, and whether its weights are to be kept.
+        """
         task, state, options = self.task, self.state, self.options
         self._update("measuring on validation")
         began = time.perf_counter()
@@ -173,7 +176,8 @@ class RunCallback(pl.Callback):
             was = f"{name} {state.best:.4f} at step {state.best_step} was the best"
             self.bar.note(f"stopping early at step {state.step}: {state.stale} validations without a better one; {was}")
         self._tick(training=False)
-        return {f"validation_{name}": number for name, number in values(result.metrics).items()}, better
+        numbers = {f"validation_{name}": number for name, number in values(result.metrics).items()}
+        return numbers, expert_shares(result), better
 
     def _check(self, weights: dict[str, Tensor]) -> None:
         """See that all weights are numbers: the loss was computed before the step that may have spoiled them."""

@@ -21,6 +21,7 @@ from lightning.pytorch.strategies import DDPStrategy
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset
 
+from saccade.train.balance import balances, with_balance
 from saccade.train.callback import RunCallback
 from saccade.train.checkpoint import Checkpoint
 from saccade.train.environment import matmul_precision
@@ -110,7 +111,9 @@ class _Module(pl.LightningModule):
         torch.manual_seed(derive(callback.options.seed, "step", step, *((rank,) if rank else ())))
         for group in self.trainer.optimizers[0].param_groups:
             group["lr"] = learning_rate(step, callback.options)
-        loss = callback.task.loss(self.model, batch)
+        with balances(self.model) as found:
+            loss = callback.task.loss(self.model, batch)
+        loss = with_balance(loss, found)
         callback.count = loss.count
         return loss.total
 

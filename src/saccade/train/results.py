@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from saccade.train.balance import balances, with_loads
 from saccade.train.baselines import described
 from saccade.train.environment import hardware, matmul_precision, versions
 from saccade.train.options import Options
@@ -90,10 +91,11 @@ def measure(
         request: how, where otherwise than the run has it (`Task.requests`, "eval").
 
     Returns:
-        The task's evaluation.
+        The task's evaluation, and of a model with experts how evenly they took its tokens.
     """
-    with undisturbed(model, seed, split):
-        return task.evaluate(model, split, limit, request)
+    with undisturbed(model, seed, split), balances(model) as found:
+        result = task.evaluate(model, split, limit, request)
+    return with_loads(result, found)
 
 
 def sample(task: Task, model: nn.Module, seed: int, step: int) -> str:

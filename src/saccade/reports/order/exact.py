@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from saccade import masks
 from saccade.biases import Alibi
-from saccade.models.transformer import slopes, waves
+from saccade.models.positions import slopes, waves
 from saccade.nn import AttentionPool, MultiheadAttention
 
 __all__ = ["HOLDS", "LAYERS", "Layer", "deviation"]

@@ -1,0 +1,117 @@
+"""Experts in the place of a layer's feed-forward network, as an option of models that have such layers.
+
+Shazeer et al. 2017, "Outrageously Large Neural Networks", https://arxiv.org/abs/1701.06538; within a Transformer, in
+every other layer, as Lepikhin et al. 2020, "GShard", https://arxiv.org/abs/2006.16668.
+"""
+
+from dataclasses import dataclass, fields
+
+from saccade.checks import in_ranges
+from saccade.errors import ArgumentError
+from saccade.nn import MixtureOfExperts
+from saccade.nn.experts import Routing
+
+__all__ = ["Options", "has_experts", "mixture"]
+
+_MOST = 1 << 16
+_RANGES = (("experts", 0, _MOST), ("top_k", 1, _MOST), ("experts_every", 1, _MOST))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Experts in the place of feed-forward networks.
+
+    >>> Options(experts=16).top_k
+    2
+    """
+
+    experts: int = 0
+    """Experts in the place of the feed-forward network of some layers, each as large as that; 0: none."""
+
+    top_k: int = 2
+    """With --experts: how many of them a token is given to; of each of --expert-groups likewise."""
+
+    experts_every: int = 2
+    """With --experts: every how many layers have them, the last one first; 1: all layers."""
+
+    expert_groups: int | None = None
+    """With --experts: a first gate chooses --top-k of so many groups, and in each a second one as many experts."""
+
+    capacity_factor: float | None = None
+    """With --experts: in training, an expert takes so many times its even share of tokens at most, the rest are
+    dropped; none if not given. Whom it drops are the last in the batch."""
+
+    importance_weight: float | None = None
+    """With --experts: weight of the loss by which the sums of their weights are alike; 0.1 if not given."""
+
+    load_weight: float | None = None
+    """With --experts: weight of the loss by which as many tokens are given to each; 0.1 if not given."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        in_ranges(self, _RANGES)
+        if not self.experts:
+            for option in fields(Options):
+                if option.name != "experts" and (got := getattr(self, option.name)) != option.default:
+                    flag = f"--{option.name.replace('_', '-')}"
+                    raise ArgumentError(f"{flag}: expected only with --experts, got {got} without them")
+            return
+        if self.top_k > self.experts:
+            raise ArgumentError(f"--top-k: expected at most --experts = {self.experts}, got {self.top_k}")
+        for name in ("importance_weight", "load_weight"):
+            if (weight := getattr(self, name)) is not None and not 0 <= weight < float("inf"):
+                raise ArgumentError(f"--{name.replace('_', '-')}: expected a number from 0 on, got {weight}")
+        if self.capacity_factor is not None and not 0 < self.capacity_factor < float("inf"):
+            raise ArgumentError(f"--capacity-factor: expected a number above 0, got {self.capacity_factor}")
+        _check_groups(self.experts, self.top_k, self.expert_groups)
+
+
+def _check_groups(experts: int, top_k: int, groups: int | None) -> None:
+    if groups is None:
+        return
+    if groups < 1 or experts % groups:
+        raise ArgumentError(f"--expert-groups: expected a divisor of --experts = {experts}, got {groups}")
+    if top_k > (fewest := min(groups, experts // groups)):
+        of = f"{groups} groups of {experts // groups}"
+        raise ArgumentError(f"--top-k: expected at most {fewest}, as it is taken of groups and in each, of {of}")
+
+
+def has_experts(options: Options, layer: int, layers: int) -> bool:
+    """Whether a layer, counted from 0, has experts: the last of all, and every so many before it.
+
+    >>> [has_experts(Options(experts=4), layer, 5) for layer in range(5)]
+    [True, False, True, False, True]
+    """
+    return options.experts > 0 and (layers - 1 - layer) % options.experts_every == 0
+
+
+def mixture(
+    dim: int, feedforward_dim: int, dropout: float, options: Options, routing: Routing = "tokens"
+) -> MixtureOfExperts:
+    """Return the experts of a layer.
+
+    Which tokens are dropped does not hang on what comes later in a text: a model that writes must not know that.
+
+    Args:
+        dim: features of a position.
+        feedforward_dim: features between the two maps of an expert.
+        dropout: probability of dropping one of these.
+        options: how many experts, and how they are chosen.
+        routing: whether tokens choose experts or experts tokens.
+
+    >>> mixture(8, 16, 0.1, Options(experts=4)).num_experts
+    4
+    """
+    return MixtureOfExperts(
+        dim,
+        options.experts,
+        options.top_k,
+        hidden_dim=feedforward_dim,
+        groups=options.expert_groups,
+        routing=routing,
+        importance_weight=options.importance_weight,
+        load_weight=options.load_weight,
+        capacity_factor=options.capacity_factor,
+        drop="order",
+        dropout_p=dropout,
+    )
