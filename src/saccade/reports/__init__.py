@@ -25,6 +25,7 @@ REPORTS = {
     "pointing": "saccade.reports.pointing.report:Pointing",
     "objects": "saccade.reports.objects.report:Objects",
     "regression": "saccade.reports.regression.report:Regression",
+    "experts": "saccade.reports.experts.report:Experts",
 }
 
 

@@ -148,7 +148,7 @@ class Translate:
         began = time.perf_counter()
         outputs = [translation.outputs for translation in self.answer(model, sources, request)]
         seconds = time.perf_counter() - began
-        references, groups = [pair.target for pair in pairs], self._groups(pairs)
+        references, groups = [pair.target for pair in pairs], self.groups(pairs)
         settings, tokens = self.settings, sum(1 + len(best[0].ids) if best else 1 for best in outputs)
         found = metrics.measured(best_texts(outputs), references, groups, settings.data, settings.target)
         wanted = sum(1 + len(ids) for ids in self.vocabulary.target.encode_batch(references))
@@ -213,7 +213,7 @@ class Translate:
         """
         return (3 * lengths + 10).clamp(max=2 * self.vocabulary.longest)
 
-    def _groups(self, pairs: Sequence[Pair]) -> list[str]:
+    def groups(self, pairs: Sequence[Pair]) -> list[str]:
         """The group of each pair: the one that it carries, else by the length of its source."""
         names = group_names(self.settings.data)
         if names is not None:

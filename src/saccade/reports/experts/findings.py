@@ -1,0 +1,154 @@
+"""What the rows of the report `experts` come to: balance and perplexity over seeds, and the verdict."""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from saccade.reports.experts.paper import PAPER, Row
+from saccade.reports.pages import aligned, costs, ending
+from saccade.reports.scoring import metric_name
+from saccade.reports.verdict import NOTHING, Verdict, together
+
+__all__ = ["DENSE", "Findings", "Seeds", "summary"]
+
+DENSE = "no experts"
+WITHOUT, BOTH = PAPER[0].name, PAPER[3].name  # rows of the table: no loss, and what the paper trains with
+_MEASURED = (("importance", "CV(importance)"), ("load", "CV(load)"), ("most", "max / mean load"))
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """One measurement of a model with several seeds.
+
+    Args:
+        values: one a seed.
+
+    Example:
+        >>> Seeds([0.5, 0.7]).text(2), Seeds([0.5]).text(1)
+        ('0.60 ± 0.14', '0.5')
+    """
+
+    values: Sequence[float]
+
+    @property
+    def mean(self) -> float:
+        """Their mean."""
+        return statistics.fmean(self.values)
+
+    @property
+    def deviation(self) -> float:
+        """Their standard deviation, 0 of a single one."""
+        return statistics.stdev(self.values) if len(self.values) > 1 else 0.0
+
+    def text(self, decimals: int) -> str:
+        """Return mean and standard deviation."""
+        around = f" ± {self.deviation:.{decimals}f}" if len(self.values) > 1 else ""
+        return f"{self.mean:.{decimals}f}{around}"
+
+    def above(self, other: "Seeds") -> str:
+        """Return whether the claim that these are above others is "reproduced", "contradicted" or "not decided": by
+        twice the standard error of the difference of the means.
+
+        >>> Seeds([3.0, 3.2]).above(Seeds([1.0, 1.1])), Seeds([3.0]).above(Seeds([1.0]))
+        ('reproduced', 'not decided')
+        """
+        if min(len(self.values), len(other.values)) < 2:
+            return "not decided"
+        difference = self.mean - other.mean
+        error = math.hypot(*(one.deviation / math.sqrt(len(one.values)) for one in (self, other)))
+        if abs(difference) <= 2 * error:
+            return "not decided"
+        return "reproduced" if difference > 0 else "contradicted"
+
+
+class Findings:
+    """What the rows come to.
+
+    Args:
+        content: of report.json, every row in it.
+    """
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self.content = content
+        self.rows: list[dict[str, Any]] = content["rows"]
+        self.models = list(dict.fromkeys(row["model"] for row in self.rows))
+        scored = next(row for row in self.rows if "score" in row)
+        self.name, self.pairs = metric_name(scored["metric"]), scored["sentences"]
+        self.verdict = self._decide()
+
+    def seeds(self, model: str, name: str) -> Seeds | None:
+        """One measurement of a model, None where it has none."""
+        values = [row[name] for row in self.rows if row["model"] == model and name in row]
+        return Seeds(values) if values else None
+
+    def text(self, model: str, name: str, decimals: int) -> str:
+        """The same as a cell of a table."""
+        found = self.seeds(model, name)
+        return "" if found is None else found.text(decimals)
+
+    def table(self) -> list[list[str]]:
+        """Header, and a row a model, as the paper's table has them."""
+        header = ["losses", "test perplexity", self.name, *(told for _, told in _MEASURED)]
+        rows = []
+        for model in self.models:
+            balance = [self.text(model, name, 2) for name, _ in _MEASURED]
+            rows.append([model, self.text(model, "perplexity", 4), self.text(model, "score", 4), *balance])
+        return [header, *rows]
+
+    def knowledge(self) -> list[list[str]]:
+        """Header, and a row a model: what of the choice of an expert is known from what."""
+        rows = [
+            [model, *(self.text(model, name, 2) for name in ("token", "group"))]
+            for model in self.models
+            if self.seeds(model, "token")
+        ]
+        return [["losses", "known from the token", "known from the group"], *rows]
+
+    def expenses(self) -> list[list[str]]:
+        """Header, and a row a model: what it cost."""
+        runs = self.content["runs"].values()
+        rows = []
+        for model in self.models:
+            speed = statistics.fmean(run["tokens_per_second"]["train"] for run in runs if run["model"] == model)
+            rows.append([model, *costs(self.content, model), f"{speed:,.0f}"])
+        return [["losses", "seeds", "steps", "seconds", "parameters", "tokens/s in training"], *rows]
+
+    def claims(self) -> list[tuple[str, str]]:
+        """Each part of the claim, and what is said of it."""
+        found = []
+        for row in self._losses():
+            for name, told in (("load", "CV(load)"), ("perplexity", "perplexity")):
+                without, other = self.seeds(WITHOUT, name), self.seeds(row.name, name)
+                assert without is not None
+                assert other is not None
+                found.append((f"{told} is lower with {row.name} than with no loss", without.above(other)))
+        return found
+
+    def _losses(self) -> list[Row]:
+        return [row for row in PAPER if row.name in self.models and row.name != WITHOUT]
+
+    def _decide(self) -> Verdict:
+        """Whether losses even loads out, and whether that is better: see docs/reports.md."""
+        if not any(row["score"] > 0 for row in self.rows if "score" in row):
+            return NOTHING
+        claims = self.claims()
+        results = {
+            part: together([result for claim, result in claims if claim.startswith(part)])
+            for part in ("CV(load)", "perplexity")
+        }
+        most = [self.seeds(name, "most") for name in (WITHOUT, BOTH)]
+        told = f"the largest load is {most[0].mean:.1f} times the mean without losses" if most[0] else ""
+        told += f" and {most[1].mean:.2f} times with both" if most[1] else ""
+        said = (
+            f"that losses even loads out is {results['CV(load)']}, that they lower perplexity {results['perplexity']}"
+        )
+        return Verdict(together(list(results.values())), f"{said}; {told}")
+
+
+def summary(content: Mapping[str, Any]) -> str:
+    """Return the tables and the verdict as text for a terminal."""
+    found = Findings(content)
+    tables = [*aligned(found.table()), "", *aligned(found.knowledge()), "", *aligned(found.expenses())]
+    return "\n".join(["± the standard deviation over seeds", *tables, *ending(found.verdict, content)])

@@ -1,0 +1,100 @@
+"""The page of the report `experts` and its plot, all from report.json."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from saccade.look.dot_plot import Dots, draw
+from saccade.reports.document import Heading, Part, Table, Text
+from saccade.reports.experts.findings import Findings
+from saccade.reports.experts.measuring import BATCHES
+from saccade.reports.experts.paper import CHECKED, PAPER
+from saccade.reports.pages import about_data, beginning, picture, publish, runs, sentence
+
+__all__ = ["write_page"]
+
+CLAIM = (
+    "Experts that are left to their gate are loaded unevenly, and the model is worse for it; either of two losses, of "
+    "the weights that experts get (importance) and of the tokens that they may expect (load), makes loads even, at any "
+    "of five settings."
+)
+SOURCE = "Shazeer et al. 2017, appendix A, table 6, there of 256 experts in a language model, https://arxiv.org/abs/1701.06538"
+_DECIDED = (
+    "Each setting is held against no loss, by the coefficient of variation of the load and by the test perplexity. "
+    "That a number is lower is reproduced where the means over seeds differ by more than twice the standard error of "
+    "their difference, contradicted where they do so the other way, and not decided else; with one seed none is. The "
+    "report's claim is reproduced where all of these are, and contradicted where one is."
+)
+_BALANCE = (
+    f"Balance is of {BATCHES} batches of training, with noise and dropout, after training: the mean over batches and "
+    "over the model's mixtures. Importance is the sum of an expert's weights, load the number of tokens that it may "
+    "expect (equation 10 of the paper). ± is the standard deviation over seeds."
+)
+_KNOWN = (
+    "Which share of the entropy of a source token's first expert, in the encoder's last mixture, is known from the "
+    "token itself, or from the group of its text (in built-in dates, the language): mutual information over the "
+    "expert's entropy, on the test split. A layer behind attention knows more than the token."
+)
+_SAME = (
+    "All models are trained by one recipe but for the weights of the losses; the one without experts has one network "
+    "in their place, as large as an expert. Perplexity is that of the test split's tokens, given the true ones before."
+)
+
+
+def write_page(folder: Path, content: Mapping[str, Any]) -> None:
+    """Write index.md, index.html and the plot that both show.
+
+    Args:
+        folder: of the report.
+        content: of report.json, every row in it.
+
+    Raises:
+        OSError: if they cannot be written.
+    """
+    found = Findings(content)
+    table, known, expenses = found.table(), found.knowledge(), found.expenses()
+    parts: list[Part] = [
+        *beginning("Experts and their balance", CLAIM, SOURCE, found.verdict, content),
+        _drawn(found, folder),
+        Heading("Balance"),
+        Table(table[0], table[1:]),
+        Text(_BALANCE),
+        *(Text(f"{sentence(claim)}: {result}.") for claim, result in found.claims()),
+        Text("What the paper has:"),
+        Table(["losses", "test perplexity", "CV(importance)", "CV(load)", "max / mean load"], _papers()),
+        Text(CHECKED),
+        Heading("What experts know"),
+        Table(known[0], known[1:]),
+        Text(_KNOWN),
+        Heading("What it costs"),
+        Table(expenses[0], expenses[1:]),
+        Heading("How it was measured"),
+        *map(Text, (_SAME, _experts(content), _DECIDED, *about_data(content, found.pairs))),
+        *runs(content),
+    ]
+    publish(folder, parts)
+
+
+def _drawn(found: Findings, folder: Path) -> Part:
+    """The variation of loads, by the losses."""
+    models = [model for model in found.models if found.seeds(model, "load")]
+    series = []
+    for name in ("importance", "load"):
+        own = [seeds for model in models if (seeds := found.seeds(model, name))]
+        series.append(Dots(name, [one.mean for one in own], [one.deviation for one in own]))
+    title, label = (
+        "How unevenly experts are loaded",
+        "coefficient of variation; bars: the standard deviation over seeds",
+    )
+    return picture(draw(models, series, folder / "experts", label=label, title=title), title)
+
+
+def _papers() -> list[list[str]]:
+    return [
+        [row.name, f"{row.perplexity}", f"{row.importance:.2f}", f"{row.load:.2f}", f"{row.most:.2f}"] for row in PAPER
+    ]
+
+
+def _experts(content: Mapping[str, Any]) -> str:
+    arguments = content["arguments"]
+    return f"Of {arguments['experts']} experts a token takes {arguments['top_k']}, in every other layer."
