@@ -16,6 +16,7 @@ from saccade.look.highlights import highlights
 from saccade.tasks.batches import in_batches
 from saccade.tasks.classify_text.batches import Encoded, pad
 from saccade.tasks.classify_text.looking import LookRequest, within_layer
+from saccade.tasks.experts import Taken, draw_taken, taken, taken_json
 from saccade.tasks.labels.ranked import Ranked
 from saccade.tasks.labels.ranking import Ranking, probabilities
 from saccade.train.task import Form
@@ -57,6 +58,7 @@ class Classification(Ranked):
             model without attention.
         within: what each word attends to in a layer, `(words, words)`, where a picture of that is wanted.
         part: which layer and head that is, in words.
+        experts: which experts took each word, of a model that has some, where pictures or JSON are wanted.
     """
 
     text: Text
@@ -67,6 +69,7 @@ class Classification(Ranked):
     shares: Tensor | None = None
     within: Tensor | None = None
     part: str = ""
+    experts: Sequence[Taken] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the text, its most probable classes, the probabilities of all, and what was attended to."""
@@ -74,7 +77,9 @@ class Classification(Ranked):
         names = ("words", "sentences")
         levels = {} if self.levels is None else {"levels": dict(zip(names, rounded(self.levels.tolist()), strict=True))}
         weights = None if rows is None else rounded(rows.tolist())
-        return {"text": self.text.text, "tokens": self.text.tokens, **self.ranked, "weights": weights, **levels}
+        experts = {"experts": taken_json(self.experts, self.text.tokens)} if self.experts else {}
+        told = {"text": self.text.text, "tokens": self.text.tokens, **self.ranked, "weights": weights}
+        return {**told, **levels, **experts}
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
         """Colour the words by the attention that they got, or by what they added to the answer; or draw a layer."""
@@ -98,6 +103,7 @@ class Classification(Ranked):
             told = f"no attention; what each word adds to the logit of {label} over the others"
         title = f"{self.ranking.title}: {told}"
         yield from highlights(rows, tokens, folder / name, title=title, names=names, json=json)
+        yield from draw_taken(self.experts, tokens, folder / name, self.ranking.title, json=json)
 
 
 class Read(NamedTuple):
@@ -171,8 +177,15 @@ def classify(
             device = next(model.parameters()).device
             shares = model.shares(torch.tensor(text.ids, device=device), ranking.best).cpu()
         part = "" if within is None else looked.told
-        answers.append(Classification(text, ranking, count, weights, levels, shares, within, part))
+        experts = [] if form == "lines" else _experts(model, text)
+        answers.append(Classification(text, ranking, count, weights, levels, shares, within, part, experts))
     return answers
+
+
+def _experts(model: Any, text: Text) -> list[Taken]:
+    """Which experts took each word of a text."""
+    source = pad([Encoded(text.ids, 0)]).source.to(next(model.parameters()).device)
+    return taken(model, lambda: model(source))
 
 
 def _own(weights: Tensor | None, row: int, words: int) -> Tensor | None:

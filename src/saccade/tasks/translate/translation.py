@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from saccade.look import pictures
 from saccade.look.files import file_name
 from saccade.tasks.batches import in_batches
+from saccade.tasks.experts import Taken, draw_taken, taken, taken_json
 from saccade.tasks.generate.attention import END_MARK, NOTHING, ranked_by_coverage, weights_of
 from saccade.tasks.generate.generate import Output, Search, generate, outputs_of
 from saccade.tasks.generate.written import Written
@@ -31,6 +32,21 @@ _READ_TOKENS = 4000  # of pairs, padding included, read at once: all logits of t
 _NO_ATTENTION = "No attention: shares of each token's gradient"
 
 
+class Experts(NamedTuple):
+    """Which experts took each token.
+
+    Args:
+        source: of the source, a row each, its end included.
+        target: of the position at which each token of the output, its end included, was written.
+    """
+
+    source: Sequence[Taken] = ()
+    target: Sequence[Taken] = ()
+
+
+_NO_EXPERTS = Experts()
+
+
 @dataclass(frozen=True, repr=False)
 class Translation(Written):
     """The translations of one text.
@@ -42,6 +58,8 @@ class Translation(Written):
         source_tokens: the text of each of its tokens and a mark for the end; empty if not asked for.
         influence: how much each source token mattered to each token of the first output, where a picture is wanted of a
             model that does not attend.
+        experts: which experts took each token of the source and of the first output, of a model that has some, where
+            pictures or JSON are wanted.
     """
 
     source: Source
@@ -49,11 +67,16 @@ class Translation(Written):
     count: int
     source_tokens: tuple[str, ...] = ()
     influence: Tensor | None = None
+    experts: Experts = _NO_EXPERTS
 
     def to_json(self) -> dict[str, Any]:
         """Return tokens, translations and what each of their tokens attended to."""
         translations = [output.to_json() for output in self.outputs]
-        return {"source": self.source.text, "source_tokens": list(self.source_tokens), "translations": translations}
+        told = {"source": self.source.text, "source_tokens": list(self.source_tokens), "translations": translations}
+        if not self.outputs or not (self.experts.source or self.experts.target):
+            return told
+        read = taken_json(self.experts.source, self.source_tokens)
+        return {**told, "experts": {**read, **taken_json(self.experts.target, self.outputs[0].tokens)}}
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
         """Draw what each token of the best translation attended to, or what mattered to it."""
@@ -62,6 +85,8 @@ class Translation(Written):
             assert weights is not None
             path = folder / file_name(self.source.text)
             yield from pictures.alignment(weights, self.source_tokens, best.tokens, path, title=title, json=json)
+            yield from draw_taken(self.experts.source, self.source_tokens, path, "Source", json=json)
+            yield from draw_taken(self.experts.target, best.tokens, path, "Translation", json=json)
 
 
 def translate(
@@ -172,7 +197,15 @@ def _told(model: Any, answer: Translation, vocabulary: Vocabulary, form: Form) -
     if form == "pictures" and outputs[0].weights is None:
         found = influence(model, answer.source.ids, outputs[0].ids)
     tokens = (*answer.source.pieces(vocabulary.source), END_MARK)
-    return replace(answer, outputs=outputs, source_tokens=tokens, influence=found)
+    experts = _experts(model, Encoded(answer.source.ids, outputs[0].ids))
+    return replace(answer, outputs=outputs, source_tokens=tokens, influence=found, experts=experts)
+
+
+def _experts(model: Any, pair: Encoded) -> Experts:
+    """Which experts took the tokens of a source, and what they made the output's tokens of."""
+    batch, states = pad([pair]).to(next(model.parameters()).device), list[Any]()
+    read = taken(model, lambda: states.append(model.encode(batch.source)))
+    return Experts(read, taken(model, lambda: model.decode(batch.target[:, :-1], states[0])))
 
 
 def _tokens(output: Output, vocabulary: Vocabulary) -> tuple[str, ...]:
