@@ -12,7 +12,7 @@ from saccade.reports.experts.page import write_page
 from saccade.reports.experts.paper import PAPER
 from saccade.reports.making import Design
 from saccade.reports.options import Trained
-from saccade.reports.training import Part, Plan, Variant, make, scheduled, tested, whole_test
+from saccade.reports.training import Part, Plan, Variant, make, tested, whole_test
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.data.corpus import Corpus
 
@@ -71,7 +71,7 @@ class Experts:
 
 def _variants(options: Options) -> list[Variant]:
     """A model without experts, and each setting of the losses; --quick has time for two."""
-    budget = scheduled(options)
+    budget: dict[str, Any] = {"max_steps": None} if options.quick else {}  # its minutes are planned
     size = {"experts": options.experts, "top_k": options.top_k, **budget}
     settings = [row for place, row in enumerate(PAPER) if not options.quick or place in _QUICK]
     found = [Variant(DENSE, "transformer", budget)]
