@@ -16,6 +16,7 @@ _TITLES = {
     "lazy": "Values that are computed when they are read",
     "memory": "External memories",
     "regression": "Kernel regression",
+    "experts": "Mixtures of experts",
 }
 _LEFT = (0, 1, len(COLUMNS) - 1)  # columns of words
 

@@ -9,14 +9,18 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from saccade.auxiliary import AuxOutput, AuxRequest, entropy, top
 from saccade.kernels.grouped import grouped_product
 from saccade.nn.dispatch import Pairs
 from saccade.nn.gating import choose
+from saccade.numerics import tracing
 from saccade.reads import largest
 
 __all__ = ["Routes", "by_experts", "by_groups", "by_tokens", "described"]
+
+_AT_ONCE = 1 << 19  # logits that are computed at once on a CPU
 
 
 class Routes(NamedTuple):
@@ -26,13 +30,13 @@ class Routes(NamedTuple):
         pairs: which tokens go to which experts, before any is dropped.
         importance: the sum of each expert's weights, `(experts,)`.
         load: how many tokens each may expect, `(experts,)`.
-        logits: of all experts, `(tokens, experts)`, where one gate compares them all.
+        lse: log Σ exp H(x), `(tokens,)`, where one gate compares all experts.
     """
 
     pairs: Pairs
     importance: Tensor
     load: Tensor
-    logits: Tensor | None = None
+    lse: Tensor | None = None
 
 
 def by_tokens(tokens: Tensor, gate: Tensor, noise: Tensor | None, k: int, there: Tensor | None) -> Routes:
@@ -48,10 +52,46 @@ def by_tokens(tokens: Tensor, gate: Tensor, noise: Tensor | None, k: int, there:
     >>> by_tokens(torch.eye(2), torch.tensor([[1.0, 0.0], [0.0, 1.0]]), None, 1, None).pairs.expert.tolist()
     [0, 1]
     """
+    parts = _in_parts(tokens, gate, noise, k, there)
+    experts, weight, lse = (torch.cat([part[place] for part in parts]) for place in (0, 1, 3))
+    pairs, load = _paired(experts, weight, there), parts[0].load
+    for part in parts[1:]:
+        load = load + part.load
+    return Routes(pairs, _summed(pairs, gate.shape[0]), load, lse)
+
+
+class _Part(NamedTuple):
+    """What the gate says of some tokens."""
+
+    experts: Tensor
+    weight: Tensor
+    load: Tensor
+    lse: Tensor
+
+
+def _in_parts(tokens: Tensor, gate: Tensor, noise: Tensor | None, k: int, there: Tensor | None) -> list[_Part]:
+    """The gate's choice for parts of the tokens, so that what is as large as tokens times experts stays in a
+    processor's cache: it is not kept for the backward, which asks the gate once more.
+    """
+    size = max(1, _AT_ONCE // gate.shape[0])
+    if tracing() or tokens.device.type != "cpu" or tokens.shape[0] <= size:
+        return [_part(tokens, gate, noise, k, there)]
+    masks = [None] * -(-tokens.shape[0] // size) if there is None else there.split(size)
+    parts = []
+    for some, mask in zip(tokens.split(size), masks, strict=True):
+        found: Any = (
+            checkpoint(_part, some, gate, noise, k, mask, use_reentrant=False)
+            if torch.is_grad_enabled()
+            else _part(some, gate, noise, k, mask)
+        )
+        parts.append(found)
+    return parts
+
+
+def _part(tokens: Tensor, gate: Tensor, noise: Tensor | None, k: int, there: Tensor | None) -> _Part:
     choice = choose(tokens @ gate.mT, None if noise is None else tokens @ noise.mT, k)
-    pairs = _paired(choice.experts, choice.weight, there)
     load = _masked(choice.probability, there).sum(0)
-    return Routes(pairs, _summed(pairs, gate.shape[0]), load, choice.logits)
+    return _Part(choice.experts, choice.weight, load, choice.logits.logsumexp(-1))
 
 
 def by_groups(
@@ -142,7 +182,7 @@ def described(aux: AuxRequest, routes: Routes, kept: Pairs, shape: torch.Size, n
     weights = dense(kept)
     return AuxOutput(
         weights=weights if aux.weights else None,
-        lse=routes.logits.logsumexp(-1).view(shape) if aux.lse and routes.logits is not None else None,
+        lse=routes.lse.view(shape) if aux.lse and routes.lse is not None else None,
         index=top(*largest(weights, 1, None))[1][..., 0] if aux.index else None,
         entropy=entropy(dense(routes.pairs)) if aux.entropy else None,
         top=top(*largest(weights, aux.top, None)) if aux.top else None,

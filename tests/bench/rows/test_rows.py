@@ -9,7 +9,7 @@ import torch
 
 from bench.fake import PLACE
 from saccade.bench.row import Place
-from saccade.bench.rows import rows, select
+from saccade.bench.rows import experts, rows, select
 from saccade.bench.run import measure
 from saccade.errors import ArgumentError
 from saccade.normalizers import Entmax, Sparsemax
@@ -45,6 +45,8 @@ TARGETS = {
             ("DNC", "32x64x32", "plain formulas", "≥ 2x"),
         )
     },
+    **{f"mixture, no noise forward+backward {n} experts 4 experts": ["≤ 1.3x the time"] for n in (16, 64, 256)},
+    "mixture, noise and losses forward+backward 256 experts 4 experts": ["≤ 1.3x the time"],
 }
 
 
@@ -87,7 +89,7 @@ def test_the_short_list_is_a_part_of_the_whole_and_has_every_subject():
 def test_a_pattern_is_a_part_of_a_name_in_any_case():
     assert {row.family for row in select(ROWS, "CAUSAL")} == {"dot causal"}
     assert {row.peer for row in select(ROWS, "additive forward*eager")} == {"eager"}
-    with pytest.raises(ArgumentError, match="got nothing; rows: additive forward, .*, sample, dot, lazy .*, NTM, .*"):
+    with pytest.raises(ArgumentError, match="got nothing; rows: additive forward, .*, sample, dot, lazy .*, NTM, .*, mixture, .*"):
         select(ROWS, "nothing")
     with pytest.raises(ArgumentError, match="got cosine; rows of the short list: "):
         select(ROWS, "cosine", quick=True)
@@ -137,6 +139,18 @@ def test_lazy_rows_go_by_the_number_of_values_read():
     family = [row for row in ROWS if row.family == "lazy values forward"]
     assert [row.size for row in family] == [1, 8, 32, 1024]
     assert [row.work.amount / family[0].work.amount for row in family] == [1, 8, 32, 1024]
+
+
+def test_more_experts_do_the_same_work(monkeypatch):
+    """Both sides make as many products of pairs, and what is given back is the gradient of all that learns."""
+    monkeypatch.setattr(experts, "_TOKENS", 24)
+    monkeypatch.setattr(experts, "_HIDDEN", 8)
+    family = [row for row in experts.rows(PLACE) if row.family == "mixture, no noise forward+backward"]
+    assert [row.size for row in family] == [16, 64, 256] and len({row.work.amount for row in family}) == 1
+    assert measure(family[0], PLACE, seconds=0.0, least=1).absent is None
+    noisy = experts.rows(PLACE)[-1]
+    grads = noisy.ours(*noisy.inputs(PLACE))()
+    assert [tuple(one.shape) for one in grads] == [(24, 128), (256, 128), (256, 128), (256, 128, 8), (256, 8, 128)]
 
 
 @needing("x_transformers")
