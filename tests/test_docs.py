@@ -166,6 +166,22 @@ def test_all_that_classifies_runs(tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.slow
+def test_all_that_experts_says_runs(tmp_path, capsys, monkeypatch):
+    """The commands of the page, for a few steps: a picture of each mixture, or its numbers."""
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs/experts.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^(saccade (?:train|look) .+)$", page, flags=re.M)
+    assert len(commands) == 4
+    for command in commands:
+        words = shlex.split(command)[1:]
+        less = ["--max-steps", "4", "--hidden-dim", "32", "--layers", "2"] if words[0] == "train" else []
+        assert main([*words, *less]) == 0, command
+        out = capsys.readouterr().out
+        assert words[0] == "train" or out.count("-experts.png") == (2 if "runs/experts" in command else 1)
+    assert "expert_load_encoder.1" in (tmp_path / "runs/experts/results.json").read_text()
+
+
+@pytest.mark.slow
 def test_all_that_glimpses_runs(tmp_path, capsys, monkeypatch):
     """The commands of the page in their order, for a step or two of small eyes."""
     monkeypatch.chdir(tmp_path)
