@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from saccade import AuxRequest, look
+from saccade import look
+from saccade.auxiliary import AuxRequest
 from saccade.nn import MixtureOfExperts
 from saccade.nn.experts import Balance
 from saccade.nn.gating import squared_variation
