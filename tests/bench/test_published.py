@@ -15,6 +15,7 @@ PAGES = {
     "lazy-cpu": "benchmarks-lazy",
     "memory-cpu": "benchmarks-memory",
     "regression-cpu": "benchmarks-regression",
+    "experts-cpu": "benchmarks-experts",
 }
 
 
