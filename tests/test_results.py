@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from saccade.reports.cnn_attention import findings as cnn_attention
+from saccade.reports.experts import findings as experts
 from saccade.reports.pooling.findings import Findings
 from saccade.reports.regression import findings as regression
 from saccade.reports.scores import findings as scores
@@ -22,6 +23,7 @@ ROWS = [
 ]
 
 PAGES = {
+    "experts-dates": "experts",
     "length-multi30k-de-en": "length",
     "objects-scenes": "objects",
     "pointing-scenes": "pointing",
@@ -232,3 +234,7 @@ def test_the_table_of_kernel_regression_is_that_of_its_report():
     found = regression.Findings(content)
     assert all(f"| {' | '.join(row)} |" in PAGE for row in found.table())
     assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE and content["command"] in PAGE
+def test_the_table_of_experts_is_that_of_its_report():
+    found = experts.Findings(reported("experts-dates"))
+    assert all(f"| {' | '.join(row)} |" in PAGE for row in found.table())
+    assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE

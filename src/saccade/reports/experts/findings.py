@@ -90,12 +90,19 @@ class Findings:
 
     def table(self) -> list[list[str]]:
         """Header, and a row a model, as the paper's table has them."""
-        header = ["losses", "test perplexity", self.name, *(told for _, told in _MEASURED)]
+        header = ["losses", "test perplexity", self.name, *(told for _, told in _MEASURED), "the same on test"]
         rows = []
         for model in self.models:
             balance = [self.text(model, name, 2) for name, _ in _MEASURED]
-            rows.append([model, self.text(model, "perplexity", 4), self.text(model, "score", 4), *balance])
+            scores = [self.text(model, name, 4) for name in ("perplexity", "score")]
+            rows.append([model, *scores, *balance, self._tested(model)])
         return [header, *rows]
+
+    def _tested(self, model: str) -> str:
+        """The largest load over the mean on the test split, without noise, the mean over mixtures, as a cell."""
+        runs = [run["metrics"] for run in self.content["runs"].values() if run["model"] == model]
+        loads = [[load for name, load in run.items() if name.startswith("expert_load")] for run in runs]
+        return Seeds([statistics.fmean(own) for own in loads]).text(2) if all(loads) else ""
 
     def knowledge(self) -> list[list[str]]:
         """Header, and a row a model: what of the choice of an expert is known from what."""
