@@ -23,7 +23,7 @@ def made_up(changed=None, seeds=3, spread=0.01, score=30.0, quick=False):
             balance = {key: value + more for key, value in found.items()}
             rows.append(row_of(name, score, seed=seed, measured="score"))
             rows.append({"model": name, "seed": seed, "measured": "balance", **balance, "command": ""})
-            tested = {} if paper is None else {"expert_load_encoder.1": 2.0, "expert_load_decoder.1": 3.0 + more}
+            tested = {} if paper is None else {"expert_load_encoder.1": 2.0 + more, "expert_load_decoder.1": 3.0 + more}
             runs.append(run_of(name, seed, metrics={"bleu": 30.0, **tested}))
     content = content_of("experts", runs, rows)
     content["arguments"] |= {"experts": 16, "top_k": 2}
