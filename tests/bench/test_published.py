@@ -11,14 +11,11 @@ from saccade.bench.table import cells, summary
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
     "attention-cpu": "benchmarks-cpu",
-PAGES = {
-    "attention-cpu": "benchmarks-cpu",
     "normalizers-cpu": "benchmarks-normalizers",
     "lazy-cpu": "benchmarks-lazy",
     "memory-cpu": "benchmarks-memory",
     "regression-cpu": "benchmarks-regression",
     "experts-cpu": "benchmarks-experts",
-}
 }
 
 
