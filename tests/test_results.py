@@ -234,6 +234,8 @@ def test_the_table_of_kernel_regression_is_that_of_its_report():
     found = regression.Findings(content)
     assert all(f"| {' | '.join(row)} |" in PAGE for row in found.table())
     assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE and content["command"] in PAGE
+
+
 def test_the_table_of_experts_is_that_of_its_report():
     found = experts.Findings(reported("experts-dates"))
     assert all(f"| {' | '.join(row)} |" in PAGE for row in found.table())
