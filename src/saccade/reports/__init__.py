@@ -26,6 +26,7 @@ REPORTS = {
     "objects": "saccade.reports.objects.report:Objects",
     "regression": "saccade.reports.regression.report:Regression",
     "experts": "saccade.reports.experts.report:Experts",
+    "memory": "saccade.reports.memory.report:Memory",
 }
 
 

@@ -11,6 +11,7 @@ __all__ = [
     "Difference",
     "bound",
     "decided",
+    "errors",
     "packed",
     "packed_counts",
     "packed_shares",
@@ -20,15 +21,30 @@ __all__ = [
     "unpacked_shares",
 ]
 
-ERRORS = (
-    "A difference has two errors: what the mean over seeds would vary by with other seeds, and what it would vary by "
-    "with other test images, taken image by image. Both are added as independent ones, which rather overstates their "
-    "sum."
-)
 DECIDED = (
     "A claim is reproduced where the difference is above 0 by more than twice that error, contradicted where it is "
     "below so, and not decided else; with one seed none is."
 )
+
+
+def errors(of: str) -> str:
+    """Return what the errors of a difference are, for a page.
+
+    Args:
+        of: what rates are of: an image, or a sequence.
+
+    Example:
+        >>> "with other test images, taken image by image" in errors("image")
+        True
+    """
+    return (
+        "A difference has two errors: what the mean over seeds would vary by with other seeds, and what it would vary "
+        f"by with other test {of}s, taken {of} by {of}. Both are added as independent ones, which rather overstates "
+        "their sum."
+    )
+
+
+ERRORS = errors("image")
 
 
 def bound(claims: int) -> float:

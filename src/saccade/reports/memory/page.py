@@ -1,0 +1,105 @@
+"""The page of the report `memory` and its plots, all from report.json."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from saccade.look.curves import Curve, draw
+from saccade.reports.difference import decided, errors
+from saccade.reports.document import Heading, Part, Picture, Table, Text
+from saccade.reports.memory.findings import BARS, CONTENT, LEARNED, LOCATION, NEAR, NTM, Findings
+from saccade.reports.pages import beginning, picture, publish, runs, sentence
+
+__all__ = ["write_page"]
+
+CLAIM = (
+    "A controller with an external memory that it writes and reads does on sequences beyond the lengths of training "
+    "what it learned on these; an LSTM, which has its state alone, does not."
+)
+SOURCE = (
+    "Graves, Wayne, Danihelka 2014, figures 4 and 5 for copy, figure 11 for recall, https://arxiv.org/abs/1410.5401"
+)
+_NEAR = (
+    f"How near is near is ours: guessing has half of the bits wrong, and {100 * NEAR:g} in 100 more than at the "
+    "trained length are as if nothing had changed; of that claim what is left of them has to be above 0. The paper's "
+    "own NTM says one vector of 120 twice, and all behind it a step too late (figure 4): such a slip counts in full "
+    "here, for a bit is right or wrong at its place. Nothing is concluded where the NTM has more than "
+    f"{100 * LEARNED:g} in 100 bits wrong at the trained length."
+)
+_HEADS = (
+    "Heads go by content and location; by content alone, where they never stay or move on; or by location alone, where "
+    "they find nothing by a key. The paper has both and takes neither away, so that nothing of this is in the verdict. "
+    "Worse is more bits wrong by more than twice the error, better fewer so; with one seed nothing is decided."
+)
+_SAME = (
+    "Each model is trained by its own recipe for the problem, on the same sequences in the same batches, for as many "
+    "steps unless the clock ends it. Lengths of training are drawn evenly. A bit is said to be 1 where its probability "
+    "is above a half; bits of a sequence are what the right ones cost by their probabilities, summed over it. Nothing "
+    "is chosen by the test split."
+)
+_FLOOR = 1e-4  # the lowest share that is drawn: a logarithm has no place for none
+
+
+def write_page(folder: Path, content: Mapping[str, Any]) -> None:
+    """Write index.md, index.html and the plots that both show.
+
+    Args:
+        folder: of the report.
+        content: of report.json, every row in it.
+
+    Raises:
+        OSError: if they cannot be written.
+    """
+    found = Findings(content)
+    tables = (found.claimed(), found.table(), found.addressing(), found.bits(), found.models())
+    claims, wrong, heads, bits, models = (Table(table[0], table[1:]) for table in tables)
+    kinds = [name for name in found.rows if name not in (CONTENT, LOCATION)]
+    parts: list[Part] = [
+        *beginning("Memory beyond the lengths of training", CLAIM, SOURCE, found.verdict, content),
+        _plot(found, folder / "memory", kinds, "Bits wrong by length, by kind of memory"),
+        Heading("What is claimed"),
+        claims,
+        *map(Text, (f"{errors('sequence')} {decided(len(found.claims))}", _NEAR)),
+        Heading(f"Bits wrong in percent, by {found.unit}"),
+        wrong,
+        Text(f"{sentence(BARS)}."),
+        Heading("What addressing is worth"),
+        _plot(found, folder / "memory-addressing", [NTM, CONTENT, LOCATION], "Bits wrong by length, by addressing"),
+        heads,
+        Text(_HEADS),
+        Heading(f"Bits a sequence, by {found.unit}"),
+        bits,
+        Heading("How it was measured"),
+        models,
+        *map(Text, (_SAME, _data(found))),
+        *runs(content),
+    ]
+    publish(folder, parts)
+
+
+def _data(found: Findings) -> str:
+    each = ", ".join(f"{found.sequences(group)} of {group}" for group in found.groups)
+    seeds = ", ".join(map(str, sorted({row["seed"] for row in found.content["rows"]})))
+    return f"Data: `{found.content['data']}`, test split, sequences by {found.unit}: {each}. Seeds: {seeds}."
+
+
+def _plot(found: Findings, path: Path, names: Sequence[str], title: str) -> Picture:
+    below = {found.trained: "\nthe longest in training"}
+    drawn = draw(
+        [_curve(found, name) for name in names],
+        path,
+        ticks=[(length, f"{length}{below.get(length, '')}") for length in found.lengths],
+        labels=(f"{found.unit}; bars: twice the standard error", "share of bits that are wrong"),
+        title=title,
+        note=f"A guess is wrong in half of them; hollow: one in {1 / _FLOOR:,.0f} or fewer",
+        bounds=(_FLOOR / 1.5, 1.0),
+        log=True,
+    )
+    return picture(drawn, title)
+
+
+def _curve(found: Findings, name: str) -> Curve:
+    shares = [found.error(name, length) for length in found.lengths]
+    few = [share.mean <= _FLOOR for share in shares]
+    bars = [0.0 if none else 2 * share.known for none, share in zip(few, shares, strict=True)]
+    return Curve(name, found.lengths, [max(_FLOOR, share.mean) for share in shares], bars, few)
