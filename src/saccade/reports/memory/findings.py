@@ -119,7 +119,7 @@ class Findings:
         """Header, and a row a kind of addressing alone: how much more is wrong than by both, at either end."""
         ends = (self.trained, self.longest)
         body = [[name, *(_beside(self.more(name, NTM, length)) for length in ends)] for name in (CONTENT, LOCATION)]
-        return [["", *(f"at {length} {self.unit} more than by both" for length in ends)], *body]
+        return [["heads", *(f"at {length} {self.unit} more than by both" for length in ends)], *body]
 
     def claimed(self) -> list[list[str]]:
         """Header, and a row a claim: the difference in points, and what follows."""

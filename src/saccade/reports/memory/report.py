@@ -14,7 +14,7 @@ from saccade.reports.options import Seeded
 from saccade.reports.training import Part, Plan, Variant, make, scheduled
 from saccade.tasks.memorize import Memorize
 from saccade.tasks.memorize.answer import logits_of
-from saccade.tasks.memorize.data import BUILTIN, Corpus, open_corpus
+from saccade.tasks.memorize.data import Corpus, open_corpus
 from saccade.tasks.memorize.data.problems import PROBLEMS
 from saccade.tasks.memorize.measures import Said, judged
 from saccade.train.results import undisturbed
@@ -22,6 +22,8 @@ from saccade.train.results import undisturbed
 __all__ = ["VARIANTS", "Memory", "Options"]
 
 _PROBLEMS = ("copy", "recall")  # of which questions are measured at several lengths
+_ABOUT = "vectors of 8 bits, to be said again, in the test up to six times as many as in training"
+"""What --quick tries it on: recall is not learned in its minutes."""
 _QUICK = 10  # vectors of copy in training with --quick, where nothing is said
 _STEPS = 1200  # of --quick: half a minute of one core a model
 VARIANTS: Sequence[Variant] = (
@@ -43,7 +45,7 @@ class Options(Seeded):
     (10, None)
     """
 
-    builtin: ClassVar[Mapping[str, str]] = {"copy": BUILTIN["copy"]}  # recall is not learned in minutes
+    builtin: ClassVar[Mapping[str, str]] = {"copy": _ABOUT}
 
     data: str = ""
     """What is to be remembered: copy or recall, whose test has questions longer than those of training."""
