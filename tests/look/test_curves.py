@@ -49,6 +49,13 @@ def test_powers_are_drawn_on_logarithmic_axes_with_plain_numbers(tmp_path):
     assert {"1", "2", "5", "10"} <= {label.get_text() for label in shown[0].get_yticklabels()}
 
 
+def test_a_flat_line_is_drawn_on_logarithmic_axes_within_bounds(tmp_path):
+    """Matplotlib finds heights that are one but for rounding, and warns."""
+    flat = Curve("none", [20, 40, 80, 120], [1e-4] * 4, [0.0] * 4, [True] * 4)
+    about = {"ticks": [(20, "20"), (120, "120")], "labels": ("n", "share"), "title": "t", "bounds": (5e-5, 1.0)}
+    assert all(path.exists() for path in draw([flat], tmp_path / "a", log=True, **about))
+
+
 @pytest.mark.parametrize("curves", [[], [Curve("a", [], [], [], [])]])
 def test_nothing_cannot_be_drawn(curves, tmp_path):
     with pytest.raises(ArgumentError, match="curves: expected one or more"):

@@ -109,6 +109,7 @@ def _figure(
     axes = figure.add_axes((0.1, 0.17, 0.87, 0.68))
     if log:
         axes.set(xscale="log", yscale="log")
+    axes.set_autoscaley_on(None in bounds)  # a flat line has no heights to go by, of which matplotlib warns
     for place, curve in enumerate(curves):
         _line(axes, curve, *STYLES[place % len(STYLES)])
     axes.set_ylim(*bounds)

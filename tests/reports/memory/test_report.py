@@ -21,6 +21,7 @@ from saccade.train.task import options_class
 from saccade.train.trained import load_trained
 
 DOCS = Path(__file__).resolve().parents[3] / "docs/reports.md"
+_train = training.train
 SMALL = {"hidden_dim": 8, "heads": 2, "layers": 1, "feedforward_dim": 8, "cell_dim": 4, "batch_size": 4}
 
 
@@ -31,9 +32,6 @@ def small(monkeypatch, tmp_path):
     monkeypatch.setattr("saccade.tasks.memorize.task._ENDLESS", 20)
     monkeypatch.setattr(training, "train", lambda kind, options, given: _trained(kind, options, given))
     monkeypatch.chdir(tmp_path)
-
-
-_train = training.train
 
 
 def _trained(kind, options, given):
@@ -76,6 +74,7 @@ def _rows_are_what_the_runs_themselves_measure(folder, content):
             assert one["bit_error"] * one["asked"] == pytest.approx(sum(map(int, one["wrong"].split())))
 
 
+@pytest.mark.slow
 def test_every_command_of_the_docs_runs(small, tmp_path, capsys):
     section = DOCS.read_text(encoding="utf-8").partition("\n## Memory: ")[2].partition("\n## ")[0]
     commands = re.findall(r"^saccade (report memory .*)$", section, flags=re.M)
@@ -84,7 +83,7 @@ def test_every_command_of_the_docs_runs(small, tmp_path, capsys):
         words = shlex.split(command)
         few = ["--seeds", "1"] if "--seeds" in words else []
         assert main([*words, *few]) == 0, command
-        assert "verdict" not in capsys.readouterr().out.splitlines()[0]
+        assert "nothing can be concluded" in capsys.readouterr().out
     folders = sorted(path.name for path in (tmp_path / "reports").iterdir())
     assert folders == ["memory-copy", "memory-recall", "memory-ten"]
     recall = said(tmp_path / "reports/memory-recall")
