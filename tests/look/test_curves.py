@@ -56,6 +56,22 @@ def test_a_flat_line_is_drawn_on_logarithmic_axes_within_bounds(tmp_path):
     assert all(path.exists() for path in draw([flat], tmp_path / "a", log=True, **about))
 
 
+def test_names_beside_the_lines_are_at_the_right_of_the_axes_and_within_the_picture(tmp_path):
+    shown = []
+
+    class Kept(Figure):
+        def savefig(self, *arguments, **options):
+            shown.append((self.axes[0].get_legend().get_window_extent(), self.axes[0].bbox, self.bbox))
+            super().savefig(*arguments, **options)
+
+    line = Curve("ntm, location alone", [1, 2], [0.5, 0.5], [0.0, 0.0], [False, False])
+    about = {"ticks": [(1, "1")], "labels": ("n", "share"), "title": "t", "bounds": (0.0, 1.0)}
+    with patch("matplotlib.figure.Figure", Kept):
+        draw([line], tmp_path / "a", beside=True, **about)
+    legend, axes, figure = shown[0]
+    assert axes.x1 <= legend.x0 and legend.x1 <= figure.x1
+
+
 @pytest.mark.parametrize("curves", [[], [Curve("a", [], [], [], [])]])
 def test_nothing_cannot_be_drawn(curves, tmp_path):
     with pytest.raises(ArgumentError, match="curves: expected one or more"):

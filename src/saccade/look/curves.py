@@ -54,6 +54,7 @@ def draw(
     note: str = "",
     bounds: tuple[float | None, float | None] = (None, None),
     log: bool = False,
+    beside: bool = False,
 ) -> list[Path]:
     r"""Draw lines with error bars over labelled places.
 
@@ -66,6 +67,7 @@ def draw(
         note: a line below the title.
         bounds: the lowest and the highest height that is shown; None: as the points have it.
         log: whether both axes are logarithmic, on which a power is a straight line; all numbers are then above 0.
+        beside: whether names stand at the right of the lines, and not among them: where these leave no room.
 
     Returns:
         The paths of the PNG and the SVG.
@@ -86,7 +88,7 @@ def draw(
         raise ArgumentError("curves: expected one or more, each of a point or more, got none")
     return write_picture(
         path,
-        lambda: _figure(curves, ticks, labels, title, note, bounds, log),
+        lambda: _figure(curves, ticks, labels, title, note, bounds, log, beside),
         title=title,
         story=_story(curves, ticks),
     )
@@ -100,13 +102,14 @@ def _figure(
     note: str,
     bounds: tuple[float | None, float | None],
     log: bool,
+    beside: bool,
 ) -> "Figure":
     from matplotlib.figure import Figure
 
     words = "".join([title, note, *labels, *(text for _, text in ticks), *(curve.name for curve in curves)])
     style: dict[str, Any] = {"family": families(words), "parse_math": False, "color": INK}
     figure = Figure(figsize=_SIZE, dpi=150)
-    axes = figure.add_axes((0.1, 0.17, 0.87, 0.68))
+    axes = figure.add_axes((0.1, 0.17, 0.62 if beside else 0.87, 0.68))
     if log:
         axes.set(xscale="log", yscale="log")
     axes.set_autoscaley_on(None in bounds)  # a flat line has no heights to go by, of which matplotlib warns
@@ -120,7 +123,8 @@ def _figure(
     framed(axes, labels, style, grid="y")
     figure.text(0.1, 0.945, title, fontsize=12, **style)
     figure.text(0.1, 0.885, note, fontsize=8.5, **{**style, "color": FAINT})
-    axes.legend(frameon=False, prop={"family": style["family"], "size": 9}, labelcolor=INK)
+    where: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if beside else {}
+    axes.legend(frameon=False, prop={"family": style["family"], "size": 9}, labelcolor=INK, **where)
     return figure
 
 

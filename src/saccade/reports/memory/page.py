@@ -94,6 +94,7 @@ def _plot(found: Findings, path: Path, names: Sequence[str], title: str) -> Pict
         note=f"A guess is wrong in half of them; hollow: one in {1 / _FLOOR:,.0f} or fewer",
         bounds=(_FLOOR / 1.5, 1.0),
         log=True,
+        beside=True,
     )
     return picture(drawn, title)
 
