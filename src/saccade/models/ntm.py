@@ -67,7 +67,7 @@ class NTM(MemoryNetwork):
     addressing: ClassVar[Addressing] = "shift"
     recipes: ClassVar[dict[str, dict[str, Any]]] = {
         "copy": {"forget_bias": -1.0, "least_cells": 21, "most_cells": 40},
-        "repeat-copy": {"forget_bias": -1.0},
+        "repeat-copy": {"strength_bias": 3.0, "least_cells": 11, "most_cells": 30},
         "recall": {"strength_bias": 3.0},
         "sort": {"strength_bias": 3.0},
         "n-grams": {},
