@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from statistics import fmean
 
 import pytest
 import torch
@@ -28,9 +29,15 @@ BY_HAND = {
     "glimpse": accuracy,
     "caption": exact_match,  # no model of a few steps writes a sentence of scenes
     "answer": accuracy,
-    "memorize": exact_match,
+    "memorize": lambda found, wanted: fmean(map(shared, found, wanted)),
     "regress": explained,
 }
+
+
+def shared(found, wanted):
+    """The share of bits that are right."""
+    pairs = list(zip(found.replace(" ", ""), wanted.replace(" ", ""), strict=False))
+    return sum(one == other for one, other in pairs) / len(pairs)
 
 
 def measured(run, limit=None, split="test"):
@@ -105,4 +112,4 @@ def test_the_most_frequent_answer_of_training_is_one_of_them(run):
         expected = BY_HAND[run.task.name]([always] * HELD_OUT, examples)
         assert baselines["majority"].metrics[run.task.headline] == pytest.approx(expected)
     else:
-        assert list(baselines) in (["copy", "length"], ["mean", "linear"])
+        assert list(baselines) in (["copy", "length"], ["mean", "linear"], ["constant"])

@@ -79,7 +79,7 @@ def logits_of(model: Memorizer, episodes: Sequence[Episode]) -> list[Tensor]:
 
     def read(places: Sequence[int]) -> list[Tensor]:
         batch: Batch = pad([episodes[place] for place in places])
-        found = model(batch.source.to(device)).float().cpu()
+        found = model(batch.source.to(device)).detach().float().cpu()
         return [row[asked] for row, asked in zip(found, batch.asked, strict=True)]
 
     return in_batches([episode.order for episode in episodes], _STEPS, read)

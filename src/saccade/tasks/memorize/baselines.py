@@ -24,13 +24,13 @@ def baselines(language: Language, learned: Sequence[Item], asked: Sequence[Item]
         learned: questions of training.
         asked: those that are measured.
     """
-    found = {"majority": _majority(language, learned, asked)}
+    found = {"majority" if language.sizes.symbols else "constant": _constant(language, learned, asked)}
     if isinstance(language, Vectors) and isinstance(language.problem, NGrams):
         found["counting"] = _counting(language, language.problem, asked)
     return found
 
 
-def _majority(language: Language, learned: Sequence[Item], asked: Sequence[Item]) -> Baseline:
+def _constant(language: Language, learned: Sequence[Item], asked: Sequence[Item]) -> Baseline:
     """Each bit by itself, or the one symbol."""
     began = time.perf_counter()
     targets = [language.episode(item).wanted for item in learned]
@@ -59,5 +59,5 @@ def _measured(
     language: Language, logits: Sequence[Tensor], wanted: Sequence[Tensor], about: str, began: float
 ) -> Baseline:
     said = [judged(*each) for each in zip(logits, wanted, strict=True)]
-    metrics, _ = measured(said, [""] * len(said), language.headline, vectors=not language.sizes.symbols)
+    metrics, _ = measured(said, [""] * len(said), vectors=not language.sizes.symbols)
     return Baseline(metrics, about, round(time.perf_counter() - began, 3))

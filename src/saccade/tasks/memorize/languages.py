@@ -60,10 +60,6 @@ class Language(Protocol):
         """Return what is kept in a run."""
 
     @property
-    def headline(self) -> str:
-        """The measure that counts: of whole answers, or where these are of parts with nothing in common, of parts."""
-
-    @property
     def knows(self) -> bool:
         """Whether the right answer follows from the question."""
 
@@ -120,11 +116,6 @@ class Vectors:
         """Read what `to_json` wrote; what is wrong with it is a ValueError, KeyError or TypeError."""
         name = content["problem"]
         return cls(name, PROBLEMS[name](whole_number(content, "longest")))
-
-    @property
-    def headline(self) -> str:
-        """Of bits that are foretold each counts."""
-        return "exact_match" if self.problem.each else "accuracy"
 
 
 def learn(corpus: Corpus, *, sentences: bool = False) -> Language:

@@ -11,7 +11,9 @@ from torch.nn import functional as F
 from saccade.tasks.groups import by_group
 from saccade.train.task import Metric
 
-__all__ = ["Said", "cost", "judged", "measured"]
+__all__ = ["HEADLINE", "Said", "cost", "judged", "measured"]
+
+HEADLINE = "accuracy"
 
 
 @dataclass(frozen=True)
@@ -55,27 +57,26 @@ def judged(logits: Tensor, targets: Tensor) -> Said:
 
 
 def measured(
-    said: Sequence[Said], groups: Sequence[str], headline: str, *, vectors: bool
+    said: Sequence[Said], groups: Sequence[str], *, vectors: bool
 ) -> tuple[dict[str, Metric], dict[str, dict[str, float]]]:
     """Return what is measured of all questions, and of each group of them.
 
     Args:
         said: to each question.
         groups: of each, "" for none.
-        headline: the measure that comes first.
         vectors: whether bits were said: then their errors and their cost a question are measured too.
 
     Returns:
-        "accuracy", the share of bits or symbols that are right, "exact_match", of questions without a fault; of bits
-        "bit_error", the share that is wrong, and "bits", what a question costs.
+        "accuracy", the share of a question's bits or symbols that are right, the mean over questions, and
+        "exact_match", the share of questions without a fault; of bits "bit_error", the share of all that are wrong, and
+        "bits", what a question costs.
 
     Example:
-        >>> metrics, parts = measured([Said(8, 0, 1.0), Said(8, 4, 9.0)], ["20", "40"], "exact_match", vectors=True)
+        >>> metrics, parts = measured([Said(8, 0, 1.0), Said(8, 4, 9.0)], ["20", "40"], vectors=True)
         >>> metrics["bit_error"], parts["bit_error"], metrics["bits"]
         (0.25, {'20': 0.0, '40': 0.5}, 5.0)
     """
-    known = _OF_BITS if vectors else _OF_SYMBOLS
-    measures = {headline: known[headline], **known}
+    measures = _OF_BITS if vectors else _OF_SYMBOLS
     metrics: dict[str, Metric] = {name: of(said) for name, of in measures.items()}
     if not any(groups):
         return metrics, {}
@@ -88,7 +89,7 @@ def _of_all(of: "_Measure") -> Callable[[Sequence[str], Sequence[Said]], float]:
 
 
 def _accuracy(said: Sequence[Said]) -> float:
-    return 1 - sum(one.wrong for one in said) / max(1, sum(one.asked for one in said))
+    return 1 - math.fsum(one.wrong / max(1, one.asked) for one in said) / max(1, len(said))
 
 
 def _exact(said: Sequence[Said]) -> float:
@@ -100,7 +101,7 @@ def _bits(said: Sequence[Said]) -> float:
 
 
 def _error(said: Sequence[Said]) -> float:
-    return 1 - _accuracy(said)
+    return sum(one.wrong for one in said) / max(1, sum(one.asked for one in said))
 
 
 _Measure: TypeAlias = Callable[[Sequence[Said]], float]

@@ -120,11 +120,6 @@ class Symbols:
 
     most_held = 0
 
-    @property
-    def headline(self) -> str:
-        """Of a story each answer counts."""
-        return "accuracy" if self.story else "exact_match"
-
     def symbols(self, line: str) -> list[str]:
         """Return the symbols of a line that is asked.
 

@@ -24,7 +24,7 @@ from saccade.tasks.memorize.data.babi import is_babi
 from saccade.tasks.memorize.data.episode import Batch, Episode, pad
 from saccade.tasks.memorize.ensemble import Ensemble
 from saccade.tasks.memorize.languages import Language, learn, restored
-from saccade.tasks.memorize.measures import cost, judged, measured
+from saccade.tasks.memorize.measures import HEADLINE, cost, judged, measured
 from saccade.tasks.memorize.options import RECIPES, REQUESTS, STORIES, EvalRequest, Options, Request
 from saccade.tasks.request import completed
 from saccade.tasks.saved import TOKENIZER
@@ -57,6 +57,7 @@ class Memorize:
     corpus: Lazy[Corpus]
 
     name: ClassVar[str] = "memorize"
+    headline: ClassVar[str] = HEADLINE
     Options: ClassVar[type] = Options
     recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
     requests: ClassVar[Mapping[str, type]] = REQUESTS
@@ -99,11 +100,6 @@ class Memorize:
     def save(self, folder: Path) -> None:
         """Write tokenizer.json."""
         write_json(folder / TOKENIZER, self.language.to_json())
-
-    @property
-    def headline(self) -> str:
-        """The metric that counts."""
-        return self.language.headline
 
     @property
     def data(self) -> Corpus:
@@ -152,7 +148,7 @@ class Memorize:
         seconds = time.perf_counter() - began
         said = [judged(each, episode.wanted) for each, episode in zip(logits, episodes, strict=True)]
         groups, vectors = [item.group for item in items], not self.language.sizes.symbols
-        found = measured(said, groups, self.headline, vectors=vectors)
+        found = measured(said, groups, vectors=vectors)
         return Evaluation(*found, len(items), sum(episode.order for episode in episodes), seconds)
 
     def baselines(self, split: str) -> dict[str, Baseline]:
