@@ -22,7 +22,7 @@ def _recipe(steps: int, every: int, rate: float) -> dict[str, Any]:
 RECIPES: dict[str, dict[str, Any]] = {
     "copy": _recipe(7000, 500, 3e-3),
     "repeat-copy": _recipe(8000, 500, 3e-3),
-    "recall": _recipe(6000, 500, 3e-3),
+    "recall": _recipe(10000, 1000, 3e-3),
     "sort": _recipe(6000, 500, 3e-3),
     "n-grams": _recipe(3000, 500, 3e-3),
     "files": _recipe(6000, 500, 2e-3),
