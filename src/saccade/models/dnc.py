@@ -57,7 +57,7 @@ class DNC(MemoryNetwork):
     Options: TypeAlias = Options
     addressing: ClassVar[Addressing] = "links"
     recipes: ClassVar[dict[str, dict[str, Any]]] = {
-        "copy": {},
+        "copy": {"cells": 128, "least_cells": 21, "most_cells": 40, "strength_bias": 3.0},
         "repeat-copy": {},
         "recall": {},
         "sort": {},
