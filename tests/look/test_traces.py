@@ -64,6 +64,7 @@ def test_steps_have_labels(tmp_path):
     [
         ([], [], ArgumentError),
         ([Panel("a", torch.zeros(0, 3))], [], ArgumentError),
+        ([Panel("a", torch.full((2, 3), torch.nan))], [], ArgumentError),
         ([Panel("links", torch.zeros(2, 2), square=True)], [], ArgumentError),
         ([Panel("a", torch.zeros(1, 3)), Panel("b", torch.zeros(1, 4))], [], ShapeError),
         ([Panel("a", torch.zeros(1, 3))], ["x"], ShapeError),

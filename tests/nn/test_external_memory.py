@@ -308,3 +308,22 @@ def test_by_location_alone_a_head_does_not_see_what_cells_hold():
 def test_what_heads_cannot_go_by_is_refused(given, got):
     with pytest.raises(ArgumentError, match=f"by: expected .* got {got}"):
         nn.ExternalMemory(4, 3, **given)
+
+
+@pytest.mark.parametrize("name", ["memory", "read", "read_weights", "write_weights", "usage", "precedence", "links"])
+def test_a_state_of_which_any_part_has_another_size_is_refused(name):
+    memory = nn.ExternalMemory(16, 4, num_reads=2, addressing="links")
+    state = memory.start(3, 10)
+    small = getattr(state, name)[..., :2]
+    with pytest.raises(ShapeError, match="state.[a-z_]+: expected .* begin with start"):
+        memory(torch.randn(3, 16), state._replace(**{name: small}))
+
+
+def test_a_state_of_another_addressing_and_steps_of_several_at_once_are_refused():
+    shift, links = nn.ExternalMemory(16, 4), nn.ExternalMemory(16, 4, addressing="links")
+    for memory, other in ((shift, links), (links, shift)):
+        with pytest.raises(ShapeError, match="state.usage: expected"):
+            memory(torch.randn(3, 16), other.start(3, 10))
+        for controller in (torch.randn(3, 2, 16), torch.randn(16)):
+            with pytest.raises(ShapeError, match="controller: expected"):
+                memory(controller, memory.start(3, 10))

@@ -113,7 +113,7 @@ def traces(
 def _checked(panels: Sequence[Panel], steps: Sequence[str]) -> int:
     """How many steps there are."""
     counts = {panel.values.shape[1] for panel in panels if not panel.square}
-    if not panels or not all(panel.values.numel() for panel in panels) or not counts:
+    if not counts or not all(bool(panel.values.isfinite().any()) for panel in panels):
         raise ArgumentError(f"panels: expected a band of steps or more, each with numbers, got {len(panels)}")
     if len(counts) > 1 or (steps and len(steps) not in counts):
         got = f"bands of {', '.join(map(str, sorted(counts)))} and {len(steps)} labels"

@@ -59,7 +59,9 @@ _DEFAULT = Options()
 class CausalTransformer(Memorizer):
     r"""Every step attends to those before it and to itself.
 
-    .. math:: f = \operatorname{Decoder}(P x + \operatorname{waves})
+    .. math:: f = \operatorname{Decoder}(P x)
+
+    which knows the order by `positions`.
 
     Args:
         sizes: of what is read and said.

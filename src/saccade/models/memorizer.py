@@ -14,11 +14,15 @@ from saccade.models.padded import Padded
 __all__ = ["Memorizer", "Sizes", "initialize_lstm"]
 
 
+_UNKNOWN = 2
+
+
 class Sizes(NamedTuple):
     """What a memorizer reads and says.
 
     Args:
-        inputs: features of a vector that is read, or how many symbols there are to read, padding (0) among them.
+        inputs: features of a vector that is read, or how many symbols there are to read: 0 is padding, 1 is blank, and
+            2 one that is not known, which training does not meet.
         targets: bits of a vector that is said, or how many symbols there are to say.
         symbols: whether symbols are read and said, and not vectors.
     """
@@ -46,7 +50,11 @@ class Memorizer(nn.Module, ABC):
     def __init__(self, sizes: Sizes, embedding_dim: int, features: int) -> None:
         super().__init__()
         self.sizes = sizes
-        self.embedding = nn.Embedding(sizes.inputs, embedding_dim, padding_idx=0) if sizes.symbols else nn.Identity()
+        self.embedding: nn.Module = nn.Identity()
+        if sizes.symbols:
+            self.embedding = nn.Embedding(sizes.inputs, embedding_dim, padding_idx=0)
+            with torch.no_grad():
+                self.embedding.weight[_UNKNOWN : _UNKNOWN + 1] = 0.0  # it tells nothing
         self.input_dim = embedding_dim if sizes.symbols else sizes.inputs
         self.output = nn.Linear(features, sizes.targets)
 

@@ -26,6 +26,8 @@ _RANGES = (
     ("cells", 1, 1 << 20),
     ("cell_dim", 1, 1 << 20),
     ("read_heads", 1, 1 << 10),
+    ("forget_bias", -100, 100),
+    ("strength_bias", -100, 100),
 )
 
 
@@ -51,7 +53,7 @@ class Options:
     one a head that wanders does harm, so it learns to stay where it is. As many as --cells if not given."""
 
     most_cells: int | None = None
-    """The largest memory in training; as many cells as --cells if not given."""
+    """The largest memory in training; as many cells as --cells, or as --least-cells if that is more, if not given."""
 
     cell_dim: int = 20
     """Features of a cell."""
@@ -75,13 +77,9 @@ class Options:
         below_one(self, "dropout")
         least, most = self.training_cells
         if not 1 <= least <= most <= 1 << 20:
-            got = f"--least-cells {least} and --most-cells {most}"
-            raise ArgumentError(f"--least-cells: expected at least 1 and at most --most-cells, got {got}")
-        for name in ("forget_bias", "strength_bias"):
-            if not -100 <= (value := getattr(self, name)) <= 100:
-                flag = name.replace("_", "-")
-                raise ArgumentError(f"--{flag}: expected a number from -100 to 100, got {value}")
-
+            name = "--most-cells" if self.least_cells is None else "--least-cells"
+            got = f"{least} to {most}; give both --least-cells and --most-cells"
+            raise ArgumentError(f"{name}: expected cells from one number to another that is no smaller, got {got}")
 
     @property
     def training_cells(self) -> tuple[int, int]:

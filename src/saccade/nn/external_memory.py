@@ -5,7 +5,7 @@ Computer (Graves et al. 2016) find free cells and follow the order of writing. S
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import torch
 from torch import Tensor, nn
@@ -23,7 +23,7 @@ __all__ = ["Addressing", "ExternalMemory", "MemoryState"]
 
 Addressing = Literal["shift", "links"]
 By = Literal["both", "content", "location"]
-_CERTAIN = 60.0  # a gate's number whose sigmoid is 1, and of the negative one 0, to the last digit
+_CERTAIN = 60.0  # a gate's number whose sigmoid is 1 to the last digit, and of the negative one 10⁻²⁶
 
 
 class MemoryState(NamedTuple):
@@ -195,6 +195,9 @@ class ExternalMemory(nn.Module):
             ShapeError: a controller or a state of other sizes.
         """
         features("controller", controller, self.controller_dim, self.heads.weight)
+        if controller.ndim != 2:
+            expected = f"(batch, {self.controller_dim}), a step of each memory"
+            raise ShapeError(f"controller: expected {expected}, got {tuple(controller.shape)}")
         self._check(controller, state)
         asked = self.heads(controller).to(state.memory.dtype)
         if self.by != "both":
@@ -207,10 +210,9 @@ class ExternalMemory(nn.Module):
         if self.addressing == "shift":
             heads = Shift(self._by_shift, self.num_reads, self.num_writes, self.max_shift)
             return MemoryState(*step(heads, asked, *held))
-        if state.usage is None or state.precedence is None or state.links is None:
-            raise ShapeError("state: expected usage and links, got a state of another addressing; begin with start()")
         heads_by_links = Links(self._by_links, self.num_reads)
-        return MemoryState(*step(heads_by_links, asked, *held, state.usage, state.precedence, state.links))
+        linked = cast("tuple[Tensor, Tensor, Tensor]", (state.usage, state.precedence, state.links))
+        return MemoryState(*step(heads_by_links, asked, *held, *linked))
 
     def _said(self, asked: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """What each reader and each writer asks for, and erase and add vectors."""
@@ -261,14 +263,21 @@ class ExternalMemory(nn.Module):
         return gate.sigmoid() * torch.lerp(similar, addressing.allocation(used)[:, None], allocate.sigmoid())
 
     def _check(self, controller: Tensor, state: MemoryState) -> None:
+        """Refuse a state of other sizes: kernels index by them and would not notice."""
         batch, cells = controller.shape[0], state.memory.shape[-2]
+        linked = self.addressing == "links"
         expected = {
             "memory": (batch, cells, self.cell_dim),
+            "read": (batch, self.num_reads, self.cell_dim),
             "read_weights": (batch, self.num_reads, cells),
             "write_weights": (batch, self.num_writes, cells),
+            "usage": (batch, cells) if linked else None,
+            "precedence": (batch, cells) if linked else None,
+            "links": (batch, cells, cells) if linked else None,
         }
         for name, shape in expected.items():
-            found = tuple(getattr(state, name).shape)
+            part = getattr(state, name)
+            found = None if part is None else tuple(part.shape)
             if found != shape:
                 raise ShapeError(f"state.{name}: expected {shape} of this memory, got {found}; begin with start()")
 

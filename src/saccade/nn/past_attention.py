@@ -270,6 +270,7 @@ class PastAttention(nn.Module):
         return Tape(*(_chosen(active, *pair) for pair in zip((keys, states, there), (*tape[:2], before), strict=True)))
 
     def _check(self, x: Tensor, state: PastState) -> None:
+        """Refuse a state of other sizes."""
         for name in ("hidden", "cell", "attended"):
             found = tuple(getattr(state, name).shape)
             if found != (len(x), self.hidden_dim):
@@ -280,6 +281,12 @@ class PastAttention(nn.Module):
             expected = f"one of {self.window or 'all'} steps" if self.window != 0 else "None with window 0"
             got = "None" if state.tape is None else f"one of {steps}"
             raise ShapeError(f"state.tape: expected {expected}, got {got}; begin with start()")
+        if state.tape is None:
+            return
+        for name, width in (("keys", self.attention.query_dim), ("states", 2 * self.hidden_dim)):
+            wanted, there = (len(x), steps, width), tuple(getattr(state.tape, name).shape)
+            if there != wanted:
+                raise ShapeError(f"state.tape.{name}: expected {wanted} of this cell, got {there}; begin with start()")
 
 
 def _kept(before: PastState, after: PastState, active: Tensor | None) -> PastState:

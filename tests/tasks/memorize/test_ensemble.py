@@ -23,3 +23,14 @@ def test_probabilities_are_the_mean_of_the_members():
         share = (lambda logits: logits.softmax(-1)) if sizes.symbols else torch.sigmoid
         expected = sum(share(member(source)) for member in own) / 2
         torch.testing.assert_close(share(Ensemble(own)(source)), expected, atol=1e-6, rtol=1e-5)
+
+
+class Sure(torch.nn.Module):
+    sizes = Sizes(1, 1)
+
+    def forward(self, source):
+        return torch.full((1, 1, 1), 60.0)
+
+
+def test_members_that_are_sure_are_sure_together():
+    assert float(Ensemble([Sure(), Sure()])(Padded(torch.zeros(1, 1, 1), torch.tensor([1])))) == 60.0

@@ -54,8 +54,11 @@ def test_a_story_never_answers_with_silence():
 def test_the_likeliest_answers_differ_and_are_as_many_as_there_are():
     logits = confident(STORY, 1, 2) * torch.tensor([[1.0], [0.5]])
     assert STORY.said(logits, 9) == ["hall room", "hall hall", "room room", "room hall"]
-    ended = PAIRS.said(confident(PAIRS, 0, 1, 1), 3)
-    assert ended[0] == "" and len(set(ended)) == 3
+    long = torch.randn(41, 200) + torch.nn.functional.one_hot(torch.tensor([4, 0, *[7] * 39]), 200) * 12
+    many = Symbols((), tuple(f"s{n}" for n in range(1, 200)), story=False, longest=20).said(long, 20)
+    assert many[0] == "s4" and len(set(many)) == 20  # what would be said behind an end is no other answer
+    shares = torch.tensor([[0.40, 0.60, 0.0], [0.30, 0.70, 0.0]]).clamp(min=1e-6).log()
+    assert PAIRS.said(shares, 3) == ["a a", "", "a"]  # .42, .40 and .18
 
 
 @given(strategies.lists(strategies.sampled_from("abcxyz"), min_size=1, max_size=9))

@@ -1,9 +1,11 @@
 import itertools
+import math
 
+import pytest
 import torch
 from hypothesis import given, strategies
 
-from saccade.tasks.memorize.likeliest import choices
+from saccade.tasks.memorize.likeliest import choices, ended
 
 
 def every(logits, *, bits):
@@ -23,11 +25,25 @@ def every(logits, *, bits):
 def test_answers_come_in_the_order_of_their_probabilities_each_once(seed, steps, width, bits):
     logits = torch.randn(steps, width, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) * 2
     expected = every(logits, bits=bits)
-    found = [tuple(int(one) for one in values.flatten().tolist()) for values in choices(logits, bits=bits)]
-    assert sorted(found) == sorted(expected)
-    shares = [expected[answer] for answer in found]
-    assert all(one >= other - 1e-9 for one, other in itertools.pairwise(shares))
+    found = [
+        (cost, tuple(int(one) for one in values.flatten().tolist())) for cost, values in choices(logits, bits=bits)
+    ]
+    assert sorted(answer for _, answer in found) == sorted(expected)
+    assert [cost for cost, _ in found] == pytest.approx([-expected[answer] for _, answer in found])
+    assert all(one[0] <= other[0] + 1e-9 for one, other in itertools.pairwise(found))
+
+
+@given(strategies.integers(0, 10_000), strategies.integers(1, 3), strategies.integers(0, 2))
+def test_what_is_said_up_to_an_end_is_as_probable_as_all_that_reads_so(seed, steps, end):
+    logits = torch.randn(steps, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) * 2
+    expected = {}
+    for picked, log_prob in every(logits, bits=False).items():
+        said = picked[: picked.index(end)] if end in picked else picked
+        expected[said] = expected.get(said, 0.0) + math.exp(log_prob)
+    found = [(tuple(values.tolist()), math.exp(-cost)) for cost, values in ended(logits, end)]
+    assert len(found) == len(expected) and dict(found) == pytest.approx(expected)
+    assert all(one[1] >= other[1] - 1e-9 for one, other in itertools.pairwise(found))
 
 
 def test_nothing_asked_has_one_answer():
-    assert [values.shape for values in choices(torch.zeros(0, 3), bits=True)] == [(0, 3)]
+    assert [choice.values.shape for choice in choices(torch.zeros(0, 3), bits=True)] == [(0, 3)]

@@ -5,6 +5,7 @@ from typing import cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from saccade import AuxOutput
 from saccade.models.memorizer import Memorizer
@@ -38,7 +39,8 @@ class Ensemble(nn.Module):
         logits = [member(source) for member in members]
         if members[0].sizes.symbols:
             return mean_log_probs(logits)
-        return torch.stack([each.double().sigmoid() for each in logits]).mean(0).logit().float()
+        both = torch.stack(logits).double()  # log-odds of the mean, also of members that are sure
+        return (F.logsigmoid(both).logsumexp(0) - F.logsigmoid(-both).logsumexp(0)).float()
 
     def trace(self, source: Padded) -> Mapping[str, Tensor]:
         """Return what all members' states did, the first one's first."""

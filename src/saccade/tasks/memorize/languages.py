@@ -92,7 +92,7 @@ class Vectors:
 
     def said(self, logits: Tensor, count: int) -> list[str]:
         """Return bits that were said as words."""
-        return different((self.problem.answer(bits.numpy()) for bits in choices(logits, bits=True)), count)
+        return different((self.problem.answer(each.values.numpy()) for each in choices(logits, bits=True)), count)
 
     def labels(self, line: str, said: str) -> list[str]:
         """Return nothing: vectors are drawn."""

@@ -3,11 +3,12 @@
 import heapq
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-__all__ = ["choices", "different"]
+__all__ = ["Choice", "choices", "different", "ended"]
 
 _TRIED = 100  # likeliest answers that are looked at for each that is wanted, since several may read alike
 
@@ -16,7 +17,19 @@ _Changed = tuple[tuple[int, int], ...]
 """Places at which not the likeliest is said, and the rank of what is said there."""
 
 
-def choices(logits: Tensor, *, bits: bool) -> Iterator[Tensor]:
+class Choice(NamedTuple):
+    """One answer.
+
+    Args:
+        cost: by how much the logarithm of its probability is below 0.
+        values: bits `(steps, bits)` or symbols `(steps,)`, as logits are of one or the other.
+    """
+
+    cost: float
+    values: Tensor
+
+
+def choices(logits: Tensor, *, bits: bool) -> Iterator[Choice]:
     """Give the answers that logits make possible, the most probable first; of equal ones in a fixed order.
 
     Each step, or bit, has its alternatives sorted by what they cost; answers come from a heap of them, of which each is
@@ -26,12 +39,9 @@ def choices(logits: Tensor, *, bits: bool) -> Iterator[Tensor]:
         logits: of bits `(steps, bits)`, or of symbols `(steps, symbols)`.
         bits: which of both.
 
-    Yields:
-        Bits `(steps, bits)`, or symbols `(steps,)`.
-
     Example:
         >>> found = choices(torch.tensor([[2.0, -1.0]]), bits=True)
-        >>> [next(found).tolist() for _ in range(3)]
+        >>> [next(found).values.tolist() for _ in range(3)]
         [[[1.0, 0.0]], [[1.0, 1.0]], [[0.0, 0.0]]]
     """
     flat = logits.double()
@@ -39,15 +49,44 @@ def choices(logits: Tensor, *, bits: bool) -> Iterator[Tensor]:
         flat = torch.stack([torch.zeros_like(flat), flat], -1).flatten(0, 1)
     ranked, order = flat.log_softmax(-1).sort(stable=True, dim=-1, descending=True)
     costs: list[list[float]] = (ranked[:, :1] - ranked).tolist()
+    best = -float(ranked[:, 0].sum())
     heap: list[tuple[float, _Changed]] = [(0.0, ())]
     while heap:
         cost, changed = heapq.heappop(heap)
         taken = order[:, 0].clone()
         for place, rank in changed:
             taken[place] = order[place, rank]
-        yield taken.view(logits.shape).float() if bits else taken
+        yield Choice(best + cost, taken.view(logits.shape).float() if bits else taken)
         for following, more in _following(changed, costs):
             heapq.heappush(heap, (cost + more, following))
+
+
+def ended(logits: Tensor, end: int) -> Iterator[Choice]:
+    """Give what may be said up to an end, the most probable first: what the steps behind it say does not count.
+
+    What is said with n symbols costs what these do and the end behind them; with as many as there are steps, no end.
+
+    Args:
+        logits: of symbols `(steps, symbols)`.
+        end: the symbol that ends.
+
+    Example:
+        >>> sure = torch.tensor([[0.0, 9.0], [9.0, 0.0], [0.0, 0.0]])
+        >>> [found.values.tolist() for found in ended(sure, end=0)][:2]
+        [[1], []]
+    """
+    log_probs = logits.double().log_softmax(-1)
+    said = log_probs.clone()
+    said[:, end] = -torch.inf
+    costs = [*(-log_probs[:, end]).tolist(), 0.0]
+
+    def of_length(length: int) -> Iterator[Choice]:
+        others = torch.cat([said[:length, :end], said[:length, end + 1 :]], 1)  # without the end
+        lost = float((others.logsumexp(-1)).sum())  # choices count as if there were no end
+        for cost, values in choices(others, bits=False):
+            yield Choice(cost - lost + costs[length], values + (values >= end))
+
+    return heapq.merge(*(of_length(length) for length in range(len(logits) + 1)), key=lambda choice: choice.cost)
 
 
 def _following(changed: _Changed, costs: Sequence[Sequence[float]]) -> Iterator[tuple[_Changed, float]]:

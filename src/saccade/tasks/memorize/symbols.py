@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from saccade.models.memorizer import Sizes
 from saccade.tasks.memorize.data.babi import QUESTION, cut
 from saccade.tasks.memorize.data.corpus import Item
 from saccade.tasks.memorize.data.episode import Episode
-from saccade.tasks.memorize.likeliest import choices, different
+from saccade.tasks.memorize.likeliest import choices, ended
 from saccade.tasks.saved import whole_number
 
 __all__ = ["Symbols"]
@@ -97,14 +98,13 @@ class Symbols:
 
     def said(self, logits: Tensor, count: int) -> list[str]:
         """Return the symbols that were said, those of a pair up to their end."""
-        if not self.story:
-            return different(map(self._written, choices(logits, bits=False)), count)
-        return different((self._written(each + 1) for each in choices(logits[:, 1:], bits=False)), count)
+        if self.story:  # which is never silent
+            found = choices(logits[:, 1:], bits=False)
+            return [self._written(each.values + 1) for each in islice(found, count)]
+        return [self._written(each.values) for each in islice(ended(logits, _SILENCE), count)]
 
     def _written(self, symbols: Tensor) -> str:
-        found = symbols.tolist()
-        end = found.index(_SILENCE) if _SILENCE in found else len(found)
-        return " ".join(self.outputs[each - 1] for each in found[:end])
+        return " ".join(self.outputs[each - 1] for each in symbols.tolist())
 
     def labels(self, line: str, said: str) -> list[str]:
         """Return what is read at each step, or said behind an arrow."""

@@ -14,7 +14,7 @@ from torch import nn
 from saccade.errors import ArgumentError
 from saccade.models.memorizer import Memorizer
 from saccade.models.memory_network import MemoryNetwork
-from saccade.tasks.batches import Sampler, spread
+from saccade.tasks.batches import Sampler
 from saccade.tasks.dataset import Lazy, opened, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.memorize.answer import Asked, MemoryAnswer, answers, logits_of
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Memorize"]
 
+_GOLDEN = (5**0.5 - 1) / 2
 _ENDLESS, _LEARNED = 500, 5_000  # questions of training that a baseline learns from: without end, and of others
 
 
@@ -139,13 +140,15 @@ class Memorize:
     def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
         """Answer a split, or `limit` questions spread over it, and measure it, as a whole and by length or task."""
         size = self.data.size(split) or 0
-        chosen = spread(size, limit) if limit is not None else range(size)
+        chosen = range(size) if limit is None or limit >= size else _some(size, limit)
         items = [self.data.example(split, index) for index in chosen]
         episodes = [self.language.episode(item) for item in items]
         began = time.perf_counter()
         with _with_cells(model, completed(EvalRequest, request)):
             logits = logits_of(cast("Memorizer", model), episodes)
         seconds = time.perf_counter() - began
+        if split == "test":  # validations come again and again
+            self._say_room(model, [item.text for item in items])
         said = [judged(each, episode.wanted) for each, episode in zip(logits, episodes, strict=True)]
         groups, vectors = [item.group for item in items], not self.language.sizes.symbols
         found = measured(said, groups, vectors=vectors)
@@ -176,7 +179,9 @@ class Memorize:
         """Answer questions; a blank one has a blank answer."""
         asked = completed(Request, request)
         with _with_cells(model, asked):
-            self._say_room(model, inputs)
+            self._say_room(
+                model, [each.text for each in inputs if isinstance(each, Asked) and each.episode is not None]
+            )
             return answers(cast("Memorizer", model), inputs, self.language, asked.nbest, form)
 
     def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
@@ -187,14 +192,17 @@ class Memorize:
     def _episodes(self, indices: Sequence[int]) -> list[Episode]:
         return [self.language.episode(self.data.example("train", index)) for index in indices]
 
-    def _say_room(self, model: nn.Module, inputs: Sequence[Asked | Unreadable]) -> None:
-        """Say where a question holds more vectors than there are cells."""
+    def _say_room(self, model: nn.Module, lines: Sequence[str]) -> None:
+        """Say where questions hold more vectors than there are cells."""
         cells = min((memory.cells for memory in _memories(model)), default=math.inf)
-        for asked in inputs:
-            held = self.language.held(asked.text) if isinstance(asked, Asked) and asked.episode is not None else 0
-            if held > cells:
-                way_out = f"--cells {held} makes room, whatever the run was trained with"
-                say(f"{held} vectors, and the memory has {cells} cells; {way_out}")
+        if (held := max(map(self.language.held, lines), default=0)) > cells:
+            way_out = f"--cells {held} makes room, whatever the run was trained with"
+            say(f"{held} vectors, and the memory has {cells} cells; {way_out}")
+
+
+def _some(size: int, limit: int) -> list[int]:
+    """At most `limit` places, spread by the golden ratio: kinds of questions lie one after another, in any number."""
+    return sorted({int(number * _GOLDEN % 1 * size) for number in range(limit)})
 
 
 def _opened(options: Any, objects: Any) -> Lazy[Corpus]:
@@ -208,7 +216,8 @@ def _check_room(language: Language, options: Any) -> None:
     for name in ("cells", "least_cells"):
         if (cells := getattr(options, name, None)) is not None and cells < needed:
             expected = f"expected at least {needed}, one for each vector of --longest"
-            raise ArgumentError(f"{shared.flag(name)}: {expected}, got {cells}")
+            way_out = "" if name == "cells" else "; give it, and --most-cells: the recipe's are for what it asks"
+            raise ArgumentError(f"{shared.flag(name)}: {expected}, got {cells}{way_out}")
 
 
 def _memories(model: nn.Module) -> list[MemoryNetwork]:
@@ -230,5 +239,5 @@ def _with_cells(model: nn.Module, request: EvalRequest) -> Iterator[None]:
 
 
 def _shared_parts(task: Memorize) -> dict[str, tuple[object, str]]:
-    got = "others; train both on the same data with the same --longest"
+    got = "others; train both on the same data with the same --longest and --sentences"
     return {"what is read and said": (task.language.to_json(), got)}

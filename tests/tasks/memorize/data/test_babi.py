@@ -44,14 +44,36 @@ def test_tasks_are_read_together_or_alone_from_folders_and_archives(tmp_path):
     folder = write(tmp_path / "babi")
     for task in ("qa10_indefinite-knowledge", "qa2_two-supporting-facts"):
         write(folder, task)
-    groups = [[opened(path).example("test", n).group for n in (0, 30, 60)] for path in (folder,)]
-    assert groups == [["qa1", "qa2", "qa10"]]
+    assert [opened(folder).example("test", n).group for n in (0, 30, 60)] == ["qa1", "qa2", "qa10"]
     assert {opened(folder / "qa1").example("test", n).group for n in range(30)} == {"qa1"}
     with tarfile.open(tmp_path / "babi.tar.gz", "w:gz") as archive:
         archive.add(folder, "tasks/en")
     assert opened(tmp_path / "babi.tar.gz").fingerprint == opened(folder).fingerprint
     assert opened(tmp_path / "babi.tar.gz" / "qa2").fingerprint == opened(folder / "qa2").fingerprint
     assert is_babi(folder) and is_babi(folder / "qa1") and not is_babi(folder / "qa3") and not is_babi(tmp_path)
+
+
+def test_an_archive_of_several_sets_and_one_of_something_else_are_told_apart(tmp_path):
+    folder = write(tmp_path / "babi")
+    with tarfile.open(tmp_path / "both.tar.gz", "w:gz") as archive:
+        archive.add(folder, "tasks/en")
+        archive.add(folder, "tasks/hn")
+    with pytest.raises(ArgumentError, match="expected one set, got several, with qa1_single-supporting-fact_"):
+        opened(tmp_path / "both.tar.gz")
+    (tmp_path / "other.txt").write_text("x")
+    with tarfile.open(tmp_path / "other.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "other.txt", "other.txt")
+    assert is_babi(tmp_path / "both.tar.gz") and not is_babi(tmp_path / "other.tar.gz")
+
+
+def test_a_question_mark_without_an_answer_asks_nothing_and_short_names_will_do(tmp_path):
+    folder = tmp_path / "babi"
+    folder.mkdir()
+    story = "1 Is it Mary?\n2 Who is room{0}?\troom{0}\t1\n"
+    for split in ("train", "test"):
+        (folder / f"qa1_{split}.txt").write_text("".join(story.format(f"{split}{n}") for n in range(30)))
+    item = opened(folder).example("test", 0)
+    assert item.text.split().count("?") == len(item.answer.split()) == 1
 
 
 def test_a_validation_file_is_taken_and_a_task_without_training_left_out(tmp_path):

@@ -17,7 +17,7 @@ from saccade.tasks.splits import SplitNames
 __all__ = ["QUESTION", "Stories", "cut", "is_babi", "open_babi"]
 
 QUESTION = "?"
-_FILE = re.compile(r"(qa\d+)_(.+)_([^_]+)\.txt")
+_FILE = re.compile(r"(qa\d+)(?:_(.+))?_([^_]+)\.txt")
 _PIECES = re.compile(r"[^\s.?!]+|[.?!]")
 _LARGEST = 1 << 27  # bytes of a file, unpacked; the largest of bAbI's has 15 MB
 
@@ -79,7 +79,11 @@ def open_babi(path: Path, names: SplitNames) -> Stories:
         if (known := names.split(split)) is None:
             unknown.add(split)
             continue
-        found.setdefault(task, {})[known] = list(_stories(content, task, name))
+        splits = found.setdefault(task, {})
+        if known in splits:
+            way_out = "unpack it, and name the folder of one of them"
+            raise ArgumentError(f"{path}: expected one set, got several, with {name} in each; {way_out}")
+        splits[known] = list(_stories(content, task, name))
     whole = {task: splits for task, splits in found.items() if "train" in splits}
     if not whole:
         got = ", ".join(sorted(found, key=_number)) or "none"
@@ -122,9 +126,18 @@ def _named(path: Path) -> tuple[Path, str] | None:
             continue
         if place.is_dir() and any(_belongs(file.name, task) for file in place.iterdir()):
             return place, task
-        if place.is_file() and place.name.endswith((".tar.gz", ".tgz", ".tar")):
+        if place.is_file() and place.name.endswith((".tar.gz", ".tgz", ".tar")) and _holds(place):
             return place, task
     return None
+
+
+def _holds(place: Path) -> bool:
+    """Whether an archive has files of bAbI's, or is damaged, which is told where it is read."""
+    try:
+        with tarfile.open(place) as archive:
+            return any(_belongs(Path(member.name).name, "") for member in archive)
+    except (tarfile.TarError, EOFError, OSError):
+        return True
 
 
 def _belongs(name: str, task: str) -> bool:
@@ -179,7 +192,7 @@ def _stories(content: str, task: str, name: str) -> Iterator[Item]:
         if int(place) == 1:
             words, answers = [], []
         sentence, tab, rest = told.partition("\t")
-        words += [word for word in cut(sentence) if not (tab and word == QUESTION)]
+        words += [word for word in cut(sentence) if word != QUESTION]  # only what has an answer asks
         if tab:
             words.append(QUESTION)
             answers.append(_answer(rest, name, number))

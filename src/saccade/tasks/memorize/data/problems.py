@@ -13,7 +13,8 @@ from saccade.tasks.memorize.data.problem import Bits, Problem, Question, Size, b
 __all__ = ["PROBLEMS", "Copy", "NGrams", "Recall", "RepeatCopy", "Sort"]
 
 _WORD = "10010110"
-_MOST_TIMES = 1000
+_MOST_TIMES, _DIGITS = 1000, 9
+_MOST_SAID = 20_000  # vectors of repeated copies: each is a step
 
 
 class Copy(Problem):
@@ -53,7 +54,7 @@ class RepeatCopy(Problem):
     7
     """
 
-    about = "1 to 10 vectors of 8 bits, to be said 1 to 10 times, and an end; measured on up to 20 of both"
+    about = "1 to 10 vectors of 8 bits, to be said 1 to 10 times, and an end; measured on up to 20 of either"
     usual, width, channels, ending = 10, 8, 2, True
 
     @property
@@ -86,11 +87,16 @@ class RepeatCopy(Problem):
 
     def parse(self, line: str) -> Question:
         example = f"3 x {_WORD} {_WORD[::-1]}"
-        times, _, words = line.partition("x")
-        if not (times.strip().isdecimal() and times.isascii() and 1 <= int(times[:9]) <= _MOST_TIMES):
+        said, _, words = line.partition("x")
+        said = said.strip().lstrip("0")
+        times = int(said) if said.isascii() and said.isdecimal() and len(said) < _DIGITS else 0
+        if not 1 <= times <= _MOST_TIMES:
             expected = f"a number from 1 to {_MOST_TIMES}, x and vectors, such as {example}"
             raise ArgumentError(f"expected {expected}, got {line!r:.60}")
-        return Question(read_bits(words.split(), self.width, example), (int(times),))
+        vectors = read_bits(words.split(), self.width, example)
+        if times * len(vectors) > _MOST_SAID:
+            raise ArgumentError(f"expected at most {_MOST_SAID:,} vectors to be said, got {times} x {len(vectors)}")
+        return Question(vectors, (times,))
 
     def answer(self, said: Bits) -> str:
         ends = np.flatnonzero(said[:, self.width])
