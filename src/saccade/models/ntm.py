@@ -66,7 +66,7 @@ class NTM(MemoryNetwork):
     Options: TypeAlias = Options
     addressing: ClassVar[Addressing] = "shift"
     recipes: ClassVar[dict[str, dict[str, Any]]] = {
-        "copy": {"forget_bias": -1.0, "strength_bias": 3.0, "least_cells": 21, "most_cells": 40},
+        "copy": {"forget_bias": -1.0, "strength_bias": 3.0, "least_cells": 21, "most_cells": 40, "patience": 6},
         "repeat-copy": {"strength_bias": 3.0, "least_cells": 11, "most_cells": 30, "patience": 8},
         "recall": {"strength_bias": 3.0},
         "sort": {"strength_bias": 3.0},

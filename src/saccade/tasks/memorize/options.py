@@ -20,9 +20,9 @@ def _recipe(steps: int, every: int, rate: float) -> dict[str, Any]:
 
 #: Found by training, see docs/memorize.md; the models have recipes of their own beside these.
 RECIPES: dict[str, dict[str, Any]] = {
-    "copy": _recipe(6000, 500, 3e-3),
+    "copy": _recipe(5000, 500, 3e-3),
     "repeat-copy": _recipe(8000, 500, 3e-3),
-    "recall": _recipe(10000, 1000, 3e-3),
+    "recall": _recipe(6000, 500, 3e-3),
     "sort": _recipe(6000, 500, 3e-3),
     "n-grams": _recipe(3000, 500, 3e-3),
     "files": _recipe(6000, 500, 2e-3),
