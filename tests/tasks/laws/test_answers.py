@@ -53,7 +53,7 @@ def test_blank_and_unreadable_inputs_are_answered_in_their_place(run, asked, tmp
     files = [str(tmp_path / "gone.png"), str(tmp_path / "noise.wav"), str(tmp_path), "", "a\0b"]
     files = [f"{path}\tis it red?" for path in files] if entry.beside else files
     unread = run.task.inputs == "files" or entry.beside or entry.exact
-    strange = files if unread and not entry.exact else [entry.blank or "?", "", "\u2028", "\t"]
+    strange = files if unread and not entry.exact else ["?" if entry.blank is None else entry.blank, "", "\u2028", "\t"]
     mixed = [asked[0], *strange, *asked[1:], strange[0]]
     found, stream = [], run.answers(mixed, run.request("predict", several(run.task, 2)), "json", ahead=3)
     if unread:
