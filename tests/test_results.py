@@ -86,7 +86,7 @@ def test_a_row_is_its_file(header, row):
         wrong = results["groups"].get("bit_error", {})
         lengths = {name: f"{100 * wrong[name]:.3f}" for name in wrong if name in told}
         lengths |= {f"bits, {name}": f"{bits:.3f}" for name, bits in results["groups"].get("bits", {}).items()}
-        measured = {**lengths, "error": f"{100 * (1 - metrics['accuracy']):.2f}", "steps": str(results["steps"])}
+        measured = {**lengths, "wrong": f"{100 * (1 - metrics['accuracy']):.2f}", "steps": str(results["steps"])}
         assert groups and {name: told[name] for name in told if name in measured} == {
             name: number for name, number in measured.items() if name in told
         }

@@ -219,6 +219,7 @@ def test_heads_and_gates_begin_as_they_are_told():
         (lstm.Options, {"layers": 0}, "--layers: expected a number from 1 to 100, got 0"),
         (past_attention.Options, {"window": 0}, "--window: expected a number from 1 to"),
         (past_attention.Options, {"attention_dim": 0}, "--attention-dim: expected a number from 1 to"),
+        (causal_transformer.Options, {"experts": 4}, "--experts: expected none of a transformer that memorizes, got 4"),
         (causal_transformer.Options, {"embedding_dim": 0}, "--embedding-dim: expected a number from 1 to"),
         (causal_transformer.Options, {"hidden_dim": 9}, "--hidden-dim: expected a multiple of --heads = 4, got 9"),
     ],

@@ -43,16 +43,18 @@ class Panel:
         square: whether its columns are places of the memory, not steps.
         ring: whether its rows are cells of a memory, of which the first follows on the last; bands of one memory show
             the same cells.
+        whole: whether all rows are shown, and 1 is darkest: bits, and what is believed of them.
     """
 
     name: str
     values: Tensor
     square: bool = False
     ring: bool = False
+    whole: bool = False
 
     @classmethod
     def along(cls, name: str, values: Tensor, where: Tensor) -> "Panel":
-        """Return the band of values `(some steps, rows)` that stand at the steps that `where` names, `(steps,)`.
+        """Return the band of all values `(some steps, rows)` that stand at the steps that `where` names, `(steps,)`.
 
         >>> Panel.along("said", torch.ones(1, 2), torch.tensor([False, True])).values
         tensor([[nan, 1.],
@@ -60,7 +62,7 @@ class Panel:
         """
         found = torch.full((values.shape[1], len(where)), torch.nan)
         found[:, where] = values.float().T
-        return cls(name, found)
+        return cls(name, found, whole=True)
 
 
 def traces(
@@ -131,7 +133,8 @@ def _cut(panels: Sequence[Panel]) -> list[_Rows]:
     found = list[_Rows]()
     for panel in panels:
         values = panel.values.detach().to("cpu", torch.float64)
-        rows = _behind_the_gap(rings[len(values)]) if panel.ring else _within(_used(panel))
+        used = torch.ones(len(values), dtype=torch.bool) if panel.whole else _used(panel)
+        rows = _behind_the_gap(rings[len(values)]) if panel.ring else _within(used)
         found.append((rows, values[rows][:, rows] if panel.square else values[rows]))
     return found
 
@@ -195,7 +198,7 @@ def _figure(panels: Sequence[Panel], cut: Sequence[_Rows], count: int, steps: Se
     for number, (panel, (rows, shown), tall) in enumerate(zip(panels, cut, heights, strict=True)):
         wide = width if not panel.square else min(width, tall)
         axes = figure.add_axes((0, (top - tall) / height, wide / width, tall / height))
-        _band(axes, rows, shown, style)
+        _band(axes, rows, shown, style, top=1.0 if panel.whole else None)
         axes.set_title(panel.name, fontsize=9, loc="left", pad=3, **style)
         if panel.square:
             axes.set_xlabel("was written right before the row's place", fontsize=7, **style)
@@ -211,7 +214,7 @@ def _height(panel: Panel, rows: Sequence[int], step: float) -> float:
     return min(most, max(_LOWEST, len(rows) * max(_ROW, min(step, 0.12))))
 
 
-def _band(axes: "Axes", rows: Sequence[int], shown: Tensor, style: dict[str, Any]) -> None:
+def _band(axes: "Axes", rows: Sequence[int], shown: Tensor, style: dict[str, Any], *, top: float | None) -> None:
     """One band: from white to dark, or from red to blue where some numbers are below 0."""
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -222,7 +225,7 @@ def _band(axes: "Axes", rows: Sequence[int], shown: Tensor, style: dict[str, Any
         colours: dict[str, Any] = {"cmap": "RdBu", "vmin": -edge, "vmax": edge}
     else:
         own = LinearSegmentedColormap.from_list("saccade", COLOURS)
-        colours = {"cmap": own, "vmin": 0.0, "vmax": most if most > 0 else 1.0}
+        colours = {"cmap": own, "vmin": 0.0, "vmax": top or most or 1.0}
     extent = (0, shown.shape[1], len(rows), 0)
     axes.imshow(shown.numpy(), aspect="auto", interpolation="nearest", extent=extent, **colours)
     axes.spines[:].set(color=FAINT, linewidth=0.5)
@@ -237,8 +240,12 @@ def _shortened(step: str) -> str:
 
 def _name_steps(axes: "Axes", steps: Sequence[str], size: float, style: dict[str, Any], *, shown: bool) -> None:
     """What stands below the last band: a label a step, or numbers."""
+    from matplotlib.ticker import MaxNLocator
+
     if not shown:
         axes.set_xticks([])
-    elif any(steps):
+    elif not any(steps):
+        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+    else:
         text = {"rotation": 90, "fontsize": size, "parse_math": False, **style}
         axes.set_xticks([place + 0.5 for place in range(len(steps))], steps, **text)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from saccade import AuxOutput, masks
 from saccade.checks import in_ranges
+from saccade.errors import ArgumentError
 from saccade.models import transformer
 from saccade.models.memorizer import Memorizer, Sizes
 from saccade.models.padded import Padded
@@ -50,6 +51,8 @@ class Options(transformer.Options):
     def __post_init__(self) -> None:
         """Refuse what any part refuses."""
         transformer.Options.__post_init__(self)
+        if self.experts:
+            raise ArgumentError(f"--experts: expected none of a transformer that memorizes, got {self.experts}")
         in_ranges(self, (("embedding_dim", 1, 1 << 20),))
 
 

@@ -20,7 +20,7 @@ from saccade.train.task import Form
 
 __all__ = ["Asked", "MemoryAnswer", "answers", "logits_of"]
 
-_TITLE = 60  # characters of a question that a title holds
+_TITLE = 40  # characters of a question that a title holds
 _STEPS = 20_000  # of sequences that are read at once, padding included
 
 
@@ -117,4 +117,4 @@ def _panels(model: Memorizer, episode: Episode, logits: Tensor, language: Langua
     asked = torch.from_numpy(episode.asked)
     read = torch.from_numpy(episode.inputs).T
     right = [Panel.along("right", episode.wanted, asked)] if language.knows else []
-    return [Panel("input", read), *right, Panel.along("said", logits.sigmoid(), asked), *memory]
+    return [Panel("input", read, whole=True), *right, Panel.along("said", logits.sigmoid(), asked), *memory]

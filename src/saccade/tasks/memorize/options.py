@@ -46,7 +46,7 @@ class Options(SplitOptions):
 
     sentences: bool = False
     """Read stories a sentence a step, its words' vectors summed by their places (Sukhbaatar et al. 2015); word by word
-    if not given."""
+    if not given, but for bAbI's files."""
 
     longest: int | None = None
     """How much a built-in problem asks for in training, at the most: vectors, items or bits; as the paper if not given.

@@ -81,7 +81,8 @@ class Memorize:
         if not is_babi(Path(given["data"])):
             return Suited(usual, data=objects)
         own = find(cls.models[model]).recipes.get("stories", {})
-        return Suited({**usual, **STORIES, **own}, "stories, which are read a sentence a step", objects)
+        how = "a word a step" if given.get("sentences") is False else "a sentence a step"
+        return Suited({**usual, **STORIES, **own}, f"stories, which are read {how}", objects)
 
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:

@@ -12,6 +12,7 @@ from saccade.tasks.regress.batches import padded
 from saccade.tasks.regress.columns import Columns
 from saccade.tasks.regress.interval import interval
 from saccade.tasks.regress.looking import Pictures
+from saccade.train.notes import say
 from saccade.train.task import Form, Unreadable
 
 __all__ = ["Asked", "Regression", "answers", "spelled"]
@@ -83,6 +84,9 @@ def _answer(model: Any, asked: Asked | Unreadable, known: Columns, coverage: flo
         return Regression(asked)
     points = padded([asked.numbers]).to(next(model.parameters()).device)
     found = model(points)
+    if not bool(found.mean.isfinite().all() and found.deviation.isfinite().all()):
+        say(f"no answer to {spelled(asked.numbers):.60}: numbers so far from those of training cannot be reckoned with")
+        return Regression(Unreadable(spelled(asked.numbers)))
     mean, lower, upper = (
         tuple(part[0].tolist()) for part in (found.mean, *interval(found.mean, found.deviation, coverage))
     )

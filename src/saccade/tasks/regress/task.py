@@ -84,9 +84,7 @@ class Regress:
         data = _opened(options, objects)
         if data.note:
             say(data.note)
-        task = cls(options, Columns.learn(data), Lazy(lambda: data))
-        find(cls.models[options.model]).check(task.known.sizes)
-        return task
+        return cls(options, Columns.learn(data), Lazy(lambda: data))
 
     @classmethod
     def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
@@ -117,6 +115,7 @@ class Regress:
     def build(self) -> nn.Module:
         """Make the model, with what it knows before training."""
         kind = find(self.models[self.settings.model])
+        kind.check(self.known.sizes)
         model: Regressor = kind(self.known.sizes, shared.select(self.settings, kind.Options))
         model.begin(self.known.known)
         return model
