@@ -79,6 +79,9 @@ def test_a_question_mark_without_an_answer_asks_nothing_and_short_names_will_do(
 def test_a_validation_file_is_taken_and_a_task_without_training_left_out(tmp_path):
     folder = write(tmp_path / "babi", splits=("train", "valid", "test"))
     assert opened(folder).size("validation") == 30 and not opened(folder).note
+    write(folder, splits=("extra",))
+    assert "not read: extra, which is no split's name" in opened(folder).note
+    (folder / "qa1_single-supporting-fact_extra.txt").unlink()
     write(folder, "qa3_three-supporting-facts", splits=("test",))
     assert opened(folder).note == "left out, as there is no training file: qa3"
     with pytest.raises(ArgumentError, match="expected files of training .* got none; of others: qa3"):
@@ -91,8 +94,8 @@ def test_a_validation_file_is_taken_and_a_task_without_training_left_out(tmp_pat
         ("Mary moved.\n", "qa1_a_train.txt: line 1: expected a number and a sentence, got 'Mary moved.'"),
         ("1 Where is Mary?\t\t1\n", "line 1: expected an answer of one word behind a tab"),
         ("1 Where is Mary?\tthe hall\t1\n", "line 1: expected an answer of one word behind a tab, got 'the hall"),
-        ("", "expected rows of train"),
-        ("1 Mary moved to the hall.\n", "expected rows of train"),
+        ("", "qa1_a_train.txt: expected a question, a tab and its answer somewhere, got none"),
+        ("1 Mary moved to the hall.\n", "expected a question, a tab and its answer somewhere, got none"),
     ],
 )
 def test_a_line_that_is_wrong_is_named(tmp_path, content, message):

@@ -83,7 +83,9 @@ def open_babi(path: Path, names: SplitNames) -> Stories:
         if known in splits:
             way_out = "unpack it, and name the folder of one of them"
             raise ArgumentError(f"{path}: expected one set, got several, with {name} in each; {way_out}")
-        splits[known] = list(_stories(content, task, name))
+        if not (stories := list(_stories(content, task, name))):
+            raise ArgumentError(f"{name}: expected a question, a tab and its answer somewhere, got none")
+        splits[known] = stories
     whole = {task: splits for task, splits in found.items() if "train" in splits}
     if not whole:
         got = ", ".join(sorted(found, key=_number)) or "none"
@@ -92,7 +94,8 @@ def open_babi(path: Path, names: SplitNames) -> Stories:
     given = {split: [item for task in tasks for item in whole[task].get(split, ())] for split in names.all.values()}
     left = sorted(set(found) - set(whole), key=_number)
     rows = rows_of(_renamed({split: items for split, items in given.items() if items}, names), _kept, _asked, names)
-    notes = [rows.note, f"left out, as there is no training file: {', '.join(left)}" if left else ""]
+    unread = f"not read: {', '.join(sorted(unknown))}, which is no split's name (--train-split, ...)" if unknown else ""
+    notes = [rows.note, unread, f"left out, as there is no training file: {', '.join(left)}" if left else ""]
     return Stories(Rows(rows.splits, rows.fingerprint, "; ".join(filter(None, notes))))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from saccade.errors import ArgumentError
 from saccade.tasks.objects import Rows, rows_of
 from saccade.tasks.regress.data.dataset import Table
 from saccade.tasks.regress.data.sheet import Row, Wanted, chosen, flat
@@ -69,7 +70,9 @@ class _Reader:
 def _rows(part: Any) -> Any:
     """What is iterated over: of arrays (X, y) their rows, of a data frame its records."""
     if isinstance(part, tuple) and len(part) == 2 and all(isinstance(one, np.ndarray | Tensor) for one in part):
-        return list(zip(*part, strict=False)) if len(part[0]) == len(part[1]) else part
+        if len(part[0]) != len(part[1]):
+            raise ArgumentError(f"data: expected as many rows in X and y, got {len(part[0])} and {len(part[1])}")
+        return list(zip(*part, strict=True))
     if hasattr(part, "to_dicts"):  # polars
         return part.to_dicts()
     if hasattr(part, "to_dict") and hasattr(part, "columns"):  # pandas
