@@ -8,6 +8,7 @@ from models.laws import parameters_that_learn, the_same_state, the_same_with_and
 from near import assert_near, with_parameters
 from saccade import look
 from saccade.errors import ArgumentError
+from saccade.kernels.lstm import lstm_plain
 from saccade.models import causal_transformer, dnc, lstm, ntm, past_attention
 from saccade.models.memorizer import Sizes, initialize_lstm
 from saccade.models.padded import Padded
@@ -171,6 +172,41 @@ def test_dropped_features_are_the_controllers_alone():
     assert bool((dropped[..., :6] == 0).any()) and not bool((kept[..., :6] == 0).any())
 
 
+def test_a_controller_that_forgets_begins_anew_where_something_is_read_and_never_where_it_answers():
+    model = ntm.NTM(SYMBOLS, ntm.Options(hidden_dim=6, cells=7, cell_dim=4, forgetting=0.5)).train()
+    values = torch.randint(2, 5, (40, 50, 3))
+    values[:, ::5] = torch.tensor([1, 0, 0])  # blank: an answer
+    torch.manual_seed(0)
+    forgotten = model._forgotten(values)[..., 0]
+    read = (values > 1).any(-1)
+    assert not bool(forgotten[~read].any()) and abs(float(forgotten[read].float().mean()) - 0.5) < 0.05
+    steps = model.read(Padded(values[:1], torch.tensor([50])))
+    marks = torch.zeros(1, 50, 1, dtype=torch.bool)
+    marks[:, 20] = True
+    states = list(model._run(steps, marks))
+    again = list(model._run(steps))
+    torch.testing.assert_close(states[19][0], again[19][0])
+    assert not torch.allclose(states[20][0], again[20][0])
+    fresh = lstm_plain(
+        model.input(steps.values[:, 20]),
+        model.recurrent(torch.cat([model.first_hidden[None], again[19][1].read.flatten(1)], 1)),
+        model.first_cell[None],
+    )
+    torch.testing.assert_close(states[20][0], fresh[0])
+    assert model.eval()._forgotten(values) is None
+    bits = ntm.NTM(BITS, ntm.Options(hidden_dim=6, cells=7, cell_dim=4, forgetting=0.999)).train()
+    given = torch.ones(2, 40, BITS.inputs)
+    given[:, 3] = 0
+    assert bool(bits._forgotten(given)[:, 4:].any()) and not bool(bits._forgotten(given)[:, 3].any())
+
+
+def test_what_the_controller_hands_on_is_normalized_where_it_is_said():
+    model = dnc.DNC(BITS, dnc.Options(hidden_dim=30, cells=7, cell_dim=4, normalize=True))
+    found = model.features(model.read(source(BITS, 8)))[..., :30].detach()
+    torch.testing.assert_close(found.mean(-1), torch.zeros(found.shape[:-1]), atol=1e-5, rtol=0)
+    assert float((found.var(-1, unbiased=False) - 1).abs().max()) < 0.05
+
+
 def test_a_sentence_is_the_sum_of_its_words_by_their_places():
     model = MODELS["lstm"](SYMBOLS)
     given = torch.tensor([[[3, 4, 5], [6, 0, 0]]])
@@ -214,6 +250,7 @@ def test_heads_and_gates_begin_as_they_are_told():
         (ntm.Options, {"most_cells": 100}, "--most-cells: expected cells .* got 128 to 100"),
         (ntm.Options, {"by": "luck"}, "--by: expected one of both, content, location, got luck"),
         (ntm.Options, {"dropout": 1.0}, "--dropout: expected 0 <= dropout < 1, got 1.0"),
+        (dnc.Options, {"forgetting": 1.0}, "--forgetting: expected 0 <= forgetting < 1, got 1.0"),
         (dnc.Options, {"strength_bias": float("nan")}, "--strength-bias: expected a number from -100 to 100, got nan"),
         (dnc.Options, {"read_heads": 0}, "--read-heads: expected a number from 1 to"),
         (lstm.Options, {"layers": 0}, "--layers: expected a number from 1 to 100, got 0"),

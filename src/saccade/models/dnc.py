@@ -63,7 +63,15 @@ class DNC(MemoryNetwork):
         "sort": {},
         "n-grams": {},
         "files": {"strength_bias": 3.0},
-        "stories": {"hidden_dim": 64, "cells": 32, "cell_dim": 32, "strength_bias": 3.0},
+        "stories": {
+            "hidden_dim": 64,
+            "cells": 32,
+            "cell_dim": 64,
+            "strength_bias": 3.0,
+            "normalize": True,
+            "forgetting": 0.5,
+            "patience": 6,
+        },
     }
 
     def __init__(self, sizes: Sizes, options: Options = _DEFAULT) -> None:

@@ -11,8 +11,10 @@ from torch import Tensor, nn
 from saccade import AuxOutput
 from saccade.models.padded import Padded
 
-__all__ = ["Memorizer", "Sizes", "initialize_lstm"]
+__all__ = ["BLANK", "Memorizer", "Sizes", "initialize_lstm"]
 
+BLANK = 1
+"""The symbol that is read where something is said."""
 
 _UNKNOWN = 2
 

@@ -13,7 +13,7 @@ from saccade.errors import ArgumentError
 from saccade.kernels.cells import lstm_cell
 from saccade.kernels.dropout import Dropout
 from saccade.models.checks import below_one
-from saccade.models.memorizer import Memorizer, Sizes, initialize_lstm
+from saccade.models.memorizer import BLANK, Memorizer, Sizes, initialize_lstm
 from saccade.models.padded import Padded
 from saccade.nn import ExternalMemory
 from saccade.nn.external_memory import Addressing, By, MemoryState
@@ -68,6 +68,13 @@ class Options:
     dropout: float = 0.0
     """Probability of dropping a feature of the controller's own output in training, so that what was read counts."""
 
+    normalize: bool = False
+    """Normalize what the controller hands to heads and output, each step's features to mean 0 and variance 1."""
+
+    forgetting: float = 0.0
+    """Probability that the controller begins anew at a step at which something is read, in training, so that what is
+    needed later has to be in the memory."""
+
     strength_bias: float = 0.0
     """What the strengths by which heads compare contents begin with: above 0 they begin choosing."""
 
@@ -75,6 +82,7 @@ class Options:
         """Refuse sizes of nothing, naming the option as it is typed."""
         in_ranges(self, _RANGES)
         below_one(self, "dropout")
+        below_one(self, "forgetting")
         least, most = self.training_cells
         if not 1 <= least <= most <= 1 << 20:
             name = "--most-cells" if self.least_cells is None else "--least-cells"
@@ -93,11 +101,13 @@ class MemoryNetwork(Memorizer):
 
     .. math::
         h_t, c_t &= \operatorname{LSTM}([x_t; r_{t-1}], h_{t-1}, c_{t-1}) \\
-        M_t, r_t &= \operatorname{Memory}(h_t, M_{t-1}) \\
-        f_t &= [h_t; r_t]
+        M_t, r_t &= \operatorname{Memory}(h'_t, M_{t-1}) \\
+        f_t &= [h'_t; r_t]
 
-    In training features of h in f may be dropped (Franke, Niehues, Waibel 2018, section 3.1, "bypass dropout",
-    https://arxiv.org/abs/1807.02658).
+    with h' = h, or h normalized over its features. In training features of h' in f may be dropped, as in Franke,
+    Niehues, Waibel 2018 (https://arxiv.org/abs/1807.02658, sections 3.1 and 3.2, "bypass dropout" and "DNC
+    normalization"), and the controller may forget: h and c are the first ones again before a step that reads
+    something, each step of each sequence by itself, which leaves what earlier steps read to the memory.
 
     Args:
         sizes: of what is read and said.
@@ -122,6 +132,7 @@ class MemoryNetwork(Memorizer):
             addressing=self.addressing,
             by=by,
         )
+        self.norm: nn.Module = nn.LayerNorm(hidden) if options.normalize else nn.Identity()
         self.dropout = Dropout(options.dropout)
         self.input = nn.Linear(self.input_dim, 4 * hidden, bias=False)
         self.recurrent = nn.Linear(hidden + read, 4 * hidden)
@@ -139,10 +150,25 @@ class MemoryNetwork(Memorizer):
     def shown(self, states: list[MemoryState]) -> dict[str, Tensor]:
         """Return what pictures show of the states after each step of one sequence, beside where heads were."""
 
+    def forward(self, source: Padded) -> Tensor:
+        found: Tensor = self.output(self._features(self.read(source), self._forgotten(source.values)))
+        return found
+
     def features(self, steps: Padded) -> Tensor:
-        found = [(hidden, state.read.flatten(1)) for hidden, state in self._run(steps)]
+        return self._features(steps, None)
+
+    def _features(self, steps: Padded, forgotten: Tensor | None) -> Tensor:
+        found = [(hidden, state.read.flatten(1)) for hidden, state in self._run(steps, forgotten)]
         hidden, read = (torch.stack(part, 1) for part in zip(*found, strict=True))
         return torch.cat([self.dropout(hidden), read], -1)
+
+    def _forgotten(self, values: Tensor) -> Tensor | None:
+        """Before which steps the controller begins anew, `(batch, length, 1)`: never where it is about to answer."""
+        if not (self.training and self.options.forgetting):
+            return None
+        reads = values > BLANK if self.sizes.symbols else values != 0
+        reads = reads.flatten(2).any(-1) if values.ndim == 3 else reads
+        return (reads & (torch.rand(reads.shape, device=reads.device) < self.options.forgetting))[..., None]
 
     def trace(self, source: Padded) -> Mapping[str, Tensor]:
         states = [state for _, state in self._run(self.read(source))]
@@ -156,13 +182,18 @@ class MemoryNetwork(Memorizer):
         least, most = self.options.training_cells
         return least if least == most else int(torch.randint(least, most + 1, ()))
 
-    def _run(self, steps: Padded) -> Iterator[tuple[Tensor, MemoryState]]:
-        """The controller's state and the memory's after each step."""
+    def _run(self, steps: Padded, forgotten: Tensor | None = None) -> Iterator[tuple[Tensor, MemoryState]]:
+        """What the controller hands on, and the memory's state, after each step."""
         batch = len(steps.values)
         state = self.memory.start(batch, self._drawn() if self.training else self.cells)
-        hidden, cell = self.first_hidden.expand(batch, -1), self.first_cell.expand(batch, -1)
+        first_hidden, first_cell = self.first_hidden.expand(batch, -1), self.first_cell.expand(batch, -1)
+        hidden, cell = first_hidden, first_cell
         controller = lstm_cell(self.recurrent.weight, self.recurrent.bias)
-        for gates in self.input(steps.values).unbind(1):
+        for step, gates in enumerate(self.input(steps.values).unbind(1)):
+            if forgotten is not None:
+                hidden = torch.where(forgotten[:, step], first_hidden, hidden)
+                cell = torch.where(forgotten[:, step], first_cell, cell)
             hidden, cell = controller(gates, torch.cat([hidden, state.read.flatten(1)], 1), cell)
-            state = self.memory(hidden, state)
-            yield hidden, state
+            handed = self.norm(hidden)
+            state = self.memory(handed, state)
+            yield handed, state

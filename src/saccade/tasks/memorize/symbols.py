@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from saccade.errors import ArgumentError
-from saccade.models.memorizer import Sizes
+from saccade.models.memorizer import BLANK, Sizes
 from saccade.tasks.memorize.data.babi import QUESTION, cut
 from saccade.tasks.memorize.data.corpus import Item
 from saccade.tasks.memorize.data.episode import Episode
@@ -19,7 +19,7 @@ from saccade.tasks.saved import whole_number
 
 __all__ = ["Symbols"]
 
-BLANK, UNKNOWN, _FIRST = 1, 2, 3  # ids of what is read; 0 is padding
+UNKNOWN, _FIRST = 2, 3  # ids of what is read, beside that of a blank; 0 is padding
 _SILENCE = 0  # the symbol that ends what is said
 _MOST = 20_000  # symbols of a line
 _ENDS = (".", "?", "!")
