@@ -156,7 +156,7 @@ def test_what_is_wrong_is_one_line(tmp_path):
             texts(str(tmp_path / name))
         assert "\n" not in str(error.value)
     path = parquet(tmp_path / "b.parquet", {"review": ["a"], "label": [0]})
-    with pytest.raises(ArgumentError, match="train, row 1: expected a column sentence or text, got review, label"):
+    with pytest.raises(ArgumentError, match="b.parquet: row 1: expected a column sentence or text, got review, label"):
         texts(str(path))
     folder = saved(tmp_path / "saved", reviews(4))
     (folder / "data-00001-of-00002.arrow").unlink()

@@ -26,25 +26,35 @@ class Table:
     """The rows of a table, each a mapping from columns to values, which are made as they are asked for.
 
     Args:
-        batches: of pyarrow: the rows, of which those of an Arrow file stay on the disk.
+        files: the rows of each file, in batches of pyarrow; those of an Arrow file stay on the disk.
         features: what is known of a column beside its type: `names` of a column of classes.
     """
 
-    batches: Sequence[Any]
+    files: Sequence[tuple[Path, Sequence[Any]]]
     features: Mapping[str, Any]
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         """Give the rows in their order."""
-        for batch in self.batches:
-            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-            for number in range(batch.num_rows):
-                yield _Row(columns, number)
+        for file, batches in self.files:
+            before = 0
+            for batch in batches:
+                columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+                for number in range(batch.num_rows):
+                    yield _Row(columns, number, file, before + number + 1)
+                before += batch.num_rows
 
 
 @dataclass(frozen=True)
 class _Row(Mapping[str, Any]):
     columns: Mapping[str, Any]
     number: int
+    file: Path
+    place: int
+
+    @property
+    def where(self) -> str:
+        """Which row of which file it is, for messages."""
+        return f"{self.file}: row {self.place}"
 
     def __getitem__(self, name: str) -> Any:
         return _value(self.columns[name][self.number])
@@ -118,16 +128,16 @@ def _saved(folder: Path) -> Table:
     files = [one.get("filename") for one in _listed(folder / _SAVED, "_data_files", dict)]
     info = _read_json(folder / "dataset_info.json") if (folder / "dataset_info.json").is_file() else {}
     table = _table([folder / Path(str(name)).name for name in files])
-    return Table(table.batches, {**_features(info), **table.features})
+    return Table(table.files, {**_features(info), **table.features})
 
 
 def _table(files: Sequence[Path]) -> Table:
-    batches, features = list[Any](), dict[str, Any]()
+    found, features = list[tuple[Path, Sequence[Any]]](), dict[str, Any]()
     for file in files:
         table = _read(file)
-        batches += table.to_batches()
+        found.append((file, table.to_batches()))
         features |= _features(_described(table))
-    return Table(batches, features)
+    return Table(found, features)
 
 
 def _described(table: Any) -> dict[str, Any]:

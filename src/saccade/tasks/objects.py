@@ -169,12 +169,13 @@ def _named(part: Any) -> str:
 
 
 def _read(split: str, rows: Iterable[Any], read: Callable[[Any, Any], R]) -> list[R]:
-    found, features = list[R](), getattr(rows, "features", None)
+    found, features, row = list[R](), getattr(rows, "features", None), None
     try:
         for row in rows:
             found.append(read(row, features))
     except (ValueError, TypeError, KeyError, IndexError) as error:
-        raise ArgumentError(f"data: {split}, row {len(found) + 1}: {error}") from error
+        place = getattr(row, "where", f"data: {split}, row {len(found) + 1}")  # of a file's row its place there
+        raise ArgumentError(f"{place}: {error}") from error
     if not found:
         raise ArgumentError(f"data: expected rows of {split}, got none")
     return found

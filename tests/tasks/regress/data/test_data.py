@@ -113,6 +113,77 @@ def test_objects_of_all_kinds_are_the_same_rows():
         assert all_rows(data) == sorted(ROWS) and data.targets == ("price",)
 
 
+def test_a_mapping_of_columns_is_a_table_and_one_of_splits_is_of_such():
+    rooms, age, price = (np.array(column) for column in zip(*ROWS, strict=True))
+    columns = {"rooms": rooms, "age": age.tolist(), "price": torch.tensor(price)}
+    data = open_numbers(OBJECTS, columns)
+    assert all_rows(data) == sorted(ROWS) and (data.features, data.targets) == (("rooms", "age"), ("price",))
+    assert all_rows(open_numbers(OBJECTS, {"train": columns})) == sorted(ROWS)
+    assert open_numbers(OBJECTS, columns, wanted=Wanted(target="age")).features == ("rooms", "price")
+    wide = open_numbers(OBJECTS, {"x": np.array(ROWS)[:, :2], "y": price})
+    assert all_rows(wide) == sorted(ROWS) and wide.features == ("x1", "x2")
+    for wrong, got in (
+        ({"x": rooms, "y": price[:3]}, "40 of x, 3 of y"),
+        ({"train": {"x": 1.0, "y": price}}, "none of x"),
+    ):
+        with pytest.raises(ArgumentError, match=f"data: expected columns of as many numbers each, got {got}"):
+            open_numbers(OBJECTS, wrong)
+
+
+def test_rows_are_read_by_the_names_of_their_columns(tmp_path):
+    rows = [{"rooms": a, "age": b, "price": c} if a % 2 else {"price": c, "age": b, "rooms": a} for a, b, c in ROWS]
+    assert all_rows(open_numbers(OBJECTS, rows[1:] + rows[:1])) == sorted(ROWS)
+    with pytest.raises(
+        ArgumentError, match="data: train, row 2: expected the columns of the first row, got others: without age, with s"
+    ):
+        open_numbers(OBJECTS, [rows[1], {"rooms": 1, "size": 2, "price": 3}])
+    with pytest.raises(
+        ArgumentError, match="data: train, row 1: column age: expected a number, got 'old'; correct it, or"
+    ):
+        open_numbers(OBJECTS, [{"rooms": 1, "age": "old", "price": 3}])
+    with pytest.raises(SaccadeError, match="^--target: expected a column of data, got prise; did you mean price?"):
+        open_numbers(OBJECTS, rows, wanted=Wanted(target="prise"))
+    sets = [{"a": n, "b": n + 1, "y": n} if n % 2 else {"a": n, "y": n} for n in range(30)]
+    assert {len(row) for row in all_rows(open_numbers(OBJECTS, sets, wanted=Wanted(sets=True)))} == {2, 3}
+    with pytest.raises(ArgumentError, match="data: train, row 2: expected a column y, got a"):
+        open_numbers(OBJECTS, [sets[0], {"a": 1}], wanted=Wanted(sets=True))
+
+
+def test_files_of_a_folder_have_the_same_columns_in_any_order(tmp_path):
+    written(tmp_path, "train.csv", TEXT)
+    written(tmp_path, "test.csv", "price,age,rooms\n" + "".join(f"{c},{b},{a}\n" for a, b, c in ROWS[:3]))
+    data = open_numbers(str(tmp_path))
+    assert [(*row.numbers, *row.answers) for row in (data.example("test", n) for n in range(3))] == ROWS[:3]
+    written(tmp_path, "test.csv", "rooms,size,price\n1,2,3\n")
+    with pytest.raises(ArgumentError) as error:
+        open_numbers(str(tmp_path))
+    others = "got others: without age, with size"
+    assert str(error.value) == f"{tmp_path}/test.csv: expected the columns of {tmp_path}/train.csv, {others}"
+
+
+def test_what_is_wrong_with_parquet_names_the_file_the_row_and_the_column(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install -e '.[arrow]'")
+    from pyarrow.parquet import write_table
+
+    def refused(columns, wanted=None):
+        write_table(pyarrow.table(columns), tmp_path / "test.parquet")
+        with pytest.raises(SaccadeError) as error:
+            open_numbers(str(tmp_path), wanted=wanted)
+        return str(error.value).replace(str(tmp_path), "")
+
+    write_table(pyarrow.table({"x": [1, 2, 3], "y": [1, 2, 3]}), tmp_path / "train.parquet")
+    got = refused({"x": [1.0, None], "y": [2, 3]})
+    assert got == "/test.parquet: row 2: column x: expected a number, got a blank cell; fill it, or take the row out"
+    assert refused({"x": ["a"], "y": [2]}).startswith(
+        "/test.parquet: row 1: column x: expected a number, got 'a'; correct"
+    )
+    wanted = "/test.parquet: row 1: expected the columns of /train.parquet: row 1, got others: without y, with z"
+    assert refused({"x": [1], "z": [2]}) == wanted
+    assert (
+        refused({"x": [1]}, Wanted(target="z")) == "--target: expected a column of /train.parquet, got z; there is x, y"
+    )
+
+
 def test_columns_are_chosen_by_their_names(tmp_path):
     path = SOURCES["csv"](tmp_path)
     data = open_numbers(path, wanted=Wanted(target="rooms, age", features="price"))
@@ -176,7 +247,10 @@ WRONG = {
     "rooms,price\n1,2\nnan,3\n": "line 3: column rooms: expected a finite number, got nan; fill it, or take the row",
     "rooms,price\n1,2\n-inf,3\n": "line 3: column rooms: expected a finite number, got -inf",
     "rooms,price\n1,2\n1e999,3\n": "line 3: column rooms: expected a finite number, got inf",
-    "rooms,price\n1,old\n": "line 2: column price: expected a number, got 'old'",
+    "rooms,price\n1,old\n": "line 2: column price: expected a number, got 'old'; correct it, or name other columns by",
+    "city,rooms,price\nBonn,1,2\n": "line 2: column city: expected a number, got 'Bonn'; correct it, or name other col",
+    "rooms;price\n1;3,14\n": "line 2: column price: expected a number, got '3,14'; write decimals with a point: 3.14",
+    "rooms,price\n1,2\n3,-1e308\n": "line 3: column price: expected a number from -1e+150 to 1e+150, whose squares",
     "rooms,price\n1,2,3\n": "line 2: expected 2 cells, a column each, got 3",
     "rooms,price\n1\n": "line 2: expected 2 cells, a column each, got 1",
     "1,2\n3,4\n": "line 1: expected names of the columns, got '1,2'; add a line of names",
@@ -204,7 +278,10 @@ def test_what_is_wrong_with_a_table_is_one_line(text, tmp_path):
         (Wanted(features="x"), "--features: expected a column of .*a.csv, got x; there is rooms, age, price"),
         (Wanted(target="age", features="age"), "--features: expected other columns than --target, got age in both"),
         (Wanted(target="age,age"), "--target: expected each column once, got age,age"),
-        (Wanted(target="rooms,age,price"), "expected two columns or more"),
+        (
+            Wanted(target="rooms,age,price"),
+            r"--target: expected to leave a column or more to ask, got all of .*a.csv \(rooms, age, price\); leave one",
+        ),
     ],
 )
 def test_columns_that_are_not_there(wanted, message, tmp_path):

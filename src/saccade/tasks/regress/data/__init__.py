@@ -11,7 +11,7 @@ from saccade.tasks.regress.data.builtin import Maximum, Sine
 from saccade.tasks.regress.data.dataset import Numbers, Table
 from saccade.tasks.regress.data.files import is_numbers, read_sheets, read_sklearn
 from saccade.tasks.regress.data.objects import read_objects
-from saccade.tasks.regress.data.sheet import Row, Sheet, Wanted, chosen, rows_by_split
+from saccade.tasks.regress.data.sheet import Row, Sheet, Wanted, chosen, differing, rows_by_split
 from saccade.tasks.splits import SplitNames
 
 __all__ = ["BUILTIN", "open_numbers"]
@@ -71,8 +71,8 @@ def _of_sheets(sheets: dict[str, Sheet], wanted: Wanted, names: SplitNames) -> T
     first, found = next(iter(sheets.values())), dict[str, list[Row]]()
     columns = chosen(first.names, wanted, first.where)
     for called, sheet in sheets.items():
-        if chosen(sheet.names, wanted, sheet.where) != columns:
-            raise ArgumentError(f"{sheet.where}: expected the columns of {first.where}, got others")
+        if others := differing(sheet.names, first.names, columns, wanted):
+            raise ArgumentError(f"{sheet.where}: expected the columns of {first.where}, got others: {others}")
         for split, part in rows_by_split(sheet, columns, wanted, names).items():
             found.setdefault(called or split or names.of("train")[0], []).extend(part)
     rows = rows_of(found, lambda row, _: row, lambda row: str(row[0]), names)

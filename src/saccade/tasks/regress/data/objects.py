@@ -1,26 +1,28 @@
-"""Rows that are Python objects: pairs, lists of numbers, mappings, arrays, and tables of pandas and polars."""
+"""Rows that are Python objects: pairs, lists of numbers, mappings, arrays, and tables of columns."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from torch import Tensor
 
-from saccade.errors import ArgumentError
+from saccade.errors import ArgumentError, SaccadeError
+from saccade.tasks.dataset import inventory
 from saccade.tasks.objects import Rows, rows_of
 from saccade.tasks.regress.data.dataset import Table
-from saccade.tasks.regress.data.sheet import Row, Wanted, chosen, flat
+from saccade.tasks.regress.data.sheet import SPLIT, Columns, Row, Wanted, chosen, differing, flat, of_column, several
 from saccade.tasks.splits import SplitNames
 
-__all__ = ["read_objects"]
+__all__ = ["named_numbers", "read_objects", "table_rows"]
 
 
 def read_objects(objects: Any, wanted: Wanted, names: SplitNames) -> Table:
     """Return the rows of Python objects.
 
     Args:
-        objects: an iterable of rows, arrays `(X, y)`, a data frame; or a mapping of such by splits. A row is a pair of
-            what is asked and what is answered, numbers of which the last is the answer, or a mapping of columns.
+        objects: an iterable of rows, arrays `(X, y)`, a data frame, a mapping of columns; or a mapping of such by
+            splits, one of whose names at least is a split's. A row is a pair of what is asked and what is answered,
+            numbers of which the last is the answer, or a mapping of columns.
         wanted: which columns are asked and answered.
         names: what splits are called.
 
@@ -33,38 +35,64 @@ def read_objects(objects: Any, wanted: Wanted, names: SplitNames) -> Table:
         (('x',), ('y',), ['test', 'train', 'validation'])
     """
     reader = _Reader(wanted)
-    given = {name: _rows(part) for name, part in objects.items()} if isinstance(objects, Mapping) else _rows(objects)
+    if isinstance(objects, Mapping) and not _are_columns(objects, names):
+        given: Any = {name: _rows(part) for name, part in objects.items()}
+    else:
+        given = _rows(objects)
     rows: Rows[Row] = rows_of(given, reader.read, lambda row: str(row[0]), names)
     return Table(rows, () if wanted.sets else reader.features, reader.targets)
+
+
+_Cells: TypeAlias = list[tuple[str, list[float]]]
 
 
 class _Reader:
     """Reads rows that are all like the first."""
 
     def __init__(self, wanted: Wanted) -> None:
-        self.wanted = wanted
+        self.wanted, self.columns = wanted, Columns((), ())
+        self.first, self.names = "the first row", tuple[str, ...]()
         self.features, self.targets = tuple[str, ...](), tuple[str, ...]()
         self.read: Callable[[Any, Any], Row] = self._read
 
     def _read(self, row: Any, described: Any) -> Row:
-        parts = self._columns(row) if isinstance(row, Mapping) else _pair(row)
-        asked, answered = ([(name, flat(value)) for name, value in part] for part in parts)
+        asked, answered = self._cells(row) if isinstance(row, Mapping) else _pair(row)
         numbers, answers = (tuple(one for _, values in part for one in values) for part in (asked, answered))
         if not numbers or not answers:
             raise ValueError(f"expected numbers to ask and to answer, got {row!r:.60}")
         if not self.targets:
-            self.features, self.targets = _names(asked), _names(answered)
+            self.features, self.targets = (tuple(name for name, _ in named_numbers(part)) for part in (asked, answered))
         for wanted, found, fixed in ((self.features, numbers, not self.wanted.sets), (self.targets, answers, True)):
             if fixed and len(found) != len(wanted):
                 hint = "; sets=True where rows are sets" if wanted is self.features else ""
                 raise ValueError(f"expected {len(wanted)} numbers, as in row 1, got {len(found)}{hint}")
         return numbers, answers
 
-    def _columns(self, row: Mapping[Any, Any]) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
-        columns = chosen(tuple(map(str, row)), self.wanted, "data")
+    def _cells(self, row: Mapping[Any, Any]) -> tuple[_Cells, _Cells]:
         by_name = {str(name): value for name, value in row.items()}
-        features, targets = ([(name, by_name[name]) for name in part] for part in columns)
-        return features, targets
+        if not self.names:
+            self._begin(row, tuple(by_name))
+        features, targets = self.columns
+        if self.wanted.sets:  # which have no places: those of the row, whatever others have
+            features = tuple(name for name in by_name if self._may_be_asked(name))
+        elif others := differing(tuple(by_name), self.names, self.columns, self.wanted):
+            raise ValueError(f"expected the columns of {self.first}, got others: {others}")
+        if missing := [name for name in targets if name not in by_name]:
+            raise ValueError(f"expected a column {missing[0]}, got {inventory(by_name)}")
+        read = several if self.wanted.sets else flat
+        asked = [(name, of_column(name, by_name[name], read, "features")) for name in features]
+        return asked, [(name, of_column(name, by_name[name], flat, "target")) for name in targets]
+
+    def _begin(self, row: Any, names: tuple[str, ...]) -> None:
+        """Know the columns by the first row: what is wrong with them is no fault of that row."""
+        try:
+            self.columns = chosen(names, self.wanted, str(getattr(row, "file", "data")))
+        except ArgumentError as error:
+            raise SaccadeError(str(error)) from None
+        self.first, self.names = getattr(row, "where", self.first), names
+
+    def _may_be_asked(self, name: str) -> bool:
+        return name in self.columns.features if self.wanted.features else name not in (*self.columns.targets, SPLIT)
 
 
 def _rows(part: Any) -> Any:
@@ -73,24 +101,69 @@ def _rows(part: Any) -> Any:
         if len(part[0]) != len(part[1]):
             raise ArgumentError(f"data: expected as many rows in X and y, got {len(part[0])} and {len(part[1])}")
         return list(zip(*part, strict=True))
+    found = table_rows(part, "data")
+    return part if found is None else found
+
+
+def table_rows(part: Any, where: str) -> list[Mapping[Any, Any]] | None:
+    """Return the rows of a data frame or of a mapping of columns; None of what is neither.
+
+    Args:
+        part: it.
+        where: it is, for messages.
+
+    Raises:
+        ArgumentError: if columns are not of one length.
+
+    Example:
+        >>> table_rows({"x": [1, 2], "y": np.zeros(2)}, "data")[0]
+        {'x': 1, 'y': np.float64(0.0)}
+    """
     if hasattr(part, "to_dicts"):  # polars
-        return part.to_dicts()
+        found: list[Mapping[Any, Any]] = part.to_dicts()
+        return found
     if hasattr(part, "to_dict") and hasattr(part, "columns"):  # pandas
-        return part.to_dict("records")
-    return part
+        return list(part.to_dict("records"))
+    if not isinstance(part, Mapping):
+        return None
+    lengths = {name: _length(column) for name, column in part.items()}
+    if None in lengths.values() or len(set(lengths.values())) > 1:
+        got = inventory(f"{length or 'none'} of {name}" for name, length in lengths.items())
+        raise ArgumentError(f"{where}: expected columns of as many numbers each, got {got}; of splits one is called train")
+    return [dict(zip(part, cells, strict=True)) for cells in zip(*part.values(), strict=True)]
 
 
-def _pair(row: Any) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
+def _length(column: Any) -> int | None:
+    """How many cells a column has; None of what has none."""
+    try:
+        return None if isinstance(column, str | bytes) else len(column)
+    except TypeError:
+        return None
+
+
+def _are_columns(given: Mapping[Any, Any], names: SplitNames) -> bool:
+    """Whether a mapping is a table: no name in it is a split's, and each has cells."""
+    sized = all(_length(part) is not None for part in given.values())
+    return sized and not any(names.split(str(name)) for name in given)
+
+
+def _pair(row: Any) -> tuple[_Cells, _Cells]:
     if isinstance(row, Tensor | np.ndarray):
         row = row.tolist()
     if isinstance(row, str) or not isinstance(row, Sequence) or len(row) < 2:
         raise ValueError(f"expected what is asked and what is answered, got {row!r:.60}")
     asked = row[0] if len(row) == 2 else row[:-1]
-    return [("x", asked)], [("y", row[-1])]
+    return [("x", flat(asked))], [("y", flat(row[-1]))]
 
 
-def _names(parts: Sequence[tuple[str, Sequence[float]]]) -> tuple[str, ...]:
-    """Names of numbers: of a column with several its name with a number behind."""
-    return tuple(
-        name if len(values) == 1 else f"{name}{place}" for name, values in parts for place in range(1, len(values) + 1)
-    )
+def named_numbers(parts: Sequence[tuple[str, Sequence[float]]]) -> list[tuple[str, float]]:
+    """Return the numbers of some cells by their names: of a column with several its name with a number behind.
+
+    >>> named_numbers([("age", [3.0]), ("x", [1.0, 2.0])])
+    [('age', 3.0), ('x1', 1.0), ('x2', 2.0)]
+    """
+    return [
+        (name if len(values) == 1 else f"{name}{place}", value)
+        for name, values in parts
+        for place, value in enumerate(values, 1)
+    ]

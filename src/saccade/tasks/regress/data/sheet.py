@@ -2,7 +2,8 @@
 
 import difflib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -13,12 +14,28 @@ from saccade.errors import ArgumentError
 from saccade.tasks.dataset import inventory
 from saccade.tasks.splits import SplitNames
 
-__all__ = ["Columns", "Row", "Sheet", "Wanted", "chosen", "flat", "rows_by_split"]
+__all__ = [
+    "SPLIT",
+    "Columns",
+    "Row",
+    "Sheet",
+    "Wanted",
+    "chosen",
+    "differing",
+    "flat",
+    "of_column",
+    "rows_by_split",
+    "several",
+]
 
 Row: TypeAlias = tuple[tuple[float, ...], tuple[float, ...]]
 """The numbers that are asked, and those that answer."""
 
-_SPLIT = "split"  # what a column may be called that says which split a row is in
+SPLIT = "split"
+"""What a column may be called that says which split a row is in."""
+
+_LARGEST = 1e150  # squares of differences, and sums of many of them, are finite
+_COMMA = re.compile(r"[+-]?\d*,\d+")  # of a decimal number
 
 
 class Wanted(NamedTuple):
@@ -78,15 +95,38 @@ def chosen(names: Sequence[str], wanted: Wanted, where: str) -> Columns:
     if len(set(names)) < len(names):
         twice = next(name for place, name in enumerate(names) if name in names[:place])
         raise ArgumentError(f"{where}: expected columns of different names, got {twice} twice")
-    usable = [name for name in names if name != _SPLIT]
+    usable = [name for name in names if name != SPLIT]
     targets = _named(wanted.target, names, "target", where) if wanted.target else usable[-1:]
     left = [name for name in usable if name not in targets]
     features = _named(wanted.features, names, "features", where) if wanted.features else left
     if both := [name for name in features if name in targets]:
         raise ArgumentError(f"--features: expected other columns than --target, got {both[0]} in both")
+    if not features and wanted.target and usable:
+        got = f"got all of {where} ({inventory(usable)})"
+        raise ArgumentError(f"--target: expected to leave a column or more to ask, {got}; leave one out")
     if not features:
         raise ArgumentError(f"{where}: expected two columns or more, one to ask and one to answer, got {len(names)}")
     return Columns(tuple(features), tuple(targets))
+
+
+def differing(names: Sequence[str], first: Sequence[str], columns: Columns, wanted: Wanted) -> str:
+    """Return how the columns of a table differ from those of the first one, "" where both can be read alike.
+
+    Args:
+        names: of the table's columns, in any order.
+        first: of those of the first one.
+        columns: which of these are asked and answered.
+        wanted: what the options say.
+
+    Example:
+        >>> first = ("rooms", "age", "price")
+        >>> differing(("price", "rooms", "size"), first, chosen(first, Wanted(), "a.csv"), Wanted())
+        'without age, with size'
+    """
+    missing = [name for part in columns for name in part if name not in names]
+    more = [] if wanted.features else [name for name in names if name not in (*first, SPLIT)]
+    parts = (("without", missing), ("with", more))
+    return ", ".join(f"{word} {inventory(part)}" for word, part in parts if part)
 
 
 def rows_by_split(sheet: Sheet, columns: Columns, wanted: Wanted, names: SplitNames) -> dict[str, list[Row]]:
@@ -97,8 +137,9 @@ def rows_by_split(sheet: Sheet, columns: Columns, wanted: Wanted, names: SplitNa
     """
     places = {name: place for place, name in enumerate(sheet.names)}
     asked, answered = ([(name, places[name]) for name in part] for part in columns)
+    read = several if wanted.sets else _single
     split, found = (
-        places.get(_SPLIT) if _SPLIT not in (*columns.features, *columns.targets) else None,
+        places.get(SPLIT) if SPLIT not in (*columns.features, *columns.targets) else None,
         dict[str, list[Row]](),
     )
     for number, cells in sheet.rows:
@@ -106,8 +147,11 @@ def rows_by_split(sheet: Sheet, columns: Columns, wanted: Wanted, names: SplitNa
         if len(cells) != len(sheet.names):
             raise ArgumentError(f"{place}: expected {len(sheet.names)} cells, a column each, got {len(cells)}")
         key = "" if split is None else _split(cells[split], names, place)
-        numbers = [one for name, column in asked for one in _cell(cells[column], place, name, several=wanted.sets)]
-        answers = [one for name, column in answered for one in _cell(cells[column], place, name)]
+        try:
+            numbers = [one for name, column in asked for one in of_column(name, cells[column], read, "features")]
+            answers = [one for name, column in answered for one in of_column(name, cells[column], _single, "target")]
+        except ValueError as error:
+            raise ArgumentError(f"{place}: {error}") from None
         if not numbers:
             raise ArgumentError(f"{place}: expected a set of one number or more, got none")
         found.setdefault(key, []).append((tuple(numbers), tuple(answers)))
@@ -135,6 +179,44 @@ def flat(value: Any) -> list[float]:
     return [_finite(value)]
 
 
+def several(cell: Any) -> list[float]:
+    """Return the numbers of a cell of sets: none of a blank one, and of a text all that it holds.
+
+    >>> several("2 0.5"), several(None)
+    ([2.0, 0.5], [])
+    """
+    return [] if cell is None else flat(cell.split() if isinstance(cell, str) else cell)
+
+
+def of_column(name: str, cell: Any, read: Callable[[Any], list[float]], option: str) -> list[float]:
+    """Return the numbers of a cell.
+
+    Args:
+        name: of its column.
+        cell: what it holds.
+        read: from that to its numbers.
+        option: which chooses such columns.
+
+    Raises:
+        ValueError: naming the column; of a text it says how the column is left out.
+
+    Example:
+        >>> of_column("city", "Bonn", flat, "features")
+        Traceback (most recent call last):
+        ValueError: column city: expected a number, got 'Bonn'; correct it, or name other columns by --features
+    """
+    try:
+        return read(cell)
+    except _NoNumberError as error:
+        raise ValueError(f"column {name}: {error}; correct it, or name other columns by --{option}") from None
+    except ValueError as error:
+        raise ValueError(f"column {name}: {error}") from None
+
+
+class _NoNumberError(ValueError):
+    """Something else where a number belongs, as it is all along a column of texts."""
+
+
 def _named(given: str, names: Sequence[str], option: str, where: str) -> list[str]:
     found = [name.strip() for name in given.split(",")]
     for name in found:
@@ -150,17 +232,12 @@ def _named(given: str, names: Sequence[str], option: str, where: str) -> list[st
 def _split(cell: Any, names: SplitNames, place: str) -> str:
     found = names.split(str(cell).strip())
     if found is None:
-        raise ArgumentError(f"{place}: column {_SPLIT}: expected one of {', '.join(names.all)}, got {cell!r:.40}")
+        raise ArgumentError(f"{place}: column {SPLIT}: expected one of {', '.join(names.all)}, got {cell!r:.40}")
     return names.of(found)[0]
 
 
-def _cell(cell: Any, place: str, name: str, *, several: bool = False) -> list[float]:
-    try:
-        if several:
-            return [] if cell is None else flat(cell.split() if isinstance(cell, str) else cell)
-        return [_finite(cell)]
-    except ValueError as error:
-        raise ArgumentError(f"{place}: column {name}: {error}") from None
+def _single(cell: Any) -> list[float]:
+    return [_finite(cell)]
 
 
 def _finite(value: Any) -> float:
@@ -168,11 +245,17 @@ def _finite(value: Any) -> float:
     if text is None or text == "":
         raise ValueError("expected a number, got a blank cell; fill it, or take the row out")
     if isinstance(text, bytes | Mapping):
-        raise ValueError(f"expected a number, got {type(text).__name__}")
+        raise _NoNumberError(f"expected a number, got {type(text).__name__}")
     try:
         found = float(text)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"expected a number, got {value!r:.40}") from None
+        if isinstance(text, str) and _COMMA.fullmatch(text):
+            point = f"write decimals with a point: {text.replace(',', '.'):.40}"
+            raise ValueError(f"expected a number, got {value!r:.40}; {point}") from None
+        raise _NoNumberError(f"expected a number, got {value!r:.40}") from None
     if not math.isfinite(found):
         raise ValueError(f"expected a finite number, got {found}; fill it, or take the row out")
+    if abs(found) > _LARGEST:
+        expected = f"expected a number from {-_LARGEST:g} to {_LARGEST:g}, whose squares can be reckoned with"
+        raise ValueError(f"{expected}, got {found:g}; divide all of them by a power of ten")
     return found
