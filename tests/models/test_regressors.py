@@ -146,10 +146,10 @@ def test_weights_of_a_set_are_shares_of_its_elements():
     torch.testing.assert_close(weights.sum(-1), torch.ones(4, 2))
 
 
-@pytest.mark.parametrize("kind", [NadarayaWatson, LearnedKernel])
-def test_known_points_are_no_sets(kind):
-    with pytest.raises(ArgumentError, match="--model: expected one that reads sets of any size, got ") as error:
-        kind.check(Sizes(0, 1))
+@pytest.mark.parametrize(("kind", "name"), [(NadarayaWatson, "nadaraya-watson"), (LearnedKernel, "learned-kernel")])
+def test_known_points_are_no_sets(kind, name):
+    with pytest.raises(ArgumentError, match=f"--model: expected one that reads sets of any size, got {name};") as error:
+        kind.check(Sizes(0, 1), name)
     assert "set-transformer" in str(error.value)
 
 

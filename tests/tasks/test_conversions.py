@@ -6,6 +6,7 @@ import pytest
 from saccade.errors import ArgumentError
 from saccade.tasks.classify_text.data import open_corpus as texts
 from saccade.tasks.conversions import converted, recoded
+from saccade.tasks.regress.data import open_numbers as numbers
 from saccade.tasks.transcribe.data import open_corpus as recordings
 from saccade.tasks.translate.data import open_corpus as pairs
 
@@ -17,9 +18,25 @@ def test_a_file_that_is_read_has_no_command(tmp_path):
 
 def test_utf_16_is_known_by_its_mark(tmp_path):
     (tmp_path / "a.txt").write_text("text", "utf-16")
-    assert recoded(tmp_path / "a.txt").startswith("iconv -f UTF-16 -t UTF-8 ")
+    wanted = "correct it or convert the file: iconv -f UTF-16 -t UTF-8 "
+    assert recoded(tmp_path / "a.txt").startswith(wanted)
     with pytest.raises(ArgumentError, match=r"line 1: expected UTF-8, got byte 0xff; .*: iconv -f UTF-16 -t UTF-8"):
         pairs(str(tmp_path / "a.txt"))
+
+
+def test_what_is_no_text_is_not_to_be_converted(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
+    for opened in (texts, pairs, numbers):
+        with pytest.raises(ArgumentError, match="a.csv: line [12]: expected .*; it is no text; put one in its place$"):
+            opened(str(tmp_path / "a.csv"))
+
+
+def test_what_is_packed_is_unpacked_before_it_is_converted(tmp_path):
+    (tmp_path / "a.tsv.gz").write_bytes(gzip.compress("caf\u00e9\tb\n".encode("latin-1")))
+    with pytest.raises(ArgumentError) as error:
+        pairs(str(tmp_path / "a.tsv.gz"))
+    command = f"gunzip -c {tmp_path}/a.tsv.gz | iconv -f WINDOWS-1252 -t UTF-8 > {tmp_path}/a.utf8.tsv"
+    assert str(error.value).endswith(f"correct it or convert the file: {command}")
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,12 @@ def test_data_that_are_not_there_have_a_hint():
     assert str(no_such_data("x", ["dates", "reviews"], "folder")).endswith("no folder; built in: dates, reviews")
 
 
+def test_a_folder_that_is_there_is_told_what_it_lacks(tmp_path):
+    got = str(no_such_data(str(tmp_path), ["dates"], holds="tables"))
+    assert got == f"--data: the folder {tmp_path} has none of what is expected: tables"
+    assert "no data set" in str(no_such_data(str(tmp_path / "gone"), ["dates"], holds="tables"))
+
+
 def test_a_long_list_of_names_is_counted():
     assert inventory([]) == "" and inventory(["a"]) == "a" and inventory("abcde") == "a, b, c, d, e"
     assert inventory("abcdefgh") == "a, b, c, d, e and 3 more" and inventory(range(6)) == "0, 1, 2, 3, 4 and 1 more"

@@ -105,15 +105,19 @@ class Regressor(nn.Module, ABC):
     output_std: Tensor
 
     @classmethod
-    def check(cls, sizes: Sizes) -> None:
+    def check(cls, sizes: Sizes, name: str) -> None:
         """Refuse what the model cannot be made for.
+
+        Args:
+            sizes: of the data.
+            name: what the model is called.
 
         Raises:
             ArgumentError: if it reads no sets, and sets are asked.
         """
         if cls.keeps and sizes.sets:
             way_out = "--model set-transformer, mlp and mean read them"
-            raise ArgumentError(f"--model: expected one that reads sets of any size, got {cls.__name__}; {way_out}")
+            raise ArgumentError(f"--model: expected one that reads sets of any size, got {name}; {way_out}")
 
     def begin(self, known: Known) -> None:
         """Take over what is known before training."""

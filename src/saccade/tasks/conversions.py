@@ -1,6 +1,8 @@
 """What makes readable data of a file that is none: the one command to type, by what the file is."""
 
+import gzip
 import shlex
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,6 +34,8 @@ _ENDS = {  # a command for each kind of file, by the end of its name
     ".heic": "magick {0} {1}.png",
     ".svg": "magick {0} {1}.png",
 }
+_PART = 1 << 16  # bytes that are looked at
+_GZIP = b"\x1f\x8b"
 _MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}  # at the beginning of a file
 
 
@@ -56,15 +60,31 @@ def converted(path: Path, columns: Sequence[str] = ("text", "label")) -> str:
 
 
 def recoded(path: Path) -> str:
-    """Return the command that makes UTF-8 of a text file, UTF-16 by its mark, or else the Latin-1 of Windows.
+    """Return what to do about a file that is no UTF-8: the command that makes it of UTF-16, which is known by its mark,
+    or else of the Latin-1 of Windows; of what is no text, that it is none.
 
     >>> recoded(Path("no such.txt"))
-    "iconv -f WINDOWS-1252 -t UTF-8 'no such.txt' > 'no such.utf8.txt'"
+    "correct it or convert the file: iconv -f WINDOWS-1252 -t UTF-8 'no such.txt' > 'no such.utf8.txt'"
     """
+    packed, start = _start(path)
+    encoding = _MARKS.get(start[:2], "WINDOWS-1252")
+    if encoding not in _MARKS.values() and b"\0" in start:
+        return "it is no text; put one in its place"
+    name = path.name.removesuffix(".gz") if packed else path.name
+    old, new = (
+        shlex.quote(str(path)),
+        shlex.quote(str(path.with_name(f"{Path(name).stem}.utf8{Path(name).suffix}"))),
+    )
+    how = f"gunzip -c {old} | iconv -f {encoding} -t UTF-8" if packed else f"iconv -f {encoding} -t UTF-8 {old}"
+    return f"correct it or convert the file: {how} > {new}"
+
+
+def _start(path: Path) -> tuple[bool, bytes]:
+    """Whether gzip has packed a file, and how it begins, unpacked; nothing of what cannot be read."""
     try:
         with path.open("rb") as file:
-            encoding = _MARKS.get(file.read(2), "WINDOWS-1252")
-    except OSError:
-        encoding = "WINDOWS-1252"
-    new = path.with_name(f"{path.name.removesuffix(path.suffix)}.utf8{path.suffix}")
-    return f"iconv -f {encoding} -t UTF-8 {shlex.quote(str(path))} > {shlex.quote(str(new))}"
+            if packed := file.peek(2)[:2] == _GZIP:
+                return packed, gzip.GzipFile(fileobj=file).read(_PART)
+            return packed, file.read(_PART)
+    except (OSError, EOFError, zlib.error):
+        return False, b""

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from saccade.errors import ArgumentError
@@ -13,6 +14,7 @@ __all__ = [
     "Lazy",
     "check_index",
     "check_split",
+    "counted",
     "inventory",
     "no_such_data",
     "opened",
@@ -125,15 +127,35 @@ def check_index(split: str, index: int, size: int | None) -> None:
         raise ArgumentError(f"index: expected 0 <= index{below} in {split}, got {index}")
 
 
-def no_such_data(data: str, builtin: Iterable[str], forms: str = "folder or file") -> ArgumentError:
+def no_such_data(
+    data: str, builtin: Iterable[str], forms: str = "folder or file", holds: str | None = None
+) -> ArgumentError:
     """Return the error for a name that is no data set.
 
-    >>> no_such_data("date", ["dates"])
-    ArgumentError('--data: no data set date, and no folder or file; did you mean dates?')
+    Args:
+        data: the name.
+        builtin: those of the built-in ones.
+        forms: what else it might be the path of.
+        holds: what a folder that is there ought to hold.
+
+    Example:
+        >>> no_such_data("date", ["dates"])
+        ArgumentError('--data: no data set date, and no folder or file; did you mean dates?')
     """
+    if holds is not None and Path(data).is_dir():
+        return ArgumentError(f"--data: the folder {data} has none of what is expected: {holds}")
     near = difflib.get_close_matches(data, builtin, 1)
     hint = f"did you mean {near[0]}?" if near else f"built in: {', '.join(builtin)}"
     return ArgumentError(f"--data: no data set {data}, and no {forms}; {hint}")
+
+
+def counted(count: int, what: str) -> str:
+    """Return a count with what is counted, which is given in the plural.
+
+    >>> counted(1, "examples"), counted(2, "examples")
+    ('1 example', '2 examples')
+    """
+    return f"{count} {what.removesuffix('s') if count == 1 else what}"
 
 
 def inventory(names: Iterable[Any]) -> str:

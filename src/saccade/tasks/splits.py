@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import SPLITS, inventory
+from saccade.tasks.dataset import SPLITS, counted, inventory
 
 __all__ = ["KNOWN", "SplitNames", "SplitOptions", "held_out", "only"]
 
@@ -121,7 +121,7 @@ def held_out(missing: Sequence[str], sizes: Mapping[str, int], what: str) -> str
     >>> held_out(["validation", "test"], {"validation": 50, "test": 50}, "texts")
     'held out from training, as there are none of their own: 50 texts for validation, 50 texts for test'
     """
-    parts = ", ".join(f"{sizes[split]} {what} for {split}" for split in missing)
+    parts = ", ".join(f"{counted(sizes[split], what)} for {split}" for split in missing)
     return f"held out from training, as there are none of their own: {parts}" if parts else ""
 
 

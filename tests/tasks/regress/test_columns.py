@@ -3,6 +3,8 @@ import json
 import pytest
 
 from saccade.errors import ArgumentError
+from saccade.tasks.objects import OBJECTS
+from saccade.tasks.regress import columns
 from saccade.tasks.regress.columns import POINTS, Columns, kept_places
 from saccade.tasks.regress.data import open_numbers
 
@@ -14,6 +16,15 @@ def test_it_is_read_back_as_it_was_saved(tmp_path):
         known.save(tmp_path / data)
         assert Columns.restore(tmp_path / data) == known
         assert known.sizes.sets == (data == "maximum") and (known.points == ()) == known.sizes.sets
+
+
+def test_a_constant_column_is_told_with_the_rows_that_were_seen(monkeypatch):
+    data = open_numbers(OBJECTS, [(float(n), 2.0) for n in range(60)])
+    with pytest.raises(ArgumentError, match="got 2 in every row to train on$"):
+        Columns.learn(data)
+    monkeypatch.setattr(columns, "_LEARNED", 20)
+    with pytest.raises(ArgumentError, match="got 2 in all 18 rows to train on that were seen$"):
+        Columns.learn(data)
 
 
 def test_no_more_points_are_kept_than_may_be():

@@ -57,9 +57,18 @@ def test_sets_of_any_size(model, tmp_path):
 
 def test_known_points_have_no_sets(tmp_path):
     for model in ("nadaraya-watson", "learned-kernel"):
-        with pytest.raises(SaccadeError, match="--model: expected one that reads sets of any size") as error:
+        with pytest.raises(SaccadeError, match=f"--model: expected one that reads sets .*, got {model}; ") as error:
             train(sets(), tmp_path, model, sets=True)
         assert "\n" not in str(error.value) and not (tmp_path / model).exists()
+
+
+def test_a_picture_says_how_many_elements_it_leaves_out(tmp_path):
+    run = train(sets(), tmp_path, "mlp", sets=True)
+    stories = []
+    for line in (" ".join(map(str, range(40))), "1 2 3"):
+        [svg] = [path for path in run.draw(line, tmp_path / "p") if path.suffix == ".svg"]
+        stories.append(svg.read_text(encoding="utf-8"))
+    assert "12 of 40 are shown, the largest" in stories[0] and "are shown" not in stories[1]
 
 
 def test_a_run_keeps_no_more_points_than_it_may(tmp_path, monkeypatch):
@@ -87,9 +96,9 @@ def test_padding_of_sets_changes_no_loss(tmp_path):
 
 
 def test_constant_columns(tmp_path, capsys):
-    with pytest.raises(SaccadeError, match=r"column y \(target\): expected numbers that differ, got 2 in every row"):
+    with pytest.raises(SaccadeError, match=r"column y \(target\): expected numbers that differ, got 2 in every row to"):
         train([(float(n), 2.0) for n in range(30)], tmp_path)
-    with pytest.raises(SaccadeError, match=r"column x \(features\): expected numbers that differ, got 1 in every row"):
+    with pytest.raises(SaccadeError, match=r"column x \(features\): expected numbers that differ, got 1 in every row to"):
         train({"train": [(1.0, float(n)) for n in range(9)], "dev": [(1.0, 2.0)], "test": [(1.0, 2.0)]}, tmp_path)
     assert not (tmp_path / "mlp").exists()
     capsys.readouterr()

@@ -67,7 +67,7 @@ def test_blank_sides_are_left_out_and_white_space_is_taken_off(tmp_path):
     assert found == {("a", "x"), ("c", "z"), ("d", "w")}
     left_out, held_out = corpus.note.split("; held out from training, ")
     assert left_out.endswith("left out 3 of 6 pairs, which have a blank side; the first is line 2")
-    assert held_out == "as there are none of their own: 1 pairs for validation, 1 pairs for test"
+    assert held_out == "as there are none of their own: 1 pair for validation, 1 pair for test"
 
 
 def test_a_line_without_a_tab_is_named(tmp_path):

@@ -67,8 +67,10 @@ class Columns:
         else:
             asked = torch.tensor([number for one in found for number in one.numbers], dtype=torch.float64)[:, None]
         answered = torch.tensor([one.answers for one in found], dtype=torch.float64)
-        _check_constant(asked, features or ("elements",), "features")
-        _check_constant(answered, targets, "target")
+        size = data.size("train")
+        rows = "every row to train on" if size == len(found) else f"all {len(found):,} rows to train on that were seen"
+        _check_constant(asked, features or ("elements",), "features", rows)
+        _check_constant(answered, targets, "target", rows)
         kept = _kept(data, found) if features else []
         points, answers = tuple(one.numbers for one in kept), tuple(one.answers for one in kept)
         scales = (*_scales(asked), *_scales(answered))
@@ -141,15 +143,14 @@ def _tensor(numbers: Any) -> Tensor:
     return torch.tensor(numbers, dtype=torch.float64)
 
 
-def _check_constant(columns: Tensor, names: Sequence[str], option: str) -> None:
-    """Refuse answers, or features all of which, are always the same; a single feature is said."""
+def _check_constant(columns: Tensor, names: Sequence[str], option: str, rows: str) -> None:
+    """Refuse answers, or features all of which, are always the same in some rows; a single feature is said."""
     same = [name for name, one in zip(names, (columns == columns[0]).all(0).tolist(), strict=True) if one]
     if same and (option == "target" or len(same) == len(names)):
-        raise ArgumentError(
-            f"data: column {same[0]} ({option}): expected numbers that differ, got {columns[0, 0]:g} in every row"
-        )
+        got = f"got {columns[0, names.index(same[0])]:g} in {rows}"
+        raise ArgumentError(f"data: column {same[0]} ({option}): expected numbers that differ, {got}")
     if same:
-        say(f"{', '.join(same):.100}: the same number in every row to train on, which tells nothing")
+        say(f"{', '.join(same):.100}: the same number in {rows}, which tells nothing")
 
 
 def _names(content: Mapping[str, Any], name: str) -> tuple[str, ...]:

@@ -93,7 +93,8 @@ class Pictures:
         if weights is not None:
             order = weights.argsort(descending=True)[:_MOST]
             names = [self._point(index, place) for index in order.tolist()]
-            note = f"the known points that weigh most, {float(weights[order].sum()):.0%} in all"
+            which = f"the {len(order)} of {len(weights)}" if len(order) < len(weights) else "the"
+            note = f"{which} known points that weigh most, {float(weights[order].sum()):.0%} in all"
             title = self._title(place)
             return bars(names, weights[order], path, label="weight", title=title, note=note, json=json)
         named = self.known.features or tuple(f"{number:.6g}" for number in self.numbers)
@@ -127,6 +128,8 @@ def _largest(
     """The largest bars, in the order of what they stand for."""
     order = values.abs().argsort(descending=True)[:_MOST].sort().values
     shown, (label, note) = [names[place] for place in order.tolist()], told
+    if len(order) < len(names):
+        note = f"{note}; {len(order)} of {len(names)} are shown, the largest"
     return bars(shown, values[order], path, label=label, title=title, note=note, json=json)
 
 

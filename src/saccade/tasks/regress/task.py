@@ -115,7 +115,7 @@ class Regress:
     def build(self) -> nn.Module:
         """Make the model, with what it knows before training."""
         kind = find(self.models[self.settings.model])
-        kind.check(self.known.sizes)
+        kind.check(self.known.sizes, self.settings.model)
         model: Regressor = kind(self.known.sizes, shared.select(self.settings, kind.Options))
         model.begin(self.known.known)
         return model

@@ -179,7 +179,7 @@ def _found(file: BinaryIO, path: Path, encoding: str) -> Lines:
         number = sum(map(len, ends)) + error.object[: error.start].count(b"\n")
         expected = "UTF-8" if encoding == "utf-8" else "text in UTF-8 or Latin-1"
         wrong = f"expected {expected}, got byte 0x{error.object[error.start]:02x}"
-        way_out = converted(path).removeprefix("; ") or f"correct it or convert the file: {recoded(path)}"
+        way_out = converted(path).removeprefix("; ") or recoded(path)
         raise ArgumentError(f"{path}: line {number}: {wrong}; {way_out}") from error
     if last != size:
         ends.append(np.array([size]))  # the last line has no end of its own

@@ -134,7 +134,7 @@ def test_rows_are_read_by_the_names_of_their_columns(tmp_path):
     rows = [{"rooms": a, "age": b, "price": c} if a % 2 else {"price": c, "age": b, "rooms": a} for a, b, c in ROWS]
     assert all_rows(open_numbers(OBJECTS, rows[1:] + rows[:1])) == sorted(ROWS)
     with pytest.raises(
-        ArgumentError, match="data: train, row 2: expected the columns of the first row, got others: without age, with s"
+        ArgumentError, match="data: train, row 2: expected the columns of the first row, got others: without age"
     ):
         open_numbers(OBJECTS, [rows[1], {"rooms": 1, "size": 2, "price": 3}])
     with pytest.raises(
@@ -299,6 +299,13 @@ def test_columns_that_are_not_there(wanted, message, tmp_path):
 def test_data_that_are_not_there(data, message):
     with pytest.raises(ArgumentError, match=message):
         open_numbers(data)
+
+
+def test_a_folder_without_tables_is_told_what_is_expected_of_it(tmp_path):
+    written(tmp_path, "houses.csv", TEXT)
+    with pytest.raises(ArgumentError, match=r"the folder .* has none of what is expected: train.csv or training.c") as e:
+        open_numbers(str(tmp_path))
+    assert str(e.value).endswith("or tables (.parquet, .arrow); of a single table give its own path")
 
 
 @pytest.mark.parametrize("data", ["sine", "maximum"])

@@ -42,7 +42,7 @@ def test_a_split_without_a_list_is_held_out(commands):
     (commands / "validation_list.txt").unlink()
     corpus = open_corpus(str(commands), 8000)
     assert {split: corpus.size(split) for split in SPLITS} == {"train": 9, "validation": 1, "test": 2}
-    assert "1 recordings for validation" in corpus.note
+    assert "1 recording for validation" in corpus.note
     (commands / "testing_list.txt").unlink()
     (commands / "yes").rename(commands / "maybe")
     assert open_corpus(str(commands), 8000).fingerprint != corpus.fingerprint

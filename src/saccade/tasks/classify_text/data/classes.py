@@ -126,7 +126,7 @@ def _decoded(data: bytes, path: Path) -> tuple[str, bool]:
         if len(data.translate(None, NO_TEXT)) == len(data):
             return data.decode("latin-1"), True
         wrong = f"expected text in UTF-8 or Latin-1, got byte 0x{data[error.start]:02x}"
-        raise ArgumentError(f"{path}: {wrong}; correct it or convert the file: {command(path)}") from error
+        raise ArgumentError(f"{path}: {wrong}; {command(path)}") from error
 
 
 def _digest(splits: Mapping[str, Sequence[Member]]) -> str:

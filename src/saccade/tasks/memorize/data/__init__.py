@@ -18,6 +18,7 @@ from saccade.tasks.text.pairs import open_pairs
 __all__ = ["BUILTIN", "Corpus", "Item", "Made", "Stories", "open_corpus"]
 
 BUILTIN = {name: problem.about for name, problem in PROBLEMS.items()}
+_HOLDS = "bAbI's files (qa1_..._train.txt) or tables (.parquet, .arrow); of a file of pairs give its own path"
 
 
 def open_corpus(data: str, longest: int | None = None, objects: Any = None, names: SplitNames | None = None) -> Corpus:
@@ -42,7 +43,7 @@ def open_corpus(data: str, longest: int | None = None, objects: Any = None, name
         names.refuse(data)
         return Made(data, PROBLEMS[data](longest))
     if (found := _opened(data, path, objects, names)) is None:
-        raise no_such_data(data, BUILTIN)
+        raise no_such_data(data, BUILTIN, holds=_HOLDS)
     if longest is not None:
         raise ArgumentError(f"--longest: expected only with built-in data ({', '.join(BUILTIN)}), got {longest}")
     return found

@@ -56,7 +56,13 @@ def open_numbers(
         return read_objects(read_arrow(path, names), wanted, names)
     if is_numbers(path, names):
         return _of_sheets(read_sheets(path, names), wanted, names)
-    raise no_such_data(data, BUILTIN)
+    raise no_such_data(data, BUILTIN, holds=_holds(names))
+
+
+def _holds(names: SplitNames) -> str:
+    """What is read of a folder."""
+    files = " or ".join(f"{name}.csv" for name in names.of("train"))
+    return f"{files} (.tsv, .npy, .npz), or tables (.parquet, .arrow); of a single table give its own path"
 
 
 def _refuse(data: str, wanted: Wanted) -> None:

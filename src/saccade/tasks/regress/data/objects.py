@@ -129,7 +129,8 @@ def table_rows(part: Any, where: str) -> list[Mapping[Any, Any]] | None:
     lengths = {name: _length(column) for name, column in part.items()}
     if None in lengths.values() or len(set(lengths.values())) > 1:
         got = inventory(f"{length or 'none'} of {name}" for name, length in lengths.items())
-        raise ArgumentError(f"{where}: expected columns of as many numbers each, got {got}; of splits one is called train")
+        way_out = "of splits one is called train"
+        raise ArgumentError(f"{where}: expected columns of as many numbers each, got {got}; {way_out}")
     return [dict(zip(part, cells, strict=True)) for cells in zip(*part.values(), strict=True)]
 
 
