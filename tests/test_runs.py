@@ -96,8 +96,9 @@ def test_a_list_of_answers_is_short_to_look_at(trained):
 
 @pytest.mark.parametrize("wrong", [3, None, [3], [b"text"], ["text", None], [["text"]]])
 def test_what_is_no_text_and_no_path_is_refused(trained, wrong):
-    with pytest.raises((ArgumentError, TypeError), match=r"inputs: expected a text or a path|not iterable"):
-        trained.predict(wrong)
+    for verb in (trained.predict, trained.align, trained.draw):
+        with pytest.raises(ArgumentError, match=r"^inputs: expected a text or a path, or several, got "):
+            verb(wrong)
 
 
 def test_pictures_are_where_they_are_wanted_and_a_notebook_shows_them(trained, tmp_path):

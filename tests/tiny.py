@@ -15,6 +15,7 @@ from saccade.cli import main
 from saccade.errors import ArgumentError
 from saccade.tasks import TASKS
 from saccade.tasks.request import LookRequest, completed
+from saccade.tasks.stream import texts
 from saccade.train import Evaluation, Loss
 from saccade.train.files import write_json
 from saccade.train.task import Baseline, Example, Suited, Unreadable, options_class, recipe
@@ -156,6 +157,7 @@ class Line:
     unit = "points"
     headline = "closeness"
     suffixes = ()
+    lines = staticmethod(texts)
 
     @classmethod
     def suited(cls, model, given, objects=None):

@@ -214,17 +214,18 @@ class Run:
         """Answer inputs as `saccade predict` does; `str` of an answer is what the shell prints.
 
         Args:
-            inputs: a text or several, or of a task that reads files paths.
+            inputs: a text or several, or of a task that reads files paths; of one that reads numbers rows of them or
+                columns by their names, too.
             request: any option of `saccade predict RUN`, with _ in the place of -, such as nbest=3.
 
         Raises:
             SaccadeError: if an option means nothing here, or an input could not be read.
         """
-        return list(self.answers(_lines(inputs), self.request("predict", request)))
+        return list(self.answers(self.task.lines(inputs), self.request("predict", request)))
 
     def align(self, inputs: str | Path | Iterable[Any], **request: Any) -> list[dict[str, Any]]:
         """Answer inputs and say what every answer attended to, as `saccade predict --alignments` does."""
-        found = self.answers(_lines(inputs), self.request("predict", request), "json")
+        found = self.answers(self.task.lines(inputs), self.request("predict", request), "json")
         return [answer.to_json() for answer in found]
 
     def draw(
@@ -238,7 +239,7 @@ class Run:
         """Draw what the model attends to, as `saccade look` does.
 
         Args:
-            inputs: a text or several, or paths.
+            inputs: as for `predict`.
             output: folder for the pictures; the run's pictures/ if not given. Nothing in it is overwritten.
             json: whether the numbers behind each picture are written beside it.
             request: any option of `saccade look RUN`.
@@ -246,7 +247,7 @@ class Run:
         Returns:
             The paths of the pictures, which a notebook shows.
         """
-        return Pictures(self.pictures(_lines(inputs), self.request("look", request), output, json=json))
+        return Pictures(self.pictures(self.task.lines(inputs), self.request("look", request), output, json=json))
 
     def evaluate(self, split: str = "test", **request: Any) -> Evaluation:
         """Measure the model on a split of its data, as `saccade eval` does.
@@ -321,13 +322,6 @@ class Run:
         path = self.folder / f"{_file_name(split, asked, self.folder)}.json"
         write_json(path, {**results, "asked": asked})
         return path
-
-
-def _lines(inputs: str | Path | Iterable[Any]) -> Iterator[str]:
-    for each in [inputs] if isinstance(inputs, str | Path) else inputs:
-        if not isinstance(each, str | Path):
-            raise ArgumentError(f"inputs: expected a text or a path, or several, got {type(each).__name__}")
-        yield str(each)
 
 
 def _known(what: str, name: str, table: Iterable[str]) -> str:

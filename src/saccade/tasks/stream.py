@@ -2,15 +2,33 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any, TypeVar
 
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.train.notes import say
 from saccade.train.task import Unreadable
 
-__all__ = ["stream"]
+__all__ = ["stream", "texts"]
 
 A = TypeVar("A")
+
+
+def texts(inputs: str | Path | Iterable[Any]) -> Iterator[str]:
+    """Give a text or a path that somebody hands over from Python, or several, as lines.
+
+    Raises:
+        ArgumentError: if it is something else.
+
+    Example:
+        >>> list(texts("one")), list(texts(["one", Path("two.png")]))
+        (['one'], ['one', 'two.png'])
+    """
+    several = [inputs] if isinstance(inputs, str | Path) or not isinstance(inputs, Iterable) else inputs
+    for each in several:
+        if not isinstance(each, str | Path):
+            raise ArgumentError(f"inputs: expected a text or a path, or several, got {type(each).__name__}")
+        yield str(each)
 
 
 def stream(

@@ -262,6 +262,12 @@ class Task(Protocol):
         A class has the most frequent one, a text what is copied, a number the mean. They draw nothing at random.
         """
 
+    def lines(self, inputs: Any) -> Iterator[str]:
+        """Give what somebody hands over from Python as the lines that `read` reads.
+
+        Raises SaccadeError in one line.
+        """
+
     def read(self, line: str, number: int) -> Any:
         """Return line number `number` of what is asked, from 1 on, as `answer` takes it.
 

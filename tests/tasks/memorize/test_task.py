@@ -138,6 +138,13 @@ def test_cells_are_for_memories(tmp_path):
             run.request("predict", {"cells": cells})
 
 
+def test_one_of_something_is_told_in_the_singular(tmp_path, capsys):
+    small = {**SMALL, "cells": 3}
+    run = runs.train("memorize", data="copy", model="ntm", run=tmp_path / "run", device="cpu", longest=3, **small)
+    run.predict(["10010110 11111111"], cells=1)
+    assert "2 vectors, and the memory has 1 cell; --cells 2 makes room" in capsys.readouterr().err
+
+
 def test_rubbish_is_one_line_at_the_command_line(tmp_path, capsys):
     runs.train("memorize", data="copy", model="ntm", run=tmp_path / "run", device="cpu", longest=3, **SMALL)
     capsys.readouterr()

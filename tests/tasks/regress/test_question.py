@@ -1,7 +1,11 @@
+from pathlib import Path
+
+import numpy as np
 import pytest
+import torch
 
 from saccade.errors import ArgumentError
-from saccade.tasks.regress.question import MOST, read_numbers
+from saccade.tasks.regress.question import MOST, lines_of, read_numbers
 
 
 @pytest.mark.parametrize("line", ["1 2 3", "1,2,3", " 1 , 2;3 ", "1\t2\u30003", "1e0 2.0 +3"])
@@ -26,3 +30,63 @@ def test_numbers_have_commas_or_blanks_between(line):
 def test_what_is_no_question(line, features, message):
     with pytest.raises(ArgumentError, match=message):
         read_numbers(line, 7, features)
+
+
+class Frame:
+    columns = ("age", "rooms")
+
+    def to_dict(self, how):
+        assert how == "records"
+        return [{"age": 2.5, "rooms": 1, "city": "Bonn"}]
+
+
+ONE_ROW = {
+    "a text": "1,2.5",
+    "texts": ["1,2.5"],
+    "a list": [[1, 2.5]],
+    "tuples": [(1, np.float32(2.5))],
+    "an array": np.array([[1, 2.5]]),
+    "rows of arrays": [np.array([1, 2.5])],
+    "a tensor": torch.tensor([[1, 2.5]]),
+    "columns": {"age": np.array([2.5]), "rooms": [1]},
+    "rows by name": [{"rooms": 1, "age": 2.5, "city": "Bonn"}],
+    "one row by name": {"rooms": 1, "age": 2.5},
+    "a frame": Frame(),
+    "a generator": (row for row in [[1, 2.5]]),
+}
+
+
+@pytest.mark.parametrize("kind", ONE_ROW)
+def test_a_row_from_python_is_a_line(kind):
+    assert list(lines_of(ONE_ROW[kind], ("rooms", "age"))) == ["1,2.5"]
+
+
+def test_numbers_alone_are_rows_of_a_single_feature_and_lists_are_sets():
+    for numbers in ([1, 2.5], np.array([1, 2.5]), torch.tensor([1, 2.5]), {"x": [1, 2.5]}):
+        assert list(lines_of(numbers, ("x",))) == ["1", "2.5"]
+    assert list(lines_of(3, ("x",))) == list(lines_of(np.array(3.0), ("x",))) == ["3"]
+    assert list(lines_of({"x": np.array([[1, 2.5]])}, ("x1", "x2"))) == ["1,2.5"]
+    assert list(lines_of([[3, 1], (2,)], ())) == ["3,1", "2"] and list(lines_of(np.zeros((0, 2)), ("x", "y"))) == []
+    assert list(lines_of(Path("1 2"), ("x", "y"))) == ["1 2"]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "features", "message"),
+    [
+        (None, ("x",), "inputs: expected texts, rows of numbers, or columns by their names, got NoneType"),
+        (object(), ("x",), "inputs: expected texts, rows of numbers, or columns by their names, got object"),
+        ([None], ("x",), "inputs: row 1: expected a number, got a blank cell"),
+        ([1, 2], ("x", "y"), r"inputs: row 1: expected a row of 2 numbers \(x, y\), got 1 alone; a single one is \[\["),
+        ([1, 2], (), r"inputs: row 1: expected a set, got 1 alone; a single one is \[\[...\]\]"),
+        (b"12", ("x",), "inputs: row 1: expected a number, got bytes"),
+        ([[1, 2], [1, "old"]], ("x", "y"), "inputs: row 2: expected a number, got 'old'"),
+        ([[1, float("nan")]], ("x", "y"), "inputs: row 1: expected a finite number, got nan"),
+        ({"x": [1], "z": [2]}, ("x", "y"), "inputs: row 1: expected columns x, y, got x, z: without y"),
+        ({"x": [1], "y": [2, 3]}, ("x", "y"), "inputs: expected columns of as many numbers each, got 1 of x, 2 of y"),
+        ([{"x": 1}], (), "inputs: row 1: expected the numbers of a set, got columns by their names; hand over a list"),
+    ],
+)
+def test_what_is_no_question_from_python(inputs, features, message):
+    with pytest.raises(ArgumentError, match=message) as error:
+        list(lines_of(inputs, features))
+    assert "\n" not in str(error.value)

@@ -43,6 +43,18 @@ def test_rows_with_several_answers(model, tmp_path):
     assert len(told["columns"]) == (12 if model in ("nadaraya-watson", "learned-kernel") else 3)
 
 
+def test_rows_of_arrays_and_columns_are_asked_from_python(tmp_path):
+    x = np.arange(40.0)
+    run = train({"a": x, "b": x[::-1], "y": x * x}, tmp_path)
+    rows = np.stack([x[:3], x[3:6]], 1)
+    wanted = run.predict(["0 3", "1 4", "2 5"])
+    assert [each.mean for each in run.predict(rows)] == [each.mean for each in wanted]
+    assert run.align({"b": rows[:, 1], "a": rows[:, 0]}) == [each.to_json() for each in wanted]
+    assert run.draw(rows[:1], tmp_path / "pictures")
+    with pytest.raises(SaccadeError, match="^inputs: expected texts, rows of numbers, or columns by their names, "):
+        run.predict(None)
+
+
 @pytest.mark.parametrize("model", ["set-transformer", "mlp", "mean"])
 def test_sets_of_any_size(model, tmp_path):
     run = train(sets(), tmp_path, model, sets=True)
@@ -96,9 +108,9 @@ def test_padding_of_sets_changes_no_loss(tmp_path):
 
 
 def test_constant_columns(tmp_path, capsys):
-    with pytest.raises(SaccadeError, match=r"column y \(target\): expected numbers that differ, got 2 in every row to"):
+    with pytest.raises(SaccadeError, match=r"column y \(target\): expected numbers that differ, got 2 in every row "):
         train([(float(n), 2.0) for n in range(30)], tmp_path)
-    with pytest.raises(SaccadeError, match=r"column x \(features\): expected numbers that differ, got 1 in every row to"):
+    with pytest.raises(SaccadeError, match=r"column x \(features\): expected numbers that differ, got 1 in every row "):
         train({"train": [(1.0, float(n)) for n in range(9)], "dev": [(1.0, 2.0)], "test": [(1.0, 2.0)]}, tmp_path)
     assert not (tmp_path / "mlp").exists()
     capsys.readouterr()

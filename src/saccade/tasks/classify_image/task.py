@@ -29,6 +29,7 @@ from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.request import Request, check_count
 from saccade.tasks.request import completed
 from saccade.tasks.splits import SplitNames
+from saccade.tasks.stream import texts
 from saccade.train import options as shared
 from saccade.train.notes import say
 from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
@@ -64,6 +65,7 @@ class ClassifyImage:
     inputs: ClassVar[Literal["lines", "files"]] = "files"
     suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
     unit: ClassVar[str] = "images"
+    lines = staticmethod(texts)
     models: ClassVar[dict[str, str]] = {
         "cnn": "saccade.models.cnn:CNN",
         "cnn-attention": "saccade.models.cnn_attention:CNNAttention",

@@ -33,6 +33,7 @@ from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.request import Request, check_count
 from saccade.tasks.request import completed
 from saccade.tasks.splits import SplitNames
+from saccade.tasks.stream import texts
 from saccade.tasks.text.markup import without_markup
 from saccade.tasks.text.special import SPECIAL
 from saccade.tasks.text.vectors import Vectors
@@ -73,6 +74,7 @@ class ClassifyText:
     inputs: ClassVar[Literal["lines", "files"]] = "lines"
     suffixes: ClassVar[tuple[str, ...]] = ()
     unit: ClassVar[str] = "words"
+    lines = staticmethod(texts)
     models: ClassVar[dict[str, str]] = {
         "rnn-attention": "saccade.models.rnn_attention:RNNAttention",
         "self-attention": "saccade.models.self_attention:SelfAttention",

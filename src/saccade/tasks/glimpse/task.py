@@ -30,6 +30,7 @@ from saccade.tasks.image.images import SUFFIXES, Pixels, encode_png, image_of
 from saccade.tasks.labels.metrics import HEADLINE
 from saccade.tasks.labels.request import check_count
 from saccade.tasks.request import completed
+from saccade.tasks.stream import texts
 from saccade.train import options as shared
 from saccade.train.notes import say
 from saccade.train.schedules import FALLING
@@ -80,6 +81,7 @@ class Glimpse:
     inputs: ClassVar[Literal["lines", "files"]] = "files"
     suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
     unit: ClassVar[str] = "images"
+    lines = staticmethod(texts)
     models: ClassVar[dict[str, str]] = {
         "ram": "saccade.models.ram:Ram",
         "ram-grid": "saccade.models.ram_grid:RamGrid",

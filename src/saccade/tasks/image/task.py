@@ -17,6 +17,7 @@ from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.sight import suited_to_features
 from saccade.tasks.image.texts import TextsByImage
 from saccade.tasks.splits import SplitNames
+from saccade.tasks.stream import texts
 from saccade.train.notes import say
 from saccade.train.task import Suited, recipe
 
@@ -45,6 +46,7 @@ class VisualTask(ABC):
     models: ClassVar[dict[str, str]]
     recipes: ClassVar[dict[str, dict[str, Any]]]
     builtin: ClassVar[dict[str, str]]
+    lines = staticmethod(texts)
     open_corpus: ClassVar[Callable[..., Any]]
     """From --data, --size, Python objects and the names of splits to the data."""
     learn: ClassVar[Callable[..., tuple[Any, str]]]

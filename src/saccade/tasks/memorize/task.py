@@ -1,6 +1,5 @@
 """The task that memorizes: what `saccade.train` and whoever asks a run want of it."""
 
-import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from saccade.errors import ArgumentError
 from saccade.models.memorizer import Memorizer
 from saccade.models.memory_network import MemoryNetwork
 from saccade.tasks.batches import Sampler
-from saccade.tasks.dataset import Lazy, opened, training_sample
+from saccade.tasks.dataset import Lazy, counted, opened, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.memorize.answer import Asked, MemoryAnswer, answers, logits_of
 from saccade.tasks.memorize.baselines import baselines
@@ -29,6 +28,7 @@ from saccade.tasks.memorize.options import RECIPES, REQUESTS, STORIES, EvalReque
 from saccade.tasks.request import completed
 from saccade.tasks.saved import TOKENIZER
 from saccade.tasks.splits import SplitNames
+from saccade.tasks.stream import texts
 from saccade.train import options as shared
 from saccade.train.files import write_json
 from saccade.train.notes import say
@@ -65,6 +65,7 @@ class Memorize:
     inputs: ClassVar[Literal["lines", "files"]] = "lines"
     suffixes: ClassVar[tuple[str, ...]] = ()
     unit: ClassVar[str] = "steps"
+    lines = staticmethod(texts)
     models: ClassVar[dict[str, str]] = {
         "ntm": "saccade.models.ntm:NTM",
         "dnc": "saccade.models.dnc:DNC",
@@ -195,10 +196,11 @@ class Memorize:
 
     def _say_room(self, model: nn.Module, lines: Sequence[str]) -> None:
         """Say where questions hold more vectors than there are cells."""
-        cells = min((memory.cells for memory in _memories(model)), default=math.inf)
-        if (held := max(map(self.language.held, lines), default=0)) > cells:
+        cells = min((memory.cells for memory in _memories(model)), default=None)
+        held = max(map(self.language.held, lines), default=0)
+        if cells is not None and held > cells:
             way_out = f"--cells {held} makes room, whatever the run was trained with"
-            say(f"{held} vectors, and the memory has {cells} cells; {way_out}")
+            say(f"{counted(held, 'vectors')}, and the memory has {counted(cells, 'cells')}; {way_out}")
 
 
 def _some(size: int, limit: int) -> list[int]:

@@ -1,7 +1,7 @@
 """The task that answers with numbers: what `saccade.train` and whoever asks a run want of it."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,7 @@ from saccade.tasks.regress.ensemble import Ensemble
 from saccade.tasks.regress.interval import interval
 from saccade.tasks.regress.measures import HEADLINE, measured
 from saccade.tasks.regress.options import RECIPES, REQUESTS, EvalRequest, Options
-from saccade.tasks.regress.question import read_numbers
+from saccade.tasks.regress.question import lines_of, read_numbers
 from saccade.tasks.request import completed
 from saccade.tasks.splits import SplitNames
 from saccade.train import options as shared
@@ -154,6 +154,10 @@ class Regress:
         rows = [self.data.example(split, index) for index in range(self.data.size(split) or 0)]
         train = training_sample(self.data, _ENDLESS, _LEARNED)
         return plain_ways(train, rows, self._usual, sets=self.known.sizes.sets)
+
+    def lines(self, inputs: Any) -> Iterator[str]:
+        """Give texts, rows of numbers or columns as lines."""
+        return lines_of(inputs, self.known.features)
 
     def read(self, line: str, number: int) -> Asked:
         """Read the numbers of a line."""

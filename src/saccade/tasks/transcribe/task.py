@@ -19,6 +19,7 @@ from saccade.tasks.generate.generate import Search, best_texts
 from saccade.tasks.generate.request import check_prefix, search_of
 from saccade.tasks.request import completed
 from saccade.tasks.splits import SplitNames
+from saccade.tasks.stream import texts
 from saccade.tasks.transcribe.alignment_metrics import AlignmentMetrics, alignment_metrics, mean_metrics, sounding
 from saccade.tasks.transcribe.batches import Batch, Utterance, pad, stretched
 from saccade.tasks.transcribe.data import BUILTIN, open_corpus
@@ -77,6 +78,7 @@ class Transcribe:
     requests: ClassVar[Mapping[str, type]] = REQUESTS
     inputs: ClassVar[Literal["lines", "files"]] = "files"
     unit: ClassVar[str] = "frames"
+    lines = staticmethod(texts)
     models: ClassVar[dict[str, str]] = {"las": "saccade.models.las:Las"}
     builtin: ClassVar[dict[str, str]] = BUILTIN
 

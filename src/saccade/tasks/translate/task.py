@@ -19,6 +19,7 @@ from saccade.tasks.generate.generate import best_texts
 from saccade.tasks.generate.request import check_prefix, search_of
 from saccade.tasks.request import completed
 from saccade.tasks.splits import SplitNames
+from saccade.tasks.stream import texts
 from saccade.tasks.text.special import PADDING
 from saccade.tasks.translate import metrics
 from saccade.tasks.translate.baselines import baselines
@@ -63,6 +64,7 @@ class Translate:
     inputs: ClassVar[Literal["lines", "files"]] = "lines"
     suffixes: ClassVar[tuple[str, ...]] = ()
     unit: ClassVar[str] = "tokens"
+    lines = staticmethod(texts)
     models: ClassVar[dict[str, str]] = {
         "rnnsearch": "saccade.models.rnnsearch:RNNSearch",
         "encoder-decoder": "saccade.models.encoder_decoder:EncoderDecoder",

@@ -146,8 +146,8 @@ def test_the_best_guess_costs_less_than_any_that_knows_nothing():
         ("sort", "10010110", "expected a priority from -1 to 1 behind each, such as .*, got '10010110'"),
         ("sort", "10010110:2", "got '10010110:2'"),
         ("sort", "10010110:nan", "got '10010110:nan'"),
-        ("n-grams", "01", "expected 6 to 10,000 words of 1 bits"),
-        ("n-grams", "0110102", "expected words of 1 bits, such as 0110100, got '2'"),
+        ("n-grams", "01", "expected 6 to 10,000 words of 1 bit"),
+        ("n-grams", "0110102", "expected words of 1 bit, such as 0110100, got '2'"),
     ],
 )
 def test_a_line_of_another_form_is_one_line(name, line, message):

@@ -303,7 +303,7 @@ def test_data_that_are_not_there(data, message):
 
 def test_a_folder_without_tables_is_told_what_is_expected_of_it(tmp_path):
     written(tmp_path, "houses.csv", TEXT)
-    with pytest.raises(ArgumentError, match=r"the folder .* has none of what is expected: train.csv or training.c") as e:
+    with pytest.raises(ArgumentError, match=r"the folder .* has none of what is expected: train.csv or training") as e:
         open_numbers(str(tmp_path))
     assert str(e.value).endswith("or tables (.parquet, .arrow); of a single table give its own path")
 

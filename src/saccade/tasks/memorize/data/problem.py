@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saccade.errors import ArgumentError
+from saccade.tasks.dataset import counted
 from saccade.tasks.memorize.data.episode import Episode
 
 __all__ = ["Bits", "Problem", "Question", "Size", "bits_of", "read_bits", "written_bits"]
@@ -135,9 +136,10 @@ def read_bits(words: Sequence[str], width: int, example: str, least: int = 1) ->
         >>> read_bits(["10", "01"], 2, "10 01").tolist()
         [[1.0, 0.0], [0.0, 1.0]]
     """
+    wanted = f"words of {counted(width, 'bits')}, such as {example}"
     for word in words:
         if len(word) != width or not set(word) <= {"0", "1"}:
-            raise ArgumentError(f"expected words of {width} bits, such as {example}, got {word!r:.{_SHOWN}}")
+            raise ArgumentError(f"expected {wanted}, got {word!r:.{_SHOWN}}")
     if not least <= len(words) <= _MOST:
-        raise ArgumentError(f"expected {least} to {_MOST:,} words of {width} bits, such as {example}, got {len(words)}")
+        raise ArgumentError(f"expected {least} to {_MOST:,} {wanted}, got {len(words)}")
     return np.array([[bit == "1" for bit in word] for word in words], np.float32)

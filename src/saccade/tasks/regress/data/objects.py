@@ -7,7 +7,7 @@ import numpy as np
 from torch import Tensor
 
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.tasks.dataset import inventory
+from saccade.tasks.dataset import counted, inventory
 from saccade.tasks.objects import Rows, rows_of
 from saccade.tasks.regress.data.dataset import Table
 from saccade.tasks.regress.data.sheet import SPLIT, Columns, Row, Wanted, chosen, differing, flat, of_column, several
@@ -65,7 +65,7 @@ class _Reader:
         for wanted, found, fixed in ((self.features, numbers, not self.wanted.sets), (self.targets, answers, True)):
             if fixed and len(found) != len(wanted):
                 hint = "; sets=True where rows are sets" if wanted is self.features else ""
-                raise ValueError(f"expected {len(wanted)} numbers, as in row 1, got {len(found)}{hint}")
+                raise ValueError(f"expected {counted(len(wanted), 'numbers')}, as in row 1, got {len(found)}{hint}")
         return numbers, answers
 
     def _cells(self, row: Mapping[Any, Any]) -> tuple[_Cells, _Cells]:
