@@ -162,6 +162,15 @@ class MemoryNetwork(Memorizer):
         hidden, read = (torch.stack(part, 1) for part in zip(*found, strict=True))
         return torch.cat([self.dropout(hidden), read], -1)
 
+    def nbytes(self, cells: int) -> int:
+        """Return about how many bytes a sequence takes with so many cells: its state before a step, behind it, and once
+        more within.
+        """
+        memory = self.memory
+        of_each = self.options.cell_dim + memory.num_reads + memory.num_writes
+        linked = cells + 2 if self.addressing == "links" else 0
+        return 3 * 4 * cells * (of_each + linked)
+
     def _forgotten(self, values: Tensor) -> Tensor | None:
         """Before which steps the controller begins anew, `(batch, length, 1)`: never where it is about to answer."""
         if not (self.training and self.options.forgetting):
@@ -171,7 +180,11 @@ class MemoryNetwork(Memorizer):
         return (reads & (torch.rand(reads.shape, device=reads.device) < self.options.forgetting))[..., None]
 
     def trace(self, source: Padded) -> Mapping[str, Tensor]:
-        states = [state for _, state in self._run(self.read(source))]
+        states = list[MemoryState]()
+        for _, state in self._run(self.read(source)):
+            if states:
+                states[-1] = states[-1]._replace(links=None)  # cells by cells: only the last are shown
+            states.append(state)
         found = dict[str, Tensor]()
         for name, weights in (("write", "write_weights"), ("read", "read_weights")):
             every = torch.stack([getattr(state, weights)[0] for state in states], -1)

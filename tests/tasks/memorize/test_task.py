@@ -6,7 +6,8 @@ import torch
 from saccade import runs
 from saccade.cli import main
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.tasks.memorize import Memorize
+from saccade.tasks.memorize import Memorize, answer
+from saccade.tasks.memorize import task as task_module
 from saccade.tasks.memorize.data import made
 
 SMALL = {"hidden_dim": 8, "cells": 6, "cell_dim": 4, "max_steps": 2, "batch_size": 3, "warmup_steps": 2, "threads": 1}
@@ -93,6 +94,57 @@ def test_pairs_of_ones_own_are_learned_and_said(tmp_path):
         "memorize", data=pairs, model="lstm", run=tmp_path / "run", device="cpu", hidden_dim=8, max_steps=2
     )
     assert run.predict(["a f", ""])[1].lines() == [""]
+
+
+@pytest.mark.parametrize("model", ["ntm", "dnc", "lstm", "past-attention", "transformer"])
+def test_an_answer_tells_what_was_attended_to_as_far_as_something_is_said(model, tmp_path):
+    pairs = [(f"{a} {b}", f"{b} {a}") for a in "abcde" for b in "fghij"]
+    more = SMALL if model in ("ntm", "dnc") else {"max_steps": 2}
+    run = runs.train("memorize", data=pairs, model=model, run=tmp_path / "run", device="cpu", **more)
+    run.model.output.bias.data[0] = 2.0  # so that it falls silent before it must
+    [told] = run.align("a f c")
+    said = told["outputs"][0].split()
+    assert told["steps"] == ["a", "f", "c", *(f"→ {symbol}" for symbol in said), "→"] and len(said) < 4
+    names = {
+        "ntm": {"read", "write"},
+        "dnc": {"read 1", "read 2", "write", "usage", "links"},
+        "lstm": {"output gate"},
+        "past-attention": {"past states"},
+        "transformer": {"layer 1", "layer 2"},
+    }
+    assert told["memory"].keys() == names[model]
+    steps = len(told["steps"])
+    assert {len(row) for name, rows in told["memory"].items() if name != "links" for row in rows} == {steps}
+    if model == "past-attention":
+        columns = zip(*told["memory"]["past states"], strict=True)
+        assert [sum(column) for column in columns] == pytest.approx([0, *[1] * (steps - 1)], abs=1e-4)
+    paths = run.draw("a f c", tmp_path / "pictures", json=True)
+    assert json.loads(paths[-1].read_text(encoding="utf-8"))["columns"] == told["steps"]
+    assert run.align("")[0] == {"input": "", "outputs": [], "steps": [], "memory": {}}
+
+
+def test_more_cells_than_there_is_memory_for_are_refused(tmp_path, monkeypatch):
+    run = runs.train("memorize", data="copy", model="dnc", run=tmp_path / "run", device="cpu", longest=3, **SMALL)
+    monkeypatch.setattr(task_module, "free_bytes", lambda device: 1 << 30)
+    why = r"a question would take 11,444,\d* MiB, and 1,024 MiB are free"
+    expected = rf"--cells: expected at most 9,4\d\d, got 1,000,000: {why}"
+    for verb in ("predict", "eval", "look"):
+        with pytest.raises(SaccadeError, match=expected):
+            run.request(verb, {"cells": 1_000_000})
+    assert run.request("eval", {"cells": 9000}).cells == 9000
+    monkeypatch.setattr(task_module, "free_bytes", lambda device: None)
+    assert run.request("eval", {"cells": 1_000_000}).cells == 1_000_000
+
+
+def test_no_more_memories_are_read_together_than_there_is_room_for(monkeypatch):
+    task = prepared(model="dnc")
+    model, sizes = task.build().eval(), []
+    wanted = task.evaluate(model, "test").metrics
+    model.register_forward_hook(lambda module, given, found: sizes.append(len(found)))
+    monkeypatch.setattr(answer, "_BYTES", 3 * model.nbytes(model.cells))
+    found = task.evaluate(model, "test").metrics
+    assert found == pytest.approx(wanted) and max(sizes) <= 3 and sum(sizes) == 10
+    assert model.nbytes(2000) > 3 * 4 * 2000**2 > 100 * prepared(model="ntm").build().nbytes(2000)
 
 
 def test_a_memory_has_more_cells_where_it_is_asked_to(tmp_path, capsys):

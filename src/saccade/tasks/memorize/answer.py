@@ -1,27 +1,30 @@
 """What a model says to a question, and what its memory did as it was asked."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from saccade import look
+from saccade.look.drawing import rounded
 from saccade.look.files import file_name
 from saccade.look.traces import Panel, traces
 from saccade.models.memorizer import Memorizer
+from saccade.models.memory_network import MemoryNetwork
 from saccade.tasks.answered import Answered
 from saccade.tasks.batches import in_batches
 from saccade.tasks.memorize.data.episode import Batch, Episode, pad
 from saccade.tasks.memorize.languages import Language
 from saccade.train.task import Form
 
-__all__ = ["Asked", "MemoryAnswer", "answers", "logits_of"]
+__all__ = ["Asked", "MemoryAnswer", "answers", "logits_of", "memories"]
 
 _TITLE = 40  # characters of a question that a title holds
 _STEPS = 20_000  # of sequences that are read at once, padding included
+_BYTES = 1 << 30  # of external memories that are read at once
 
 
 class Asked(NamedTuple):
@@ -47,7 +50,8 @@ class MemoryAnswer(Answered):
         texts: what was said, the likeliest first.
         count: how many answers were asked for.
         panels: what is drawn; none where no picture is wanted.
-        steps: what is read at each step, in a few characters; none of vectors.
+        steps: what is read or said at each step, in a few characters; none of vectors, nor where only lines are wanted.
+        memory: what was attended to, and what the state did, by names: a row a place, of numbers a step.
     """
 
     asked: Asked | None
@@ -55,14 +59,17 @@ class MemoryAnswer(Answered):
     count: int = 1
     panels: Sequence[Panel] = ()
     steps: Sequence[str] = ()
+    memory: Mapping[str, Tensor] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         """Return what was said, blank lines where there are fewer answers than were asked for."""
         return [*self.texts, *[""] * (self.count - len(self.texts))]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the question and what was said, the likeliest first."""
-        return {"input": "" if self.asked is None else self.asked.text, "outputs": list(self.texts)}
+        """Return the question, what was said, the likeliest first, and what was attended to."""
+        memory = {name: rounded(values.tolist()) for name, values in self.memory.items()}
+        asked = "" if self.asked is None else self.asked.text
+        return {"input": asked, "outputs": list(self.texts), "steps": list(self.steps), "memory": memory}
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
         """Draw what was read and said, and what the memory did meanwhile, step by step."""
@@ -82,7 +89,14 @@ def logits_of(model: Memorizer, episodes: Sequence[Episode]) -> list[Tensor]:
         found = model(batch.source.to(device)).detach().float().cpu()
         return [row[asked] for row, asked in zip(found, batch.asked, strict=True)]
 
-    return in_batches([episode.order for episode in episodes], _STEPS, read)
+    taken = max((memory.nbytes(memory.cells) for memory in memories(model)), default=0)
+    least = _STEPS * taken // _BYTES  # so that no more are read together than there is room for their memories
+    return in_batches([max(episode.order, least) for episode in episodes], _STEPS, read)
+
+
+def memories(model: nn.Module) -> list[MemoryNetwork]:
+    """Return the models with an external memory: itself, or those of an ensemble."""
+    return [module for module in model.modules() if isinstance(module, MemoryNetwork)]
 
 
 def answers(model: Memorizer, inputs: Sequence[Any], language: Language, count: int, form: Form) -> list[MemoryAnswer]:
@@ -99,18 +113,28 @@ def _answer(
     if logits is None or asked.episode is None:
         return MemoryAnswer(None, [], count)
     texts = language.said(logits, count)
-    if form != "pictures":
+    if form == "lines":
         return MemoryAnswer(asked, texts, count)
     steps = language.labels(asked.text, texts[0])
-    return MemoryAnswer(asked, texts, count, _panels(model, asked.episode, logits, language), steps)
+    episode = Episode(*(part[: len(steps) or None] for part in asked.episode))  # nothing is said behind an end
+    trace, attended = _remembered(model, episode)
+    panels = _panels(trace, attended, episode, logits, language) if form == "pictures" else ()
+    return MemoryAnswer(asked, texts, count, panels, steps, {**trace, **attended})
 
 
-def _panels(model: Memorizer, episode: Episode, logits: Tensor, language: Language) -> list[Panel]:
-    """What was read, what is right, what was said, and the memory."""
+def _remembered(model: Memorizer, episode: Episode) -> tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
+    """What the state of a model did as it read, and what each step attended to."""
     device = next(model.parameters()).device
     with look.record(model, detach=True) as records:
         trace = model.trace(pad([episode]).source.to(device))
-    shown = {**trace, **model.attended(records)}
+    return trace, model.attended(records)
+
+
+def _panels(
+    trace: Mapping[str, Tensor], attended: Mapping[str, Tensor], episode: Episode, logits: Tensor, language: Language
+) -> list[Panel]:
+    """What was read, what is right, what was said, and the memory."""
+    shown = {**trace, **attended}
     memory = [Panel(name, values, square=name.endswith("links"), ring=name in trace) for name, values in shown.items()]
     if language.sizes.symbols:
         return memory

@@ -47,7 +47,9 @@ class Language(Protocol):
         """
 
     def labels(self, line: str, said: str) -> list[str]:
-        """Return what is read or said at each step of a line, "" for nothing; no labels of vectors, which are drawn."""
+        """Return what is read or said at each step of a line, as far as something is said; no labels of vectors, which
+        are drawn.
+        """
 
     def held(self, line: str) -> int:
         """Return how many vectors a line asks to be remembered; of symbols, of which it is not known, 0."""

@@ -107,11 +107,10 @@ class Symbols:
         return " ".join(self.outputs[each - 1] for each in symbols.tolist())
 
     def labels(self, line: str, said: str) -> list[str]:
-        """Return what is read at each step, or said behind an arrow."""
+        """Return what is read at each step, or said behind an arrow; of a pair up to the end, which has no name."""
         answers, told = iter(said.split()), list[str]()
-        for step in self._steps(self.symbols(line), 2 * self.longest + 1):
-            answer = "" if step else next(answers, "")
-            told.append(" ".join(step) if step else f"→ {answer}" if answer else "")
+        for step in self._steps(self.symbols(line), min(len(said.split()), 2 * self.longest) + 1):
+            told.append(" ".join(step) if step else f"→ {next(answers, '')}".strip())
         return told
 
     def held(self, line: str) -> int:

@@ -1,6 +1,7 @@
 """The task that memorizes: what `saccade.train` and whoever asks a run want of it."""
 
 import time
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from saccade.models.memory_network import MemoryNetwork
 from saccade.tasks.batches import Sampler
 from saccade.tasks.dataset import Lazy, counted, opened, training_sample
 from saccade.tasks.ensembles import check_alike
-from saccade.tasks.memorize.answer import Asked, MemoryAnswer, answers, logits_of
+from saccade.tasks.memorize.answer import Asked, MemoryAnswer, answers, logits_of, memories
 from saccade.tasks.memorize.baselines import baselines
 from saccade.tasks.memorize.data import BUILTIN, Corpus, open_corpus
 from saccade.tasks.memorize.data.babi import is_babi
@@ -30,6 +31,7 @@ from saccade.tasks.saved import TOKENIZER
 from saccade.tasks.splits import SplitNames
 from saccade.tasks.stream import texts
 from saccade.train import options as shared
+from saccade.train.environment import free_bytes
 from saccade.train.files import write_json
 from saccade.train.notes import say
 from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
@@ -171,9 +173,12 @@ class Memorize:
             raise ArgumentError(f"line {number}: {error}") from error
 
     def check(self, model: nn.Module, request: Any) -> None:
-        """Refuse cells of a model that has none."""
-        if completed(EvalRequest, request).cells is not None and not _memories(model):
+        """Refuse cells of a model that has none, and more than there is memory for."""
+        if (cells := completed(EvalRequest, request).cells) is None:
+            return
+        if not (found := memories(model)):
             raise ArgumentError("--cells: expected only of a model with an external memory (ntm, dnc), got another")
+        _check_fits(max(found, key=lambda memory: memory.nbytes(cells)), cells)
 
     def answer(
         self, model: nn.Module, inputs: Sequence[Asked | Unreadable], request: Any, form: Form = "lines"
@@ -196,7 +201,7 @@ class Memorize:
 
     def _say_room(self, model: nn.Module, lines: Sequence[str]) -> None:
         """Say where questions hold more vectors than there are cells."""
-        cells = min((memory.cells for memory in _memories(model)), default=None)
+        cells = min((memory.cells for memory in memories(model)), default=None)
         held = max(map(self.language.held, lines), default=0)
         if cells is not None and held > cells:
             way_out = f"--cells {held} makes room, whatever the run was trained with"
@@ -223,21 +228,26 @@ def _check_room(language: Language, options: Any) -> None:
             raise ArgumentError(f"{shared.flag(name)}: {expected}, got {cells}{way_out}")
 
 
-def _memories(model: nn.Module) -> list[MemoryNetwork]:
-    return [module for module in model.modules() if isinstance(module, MemoryNetwork)]
+def _check_fits(memory: MemoryNetwork, cells: int) -> None:
+    """Refuse more cells than there is memory for, of a single question."""
+    free = free_bytes(next(memory.parameters()).device)
+    if free is not None and (needed := memory.nbytes(cells)) > free:
+        most = bisect_right(range(cells), free, key=memory.nbytes) - 1
+        why = f"a question would take {needed >> 20:,} MiB, and {free >> 20:,} MiB are free"
+        raise ArgumentError(f"--cells: expected at most {max(1, most):,}, got {cells:,}: {why}")
 
 
 @contextmanager
 def _with_cells(model: nn.Module, request: EvalRequest) -> Iterator[None]:
     """Another number of cells while the block runs."""
-    memories = _memories(model) if request.cells is not None else []
-    before = [memory.cells for memory in memories]
+    changed = memories(model) if request.cells is not None else []
+    before = [memory.cells for memory in changed]
     try:
-        for memory in memories:
+        for memory in changed:
             memory.cells = request.cells or 1
         yield
     finally:
-        for memory, cells in zip(memories, before, strict=True):
+        for memory, cells in zip(changed, before, strict=True):
             memory.cells = cells
 
 

@@ -1,6 +1,7 @@
 import pytest
 
 from saccade.errors import ArgumentError
+from saccade.tasks.memorize.data import open_corpus
 from saccade.tasks.memorize.data.pairs import Filed, Objects
 from saccade.tasks.splits import SplitNames
 from saccade.tasks.text.pairs import open_pairs
@@ -15,6 +16,27 @@ def test_files_and_objects_hold_the_same_pairs(tmp_path):
         found = [data.example(split, n) for split in ("train", "validation", "test") for n in range(data.size(split))]
         assert sorted((item.text, item.answer) for item in found) == sorted(PAIRS)
         assert {item.group for item in found} == {""} and data.fingerprint and "held out" in data.note
+
+
+def test_a_third_column_of_a_file_is_refused_by_its_line(tmp_path):
+    lines = [f"{one}\t{other}" for one, other in PAIRS]
+    lines[1] += "\t "  # a blank one is none
+    (tmp_path / "pairs.tsv").write_text("\n".join(lines))
+    assert open_corpus(str(tmp_path / "pairs.tsv")).size("test") == 3
+    lines[4] += "\tmore\tand more"
+    (tmp_path / "pairs.tsv").write_text("\n".join(lines))
+    with pytest.raises(ArgumentError) as error:
+        open_corpus(str(tmp_path / "pairs.tsv"))
+    expected = "expected a source, a tab and a target, got 4 columns; cut -f 1,2 keeps the first two"
+    assert str(error.value) == f"{tmp_path}/pairs.tsv: line 5: {expected}"
+
+
+def test_a_folder_with_nothing_to_read_is_told_what_is_expected_of_it(tmp_path):
+    (tmp_path / "pairs.tsv").write_text("a\tb\n")
+    with pytest.raises(ArgumentError) as error:
+        open_corpus(str(tmp_path))
+    expected = "bAbI's files (qa1_..._train.txt) or tables (.parquet, .arrow); of a file of pairs give its own path"
+    assert str(error.value) == f"--data: the folder {tmp_path} has none of what is expected: {expected}"
 
 
 def test_columns_have_the_names_that_fit():

@@ -59,5 +59,5 @@ def _opened(data: str, path: Path, objects: Any, names: SplitNames) -> Corpus | 
         return Objects(read_arrow(path, names), names)
     if path.is_file():
         names.refuse(data)
-        return Filed(open_pairs(path))
+        return Filed(open_pairs(path, more=False))
     return None
