@@ -30,6 +30,9 @@ def test_a_run_and_its_copy_are_the_run(run, asked, tmp_path):
         elif twice["weights"] is not None:  # what each member's queries took, one after another
             took, own = (_listed(each.pop("weights")) for each in (twice, alone))
             assert is_near(took, [*own, *own])
+        if "memory" in twice:  # each member's own, named by its number
+            own, all_own = alone.pop("memory"), twice.pop("memory")
+            assert is_near(all_own, {f"{n}: {name}": rows for n in (1, 2) for name, rows in own.items()})
         if "levels" not in twice:  # sentences, which several models do not have in common
             alone.pop("levels", None)
     assert is_near(one, two)

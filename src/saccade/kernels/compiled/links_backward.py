@@ -165,6 +165,25 @@ def _said_writing_backward(asked: Any, said: Any, inverse: float, size: int, gra
 
 
 @loops
+def _said_backward(asked: Any, said: Any, keys: Any, size: int, grad: Any) -> None:
+    """Of what all heads are asked for, from that of what they were told; both begin with the readers."""
+    head, reads = size + 5, keys.size - 1
+    for h in range(reads):
+        start, end = h * head, (h + 1) * head
+        _said_reading_backward(asked[start:end], said[start:end], keys[h], size, grad[start:end])
+    first = reads * head
+    _said_writing_backward(asked[first:], said[first:], keys[reads], size, grad[first:])
+
+
+@loops
+def _modes_backward(modes: Any, ways: Any, grad: Any, modes_grad: Any, back: Any, forth: Any) -> None:
+    """Of a reader's weights, between those by content, one write back and one forth, which are `ways` in this order."""
+    modes_grad[0], modes_grad[1], modes_grad[2] = _dot(grad, ways[1]), _dot(grad, ways[0]), _dot(grad, ways[2])
+    _scaled(modes[0], grad, back)
+    _scaled(modes[2], grad, forth)
+
+
+@loops
 def _choice_backward(similar: Any, free: Any, said: Any, grad: Any, free_grad: Any, said_grad: Any) -> None:
     """Of the writer's weights, between those by content and those of free cells; `grad` becomes that of the first."""
     share, gate, one = said[0], said[1], grad.dtype.type(1)
@@ -191,7 +210,7 @@ def differentiate(table: Any, kind: Any) -> None:
         if n >= table[1]:
             return
         asked, said = numbers(table[2], n * width, width, kind), numbers(table[3], n * width, width, kind)
-        asked_grad = numbers(table[31], n * width, width, kind)
+        asked_grad, memory_grad = numbers(table[31], n * width, width, kind), matrix(table[32], n, size, cells, kind)
         keys = numbers(table[4], n * (reads + 1), reads + 1, kind)
         memory, new = matrix(table[5], n, size, cells, kind), matrix(table[11], n, size, cells, kind)
         before, after = matrix(table[6], n, reads, cells, kind), matrix(table[13], n, reads, cells, kind)
@@ -201,7 +220,6 @@ def differentiate(table: Any, kind: Any) -> None:
         inverses, order = matrix(table[19], n, 2, cells, kind), integers(table[20] + 8 * n * cells, cells)
         kept, found_grad = matrix(table[18], n, 4 * reads + 3, cells, kind), matrix(table[25], n, reads, size, kind)
         after_grad, before_grad = matrix(table[26], n, reads, cells, kind), matrix(table[33], n, reads, cells, kind)
-        memory_grad = matrix(table[32], n, size, cells, kind)
         new_grad[:] = matrix(table[24], n, size, cells, kind)
         links_grad[:] = matrix(table[30], n, cells, cells, kind)
         for h in range(reads):
@@ -209,10 +227,7 @@ def differentiate(table: Any, kind: Any) -> None:
             own, own_grad = said[start:end], asked_grad[start:end]
             grad[:] = after_grad[h]
             read_backward(new, after[h], found_grad[h], new_grad, grad)
-            own_grad[size + 2], own_grad[size + 4] = _dot(grad, kept[4 * h + 2]), _dot(grad, kept[4 * h + 3])
-            own_grad[size + 3] = _dot(grad, kept[4 * h + 1])
-            _scaled(own[size + 2], grad, back)
-            _scaled(own[size + 4], grad, forth)
+            _modes_backward(own[size + 2 :], kept[4 * h + 1 : 4 * h + 4], grad, own_grad[size + 2 :], back, forth)
             _along_backward(new_links, before[h], back, forth, links_grad, before_grad[h], room)
             _scaled(own[size + 3], grad, back)
             own_grad[size] = content_backward(
@@ -239,10 +254,7 @@ def differentiate(table: Any, kind: Any) -> None:
         _use_backward(
             used, writing, before, said, head, size, use_grad, used_grad, writing_grad, before_grad, asked_grad, room
         )  # fmt: skip
-        for h in range(reads):
-            start, end = h * head, (h + 1) * head
-            _said_reading_backward(asked[start:end], said[start:end], keys[h], size, asked_grad[start:end])
-        _said_writing_backward(asked[first:], own, keys[reads], size, own_grad)
+        _said_backward(asked, said, keys, size, asked_grad)
 
 
 @kernel
