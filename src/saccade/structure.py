@@ -94,22 +94,51 @@ class Definition:
 
 class Grid(NamedTuple):
     """Which queries are being compared with which keys: rows start .. start + rows - 1 of q_len, against all k_len
-    keys.
+    keys, or some.
+
+    Args:
+        q_len, k_len: queries and keys of the whole call.
+        start: the first query, or of several blocks at once that of each, `(blocks, 1, 1)`.
+        rows: queries of a block.
+        device: where positions are made.
+        places: positions of the keys that are there, `(1, width)` or `(blocks, 1, width)`; None: all of them.
+        filled: whether some places are k_len or more, where no key is.
     """
 
     q_len: int
     k_len: int
-    start: int
+    start: int | Tensor
     rows: int
     device: torch.device
+    places: Tensor | None = None
+    filled: bool = False
+
+    @property
+    def width(self) -> int:
+        """How many keys are there."""
+        return self.k_len if self.places is None else self.places.shape[-1]
 
     def queries(self) -> Tensor:
-        """Positions of this block's queries, shape (rows, 1)."""
+        """Positions of this block's queries, `(rows, 1)` or `(blocks, rows, 1)`."""
         return torch.arange(self.rows, device=self.device)[:, None] + self.start
 
     def keys(self) -> Tensor:
-        """Positions of the keys, shape (1, k_len)."""
-        return torch.arange(self.k_len, device=self.device)[None]
+        """Positions of the keys, `(1, width)` or `(blocks, 1, width)`."""
+        return torch.arange(self.k_len, device=self.device)[None] if self.places is None else self.places
+
+    def present(self) -> Tensor | None:
+        """Where keys are, of the shape of `keys()`; None: everywhere."""
+        return self.places < self.k_len if self.places is not None and self.filled else None
+
+    def of_call(self, index: Tensor) -> Tensor:
+        """Positions in the whole call of keys that are numbered by what is there `(..., rows)`; −1 stays."""
+        if self.places is None:
+            return index
+        if self.places.ndim == 2:
+            return torch.where(index < 0, index, self.places[0][index.clamp(min=0)])
+        blocks, _, width = self.places.shape
+        first = torch.arange(blocks, device=self.device)[:, None] * width
+        return torch.where(index < 0, index, self.places.flatten()[first + index.clamp(min=0)])
 
 
 class Extent(NamedTuple):

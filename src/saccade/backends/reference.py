@@ -69,7 +69,7 @@ class Parts(NamedTuple):
 
 def attention(call: Call, grid: Grid) -> tuple[Tensor, AuxOutput]:
     """The definition over one block of queries."""
-    return read(call, *weigh(call, grid))
+    return read(call, grid, *weigh(call, grid))
 
 
 def weigh(call: Call, grid: Grid, parts: Parts | None = None) -> tuple[Tensor, Tensor | None, Known]:
@@ -93,6 +93,8 @@ def told(call: Call, grid: Grid) -> Call:
 def scored(call: Call, grid: Grid, parts: Parts) -> tuple[Tensor, Tensor | None]:
     """Scores `(..., rows, Lk)` with their bias, and which keys are allowed."""
     allowed, bias = call.mask.dense(grid) if call.mask is not None else None, None
+    if (present := grid.present()) is not None:
+        allowed = both(allowed, present)
     if call.bias is not None:
         bias = call.bias.values(grid, wide(call.query).dtype)
         allowed = both(allowed, bias.detach() != -torch.inf)
@@ -101,7 +103,7 @@ def scored(call: Call, grid: Grid, parts: Parts) -> tuple[Tensor, Tensor | None]
         scores = scores + unread(bias, allowed)
     if not isinstance(call.score, Score):
         allowed = both(allowed, scores.detach() != -torch.inf)
-    return scores.expand(*call.batch, grid.rows, grid.k_len), allowed
+    return scores.expand(*call.batch, grid.rows, grid.width), allowed
 
 
 def compared(call: Call, grid: Grid, allowed: Tensor | None = None) -> Tensor:
@@ -147,10 +149,10 @@ def both(first: Tensor | None, second: Tensor) -> Tensor:
 
 
 def read(
-    call: Call, weights: Tensor, allowed: Tensor | None, known: Known, parts: Parts | None = None
+    call: Call, grid: Grid, weights: Tensor, allowed: Tensor | None, known: Known, parts: Parts | None = None
 ) -> tuple[Tensor, AuxOutput]:
     """Output and statistics from the weights."""
-    request, dropped, parts = call.aux, dropout(call, weights), parts or PLAIN
+    request, dropped, parts = call.aux, dropout(call, weights, grid.places), parts or PLAIN
     allowed = allowed.expand(weights.shape) if allowed is not None else None
     index = parts.choose(call.read, dropped, allowed) if call.read.chooses else None
     value = wide(call.value)
@@ -158,16 +160,23 @@ def read(
     return output, AuxOutput(
         weights=weights if request.weights else None,
         lse=known["lse"] if request.lse else None,
-        index=index if request.index else None,
+        index=grid.of_call(index) if request.index and index is not None else None,
         log_prob=log_probability(dropped, index) if request.log_prob and index is not None else None,
         entropy=_entropy(known, weights, parts) if request.entropy else None,
-        top=top(*_largest(known, weights, request.top, allowed, parts)) if request.top else None,
+        top=_top(grid, *_largest(known, weights, request.top, allowed, parts)) if request.top else None,
         received=weights.sum(-2) if request.received else None,
     )
 
 
 def _entropy(known: Known, weights: Tensor, parts: Parts) -> Tensor:
     return known["entropy"] if "entropy" in known else parts.entropy(weights)
+
+
+def _top(grid: Grid, values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
+    values, indices = top(values, indices)
+    if grid.places is None:
+        return values, indices
+    return values, grid.of_call(indices.flatten(-2)).view(indices.shape)
 
 
 def _largest(known: Known, weights: Tensor, count: int, allowed: Tensor | None, parts: Parts) -> tuple[Tensor, Tensor]:
@@ -185,7 +194,7 @@ PLAIN = Parts(compared, normalized, chosen, entropy, largest)
 """The definitions."""
 
 
-def dropout(call: Call, weights: Tensor) -> Tensor:
+def dropout(call: Call, weights: Tensor, places: Tensor | None = None) -> Tensor:
     """weights / (1 − p) with probability 1 − p, else 0: decided by the row's noise and the key's position alone.
 
     A hash and no generator, so that every backend, every block and the backward pass see the same mask.
@@ -194,7 +203,7 @@ def dropout(call: Call, weights: Tensor) -> Tensor:
         return weights
     if call.dropout_p == 1:
         return weights * 0.0
-    position = torch.arange(weights.shape[-1], device=weights.device)
+    position = torch.arange(weights.shape[-1], device=weights.device) if places is None else places
     bits = call.noise[..., None] ^ ((position * 0x5BD1E995) & 0xFFFFFFFF)
     for multiplier in (0x7FEB352D, 0x45D9F3B5):
         bits = ((bits ^ (bits >> 16)) * multiplier) & 0xFFFFFFFF

@@ -1,17 +1,17 @@
 """The blocks themselves: what a block is, what it yields, and the loops over them, forward and backward."""
 
-import math
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from saccade.backends import reference
 from saccade.backends.blockwise.engine import Engine
+from saccade.backends.blockwise.parts import Block, Part, Tiles
+from saccade.backends.blockwise.plan import parts
 from saccade.call import Call
 from saccade.numerics import transforming, wide
-from saccade.structure import Axes, Definition
+from saccade.structure import Axes, Definition, Grid
 
 RESULTS: dict[str, Axes] = {
     "output": ("q", "e"),
@@ -37,47 +37,12 @@ def result_names(call: Call) -> list[str]:
     return ["output", *(name for name in RESULTS if name in asked)]
 
 
-class Block(NamedTuple):
-    """Entries first .. first + heads - 1 of batch dimension `dim` (None: all of the batch), queries start .. start +
-    count - 1.
-    """
-
-    dim: int | None
-    first: int
-    heads: int
-    start: int
-    rows: int
-
-    def narrow(self, tensor: Tensor, axes: Axes) -> Tensor:
-        """The part of an aligned tensor that belongs to this block, as a view."""
-        if self.dim is not None and tensor.shape[self.dim] != 1:
-            tensor = tensor.narrow(self.dim, self.first, self.heads)
-        if "q" in axes:
-            dim = tensor.ndim - len(axes) + axes.index("q")
-            tensor = tensor if tensor.shape[dim] == 1 else tensor.narrow(dim, self.start, self.rows)
-        return tensor
-
-
-def blocks(batch: tuple[int, ...], q_len: int, k_len: int, budget: int) -> Iterator[Block]:
-    """Blocks of at most `budget` pairs where that can be: whole batch entries first, then rows of one."""
-    if not q_len or 0 in batch:
-        return
-    dim = max(range(len(batch)), key=lambda d: batch[d]) if batch else None
-    size = batch[dim] if dim is not None else 1
-    pairs = max(1, math.prod(batch) // size * k_len)  # of one query in one entry of the widest batch dimension
-    heads = min(size, max(1, budget // (pairs * q_len)))
-    count = min(q_len, max(1, budget // (pairs * heads)))
-    for first in range(0, size, heads):
-        for start in range(0, q_len, count):
-            yield Block(dim, first, min(heads, size - first), start, min(count, q_len - start))
-
-
-def evaluate(engine: Engine, call: Call, block: Block, q_len: int) -> list[Tensor]:
+def evaluate(engine: Engine, call: Call, grid: Grid) -> list[Tensor]:
     """The results of one block, from a call whose tensors are already narrowed to it."""
-    weights, allowed, known = engine.weigh(call, call.grid()._replace(q_len=q_len, start=block.start))
+    weights, allowed, known = engine.weigh(call, grid)
     if call.aux.weights:
         return [weights, known["lse"]] if call.aux.lse else [weights]
-    output, aux = engine.read(call, weights, allowed, known)
+    output, aux = engine.read(call, grid, weights, allowed, known)
     values, indices = aux.top or (None, None)
     found = {**vars(aux), "output": output, "top_values": values, "top_indices": indices}
     return [found[name] for name in result_names(call)]
@@ -110,22 +75,33 @@ def empty_results(call: Call) -> list[Tensor]:
 
 def forward(engine: Engine, call: Call) -> list[Tensor]:
     """All results of an aligned call, block after block."""
-    shared, q_len = prepared(engine, call), call.query.shape[-2]
-    parts = list(blocks(call.batch, q_len, call.key.shape[-2], engine.pairs))
-    if len(parts) == 1:
-        found = evaluate(engine, shared, parts[0], q_len)
+    shared, grid, planned = prepared(engine, call), call.grid(), parts(call, engine.pairs)
+    if len(planned) == 1 and isinstance(planned[0], Block) and planned[0].width is None:
+        found = evaluate(engine, shared, grid)
         kinds = result_kinds(call)
         return [whole(part.to(dtype), shape) for part, (shape, dtype) in zip(found, kinds, strict=True)]
     results, names = empty_results(call), result_names(call)
-    for block in parts:
-        part = evaluate(engine, shared.map(block.narrow), block, q_len)
-        for name, result, piece in zip(names, results, part, strict=True):
-            target = block.narrow(result, RESULTS[name])
-            if "q" in RESULTS[name]:
-                target.copy_(piece)
-            else:
-                target.add_(piece)
+    shared = filled(shared, planned)
+    for part in planned:
+        found = evaluate(engine, shared.map(part.narrow), part.grid(grid))
+        for name, result, piece in zip(names, results, found, strict=True):
+            part.put(result, RESULTS[name], piece)
     return results
+
+
+def filled(call: Call, planned: Sequence[Part]) -> Call:
+    """The call with its last key again and again up to whole blocks, where such are taken one by one."""
+    tiles = next((part for part in planned if isinstance(part, Tiles)), None)
+    missing = 0 if tiles is None else -tiles.k_len % tiles.size
+
+    def fill(tensor: Tensor, axes: Axes) -> Tensor:
+        dim = tensor.ndim - len(axes) + axes.index("k") if "k" in axes else None
+        if dim is None or tensor.shape[dim] == 1 or not missing:
+            return tensor
+        last = tensor.narrow(dim, tensor.shape[dim] - 1, 1)
+        return torch.cat([tensor, last.expand(*tensor.shape[:dim], missing, *tensor.shape[dim + 1 :])], dim)
+
+    return call.map(fill)
 
 
 def whole(part: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -139,19 +115,20 @@ def backward(engine: Engine, call: Call, grads: Sequence[Tensor], wanted: Sequen
     """Gradients of the wanted leaves from those of the floating results: each block computed again and
     differentiated.
     """
-    shared, q_len = prepared(engine, call), call.query.shape[-2]
+    grid, planned = call.grid(), parts(call, engine.pairs)
+    shared = filled(prepared(engine, call), planned)
     leaves, names = shared.leaves(), floating_results(call)
     positions = [position for position, want in enumerate(wanted) if want]
     totals = [torch.zeros_like(leaves[position].tensor) for position in positions]
-    for block in blocks(call.batch, q_len, call.key.shape[-2], engine.pairs):
-        tensors = [block.narrow(tensor, axes).detach() for tensor, axes in leaves]
+    for part in planned:
+        tensors = [part.narrow(tensor, axes).detach() for tensor, axes in leaves]
         for position in positions:
             tensors[position].requires_grad_()
         with torch.enable_grad():
-            part = evaluate(engine, shared.with_leaves(iter(tensors)), block, q_len)
-        floating = [tensor for tensor in part if tensor.is_floating_point()]
+            results = evaluate(engine, shared.with_leaves(iter(tensors)), part.grid(grid))
+        floating = [tensor for tensor in results if tensor.is_floating_point()]
         pairs = [
-            (tensor, block.narrow(grad, RESULTS[name]).to(tensor.dtype))
+            (tensor, part.narrow(grad, RESULTS[name]).to(tensor.dtype))
             for name, tensor, grad in zip(names, floating, grads, strict=True)
             if tensor.requires_grad
         ]
@@ -161,9 +138,16 @@ def backward(engine: Engine, call: Call, grads: Sequence[Tensor], wanted: Sequen
         found = torch.autograd.grad(outputs, [tensors[p] for p in positions], upstream, allow_unused=True)
         for total, position, gradient in zip(totals, positions, found, strict=True):
             if gradient is not None:
-                block.narrow(total, leaves[position].axes).add_(gradient)
-    originals = call.leaves()
-    return [total.to(originals[p].tensor.dtype) for total, p in zip(totals, positions, strict=True)]
+                part.add(total, leaves[position].axes, gradient)
+    originals = [call.leaves()[position].tensor for position in positions]
+    return [cut(total, of.shape).to(of.dtype) for total, of in zip(totals, originals, strict=True)]
+
+
+def cut(tensor: Tensor, shape: Sequence[int]) -> Tensor:
+    """A tensor without what fills up its last block."""
+    for dim, size in enumerate(shape):
+        tensor = tensor if tensor.shape[dim] == size else tensor.narrow(dim, 0, size)
+    return tensor.contiguous()
 
 
 def floating_results(call: Call) -> list[str]:

@@ -50,7 +50,7 @@ def checkpointed(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
 
 def evaluated(engine: Engine, call: Call, grid: Grid) -> tuple[Tensor, AuxOutput]:
     """Output and statistics of one block."""
-    return engine.read(call, *engine.weigh(call, grid))
+    return engine.read(call, grid, *engine.weigh(call, grid))
 
 
 def joined(parts: Sequence[AuxOutput]) -> AuxOutput:

@@ -34,7 +34,7 @@ class Engine:
     name: str
     prepare: Callable[[Call], Call]
     weigh: Callable[[Call, Grid], Weighed]
-    read: Callable[[Call, Tensor, Tensor | None, reference.Known], tuple[Tensor, AuxOutput]]
+    read: Callable[[Call, Grid, Tensor, Tensor | None, reference.Known], tuple[Tensor, AuxOutput]]
     pairs: int
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from saccade.backends import reference
-from saccade.backends.blockwise.blocks import Block, backward, empty_results, evaluate, forward
+from saccade.backends.blockwise.blocks import backward, empty_results, evaluate, forward
 from saccade.backends.blockwise.engine import DEFINITION, engine_named
 from saccade.call import Call
 from saccade.kernels.sums import by_definition
@@ -135,8 +135,7 @@ def many_gradients(
 def floating(call: Call) -> tuple[Tensor, ...]:
     """All results that may have gradients, by the definition."""
     call = reference.cleaned(call) if reference.untrusted(call) else call
-    whole, length = replace(call, cache=None), call.query.shape[-2]
-    part = evaluate(DEFINITION, whole, Block(None, 0, 0, 0, length), length)
+    part = evaluate(DEFINITION, replace(call, cache=None), call.grid())
     return tuple(tensor for tensor in part if tensor.is_floating_point())
 
 

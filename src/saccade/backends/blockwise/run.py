@@ -50,7 +50,7 @@ def run(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
     call = reference.cleaned(call) if reference.untrusted(call) else call
     # into operators and rules no compiler and no transform looks, but this is outside of them: there, by the definition
     read = reference.read if tracing() or transforming() else engine.read
-    return read(call, found.pop("weights"), allowed, found)
+    return read(call, grid, found.pop("weights"), allowed, found)
 
 
 def apply(engine: Engine, call: Call) -> Sequence[Tensor]:

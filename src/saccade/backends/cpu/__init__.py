@@ -106,5 +106,6 @@ def _pairs(call: Call) -> int:
 def _at_once(call: Call) -> tuple[Tensor, AuxOutput]:
     """The one block, recorded by autograd if need be."""
     wide = prepared(ENGINE, call.aligned())
-    output, found = ENGINE.read(wide, *ENGINE.weigh(wide, wide.grid()))
+    grid = wide.grid()
+    output, found = ENGINE.read(wide, grid, *ENGINE.weigh(wide, grid))
     return output.to(call.value.dtype), found

@@ -1,0 +1,185 @@
+"""Parts of a call that are computed at once: what of each tensor belongs to them, and where their results go."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor
+
+from saccade.structure import Axes, Grid
+
+__all__ = ["Block", "Part", "Tiles"]
+
+
+class Block(NamedTuple):
+    """Entries first .. first + heads - 1 of batch dimension `dim` (None: all of the batch), queries start .. start +
+    rows - 1, against `width` keys from the first one on (None: all).
+    """
+
+    dim: int | None
+    first: int
+    heads: int
+    start: int
+    rows: int
+    first_key: int = 0
+    width: int | None = None
+
+    def narrow(self, tensor: Tensor, axes: Axes) -> Tensor:
+        """The part of an aligned tensor that belongs to this block, as a view."""
+        tensor = _entries(tensor, self.dim, self.first, self.heads)
+        tensor = _along(tensor, axes, "q", self.start, self.rows)
+        return tensor if self.width is None else _along(tensor, axes, "k", self.first_key, self.width)
+
+    def grid(self, call: Grid) -> Grid:
+        """Where its queries and keys stand."""
+        grid = call._replace(start=self.start, rows=self.rows)
+        if self.width is None:
+            return grid
+        return grid._replace(places=torch.arange(self.first_key, self.first_key + self.width, device=call.device)[None])
+
+    def put(self, result: Tensor, axes: Axes, piece: Tensor) -> None:
+        """Writes a result of the block where it belongs; what has no "q" is summed."""
+        target = self.narrow(result, axes)
+        if "q" in axes:
+            target.copy_(piece)
+        else:
+            target.add_(piece)
+
+    def add(self, total: Tensor, axes: Axes, piece: Tensor) -> None:
+        """Adds what belongs to the block's part of a tensor."""
+        self.narrow(total, axes).add_(piece)
+
+
+class Tiles(NamedTuple):
+    """Several blocks of as many queries, each against blocks of keys of its own; a batch dimension more, the last.
+
+    Args:
+        dim, first, heads: of the batch, as in `Block`.
+        queries: which blocks of `rows` queries, counted from `start` on, `(tiles,)`.
+        rows: queries of each.
+        keys: which blocks of `size` keys, `(tiles, blocks)`.
+        size: keys of a block.
+        k_len: keys of the call; the last block may end behind them.
+        start: the first query that is counted.
+    """
+
+    dim: int | None
+    first: int
+    heads: int
+    queries: Tensor
+    rows: int
+    keys: Tensor
+    size: int
+    k_len: int
+    start: int = 0
+
+    def narrow(self, tensor: Tensor, axes: Axes) -> Tensor:
+        """The part of an aligned tensor that belongs to these blocks: copied where keys are."""
+        tensor = _entries(tensor, self.dim, self.first, self.heads)
+        rank = tensor.ndim - len(axes)
+        q_dim, k_dim = _dim(tensor, axes, "q"), _dim(tensor, axes, "k")
+        if q_dim is not None and k_dim is not None:
+            rows, keys = self._rows(tensor), self._places().clamp(max=self.k_len - 1)
+            both: Tensor = tensor[..., rows[:, :, None], keys]
+            return both
+        if q_dim is not None:
+            return self._queries(tensor, q_dim).movedim(q_dim, rank)
+        if k_dim is None:
+            return tensor.unsqueeze(rank)
+        blocks = _blocks(tensor, k_dim, self.size).index_select(k_dim, self.keys.flatten())
+        return _parted(blocks, k_dim, self.keys.shape).flatten(k_dim + 1, k_dim + 2).movedim(k_dim, rank)
+
+    def grid(self, call: Grid) -> Grid:
+        """Where their queries and keys stand."""
+        start = (self.queries * self.rows + self.start)[:, None, None]
+        filled = self.k_len % self.size != 0
+        return call._replace(start=start, rows=self.rows, places=self._places(), filled=filled)
+
+    def put(self, result: Tensor, axes: Axes, piece: Tensor) -> None:
+        """Writes results where they belong; what has no "q" is summed."""
+        if axes[:1] == ("q",) and "k" not in axes:
+            target, rank = _entries(result, self.dim, self.first, self.heads), result.ndim - len(axes)
+            if self._consecutive():
+                self._queries(target, rank).copy_(piece)
+            else:
+                target.index_copy_(rank, self._rows(result).flatten(), piece.flatten(rank, rank + 1).to(target.dtype))
+            return
+        self.add(result, axes, piece)
+
+    def add(self, total: Tensor, axes: Axes, piece: Tensor) -> None:
+        """Adds what belongs to these blocks' part of a tensor."""
+        target, rank = _entries(total, self.dim, self.first, self.heads), total.ndim - len(axes)
+        q_dim, k_dim = _dim(total, axes, "q"), _dim(total, axes, "k")
+        if q_dim is not None and k_dim is not None:
+            rows, keys = self._rows(total)[:, :, None], self._places()
+            piece = piece.masked_fill(keys >= self.k_len, 0.0)
+            place = [None] * rank + [rows, keys.clamp(max=self.k_len - 1)]  # what fills the last block is its last key
+            torch.ops.aten.index_put_(target, place, piece, accumulate=True)
+        elif q_dim is not None:
+            target.index_add_(q_dim, self._rows(total).flatten(), piece.movedim(rank, q_dim).flatten(q_dim, q_dim + 1))
+        elif k_dim is None:
+            target.add_(piece.squeeze(rank))
+        else:
+            self._add_keys(target, k_dim, piece.movedim(rank, k_dim))
+
+    def _add_keys(self, target: Tensor, dim: int, piece: Tensor) -> None:
+        """Adds what belongs to blocks of keys, `(..., tiles, width, ...)` from `dim` on."""
+        piece = _parted(piece, dim + 1, (-1, self.size)).flatten(dim, dim + 1)
+        if target.shape[dim] % self.size == 0:
+            _blocks(target, dim, self.size).index_add_(dim, self.keys.flatten(), piece)
+            return
+        total = _blocks(torch.zeros_like(target), dim, self.size)
+        total.index_add_(dim, self.keys.flatten(), piece)
+        target.add_(total.flatten(dim, dim + 1).narrow(dim, 0, target.shape[dim]))
+
+    def _consecutive(self) -> bool:
+        return len(self.queries) == 1 or int(self.queries[-1] - self.queries[0]) == len(self.queries) - 1
+
+    def _queries(self, tensor: Tensor, dim: int) -> Tensor:
+        """The blocks of queries, `(..., tiles, rows, ...)` from `dim` on."""
+        if self._consecutive():
+            first = self.start + int(self.queries[0]) * self.rows
+            return _parted(tensor.narrow(dim, first, len(self.queries) * self.rows), dim, (-1, self.rows))
+        return _parted(tensor.index_select(dim, self._rows(tensor).flatten()), dim, (-1, self.rows))
+
+    def _rows(self, tensor: Tensor) -> Tensor:
+        """Positions of the queries, `(tiles, rows)`."""
+        return self.start + self.queries[:, None] * self.rows + torch.arange(self.rows, device=tensor.device)
+
+    def _places(self) -> Tensor:
+        """Positions of the keys, `(tiles, 1, width)`."""
+        within = torch.arange(self.size, device=self.keys.device)
+        return (self.keys[:, :, None] * self.size + within).flatten(1)[:, None]
+
+
+Part: TypeAlias = Block | Tiles
+
+
+def _entries(tensor: Tensor, dim: int | None, first: int, count: int) -> Tensor:
+    return tensor if dim is None or tensor.shape[dim] == 1 else tensor.narrow(dim, first, count)
+
+
+def _dim(tensor: Tensor, axes: Axes, name: str) -> int | None:
+    """Where a tensor has the queries or keys, None where it has none or one for all."""
+    if name not in axes:
+        return None
+    dim = tensor.ndim - len(axes) + axes.index(name)
+    return None if tensor.shape[dim] == 1 else dim
+
+
+def _along(tensor: Tensor, axes: Axes, name: str, first: int, count: int) -> Tensor:
+    dim = _dim(tensor, axes, name)
+    return tensor if dim is None else tensor.narrow(dim, first, count)
+
+
+def _blocks(tensor: Tensor, dim: int, size: int) -> Tensor:
+    """A dimension in two, blocks and places, the last block filled up with zeros."""
+    missing = -tensor.shape[dim] % size
+    if missing:
+        tensor = torch.nn.functional.pad(tensor, (0, 0) * (tensor.ndim - 1 - dim) + (0, missing))
+    return _parted(tensor, dim, (-1, size))
+
+
+def _parted(tensor: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    found: Tensor = tensor.unflatten(dim, tuple(sizes))
+    return found

@@ -1,0 +1,175 @@
+"""Which blocks a call is computed in: all keys of some queries, or those that a mask leaves them.
+
+A mask that leaves whole blocks of keys empty is a list of the others for each block of queries. Blocks of queries with
+as many of them are one batched computation (`Tiles`), since what begins and ends with a block costs as much as a
+thousand pairs; where the blocks of keys follow each other and are one query block's alone, nothing is copied.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from saccade import blockmap
+from saccade.backends.blockwise.parts import Block, Part, Tiles
+from saccade.call import Call
+from saccade.numerics import tracing, transforming
+from saccade.scores import Location
+from saccade.structure import encodable
+
+__all__ = ["SIZE", "parts", "share"]
+
+SIZE = 64
+"""Queries and keys a block of the map."""
+
+LEAST = 1 << 16
+"""Pairs of queries and keys below which no map is made."""
+
+SPARSE = 0.8
+"""Share of the pairs in blocks that are looked into, at most, for the map to be used: it costs copies of keys."""
+
+SLACK = 1.1
+"""How many times as many pairs a larger block of queries may look into: fewer blocks cost less beside."""
+
+APART = 1.25
+"""How many times as many pairs the blocks that any entry of the batch needs may be, before each has its own."""
+
+
+def parts(call: Call, budget: int) -> list[Part]:
+    """The blocks of an aligned call, each of at most `budget` pairs where that can be."""
+    q_len, k_len = call.query.shape[-2], call.key.shape[-2]
+    if not q_len or 0 in call.batch:
+        return []
+    some = looked_into(call)
+    if some is None:
+        return list(whole(call.batch, q_len, k_len, budget))
+    found: list[Part] = []
+    for dim, first, heads, needed in entries(some, call.batch):
+        found += listed(needed, (dim, first, heads), call.batch, (q_len, k_len), budget)
+    return found
+
+
+def share(call: Call) -> float:
+    """Which share of the pairs is in blocks that are looked into.
+
+    >>> from saccade import masks
+    """
+    some = looked_into(call)
+    return 1.0 if some is None else float(some.double().mean())
+
+
+def looked_into(call: Call) -> Tensor | None:
+    """Blocks `(..., query blocks, key blocks)` in which a pair may be allowed; None where all are to be computed."""
+    q_len, k_len = call.query.shape[-2], call.key.shape[-2]
+    if call.mask is None or q_len * k_len < LEAST or tracing() or transforming():
+        return None
+    if not encodable(call.mask) or isinstance(call.score, Location) or not call.built_in or call.aux.top > SIZE:
+        return None  # a score by place has a row of weights a key
+    some = blockmap.mapped(call.mask, call.grid(), SIZE).some
+    return some if float(some.double().mean()) < SPARSE else None
+
+
+def entries(some: Tensor, batch: tuple[int, ...]) -> Iterator[tuple[int | None, int, int, Tensor]]:
+    """Batch dimension, first entry, number of entries, and the blocks `(query blocks, key blocks)` they need: of all
+    the batch at once, or one by one along the dimension in which they differ.
+    """
+    flat = some.flatten(0, -3) if some.ndim > 2 else some[None]
+    union = flat.any(0)
+    if float(union.double().mean()) <= APART * float(some.double().mean()):
+        dim = max(range(len(batch)), key=lambda d: batch[d]) if batch else None
+        yield dim, 0, batch[dim] if dim is not None else 1, union
+        return
+    dim = max(range(some.ndim - 2), key=lambda d: some.shape[d])
+    for entry in range(batch[dim]):
+        yield dim, entry, 1, some.select(dim, entry).flatten(0, -3).any(0) if some.ndim > 3 else some[entry]
+
+
+def whole(batch: tuple[int, ...], q_len: int, k_len: int, budget: int) -> Iterator[Block]:
+    """All keys of some queries: whole batch entries first, then rows of one."""
+    if not q_len or 0 in batch:
+        return
+    dim = max(range(len(batch)), key=lambda d: batch[d]) if batch else None
+    size = batch[dim] if dim is not None else 1
+    pairs = max(1, math.prod(batch) // size * k_len)  # of one query in one entry of the widest batch dimension
+    heads = min(size, max(1, budget // (pairs * q_len)))
+    count = min(q_len, max(1, budget // (pairs * heads)))
+    for first in range(0, size, heads):
+        for start in range(0, q_len, count):
+            yield Block(dim, first, min(heads, size - first), start, min(count, q_len - start))
+
+
+class Rows(NamedTuple):
+    """How many queries a block has, and which blocks of keys each of them needs `(blocks, key blocks)`."""
+
+    rows: int
+    needed: Tensor
+
+
+def rows(needed: Tensor) -> Rows:
+    """The largest blocks of queries that look into little more than the smallest."""
+    found, least = Rows(SIZE, needed), int(needed.sum())
+    while found.needed.shape[0] > 1:
+        count = found.needed.shape[0]
+        padded = torch.nn.functional.pad(found.needed, (0, 0, 0, count % 2))
+        larger = Rows(2 * found.rows, padded.unflatten(0, (-1, 2)).any(1))
+        if int(larger.needed.sum()) * larger.rows > SLACK * least * SIZE:
+            break
+        found = larger
+    return found
+
+
+def listed(
+    needed: Tensor, part: tuple[int | None, int, int], batch: tuple[int, ...], lengths: tuple[int, int], budget: int
+) -> Iterator[Part]:
+    """The blocks of some entries, those with as many blocks of keys together."""
+    (dim, first, heads), (q_len, k_len) = part, lengths
+    size, needed = rows(needed)
+    entries = math.prod(batch) // (batch[dim] if dim is not None else 1)  # beside those of the dimension
+    counts = needed.sum(-1)
+    ragged = q_len % size != 0
+    order = needed.to(torch.int8).argsort(dim=-1, descending=True, stable=True)
+    for count in counts.unique().tolist():
+        members = (counts == count).nonzero()[:, 0]
+        keys = order[members, : max(count, 1)]  # nothing allowed: a block that gives zeros
+        width = min(keys.shape[1] * SIZE, k_len)
+        together = max(1, min(heads, budget // (entries * size * width)))
+        tiles = max(1, budget // (entries * together * size * width))
+        lonely = ragged and int(members[-1]) == needed.shape[0] - 1
+        for begin in range(first, first + heads, together):
+            some = dim, begin, min(together, first + heads - begin)
+            yield from grouped(some, members, keys, lonely, size, tiles, lengths)
+
+
+def grouped(
+    some: tuple[int | None, int, int],
+    members: Tensor,
+    keys: Tensor,
+    lonely: bool,
+    size: int,
+    tiles: int,
+    lengths: tuple[int, int],
+) -> Iterator[Part]:
+    """Blocks of queries with as many blocks of keys: several at once, and the last of a call by itself if it is
+    shorter.
+    """
+    count = len(members) - lonely
+    for begin in range(0, count, tiles):
+        chosen, places = members[begin : min(count, begin + tiles)], keys[begin : min(count, begin + tiles)]
+        if len(chosen) == 1:
+            yield alone(some, int(chosen[0]), places[0], size, lengths)
+        else:
+            yield Tiles(*some, chosen, size, places, SIZE, lengths[1])
+    if lonely:
+        yield alone(some, int(members[-1]), keys[-1], size, lengths)
+
+
+def alone(some: tuple[int | None, int, int], member: int, keys: Tensor, size: int, lengths: tuple[int, int]) -> Part:
+    """One block of queries."""
+    q_len, k_len = lengths
+    start, first, last = member * size, int(keys[0]), int(keys[-1])
+    count = min(size, q_len - start)
+    if last - first + 1 == len(keys):
+        return Block(*some, start, count, first * SIZE, min(k_len, (last + 1) * SIZE) - first * SIZE)
+    return Tiles(*some, torch.tensor([0]), count, keys[None], SIZE, k_len, start)

@@ -1,0 +1,148 @@
+"""Which blocks of queries and keys hold no allowed pair, which hold nothing else, and which hold both.
+
+A mask answers for whole blocks from the first and last position, the smallest and largest entry in each: Kleene's
+three-valued logic (Kleene 1952, section 64) with none, all and "some" for unknown. That takes O(Lq · Lk / size²) steps,
+where evaluating the mask at every pair would take O(Lq · Lk). What is said to be none or all is; "some" may be either
+in a composition or between unsorted documents, which costs a block that need not have been looked into.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from saccade import masks
+from saccade.masks import Mask
+from saccade.numerics import wide
+from saccade.structure import Grid
+
+__all__ = ["Blocks", "mapped"]
+
+
+class Blocks(NamedTuple):
+    """For blocks `(..., query blocks or 1, key blocks or 1)` whether some pair may be allowed, and whether all are."""
+
+    some: Tensor
+    all: Tensor
+
+
+class Spans(NamedTuple):
+    """The first and last query `(blocks, 1)` and key `(1, blocks)` of each block."""
+
+    grid: Grid
+    size: int
+    first_query: Tensor
+    last_query: Tensor
+    first_key: Tensor
+    last_key: Tensor
+
+
+def mapped(mask: Mask, grid: Grid, size: int) -> Blocks:
+    """The answers for all blocks; those that end beyond the last query or key are never full.
+
+    Args:
+        mask: of built-in masks, whose tensors are aligned: their batch dimensions stand at the same places.
+        grid: all queries and keys.
+        size: queries and keys a block.
+
+    >>> grid = Grid(4, 6, 0, 4, torch.device("cpu"))
+    >>> mapped(masks.Causal("start"), grid, 2).some.int()
+    tensor([[1, 0, 0],
+            [1, 1, 0]], dtype=torch.int32)
+    """
+    first_query, last_query = ends(grid.q_len, size, grid.device)
+    first_key, last_key = ends(grid.k_len, size, grid.device)
+    spans = Spans(grid, size, first_query[:, None], last_query[:, None], first_key, last_key)
+    some, full = answered(mask, spans)
+    whole = (last_query - first_query == size - 1)[:, None] & (last_key - first_key == size - 1)
+    shape = torch.broadcast_shapes(some.shape, full.shape, whole.shape)
+    return Blocks(some.expand(shape), (full & whole).expand(shape))
+
+
+def ends(length: int, size: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """The first and the last position of each block."""
+    first = torch.arange((length + size - 1) // size, device=device) * size
+    return first, (first + size - 1).clamp(max=length - 1)
+
+
+def answered(mask: Mask, spans: Spans) -> Blocks:
+    """What a mask says of each block."""
+    if isinstance(mask, masks.Not):
+        other = answered(mask.other, spans)
+        return Blocks(~other.all, ~other.some)
+    if isinstance(mask, masks.Both | masks.Either):
+        first, second = answered(mask.first, spans), answered(mask.second, spans)
+        if isinstance(mask, masks.Both):
+            return Blocks(first.some & second.some, first.all & second.all)
+        return Blocks(first.some | second.some, first.all | second.all)
+    if isinstance(mask, masks.Dense):
+        return of_tensor(mask.allowed, spans)
+    if isinstance(mask, masks.Around):
+        return of_centers(mask, spans)
+    return of_ids(mask, spans) if isinstance(mask, masks.Documents) else of_positions(mask, spans)
+
+
+def of_positions(mask: Mask, spans: Spans) -> Blocks:
+    """Masks that compare positions with numbers."""
+    if isinstance(mask, masks.Lengths | masks.Prefix):
+        length = every(mask.key_lengths if isinstance(mask, masks.Lengths) else mask.length)
+        return Blocks(spans.first_key < length, spans.last_key < length)
+    assert isinstance(mask, masks.Causal | masks.Window)
+    shift = masks.shift(mask.align, spans.grid)
+    least, most = spans.first_key - (spans.last_query + shift), spans.last_key - (spans.first_query + shift)
+    left, right = (None, 0) if isinstance(mask, masks.Causal) else (mask.left, mask.right)
+    some = all_ = torch.ones_like(least, dtype=torch.bool)
+    if left is not None:
+        some, all_ = some & (most >= -left), all_ & (least >= -left)
+    if right is not None:
+        some, all_ = some & (least <= right), all_ & (most <= right)
+    return Blocks(some, all_)
+
+
+def every(value: Tensor | int) -> Tensor | int:
+    """A number, or one a sequence, as `(..., 1, 1)`."""
+    return value[..., None, None] if isinstance(value, Tensor) else value
+
+
+def grouped(tensor: Tensor, dim: int, spans: Spans) -> Tensor:
+    """A tensor with its dimension of queries (−2) or keys (−1) in two, blocks and positions.
+
+    The last position fills the last block, which changes neither least nor most.
+    """
+    if tensor.shape[dim] == 1:
+        return tensor.unsqueeze(dim)
+    first = spans.first_query[:, 0] if dim == -2 else spans.first_key
+    positions = first[:, None] + torch.arange(spans.size, device=tensor.device)
+    index = positions.clamp(max=tensor.shape[dim] - 1).flatten()
+    chosen = tensor.index_select(dim, index)
+    split = dim + tensor.ndim
+    return chosen.reshape(*tensor.shape[:split], first.shape[0], spans.size, *tensor.shape[split + 1 :])
+
+
+def of_centers(mask: masks.Around, spans: Spans) -> Blocks:
+    """|j − center| ≤ radius, by the smallest and largest centre; a centre that is NaN allows nothing."""
+    center = wide(mask.center) if mask.center.is_floating_point() else mask.center.double()  # integers know no infinity
+    centers, radius = center[..., None], mask.radius
+    missing = centers != centers
+    least = grouped(centers.masked_fill(missing, torch.inf), -2, spans).amin(-2)
+    most = grouped(centers.masked_fill(missing, -torch.inf), -2, spans).amax(-2)
+    known = ~grouped(missing, -2, spans).any(-2)
+    some = (spans.last_key - least >= -radius) & (spans.first_key - most <= radius)
+    full = (spans.last_key - least <= radius) & (spans.first_key - most >= -radius)
+    return Blocks(some, full & known)
+
+
+def of_ids(mask: masks.Documents, spans: Spans) -> Blocks:
+    """Equal ids, by the smallest and largest: exact where documents follow each other."""
+    queries = grouped(mask.query_ids[..., None], -2, spans)
+    keys = grouped(mask.key_ids[..., None, :], -1, spans)
+    least, most = queries.amin(-2), queries.amax(-2)
+    lowest, highest = keys.amin(-1), keys.amax(-1)
+    return Blocks((least <= highest) & (lowest <= most), (least == highest) & (lowest == most))
+
+
+def of_tensor(allowed: Tensor, spans: Spans) -> Blocks:
+    """A tensor, read once."""
+    by_keys = grouped(allowed[(None,) * max(2 - allowed.ndim, 0)], -1, spans)
+    some, full = by_keys.any(-1), by_keys.all(-1)
+    return Blocks(grouped(some, -2, spans).any(-2), grouped(full, -2, spans).all(-2))
