@@ -51,8 +51,21 @@ def test_auto_for_a_long_call_lays_nothing_out(compiled, options, monkeypatch):
     if not compiled:
         monkeypatch.setitem(threads._found, "numba", "there is none here")
     found = plan(LONG, **options)
-    assert found.backend == ("sdpa" if "mask" in options else "cpu" if compiled else "chunked")
+    known = "mask" in options and not compiled  # by torch's kernel, to which a mask of lengths is small
+    assert found.backend == ("sdpa" if known else "cpu" if compiled else "chunked")
     assert found.peak_bytes < 600 << 20
+
+
+def test_a_mask_that_leaves_blocks_empty_goes_by_the_others():
+    found = plan(LONG, mask=masks.Window(128, 0))
+    assert found.backend == "cpu" and "look at every pair" in found.why["sdpa"]
+    assert found.pairs.allowed == 8 * (129 * 4096 - 128 * 129 // 2) and found.pairs.computed < 1.6 * found.pairs.allowed
+    assert "times as many" in str(found)
+    assert plan(LONG, mask=masks.Causal()).backend == "sdpa"  # which torch's kernel knows
+    most = masks.Window(3000, None)
+    assert plan(LONG, mask=most & masks.Lengths(torch.tensor([[4000]]))).backend == "sdpa"
+    short = torch.empty(1, 8, 256, 64)
+    assert plan(short, mask=masks.Window(8, 0)).backend == "sdpa"
 
 
 def test_auto_for_a_long_call_of_which_nothing_is_compiled():

@@ -1,38 +1,8 @@
-import math
 import os
 import subprocess
 import sys
 
 import pytest
-import torch
-from hypothesis import given
-from hypothesis import strategies as st
-
-from saccade.backends.blockwise.blocks import Block, blocks
-
-
-@given(st.lists(st.integers(0, 5), max_size=3).map(tuple), st.integers(0, 9), st.integers(0, 9), st.integers(1, 60))
-def test_blocks_cover_every_query_once(batch, q_len, k_len, budget):
-    seen = torch.zeros(*batch, q_len)
-    for block in blocks(batch, q_len, k_len, budget):
-        part = block.narrow(seen, ("q",))
-        part.add_(1)
-        single = block.rows == 1 and block.heads == 1
-        assert part.numel() * k_len <= budget or single
-    assert (seen == 1).all()
-
-
-def test_what_is_shared_is_not_narrowed():
-    block = Block(dim=1, first=2, heads=1, start=3, rows=2)
-    assert block.narrow(torch.zeros(2, 4, 7, 5), ("q", "k")).shape == (2, 1, 2, 5)
-    assert block.narrow(torch.zeros(2, 1, 7, 5), ("k", "d")).shape == (2, 1, 7, 5)
-    assert block.narrow(torch.zeros(2, 4, 1, 1), ("q", "1")).shape == (2, 1, 1, 1)
-
-
-def test_one_query_against_many_keys_is_one_block():
-    assert list(blocks((64,), 1, 32, 64 * 32)) == [Block(0, 0, 64, 0, 1)]
-    assert len(list(blocks((), 10, 10, 30))) == math.ceil(10 / 3)
-
 
 MEMORY = """
 import resource, torch

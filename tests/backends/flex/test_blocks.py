@@ -1,14 +1,10 @@
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from saccade import masks
-from saccade.backends.flex.blocks import block_mask, mapped
+from saccade.backends.flex.blocks import block_mask
 from saccade.backends.flex.folding import Fold
 from saccade.structure import Grid
-
-LENGTHS = st.integers(1, 13)
 
 
 def folded(q_len, k_len, batch=(2, 3)):
@@ -24,75 +20,6 @@ def brute(mask, fold, size):
     return parts.any((-2, -1)), parts.all((-2, -1))
 
 
-def assert_exact(mask, fold, size):
-    some, full = brute(mask, fold, size)
-    found = mapped(mask, fold, size)
-    assert torch.equal(found.some.expand(some.shape), some), mask
-    assert torch.equal(found.all.expand(full.shape), full), mask
-
-
-def assert_sound(mask, fold, size):
-    """No block is passed over that holds an allowed pair, and none is full that holds a forbidden one."""
-    some, full = brute(mask, fold, size)
-    found = mapped(mask, fold, size)
-    assert (found.some.expand(some.shape) | ~some).all() and (full | ~found.all.expand(full.shape)).all(), mask
-    assert (found.some | ~found.all).all(), mask
-
-
-@given(LENGTHS, LENGTHS, st.integers(1, 5), st.sampled_from(["start", "end", -3, 2]), st.integers(0, 4), st.data())
-def test_blocks_of_one_mask_are_those_of_all_its_pairs(q_len, k_len, size, align, width, data):
-    fold = folded(q_len, k_len)
-    aligns = torch.tensor(data.draw(st.lists(st.integers(-9, 9), min_size=3, max_size=3)))
-    lengths = torch.tensor(data.draw(st.lists(st.integers(0, k_len), min_size=2, max_size=2)))[:, None]
-    for mask in (
-        masks.Causal(align),
-        masks.Causal(aligns),
-        masks.Window(width, 1, align),
-        masks.Window(width, None, aligns),
-        masks.Window(None, None, align),
-        masks.Lengths(lengths),
-        masks.Prefix(width),
-        masks.Prefix(lengths),
-        masks.Causal(align) & masks.Lengths(lengths),
-        masks.Causal(align) & masks.Window(width, None, align),
-    ):
-        assert_exact(mask, fold, size)
-        assert_exact(~mask, fold, size)
-
-
-@given(LENGTHS, LENGTHS, st.integers(1, 5), st.integers(0, 99))
-def test_blocks_of_tensors_and_of_documents_that_follow_each_other(q_len, k_len, size, seed):
-    fold, generator = folded(q_len, k_len), torch.Generator().manual_seed(seed)
-    for shape in ((2, 3, q_len, k_len), (3, 1, k_len), (q_len, 1), (2, 1, q_len, k_len), (1,)):
-        assert_exact(masks.Dense(torch.rand(shape, generator=generator) > 0.2), fold, size)
-    ids = torch.arange(max(q_len, k_len)) // 3
-    assert_exact(masks.Documents(ids[:q_len], ids[:k_len]), fold, size)
-
-
-@given(LENGTHS, LENGTHS, st.integers(1, 5), st.integers(0, 99))
-def test_what_is_said_of_compositions_holds(q_len, k_len, size, seed):
-    fold, generator = folded(q_len, k_len), torch.Generator().manual_seed(seed)
-    query_ids = torch.randint(4, (2, 3, q_len), generator=generator)
-    key_ids = torch.randint(4, (1, 3, k_len), generator=generator)
-    center = torch.rand(2, 3, q_len, generator=generator) * k_len
-    center[0, 0, 0] = torch.nan
-    documents, around = masks.Documents(query_ids, key_ids), masks.Around(center, 1.5)
-    whole = masks.Around(query_ids, 1.5)
-    tensor = torch.rand(q_len, k_len, generator=generator) > 0.5
-    for mask in (
-        documents,
-        ~documents,
-        around,
-        ~around,
-        whole & ~documents,
-        masks.Causal("end") & documents | masks.Prefix(1),
-        ~(around | tensor) & masks.Causal("start"),
-        masks.Causal("start") & ~masks.Causal("start"),
-        masks.Window(1, None, "end") & masks.Lengths(torch.tensor([[1], [k_len]])),
-    ):
-        assert_sound(mask, fold, size)
-
-
 @pytest.mark.parametrize("mask", [masks.Causal("end"), masks.Window(2, 1, "start"), masks.Prefix(0)], ids=str)
 def test_torchs_block_mask_lists_the_blocks(mask):
     fold, size = folded(11, 13), 3
@@ -103,12 +30,3 @@ def test_torchs_block_mask_lists_the_blocks(mask):
     assert torch.equal(made.full_kv_num_blocks[0, 0].long(), full[0, 0].sum(-1))
     first = made.full_kv_indices[0, 0, -2, : int(made.full_kv_num_blocks[0, 0, -2])]
     assert first.tolist() == full[0, 0, -2].nonzero()[:, 0].tolist()
-
-
-def test_a_map_takes_no_look_at_single_pairs():
-    """A hundred thousand queries and keys: their pairs would be ten gigabytes."""
-    length = 100_000
-    fold = folded(length, length, batch=(1, 1))
-    mask = masks.Causal() & masks.Window(1000, 0) & masks.Lengths(torch.tensor([[length // 2]]))
-    found = mapped(mask, fold)
-    assert found.some.shape == (1, 1, 782, 782) and 0.004 < found.some.double().mean() < 0.008

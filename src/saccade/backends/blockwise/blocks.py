@@ -52,9 +52,19 @@ def prepared(engine: Engine, call: Call) -> Call:
     """What every block shares, done once: keys nobody may see cleaned where need be, half types widened, and what the
     engine prepares.
     """
+    return engine.prepare(widened(call))
+
+
+def widened(call: Call) -> Call:
+    """The call without what nobody may see, where that need be, and in whole types."""
     if reference.untrusted(call):
         call = reference.cleaned(call)
-    return engine.prepare(call.map(lambda tensor, axes: wide(tensor)))
+    return call.map(lambda tensor, axes: wide(tensor))
+
+
+def apart(planned: Sequence[Part]) -> bool:
+    """Whether the engine prepares each part by itself: what it made of all keys would be copied in pieces."""
+    return any(isinstance(part, Tiles) for part in planned)
 
 
 def result_kinds(call: Call) -> list[tuple[tuple[int, ...], torch.dtype]]:
@@ -75,17 +85,18 @@ def empty_results(call: Call) -> list[Tensor]:
 
 def forward(engine: Engine, call: Call) -> list[Tensor]:
     """All results of an aligned call, block after block."""
-    shared, grid, planned = prepared(engine, call), call.grid(), parts(call, engine.pairs)
+    grid, planned = call.grid(), parts(call, engine.pairs)
+    shared = filled(widened(call), planned) if apart(planned) else prepared(engine, call)
     if len(planned) == 1 and isinstance(planned[0], Block) and planned[0].width is None:
         found = evaluate(engine, shared, grid)
         kinds = result_kinds(call)
         return [whole(part.to(dtype), shape) for part, (shape, dtype) in zip(found, kinds, strict=True)]
     results, names = empty_results(call), result_names(call)
-    shared = filled(shared, planned)
     for part in planned:
-        found = evaluate(engine, shared.map(part.narrow), part.grid(grid))
-        for name, result, piece in zip(names, results, found, strict=True):
-            part.put(result, RESULTS[name], piece)
+        piece = shared.map(part.narrow)
+        found = evaluate(engine, engine.prepare(piece) if apart(planned) else piece, part.grid(grid))
+        for name, result, new in zip(names, results, found, strict=True):
+            part.put(result, RESULTS[name], new)
     return results
 
 
@@ -116,7 +127,7 @@ def backward(engine: Engine, call: Call, grads: Sequence[Tensor], wanted: Sequen
     differentiated.
     """
     grid, planned = call.grid(), parts(call, engine.pairs)
-    shared = filled(prepared(engine, call), planned)
+    shared = filled(widened(call), planned) if apart(planned) else prepared(engine, call)
     leaves, names = shared.leaves(), floating_results(call)
     positions = [position for position, want in enumerate(wanted) if want]
     totals = [torch.zeros_like(leaves[position].tensor) for position in positions]
@@ -125,7 +136,8 @@ def backward(engine: Engine, call: Call, grads: Sequence[Tensor], wanted: Sequen
         for position in positions:
             tensors[position].requires_grad_()
         with torch.enable_grad():
-            results = evaluate(engine, shared.with_leaves(iter(tensors)), part.grid(grid))
+            piece = shared.with_leaves(iter(tensors))
+            results = evaluate(engine, engine.prepare(piece) if apart(planned) else piece, part.grid(grid))
         floating = [tensor for tensor in results if tensor.is_floating_point()]
         pairs = [
             (tensor, part.narrow(grad, RESULTS[name]).to(tensor.dtype))

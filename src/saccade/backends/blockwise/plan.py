@@ -19,7 +19,7 @@ from saccade.numerics import tracing, transforming
 from saccade.scores import Location
 from saccade.structure import encodable
 
-__all__ = ["SIZE", "parts", "share"]
+__all__ = ["SIZE", "Pairs", "pairs", "parts", "share"]
 
 SIZE = 64
 """Queries and keys a block of the map."""
@@ -47,17 +47,55 @@ def parts(call: Call, budget: int) -> list[Part]:
         return list(whole(call.batch, q_len, k_len, budget))
     found: list[Part] = []
     for dim, first, heads, needed in entries(some, call.batch):
-        found += listed(needed, (dim, first, heads), call.batch, (q_len, k_len), budget)
+        found += listed(needed, (dim, first, heads), call, budget)
     return found
 
 
 def share(call: Call) -> float:
-    """Which share of the pairs is in blocks that are looked into.
-
-    >>> from saccade import masks
-    """
-    some = looked_into(call)
+    """Which share of the pairs of an aligned or other call is in blocks that are looked into."""
+    some = looked_into(call.aligned())
     return 1.0 if some is None else float(some.double().mean())
+
+
+class Pairs(NamedTuple):
+    """Pairs of a query and a key.
+
+    Args:
+        all: in the call.
+        allowed: that its mask allows.
+        computed: whose scores are computed.
+    """
+
+    all: int
+    allowed: int
+    computed: int
+
+    def __str__(self) -> str:
+        ratio = f": {self.computed / self.allowed:.1f} times as many" if self.allowed else ""
+        return f"{self.all:,}, {self.allowed:,} allowed, {self.computed:,} computed{ratio}"
+
+
+def pairs(call: Call, budget: int, *, all_of_them: bool) -> Pairs:
+    """How many pairs a call has, its mask allows, and blocks of at most `budget` compute.
+
+    Args:
+        call: one with a mask.
+        budget: pairs a block.
+        all_of_them: whether all are computed, whatever the mask.
+    """
+    call = call.aligned()
+    assert call.mask is not None
+    total = math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2]
+    allowed = computed = 0
+    for part in parts(call, budget):
+        grid = part.grid(call.grid())
+        mask: Tensor = call.mask.map(part.narrow).dense(grid)
+        present = grid.present()
+        mask = mask if present is None else mask & present
+        of_part = math.prod(call.map(part.narrow).batch) * grid.rows * grid.width
+        allowed += int(mask.sum()) * (of_part // max(1, mask.numel()))
+        computed += of_part
+    return Pairs(total, allowed, total if all_of_them else computed)
 
 
 def looked_into(call: Call) -> Tensor | None:
@@ -65,7 +103,7 @@ def looked_into(call: Call) -> Tensor | None:
     q_len, k_len = call.query.shape[-2], call.key.shape[-2]
     if call.mask is None or q_len * k_len < LEAST or tracing() or transforming():
         return None
-    if not encodable(call.mask) or isinstance(call.score, Location) or not call.built_in or call.aux.top > SIZE:
+    if not encodable(call.mask) or isinstance(call.score, Location) or not call.built_in:
         return None  # a score by place has a row of weights a key
     some = blockmap.mapped(call.mask, call.grid(), SIZE).some
     return some if float(some.double().mean()) < SPARSE else None
@@ -120,26 +158,33 @@ def rows(needed: Tensor) -> Rows:
     return found
 
 
-def listed(
-    needed: Tensor, part: tuple[int | None, int, int], batch: tuple[int, ...], lengths: tuple[int, int], budget: int
-) -> Iterator[Part]:
+def listed(needed: Tensor, part: tuple[int | None, int, int], call: Call, budget: int) -> Iterator[Part]:
     """The blocks of some entries, those with as many blocks of keys together."""
-    (dim, first, heads), (q_len, k_len) = part, lengths
+    (dim, first, heads), batch = part, call.batch
+    lengths = q_len, k_len = call.query.shape[-2], call.key.shape[-2]
     size, needed = rows(needed)
     entries = math.prod(batch) // (batch[dim] if dim is not None else 1)  # beside those of the dimension
-    counts = needed.sum(-1)
-    ragged = q_len % size != 0
+    counts = needed.sum(-1).clamp(min=fewest(call))
     order = needed.to(torch.int8).argsort(dim=-1, descending=True, stable=True)
     for count in counts.unique().tolist():
         members = (counts == count).nonzero()[:, 0]
-        keys = order[members, : max(count, 1)]  # nothing allowed: a block that gives zeros
-        width = min(keys.shape[1] * SIZE, k_len)
+        keys = order[members, :count].sort(-1).values
+        width = min(count * SIZE, k_len)
         together = max(1, min(heads, budget // (entries * size * width)))
         tiles = max(1, budget // (entries * together * size * width))
-        lonely = ragged and int(members[-1]) == needed.shape[0] - 1
+        lonely = q_len % size != 0 and int(members[-1]) == needed.shape[0] - 1
         for begin in range(first, first + heads, together):
             some = dim, begin, min(together, first + heads - begin)
             yield from grouped(some, members, keys, lonely, size, tiles, lengths)
+
+
+def fewest(call: Call) -> int:
+    """How many blocks of keys there are for queries that may attend to fewer, or to none: as many as the largest
+    weights that are asked for need.
+    """
+    k_len = call.key.shape[-2]
+    blocks = -(-min(call.aux.top, k_len) // SIZE) + (k_len % SIZE != 0)
+    return min(max(blocks, 1), -(-k_len // SIZE))
 
 
 def grouped(

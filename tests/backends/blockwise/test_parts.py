@@ -1,0 +1,37 @@
+import torch
+
+from saccade.backends.blockwise.parts import Block, Tiles
+from saccade.structure import Grid
+
+
+def test_what_is_shared_is_not_narrowed():
+    block = Block(dim=1, first=2, heads=1, start=3, rows=2)
+    assert block.narrow(torch.zeros(2, 4, 7, 5), ("q", "k")).shape == (2, 1, 2, 5)
+    assert block.narrow(torch.zeros(2, 1, 7, 5), ("k", "d")).shape == (2, 1, 7, 5)
+    assert block.narrow(torch.zeros(2, 4, 1, 1), ("q", "1")).shape == (2, 1, 1, 1)
+
+
+def test_several_blocks_are_a_batch_dimension_and_go_back_where_they_were():
+    tiles = Tiles(None, 0, 1, torch.tensor([0, 2]), 2, torch.tensor([[0, 2], [1, 2]]), 3, k_len=8)
+    key = torch.arange(9.0)[None, :, None].repeat(2, 1, 4)  # filled up to whole blocks
+    found = tiles.narrow(key, ("k", "d"))
+    assert found.shape == (2, 2, 6, 4) and found[0, :, :, 0].tolist() == [[0, 1, 2, 6, 7, 8], [3, 4, 5, 6, 7, 8]]
+    query = torch.arange(7.0)[None, :, None].repeat(2, 1, 4)
+    assert tiles.narrow(query, ("q", "d"))[0, :, :, 0].tolist() == [[0, 1], [4, 5]]
+    assert tiles.narrow(torch.zeros(2, 4), ("d",)).shape == (2, 1, 4)
+    both = torch.arange(56).view(7, 8)[None]
+    assert tiles.narrow(both, ("q", "k"))[0, 1].tolist() == [[35, 36, 37, 38, 39, 39], [43, 44, 45, 46, 47, 47]]
+    total, output = torch.zeros(2, 9, 4), torch.zeros(2, 7, 4)
+    tiles.add(total, ("k", "d"), torch.ones(2, 2, 6, 4))
+    assert total[0, :, 0].tolist() == [1, 1, 1, 1, 1, 1, 2, 2, 2]
+    tiles.put(output, ("q", "e"), tiles.narrow(query, ("q", "d")) + 1)
+    assert output[0, :, 0].tolist() == [1, 2, 0, 0, 5, 6, 0]
+
+
+def test_where_several_blocks_stand():
+    tiles = Tiles(None, 0, 1, torch.tensor([0, 2]), 2, torch.tensor([[0, 2], [1, 2]]), 3, k_len=8)
+    grid = tiles.grid(Grid(7, 8, 0, 7, torch.device("cpu")))
+    assert grid.queries()[..., 0].tolist() == [[0, 1], [4, 5]] and grid.width == 6
+    assert grid.keys()[:, 0].tolist() == [[0, 1, 2, 6, 7, 8], [3, 4, 5, 6, 7, 8]]
+    assert grid.present()[0, 0].tolist() == [True] * 5 + [False]
+    assert grid.of_call(torch.tensor([[3, -1], [0, 4]])).tolist() == [[6, -1], [3, 7]]

@@ -1,0 +1,105 @@
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from saccade import masks, structure
+from saccade.blockmap import mapped
+from saccade.structure import Grid
+
+LENGTHS = st.integers(1, 13)
+BATCH = (2, 3)
+
+
+def everything(q_len, k_len):
+    return Grid(q_len, k_len, 0, q_len, torch.device("cpu"))
+
+
+def aligned(mask):
+    return mask.map(lambda tensor, axes: structure.aligned(tensor, axes, len(BATCH)))
+
+
+def brute(mask, grid, size):
+    """Which blocks hold an allowed pair, and which hold nothing else and end before the last query and key."""
+    lengths = grid.q_len, grid.k_len
+    allowed = mask.dense(grid).expand(*BATCH, *lengths)
+    padded = torch.nn.functional.pad(allowed, (0, -lengths[1] % size, 0, -lengths[0] % size))
+    parts = padded.unflatten(-1, (-1, size)).unflatten(-3, (-1, size)).transpose(-3, -2)
+    return parts.any((-2, -1)), parts.all((-2, -1))
+
+
+def assert_exact(mask, grid, size):
+    some, full = brute(mask, grid, size)
+    found = mapped(aligned(mask), grid, size)
+    assert torch.equal(found.some.expand(some.shape), some), mask
+    assert torch.equal(found.all.expand(full.shape), full), mask
+
+
+def assert_sound(mask, grid, size):
+    """No block is passed over that holds an allowed pair, and none is full that holds a forbidden one."""
+    some, full = brute(mask, grid, size)
+    found = mapped(aligned(mask), grid, size)
+    assert (found.some.expand(some.shape) | ~some).all() and (full | ~found.all.expand(full.shape)).all(), mask
+    assert (found.some | ~found.all).all(), mask
+
+
+@given(LENGTHS, LENGTHS, st.integers(1, 5), st.sampled_from(["start", "end", -3, 2]), st.integers(0, 4), st.data())
+def test_blocks_of_one_mask_are_those_of_all_its_pairs(q_len, k_len, size, align, width, data):
+    grid = everything(q_len, k_len)
+    aligns = torch.tensor(data.draw(st.lists(st.integers(-9, 9), min_size=3, max_size=3)))
+    lengths = torch.tensor(data.draw(st.lists(st.integers(0, k_len), min_size=2, max_size=2)))[:, None]
+    for mask in (
+        masks.Causal(align),
+        masks.Causal(aligns),
+        masks.Window(width, 1, align),
+        masks.Window(width, None, aligns),
+        masks.Window(None, None, align),
+        masks.Lengths(lengths),
+        masks.Prefix(width),
+        masks.Prefix(lengths),
+        masks.Causal(align) & masks.Lengths(lengths),
+        masks.Causal(align) & masks.Window(width, None, align),
+    ):
+        assert_exact(mask, grid, size)
+        assert_exact(~mask, grid, size)
+
+
+@given(LENGTHS, LENGTHS, st.integers(1, 5), st.integers(0, 99))
+def test_blocks_of_tensors_and_of_documents_that_follow_each_other(q_len, k_len, size, seed):
+    grid, generator = everything(q_len, k_len), torch.Generator().manual_seed(seed)
+    for shape in ((2, 3, q_len, k_len), (3, 1, k_len), (q_len, 1), (2, 1, q_len, k_len), (1,)):
+        assert_exact(masks.Dense(torch.rand(shape, generator=generator) > 0.2), grid, size)
+    ids = torch.arange(max(q_len, k_len)) // 3
+    assert_exact(masks.Documents(ids[:q_len], ids[:k_len]), grid, size)
+
+
+@given(LENGTHS, LENGTHS, st.integers(1, 5), st.integers(0, 99))
+def test_what_is_said_of_compositions_holds(q_len, k_len, size, seed):
+    grid, generator = everything(q_len, k_len), torch.Generator().manual_seed(seed)
+    query_ids = torch.randint(4, (2, 3, q_len), generator=generator)
+    key_ids = torch.randint(4, (1, 3, k_len), generator=generator)
+    center = torch.rand(2, 3, q_len, generator=generator) * k_len
+    center[0, 0, 0] = torch.nan
+    documents, around = masks.Documents(query_ids, key_ids), masks.Around(center, 1.5)
+    whole = masks.Around(query_ids, 1.5)
+    tensor = torch.rand(q_len, k_len, generator=generator) > 0.5
+    for mask in (
+        documents,
+        ~documents,
+        around,
+        ~around,
+        whole & ~documents,
+        masks.Causal("end") & documents | masks.Prefix(1),
+        ~(around | tensor) & masks.Causal("start"),
+        masks.Causal("start") & ~masks.Causal("start"),
+        masks.Window(1, None, "end") & masks.Lengths(torch.tensor([[1], [k_len]])),
+    ):
+        assert_sound(mask, grid, size)
+
+
+def test_a_map_takes_no_look_at_single_pairs():
+    """A hundred thousand queries and keys: their pairs would be ten gigabytes."""
+    length = 100_000
+    grid = everything(length, length)
+    mask = masks.Causal() & masks.Window(1000, 0) & masks.Lengths(torch.tensor([[length // 2]]))
+    found = mapped(mask, grid, 128)
+    assert found.some.shape == (1, 1, 782, 782) and 0.004 < found.some.double().mean() < 0.008
