@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calls import call_of, drawn
@@ -22,7 +22,7 @@ GRADIENTS = pairwise(SCORES, NORMALIZERS, MASKED, BIASES, GATES, ["soft", "top_k
 
 @pytest.fixture(params=[2, 3])
 def listed_blocks(request, monkeypatch):
-    for name, value in (("SIZE", request.param), ("LEAST", 0), ("SPARSE", 1.1), ("SLACK", 1.0)):
+    for name, value in (("SIZE", request.param), ("LEAST", 0), ("SPARSE", 1.1), ("SLACK", 1.0), ("ENTRY", 0)):
         monkeypatch.setattr(plan, name, value)
     monkeypatch.setattr(cpu, "one_block", lambda call: False)
     monkeypatch.setattr(cpu.steps, "serves_step", lambda call: False)
@@ -64,9 +64,10 @@ STRUCTURED = st.recursive(
 )
 
 
+@settings(max_examples=12)
 @given(st.integers(260, 420), st.integers(300, 420), STRUCTURED, st.sampled_from(BACKENDS), st.booleans())
 def test_long_calls_under_masks_of_any_structure(q_len, k_len, mask, backend, additive):
-    tensors = [drawn(2, 2, length, 4, seed=length, dtype=torch.float64) for length in (q_len, k_len, k_len + 1)]
+    tensors = [drawn(2, 1, length, 4, seed=length, dtype=torch.float64) for length in (q_len, k_len, k_len + 1)]
     query, key, value = tensors[0], tensors[1], tensors[2][..., 1:, :]
     score = scores.Additive(drawn(4, dtype=torch.float64)) if additive else scores.ScaledDot()
     found = []
@@ -81,7 +82,7 @@ def test_long_calls_under_masks_of_any_structure(q_len, k_len, mask, backend, ad
 @given(st.integers(1, 30), st.integers(1, 30), STRUCTURED, st.integers(1, 400), st.integers(1, 5), st.integers(0, 3))
 def test_parts_hold_each_allowed_pair_once(q_len, k_len, mask, budget, size, top):
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("SIZE", size), ("LEAST", 0), ("SPARSE", 1.1)):
+        for name, value in (("SIZE", size), ("LEAST", 0), ("SPARSE", 1.1), ("ENTRY", 0)):
             patch.setattr(plan, name, value)
         length = torch.tensor([[k_len], [k_len // 2]])
         query, key = drawn(2, 3, q_len, 4), drawn(2, 3, k_len, 4)

@@ -10,9 +10,11 @@ import torch
 from bench.fake import PLACE
 from saccade.bench.row import Place
 from saccade.bench.rows import experts, rows, select
+from saccade.bench.rows import masks as masked
 from saccade.bench.run import measure
 from saccade.errors import ArgumentError
 from saccade.normalizers import Entmax, Sparsemax
+from saccade.structure import Grid
 
 ROWS = rows(PLACE)
 TARGETS = {
@@ -44,6 +46,21 @@ TARGETS = {
             ("NTM", "16x128x20", "plain formulas", "≥ 3x"),
             ("DNC", "32x64x32", "plain formulas", "≥ 2x"),
         )
+    },
+    **{
+        f"{name} {step} 1x8x8192x64 {peer}": [target]
+        for name, peer, targets in (
+            ("dot, window 128", "torch, the mask laid out", ("≥ 15x", "≥ 10x")),
+            ("dot, window 512 + 512", "torch, the mask laid out", ("≥ 4x", "≥ 3x")),
+            ("dot, 16 documents", "torch, a batch of 16", ("≤ 1.2x the time",) * 2),
+            ("additive, window 128", "without a mask", ("≥ 25x", "≥ 20x")),
+            ("additive, causal", "without a mask", ("≥ 1.7x", "≥ 1.7x")),
+        )
+        for step, target in zip(("forward", "forward+backward"), targets, strict=True)
+    },
+    **{
+        f"dot, window 128, growth {step} 1x8x131072x64 8 calls of 16384": ["≤ 1.1x the time"]
+        for step in ("forward", "forward+backward")
     },
     **{f"mixture, no noise forward+backward {n} experts 4 experts": ["≤ 1.3x the time"] for n in (16, 64, 256)},
     "mixture, noise and losses forward+backward 256 experts 4 experts": ["≤ 1.3x the time"],
@@ -87,7 +104,7 @@ def test_the_short_list_is_a_part_of_the_whole_and_has_every_subject():
 
 
 def test_a_pattern_is_a_part_of_a_name_in_any_case():
-    assert {row.family for row in select(ROWS, "CAUSAL")} == {"dot causal"}
+    assert {row.family for row in select(ROWS, "DOT CAUSAL")} == {"dot causal"}
     assert {row.peer for row in select(ROWS, "additive forward*eager")} == {"eager"}
     families = "additive forward, .*, sample, dot, lazy .*, NTM, .*, mixture, .*"
     with pytest.raises(ArgumentError, match=f"got nothing; rows: {families}"):
@@ -220,3 +237,18 @@ def test_without_statsmodels_it_is_named_as_absent(monkeypatch):
     found = measure(row, PLACE, seconds=0.0, least=1)
     assert found.absent.startswith("statsmodels cv_ls: ")
     assert found.ours > 0
+
+
+def test_masks_allow_the_pairs_that_their_rows_count_and_both_sides_compute_the_same(monkeypatch):
+    for name, value in (("_LENGTH", 256), ("_DOCUMENT", 16), ("_LONG", 512)):
+        monkeypatch.setattr(masked, name, value)
+    monkeypatch.setattr(masked, "_LAID_OUT", (masked._window("dot", 30, 20, length=256),))
+    found = [row for row in masked.rows(PLACE) if row.same]
+    assert [row.peer for row in found[:2]] == ["torch, the mask laid out", "torch, a batch of 16"]
+    for row in found:
+        measured = measure(row, PLACE, seconds=0.0, least=1)
+        assert measured.absent is None and measured.difference < 1e-4
+    for case in masked._MASKED:
+        grid = Grid(8192, 8192, 0, 64, torch.device("cpu"))
+        rows_of_it = sum(int(case.mask.dense(grid._replace(start=start)).sum()) for start in range(0, 8192, 64))
+        assert 0.98 < rows_of_it / case.pairs <= 1  # a window ends at the first key

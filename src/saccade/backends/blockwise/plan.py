@@ -34,27 +34,27 @@ SLACK = 1.1
 """How many times as many pairs a larger block of queries may look into: fewer blocks cost less beside."""
 
 APART = 1.25
-"""How many times as many pairs the blocks that any entry of the batch needs may be, before each has its own."""
+"""How many times as many blocks the entries of a batch may need together as each by itself, before each has its own."""
+
+ENTRY = 1 << 17
+"""Pairs of an entry below which it has not: what begins and ends with a block would cost more."""
 
 
 def parts(call: Call, budget: int) -> list[Part]:
     """The blocks of an aligned call, each of at most `budget` pairs where that can be."""
     q_len, k_len = call.query.shape[-2], call.key.shape[-2]
-    if not q_len or 0 in call.batch:
-        return []
-    some = looked_into(call)
-    if some is None:
+    needs = needed(call)
+    if needs is None:
         return list(whole(call.batch, q_len, k_len, budget))
-    found: list[Part] = []
-    for dim, first, heads, needed in entries(some, call.batch):
-        found += listed(needed, (dim, first, heads), call, budget)
-    return found
+    return [part for need in needs for part in listed(need, call, budget)]
 
 
 def share(call: Call) -> float:
-    """Which share of the pairs of an aligned or other call is in blocks that are looked into."""
-    some = looked_into(call.aligned())
-    return 1.0 if some is None else float(some.double().mean())
+    """Which share of the pairs is in blocks that are looked into."""
+    needs = needed(call.aligned())
+    if needs is None:
+        return 1.0
+    return sum(need.heads * need.share for need in needs) / sum(need.heads for need in needs)
 
 
 class Pairs(NamedTuple):
@@ -98,30 +98,47 @@ def pairs(call: Call, budget: int, *, all_of_them: bool) -> Pairs:
     return Pairs(total, allowed, total if all_of_them else computed)
 
 
-def looked_into(call: Call) -> Tensor | None:
-    """Blocks `(..., query blocks, key blocks)` in which a pair may be allowed; None where all are to be computed."""
-    q_len, k_len = call.query.shape[-2], call.key.shape[-2]
-    if call.mask is None or q_len * k_len < LEAST or tracing() or transforming():
+class Need(NamedTuple):
+    """What some entries of the batch need.
+
+    Args:
+        dim, first, heads: entries first .. first + heads - 1 of batch dimension `dim` (None: all of the batch).
+        keys: whether a block of queries needs a block of keys, `(query blocks, key blocks)`.
+    """
+
+    dim: int | None
+    first: int
+    heads: int
+    keys: Tensor
+
+    @property
+    def share(self) -> float:
+        """Which share of the blocks is needed."""
+        return float(self.keys.double().mean())
+
+
+def needed(call: Call) -> list[Need] | None:
+    """What the entries of the batch need, all at once, or one by one along the dimension in which they differ; None
+    where no blocks are worth leaving out.
+    """
+    q_len, k_len, batch = call.query.shape[-2], call.key.shape[-2], call.batch
+    if call.mask is None or q_len * k_len < max(LEAST, 1) or 0 in batch or tracing() or transforming():
         return None
-    if not encodable(call.mask) or isinstance(call.score, Location) or not call.built_in:
+    if k_len <= SIZE or not encodable(call.mask) or isinstance(call.score, Location) or not call.built_in:
         return None  # a score by place has a row of weights a key
     some = blockmap.mapped(call.mask, call.grid(), SIZE).some
-    return some if float(some.double().mean()) < SPARSE else None
-
-
-def entries(some: Tensor, batch: tuple[int, ...]) -> Iterator[tuple[int | None, int, int, Tensor]]:
-    """Batch dimension, first entry, number of entries, and the blocks `(query blocks, key blocks)` they need: of all
-    the batch at once, or one by one along the dimension in which they differ.
-    """
-    flat = some.flatten(0, -3) if some.ndim > 2 else some[None]
-    union = flat.any(0)
-    if float(union.double().mean()) <= APART * float(some.double().mean()):
-        dim = max(range(len(batch)), key=lambda d: batch[d]) if batch else None
-        yield dim, 0, batch[dim] if dim is not None else 1, union
-        return
+    if (single := float(some.double().mean())) > SPARSE:
+        return None
+    together = some.flatten(0, -3).any(0) if some.ndim > 2 else some
+    dim = max(range(len(batch)), key=lambda d: batch[d]) if batch else None
+    all_of_them = Need(dim, 0, batch[dim] if dim is not None else 1, together)
+    if all_of_them.share <= APART * single:
+        return [all_of_them]
     dim = max(range(some.ndim - 2), key=lambda d: some.shape[d])
-    for entry in range(batch[dim]):
-        yield dim, entry, 1, some.select(dim, entry).flatten(0, -3).any(0) if some.ndim > 3 else some[entry]
+    if q_len * k_len * math.prod(batch) // batch[dim] < ENTRY:
+        return [all_of_them] if all_of_them.share <= SPARSE else None
+    entries = some.movedim(dim, 0).flatten(1, -3).any(1)
+    return [Need(dim, entry, 1, keys) for entry, keys in enumerate(entries)]
 
 
 def whole(batch: tuple[int, ...], q_len: int, k_len: int, budget: int) -> Iterator[Block]:
@@ -158,11 +175,11 @@ def rows(needed: Tensor) -> Rows:
     return found
 
 
-def listed(needed: Tensor, part: tuple[int | None, int, int], call: Call, budget: int) -> Iterator[Part]:
+def listed(need: Need, call: Call, budget: int) -> Iterator[Part]:
     """The blocks of some entries, those with as many blocks of keys together."""
-    (dim, first, heads), batch = part, call.batch
+    (dim, first, heads, _), batch = need, call.batch
     lengths = q_len, k_len = call.query.shape[-2], call.key.shape[-2]
-    size, needed = rows(needed)
+    size, needed = rows(need.keys)
     entries = math.prod(batch) // (batch[dim] if dim is not None else 1)  # beside those of the dimension
     counts = needed.sum(-1).clamp(min=fewest(call))
     order = needed.to(torch.int8).argsort(dim=-1, descending=True, stable=True)

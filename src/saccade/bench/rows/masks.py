@@ -1,0 +1,136 @@
+"""Masks that leave most pairs out: beside torch's kernel with the mask laid out, and the same call without a mask."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention as sdpa
+
+from saccade import attend
+from saccade.bench.formulas import forward, training
+from saccade.bench.row import Place, Row, Target, Work
+from saccade.bench.rows.additive import BACKWARD_COST, FORWARD_COST
+from saccade.bench.targets import at_most, times
+from saccade.masks import Causal, Documents, Mask, Window
+from saccade.normalizers import Entmax, Normalizer, Softmax, Sparsemax
+from saccade.scores import Additive, ScaledDot
+
+__all__ = ["rows"]
+
+_HEADS, _LENGTH, _DIM, _DOCUMENT = 8, 8192, 64, 512
+_LONG, _TIMES = 1 << 17, 8
+_DENSE, _UNMASKED = "torch, the mask laid out", "without a mask"
+
+Function = Callable[..., Tensor]
+
+
+class _Case(NamedTuple):
+    """A call under a mask, how many pairs that allows, and how many times as fast it is to be, forward and trained."""
+
+    name: str
+    mask: Mask | None  # None: documents, whose ids are on the place's device
+    pairs: int
+    targets: tuple[Target, Target] | tuple[()] = ()
+    additive: bool = False
+    normalizer: Normalizer = Softmax()
+
+
+def _window(name: str, left: int, right: int, *targets: Target, length: int = _LENGTH, **options: object) -> _Case:
+    return _Case(name, Window(left, right), length * (left + right + 1), targets, **options)  # type: ignore[arg-type]
+
+
+_LAID_OUT = (
+    _window("dot, window 128", 128, 0, times(15), times(10)),
+    _window("dot, window 512 + 512", 512, 512, times(4), times(3)),
+)
+_MASKED = (
+    _window("additive, window 128", 128, 0, times(25), times(20), additive=True),
+    _Case("additive, causal", Causal(), _LENGTH * (_LENGTH + 1) // 2, (times(1.7), times(1.7)), additive=True),
+    _window("sparsemax, window 128", 128, 0, normalizer=Sparsemax()),
+    _window("entmax 1.5, window 128", 128, 0, normalizer=Entmax()),
+)
+_DOCUMENTS = _Case("dot, 16 documents", None, _LENGTH * _DOCUMENT, (at_most(1.2), at_most(1.2)))
+_GROWTH = _window("dot, window 128, growth", 128, 0, at_most(1.1), at_most(1.1), length=_LONG)
+
+
+def rows(place: Place) -> list[Row]:
+    """Return the rows of masks: pairs that they forbid ought to cost nothing."""
+    found: list[Row] = []
+    for trained in (False, True):
+        found += [_row(place, case, _DENSE, _dense(case.mask), trained) for case in _LAID_OUT]
+        found.append(_row(place, _DOCUMENTS, "torch, a batch of 16", _batch, trained))
+        found += [_row(place, case, _UNMASKED, _call(place, case, masked=False), trained) for case in _MASKED]
+        found.append(_row(place, _GROWTH, f"{_TIMES} calls of {_LONG // _TIMES}", _parts(place), trained))
+    return found
+
+
+def _row(place: Place, case: _Case, peer: str, theirs: Function, trained: bool) -> Row:
+    """A case beside another call of the same tensors."""
+    prepare = training if trained else forward
+    length = _LONG if case is _GROWTH else _LENGTH
+    pairs = _HEADS * case.pairs
+    terms = Work(pairs * _DIM, "terms", "multiply", BACKWARD_COST if trained else FORWARD_COST)
+    return Row(
+        subject="masks",
+        family=f"{case.name} {'forward+backward' if trained else 'forward'}",
+        shape=f"1x{_HEADS}x{length}x{_DIM}",
+        size=length,
+        peer=peer,
+        inputs=lambda place: tuple(place.normal(1, _HEADS, length, _DIM, grad=trained) for _ in range(3)),
+        ours=prepare(_call(place, case)),
+        theirs=prepare(theirs),
+        work=terms if case.additive else Work(4.0 * pairs * _DIM * (3 if trained else 1), "FLOP", "multiply"),
+        targets=case.targets[trained : trained + 1],
+        same=case in _LAID_OUT or case is _DOCUMENTS,
+        quick=case is _LAID_OUT[0] and not trained,
+    )
+
+
+def _call(place: Place, case: _Case, *, masked: bool = True) -> Function:
+    def run(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        score = Additive(torch.linspace(-1, 1, _DIM, device=query.device) / _DIM**0.5) if case.additive else ScaledDot()
+        mask = (case.mask or _documents(query)) if masked else None
+        options = {"score": score, "normalizer": case.normalizer, "mask": mask, "backend": place.backend}
+        found: Tensor = attend(query, key, value, **options)  # type: ignore[call-overload]
+        return found
+
+    return run
+
+
+def _documents(query: Tensor) -> Documents:
+    ids = torch.arange(query.shape[-2], device=query.device) // _DOCUMENT
+    return Documents(ids, ids)
+
+
+def _dense(mask: Mask | None) -> Function:
+    """torch's kernel; the mask is laid out in the first call, which is not measured."""
+    laid_out: list[Tensor] = []
+
+    def run(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        if not laid_out:
+            position = torch.arange(query.shape[-2], device=query.device)
+            distance = position - position[:, None]
+            assert isinstance(mask, Window)
+            laid_out.append((distance >= -(mask.left or 0)) & (distance <= (mask.right or 0)))
+        return sdpa(query, key, value, laid_out[0])
+
+    return run
+
+
+def _batch(*tensors: Tensor) -> Tensor:
+    """The documents as a batch, and back."""
+    apart = [tensor.unflatten(-2, (-1, _DOCUMENT)).movedim(-3, 0).flatten(0, 1) for tensor in tensors]
+    joined: Tensor = sdpa(*apart).unflatten(0, (-1, 1)).movedim(0, -3).flatten(-3, -2)
+    return joined
+
+
+def _parts(place: Place) -> Function:
+    """As many calls of a part of the queries and keys."""
+    one = _call(place, _GROWTH)
+
+    def run(*tensors: Tensor) -> Tensor:
+        parts = zip(*(tensor.split(_LONG // _TIMES, -2) for tensor in tensors), strict=True)
+        return torch.cat([one(*part) for part in parts], -2)
+
+    return run
