@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade import masks, structure
-from saccade.blockmap import mapped
+from saccade.blockmap import mapped, possible
 from saccade.structure import Grid
 
 LENGTHS = st.integers(1, 13)
@@ -94,6 +94,24 @@ def test_what_is_said_of_compositions_holds(q_len, k_len, size, seed):
         masks.Window(1, None, "end") & masks.Lengths(torch.tensor([[1], [k_len]])),
     ):
         assert_sound(mask, grid, size)
+
+
+@given(st.integers(30, 90), st.integers(30, 90), st.integers(0, 9), st.integers(0, 99))
+def test_a_map_of_many_blocks_is_that_of_all(q_len, k_len, left, seed):
+    grid, generator = everything(q_len, k_len), torch.Generator().manual_seed(seed)
+    lengths = torch.randint(k_len + 1, (2, 1), generator=generator)
+    documents = masks.Documents(torch.arange(q_len) // 7, torch.arange(k_len) // 7)
+    center = torch.rand(2, 3, q_len, generator=generator) * k_len
+    for mask in (
+        masks.Window(left, 1, "end"),
+        masks.Prefix(3) | masks.Window(left, 0, "start") & masks.Lengths(lengths),
+        documents & ~masks.Window(0, 0, "start"),
+        masks.Around(center, left),
+        masks.Dense(torch.rand(q_len, k_len, generator=generator) > 0.99),
+    ):
+        mask = aligned(mask)
+        for size in (1, 2):
+            assert torch.equal(possible(mask, grid, size, most=9), mapped(mask, grid, size).some), mask
 
 
 def test_a_map_takes_no_look_at_single_pairs():

@@ -16,7 +16,7 @@ from saccade.masks import Mask
 from saccade.numerics import wide
 from saccade.structure import Grid
 
-__all__ = ["Blocks", "mapped"]
+__all__ = ["Blocks", "mapped", "possible"]
 
 
 class Blocks(NamedTuple):
@@ -27,7 +27,7 @@ class Blocks(NamedTuple):
 
 
 class Spans(NamedTuple):
-    """The first and last query `(blocks, 1)` and key `(1, blocks)` of each block."""
+    """The first and last query `(blocks, 1)` and key `(blocks,)` of each block."""
 
     grid: Grid
     size: int
@@ -35,6 +35,21 @@ class Spans(NamedTuple):
     last_query: Tensor
     first_key: Tensor
     last_key: Tensor
+
+    @classmethod
+    def of(cls, grid: Grid, size: int) -> "Spans":
+        """All blocks."""
+        first_query, last_query = ends(grid.q_len, size, grid.device)
+        return cls(grid, size, first_query[:, None], last_query[:, None], *ends(grid.k_len, size, grid.device))
+
+    def part(self, queries: slice, keys: slice) -> "Spans":
+        """Some of the blocks."""
+        rows, columns = (self.first_query, self.last_query), (self.first_key, self.last_key)
+        return Spans(self.grid, self.size, *(side[queries] for side in rows), *(side[keys] for side in columns))
+
+
+COARSE = 16
+"""How many times as large the blocks are that are looked at before many small ones."""
 
 
 def mapped(mask: Mask, grid: Grid, size: int) -> Blocks:
@@ -50,11 +65,40 @@ def mapped(mask: Mask, grid: Grid, size: int) -> Blocks:
     tensor([[1, 0, 0],
             [1, 1, 0]], dtype=torch.int32)
     """
-    first_query, last_query = ends(grid.q_len, size, grid.device)
-    first_key, last_key = ends(grid.k_len, size, grid.device)
-    spans = Spans(grid, size, first_query[:, None], last_query[:, None], first_key, last_key)
+    return part_of(mask, Spans.of(grid, size))
+
+
+def possible(mask: Mask, grid: Grid, size: int, most: int = 1 << 20) -> Tensor:
+    """Whether some pair of each block may be allowed, as `mapped` has it.
+
+    Of more than `most` blocks those are passed over that lie beside all in which a block of so many more queries and
+    keys has such a pair: a window costs what it allows.
+
+    >>> grid = Grid(4, 6, 0, 4, torch.device("cpu"))
+    >>> possible(masks.Causal("start"), grid, 1, most=1).int()[2]
+    tensor([1, 1, 1, 0, 0, 0], dtype=torch.int32)
+    """
+    spans = Spans.of(grid, size)
+    counts = spans.first_query.shape[0], spans.first_key.shape[0]
+    if counts[0] * counts[1] <= most:
+        return part_of(mask, spans).some
+    coarse = possible(mask, grid, COARSE * size, most)
+    reached = coarse.flatten(0, -3).any(0) if coarse.ndim > 2 else coarse
+    found = torch.zeros(*coarse.shape[:-2], *counts, dtype=torch.bool, device=grid.device)
+    for row in reached.any(-1).nonzero()[:, 0].tolist():
+        columns = reached[row].nonzero()[:, 0]
+        queries = slice(COARSE * row, COARSE * (row + 1))
+        keys = slice(COARSE * int(columns[0]), COARSE * (int(columns[-1]) + 1))
+        found[..., queries, keys] = part_of(mask, spans.part(queries, keys)).some
+    return found
+
+
+def part_of(mask: Mask, spans: Spans) -> Blocks:
+    """The answers for some blocks."""
     some, full = answered(mask, spans)
-    whole = (last_query - first_query == size - 1)[:, None] & (last_key - first_key == size - 1)
+    whole = (spans.last_query - spans.first_query == spans.size - 1) & (
+        spans.last_key - spans.first_key == spans.size - 1
+    )
     shape = torch.broadcast_shapes(some.shape, full.shape, whole.shape)
     return Blocks(some.expand(shape), (full & whole).expand(shape))
 

@@ -114,7 +114,7 @@ class Need(NamedTuple):
     @property
     def share(self) -> float:
         """Which share of the blocks is needed."""
-        return float(self.keys.double().mean())
+        return mean(self.keys)
 
 
 def needed(call: Call) -> list[Need] | None:
@@ -126,8 +126,8 @@ def needed(call: Call) -> list[Need] | None:
         return None
     if k_len <= SIZE or not encodable(call.mask) or isinstance(call.score, Location) or not call.built_in:
         return None  # a score by place has a row of weights a key
-    some = blockmap.mapped(call.mask, call.grid(), SIZE).some
-    if (single := float(some.double().mean())) > SPARSE:
+    some = blockmap.possible(call.mask, call.grid(), SIZE)
+    if (single := mean(some)) > SPARSE:
         return None
     together = some.flatten(0, -3).any(0) if some.ndim > 2 else some
     dim = max(range(len(batch)), key=lambda d: batch[d]) if batch else None
@@ -139,6 +139,11 @@ def needed(call: Call) -> list[Need] | None:
         return [all_of_them] if all_of_them.share <= SPARSE else None
     entries = some.movedim(dim, 0).flatten(1, -3).any(1)
     return [Need(dim, entry, 1, keys) for entry, keys in enumerate(entries)]
+
+
+def mean(flags: Tensor) -> float:
+    """The share of flags that are set."""
+    return int(flags.sum()) / max(1, flags.numel())
 
 
 def whole(batch: tuple[int, ...], q_len: int, k_len: int, budget: int) -> Iterator[Block]:
@@ -164,7 +169,7 @@ class Rows(NamedTuple):
 
 def rows(needed: Tensor) -> Rows:
     """The largest blocks of queries that look into little more than the smallest."""
-    found, least = Rows(SIZE, needed), int(needed.sum())
+    found, least = Rows(SIZE, needed.clone()), int(needed.sum())
     while found.needed.shape[0] > 1:
         count = found.needed.shape[0]
         padded = torch.nn.functional.pad(found.needed, (0, 0, 0, count % 2))
@@ -181,11 +186,13 @@ def listed(need: Need, call: Call, budget: int) -> Iterator[Part]:
     lengths = q_len, k_len = call.query.shape[-2], call.key.shape[-2]
     size, needed = rows(need.keys)
     entries = math.prod(batch) // (batch[dim] if dim is not None else 1)  # beside those of the dimension
-    counts = needed.sum(-1).clamp(min=fewest(call))
-    order = needed.to(torch.int8).argsort(dim=-1, descending=True, stable=True)
+    least = fewest(call)
+    needed[needed.sum(-1) < least, :least] = True
+    counts, columns = needed.sum(-1), needed.nonzero()[:, 1]
+    first_column = counts.cumsum(0) - counts
     for count in counts.unique().tolist():
         members = (counts == count).nonzero()[:, 0]
-        keys = order[members, :count].sort(-1).values
+        keys = columns[first_column[members][:, None] + torch.arange(count, device=columns.device)]
         width = min(count * SIZE, k_len)
         together = max(1, min(heads, budget // (entries * size * width)))
         tiles = max(1, budget // (entries * together * size * width))
