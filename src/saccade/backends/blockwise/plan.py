@@ -93,7 +93,7 @@ def pairs(call: Call, budget: int, *, all_of_them: bool) -> Pairs:
         present = grid.present()
         mask = mask if present is None else mask & present
         of_part = math.prod(call.map(part.narrow).batch) * grid.rows * grid.width
-        allowed += int(mask.sum()) * (of_part // max(1, mask.numel()))
+        allowed += int(mask.count_nonzero()) * (of_part // max(1, mask.numel()))
         computed += of_part
     return Pairs(total, allowed, total if all_of_them else computed)
 
@@ -143,7 +143,7 @@ def needed(call: Call) -> list[Need] | None:
 
 def mean(flags: Tensor) -> float:
     """The share of flags that are set."""
-    return int(flags.sum()) / max(1, flags.numel())
+    return int(flags.count_nonzero()) / max(1, flags.numel())
 
 
 def whole(batch: tuple[int, ...], q_len: int, k_len: int, budget: int) -> Iterator[Block]:
@@ -169,12 +169,12 @@ class Rows(NamedTuple):
 
 def rows(needed: Tensor) -> Rows:
     """The largest blocks of queries that look into little more than the smallest."""
-    found, least = Rows(SIZE, needed.clone()), int(needed.sum())
+    found, least = Rows(SIZE, needed.clone()), int(needed.count_nonzero())
     while found.needed.shape[0] > 1:
         count = found.needed.shape[0]
         padded = torch.nn.functional.pad(found.needed, (0, 0, 0, count % 2))
         larger = Rows(2 * found.rows, padded.unflatten(0, (-1, 2)).any(1))
-        if int(larger.needed.sum()) * larger.rows > SLACK * least * SIZE:
+        if int(larger.needed.count_nonzero()) * larger.rows > SLACK * least * SIZE:
             break
         found = larger
     return found
@@ -187,8 +187,8 @@ def listed(need: Need, call: Call, budget: int) -> Iterator[Part]:
     size, needed = rows(need.keys)
     entries = math.prod(batch) // (batch[dim] if dim is not None else 1)  # beside those of the dimension
     least = fewest(call)
-    needed[needed.sum(-1) < least, :least] = True
-    counts, columns = needed.sum(-1), needed.nonzero()[:, 1]
+    needed[counted(needed)[0] < least, :least] = True
+    counts, columns = counted(needed)
     first_column = counts.cumsum(0) - counts
     for count in counts.unique().tolist():
         members = (counts == count).nonzero()[:, 0]
@@ -200,6 +200,12 @@ def listed(need: Need, call: Call, budget: int) -> Iterator[Part]:
         for begin in range(first, first + heads, together):
             some = dim, begin, min(together, first + heads - begin)
             yield from grouped(some, members, keys, lonely, size, tiles, lengths)
+
+
+def counted(needed: Tensor) -> tuple[Tensor, Tensor]:
+    """How many flags of each row are set `(rows,)`, and the columns of all, row by row."""
+    rows, columns = needed.nonzero().unbind(1)
+    return torch.bincount(rows, minlength=needed.shape[0]), columns
 
 
 def fewest(call: Call) -> int:
