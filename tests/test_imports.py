@@ -22,6 +22,7 @@ DEFINITIONS = {
     "simplex",
     "masks",
     "biases",
+    "blockmap",
     "reads",
     "auxiliary",
     "call",

@@ -168,7 +168,9 @@ def plan(call: Call, backend: str = "auto") -> Plan:
 
 def counted(call: Call, chosen: ModuleType) -> Pairs | None:
     """How many pairs there are, are allowed and are computed."""
-    if call.mask is None or tracing() or transforming() or chosen in (flex, sdpa) or not call.built_in:
+    if call.mask is None or call.query.device.type != "cpu" or tracing() or transforming() or not call.built_in:
+        return None
+    if chosen is sdpa:
         return None
     budget = getattr(chosen, "ENGINE", DEFINITION).pairs
     return pairs(call, budget, all_of_them=chosen is reference or (chosen is cpu and cpu.one_block(call)))

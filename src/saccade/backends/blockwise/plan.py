@@ -124,6 +124,8 @@ def needed(call: Call) -> list[Need] | None:
     q_len, k_len, batch = call.query.shape[-2], call.key.shape[-2], call.batch
     if call.mask is None or q_len * k_len < max(LEAST, 1) or 0 in batch or tracing() or transforming():
         return None
+    if call.query.device.type != "cpu":  # what the map says would have to be waited for
+        return None
     if k_len <= SIZE or not encodable(call.mask) or isinstance(call.score, Location) or not call.built_in:
         return None  # a score by place has a row of weights a key
     some = blockmap.possible(call.mask, call.grid(), SIZE)
