@@ -122,7 +122,7 @@ def needed(call: Call) -> list[Need] | None:
     where no blocks are worth leaving out.
     """
     q_len, k_len, batch = call.query.shape[-2], call.key.shape[-2], call.batch
-    if call.mask is None or q_len * k_len < max(LEAST, 1) or 0 in batch or tracing() or transforming():
+    if call.mask is None or q_len * k_len < max(LEAST, 1) or 0 in batch or recorded():
         return None
     if call.query.device.type != "cpu":  # what the map says would have to be waited for
         return None
@@ -141,6 +141,11 @@ def needed(call: Call) -> list[Need] | None:
         return [all_of_them] if all_of_them.share <= SPARSE else None
     entries = some.movedim(dim, 0).flatten(1, -3).any(1)
     return [Need(dim, entry, 1, keys) for entry, keys in enumerate(entries)]
+
+
+def recorded() -> bool:
+    """Whether operations are recorded for other values than these, or transformed: no block may depend on them."""
+    return tracing() or transforming() or torch._C._is_tracing() or torch._C._len_torch_dispatch_stack() > 0
 
 
 def mean(flags: Tensor) -> float:
