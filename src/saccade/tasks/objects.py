@@ -14,7 +14,7 @@ from saccade.tasks.dataset import SPLITS, check_index, check_split, inventory
 from saccade.tasks.splits import SplitNames, held_out
 from saccade.tasks.text.files import divide, text_hash
 
-__all__ = ["OBJECTS", "Rows", "label_of", "pair_reader", "rows_of"]
+__all__ = ["OBJECTS", "Rows", "label_of", "pair_reader", "read_rows", "rows_of"]
 
 #: What a run that was trained on Python objects says of its data.
 OBJECTS = "objects"
@@ -81,7 +81,7 @@ def rows_of(
     names = names or SplitNames()
     given = objects if isinstance(objects, Mapping) else {names.of("train")[0]: objects}
     named = _named_splits(given, names)
-    found = {split: _read(split, given[name], read) for split, name in named.items()}
+    found = {split: read_rows(split, given[name], read) for split, name in named.items()}
     if missing := [split for split in SPLITS if split not in found]:
         rows = found.pop("train")
         hashes = np.array([text_hash(_text(key(row))) for row in rows], np.uint64)
@@ -168,7 +168,22 @@ def _named(part: Any) -> str:
     return str(part)
 
 
-def _read(split: str, rows: Iterable[Any], read: Callable[[Any, Any], R]) -> list[R]:
+def read_rows(split: str, rows: Iterable[Any], read: Callable[[Any, Any], R]) -> list[R]:
+    """Return the examples of some rows.
+
+    Args:
+        split: theirs, for messages.
+        rows: Python objects, or those of a file.
+        read: as `rows_of` takes it.
+
+    Raises:
+        ArgumentError: naming the split and the row that is wrong, or if there is none.
+
+    Example:
+        >>> read_rows("train", ["a"], lambda row, _: float(row))
+        Traceback (most recent call last):
+        saccade.errors.ArgumentError: data: train, row 1: could not convert string to float: 'a'
+    """
     found, features, row = list[R](), getattr(rows, "features", None), None
     try:
         for row in rows:

@@ -75,11 +75,11 @@ def _refuse(data: str, wanted: Wanted) -> None:
 
 def _of_sheets(sheets: dict[str, Sheet], wanted: Wanted, names: SplitNames) -> Table:
     first, found = next(iter(sheets.values())), dict[str, list[Row]]()
-    columns = chosen(first.names, wanted, first.where)
+    columns, alone = chosen(first.names, wanted, first.where), len(sheets) == 1
     for called, sheet in sheets.items():
         if others := differing(sheet.names, first.names, columns, wanted):
             raise ArgumentError(f"{sheet.where}: expected the columns of {first.where}, got others: {others}")
-        for split, part in rows_by_split(sheet, columns, wanted, names).items():
-            found.setdefault(called or split or names.of("train")[0], []).extend(part)
+        for split, part in rows_by_split(sheet, columns, wanted, names, "" if alone else called).items():
+            found.setdefault(split or called or names.of("train")[0], []).extend(part)
     rows = rows_of(found, lambda row, _: row, lambda row: str(row[0]), names)
     return Table(rows, () if wanted.sets else columns.features, columns.targets)

@@ -1,16 +1,28 @@
 """Rows that are Python objects: pairs, lists of numbers, mappings, arrays, and tables of columns."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 from torch import Tensor
 
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.tasks.dataset import counted, inventory
-from saccade.tasks.objects import Rows, rows_of
+from saccade.tasks.dataset import SPLITS, counted, inventory
+from saccade.tasks.objects import Rows, read_rows, rows_of
 from saccade.tasks.regress.data.dataset import Table
-from saccade.tasks.regress.data.sheet import SPLIT, Columns, Row, Wanted, chosen, differing, flat, of_column, several
+from saccade.tasks.regress.data.sheet import (
+    SPLIT,
+    Columns,
+    Row,
+    Wanted,
+    chosen,
+    differing,
+    flat,
+    of_column,
+    several,
+    split_of,
+)
 from saccade.tasks.splits import SplitNames
 
 __all__ = ["named_numbers", "read_objects", "table_rows"]
@@ -22,7 +34,8 @@ def read_objects(objects: Any, wanted: Wanted, names: SplitNames) -> Table:
     Args:
         objects: an iterable of rows, arrays `(X, y)`, a data frame, a mapping of columns; or a mapping of such by
             splits, one of whose names at least is a split's. A row is a pair of what is asked and what is answered,
-            numbers of which the last is the answer, or a mapping of columns.
+            numbers of which the last is the answer, or a mapping of columns, of which one called `split` says which
+            split the row is in.
         wanted: which columns are asked and answered.
         names: what splits are called.
 
@@ -34,13 +47,28 @@ def read_objects(objects: Any, wanted: Wanted, names: SplitNames) -> Table:
         >>> table.features, table.targets, sorted(table.rows.splits)
         (('x',), ('y',), ['test', 'train', 'validation'])
     """
-    reader = _Reader(wanted)
+    reader = _Reader(wanted, names)
     if isinstance(objects, Mapping) and not _are_columns(objects, names):
         given: Any = {name: _rows(part) for name, part in objects.items()}
     else:
-        given = _rows(objects)
-    rows: Rows[Row] = rows_of(given, reader.read, lambda row: str(row[0]), names)
+        given = {names.of("train")[0]: _rows(objects)}
+    read = None if objects is None else _by_split(given, reader, names)
+    rows: Rows[Row] = rows_of(read, lambda row, _: row, lambda row: str(row[0]), names)
     return Table(rows, () if wanted.sets else reader.features, reader.targets)
+
+
+def _by_split(parts: Mapping[Any, Any], reader: "_Reader", names: SplitNames) -> dict[Any, Any]:
+    """The rows of each split, and unread what is none: by their column `split` those of train, if that is all there is.
+
+    Beside other splits the column has to say what the part says.
+    """
+    called = [name for name, part in parts.items() if part is not None and name in names.all]
+    alone = [names.all[name] for name in called] == ["train"]
+    found = {name: part for name, part in parts.items() if name not in called}
+    for name in sorted(called, key=lambda name: SPLITS.index(names.all[name])):
+        for split, row in read_rows(name, parts[name], partial(reader.read, "" if alone else name)):
+            found.setdefault(split or name, []).append(row)
+    return found
 
 
 _Cells: TypeAlias = list[tuple[str, list[float]]]
@@ -49,14 +77,21 @@ _Cells: TypeAlias = list[tuple[str, list[float]]]
 class _Reader:
     """Reads rows that are all like the first."""
 
-    def __init__(self, wanted: Wanted) -> None:
-        self.wanted, self.columns = wanted, Columns((), ())
+    def __init__(self, wanted: Wanted, names_of_splits: SplitNames) -> None:
+        self.wanted, self.splits, self.columns = wanted, names_of_splits, Columns((), ())
         self.first, self.names = "the first row", tuple[str, ...]()
         self.features, self.targets = tuple[str, ...](), tuple[str, ...]()
-        self.read: Callable[[Any, Any], Row] = self._read
 
-    def _read(self, row: Any, described: Any) -> Row:
-        asked, answered = self._cells(row) if isinstance(row, Mapping) else _pair(row)
+    def read(self, known: str, row: Any, described: Any) -> tuple[str, Row]:
+        """Return what the split of a row is called, `known` where no column says it, and its numbers."""
+        if not isinstance(row, Mapping):
+            return known, self._row(row, *_pair(row))
+        by_name = {str(name): value for name, value in row.items()}
+        if not self.names:
+            self._begin(row, tuple(by_name))
+        return self._split(by_name, known), self._row(row, *self._cells(by_name))
+
+    def _row(self, row: Any, asked: _Cells, answered: _Cells) -> Row:
         numbers, answers = (tuple(one for _, values in part for one in values) for part in (asked, answered))
         if not numbers or not answers:
             raise ValueError(f"expected numbers to ask and to answer, got {row!r:.60}")
@@ -68,10 +103,14 @@ class _Reader:
                 raise ValueError(f"expected {counted(len(wanted), 'numbers')}, as in row 1, got {len(found)}{hint}")
         return numbers, answers
 
-    def _cells(self, row: Mapping[Any, Any]) -> tuple[_Cells, _Cells]:
-        by_name = {str(name): value for name, value in row.items()}
-        if not self.names:
-            self._begin(row, tuple(by_name))
+    def _split(self, by_name: Mapping[str, Any], known: str) -> str:
+        there = SPLIT in by_name
+        if not known and there != (SPLIT in self.names):
+            how = "with" if there else "without"
+            raise ValueError(f"expected the columns of {self.first}, got others: {how} {SPLIT}")
+        return split_of(by_name[SPLIT], self.splits, known) if there and self.columns.divided else known
+
+    def _cells(self, by_name: Mapping[str, Any]) -> tuple[_Cells, _Cells]:
         features, targets = self.columns
         if self.wanted.sets:  # which have no places: those of the row, whatever others have
             features = tuple(name for name in by_name if self._may_be_asked(name))

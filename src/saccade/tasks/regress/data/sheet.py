@@ -26,6 +26,7 @@ __all__ = [
     "of_column",
     "rows_by_split",
     "several",
+    "split_of",
 ]
 
 Row: TypeAlias = tuple[tuple[float, ...], tuple[float, ...]]
@@ -58,6 +59,11 @@ class Columns(NamedTuple):
 
     features: tuple[str, ...]
     targets: tuple[str, ...]
+
+    @property
+    def divided(self) -> bool:
+        """Whether a column `split` would say which split a row is in: it is neither asked nor answered."""
+        return SPLIT not in (*self.features, *self.targets)
 
 
 @dataclass(frozen=True)
@@ -129,25 +135,31 @@ def differing(names: Sequence[str], first: Sequence[str], columns: Columns, want
     return ", ".join(f"{word} {inventory(part)}" for word, part in parts if part)
 
 
-def rows_by_split(sheet: Sheet, columns: Columns, wanted: Wanted, names: SplitNames) -> dict[str, list[Row]]:
-    """Return the rows of a table by the split that its column `split` names, all of them by "" where it has none.
+def rows_by_split(
+    sheet: Sheet, columns: Columns, wanted: Wanted, names: SplitNames, known: str = ""
+) -> dict[str, list[Row]]:
+    """Return the rows of a table by the split that its column `split` names, all of them by `known` where it has none.
+
+    Args:
+        sheet: the table.
+        columns: which are asked and answered.
+        wanted: what the options say.
+        names: what splits are called.
+        known: what the split is called that all rows are in, "" where the column says it.
 
     Raises:
-        ArgumentError: naming the row and the column of a cell that is no finite number.
+        ArgumentError: naming the row and the column of a cell that is no finite number, or no split's name.
     """
     places = {name: place for place, name in enumerate(sheet.names)}
     asked, answered = ([(name, places[name]) for name in part] for part in columns)
     read = several if wanted.sets else _single
-    split, found = (
-        places.get(SPLIT) if SPLIT not in (*columns.features, *columns.targets) else None,
-        dict[str, list[Row]](),
-    )
+    split, found = places.get(SPLIT) if columns.divided else None, dict[str, list[Row]]()
     for number, cells in sheet.rows:
         place = f"{sheet.where}: {sheet.counted} {number}"
         if len(cells) != len(sheet.names):
             raise ArgumentError(f"{place}: expected {len(sheet.names)} cells, a column each, got {len(cells)}")
-        key = "" if split is None else _split(cells[split], names, place)
         try:
+            key = known if split is None else split_of(cells[split], names, known)
             numbers = [one for name, column in asked for one in of_column(name, cells[column], read, "features")]
             answers = [one for name, column in answered for one in of_column(name, cells[column], _single, "target")]
         except ValueError as error:
@@ -158,6 +170,31 @@ def rows_by_split(sheet: Sheet, columns: Columns, wanted: Wanted, names: SplitNa
     if not found:
         raise ArgumentError(f"{sheet.where}: expected rows below the names of columns, got none")
     return found
+
+
+def split_of(cell: Any, names: SplitNames, known: str = "") -> str:
+    """Return what the split is called that a cell of the column `split` names.
+
+    Args:
+        cell: a text, or its bytes.
+        names: what splits are called.
+        known: what the split is called that the row is in by its file or part, "" where none says so.
+
+    Raises:
+        ValueError: if it names none, or another one than the known.
+
+    Example:
+        >>> split_of("dev", SplitNames()), split_of("late", SplitNames({"test": "late"}))
+        ('validation', 'late')
+    """
+    text = cell.decode(errors="replace") if isinstance(cell, bytes) else str(cell)
+    found = names.split(text.strip())
+    if found is None:
+        raise ValueError(f"column {SPLIT}: expected one of {', '.join(names.all)}, got {text!r:.40}")
+    if known and found != names.split(known):
+        way_out = "correct it, or take the column out"
+        raise ValueError(f"column {SPLIT}: expected {known}, as these rows are called, got {text!r:.40}; {way_out}")
+    return known or names.of(found)[0]
 
 
 def flat(value: Any) -> list[float]:
@@ -227,13 +264,6 @@ def _named(given: str, names: Sequence[str], option: str, where: str) -> list[st
     if len(set(found)) < len(found):
         raise ArgumentError(f"--{option}: expected each column once, got {given}")
     return found
-
-
-def _split(cell: Any, names: SplitNames, place: str) -> str:
-    found = names.split(str(cell).strip())
-    if found is None:
-        raise ArgumentError(f"{place}: column {SPLIT}: expected one of {', '.join(names.all)}, got {cell!r:.40}")
-    return names.of(found)[0]
 
 
 def _single(cell: Any) -> list[float]:
