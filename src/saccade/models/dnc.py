@@ -75,7 +75,7 @@ class DNC(MemoryNetwork):
     }
 
     def __init__(self, sizes: Sizes, options: Options = _DEFAULT) -> None:
-        super().__init__(sizes, options, 1)
+        super().__init__(sizes, options)
 
     def shown(self, states: list[MemoryState]) -> dict[str, Tensor]:
         usage = torch.stack([cast("Tensor", state.usage)[0] for state in states], -1)

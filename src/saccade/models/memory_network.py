@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -112,7 +112,6 @@ class MemoryNetwork(Memorizer):
     Args:
         sizes: of what is read and said.
         options: the sizes of its parts.
-        write_heads: heads that write at each step.
         by: what heads go by, see `saccade.nn.ExternalMemory`.
     """
 
@@ -120,7 +119,7 @@ class MemoryNetwork(Memorizer):
     cells: int
     """Cells of the memory that the next sequence begins with, but in training; another number may be set any time."""
 
-    def __init__(self, sizes: Sizes, options: Options, write_heads: int, by: By = "both") -> None:
+    def __init__(self, sizes: Sizes, options: Options, by: By = "both") -> None:
         hidden, read = options.hidden_dim, options.read_heads * options.cell_dim
         super().__init__(sizes, options.embedding_dim, hidden + read)
         self.options, self.cells = options, options.cells
@@ -128,7 +127,7 @@ class MemoryNetwork(Memorizer):
             hidden,
             options.cell_dim,
             num_reads=options.read_heads,
-            num_writes=write_heads,
+            num_writes=self.writers(options),
             addressing=self.addressing,
             by=by,
         )
@@ -163,13 +162,40 @@ class MemoryNetwork(Memorizer):
         return torch.cat([self.dropout(hidden), read], -1)
 
     def nbytes(self, cells: int) -> int:
+        """Return about how many bytes a sequence takes with so many cells, see `answering_bytes`."""
+        return self.answering_bytes(self.options, cells)
+
+    @classmethod
+    def answering_bytes(cls, options: Options, cells: int) -> int:
         """Return about how many bytes a sequence takes with so many cells: its state before a step, behind it, and once
         more within.
         """
-        memory = self.memory
-        of_each = self.options.cell_dim + memory.num_reads + memory.num_writes
-        linked = cells + 2 if self.addressing == "links" else 0
-        return 3 * 4 * cells * (of_each + linked)
+        return 3 * cls._state_bytes(options, cells)
+
+    @classmethod
+    def training_bytes(cls, options: Options, cells: int, batch: int, steps: int) -> int:
+        """Return how many bytes a step of training takes at the least with so many cells.
+
+        Its backward needs the state behind each step of each sequence, and holds the gradients of two beside them.
+
+        Args:
+            options: the sizes of the model.
+            cells: of the memory.
+            batch: sequences.
+            steps: of the longest.
+        """
+        return batch * (steps + 2) * cls._state_bytes(options, cells)
+
+    @classmethod
+    def _state_bytes(cls, options: Options, cells: int) -> int:
+        heads = options.read_heads + cls.writers(options)
+        linked = cells + 2 if cls.addressing == "links" else 0
+        return 4 * cells * (options.cell_dim + heads + linked)
+
+    @classmethod
+    def writers(cls, options: Any) -> int:
+        """Return how many heads write at each step."""
+        return 1
 
     def _forgotten(self, values: Tensor) -> Tensor | None:
         """Before which steps the controller begins anew, `(batch, length, 1)`: never where it is about to answer."""

@@ -76,7 +76,11 @@ class NTM(MemoryNetwork):
     }
 
     def __init__(self, sizes: Sizes, options: Options = _DEFAULT) -> None:
-        super().__init__(sizes, options, options.write_heads, options.by)
+        super().__init__(sizes, options, options.by)
+
+    @classmethod
+    def writers(cls, options: Options) -> int:
+        return options.write_heads
 
     def shown(self, states: list[MemoryState]) -> dict[str, Tensor]:
         return {}

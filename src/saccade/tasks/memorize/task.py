@@ -1,7 +1,6 @@
 """The task that memorizes: what `saccade.train` and whoever asks a run want of it."""
 
 import time
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,8 +12,7 @@ from torch import nn
 
 from saccade.errors import ArgumentError
 from saccade.models.memorizer import Memorizer
-from saccade.models.memory_network import MemoryNetwork
-from saccade.tasks.batches import Sampler
+from saccade.tasks.batches import POOL, Sampler
 from saccade.tasks.dataset import Lazy, counted, opened, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.memorize.answer import Asked, MemoryAnswer, answers, logits_of, memories
@@ -26,12 +24,12 @@ from saccade.tasks.memorize.ensemble import Ensemble
 from saccade.tasks.memorize.languages import Language, learn, restored
 from saccade.tasks.memorize.measures import HEADLINE, cost, judged, measured
 from saccade.tasks.memorize.options import RECIPES, REQUESTS, STORIES, EvalRequest, Options, Request
+from saccade.tasks.memorize.room import check_answering, check_cells, check_training
 from saccade.tasks.request import completed
 from saccade.tasks.saved import TOKENIZER
 from saccade.tasks.splits import SplitNames
 from saccade.tasks.stream import texts
 from saccade.train import options as shared
-from saccade.train.environment import free_bytes
 from saccade.train.files import write_json
 from saccade.train.notes import say
 from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
@@ -92,10 +90,13 @@ class Memorize:
         """Open the sequences and learn their symbols."""
         corpus = _opened(options, objects).get()
         language = learn(corpus, sentences=options.sentences)
-        _check_room(language, options)
+        check_cells(language, options)
+        found = cls(options, language, Lazy(lambda: corpus))
+        steps = range(min(POOL, options.max_steps or POOL))  # which have the longest of a stretch among them
+        check_training(find(cls.models[options.model]), options, map(found.sampler.batch, steps))
         if corpus.note:
             say(corpus.note)
-        return cls(options, language, Lazy(lambda: corpus))
+        return found
 
     @classmethod
     def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
@@ -178,7 +179,7 @@ class Memorize:
             return
         if not (found := memories(model)):
             raise ArgumentError("--cells: expected only of a model with an external memory (ntm, dnc), got another")
-        _check_fits(max(found, key=lambda memory: memory.nbytes(cells)), cells)
+        check_answering(max(found, key=lambda memory: memory.nbytes(cells)), cells)
 
     def answer(
         self, model: nn.Module, inputs: Sequence[Asked | Unreadable], request: Any, form: Form = "lines"
@@ -216,25 +217,6 @@ def _some(size: int, limit: int) -> list[int]:
 def _opened(options: Any, objects: Any) -> Lazy[Corpus]:
     names = SplitNames.of_options(options)
     return opened(objects, lambda pairs: open_corpus(options.data, options.longest, pairs, names))
-
-
-def _check_room(language: Language, options: Any) -> None:
-    """Refuse a memory that has no room for what training asks for."""
-    needed = language.most_held
-    for name in ("cells", "least_cells"):
-        if (cells := getattr(options, name, None)) is not None and cells < needed:
-            expected = f"expected at least {needed}, one for each vector of --longest"
-            way_out = "" if name == "cells" else "; give it, and --most-cells: the recipe's are for what it asks"
-            raise ArgumentError(f"{shared.flag(name)}: {expected}, got {cells}{way_out}")
-
-
-def _check_fits(memory: MemoryNetwork, cells: int) -> None:
-    """Refuse more cells than there is memory for, of a single question."""
-    free = free_bytes(next(memory.parameters()).device)
-    if free is not None and (needed := memory.nbytes(cells)) > free:
-        most = bisect_right(range(cells), free, key=memory.nbytes) - 1
-        why = f"a question would take {needed >> 20:,} MiB, and {free >> 20:,} MiB are free"
-        raise ArgumentError(f"--cells: expected at most {max(1, most):,}, got {cells:,}: {why}")
 
 
 @contextmanager
