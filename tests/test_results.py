@@ -9,6 +9,7 @@ import pytest
 
 from saccade.reports.cnn_attention import findings as cnn_attention
 from saccade.reports.experts import findings as experts
+from saccade.reports.memory import findings as memory
 from saccade.reports.pooling.findings import Findings
 from saccade.reports.regression import findings as regression
 from saccade.reports.scores import findings as scores
@@ -25,6 +26,8 @@ ROWS = [
 PAGES = {
     "experts-dates": "experts",
     "length-multi30k-de-en": "length",
+    "memory-copy": "memory",
+    "memory-recall": "memory",
     "objects-scenes": "objects",
     "pointing-scenes": "pointing",
     "pooling-sst2": "pooling",
@@ -234,6 +237,27 @@ def test_the_table_of_kernel_regression_is_that_of_its_report():
     found = regression.Findings(content)
     assert all(f"| {' | '.join(row)} |" in PAGE for row in found.table())
     assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE and content["command"] in PAGE
+
+
+def test_the_tables_of_memories_are_those_of_their_reports():
+    for name in ("memory-copy", "memory-recall"):
+        found = memory.Findings(reported(name))
+        assert all(f"| {' | '.join(row)} |" in PAGE for row in found.table()), name
+        assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE, name
+
+
+def test_what_stories_come_to_together_is_that_of_the_files():
+    table = re.search(r"^\| seed \| 1 \|.*\n\|[-|]+\n((?:\|.*\n)+)", PAGE, flags=re.M)
+    curves = json.loads((ROOT / "results/memorize/joint-curves.json").read_text(encoding="utf-8"))
+    for seed, *errors, mean in map(cells, table[1].splitlines()):
+        groups = reported_run(f"memorize/joint-dnc-{seed}")["groups"]["accuracy"]
+        wrong = [100 - 100 * groups[task] for task in sorted(groups, key=lambda task: int(task[2:]))]
+        assert errors == [f"{one:.1f}" for one in wrong] and mean == f"{sum(wrong) / len(wrong):.2f}"
+        assert len(curves[f"joint-dnc-{seed}"]) == 22
+
+
+def reported_run(name):
+    return json.loads((ROOT / f"results/{name}.json").read_text(encoding="utf-8"))
 
 
 def test_the_table_of_experts_is_that_of_its_report():
