@@ -103,16 +103,7 @@ def forward(engine: Engine, call: Call) -> list[Tensor]:
 def filled(call: Call, planned: Sequence[Part]) -> Call:
     """The call with its last key again and again up to whole blocks, where such are taken one by one."""
     tiles = next((part for part in planned if isinstance(part, Tiles)), None)
-    missing = 0 if tiles is None else -tiles.k_len % tiles.size
-
-    def fill(tensor: Tensor, axes: Axes) -> Tensor:
-        dim = tensor.ndim - len(axes) + axes.index("k") if "k" in axes else None
-        if dim is None or tensor.shape[dim] == 1 or not missing:
-            return tensor
-        last = tensor.narrow(dim, tensor.shape[dim] - 1, 1)
-        return torch.cat([tensor, last.expand(*tensor.shape[:dim], missing, *tensor.shape[dim + 1 :])], dim)
-
-    return call.map(fill)
+    return call if tiles is None else call.map(tiles.fill)
 
 
 def whole(part: Tensor, shape: tuple[int, ...]) -> Tensor:

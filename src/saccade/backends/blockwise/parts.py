@@ -89,6 +89,16 @@ class Tiles(NamedTuple):
         blocks = _blocks(tensor, k_dim, self.size).index_select(k_dim, self.keys.flatten())
         return _parted(blocks, k_dim, self.keys.shape).flatten(k_dim + 1, k_dim + 2).movedim(k_dim, rank)
 
+    def fill(self, tensor: Tensor, axes: Axes) -> Tensor:
+        """A tensor with its last key again and again up to whole blocks, once for all parts; what has a place for each
+        query and key is as large as all the pairs, and `narrow` takes what it needs.
+        """
+        dim, missing = _dim(tensor, axes, "k"), -self.k_len % self.size
+        if dim is None or not missing or _dim(tensor, axes, "q") is not None:
+            return tensor
+        last = tensor.narrow(dim, self.k_len - 1, 1)
+        return torch.cat([tensor, last.expand(*tensor.shape[:dim], missing, *tensor.shape[dim + 1 :])], dim)
+
     def grid(self, call: Grid) -> Grid:
         """Where their queries and keys stand."""
         start = (self.queries * self.rows + self.start)[:, None, None]

@@ -131,7 +131,7 @@ def needed(call: Call) -> list[Need] | None:
     some = blockmap.possible(call.mask, call.grid(), SIZE)
     if (single := mean(some)) > SPARSE:
         return None
-    together = some.flatten(0, -3).any(0) if some.ndim > 2 else some
+    together = some[None].flatten(0, -3).any(0)
     dim = max(range(len(batch)), key=lambda d: batch[d]) if batch else None
     all_of_them = Need(dim, 0, batch[dim] if dim is not None else 1, together)
     if all_of_them.share <= APART * single:
@@ -139,7 +139,7 @@ def needed(call: Call) -> list[Need] | None:
     dim = max(range(some.ndim - 2), key=lambda d: some.shape[d])
     if q_len * k_len * math.prod(batch) // batch[dim] < ENTRY:
         return [all_of_them] if all_of_them.share <= SPARSE else None
-    entries = some.movedim(dim, 0).flatten(1, -3).any(1)
+    entries = some.movedim(dim, 0)[:, None].flatten(1, -3).any(1)
     return [Need(dim, entry, 1, keys) for entry, keys in enumerate(entries)]
 
 
@@ -174,14 +174,15 @@ class Rows(NamedTuple):
     needed: Tensor
 
 
-def rows(needed: Tensor) -> Rows:
-    """The largest blocks of queries that look into little more than the smallest."""
+def rows(needed: Tensor, budget: int) -> Rows:
+    """The largest blocks of queries that look into little more than the smallest, of `budget` pairs at most."""
     found, least = Rows(SIZE, needed.clone()), int(needed.count_nonzero())
     while found.needed.shape[0] > 1:
         count = found.needed.shape[0]
         padded = torch.nn.functional.pad(found.needed, (0, 0, 0, count % 2))
         larger = Rows(2 * found.rows, padded.unflatten(0, (-1, 2)).any(1))
-        if int(larger.needed.count_nonzero()) * larger.rows > SLACK * least * SIZE:
+        counts = counted(larger.needed)[0]
+        if int(counts.sum()) * larger.rows > SLACK * least * SIZE or int(counts.max()) * SIZE * larger.rows > budget:
             break
         found = larger
     return found
@@ -191,8 +192,8 @@ def listed(need: Need, call: Call, budget: int) -> Iterator[Part]:
     """The blocks of some entries, those with as many blocks of keys together."""
     (dim, first, heads, _), batch = need, call.batch
     lengths = q_len, k_len = call.query.shape[-2], call.key.shape[-2]
-    size, needed = rows(need.keys)
     entries = math.prod(batch) // (batch[dim] if dim is not None else 1)  # beside those of the dimension
+    size, needed = rows(need.keys, budget // entries)
     least = fewest(call)
     needed[counted(needed)[0] < least, :least] = True
     counts, columns = counted(needed)
@@ -202,11 +203,11 @@ def listed(need: Need, call: Call, budget: int) -> Iterator[Part]:
         keys = columns[first_column[members][:, None] + torch.arange(count, device=columns.device)]
         width = min(count * SIZE, k_len)
         together = max(1, min(heads, budget // (entries * size * width)))
-        tiles = max(1, budget // (entries * together * size * width))
+        most = max(1, budget // (entries * together * width))
         lonely = q_len % size != 0 and int(members[-1]) == needed.shape[0] - 1
         for begin in range(first, first + heads, together):
             some = dim, begin, min(together, first + heads - begin)
-            yield from grouped(some, members, keys, lonely, size, tiles, lengths)
+            yield from grouped(some, members, keys, lonely, size, most, lengths)
 
 
 def counted(needed: Tensor) -> tuple[Tensor, Tensor]:
@@ -230,28 +231,32 @@ def grouped(
     keys: Tensor,
     lonely: bool,
     size: int,
-    tiles: int,
+    most: int,
     lengths: tuple[int, int],
 ) -> Iterator[Part]:
-    """Blocks of queries with as many blocks of keys: several at once, and the last of a call by itself if it is
-    shorter.
+    """Blocks of queries with as many blocks of keys: several at once, of `most` queries together, and the last of a
+    call by itself if it is shorter.
     """
-    count = len(members) - lonely
+    count, tiles = len(members) - lonely, max(1, most // size)
     for begin in range(0, count, tiles):
         chosen, places = members[begin : min(count, begin + tiles)], keys[begin : min(count, begin + tiles)]
         if len(chosen) == 1:
-            yield alone(some, int(chosen[0]), places[0], size, lengths)
+            yield from alone(some, int(chosen[0]), places[0], size, most, lengths)
         else:
             yield Tiles(*some, chosen, size, places, SIZE, lengths[1])
     if lonely:
-        yield alone(some, int(members[-1]), keys[-1], size, lengths)
+        yield from alone(some, int(members[-1]), keys[-1], size, most, lengths)
 
 
-def alone(some: tuple[int | None, int, int], member: int, keys: Tensor, size: int, lengths: tuple[int, int]) -> Part:
-    """One block of queries."""
+def alone(
+    some: tuple[int | None, int, int], member: int, keys: Tensor, size: int, most: int, lengths: tuple[int, int]
+) -> Iterator[Part]:
+    """One block of queries, or several of `most` of them."""
     q_len, k_len = lengths
-    start, first, last = member * size, int(keys[0]), int(keys[-1])
-    count = min(size, q_len - start)
-    if last - first + 1 == len(keys):
-        return Block(*some, start, count, first * SIZE, min(k_len, (last + 1) * SIZE) - first * SIZE)
-    return Tiles(*some, torch.tensor([0]), count, keys[None], SIZE, k_len, start)
+    first, last, end = int(keys[0]), int(keys[-1]), min(q_len, (member + 1) * size)
+    for start in range(member * size, end, most):
+        count = min(most, end - start)
+        if last - first + 1 == len(keys):
+            yield Block(*some, start, count, first * SIZE, min(k_len, (last + 1) * SIZE) - first * SIZE)
+        else:
+            yield Tiles(*some, torch.tensor([0]), count, keys[None], SIZE, k_len, start)
