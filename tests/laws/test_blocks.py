@@ -12,7 +12,7 @@ from laws.table import BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, pairwis
 from saccade import AuxRequest, attend, masks, normalizers, scores
 from saccade.backends import cpu
 from saccade.backends.blockwise import plan
-from saccade.backends.blockwise.parts import Tiles
+from saccade.backends.blockwise.parts import Block, Tiles
 
 BACKENDS = ("chunked", "cpu")
 MASKED = [name for name in MASKS if name != "none"]
@@ -130,3 +130,31 @@ def test_entries_of_other_lengths_have_blocks_of_their_own():
     lengths = torch.tensor([512, 64, 64, 64])[:, None]
     found = plan.pairs(call_of(x, x, x, mask=masks.Lengths(lengths)), 1 << 20, all_of_them=False)
     assert found.computed == found.allowed == 2 * 512 * (512 + 3 * 64)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_entries_of_the_only_batch_dimension_differ(backend):
+    query, key = (drawn(3, length, 4, seed=length, dtype=torch.float64) for length in (520, 700))
+    mask = masks.Lengths(torch.tensor([64, 0, 650])) & masks.Window(200, None, align="end")
+    found = []
+    for name in ("reference", backend):
+        leaves = [tensor.clone().requires_grad_() for tensor in (query, key)]
+        output = attend(*leaves, leaves[1], mask=mask, backend=name)
+        found.append((output, *torch.autograd.grad(output.square().sum(), leaves)))
+    checks.same(found[1], found[0], rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("mask", [masks.Lengths(torch.tensor(640)), masks.Window(70, 9) | masks.Prefix(300)])
+@pytest.mark.parametrize("batch", [(), (1,), (7, 7)])
+def test_no_block_has_more_pairs_than_it_may(mask, batch):
+    x = torch.zeros(*batch, 1300, 2)
+    call = call_of(x, x, x, mask=mask).aligned()
+    for part in plan.parts(call, budget := 1 << 14):
+        found = call.map(part.narrow)
+        assert torch.Size(found.batch).numel() * part.grid(call.grid()).rows * part.grid(call.grid()).width <= budget
+
+
+def test_a_short_last_block_of_queries_joins_those_that_need_the_same_keys():
+    x = torch.zeros(400, 4)
+    call = call_of(x, x, x, mask=masks.Lengths(torch.tensor(100))).aligned()
+    assert plan.parts(call, 1 << 20) == [Block(None, 0, 1, 0, 400, 0, 128)]

@@ -28,6 +28,14 @@ def test_several_blocks_are_a_batch_dimension_and_go_back_where_they_were():
     assert output[0, :, 0].tolist() == [1, 2, 0, 0, 5, 6, 0]
 
 
+def test_what_is_filled_up_is_what_has_keys_alone():
+    tiles = Tiles(None, 0, 1, torch.tensor([0, 2]), 2, torch.tensor([[0, 2], [1, 2]]), 3, k_len=8)
+    key, pairs, query = torch.arange(8.0)[None, :, None], torch.zeros(1, 7, 8), torch.zeros(1, 7, 4)
+    assert tiles.fill(key, ("k", "d"))[0, :, 0].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 7]
+    assert tiles.fill(pairs[:, :1], ("q", "k")).shape == (1, 1, 9)
+    assert tiles.fill(pairs, ("q", "k")) is pairs and tiles.fill(query, ("q", "d")) is query
+
+
 def test_where_several_blocks_stand():
     tiles = Tiles(None, 0, 1, torch.tensor([0, 2]), 2, torch.tensor([[0, 2], [1, 2]]), 3, k_len=8)
     grid = tiles.grid(Grid(7, 8, 0, 7, torch.device("cpu")))

@@ -36,7 +36,7 @@ SLACK = 1.1
 APART = 1.25
 """How many times as many blocks the entries of a batch may need together as each by itself, before each has its own."""
 
-ENTRY = 1 << 17
+ENTRY = 1 << 18
 """Pairs of an entry below which it has not: what begins and ends with a block would cost more."""
 
 
@@ -174,15 +174,23 @@ class Rows(NamedTuple):
     needed: Tensor
 
 
-def rows(needed: Tensor, budget: int) -> Rows:
+    def looks(self, q_len: int) -> int:
+        """How many pairs of a query and a block of keys are looked into."""
+        counts = counted(self.needed)[0]
+        missing = self.rows * len(counts) - q_len  # from the last block of queries
+        return self.rows * int(counts.sum()) - missing * int(counts[-1])
+
+
+def rows(needed: Tensor, q_len: int, budget: int) -> Rows:
     """The largest blocks of queries that look into little more than the smallest, of `budget` pairs at most."""
-    found, least = Rows(SIZE, needed.clone()), int(needed.count_nonzero())
+    found = Rows(SIZE, needed.clone())
+    least = found.looks(q_len)
     while found.needed.shape[0] > 1:
         count = found.needed.shape[0]
         padded = torch.nn.functional.pad(found.needed, (0, 0, 0, count % 2))
         larger = Rows(2 * found.rows, padded.unflatten(0, (-1, 2)).any(1))
-        counts = counted(larger.needed)[0]
-        if int(counts.sum()) * larger.rows > SLACK * least * SIZE or int(counts.max()) * SIZE * larger.rows > budget:
+        widest = int(counted(larger.needed)[0].max()) * SIZE
+        if larger.looks(q_len) > SLACK * least or min(larger.rows, q_len) * widest > budget:
             break
         found = larger
     return found
@@ -193,7 +201,7 @@ def listed(need: Need, call: Call, budget: int) -> Iterator[Part]:
     (dim, first, heads, _), batch = need, call.batch
     lengths = q_len, k_len = call.query.shape[-2], call.key.shape[-2]
     entries = math.prod(batch) // (batch[dim] if dim is not None else 1)  # beside those of the dimension
-    size, needed = rows(need.keys, budget // entries)
+    size, needed = rows(need.keys, q_len, budget // entries)
     least = fewest(call)
     needed[counted(needed)[0] < least, :least] = True
     counts, columns = counted(needed)
