@@ -1,13 +1,12 @@
 """Random calls of `attend`, each compared with the definition: shapes 0 to 300, strides, broadcasts, masks, biases,
-dtypes, backends.
+dtypes, backends; and one in eight with 300 to 2,000 queries and keys under masks composed of others, whose empty
+blocks are left out.
 
     python benchmarks/random_calls.py --calls 10000 --seed 0
 
 Every call is drawn from (seed, number), so that one mismatch is one command to repeat: `--only NUMBER`. The yardstick
-is the
-reference backend in float64; float32 and half types may err as much as the reference itself does in their own dtype,
-three
-times (float32) or twice over, plus rounding of the inputs' size. Exits with 1 when anything differs.
+is the reference backend in float64; float32 and half types may err as much as the reference itself does in their own
+dtype, three times (float32) or twice over, plus rounding of the inputs' size. Exits with 1 when anything differs.
 """
 
 import argparse
@@ -26,7 +25,9 @@ from saccade.structure import Definition, Grid
 
 DTYPES = (torch.float64, torch.float64, torch.float32, torch.float32, torch.bfloat16, torch.float16)
 BACKENDS = ("auto", "auto", "chunked", "chunked", "reference", "sdpa", "cpu", "memory")
+BATCHES = ((), (1,), (2,), (3,), (2, 3), (1, 5), (2, 1, 3), (0,))
 LIMIT = 3_000_000  # query-key-feature terms of one call: the reference lays them out
+LONG = 1 / 8  # share of the calls with lengths of 300 to 2,000, before LIMIT
 
 
 @dataclass
@@ -59,8 +60,10 @@ def drawn(seed: int, number: int) -> Draw:
     """The call with this number."""
     rng = random.Random(f"{seed}:{number}")
     draw = Draw(rng, torch.Generator().manual_seed(rng.getrandbits(48)), rng.choice(DTYPES), rng.choice(BACKENDS))
-    batch = rng.choice(((), (1,), (2,), (3,), (2, 3), (1, 5), (2, 1, 3), (0,)))
-    q_len, k_len, dim, v_dim = length(rng), length(rng), rng.choice((1, 2, 8, 11, 32)), rng.choice((1, 3, 11, 32))
+    long = rng.random() < LONG
+    batch = rng.choice(((), (1,), (2,), (3,), (1, 2), (2, 1, 2)) if long else BATCHES)
+    q_len, k_len = (rng.randint(300, 2000) if long else length(rng) for _ in range(2))
+    dim, v_dim = rng.choice((1, 2, 3) if long else (1, 2, 8, 11, 32)), rng.choice((1, 3) if long else (1, 3, 11, 32))
     while q_len * k_len * dim * max(1, torch.Size(batch).numel()) > LIMIT:
         q_len, k_len = (q_len + 1) // 2, (k_len + 1) // 2
     scale = rng.choice((0.01, 1.0, 1.0, 1.0, 5.0))
@@ -68,6 +71,8 @@ def drawn(seed: int, number: int) -> Draw:
     draw.key = strided(draw, draw.normal(*narrowed(rng, batch), k_len, dim) * scale)
     draw.value = strided(draw, draw.normal(*batch, k_len, v_dim))
     draw.options = options(draw, batch, q_len, k_len, dim)
+    if long:
+        draw.options["mask"] = structured(draw, batch, q_len, k_len)
     return draw
 
 
@@ -181,6 +186,32 @@ def mask(draw: Draw, batch: tuple[int, ...], q_len: int, k_len: int) -> Any:
     if kind == 1:
         return one() | one()
     return ~one() if kind == 2 else one()
+
+
+def structured(draw: Draw, batch: tuple[int, ...], q_len: int, k_len: int, depth: int = 3) -> Any:
+    """A mask of whole regions, composed of up to eight others."""
+    rng = draw.rng
+    if depth and rng.random() < 0.6:
+        first, kind = structured(draw, batch, q_len, k_len, depth - 1), rng.randrange(3)
+        if kind == 2:
+            return ~first
+        second = structured(draw, batch, q_len, k_len, depth - 1)
+        return first & second if kind else first | second
+    align = rng.choice(("start", "end", rng.randint(-300, 300)))
+    whole = batch if rng.random() < 0.7 else ()
+    document = rng.randint(20, 300)
+    dense = draw.uniform(*narrowed(rng, batch), rng.choice((1, -(-q_len // 90))), -(-k_len // 90)) > 0.6
+    dense = dense.repeat_interleave(90, -1)[..., :k_len]
+    kinds = (
+        masks.Causal(align),
+        masks.Window(rng.choice((None, 0, 50, 200)), rng.choice((None, 0, 30)), align),
+        masks.Prefix(rng.randint(0, k_len)),
+        masks.Lengths(torch.randint(0, k_len + 1, whole, generator=draw.generator)),
+        masks.Documents(torch.arange(q_len) // document, torch.arange(k_len) // document),
+        masks.Around((draw.uniform(*batch, q_len) * k_len).sort(-1).values.to(draw.dtype).double(), rng.uniform(0, 90)),
+        masks.Dense(dense if dense.shape[-2] == 1 else dense.repeat_interleave(90, -2)[..., :q_len, :]),
+    )
+    return rng.choice(kinds)
 
 
 def bias(draw: Draw, batch: tuple[int, ...], q_len: int, k_len: int) -> Any:
