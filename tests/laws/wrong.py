@@ -55,7 +55,7 @@ def multiplies_forbidden_gates(call: Call) -> Result:
     """Multiplies all of the gate into the weights: 0 · NaN again."""
     weights, allowed, lse = weighed(replace(call, gate=None))
     gate = call.gate.tensor if isinstance(call.gate, biases.Weights) else 1.0
-    return reference.read(call, weights * gate, allowed, lse)
+    return reference.read(call, call.grid(), weights * gate, allowed, lse)
 
 
 @wrong
@@ -66,7 +66,7 @@ def forgets_the_scale(call: Call) -> Result:
 @wrong
 def leaves_a_trace_of_forbidden_keys(call: Call) -> Result:
     weights, allowed, lse = weighed(call)
-    return reference.read(call, weights + 1e-12, allowed, lse)
+    return reference.read(call, call.grid(), weights + 1e-12, allowed, lse)
 
 
 @wrong
@@ -75,7 +75,7 @@ def takes_the_higher_of_equals(call: Call) -> Result:
     weights, allowed, lse = weighed(call)
     last = weights.shape[-1] - 1
     turned = None if allowed is None else allowed.flip(-1)
-    output, aux = reference.read(replace(call, value=call.value.flip(-2)), weights.flip(-1), turned, lse)
+    output, aux = reference.read(replace(call, value=call.value.flip(-2)), call.grid(), weights.flip(-1), turned, lse)
     index = None if aux.index is None else torch.where(aux.index < 0, -1, last - aux.index)
     top = None if aux.top is None else (aux.top[0], torch.where(aux.top[1] < 0, -1, last - aux.top[1]))
     return output, replace(aux, index=index, top=top)
@@ -91,7 +91,7 @@ def does_not_scale_what_dropout_leaves(call: Call) -> Result:
 def drops_before_it_reports(call: Call) -> Result:
     """Returns the weights after dropout."""
     weights, allowed, lse = weighed(call)
-    return reference.read(replace(call, dropout_p=0.0), reference.dropout(call, weights), allowed, lse)
+    return reference.read(replace(call, dropout_p=0.0), call.grid(), reference.dropout(call, weights), allowed, lse)
 
 
 @wrong
@@ -120,7 +120,7 @@ def accumulates_in_half(call: Call) -> Result:
 def rounds_the_scores(call: Call) -> Result:
     """Scores and weights in six bits."""
     weights, allowed, lse = weighed(call)
-    return reference.read(call, (weights * 64).round() / 64, allowed, lse)
+    return reference.read(call, call.grid(), (weights * 64).round() / 64, allowed, lse)
 
 
 @wrong
@@ -136,7 +136,7 @@ def is_causal_by_one_too_many(call: Call) -> Result:
 def scales_by_the_batch(call: Call) -> Result:
     """What a sequence gives depends on who else is in the batch."""
     weights, allowed, lse = weighed(call)
-    return reference.read(call, weights * (1 + 1e-9 * weights.detach().amax()), allowed, lse)
+    return reference.read(call, call.grid(), weights * (1 + 1e-9 * weights.detach().amax()), allowed, lse)
 
 
 @wrong
@@ -150,7 +150,7 @@ def counts_keys_by_position(call: Call) -> Result:
     """A bias that nobody asked for."""
     weights, allowed, lse = weighed(call)
     return reference.read(
-        call, weights * (1 + 1e-6 * torch.arange(weights.shape[-1], dtype=weights.dtype)), allowed, lse
+        call, call.grid(), weights * (1 + 1e-6 * torch.arange(weights.shape[-1], dtype=weights.dtype)), allowed, lse
     )
 
 
@@ -207,7 +207,9 @@ def receives_before_the_gate(call: Call) -> Result:
 @wrong
 def normalizes_after_the_gate(call: Call) -> Result:
     weights, allowed, lse = weighed(call)
-    return reference.read(call, normalizers.Sum()(weights, allowed) if call.gate is not None else weights, allowed, lse)
+    return reference.read(
+        call, call.grid(), normalizers.Sum()(weights, allowed) if call.gate is not None else weights, allowed, lse
+    )
 
 
 @wrong

@@ -60,7 +60,7 @@ def test_a_value_of_a_wider_batch_takes_no_mask_into_the_scores(wider):
     mask = torch.rand(3, 2, 5, 7) < 0.3 if wider else torch.rand(2, 5, 7) < 0.3
     one = call_of(drawn(2, 5, 4), drawn(2, 7, 4, seed=1), value, score=scores.Additive(drawn(4)), mask=mask)
     prepared = blocks.prepare(one)
-    found = blocks.read(prepared, *blocks.weigh(prepared, one.grid()))[0]
+    found = blocks.read(prepared, one.grid(), *blocks.weigh(prepared, one.grid()))[0]
     torch.testing.assert_close(found, reference.run(one)[0])
 
 
