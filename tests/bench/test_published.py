@@ -16,6 +16,7 @@ PAGES = {
     "memory-cpu": "benchmarks-memory",
     "regression-cpu": "benchmarks-regression",
     "experts-cpu": "benchmarks-experts",
+    "masks-cpu": "benchmarks-masks",
 }
 
 
