@@ -1,6 +1,7 @@
-from bench.fake import MACHINE, row
+from bench.fake import MACHINE, PLACE, row
 from saccade.bench.page import page
 from saccade.bench.row import Result
+from saccade.bench.rows import rows
 
 
 def test_a_page_has_a_table_for_each_subject_and_names_what_is_absent():
@@ -19,3 +20,9 @@ def test_a_page_has_a_table_for_each_subject_and_names_what_is_absent():
     assert rules == ["|---|---|---:|---:|---:|---:|---:|---|"] * 2
     assert "targets: 1 met, 1 missed, 1 not measured." in text
     assert "![" not in page(results, MACHINE, "saccade bench")
+
+
+def test_every_subject_that_is_measured_has_a_title():
+    subjects = dict.fromkeys(row.subject for row in rows(PLACE))
+    text = page([Result(row(subject=subject), 1e-3, 1e-3, 1.0) for subject in subjects], MACHINE, "saccade bench")
+    assert text.count("\n## ") == len(subjects)

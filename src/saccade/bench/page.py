@@ -12,6 +12,7 @@ _TITLES = {
     "additive": "Additive attention",
     "sparse": "Sparsemax and entmax",
     "dot": "Dot scores",
+    "masks": "Masks",
     "statistics": "Statistics and draws",
     "lazy": "Values that are computed when they are read",
     "memory": "External memories",
