@@ -6,6 +6,7 @@ where evaluating the mask at every pair would take O(Lq · Lk). What is said to 
 in a composition or between unsorted documents, which costs a block that need not have been looked into.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -16,7 +17,7 @@ from saccade.masks import Mask
 from saccade.numerics import wide
 from saccade.structure import Grid
 
-__all__ = ["Blocks", "mapped", "possible"]
+__all__ = ["Blocks", "mapped", "possible", "stripes"]
 
 
 class Blocks(NamedTuple):
@@ -69,28 +70,41 @@ def mapped(mask: Mask, grid: Grid, size: int) -> Blocks:
 
 
 def possible(mask: Mask, grid: Grid, size: int, most: int = 1 << 20) -> Tensor:
-    """Whether some pair of each block may be allowed, as `mapped` has it.
-
-    Of more than `most` blocks those are passed over that lie beside all in which a block of so many more queries and
-    keys has such a pair: a window costs what it allows.
+    """Whether some pair of each block may be allowed, as `mapped` has it, put together from `stripes`.
 
     >>> grid = Grid(4, 6, 0, 4, torch.device("cpu"))
     >>> possible(masks.Causal("start"), grid, 1, most=1).int()[2]
     tensor([1, 1, 1, 0, 0, 0], dtype=torch.int32)
     """
+    counts = -(-grid.q_len // size), -(-grid.k_len // size)
+    found = torch.zeros(counts, dtype=torch.bool, device=grid.device)
+    for place, (queries, keys, blocks) in enumerate(stripes(mask, grid, size, most)):
+        if blocks.some.shape[-2:] == counts:
+            return blocks.some
+        if not place:
+            found = found.new_zeros(*blocks.some.shape[:-2], *counts)
+        found[..., queries, keys] = blocks.some
+    return found
+
+
+def stripes(mask: Mask, grid: Grid, size: int, most: int = 1 << 20) -> Iterator[tuple[slice, slice, Blocks]]:
+    """Answers for blocks of queries in turn and the blocks of keys that they reach, with which ones these are.
+
+    All blocks are one stripe where they are `most` or fewer. Of more, a stripe is what lies between the first and the
+    last in which a block of 16 times as many queries and keys may have an allowed pair, so that a window costs what
+    it allows; outside of all stripes no pair is allowed.
+    """
     spans = Spans.of(grid, size)
     counts = spans.first_query.shape[0], spans.first_key.shape[0]
     if counts[0] * counts[1] <= most:
-        return part_of(mask, spans).some
-    coarse = possible(mask, grid, COARSE * size, most)
-    reached = coarse[None].flatten(0, -3).any(0)
-    found = torch.zeros(*coarse.shape[:-2], *counts, dtype=torch.bool, device=grid.device)
+        yield slice(0, counts[0]), slice(0, counts[1]), part_of(mask, spans)
+        return
+    reached = possible(mask, grid, COARSE * size, most)[None].flatten(0, -3).any(0)
     for row in reached.any(-1).nonzero()[:, 0].tolist():
         columns = reached[row].nonzero()[:, 0]
         queries = slice(COARSE * row, COARSE * (row + 1))
         keys = slice(COARSE * int(columns[0]), COARSE * (int(columns[-1]) + 1))
-        found[..., queries, keys] = part_of(mask, spans.part(queries, keys)).some
-    return found
+        yield queries, keys, part_of(mask, spans.part(queries, keys))
 
 
 def part_of(mask: Mask, spans: Spans) -> Blocks:
@@ -164,15 +178,19 @@ def grouped(tensor: Tensor, dim: int, spans: Spans) -> Tensor:
 
 
 def of_centers(mask: masks.Around, spans: Spans) -> Blocks:
-    """|j − center| ≤ radius, by the smallest and largest centre; a centre that is NaN allows nothing."""
+    """|j − center| ≤ radius, by the smallest and largest centre; a centre that is NaN allows nothing.
+
+    Distances in integers are compared with the radius in float32, which may be more or less than it is.
+    """
     center = wide(mask.center) if mask.center.is_floating_point() else mask.center.double()  # integers know no infinity
-    centers, radius = center[..., None], mask.radius
+    centers, rounded = center[..., None], float(torch.tensor(mask.radius, dtype=torch.float32))
+    inner, outer = min(mask.radius, rounded), max(mask.radius, rounded)
     missing = centers != centers
     least = grouped(centers.masked_fill(missing, torch.inf), -2, spans).amin(-2)
     most = grouped(centers.masked_fill(missing, -torch.inf), -2, spans).amax(-2)
     known = ~grouped(missing, -2, spans).any(-2)
-    some = (spans.last_key - least >= -radius) & (spans.first_key - most <= radius)
-    full = (spans.last_key - least <= radius) & (spans.first_key - most >= -radius)
+    some = (spans.last_key - least >= -outer) & (spans.first_key - most <= outer)
+    full = (spans.last_key - least <= inner) & (spans.first_key - most >= -inner)
     return Blocks(some, full & known)
 
 

@@ -16,6 +16,7 @@ from saccade.call import Call, opaque
 from saccade.errors import ArgumentError, ArgumentTypeError, UnsupportedBackend
 from saccade.numerics import tracing, transforming
 from saccade.scores import Additive
+from saccade.structure import encodable
 
 BACKENDS: dict[str, ModuleType] = {
     "sdpa": sdpa,
@@ -59,7 +60,8 @@ class Plan:
         peak_bytes: about how much it would allocate beside inputs and output, in bytes.
         terms: how many query-key-feature terms all scores take.
         values: what a value that is a function is asked for, or None of a tensor.
-        pairs: of a query and a key, as `Pairs`; None where values may not be looked at, or a backend does not tell.
+        pairs: of a query and a key, as `Pairs`; None where values may not be looked at, of a mask of your own, and
+            of torch's kernels.
 
     >>> print(Plan("cpu", {"chunked": "slower here"}, 0, 4096, pairs=Pairs(64, 16, 32)))
     backend     cpu
@@ -117,7 +119,7 @@ def decide(call: Call) -> str:
     """The name that "auto" means: torch's kernels or ours, else the plain formula where it is small, else blocks."""
     if flex.unsupported(call) is None and without_flex(call) is None:
         return "flex"
-    if sdpa.unsupported(call) is None and sdpa.unwise(call) is None and without_blocks(call) is not None:
+    if sdpa.unsupported(call) is None and sdpa.unwise(call) is None and not by_blocks(call):
         return "sdpa"
     if triton.unsupported(call) is None and triton.unwise(call) is None:
         return "triton"
@@ -136,14 +138,14 @@ def without_flex(call: Call) -> str | None:
     return reason
 
 
-def without_blocks(call: Call) -> str | None:
-    """Why our blocks would not beat torch's kernel with the mask laid out; None: they do, as most of them are empty."""
+def by_blocks(call: Call) -> bool:
+    """Whether our blocks on a CPU beat torch's kernel with the mask laid out, since most of them are empty."""
     pairs = call.query.shape[-2] * call.key.shape[-2]
     if call.mask is None or call.query.device.type != "cpu" or tracing() or transforming() or pairs < MANY:
-        return "too few pairs can be spared"
+        return False
     if sdpa.causal(call) or cpu.unsupported(call) is not None or cpu.unwise(call) is not None:
-        return "torch's kernel knows the mask, or ours does not serve the call"
-    return None if share(call) <= HALF else "most blocks hold pairs that are allowed"
+        return False
+    return share(call) <= HALF
 
 
 def small(call: Call) -> int:
@@ -167,13 +169,13 @@ def plan(call: Call, backend: str = "auto") -> Plan:
 
 
 def counted(call: Call, chosen: ModuleType) -> Pairs | None:
-    """How many pairs there are, are allowed and are computed."""
-    if call.mask is None or call.query.device.type != "cpu" or tracing() or transforming() or not call.built_in:
+    """How many pairs there are, are allowed and are computed; torch's kernels do not tell."""
+    if call.mask is None or call.query.device.type != "cpu" or tracing() or transforming() or chosen is sdpa:
         return None
-    if chosen is sdpa:
+    if not (call.built_in and encodable(call.mask)):
         return None
-    budget = getattr(chosen, "ENGINE", DEFINITION).pairs
-    return pairs(call, budget, all_of_them=chosen is reference or (chosen is cpu and cpu.one_block(call)))
+    all_of_them = chosen is reference or (chosen is cpu and cpu.one_block(call))
+    return pairs(call, DEFINITION.pairs if all_of_them else chosen.ENGINE.pairs, all_of_them=all_of_them)
 
 
 def reason(call: Call, other: str, chosen: str) -> str:
@@ -185,7 +187,7 @@ def reason(call: Call, other: str, chosen: str) -> str:
         return str(refusal)
     if other == "sdpa" and chosen == "flex" and without_flex(call) is None:
         return "it would lay the mask out and look at every pair, where flex skips whole blocks of forbidden ones"
-    if other == "sdpa" and chosen == "cpu" and without_blocks(call) is None:
+    if other == "sdpa" and chosen == "cpu" and by_blocks(call):
         return "it would lay the mask out and look at every pair, where ours passes over blocks of forbidden ones"
     if other == "reference":
         return f"it lays the weights out, about {reference.peak_bytes(call):,} bytes, and is slower"

@@ -1,6 +1,7 @@
 """The blocks themselves: what a block is, what it yields, and the loops over them, forward and backward."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -48,10 +49,34 @@ def evaluate(engine: Engine, call: Call, grid: Grid) -> list[Tensor]:
     return [found[name] for name in result_names(call)]
 
 
-def prepared(engine: Engine, call: Call) -> Call:
-    """What every block shares, done once: keys nobody may see cleaned where need be, half types widened, and what the
-    engine prepares.
+class Divided(NamedTuple):
+    """A call in parts.
+
+    Args:
+        parts: in their order.
+        shared: what they are narrowed from: keys nobody may see cleaned where need be, half types widened, and what the
+            engine prepares, unless each part is prepared by itself.
+        prepare: what is done to a part before it is computed.
     """
+
+    parts: list[Part]
+    shared: Call
+    prepare: Callable[[Call], Call]
+
+
+def divided(engine: Engine, call: Call) -> Divided:
+    """An aligned call in parts. Where keys are copied, the engine prepares the copies: to copy what it made of all keys
+    takes longer.
+    """
+    planned, shared = parts(call, engine.pairs), widened(call)
+    tiles = next((part for part in planned if isinstance(part, Tiles)), None)
+    if tiles is None:
+        return Divided(planned, engine.prepare(shared), lambda piece: piece)
+    return Divided(planned, shared.map(tiles.fill), engine.prepare)
+
+
+def prepared(engine: Engine, call: Call) -> Call:
+    """A call that is one block, as `divided` has it."""
     return engine.prepare(widened(call))
 
 
@@ -60,11 +85,6 @@ def widened(call: Call) -> Call:
     if reference.untrusted(call):
         call = reference.cleaned(call)
     return call.map(lambda tensor, axes: wide(tensor))
-
-
-def apart(planned: Sequence[Part]) -> bool:
-    """Whether the engine prepares each part by itself: what it made of all keys would be copied in pieces."""
-    return any(isinstance(part, Tiles) for part in planned)
 
 
 def result_kinds(call: Call) -> list[tuple[tuple[int, ...], torch.dtype]]:
@@ -85,25 +105,17 @@ def empty_results(call: Call) -> list[Tensor]:
 
 def forward(engine: Engine, call: Call) -> list[Tensor]:
     """All results of an aligned call, block after block."""
-    grid, planned = call.grid(), parts(call, engine.pairs)
-    shared = filled(widened(call), planned) if apart(planned) else prepared(engine, call)
+    grid, (planned, shared, prepare) = call.grid(), divided(engine, call)
     if len(planned) == 1 and isinstance(planned[0], Block) and planned[0].width is None:
         found = evaluate(engine, shared, grid)
         kinds = result_kinds(call)
         return [whole(part.to(dtype), shape) for part, (shape, dtype) in zip(found, kinds, strict=True)]
     results, names = empty_results(call), result_names(call)
     for part in planned:
-        piece = shared.map(part.narrow)
-        found = evaluate(engine, engine.prepare(piece) if apart(planned) else piece, part.grid(grid))
+        found = evaluate(engine, prepare(shared.map(part.narrow)), part.grid(grid))
         for name, result, new in zip(names, results, found, strict=True):
             part.put(result, RESULTS[name], new)
     return results
-
-
-def filled(call: Call, planned: Sequence[Part]) -> Call:
-    """The call with its last key again and again up to whole blocks, where such are taken one by one."""
-    tiles = next((part for part in planned if isinstance(part, Tiles)), None)
-    return call if tiles is None else call.map(tiles.fill)
 
 
 def whole(part: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -117,8 +129,7 @@ def backward(engine: Engine, call: Call, grads: Sequence[Tensor], wanted: Sequen
     """Gradients of the wanted leaves from those of the floating results: each block computed again and
     differentiated.
     """
-    grid, planned = call.grid(), parts(call, engine.pairs)
-    shared = filled(widened(call), planned) if apart(planned) else prepared(engine, call)
+    grid, (planned, shared, prepare) = call.grid(), divided(engine, call)
     leaves, names = shared.leaves(), floating_results(call)
     positions = [position for position, want in enumerate(wanted) if want]
     totals = [torch.zeros_like(leaves[position].tensor) for position in positions]
@@ -127,8 +138,7 @@ def backward(engine: Engine, call: Call, grads: Sequence[Tensor], wanted: Sequen
         for position in positions:
             tensors[position].requires_grad_()
         with torch.enable_grad():
-            piece = shared.with_leaves(iter(tensors))
-            results = evaluate(engine, engine.prepare(piece) if apart(planned) else piece, part.grid(grid))
+            results = evaluate(engine, prepare(shared.with_leaves(iter(tensors))), part.grid(grid))
         floating = [tensor for tensor in results if tensor.is_floating_point()]
         pairs = [
             (tensor, part.narrow(grad, RESULTS[name]).to(tensor.dtype))

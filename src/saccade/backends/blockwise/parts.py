@@ -37,6 +37,10 @@ class Block(NamedTuple):
             return grid
         return grid._replace(places=torch.arange(self.first_key, self.first_key + self.width, device=call.device)[None])
 
+    def pairs(self, k_len: int) -> int:
+        """How many pairs are computed in each entry."""
+        return self.rows * (k_len if self.width is None else self.width)
+
     def put(self, result: Tensor, axes: Axes, piece: Tensor) -> None:
         """Writes a result of the block where it belongs; what has no "q" is summed."""
         target = self.narrow(result, axes)
@@ -104,6 +108,10 @@ class Tiles(NamedTuple):
         start = (self.queries * self.rows + self.start)[:, None, None]
         filled = self.k_len % self.size != 0
         return call._replace(start=start, rows=self.rows, places=self._places(), filled=filled)
+
+    def pairs(self, k_len: int) -> int:
+        """How many pairs are computed in each entry, what fills the last block among them."""
+        return self.keys.numel() * self.rows * self.size
 
     def put(self, result: Tensor, axes: Axes, piece: Tensor) -> None:
         """Writes results where they belong; what has no "q" is summed."""

@@ -79,23 +79,44 @@ def pairs(call: Call, budget: int, *, all_of_them: bool) -> Pairs:
     """How many pairs a call has, its mask allows, and blocks of at most `budget` compute.
 
     Args:
-        call: one with a mask.
+        call: one with a mask of built-in ones.
         budget: pairs a block.
         all_of_them: whether all are computed, whatever the mask.
     """
-    call = call.aligned()
+    call, k_len = call.aligned(), call.key.shape[-2]
+    total = math.prod(call.batch) * call.query.shape[-2] * k_len
+    if not total:
+        return Pairs(0, 0, 0)
+    if all_of_them:
+        return Pairs(total, allowed(call), total)
+    entries = math.prod(call.batch)
+    of_parts = ((1 if part.dim is None else call.batch[part.dim], part) for part in parts(call, budget))
+    computed = sum(entries // size * part.heads * part.pairs(k_len) for size, part in of_parts)
+    return Pairs(total, allowed(call), computed)
+
+
+def allowed(call: Call) -> int:
+    """How many pairs the mask of an aligned call allows: blocks that it fills are counted, others looked at."""
     assert call.mask is not None
-    total = math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2]
-    allowed = computed = 0
-    for part in parts(call, budget):
-        grid = part.grid(call.grid())
-        mask: Tensor = call.mask.map(part.narrow).dense(grid)
-        present = grid.present()
-        mask = mask if present is None else mask & present
-        of_part = math.prod(call.map(part.narrow).batch) * grid.rows * grid.width
-        allowed += int(mask.count_nonzero()) * (of_part // max(1, mask.numel()))
-        computed += of_part
-    return Pairs(total, allowed, total if all_of_them else computed)
+    found, entries = 0, math.prod(call.batch)
+    for queries, keys, blocks in blockmap.stripes(call.mask, call.grid(), SIZE):
+        partly = (blocks.some & ~blocks.all)[None].flatten(0, -3).any(0)
+        alike = entries // math.prod(blocks.all.shape[:-2])
+        found += SIZE * SIZE * alike * int((blocks.all & ~partly).count_nonzero())
+        for row in partly.any(-1).nonzero()[:, 0].tolist():
+            found += looked_at(call, queries.start + row, partly[row].nonzero()[:, 0] + keys.start)
+    return found
+
+
+def looked_at(call: Call, row: int, columns: Tensor) -> int:
+    """How many pairs of a block of queries and some blocks of keys are allowed."""
+    assert call.mask is not None
+    start, k_len = row * SIZE, call.key.shape[-2]
+    rows = min(SIZE, call.query.shape[-2] - start)
+    tiles = Tiles(None, 0, 1, torch.tensor([0]), rows, columns[None], SIZE, k_len, start)
+    grid = tiles.grid(call.grid())
+    mask: Tensor = call.mask.map(tiles.narrow).dense(grid) & (grid.keys() < k_len)
+    return int(mask.count_nonzero()) * (math.prod(call.batch) * rows * grid.width // mask.numel())
 
 
 class Need(NamedTuple):
@@ -172,7 +193,6 @@ class Rows(NamedTuple):
 
     rows: int
     needed: Tensor
-
 
     def looks(self, q_len: int) -> int:
         """How many pairs of a query and a block of keys are looked into."""
