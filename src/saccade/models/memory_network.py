@@ -105,7 +105,7 @@ class MemoryNetwork(Memorizer):
         f_t &= [h'_t; r_t]
 
     with h' = h, or h normalized over its features. In training features of h' in f may be dropped, as in Franke,
-    Niehues, Waibel 2018 (https://arxiv.org/abs/1807.02658, sections 3.1 and 3.2, "bypass dropout" and "DNC
+    Niehues, Waibel 2018 (https://arxiv.org/abs/1807.02658, "bypass dropout" and "DNC
     normalization"), and the controller may forget: h and c are the first ones again before a step that reads
     something, each step of each sequence by itself, which leaves what earlier steps read to the memory.
 
