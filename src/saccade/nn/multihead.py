@@ -1,49 +1,72 @@
 """`MultiheadAttention`: any score in every head, grouped queries, a cache that goes in and comes out."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from saccade import normalizers, scores
+from saccade import normalizers, reads, scores
 from saccade.attention import attend
 from saccade.auxiliary import AuxRequest
 from saccade.biases import Factor, rotate
 from saccade.checks import number, whole
-from saccade.errors import ArgumentError
+from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.foreign import refuse, refusing
 from saccade.masks import Mask
 from saccade.memory import Memory, remember
+from saccade.nn import extra_keys
 from saccade.nn.attention import features, named_score, only_memory, parts, projected, sources
 from saccade.nn.heads import beside_heads, checked_positions, following
 from saccade.nn.parameters import Parameters
+from saccade.nn.projections import applied, declare, divided, head_norm, sized
+
+GATES = ("elementwise", "headwise")
 
 
 class MultiheadAttention(nn.Module):
     """Multi-head attention, head_h = attend(W_h^Q query, W_h^K key, W_h^V value), output = W^O [head_1; ...; head_H].
 
     Vaswani et al. 2017, section 3.2.2. Batch comes first. Loads the state of `torch.nn.MultiheadAttention` (of equal
-    key and value dimensions, or with kdim and vdim) and computes the same.
+    key and value dimensions or with kdim and vdim, with add_bias_kv and add_zero_attn) and computes the same.
 
     Args:
-        embed_dim: features of query and output, a multiple of num_heads.
+        embed_dim: features of query, and of the output unless output_dim says otherwise.
         num_heads: H.
         num_kv_heads: heads of keys and values, a divisor of H: queries share them in groups (Ainslie et al. 2023);
             None is H.
+        head_dim: features of a head's queries and keys; None is embed_dim / H.
+        value_head_dim: features of a head's values; None is head_dim.
+        output_dim: features of the output; None is embed_dim.
         kdim, vdim: features of key and of value; None is embed_dim.
         bias: whether the projections add one.
         score: a name as for `Attention` (parameters are one set a head), an object or a callable.
         normalizer: one of `saccade.normalizers` or a callable; None is Softmax.
+        read: one of `saccade.reads`; None is Soft.
         max_length: the most keys that "location" can score.
         rotary_base: turns queries and keys by their positions (`saccade.biases.rotate`, Su et al. 2021), with this base
             of the wavelengths; None leaves them as they are. Both begin at position 0, but the queries of a memory
             are its last keys; `positions=` says otherwise, for each example.
+        qk_norm: "rms" or "layer" normalizes the features of each head's queries and keys before they are turned and
+            compared, with factors that heads share (LayerNorm: Dehghani et al. 2023, section 2; RMSNorm: Zhang,
+            Sennrich 2019); None leaves them. Unit vectors (Henry et al. 2020, equation 4) are
+            `score=scores.Cosine(beta)`.
+        output_gate: multiplies what a head has read by σ(W^G query) before W^O, "elementwise" each of its features, or
+            "headwise" all of them by one number (Qiu et al. 2025, section 2.2); None does not.
+        add_bias_kv: one more key and value of every example, learned, that all may attend to, as in torch.
+        add_zero_attn: one more key and value of zeros, likewise.
         dropout_p: probability of dropping a weight, in training.
+        backend: as for `attend`.
         device, dtype: as everywhere in torch.nn.
 
+    Keys that add_bias_kv and add_zero_attn add are no part of masks, memories and statistics: weights are those of the
+    keys that were given, and sum to less than 1. They need a score of `saccade.scores` that compares contents, the
+    softmax, and the soft read. A row in which the mask allows nothing reads them alone.
+
     Raises:
-        ArgumentError: heads that do not divide what they must; a rotary_base with an odd number of features a head.
+        ArgumentError: heads that do not divide what they must; a rotary_base with an odd number of features a head;
+            unknown names; keys of the module's own where they mean nothing.
 
     >>> import torch
     >>> attention = MultiheadAttention(16, 4, num_kv_heads=2)
@@ -51,13 +74,14 @@ class MultiheadAttention(nn.Module):
     >>> memory = attention.remember(x)
     >>> torch.allclose(attention(x), attention(x, memory=memory), atol=1e-6)
     True
+    >>> MultiheadAttention(16, 2, head_dim=5, value_head_dim=3, output_dim=7, qk_norm="rms")(x).shape
+    torch.Size([2, 5, 7])
     """
 
     in_proj_weight: Tensor
     in_proj_bias: Tensor | None
-    q_proj_weight: Tensor
-    k_proj_weight: Tensor
-    v_proj_weight: Tensor
+    bias_k: Tensor | None
+    bias_v: Tensor | None
 
     @refusing
     def __init__(
@@ -66,14 +90,23 @@ class MultiheadAttention(nn.Module):
         num_heads: int,
         *,
         num_kv_heads: int | None = None,
+        head_dim: int | None = None,
+        value_head_dim: int | None = None,
+        output_dim: int | None = None,
         kdim: int | None = None,
         vdim: int | None = None,
         bias: bool = True,
         score: str | scores.Score | scores.ScoreFunction = "scaled_dot",
         normalizer: normalizers.Normalizer | normalizers.NormalizerFunction | None = None,
+        read: reads.Read | None = None,
         max_length: int | None = None,
         rotary_base: float | None = None,
+        qk_norm: str | None = None,
+        output_gate: str | None = None,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
         dropout_p: float = 0.0,
+        backend: str = "auto",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
         **foreign: Any,
@@ -83,61 +116,72 @@ class MultiheadAttention(nn.Module):
         super().__init__()
         whole("embed_dim", embed_dim, least=1)
         whole("num_heads", num_heads, least=1)
-        for name, size in (("num_kv_heads", num_kv_heads), ("kdim", kdim), ("vdim", vdim), ("max_length", max_length)):
+        sizes = {"head_dim": head_dim, "value_head_dim": value_head_dim, "output_dim": output_dim}
+        sizes |= {"num_kv_heads": num_kv_heads, "kdim": kdim, "vdim": vdim, "max_length": max_length}
+        for name, size in sizes.items():
             whole(name, size, least=1, none=True)
-        parts(score, normalizer, None, dropout_p)
+        parts(score, normalizer, read, dropout_p)
+        if not isinstance(backend, str):
+            raise ArgumentTypeError(f"backend: expected a name, such as 'auto', got {type(backend).__name__}")
         num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-        if embed_dim % num_heads:
-            raise ArgumentError(f"num_heads: expected a divisor of embed_dim = {embed_dim}, got {num_heads}")
+        head_dim = sized(head_dim, embed_dim, num_heads)
         if num_heads % num_kv_heads:
             raise ArgumentError(f"num_kv_heads: expected a divisor of num_heads = {num_heads}, got {num_kv_heads}")
-        number("rotary_base", rotary_base, above=0, none=True)
-        if rotary_base is not None and embed_dim // num_heads % 2:
-            each = f"{embed_dim} / {num_heads}"
+        if output_gate is not None and output_gate not in GATES:
             raise ArgumentError(
-                f"rotary_base: expected an even number of features a head, got {each}; take other heads"
+                f"output_gate: expected one of {', '.join(map(repr, GATES))} or None, got {output_gate!r}"
             )
-        self.rotary_base = rotary_base
-        place: dict[str, Any] = {"device": device, "dtype": dtype}
+        number("rotary_base", rotary_base, above=0, none=True)
+        if rotary_base is not None and head_dim % 2:
+            raise ArgumentError(
+                f"rotary_base: expected an even number of features a head, got head_dim = {head_dim}; take other heads"
+            )
+        self.rotary_base, self.backend, self.dropout_p = rotary_base, backend, dropout_p
         self.embed_dim, self.num_heads, self.num_kv_heads = embed_dim, num_heads, num_kv_heads
-        self.head_dim = embed_dim // num_heads
-        self.sizes = (embed_dim, num_kv_heads * self.head_dim, num_kv_heads * self.head_dim)
-        self.inputs = inputs = (embed_dim, embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim)
-        self._declare_projections(inputs, bias, place)
-        self.out_proj = nn.Linear(embed_dim, embed_dim, bias=bias, **place)
+        self.head_dim = head_dim
+        self.value_head_dim = head_dim if value_head_dim is None else value_head_dim
+        self.output_dim = embed_dim if output_dim is None else output_dim
+        self.inputs = (embed_dim, embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim)
+        self.sizes = (num_heads * head_dim, num_kv_heads * head_dim, num_kv_heads * self.value_head_dim)
+        place: dict[str, Any] = {"device": device, "dtype": dtype}
+        declare(self, self.inputs, self.sizes, bias, **place)
+        joined = num_heads * self.value_head_dim
+        self.out_proj = nn.Linear(joined, self.output_dim, bias=bias, **place)
+        self.query_norm, self.key_norm = (head_norm(qk_norm, head_dim, bias, **place) for _ in range(2))
+        gates = {None: 0, "headwise": num_heads, "elementwise": joined}[output_gate]
+        self.gate_proj = nn.Linear(embed_dim, gates, bias=bias, **place) if gates else None
+        for name, size in (("bias_k", self.sizes[1]), ("bias_v", self.sizes[2])):
+            self.register_parameter(name, nn.Parameter(torch.empty(1, 1, size, **place)) if add_bias_kv else None)
+        self.add_zero_attn = add_zero_attn
         heads = (num_kv_heads, num_heads // num_kv_heads)
         per_head = heads if num_kv_heads != num_heads else (num_heads,)
         if isinstance(score, str):
-            score = named_score(score, self.head_dim, self.head_dim, max_length=max_length, heads=per_head, **place)
+            score = named_score(score, head_dim, head_dim, max_length=max_length, heads=per_head, **place)
         self.score = Parameters(score)
         self.normalizer = Parameters(normalizers.Softmax() if normalizer is None else normalizer)
-        self.dropout_p = dropout_p
+        self.read = Parameters(reads.Soft() if read is None else read)
+        if self._extra is not None:
+            extra_keys.check(self._extra, score, self.normalizer.thing, self.read.thing)
         self.reset_parameters()
 
-    def _declare_projections(self, inputs: tuple[int, int, int], bias: bool, place: dict[str, Any]) -> None:
-        """One packed weight where all inputs are alike, as torch lays its state out, else three."""
-        self.packed = inputs[0] == inputs[1] == inputs[2]
-        names = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
-        weights = dict.fromkeys(names)
-        if not self.packed:
-            weights = {
-                n: nn.Parameter(torch.empty(o, i, **place)) for n, o, i in zip(names, self.sizes, inputs, strict=True)
-            }
-        for name, weight in weights.items():
-            self.register_parameter(name, weight)
-        packed = nn.Parameter(torch.empty(sum(self.sizes), inputs[0], **place)) if self.packed else None
-        self.register_parameter("in_proj_weight", packed)
-        self.register_parameter("in_proj_bias", nn.Parameter(torch.empty(sum(self.sizes), **place)) if bias else None)
+    @property
+    def _extra(self) -> str | None:
+        """The argument that gave the module keys of its own, or None."""
+        return "add_bias_kv" if self.bias_k is not None else "add_zero_attn" if self.add_zero_attn else None
 
     def reset_parameters(self) -> None:
         """Glorot-uniform projections and zero biases (Glorot, Bengio 2010, equation 16)."""
+        linear = [self.out_proj] if self.gate_proj is None else [self.out_proj, self.gate_proj]
         for name, parameter in self.named_parameters(recurse=False):
             if name.endswith("weight"):
                 nn.init.xavier_uniform_(parameter)
+            elif name.startswith("bias_"):
+                nn.init.xavier_normal_(parameter)
             else:
                 nn.init.zeros_(parameter)
-        if self.out_proj.bias is not None:
-            nn.init.zeros_(self.out_proj.bias)
+        for projection in linear:
+            if projection.bias is not None:
+                nn.init.zeros_(projection.bias)
 
     def _project(self, which: int, x: Tensor) -> Tensor:
         """Input projection 0 (query), 1 (key) or 2 (value), split into heads: `(..., heads, L, head_dim)`.
@@ -145,20 +189,21 @@ class MultiheadAttention(nn.Module):
         With grouped queries the heads are `(Hkv, G)` for queries and `(Hkv, 1)` for keys and values.
         """
         features(("query", "key", "value")[which], x, self.inputs[which], self.out_proj.weight)
-        bias = self.in_proj_bias.split(self.sizes)[which] if self.in_proj_bias is not None else None
-        if self.packed:
-            weight = self.in_proj_weight.split(self.sizes)[which]
-        else:
-            weight = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)[which]
-        return self._split(nn.functional.linear(x, weight, bias))
+        return self._split(which, applied(self, which, x))
 
-    def _split(self, x: Tensor) -> Tensor:
-        heads: Tensor = x.unflatten(-1, (-1, self.head_dim)).transpose(-2, -3)  # then as many dimensions as _head_dims
-        return heads if self.num_kv_heads == self.num_heads else heads.unflatten(-3, (self.num_kv_heads, -1))
+    def _split(self, which: int, x: Tensor) -> Tensor:
+        """A projection in heads `(..., heads, L, D)`, queries and keys normalized."""
+        heads = divided(x, self.value_head_dim if which == 2 else self.head_dim, self._groups)
+        normed: Tensor = heads if which == 2 else (self.query_norm, self.key_norm)[which](heads)
+        return normed
+
+    @property
+    def _groups(self) -> int | None:
+        return None if self.num_kv_heads == self.num_heads else self.num_kv_heads
 
     @property
     def _head_dims(self) -> int:
-        return 1 if self.num_kv_heads == self.num_heads else 2
+        return 1 if self._groups is None else 2
 
     def _mask(self, mask: Mask | Tensor | None, x: Tensor) -> Mask | Tensor | None:
         """A mask of the sequences x for the scores of their heads."""
@@ -178,9 +223,9 @@ class MultiheadAttention(nn.Module):
         self, query: Tensor, key: Tensor, value: Tensor, positions: int | Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         """All three input projections: one product where they are of the same tensor."""
-        if self.packed and query is key is value:
+        if self.in_proj_weight is not None and query is key is value:
             together = nn.functional.linear(query, self.in_proj_weight, self.in_proj_bias)
-            first, second, third = (self._split(part) for part in together.split(self.sizes, -1))
+            first, second, third = map(self._split, range(3), together.split(self.sizes, -1))
         else:
             first, second, third = self._project(0, query), self._project(1, key), self._project(2, value)
         return self._turned(first, positions), self._turned(second, positions), third
@@ -196,6 +241,7 @@ class MultiheadAttention(nn.Module):
         mask: Mask | Tensor | None = None,
         bias: Factor | Tensor | None = None,
         gate: Factor | Tensor | None = None,
+        read: reads.Read | None = None,
         positions: Tensor | None = None,
         aux: AuxRequest | None = None,
         **foreign: Any,
@@ -210,13 +256,14 @@ class MultiheadAttention(nn.Module):
             mask, bias, gate: as for `attend`, against `(..., H, Lq, Lk)`; with grouped queries against `(..., Hkv, G,
                 Lq, Lk)`. What a mask says of each example needs no dimension for the heads: `masks.Lengths(n)` with n
                 `(...)`.
+            read: in the place of the module's own, as a `reads.Sample` with uniforms of this call; None: that one.
             positions: where the queries stand, for rotary positions, `(..., Lq)` or `(Lq,)`, in tokens: that of a token
                 among its example's own, wherever padding put it. None counts from 0, and takes the last keys' of a
                 memory. Without a memory, keys are the queries and stand where these do.
             aux: as for `attend`.
 
         Returns:
-            `(..., Lq, embed_dim)`; with aux a pair of it and an `AuxOutput` with one entry a head.
+            `(..., Lq, output_dim)`; with aux a pair of it and an `AuxOutput` with one entry a head.
 
         Raises:
             ArgumentError: both a memory and a key or value; positions of queries that are not the keys, or of a module
@@ -230,8 +277,10 @@ class MultiheadAttention(nn.Module):
             "bias": bias,
             "gate": gate,
             "normalizer": self.normalizer.get(),
+            "read": self.read.get() if read is None else read,
             "dropout_p": self.dropout_p if self.training else 0.0,
             "aux": aux,
+            "backend": self.backend,
         }
         if memory is None:
             key, value = sources(query, key, value)
@@ -241,12 +290,32 @@ class MultiheadAttention(nn.Module):
                     "remember(key, positions=...) theirs, and this its memory"
                 )
             places = 0 if positions is None else checked_positions(positions, query, self.rotary_base)
-            found = attend(*self._heads(query, key, value, places), score=self.score.get(), **options)
+            heads, keys, values = self._heads(query, key, value, places)
+            found = self._attended(
+                heads, lambda more: attend(heads, keys, values, score=self.score.get(), **more), options
+            )
         else:
             only_memory(memory, key, value)
             heads = self._turned(self._project(0, query), self._last(memory, query, positions))
-            found = memory.read(heads, **options)
-        return projected(found, self._join, aux)
+            found = self._attended(heads, lambda more: memory.read(heads, **more), options)
+        return projected(found, lambda heads: self._join(heads, query), aux)
+
+    def _attended(self, heads: Tensor, attended: Callable[[dict[str, Any]], Any], options: dict[str, Any]) -> Any:
+        """What a call with these options returns, the module's own keys read with the others."""
+        if self._extra is None:
+            return attended(options)
+        score, aux, normalizer = self.score.get(), options["aux"], options["normalizer"]
+        extra_keys.check(self._extra, score, normalizer, options["read"])
+        key, value = self.bias_k, self.bias_v
+        key = None if key is None else divided(key[0], self.head_dim, self._groups)
+        value = heads.new_zeros(1, self.sizes[2]) if value is None else value[0]
+        extra = extra_keys.extra_keys(
+            score, normalizer, heads, key, divided(value, self.value_head_dim, self._groups), self.add_zero_attn
+        )
+        sunk = extra.sunk(normalizer)
+        found = attended({**options, "normalizer": sunk, "aux": extra_keys.asking(aux)})
+        output = extra.joined(found, sunk, options["dropout_p"])
+        return output if aux is None else (output, extra_keys.answered(aux, found[1]))
 
     def _last(self, memory: Memory, query: Tensor, positions: Tensor | None) -> int | Tensor:
         """Where queries of a memory stand: as is said, or at its last keys."""
@@ -255,9 +324,13 @@ class MultiheadAttention(nn.Module):
         first = len(memory) - query.shape[-2]
         return first if memory.positions is None else memory.positions[..., first:]
 
-    def _join(self, heads: Tensor) -> Tensor:
-        heads = heads if self.num_kv_heads == self.num_heads else heads.flatten(-4, -3)
-        joined: Tensor = self.out_proj(heads.transpose(-2, -3).flatten(-2))
+    def _join(self, heads: Tensor, query: Tensor) -> Tensor:
+        """The output of all heads together, each behind its gate."""
+        heads = heads if self._groups is None else heads.flatten(-4, -3)
+        read = heads.transpose(-2, -3)
+        if self.gate_proj is not None:
+            read = read * self.gate_proj(query).sigmoid().unflatten(-1, (self.num_heads, -1))
+        joined: Tensor = self.out_proj(read.flatten(-2))
         return joined
 
     def remember(

@@ -1,0 +1,100 @@
+"""Input projections of heads: their parameters, laid out as torch lays its own out, and what is done to each head."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from saccade.errors import ArgumentError
+
+__all__ = ["applied", "declare", "divided", "head_norm", "sized"]
+
+NORMS = ("rms", "layer")
+
+
+def declare(
+    module: nn.Module, inputs: tuple[int, int, int], sizes: tuple[int, int, int], bias: bool, **place: Any
+) -> None:
+    """Registers the projections of query, key and value: one packed weight where all inputs are alike, else three.
+
+    Args:
+        module: whose they become, by the names of `torch.nn.MultiheadAttention`.
+        inputs, sizes: features that each takes and gives.
+        bias: whether they add one.
+        place: device and dtype.
+    """
+    packed = inputs[0] == inputs[1] == inputs[2]
+    names = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
+    for name, size, features in zip(names, sizes, inputs, strict=True):
+        module.register_parameter(name, None if packed else nn.Parameter(torch.empty(size, features, **place)))
+    total = sum(sizes)
+    module.register_parameter(
+        "in_proj_weight", nn.Parameter(torch.empty(total, inputs[0], **place)) if packed else None
+    )
+    module.register_parameter("in_proj_bias", nn.Parameter(torch.empty(total, **place)) if bias else None)
+
+
+def head_norm(kind: str | None, head_dim: int, bias: bool, **place: Any) -> nn.Module:
+    r"""What normalizes the features of a head before they are compared, with learned factors that heads share.
+
+    Args:
+        kind: "rms", x / √(mean x² + ε) · g; "layer", (x − mean x) / √(var x + ε) · g, with a bias where the projections
+            have one; None leaves them.
+        head_dim: features of a head.
+
+    Raises:
+        ArgumentError: another kind.
+
+    >>> head_norm("rms", 2, bias=False)(torch.tensor([3.0, 4.0])).detach()
+    tensor([0.8485, 1.1314])
+    """
+    if kind is None:
+        return nn.Identity()
+    if kind == "rms":
+        return nn.RMSNorm(head_dim, eps=1e-6, **place)
+    if kind == "layer":
+        return nn.LayerNorm(head_dim, eps=1e-6, bias=bias, **place)
+    raise ArgumentError(
+        f"qk_norm: expected one of {', '.join(map(repr, NORMS))} or None, got {kind!r}; unit vectors are "
+        "score=scores.Cosine(beta)"
+    )
+
+
+def sized(head_dim: int | None, embed_dim: int, num_heads: int) -> int:
+    """Features of a head: as given, or an equal share of embed_dim.
+
+    Raises:
+        ArgumentError: embed_dim has no equal shares.
+    """
+    if head_dim is not None:
+        return head_dim
+    if embed_dim % num_heads:
+        raise ArgumentError(
+            f"num_heads: expected a divisor of embed_dim = {embed_dim}, got {num_heads}; or give head_dim="
+        )
+    return embed_dim // num_heads
+
+
+def divided(x: Tensor, dim: int, kv_heads: int | None) -> Tensor:
+    """Features divided into heads, `(..., L, heads · dim)` to `(..., heads, L, dim)`.
+
+    Args:
+        dim: features of a head.
+        kv_heads: of grouped queries: the heads become `(kv_heads, G)`, of keys and values `(kv_heads, 1)`; else None.
+
+    >>> divided(torch.zeros(5, 12), 3, None).shape, divided(torch.zeros(5, 12), 3, 2).shape
+    (torch.Size([4, 5, 3]), torch.Size([2, 2, 5, 3]))
+    """
+    heads: Tensor = x.unflatten(-1, (-1, dim)).transpose(-2, -3)
+    return heads if kv_heads is None else heads.unflatten(-3, (kv_heads, -1))
+
+
+def applied(module: Any, which: int, x: Tensor) -> Tensor:
+    """Projection 0 (query), 1 (key) or 2 (value) of a module that `declare` has given them."""
+    if module.in_proj_weight is not None:
+        weight = module.in_proj_weight.split(module.sizes)[which]
+    else:
+        weight = (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)[which]
+    bias = module.in_proj_bias.split(module.sizes)[which] if module.in_proj_bias is not None else None
+    projected: Tensor = nn.functional.linear(x, weight, bias)
+    return projected
