@@ -1,5 +1,3 @@
-import math
-
 import pytest
 import torch
 
@@ -64,29 +62,3 @@ def test_a_bias_does_not_multiply_into_a_bias():
             torch.ones(2, 2),
             bias=biases.Alibi(torch.tensor(1.0)) * torch.ones(2, 2),
         )
-
-
-@pytest.mark.parametrize("layout", ["half", "interleaved"])
-def test_rotary_turns_pairs_by_their_angle(layout):
-    x = torch.tensor([[1.0, 2.0, 3.0, 4.0]], dtype=torch.float64)
-    first, second = ([0, 1], [2, 3]) if layout == "half" else ([0, 2], [1, 3])
-    angle = 3 * torch.tensor([1.0, 100.0**-0.5], dtype=torch.float64)
-    turned = biases.rotate(x, torch.tensor([3]), base=100.0, layout=layout)[0]
-    torch.testing.assert_close(turned[first], x[0, first] * angle.cos() - x[0, second] * angle.sin())
-    torch.testing.assert_close(turned[second], x[0, first] * angle.sin() + x[0, second] * angle.cos())
-
-
-def test_rotary_depends_on_differences_alone_and_keeps_the_dtype():
-    q, k = torch.randn(2, 5, 6, dtype=torch.float64), torch.randn(2, 5, 6, dtype=torch.float64)
-    at = torch.arange(5)
-    near, far = (biases.rotate(q, at + shift) @ biases.rotate(k, at + shift).mT for shift in (0, 1000))
-    torch.testing.assert_close(near, far, rtol=1e-9, atol=1e-9)
-    assert torch.equal(biases.rotate(q, torch.zeros(1)), q)
-    half = biases.rotate(q.half(), at)
-    assert half.dtype == torch.float16 and (half.double() - biases.rotate(q, at)).abs().max() < 0.01
-    assert math.isclose(biases.rotate(q, at).norm().item(), q.norm().item())
-
-
-def test_positions_of_each_sequence():
-    x, at = torch.randn(2, 3, 4), torch.tensor([[0, 1, 2], [5, 6, 7]])
-    assert torch.equal(biases.rotate(x, at)[1], biases.rotate(x[1], at[1]))

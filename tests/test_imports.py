@@ -30,6 +30,7 @@ DEFINITIONS = {
     "derived",
     "dots",
     "foreign",
+    "rotary",
 }
 ATTENTION = {"attention", "buffers", "lazy", "memory", "shortcuts", "validate"}
 MAY_IMPORT = {

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from saccade.checks import Align, broadcasts, check_align, ensure, fits, number, on_device, per_position
-from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
+from saccade.errors import ArgumentTypeError, ShapeError
 from saccade.masks import shift
 from saccade.numerics import like
+from saccade.rotary import rotate as rotate
 from saccade.structure import Axes, Definition, Extent, Grid, registered
 
 _OPERATORS = {"__add__": "add", "__radd__": "add", "add": "add", "__mul__": "mul", "__rmul__": "mul", "mul": "mul"}
@@ -301,49 +302,3 @@ class GaussianWindow(Bias):
                 "width of biases.GaussianWindow: expected positive values, got some that are not",
                 values=extent.values,
             )
-
-
-def rotate(x: Tensor, positions: Tensor, *, base: float = 10000.0, layout: str = "half") -> Tensor:
-    """Rotary position embedding: pair d of x turned by the angle positions · base^(−2d/D) (Su et al. 2021, equation
-    15).
-
-    One tensor at a time, so that cached keys are rotated once. Dot products of rotated queries and keys depend on the
-    difference of their positions alone.
-
-    Args:
-        x: `(..., L, D)`, D even.
-        positions: `(..., L)`, int or float, in tokens.
-        base: the wavelengths run from 2π to 2π · base.
-        layout: which features are a pair: "half" (d, d + D/2) or "interleaved" (2d, 2d + 1).
-
-    Returns:
-        Tensor of the shape and dtype of x.
-
-    Raises:
-        ShapeError: D is odd, or positions do not fit.
-        ArgumentError: an unknown layout, a base that is not positive.
-
-    >>> import torch
-    >>> rotate(torch.tensor([[1.0, 0.0]]), torch.tensor([torch.pi / 2])).round(decimals=3).tolist()
-    [[-0.0, 1.0]]
-    """
-    if layout not in ("half", "interleaved"):
-        raise ArgumentError(f"layout: expected 'half' or 'interleaved', got {layout!r}")
-    number("base", base, above=0)
-    floating(x, "x")
-    if not isinstance(positions, Tensor) or positions.is_complex() or positions.dtype == torch.bool:
-        raise ArgumentTypeError(f"positions: expected a tensor of numbers (..., L), got {type(positions).__name__}")
-    if x.ndim < 2 or x.shape[-1] % 2:
-        raise ShapeError(f"x: expected (..., L, D) with an even D, got shape {tuple(x.shape)}")
-    if positions.ndim < 1 or not (positions.shape[-1] == 1 or positions.shape[-1] == x.shape[-2]):
-        raise ShapeError(f"positions: expected (..., L) with L = {x.shape[-2]}, got shape {tuple(positions.shape)}")
-    broadcasts("positions", tuple(positions.shape[:-1]), tuple(x.shape[:-2]))
-    pairs = x.shape[-1] // 2
-    compute = torch.float64 if x.dtype == torch.float64 else torch.float32
-    frequency = base ** (-torch.arange(pairs, device=x.device, dtype=torch.float64) / max(pairs, 1))
-    angle = (positions[..., None].to(torch.float64) * frequency).to(compute)
-    cos, sin = angle.cos(), angle.sin()
-    wide = x.to(compute)
-    first, second = wide.chunk(2, -1) if layout == "half" else (wide[..., 0::2], wide[..., 1::2])
-    turned = first * cos - second * sin, first * sin + second * cos
-    return (torch.cat(turned, -1) if layout == "half" else torch.stack(turned, -1).flatten(-2)).to(x.dtype)

@@ -168,6 +168,26 @@ ATTEND = {
     "positions": [
         lambda: biases.rotate(Q[..., :4], torch.arange(3)),
         lambda: biases.rotate(Q[..., :4], torch.ones(7, 3, n.q)),
+        lambda: biases.rotate(Q[..., :4]),
+        lambda: biases.rotate(Q[..., :4], torch.arange(n.q), tables=(torch.ones(n.q, 2), torch.ones(n.q, 2))),
+    ],
+    "features": [
+        lambda: biases.rotate(Q[..., :4], torch.arange(n.q), features=3),
+        lambda: biases.rotate(Q[..., :4], torch.arange(n.q), features=6),
+        lambda: biases.rotate(Q[..., :4], torch.arange(n.q), features=-2),
+    ],
+    "frequencies": [
+        lambda: biases.rotate(Q[..., :4], torch.arange(n.q), frequencies=torch.ones(3)),
+        lambda: biases.rotate(Q[..., :4], torch.arange(n.q), frequencies=[1.0, 2.0]),
+        lambda: biases.rotate(Q[..., :4], torch.arange(n.q), frequencies=torch.ones(2), base=100.0),
+        lambda: biases.rotate(Q[..., :4], torch.arange(n.q), frequencies=torch.ones(19, 2)),
+    ],
+    "tables": [
+        lambda: biases.rotate(Q[..., :4], tables=torch.ones(n.q, 2)),
+        lambda: biases.rotate(Q[..., :4], tables=(torch.ones(n.q, 2), torch.ones(n.q, 3))),
+        lambda: biases.rotate(Q[..., :4], tables=(torch.ones(n.q + 1, 2), torch.ones(n.q + 1, 2))),
+        lambda: biases.rotate(Q[..., :4], tables=(torch.ones(2), torch.ones(n.q, 2))),
+        lambda: biases.rotate(Q[..., :4], tables=(torch.ones(n.q, 2), torch.ones(n.q, 2)), base=10.0),
     ],
     "capacity": [lambda: remember(K, V, capacity=-1), lambda: remember(K, V, capacity=2.5)],
     "score ": [lambda: remember(K, V, score="dot")],
