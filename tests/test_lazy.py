@@ -8,7 +8,7 @@ from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 
 DRAW = reads.Sample(uniform=torch.tensor(0.4)[None])
 FEW = [DRAW, reads.Argmax(), reads.TopK(3)]
-ALL = [reads.Soft(), reads.Sample("straight_through", uniform=DRAW.uniform)]
+ALL = [reads.Soft(), reads.Sample("straight_through", uniform=DRAW.uniform), reads.Argmax("straight_through")]
 
 
 def forbidding(query, key):

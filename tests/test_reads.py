@@ -108,10 +108,14 @@ def test_picked_values_are_rows_and_zeros_where_there_is_none():
     assert pick(value[:, :0], index - 99).shape == (2, 2, 3)
 
 
-def test_a_straight_through_draw_has_the_gradient_of_the_expectation():
+@pytest.mark.parametrize(
+    "read",
+    [reads.Sample("straight_through", uniform=torch.tensor([0.1, 0.4, 0.6, 0.9])), reads.Argmax("straight_through")],
+    ids=["sample", "argmax"],
+)
+def test_a_straight_through_read_has_the_gradient_of_the_expectation(read):
     weights = torch.rand(4, 5, dtype=torch.float64).requires_grad_()
-    value, uniform = drawn(5, 3).double().requires_grad_(), torch.rand(4)
-    read = reads.Sample("straight_through", uniform=uniform)
+    value = drawn(5, 3).double().requires_grad_()
     index = read.index(weights, None)
     output = read(weights, value, None, index)
     assert torch.allclose(output, pick(value, index))

@@ -114,7 +114,7 @@ def attend(
     A value that is a function is called once, `value(index)`, with a tuple of int64 tensors `(n,)`, one for each
     dimension of key but the last, and returns the values `(n, Dv)` of the keys `key[index]`: those that the read takes,
     each once, n ≥ 0 of them. `reads.Sample()`, `Argmax` and `TopK` so leave all others out; a read that takes all
-    (`Soft`, a straight-through `Sample`) asks for every key that may be attended to. Under a compiler or a transform,
+    (`Soft`, a straight-through one) asks for every key that may be attended to. Under a compiler or a transform,
     where shapes cannot follow from what is read, n is the number of reads: keys come as often as they are read, and
     key 0 where nothing is, with a value that is not used.
 

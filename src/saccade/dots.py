@@ -17,7 +17,7 @@ class Product(NamedTuple):
     query: Tensor
     key: Tensor
     scale: float
-    softcap: float | None
+    softcap: float | Tensor | None
 
 
 def product(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> Product:
@@ -27,7 +27,7 @@ def product(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> Product
     >>> product(ScaledDot(softcap=2.0), torch.ones(1, 4), torch.ones(3, 4)).scale
     0.5
     """
-    softcap = None
+    softcap: float | Tensor | None = None
     if isinstance(score, ScaledDot):
         softcap, score = score.softcap, replace(score, softcap=None)
     found = score.as_dot(query, key) if isinstance(score, Score) else None

@@ -6,7 +6,7 @@ function is asked for these, once and each key once:
 
     Sample, Argmax      aux.index  ─┐
     TopK                aux.top    ─┴─▶ distinct keys ──▶ function(index) ──▶ output
-    Soft and Sample("straight_through") take all values: the function is asked for every key that may be attended to
+    Soft and what is "straight_through" take all values: the function is asked for every key that may be attended to
 """
 
 import math

@@ -76,6 +76,12 @@ def pick(value: Tensor, index: Tensor) -> Tensor:
     return rows.masked_fill(index < 0, 0.0)
 
 
+def straight_through(hard: Tensor, weights: Tensor, value: Tensor) -> Tensor:
+    """What was read of one key, with the gradient of the expectation (Bengio, Léonard, Courville 2013)."""
+    soft = weights @ value
+    return hard.detach() + (soft - soft.detach())
+
+
 @registered
 @dataclass(frozen=True)
 class Sample(Read):
@@ -162,23 +168,40 @@ class Sample(Read):
     ) -> Tensor:
         assert index is not None
         drawn = pick(value, index)
-        if self.estimator == "reinforce":
-            return drawn
-        soft = weights @ value
-        return drawn.detach() + (soft - soft.detach())
+        return drawn if self.estimator == "reinforce" else straight_through(drawn, weights, value)
 
 
 @registered
 @dataclass(frozen=True)
 class Argmax(Read):
-    """output_i = v_j, j the allowed key of the largest weight, the lower one of a tie; no gradient reaches the scores.
+    """output_i = v_j, j the allowed key of the largest weight, the lower one of a tie.
+
+    Args:
+        estimator: None passes no gradient to the scores; with "straight_through" the forward is the choice and the
+            backward is Soft's, to scores and values (Bengio, Léonard, Courville 2013).
+
+    Raises:
+        ArgumentError: an unknown estimator.
 
     >>> import torch
     >>> Argmax().index(torch.tensor([[0.4, 0.4, 0.2]]), None).tolist()
     [0]
     """
 
+    estimator: str | None = None
     chooses: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.estimator not in (None, "straight_through"):
+            raise ArgumentError(f"estimator: expected 'straight_through' or None, got {self.estimator!r}")
+
+    @property
+    def differentiable(self) -> bool:
+        return self.estimator is not None
+
+    @property
+    def sparse(self) -> bool:
+        return self.estimator is None
 
     def index(self, weights: Tensor, mask: Tensor | None) -> Tensor:
         if not weights.shape[-1]:
@@ -194,7 +217,8 @@ class Argmax(Read):
         self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None
     ) -> Tensor:
         assert index is not None
-        return pick(value, index)
+        chosen = pick(value, index)
+        return chosen if self.estimator is None else straight_through(chosen, weights, value)
 
 
 @registered

@@ -86,8 +86,10 @@ class ScaledDot(Score):
     """Scaled dot product, scores[i, j] = scale · q_i · k_j, then c · tanh(s / c) with a softcap c.
 
     Args:
-        scale: the factor; None means 1/√D (Vaswani et al. 2017, equation 1).
-        softcap: c > 0 bounds the scores to (−c, c) (Gemma 2, section 2); None leaves them alone.
+        scale: the factor, a float or a tensor that broadcasts against `(..., Lq, 1)`, such as one a head `(H, 1, 1)`
+            that learns; None means 1/√D (Vaswani et al. 2017, equation 1).
+        softcap: c > 0 bounds the scores to (−c, c) (Gemma 2, section 2), a float or a tensor likewise; None leaves them
+            alone.
 
     Raises:
         ArgumentError: softcap is not positive.
@@ -95,24 +97,41 @@ class ScaledDot(Score):
     >>> import torch
     >>> ScaledDot()(torch.ones(1, 4), torch.ones(2, 4)).tolist()
     [[2.0, 2.0]]
+    >>> ScaledDot(scale=torch.tensor([[[1.0]], [[2.0]]]))(torch.ones(2, 1, 4), torch.ones(2, 1, 4)).flatten().tolist()
+    [4.0, 8.0]
     """
 
-    scale: float | None = None
-    softcap: float | None = None
+    axes: ClassVar[dict[str, Axes]] = {"scale": ("q", "1"), "softcap": ("q", "1")}
+    scale: float | Tensor | None = None
+    softcap: float | Tensor | None = None
 
     def __post_init__(self) -> None:
-        number("scale", self.scale, none=True)
-        number("softcap", self.softcap, above=0, none=True)
+        number("scale", self.scale, tensor=True, none=True)
+        number("softcap", self.softcap, above=0, tensor=True, none=True)
 
-    def _factor(self, query: Tensor) -> float:
-        return max(query.shape[-1], 1) ** -0.5 if self.scale is None else self.scale
+    def _scaled(self, query: Tensor) -> Tensor:
+        return query * (max(query.shape[-1], 1) ** -0.5 if self.scale is None else like(self.scale, query))
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
-        scores = (query * self._factor(query)) @ key.mT
-        return scores if self.softcap is None else self.softcap * torch.tanh(scores / self.softcap)
+        scores = self._scaled(query) @ key.mT
+        if self.softcap is None:
+            return scores
+        softcap = like(self.softcap, scores)
+        return softcap * torch.tanh(scores / softcap)
+
+    def check(self, extent: Extent) -> None:
+        same_dim(self, extent)
+        if self.scale is not None:
+            per_query("scale of scores.ScaledDot", self.scale, extent)
+        if self.softcap is not None:
+            positive("softcap of scores.ScaledDot", self.softcap, extent)
 
     def as_dot(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float] | None:
-        return None if self.softcap is not None else (query, key, self._factor(query))
+        if self.softcap is not None:
+            return None
+        if isinstance(self.scale, Tensor):
+            return self._scaled(query), key, 1.0
+        return query, key, max(query.shape[-1], 1) ** -0.5 if self.scale is None else self.scale
 
 
 @registered

@@ -91,7 +91,7 @@ class Case:
             weights=weights,
             lse=lse and defined_lse,
             index=hard,
-            log_prob=hard and self.read != "argmax",
+            log_prob=hard and "undrawn" not in self.member("read").traits,
             entropy=one and self.normalizer != "sum_eps" and self.member("gate") is GATES["none"],
             top=3,
             received=True,

@@ -120,7 +120,8 @@ def law_draws(case: Case) -> None:
         "read"
     ]
     soft = gradients(case.run(inputs, read=reads.Soft()).sum(), sources)
-    same(gradients(case.run(inputs, read=straight).sum(), sources), soft, 1e-7)
+    for read in (straight, reads.Argmax("straight_through")):
+        same(gradients(case.run(inputs, read=read).sum(), sources), soft, 1e-7)
 
 
 def law_ties(case: Case) -> None:

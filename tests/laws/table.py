@@ -86,7 +86,8 @@ class Member:
         truth: the textbook; scores `(query, key, **tensors)`, normalizers and reads `(x, allowed, **tensors)`, masks,
             biases and gates `((Lq, Lk), **tensors)`.
         traits: "positional" (keys are not interchangeable), "nonnegative" (weights or scores that are), "fixed" (no
-            parameter moves the result smoothly), "dot" (torch's kernels serve it).
+            parameter moves the result smoothly), "dot" (torch's kernels serve it), "hard" (one key is read), "undrawn"
+            (without chance).
     """
 
     def __init__(self, build: Callable[..., Any], truth: Callable[..., Any], *traits: str, **specs: Spec) -> None:
@@ -129,6 +130,15 @@ SCORES = {
     "scale": Member(lambda: scores.ScaledDot(scale=-0.3), lambda q, k: -0.3 * (q @ k.mT), "dot"),
     "softcap": Member(
         lambda: scores.ScaledDot(softcap=2.0), lambda q, k: 2 * (q @ k.mT / max(q.shape[-1], 1) ** 0.5 / 2).tanh()
+    ),
+    "scale_tensor": Member(
+        scores.ScaledDot, lambda q, k, scale: scale * (q @ k.mT), "dot", scale=uniform(-0.5, 0.5, "h", 1, 1)
+    ),
+    "softcap_tensor": Member(
+        scores.ScaledDot,
+        lambda q, k, scale, softcap: softcap * (scale * (q @ k.mT) / softcap).tanh(),
+        scale=uniform(0.1, 0.5, "*", "q", 1),
+        softcap=uniform(1, 3, "h", 1, 1),
     ),
     "cosine": Member(
         lambda: scores.Cosine(2.5), lambda q, k: 2.5 * oracle.normalized(q) @ oracle.normalized(k).mT, "dot"
@@ -324,7 +334,8 @@ READS = {
         "weights",
         uniform=uniform(0, 1, "*", "q"),
     ),
-    "argmax": Member(reads.Argmax, oracle.argmax, "hard"),
+    "argmax": Member(reads.Argmax, oracle.argmax, "hard", "undrawn"),
+    "argmax_through": Member(lambda: reads.Argmax("straight_through"), oracle.argmax, "hard", "undrawn"),
     "top_k": Member(lambda: reads.TopK(3), lambda w, a: oracle.top_k(w, a, 3), "weights"),
 }
 

@@ -46,7 +46,15 @@ ATTEND = {
         {"score": lambda q, k: q @ k.mT[..., :2]},
         {"score": lambda q, k: 1.0},
     ],
-    "softcap": [lambda: scores.ScaledDot(softcap=0.0)],
+    "scale of": [
+        {"score": scores.ScaledDot(torch.ones(2, 3))},
+        {"score": scores.ScaledDot(torch.ones(1, dtype=torch.long))},
+    ],
+    "softcap": [
+        lambda: scores.ScaledDot(softcap=0.0),
+        {"score": scores.ScaledDot(softcap=torch.zeros(1, 1))},
+        {"score": scores.ScaledDot(softcap=torch.ones(5, 1, 1, 1))},
+    ],
     "beta": [
         {"score": scores.Cosine(torch.ones(2, 3, dtype=torch.float64))},
         {"score": scores.Cosine(torch.ones(1, dtype=torch.long))},
@@ -139,7 +147,7 @@ ATTEND = {
     ],
     "gate": [{"gate": ONES.long()}, {"gate": ONES[:2]}, {"gate": "sigmoid"}],
     "read": [{"read": reads.Argmax}, {"read": "argmax"}, {"read": lambda w, v: w @ v}],
-    "estimator": [lambda: reads.Sample("reparameterize")],
+    "estimator": [lambda: reads.Sample("reparameterize"), lambda: reads.Argmax("reinforce")],
     "uniform": [
         lambda: reads.Sample(generator=torch.Generator(), uniform=tensor(0.5)),
         {"read": reads.Sample(uniform=tensor(1.0))},

@@ -120,6 +120,7 @@ READS = {
     "sample": reads.Sample(uniform=UNIFORM),
     "straight": reads.Sample("straight_through", uniform=UNIFORM),
     "argmax": reads.Argmax(),
+    "argmax through": reads.Argmax("straight_through"),
     "top": reads.TopK(2),
 }
 MORE = {
@@ -139,7 +140,7 @@ def request(normalizer, read, more, weights=False):
         entropy=to_one,
         top=3,
         received=True,
-        index=read in ("sample", "straight", "argmax"),
+        index=read in ("sample", "straight", "argmax", "argmax through"),
         log_prob=read in ("sample", "straight"),
         weights=weights,
     )

@@ -58,6 +58,7 @@ def test_what_the_kernels_cannot_multiply(x, reason, cuda):
         ({"score": lambda q, k: q @ k.mT}, "score"),
         ({"normalizer": normalizers.Entmax()}, "Entmax"),
         ({"normalizer": normalizers.Softmax(torch.ones(1))}, "temperature"),
+        ({"score": scores.ScaledDot(softcap=torch.ones(1, 1))}, "softcap tensor"),
         ({"gate": torch.ones(5, 5)}, "gate"),
         ({"read": reads.TopK(2)}, "TopK"),
         ({"aux": AuxRequest(lse=True, entropy=True, top=2)}, "entropy, top"),

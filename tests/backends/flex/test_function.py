@@ -14,7 +14,7 @@ from saccade import AuxRequest, attend, biases, masks, normalizers, scores
 from saccade.backends import flex
 from saccade.backends.flex import function
 
-SCORES = ["dot", "scaled_dot", "scale", "softcap", "cosine", "cosine_beta", "general", "general_heads"]
+SCORES = ["dot", "scaled_dot", "scale", "scale_tensor", "softcap", "cosine", "cosine_beta", "general", "general_heads"]
 NORMALIZERS = ["softmax", "temperature", "sink"]
 SERVED = pairwise(SCORES, NORMALIZERS, MASKS, BIASES, ["none"], ["soft"], ["flex"], seed=21)
 LSE = AuxRequest(lse=True)

@@ -65,6 +65,8 @@ def unserved(call: Call) -> str | None:
     assert isinstance(call.normalizer, Softmax)
     if isinstance(call.normalizer.temperature, Tensor):
         return "its kernels know no temperature tensor"
+    if isinstance(getattr(call.score, "softcap", None), Tensor):
+        return "its kernels know no softcap tensor"
     if call.dropout_p > 0:
         return "its kernels know no dropout"
     asked = [name for name in call.aux.names() if name != "lse"]

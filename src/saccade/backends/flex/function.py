@@ -38,6 +38,7 @@ class Settings(NamedTuple):
 def attention(call: Call, *, lse: bool) -> tuple[Tensor, Tensor]:
     """Output `(..., Lq, Dv)` and, where it is asked for, lse `(..., Lq)`; else an empty tensor."""
     query, key, scale, softcap = product(call.score, call.query, call.key)
+    assert not isinstance(softcap, Tensor)
     settings = Settings(call, scale, softcap, lse)
     tensors = query, key, call.value
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors) and not tracing():
