@@ -42,7 +42,7 @@ def test_auto_for_a_small_call(options, backend):
         {"aux": AuxRequest(lse=True)},
         {"score": scores.Additive(torch.ones(64))},
         {"dropout_p": 0.1},
-        {"bias": torch.empty(8, 4096, 4096)},
+        {"bias": biases.Alibi(torch.rand(8))},
         {"mask": masks.Lengths(torch.tensor([[5]]))},
     ],
 )
@@ -54,6 +54,20 @@ def test_auto_for_a_long_call_lays_nothing_out(compiled, options, monkeypatch):
     known = "mask" in options and not compiled  # by torch's kernel, to which a mask of lengths is small
     assert found.backend == ("sdpa" if known else "cpu" if compiled else "chunked")
     assert found.peak_bytes < 600 << 20
+
+
+def test_a_bias_that_is_there_and_a_sink_stay_on_torchs_kernel():
+    sink = {"normalizer": normalizers.Softmax(sink=torch.zeros(8, 1, 1))}
+    found = plan(LONG, bias=torch.empty(8, 4096, 4096))
+    assert (found.backend, found.peak_bytes) == ("sdpa", 0)
+    assert plan(LONG, **sink).backend == plan(LONG, mask=masks.Causal(), **sink).backend == "sdpa"
+    windowed = plan(LONG, mask=masks.Window(128, 0), **sink)
+    assert windowed.backend == "chunked" and "look at every pair" in windowed.why["sdpa"]
+    for few in (LONG[..., :100, :], LONG[..., :64, :]):
+        found = explain(few, LONG, LONG, **sink)
+        assert found.backend != "sdpa" and "so few queries" in found.why["sdpa"]
+    with pytest.raises(errors.UnsupportedBackend, match="round a sink to torch.bfloat16"):
+        attend(*(X.bfloat16(),) * 3, normalizer=normalizers.Softmax(sink=0.0), backend="sdpa")
 
 
 def test_a_mask_that_leaves_blocks_empty_goes_by_the_others():
@@ -86,7 +100,6 @@ def test_a_bias_that_learns_is_not_laid_out_by_torchs_math_path():
         ({"score": scores.Additive(torch.ones(8))}, "Additive"),
         ({"score": lambda q, k: q @ k.mT}, "score"),
         ({"normalizer": normalizers.Entmax()}, "Entmax"),
-        ({"normalizer": normalizers.Softmax(sink=0.0)}, "sink"),
         ({"normalizer": normalizers.Softmax(torch.ones(1))}, "temperature"),
         ({"gate": torch.ones(5, 5)}, "gate"),
         ({"read": reads.TopK(2)}, "TopK"),

@@ -6,7 +6,7 @@ from torch.utils.checkpoint import checkpoint
 
 from calls import call_of
 from near import assert_near
-from saccade import attend, explain, masks, scores
+from saccade import attend, explain, masks, normalizers, scores
 from saccade.backends import sdpa
 
 X = torch.randn(2, 3, 5, 8, generator=torch.Generator().manual_seed(0))
@@ -161,7 +161,8 @@ def test_a_mask_that_kernels_broadcast_counts_its_own_entries_alone(monkeypatch)
     """Nothing of queries by keys is laid out for it, so that `auto` need not look for another backend."""
     padding, bias = torch.ones(2, 1, 1, 5, dtype=torch.bool), torch.zeros(2, 1, 1, 5)
     options = {"mask": padding}, {"mask": FLAGS}, {"bias": bias}
-    assert [sdpa.laid_out(call_of(X, X, X, **option)) for option in options] == [10, 50, 50]
+    assert [sdpa.laid_out(call_of(X, X, X, **option)) for option in options] == [10, 50, 0]
+    assert sdpa.laid_out(call_of(X, X, X, bias=bias, mask=padding)) == 50
     monkeypatch.setattr(sdpa, "LAYOUT_LIMIT", 40)
     assert explain(X, X, X, mask=padding).backend == "sdpa"
     assert "laid out" in explain(X, X, X, mask=FLAGS).why["sdpa"]
@@ -170,3 +171,42 @@ def test_a_mask_that_kernels_broadcast_counts_its_own_entries_alone(monkeypatch)
 def test_a_mask_of_groups_is_laid_out_for_each():
     query, key = X[:, :, None].expand(2, 3, 4, 5, 8), X[:, :, None]
     assert sdpa.laid_out(call_of(query, key, key, mask=FLAGS[:, :, None, :1])) == 2 * 4 * 5 * 5
+
+
+SINKS = {"one": (), "heads": (3, 1, 1), "queries": (2, 1, 5, 1)}
+
+
+@pytest.mark.parametrize("sink", SINKS)
+@pytest.mark.parametrize("mask", [None, masks.Causal(), FLAGS], ids=["none", "causal", "dense"])
+def test_a_sink_on_torchs_kernel_is_the_definitions(mask, sink):
+    """Output, first and second derivatives, that of a sink that learns among them; a row may see the sink alone."""
+    generator = torch.Generator().manual_seed(6)
+    shapes = (2, 3, 5, 4), (2, 1, 5, 4), (2, 1, 5, 7), SINKS[sink]
+    inputs = [torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_() for shape in shapes]
+
+    def call(query, key, value, sink, backend="sdpa"):
+        return attend(query, key, value, mask=mask, normalizer=normalizers.Softmax(0.7, sink=sink), backend=backend)
+
+    torch.testing.assert_close(call(*inputs), call(*inputs, backend="reference"))
+    assert torch.autograd.gradcheck(call, inputs, fast_mode=True)
+    assert torch.autograd.gradgradcheck(call, inputs, fast_mode=True)
+
+
+@pytest.mark.parametrize("mask", [None, masks.Causal(), FLAGS], ids=["none", "causal", "dense"])
+def test_a_sink_of_minus_infinity_is_none(mask):
+    never = normalizers.Softmax(sink=torch.full((3, 1, 1), -torch.inf))
+    torch.testing.assert_close(attend(X, X, X, mask=mask, normalizer=never, backend="sdpa"), attend(X, X, X, mask=mask))
+
+
+def test_a_bias_is_read_where_it_is():
+    """Nothing is allocated for it: what a key forbidden by it holds is cleaned all the same."""
+    bias = torch.zeros(2, 3, 5, 5)
+    bias[..., 2] = -torch.inf
+    bias[:, :, 0] = -torch.inf
+    call = call_of(X, X, X, bias=bias)
+    assert sdpa.peak_bytes(call) == 0 and sdpa.laid_out_bias(call, 1.0)[0].data_ptr() == bias.data_ptr()
+    poisoned = X.clone()
+    poisoned[..., 2, :] = torch.nan
+    output = attend(X, poisoned, poisoned, bias=bias, backend="sdpa")
+    torch.testing.assert_close(output, attend(X, X, X, bias=bias, backend="reference"))
+    assert not output[:, :, 0].any()

@@ -206,6 +206,7 @@ NORMALIZERS = {
         lambda sink: normalizers.Softmax(sink=sink),
         lambda s, a, sink: oracle.softmax(s, a, sink=sink),
         "nonnegative",
+        "dot",
         sink=normal("h", 1, 1),
     ),
     "sparsemax": Member(normalizers.Sparsemax, lambda s, a: oracle.entmax(s, a, 2.0), "nonnegative", "one"),

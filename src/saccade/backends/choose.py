@@ -144,7 +144,7 @@ def by_blocks(call: Call) -> bool:
     pairs = call.query.shape[-2] * call.key.shape[-2]
     if call.mask is None or call.query.device.type != "cpu" or tracing() or transforming() or pairs < MANY:
         return False
-    if sdpa.causal(call) or cpu.unsupported(call) is not None or cpu.unwise(call) is not None:
+    if sdpa.causal(call) or (cpu.unsupported(call) or (cpu.unwise(call) and not sdpa.sunk(call))):
         return False
     return share(call) <= HALF
 
@@ -188,7 +188,7 @@ def reason(call: Call, other: str, chosen: str) -> str:
         return str(refusal)
     if other == "sdpa" and chosen == "flex" and without_flex(call) is None:
         return "it would lay the mask out and look at every pair, where flex skips whole blocks of forbidden ones"
-    if other == "sdpa" and chosen == "cpu" and by_blocks(call):
+    if other == "sdpa" and chosen in ("cpu", "chunked", "reference") and by_blocks(call):
         return "it would lay the mask out and look at every pair, where ours passes over blocks of forbidden ones"
     if other == "reference":
         return f"it lays the weights out, about {reference.peak_bytes(call):,} bytes, and is slower"

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from saccade import biases
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
 from saccade.call import Call
@@ -24,6 +25,12 @@ NOTHING = AuxOutput()
 LAYOUT_LIMIT = 64 << 20
 """Bytes of weights, mask or bias that may be laid out before `auto` prefers a backend of linear memory."""
 
+LITTLE_SUNK = 1 << 19
+"""Pairs of a query and a key below which `auto` leaves a softmax with a sink to others, which copy no keys."""
+
+FEW_SUNK = 128
+"""Queries below which it does."""
+
 
 def unsupported(call: Call) -> str | None:
     """Why this backend cannot serve the call, or None."""
@@ -31,8 +38,10 @@ def unsupported(call: Call) -> str | None:
     if reason is not None:
         return reason
     assert isinstance(call.normalizer, Softmax)
-    if call.normalizer.sink is not None or isinstance(call.normalizer.temperature, Tensor):
-        return "its kernels know no sink and no temperature tensor"
+    if isinstance(call.normalizer.temperature, Tensor):
+        return "its kernels know no temperature tensor"
+    if call.normalizer.sink is not None and wide(call.query) is not call.query:
+        return f"its kernels would round a sink to {call.query.dtype}, since it is a feature of the queries to them"
     if call.asks():
         return "its kernels return the output alone, not what aux asks for: " + ", ".join(call.aux.names())
     if transforming():
@@ -45,6 +54,8 @@ def unwise(call: Call) -> str | None:
     plain = call.mask is None and call.bias is None and call.dropout_p == 0
     if not tracing() and call.query.dtype == torch.float32 and call.query.device.type == "cpu" and rounding():
         return "its kernels take seven times as long where products of float32 may be rounded to bfloat16"
+    if sunk(call) and (reason := _sinking(call)) is not None:
+        return reason
     if tracing() or (plain and call.query.shape[-1] == call.value.shape[-1]):
         return None
     bytes_a_pair = 4 + (1 if call.mask is not None else 0)
@@ -68,6 +79,21 @@ def unwise(call: Call) -> str | None:
     return None
 
 
+def _sinking(call: Call) -> str | None:
+    """Why `auto` should pass a sink over: keys and values are copied with one more, which pays for many queries."""
+    if tracing() or call.query.device.type != "cpu":
+        return "a sink is one more key to its kernels: measured on a CPU alone, where sizes are known"
+    pairs = math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2]
+    if pairs < LITTLE_SUNK or call.query.shape[-2] < FEW_SUNK:
+        return "a sink is one more key to its kernels: for so few queries to copy all keys takes longer than it spares"
+    return None
+
+
+def sunk(call: Call) -> bool:
+    """Whether the softmax has a sink."""
+    return isinstance(call.normalizer, Softmax) and call.normalizer.sink is not None
+
+
 def rounding() -> bool:
     """Whether float32 products are rounded to bfloat16 here: torch's kernels then set up each small product anew."""
     return torch.get_float32_matmul_precision() == "medium" and _bfloat16()
@@ -84,6 +110,8 @@ def laid_out(call: Call) -> int:
     unfolded = call.query.shape[:-2] == call.key.shape[:-2] == call.value.shape[:-2]
     if type(call.mask) is Dense and call.bias is None and unfolded and call.query.device.type == "cpu":
         return call.mask.allowed.numel()  # its kernels broadcast it
+    if call.mask is None and type(call.bias) is biases.Dense and unfolded and call.query.device.type == "cpu":
+        return 0  # it is there already, and they read it as it is
     batch = [1] * rank
     for part in (call.mask, call.bias):
         for tensor, axes in part.leaves() if part is not None else []:
@@ -149,6 +177,10 @@ def attention(call: Call) -> Tensor:
     query, scale = upright(query, scale / temperature)
     is_causal = causal(call)
     bias, empty = (None, None) if is_causal else laid_out_bias(call, temperature)
+    width, rows = value.shape[-1], query.shape[-2]
+    if call.normalizer.sink is not None:
+        query, key, value, bias = with_sink(call.normalizer.sink, query * scale, key, value, bias, is_causal)
+        scale = 1.0
     missing = 4 - query.ndim
     if missing >= 0 and query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
         four = (query, key, value)
@@ -161,7 +193,33 @@ def attention(call: Call) -> Tensor:
     else:
         output = kernel(call, *four_dimensional(batch, query, key, value, bias, is_causal), is_causal, scale)
         output = output.reshape(*batch, query.shape[-2], value.shape[-1])
+    if call.normalizer.sink is not None:
+        output = output[..., query.shape[-2] - rows :, :width]
     return output if empty is None else output.masked_fill(empty, 0.0)
+
+
+def with_sink(
+    sink: float | Tensor, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, is_causal: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """The sink as one more key, all zeros but for a feature that the others have not, times one of the queries that is
+    the sink; its value is zero. A gradient reaches it through the queries, which no mask of the kernels would pass on.
+
+    It comes first where the mask is causal, with a query before the others that sees nothing else: so each of them sees
+    it and the keys up to its own.
+    """
+    pad, front = torch.nn.functional.pad, (1, 0) if is_causal else (0, 1)
+    logit = torch.as_tensor(sink, dtype=query.dtype, device=query.device)
+    logit = logit.clamp(min=torch.finfo(query.dtype).min / 2)  # −∞ · 0 is no number
+    logit = logit[(None,) * max(2 - logit.ndim, 0)]
+    batch = torch.broadcast_shapes(query.shape[:-2], logit.shape[:-2])
+    query = torch.cat((query.expand(*batch, *query.shape[-2:]), logit.expand(*batch, query.shape[-2], 1)), -1)
+    marked = pad(key.new_ones(1, 1), (key.shape[-1], 0)).expand(*key.shape[:-2], 1, -1)
+    sides = (marked, pad(key, (0, 1)))
+    key = torch.cat(sides if is_causal else sides[::-1], -2)
+    if bias is not None:
+        bias = bias.expand(*bias.shape[:-1], value.shape[-2])
+        bias = torch.cat((bias, bias.new_full((), bias.dtype == torch.bool).expand(*bias.shape[:-1], 1)), -1)
+    return pad(query, (0, 0, 1, 0)) if is_causal else query, key, pad(value, (0, 1, *front)), bias
 
 
 def upright(query: Tensor, scale: float) -> tuple[Tensor, float]:
@@ -185,6 +243,9 @@ def laid_out_bias(call: Call, temperature: float) -> tuple[Tensor | None, Tensor
         return None, None
     if call.bias is None and type(call.mask) is Dense and call.query.device.type == "cpu":
         return call.mask.allowed, None
+    if call.mask is None and type(call.bias) is biases.Dense and call.query.device.type == "cpu":
+        tensor = call.bias.tensor.to(wide(call.query).dtype)
+        return tensor if temperature == 1 else tensor / temperature, None
     grid = call.grid()
     allowed = reference.allowed_keys(call, grid)
     empty = None if call.query.device.type == "cpu" else ~allowed.any(-1, keepdim=True)

@@ -59,7 +59,9 @@ def folded(query: Tensor, key: Tensor, v: Tensor, powers: Tensor) -> tuple[Tenso
 
 
 class _AdditiveScores(torch.autograd.Function):
-    """scores (N, L, S) of query (N, L, D) and key (N, S, D), with v (D) or (N, D); runs under plain autograd alone."""
+    """scores (N, L, S) of query (N, L, D) and key (N, S, D), with v (D) or (N, D); runs under plain autograd alone,
+    whose gradients may be differentiated again.
+    """
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, v: Tensor, powers: Tensor) -> Tensor:
@@ -75,7 +77,14 @@ class _AdditiveScores(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         query, key, v, powers = ctx.saved_tensors
+        if torch.is_grad_enabled():  # the gradients are to be differentiated themselves, which tiles cannot be
+            return (*torch.func.vjp(textbook, query, key, v)[1](grad), None)
         return (*gradient_tiles(ctx.kind, grad, query, key, v, powers), None)
+
+
+def textbook(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
+    """The same scores by their definition."""
+    return Additive(v)(query, key)
 
 
 def small(tensor: Tensor) -> bool:
