@@ -18,6 +18,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from saccade.backends import sdpa
 from saccade.backends.cpu.steps import Steps
+from saccade.backends.sdpa.derivatives import keeping_elsewhere, twice_differentiable
 from saccade.call import BackendState
 from saccade.checks import ambiguous
 from saccade.masks import Causal
@@ -49,7 +50,7 @@ def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | N
         return None
     is_causal = type(mask) is Causal and mask.align is None
     recorded = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
-    if recorded and sdpa.keeping_elsewhere():
+    if recorded and keeping_elsewhere():
         return None
     missing = 4 - query.ndim
     dense = None if mask is None or is_causal or recorded else _dense(mask, query.shape)
@@ -60,7 +61,7 @@ def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | N
         query, key, value = query[first], key[first], value[first]
     output = scaled_dot_product_attention(query, key, value, dense, is_causal=is_causal)
     if recorded:
-        sdpa.twice_differentiable(output)
+        twice_differentiable(output)
     if dense is not None:
         flat = output.view(-1) if output.is_contiguous() else output.reshape(-1)
         if not math.isfinite(torch.dot(flat, flat).item()):

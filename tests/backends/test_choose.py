@@ -66,8 +66,9 @@ def test_a_bias_that_is_there_and_a_sink_stay_on_torchs_kernel():
     for few in (LONG[..., :100, :], LONG[..., :64, :]):
         found = explain(few, LONG, LONG, **sink)
         assert found.backend != "sdpa" and "so few queries" in found.why["sdpa"]
+    away = torch.empty(1, 8, 512, 64, device="meta", dtype=torch.bfloat16)
     with pytest.raises(errors.UnsupportedBackend, match="round a sink to torch.bfloat16"):
-        attend(*(X.bfloat16(),) * 3, normalizer=normalizers.Softmax(sink=0.0), backend="sdpa")
+        explain(away, away, away, normalizer=normalizers.Softmax(sink=0.0), backend="sdpa")
 
 
 def test_a_mask_that_leaves_blocks_empty_goes_by_the_others():

@@ -210,3 +210,34 @@ def test_a_bias_is_read_where_it_is():
     output = attend(X, poisoned, poisoned, bias=bias, backend="sdpa")
     torch.testing.assert_close(output, attend(X, X, X, bias=bias, backend="reference"))
     assert not output[:, :, 0].any()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("q_len", [5, 300])
+@pytest.mark.parametrize("mask", [None, masks.Causal("end")], ids=["none", "causal"])
+@pytest.mark.parametrize("sink", [None, 0.3])
+def test_half_types_that_are_widened_are_as_near_as_the_plain_formula(sink, mask, q_len, dtype, monkeypatch):
+    monkeypatch.setattr(sdpa, "_native", lambda dtype: False)
+    generator = torch.Generator().manual_seed(7)
+    query, key, value = (torch.randn(2, n, 8, generator=generator).to(dtype) for n in (q_len, 307, 307))
+    options = {"mask": mask, "normalizer": normalizers.Softmax(sink=sink)}
+
+    def call(backend, *tensors):
+        leaves = [tensor.detach().requires_grad_() for tensor in tensors]
+        output = attend(*leaves, backend=backend, **options)
+        assert output.dtype == tensors[0].dtype
+        return output, *torch.autograd.grad(output.float().square().sum(), leaves)
+
+    found, plain = call("sdpa", query, key, value), call("reference", query, key, value)
+    exact = call("reference", query.double(), key.double(), value.double())
+    for one, other, truth in zip(found, plain, exact, strict=True):
+        assert (one - truth).abs().max() <= 2 * (other - truth).abs().max() + 1e-6
+
+
+def test_half_types_that_the_cpu_does_not_multiply_are_widened(monkeypatch):
+    half = X.half()
+    long = torch.zeros(1, 1, 300, 8, dtype=torch.float16)
+    for known in (False, True):
+        monkeypatch.setattr(sdpa, "_native", lambda dtype, known=known: known)
+        assert sdpa.widens(call_of(half, half, half)) and not sdpa.widens(call_of(X, X, X))
+        assert sdpa.widens(call_of(long, long, long)) is not known

@@ -6,7 +6,6 @@ that share keys (groups) become more rows of one head, not copies of the keys.
 
 import math
 from functools import cache
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,11 +14,12 @@ from torch.nn.functional import scaled_dot_product_attention
 from saccade import biases
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
+from saccade.backends.sdpa.derivatives import Recomputed, keeping_elsewhere, twice_differentiable
 from saccade.call import Call
 from saccade.dots import product, refusal, sharing
 from saccade.masks import Causal, Dense, shift
 from saccade.normalizers import Softmax
-from saccade.numerics import tracing, transforming, wide
+from saccade.numerics import HALF, tracing, transforming, wide
 
 NOTHING = AuxOutput()
 LAYOUT_LIMIT = 64 << 20
@@ -31,6 +31,9 @@ LITTLE_SUNK = 1 << 19
 FEW_SUNK = 128
 """Queries below which it does."""
 
+FEW_HALF = 256
+"""Queries below which half types are converted to float32 on any CPU: torch's kernels for them begin slowly."""
+
 
 def unsupported(call: Call) -> str | None:
     """Why this backend cannot serve the call, or None."""
@@ -40,7 +43,7 @@ def unsupported(call: Call) -> str | None:
     assert isinstance(call.normalizer, Softmax)
     if isinstance(call.normalizer.temperature, Tensor):
         return "its kernels know no temperature tensor"
-    if call.normalizer.sink is not None and wide(call.query) is not call.query:
+    if call.normalizer.sink is not None and call.query.dtype in HALF and call.query.device.type != "cpu":
         return f"its kernels would round a sink to {call.query.dtype}, since it is a feature of the queries to them"
     if call.asks():
         return "its kernels return the output alone, not what aux asks for: " + ", ".join(call.aux.names())
@@ -99,9 +102,15 @@ def rounding() -> bool:
     return torch.get_float32_matmul_precision() == "medium" and _bfloat16()
 
 
-@cache
 def _bfloat16() -> bool:
-    return torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    return _native(torch.bfloat16)
+
+
+@cache
+def _native(dtype: torch.dtype) -> bool:
+    """Whether the CPU multiplies a half type, and torch knows."""
+    names = {torch.bfloat16: "_is_mkldnn_bf16_supported", torch.float16: "_is_mkldnn_fp16_supported"}
+    return torch.backends.mkldnn.is_available() and bool(getattr(torch.ops.mkldnn, names[dtype])())
 
 
 def laid_out(call: Call) -> int:
@@ -133,7 +142,12 @@ def peak_bytes(call: Call) -> int:
     dense = call.bias is not None or (call.mask is not None and not causal(call))
     layout = laid_out(call) * size if dense else 0
     math_path = call.query.device.type == "cpu" and (call.dropout_p > 0 or call.query.shape[-1] != call.value.shape[-1])
-    return layout + (2 * size * math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2] if math_path else 0)
+    copies = size * sum(t.numel() for t in (call.query, call.key, call.value)) if widens(call) else 0
+    return (
+        layout
+        + copies
+        + (2 * size * math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2] if math_path else 0)
+    )
 
 
 def causal(call: Call) -> bool:
@@ -171,8 +185,10 @@ def suspicious(call: Call, output: Tensor) -> bool:
 def attention(call: Call) -> Tensor:
     """The call as one scaled_dot_product_attention of four dimensions, and back."""
     assert isinstance(call.normalizer, Softmax)
-    query, key, scale, _ = product(call.score, call.query, call.key)
-    value, batch = call.value, call.batch
+    query, key, value, batch = call.query, call.key, call.value, call.batch
+    if widens(call):
+        query, key, value = wide(query), wide(key), wide(value)
+    query, key, scale, _ = product(call.score, query, key)
     temperature = float(call.normalizer.temperature)
     query, scale = upright(query, scale / temperature)
     is_causal = causal(call)
@@ -195,7 +211,17 @@ def attention(call: Call) -> Tensor:
         output = output.reshape(*batch, query.shape[-2], value.shape[-1])
     if call.normalizer.sink is not None:
         output = output[..., query.shape[-2] - rows :, :width]
+    output = output.to(call.value.dtype)
     return output if empty is None else output.masked_fill(empty, 0.0)
+
+
+def widens(call: Call) -> bool:
+    """Whether half types are computed in float32, as on a CPU that does not multiply them itself."""
+    if call.query.dtype not in HALF or call.query.device.type != "cpu":
+        return False
+    if sunk(call) or not _native(call.query.dtype):  # a sink is a feature of the queries, which nobody may round
+        return True
+    return not tracing() and call.query.shape[-2] < FEW_HALF
 
 
 def with_sink(
@@ -295,97 +321,9 @@ def kernel(
     # A bias that learns, and dropout on a CPU, take torch's plain formula, which is twice differentiable by itself.
     ours = learns and call.dropout_p == 0 and not tracing() and (bias is None or not bias.requires_grad)
     if ours and keeping_elsewhere():
-        found: Tensor = _Recomputed.apply(query, key, value, bias, is_causal, scale)
+        found: Tensor = Recomputed.apply(query, key, value, bias, is_causal, scale)
         return found
     output = scaled_dot_product_attention(query, key, value, bias, call.dropout_p, is_causal, scale=scale)
     if ours:
         twice_differentiable(output)
     return output
-
-
-def keeping_elsewhere() -> bool:
-    """Whether what autograd saves goes through somebody's hooks, as in activation checkpointing."""
-    return torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
-
-
-def twice_differentiable(output: Tensor) -> None:
-    """Let gradients of what torch's kernel computed be differentiated again, which its own backward cannot be.
-
-    A hook on the kernel's node of autograd replaces the gradients by those of the definition, where they are to be
-    recorded: it costs nothing else. A `torch.autograd.Function` around the kernel cost 25 µs forward and 60 backward.
-    torch's plain formula is twice differentiable by itself.
-    """
-    node = output.grad_fn
-    if node is not None and not _of_kernel(node):  # a head's dimension that was filled up is cut again
-        node = node.next_functions[0][0] if node.name() == "SliceBackward0" else None
-    if node is not None and _of_kernel(node):
-        node.register_hook(_recorded)
-
-
-def _of_kernel(node: Any) -> bool:
-    """Whether a node is a fused kernel's: they all keep this, and no others do. Asked of its type, since reading what a
-    node saved unpacks it.
-    """
-    return hasattr(type(node), "_saved_logsumexp")
-
-
-def _recorded(
-    inputs: tuple[Tensor | None, ...], outputs: tuple[Tensor | None, ...]
-) -> tuple[Tensor | None, ...] | None:
-    """The gradients of a kernel's inputs as functions of query, key, value and the output's gradient, or None for as
-    they are.
-    """
-    if not torch.is_grad_enabled() or outputs[0] is None:
-        return None
-    node: Any = torch._C._current_autograd_node()  # the hook keeps nothing alive: what the node saved is freed with it
-    bias = node._saved_attn_mask if hasattr(type(node), "_saved_attn_mask") else getattr(node, "_saved_attn_bias", None)
-    scale = node._saved_scale
-    tensors = node._saved_query, node._saved_key, node._saved_value
-    scale = 1 / math.sqrt(tensors[0].shape[-1]) if scale is None else scale
-    found = _pulled(tensors, bias, node._saved_is_causal, scale, outputs[0])
-    kept = (new if old is not None else None for new, old in zip(found, inputs, strict=False))
-    return (*kept, *inputs[3:])
-
-
-def _pulled(
-    tensors: tuple[Tensor, Tensor, Tensor], bias: Tensor | None, is_causal: bool, scale: float, grad: Tensor
-) -> tuple[Tensor, ...]:
-    """The gradients of query, key and value by the definition."""
-
-    def textbook(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        scores = wide(query * scale) @ wide(key).mT
-        mask = bias
-        if is_causal:
-            mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
-        empty = (scores.detach() == -torch.inf).all(-1, keepdim=True)
-        weights = torch.softmax(scores.masked_fill(empty, 0.0), -1).masked_fill(empty, 0.0)
-        return (weights @ wide(value)).to(value.dtype)
-
-    found: tuple[Tensor, ...] = torch.func.vjp(textbook, *tensors)[1](grad)
-    return found
-
-
-class _Recomputed(torch.autograd.Function):
-    """torch's kernel where what is saved may be unpacked once, and may be large: it is computed again backward."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, is_causal: bool, scale: float
-    ) -> Tensor:
-        ctx.save_for_backward(query, key, value, bias)
-        ctx.settings = is_causal, scale
-        return scaled_dot_product_attention(query, key, value, bias, 0.0, is_causal, scale=scale)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        *tensors, bias = ctx.saved_tensors
-        is_causal, scale = ctx.settings
-        if torch.is_grad_enabled():
-            return (*_pulled(tuple(tensors), bias, is_causal, scale, grad), None, None, None)
-        with torch.enable_grad():
-            leaves = [tensor.detach().requires_grad_() for tensor in tensors]
-            query, key, value = leaves
-            output = scaled_dot_product_attention(query, key, value, bias, 0.0, is_causal, scale=scale)
-        return (*torch.autograd.grad(output, leaves, grad), None, None, None)
