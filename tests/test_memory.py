@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from saccade import attend, masks, merge, remember, scores
+from saccade.backends import sdpa
 from saccade.errors import ArgumentError, ShapeError
 from saccade.structure import Grid
 
@@ -170,3 +171,32 @@ def test_only_additive_keys_shift_and_only_by_what_fits(keys):
     with pytest.raises(TypeError, match="offset: expected a tensor, got list"):
         memory.shift([1.0])
     assert memory.shift(torch.randn(3, 1, 5, 4)).read(torch.randn(3, 2, 1, 4)).shape == (3, 2, 1, 4)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", ["dot", "additive"])
+def test_reads_of_half_types_convert_keys_and_values_once(name, dtype, monkeypatch):
+    """And as near to the truth as the plain formula: what is written to, or appended, is seen."""
+    converted = []
+    monkeypatch.setattr("saccade.call.wide", lambda tensor: converted.append(tensor) or tensor.float())
+    monkeypatch.setattr(sdpa, "_native", lambda dtype: False)
+    generator = torch.Generator().manual_seed(3)
+    query, key, value = (torch.randn(2, n, 8, generator=generator).to(dtype) for n in (1, 40, 40))
+    score = scores.ScaledDot() if name == "dot" else scores.Additive(torch.linspace(-1, 1, 8).to(dtype))
+    backend = "sdpa" if name == "dot" else "cpu"
+    memory = remember(key, value, score=score)
+    with torch.no_grad():
+        first = memory.read(query, backend=backend)
+        assert torch.equal(memory.read(query, backend=backend), first) and len(converted) == 2
+        plain = attend(query, key, value, score=score, backend="reference")
+        double = scores.ScaledDot() if name == "dot" else scores.Additive(score.v.double())
+        exact = attend(query.double(), key.double(), value.double(), score=double, backend="reference")
+        assert first.dtype == dtype and (first - exact).abs().max() <= 2 * (plain - exact).abs().max() + 1e-6
+        grown = memory.append(key[:, :1], value[:, :1])
+        torch.testing.assert_close(
+            grown.read(query, backend=backend),
+            attend(query, torch.cat((key, key[:, :1]), 1), torch.cat((value, value[:, :1]), 1), score=score),
+        )
+    learning = value.clone().requires_grad_()
+    remember(key, learning, score=score).read(query, backend=backend).sum().backward()
+    assert torch.allclose(learning.grad.sum((0, 1)), torch.full((8,), 2.0, dtype=dtype), atol=0.02)

@@ -10,6 +10,7 @@ from saccade.auxiliary import AuxRequest
 from saccade.biases import Bias, Factor
 from saccade.masks import Mask
 from saccade.normalizers import Normalizer, NormalizerFunction
+from saccade.numerics import wide
 from saccade.reads import Read, Sample, Soft
 from saccade.scores import Score, ScoreFunction
 from saccade.structure import Axes, Definition, Grid, aligned, encodable, registered
@@ -41,6 +42,31 @@ class BackendState:
 
     def __reduce__(self) -> tuple[type["BackendState"], tuple[()]]:  # copies and pickles
         return BackendState, ()
+
+
+class Widened:
+    """Half-precision keys and values of a memory in float32, kept from one read to the next where no gradient is asked
+    of them: to convert them takes as long as to read them.
+
+    >>> key, value, widened = torch.ones(2, 3).half(), torch.ones(2, 3).half(), Widened()
+    >>> widened.pair(key, value)[0] is widened.pair(key, value)[0]
+    True
+    """
+
+    def __init__(self) -> None:
+        self._given: tuple[Tensor, Tensor] | None = None
+        self._versions: tuple[int, int] | None = None
+        self._made: tuple[Tensor, Tensor] | None = None
+
+    def pair(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """The two in float32."""
+        if key.requires_grad or value.requires_grad or key.is_inference() or value.is_inference():
+            return wide(key), wide(value)  # recorded, or without a version that tells when they were written to
+        given, versions = self._given, (key._version, value._version)
+        if given is None or given[0] is not key or given[1] is not value or versions != self._versions:
+            self._given, self._versions, self._made = (key, value), versions, (wide(key), wide(value))
+        assert self._made is not None
+        return self._made
 
 
 @registered

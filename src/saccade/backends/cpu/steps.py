@@ -4,6 +4,7 @@ What a step costs is what it starts; here that is one kernel forward and one bac
 their gradients to one sum. The weights are kept for the backward.
 """
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,12 +12,12 @@ import torch
 from torch import Tensor
 
 from saccade.backends.cpu.folding import Folded, folded
-from saccade.call import Call
+from saccade.call import Call, Widened
 from saccade.kernels.sums import Sums, by_definition
 from saccade.kernels.threads import Kernel, serves
 from saccade.masks import Dense, Mask
 from saccade.normalizers import Softmax
-from saccade.numerics import tracing, transforming
+from saccade.numerics import HALF, tracing, transforming, wide
 from saccade.scores import Additive, exponentials
 from saccade.structure import aligned
 
@@ -42,7 +43,8 @@ def serves_step(call: Call) -> bool:
         return False
     plain = normalizer.sink is None and not isinstance(normalizer.temperature, Tensor)
     more = call.bias is not None or call.gate is not None or not call.soft() or call.dropout_p or call.asks()
-    served = plain and not more and serves(call.query, call.key, call.value, call.score.v)
+    tensors = call.query, call.key, call.value, call.score.v
+    served = plain and not more and serves(*tensors, dtypes=(torch.float32, *HALF))
     return served and not (call.mask is not None and _copies(call, call.mask))
 
 
@@ -61,7 +63,9 @@ def _copies(call: Call, mask: Mask) -> bool:
 
 
 def run(call: Call) -> Tensor:
-    """The output of a step."""
+    """The output of a step; half types are computed in float32."""
+    if call.query.dtype in HALF:
+        return _widened(call).to(call.value.dtype)
     shape = (*call.batch, call.query.shape[-2], call.value.shape[-1])
     powers = exponentials(call.key.detach()) if call.cache is None else call.cache
     mask = None if call.mask is None else call.mask.dense(call.grid())
@@ -75,6 +79,13 @@ def run(call: Call) -> Tensor:
     if shared is not None and call.cache is not None:
         shared.keep(call, inputs, temperature, own=own)
     return attention(*inputs, temperature, shared if own else None).reshape(shape)
+
+
+def _widened(call: Call) -> Tensor:
+    """The output in float32, keys and values of a memory converted once for all its reads."""
+    key, value = (Widened() if call.state is None else call.state.of(Widened)).pair(call.key, call.value)
+    call = replace(call, key=key, value=value, state=None)
+    return run(call.map(lambda tensor, axes: wide(tensor)))
 
 
 def attention(

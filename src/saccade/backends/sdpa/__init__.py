@@ -15,7 +15,7 @@ from saccade import biases
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
 from saccade.backends.sdpa.derivatives import Recomputed, keeping_elsewhere, twice_differentiable
-from saccade.call import Call
+from saccade.call import Call, Widened
 from saccade.dots import product, refusal, sharing
 from saccade.masks import Causal, Dense, shift
 from saccade.normalizers import Softmax
@@ -187,7 +187,7 @@ def attention(call: Call) -> Tensor:
     assert isinstance(call.normalizer, Softmax)
     query, key, value, batch = call.query, call.key, call.value, call.batch
     if widens(call):
-        query, key, value = wide(query), wide(key), wide(value)
+        query, (key, value) = wide(query), widened(call)
     query, key, scale, _ = product(call.score, query, key)
     temperature = float(call.normalizer.temperature)
     query, scale = upright(query, scale / temperature)
@@ -213,6 +213,13 @@ def attention(call: Call) -> Tensor:
         output = output[..., query.shape[-2] - rows :, :width]
     output = output.to(call.value.dtype)
     return output if empty is None else output.masked_fill(empty, 0.0)
+
+
+def widened(call: Call) -> tuple[Tensor, Tensor]:
+    """Keys and values in float32, those of a memory once for all its reads."""
+    if call.state is None or tracing():
+        return wide(call.key), wide(call.value)
+    return call.state.of(Widened).pair(call.key, call.value)
 
 
 def widens(call: Call) -> bool:
