@@ -206,7 +206,7 @@ class General(Score):
         parameter("weight", self, self.weight, (extent.q_dim, extent.k_dim), "(..., Dq, Dk)", extent)
 
     def as_dot(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float] | None:
-        return query @ self.weight, key, 1.0
+        return query @ self.weight.to(query.dtype), key, 1.0
 
     def prepare(self, key: Tensor) -> tuple[Score, Tensor, Tensor | None]:
         return Dot(), key @ self.weight.mT, None

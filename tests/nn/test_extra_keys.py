@@ -85,7 +85,7 @@ def test_dropout_drops_them_too():
         ({"normalizer": normalizers.Sparsemax()}, "add_zero_attn: expected normalizers.Softmax, got Sparsemax"),
         ({"read": reads.Argmax()}, "add_zero_attn: expected reads.Soft, got Argmax"),
     ],
-    ids=str,
+    ids=["location", "callable", "sparsemax", "argmax"],
 )
 def test_what_they_mean_nothing_to(options, message):
     with pytest.raises(ArgumentError, match=message):
