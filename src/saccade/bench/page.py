@@ -13,6 +13,7 @@ _TITLES = {
     "sparse": "Sparsemax and entmax",
     "dot": "Dot scores",
     "masks": "Masks",
+    "half": "Half types",
     "statistics": "Statistics and draws",
     "lazy": "Values that are computed when they are read",
     "memory": "External memories",

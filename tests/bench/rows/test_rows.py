@@ -80,7 +80,10 @@ def test_every_target_has_its_row():
     found = {row.name: [target.text for target in row.targets] for row in ROWS if row.targets}
     assert TARGETS.items() <= found.items()
     others = {name: texts for name, texts in found.items() if name not in TARGETS}
-    assert all(name.startswith("dot ") and texts == ["≤ 5% or 25 µs behind"] for name, texts in others.items())
+    half = {name: texts for name, texts in others.items() if "float16" in name}
+    assert len(half) == 20 and all(texts == ["≤ 1.3x the time"] for texts in half.values())
+    dots = {name: texts for name, texts in others.items() if name not in half}
+    assert all(name.startswith("dot ") and texts == ["≤ 5% or 25 µs behind"] for name, texts in dots.items())
 
 
 def test_on_a_gpu_the_targets_are_a_gpus():
@@ -127,6 +130,15 @@ def test_both_sides_compute_the_same(row):
     assert found.absent is None
     assert found.difference < 1e-4
     assert found.ratio > 0
+
+
+@pytest.mark.parametrize("pattern", ["bfloat16 forward, additive", "*float16 forward+backward, dot, window"])
+def test_half_types_stand_beside_float32(pattern):
+    row, *_ = select(ROWS, pattern)
+    found = measure(row, PLACE, seconds=0.0, least=1)
+    assert (found.absent, found.difference, row.peer) == (None, None, "float32")
+    query, *_ = row.inputs(PLACE)
+    assert row.ours(*row.inputs(PLACE))() is not None and query.dtype == torch.float32
 
 
 @pytest.mark.parametrize("pattern", ["lse, dot", "sample, dot"])
