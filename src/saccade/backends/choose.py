@@ -40,11 +40,10 @@ SMALL_ADDITIVE_RECORDED = 4 << 20
 one call: a decoder that makes many keeps as many.
 """
 
-
 HALF = 0.5
 """Share of the pairs in blocks that a mask leaves any, up to which `auto` takes our blocks in the place of torch's
-kernel with the mask laid out: at half of them they are 1.3 to 1.8 times as fast forward and 1.0 to 1.5 times trained, at
-a quarter 1.9 to 3.3 and 1.5 to 2.5 times (8 heads, 1,024 to 4,096 keys, one thread).
+kernel with the mask laid out. At half of them they are 1.3 to 1.8 times as fast forward and 1.0 to 1.5 times trained,
+at a quarter 1.9 to 3.3 and 1.5 to 2.5 times (8 heads, 1,024 to 4,096 keys, one thread).
 """
 
 MANY = 1 << 20
