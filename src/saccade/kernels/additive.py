@@ -144,7 +144,7 @@ def _forward(
 ) -> tuple[Tensor, Tensor, bool]:
     """Scores, the packed queries, each in its room, and whether any tile needs the numbers themselves."""
     (count, length, _), width = query.shape, key.shape[1]
-    left, keys = packed(query, room=queries_room), keys.contiguous()
+    left, keys = packed(query, room=queries_room), _by_rows(keys)
     raw = _leaves_range(left[:, -1], keys[:, -1])
     v = _padded(v, left.shape[1] - 1)
     shape = count, length, width
@@ -154,7 +154,7 @@ def _forward(
         count * -(-length // strip),
         *(left, keys, *_transposed(raw, query, key, v)),
         *(v, 0 if v.ndim == 1 else v.stride(0), mask.flags, mask.offsets, found, _bounds(query.dtype)),
-        *(length, width, v.shape[-1], strip, int(raw), mask.offsets.numel()),
+        *(length, width, v.shape[-1], strip, int(raw), mask.offsets.numel(), *keys.stride()[:2]),
     )
     return found, left, raw
 
@@ -180,6 +180,11 @@ def _backward(
     v_grad = sums.sum((1, 2))[:, None] - 2 * v_grad[:, :features, 0] + v_grad[:, :features, 1]
     v_grad = v_grad.sum(0) if v.ndim == 1 else v_grad
     return _unpacked(query_grad, 4 * v, features), _unpacked(key_grad, 4 * v, features), v_grad
+
+
+def _by_rows(keys: Tensor) -> Tensor:
+    """Packed keys whose rows are each in one piece: entries may overlap, as those of a sliding window do."""
+    return keys if keys.stride(-1) == 1 and keys.stride(-2) >= keys.shape[-1] else keys.contiguous()
 
 
 def _leaves_range(query: Tensor, key: Tensor) -> bool:

@@ -69,10 +69,12 @@ def divided(engine: Engine, call: Call) -> Divided:
     takes longer.
     """
     planned, shared = parts(call, engine.pairs), widened(call)
-    tiles = next((part for part in planned if isinstance(part, Tiles)), None)
-    if tiles is None:
+    tiles = [part for part in planned if isinstance(part, Tiles)]
+    if tiles:
+        shared = shared.map(tiles[0].fill)
+    if all(part.step is not None for part in tiles):
         return Divided(planned, engine.prepare(shared), lambda piece: piece)
-    return Divided(planned, shared.map(tiles.fill), engine.prepare)
+    return Divided(planned, shared, engine.prepare)
 
 
 def prepared(engine: Engine, call: Call) -> Call:

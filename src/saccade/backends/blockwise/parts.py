@@ -65,6 +65,8 @@ class Tiles(NamedTuple):
         size: keys of a block.
         k_len: keys of the call; the last block may end behind them.
         start: the first query that is counted.
+        step: how many blocks further on the keys of each tile begin than those of the one before, where the blocks of
+            each follow each other: such keys are views, which overlap, and nothing is copied; None: copies.
     """
 
     dim: int | None
@@ -76,9 +78,10 @@ class Tiles(NamedTuple):
     size: int
     k_len: int
     start: int = 0
+    step: int | None = None
 
     def narrow(self, tensor: Tensor, axes: Axes) -> Tensor:
-        """The part of an aligned tensor that belongs to these blocks: copied where keys are."""
+        """The part of an aligned tensor that belongs to these blocks: copied where keys are not views."""
         tensor = _entries(tensor, self.dim, self.first, self.heads)
         rank = tensor.ndim - len(axes)
         q_dim, k_dim = _dim(tensor, axes, "q"), _dim(tensor, axes, "k")
@@ -90,6 +93,8 @@ class Tiles(NamedTuple):
             return self._queries(tensor, q_dim).movedim(q_dim, rank)
         if k_dim is None:
             return tensor.unsqueeze(rank)
+        if self.step is not None:
+            return self._sliding(tensor, k_dim).movedim(k_dim, rank)
         blocks = _blocks(tensor, k_dim, self.size).index_select(k_dim, self.keys.flatten())
         return _parted(blocks, k_dim, self.keys.shape).flatten(k_dim + 1, k_dim + 2).movedim(k_dim, rank)
 
@@ -139,6 +144,15 @@ class Tiles(NamedTuple):
             target.add_(piece.squeeze(rank))
         else:
             self._add_keys(target, k_dim, piece.movedim(rank, k_dim))
+
+    def _sliding(self, tensor: Tensor, dim: int) -> Tensor:
+        """The keys of each tile, `(..., tiles, width, ...)` from `dim` on, as a view."""
+        assert self.step is not None
+        sizes, strides = list(tensor.shape), list(tensor.stride())
+        key = strides[dim]
+        sizes[dim : dim + 1] = self.keys.shape[0], self.keys.shape[1] * self.size
+        strides[dim : dim + 1] = self.step * self.size * key, key
+        return tensor.as_strided(sizes, strides, tensor.storage_offset() + int(self.keys[0, 0]) * self.size * key)
 
     def _add_keys(self, target: Tensor, dim: int, piece: Tensor) -> None:
         """Adds what belongs to blocks of keys, `(..., tiles, width, ...)` from `dim` on."""

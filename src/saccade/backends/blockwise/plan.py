@@ -230,12 +230,33 @@ def listed(need: Need, call: Call, budget: int) -> Iterator[Part]:
         members = (counts == count).nonzero()[:, 0]
         keys = columns[first_column[members][:, None] + torch.arange(count, device=columns.device)]
         width = min(count * SIZE, k_len)
-        together = max(1, min(heads, budget // (entries * size * width)))
-        most = max(1, budget // (entries * together * width))
-        lonely = q_len % size != 0 and int(members[-1]) == needed.shape[0] - 1
-        for begin in range(first, first + heads, together):
-            some = dim, begin, min(together, first + heads - begin)
-            yield from grouped(some, members, keys, lonely, size, most, lengths)
+        for run, step in runs(keys):
+            together = max(1, min(heads, budget // (entries * size * width * (1 if step is None else len(keys[run])))))
+            most = max(1, budget // (entries * together * width))
+            lonely = q_len % size != 0 and int(members[run][-1]) == needed.shape[0] - 1
+            for begin in range(first, first + heads, together):
+                some = dim, begin, min(together, first + heads - begin)
+                yield from grouped(some, members[run], keys[run], step, lonely, size, most, lengths)
+
+
+def runs(keys: Tensor) -> Iterator[tuple[slice, int | None]]:
+    """Blocks of queries one after another whose keys are ranges that begin each as many blocks after those of the one
+    before, and how many; all of them, and None, where there are no such runs.
+
+    >>> list(runs(torch.tensor([[0, 1], [1, 2], [2, 3], [8, 9]])))
+    [(slice(0, 3, None), 1), (slice(3, 4, None), 0)]
+    """
+    count = len(keys)
+    firsts, found, begin = keys[:, 0].tolist(), [], 0
+    while begin < count:
+        step = firsts[begin + 1] - firsts[begin] if begin + 1 < count else 0
+        end = begin + 1
+        while end < count and firsts[end] - firsts[end - 1] == step >= 0:
+            end += 1
+        found.append((slice(begin, end), step))
+        begin = end
+    ranges = bool((keys[:, -1] - keys[:, 0] == keys.shape[1] - 1).all())
+    yield from found if ranges and 4 * len(found) <= count + 8 else [(slice(0, count), None)]
 
 
 def counted(needed: Tensor) -> tuple[Tensor, Tensor]:
@@ -257,6 +278,7 @@ def grouped(
     some: tuple[int | None, int, int],
     members: Tensor,
     keys: Tensor,
+    step: int | None,
     lonely: bool,
     size: int,
     most: int,
@@ -271,7 +293,7 @@ def grouped(
         if len(chosen) == 1:
             yield from alone(some, int(chosen[0]), places[0], size, most, lengths)
         else:
-            yield Tiles(*some, chosen, size, places, SIZE, lengths[1])
+            yield Tiles(*some, chosen, size, places, SIZE, lengths[1], step=step)
     if lonely:
         yield from alone(some, int(members[-1]), keys[-1], size, most, lengths)
 

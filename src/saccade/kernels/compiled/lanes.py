@@ -177,7 +177,7 @@ def _scores(table: Any, kind: Any) -> None:
     """2 left, 3 right, 4 query, 5 key (both packed; raw, or one number where no tile needs them), 6 v, 7 its stride, 8
     mask, 9 where each query's row of it begins (empty: none), 10 scores, 11 bounds (the exponential's range, the most
     the bound on x); [12 queries, 13 keys, 14 features, 15 queries a block, 16 whether 4 and 5 are there, 17 how many
-    of 9 there are].
+    of 9 there are, 18 and 19 how far the entries and the rows of 3 are apart].
     """
     length, width, size, strip = table[12], table[13], table[14], table[15]
     blocks = (length + strip - 1) // strip
@@ -187,7 +187,8 @@ def _scores(table: Any, kind: Any) -> None:
         if block >= table[1]:
             return
         n, first = block // blocks, block % blocks * strip
-        left, right = matrix(table[2], n, size + 1, length, kind), matrix(table[3], n, size + 1, width, kind)
+        left = matrix(table[2], n, size + 1, length, kind)
+        right = numbers(table[3], n * table[18], (size + 1) * table[19], kind).reshape(size + 1, table[19])
         query, key = left, right
         if table[16]:
             query, key = matrix(table[4], n, size, length, kind), matrix(table[5], n, size, width, kind)
