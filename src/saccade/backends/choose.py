@@ -4,6 +4,7 @@ A backend is a module with `unsupported(call) -> str | None`, `peak_bytes(call) 
 aux)`. A new one is a line in `BACKENDS` and, where `auto` should consider it, a line in `choose`.
 """
 
+import math
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -12,6 +13,7 @@ import torch
 from saccade.backends import chunked, cpu, flex, reference, sdpa, triton
 from saccade.backends.blockwise.engine import DEFINITION
 from saccade.backends.blockwise.plan import Pairs, pairs, share
+from saccade.backends.sdpa.documents import documented
 from saccade.call import Call, opaque
 from saccade.errors import ArgumentError, ArgumentTypeError, UnsupportedBackend
 from saccade.numerics import tracing, transforming
@@ -143,7 +145,7 @@ def by_blocks(call: Call) -> bool:
     pairs = call.query.shape[-2] * call.key.shape[-2]
     if call.mask is None or call.query.device.type != "cpu" or tracing() or transforming() or pairs < MANY:
         return False
-    if sdpa.causal(call) or (cpu.unsupported(call) or (cpu.unwise(call) and not sdpa.sunk(call))):
+    if not sdpa.lays_out(call) or (cpu.unsupported(call) or (cpu.unwise(call) and not sdpa.sunk(call))):
         return False
     return share(call) <= HALF
 
@@ -169,13 +171,27 @@ def plan(call: Call, backend: str = "auto") -> Plan:
 
 
 def counted(call: Call, chosen: ModuleType) -> Pairs | None:
-    """How many pairs there are, are allowed and are computed; torch's kernels do not tell."""
-    if call.mask is None or call.query.device.type != "cpu" or tracing() or transforming() or chosen is sdpa:
+    """How many pairs there are, are allowed and are computed; torch's kernels do not tell but of documents, where they
+    look at all the pairs of each, or at fewer if it is causal.
+    """
+    if call.mask is None or call.query.device.type != "cpu" or tracing() or transforming():
         return None
+    if chosen is sdpa:
+        return documents(call)
     if not (call.built_in and encodable(call.mask)):
         return None
     all_of_them = chosen is reference or (chosen is cpu and cpu.one_block(call))
     return pairs(call, DEFINITION.pairs if all_of_them else chosen.ENGINE.pairs, all_of_them=all_of_them)
+
+
+def documents(call: Call) -> Pairs | None:
+    """The same of documents that are computed one after the other."""
+    found = documented(call)
+    if found is None:
+        return None
+    entries = math.prod(call.batch) // len(found.rows)
+    allowed, computed = (entries * pairs for pairs in found.pairs())
+    return Pairs(math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2], allowed, computed)
 
 
 def reason(call: Call, other: str, chosen: str) -> str:
@@ -189,6 +205,8 @@ def reason(call: Call, other: str, chosen: str) -> str:
         return "it would lay the mask out and look at every pair, where flex skips whole blocks of forbidden ones"
     if other == "sdpa" and chosen in ("cpu", "chunked", "reference") and by_blocks(call):
         return "it would lay the mask out and look at every pair, where ours passes over blocks of forbidden ones"
+    if other == "cpu" and chosen in ("sdpa", "flex", "triton"):
+        return f"{chosen} is faster here"
     if other == "reference":
         return f"it lays the weights out, about {reference.peak_bytes(call):,} bytes, and is slower"
     if other == "chunked":

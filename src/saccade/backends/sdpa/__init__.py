@@ -15,6 +15,7 @@ from saccade import biases
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
 from saccade.backends.sdpa.derivatives import Recomputed, keeping_elsewhere, twice_differentiable
+from saccade.backends.sdpa.documents import by_documents, documented
 from saccade.call import Call, Widened
 from saccade.dots import product, refusal, sharing
 from saccade.masks import Causal, Dense, shift
@@ -73,7 +74,7 @@ def unwise(call: Call) -> str | None:
         and any(leaf.tensor.requires_grad for leaf in call.bias.leaves())
     ):
         return f"a bias that needs gradients takes torch's math path, which lays out {layout >> 20} MiB of weights"
-    if (call.mask is not None and not causal(call)) or call.bias is not None:
+    if lays_out(call):
         pairs = laid_out(call)
         if pairs * 4 > LAYOUT_LIMIT:
             return f"mask and bias would be laid out in {pairs * 4 >> 20} MiB"
@@ -113,6 +114,13 @@ def _native(dtype: torch.dtype) -> bool:
     return torch.backends.mkldnn.is_available() and bool(getattr(torch.ops.mkldnn, names[dtype])())
 
 
+def lays_out(call: Call) -> bool:
+    """Whether a mask or bias is laid out as a tensor for torch's kernels."""
+    if call.bias is not None:
+        return True
+    return call.mask is not None and not causal(call) and documented(call) is None
+
+
 def laid_out(call: Call) -> int:
     """How many entries mask and bias have once they are dense tensors."""
     grid, rank = call.grid(), len(call.batch)
@@ -139,8 +147,7 @@ def peak_bytes(call: Call) -> int:
     path.
     """
     size = 8 if call.query.dtype == torch.float64 else 4
-    dense = call.bias is not None or (call.mask is not None and not causal(call))
-    layout = laid_out(call) * size if dense else 0
+    layout = laid_out(call) * size if lays_out(call) else 0
     math_path = call.query.device.type == "cpu" and (call.dropout_p > 0 or call.query.shape[-1] != call.value.shape[-1])
     copies = size * sum(t.numel() for t in (call.query, call.key, call.value)) if widens(call) else 0
     return (
@@ -185,6 +192,8 @@ def suspicious(call: Call, output: Tensor) -> bool:
 def attention(call: Call) -> Tensor:
     """The call as one scaled_dot_product_attention of four dimensions, and back."""
     assert isinstance(call.normalizer, Softmax)
+    if (found := documented(call)) is not None:
+        return by_documents(call, found, attention)
     query, key, value, batch = call.query, call.key, call.value, call.batch
     if widens(call):
         query, (key, value) = wide(query), widened(call)
