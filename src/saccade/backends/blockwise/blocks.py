@@ -1,7 +1,8 @@
 """The blocks themselves: what a block is, what it yields, and the loops over them, forward and backward."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,6 +13,7 @@ from saccade.backends.blockwise.parts import Block, Part, Tiles
 from saccade.backends.blockwise.plan import parts
 from saccade.call import Call
 from saccade.numerics import transforming, wide
+from saccade.reads import Soft
 from saccade.structure import Axes, Definition, Grid
 
 RESULTS: dict[str, Axes] = {
@@ -132,6 +134,7 @@ def backward(engine: Engine, call: Call, grads: Sequence[Tensor], wanted: Sequen
     differentiated.
     """
     grid, (planned, shared, prepare) = call.grid(), divided(engine, call)
+    shared = replace(shared, read=Unread()) if type(shared.read) is Soft else shared
     leaves, names = shared.leaves(), floating_results(call)
     positions = [position for position, want in enumerate(wanted) if want]
     totals = [torch.zeros_like(leaves[position].tensor) for position in positions]
@@ -156,6 +159,31 @@ def backward(engine: Engine, call: Call, grads: Sequence[Tensor], wanted: Sequen
                 part.add(total, leaves[position].axes, gradient)
     originals = [call.leaves()[position].tensor for position in positions]
     return [cut(total, of.shape).to(of.dtype) for total, of in zip(totals, originals, strict=True)]
+
+
+class Unread(Soft):
+    """Soft where nobody looks at what is read, and its gradients alone are asked for: one product of two is spared."""
+
+    def __call__(
+        self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None
+    ) -> Tensor:
+        output: Tensor = _Unread.apply(weights, value)
+        return output
+
+
+class _Unread(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weights: Tensor, value: Tensor) -> Tensor:
+        ctx.save_for_backward(weights, value)
+        batch = torch.broadcast_shapes(weights.shape[:-2], value.shape[:-2])
+        return weights.new_zeros(()).expand(*batch, weights.shape[-2], value.shape[-1])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        weights, value = ctx.saved_tensors
+        wanted = ctx.needs_input_grad
+        of_weights = (grad @ value.mT).sum_to_size(weights.shape) if wanted[0] else None
+        return of_weights, (weights.mT @ grad).sum_to_size(value.shape) if wanted[1] else None
 
 
 def cut(tensor: Tensor, shape: Sequence[int]) -> Tensor:
