@@ -82,7 +82,12 @@ def test_every_target_has_its_row():
     others = {name: texts for name, texts in found.items() if name not in TARGETS}
     half = {name: texts for name, texts in others.items() if "float16" in name}
     assert len(half) == 20 and all(texts == ["≤ 1.3x the time"] for texts in half.values())
-    dots = {name: texts for name, texts in others.items() if name not in half}
+    ideal = {name: texts for name, texts in others.items() if ", ideal " in name}
+    assert len(ideal) == 42
+    for name, texts in ideal.items():  # twice what 129 keys a query, half of all, 512 of them cost of 4,096
+        of_mask = {"window": "≥ 15.9x", "causal": "≥ 1x", "8 docum": "≥ 4x"}
+        assert texts == [next(text for mask, text in of_mask.items() if f", {mask}" in name)]
+    dots = {name: texts for name, texts in others.items() if name not in half | ideal}
     assert all(name.startswith("dot ") and texts == ["≤ 5% or 25 µs behind"] for name, texts in dots.items())
 
 
@@ -252,14 +257,17 @@ def test_without_statsmodels_it_is_named_as_absent(monkeypatch):
 
 
 def test_masks_allow_the_pairs_that_their_rows_count_and_both_sides_compute_the_same(monkeypatch):
-    for name, value in (("_LENGTH", 256), ("_DOCUMENT", 16), ("_LONG", 512)):
+    for name, value in (("_DOCUMENT", 16), ("_SHORT", 128)):
         monkeypatch.setattr(masked, name, value)
-    monkeypatch.setattr(masked, "_LAID_OUT", (masked._window("dot", 30, 20, length=256),))
+    for name in ("_CAUSAL", "_DOCUMENTS", "_GROWTH"):
+        monkeypatch.setattr(masked, name, getattr(masked, name)._replace(length=256))
+    monkeypatch.setattr(masked, "_LAID_OUT", (masked._window("dot", "window", 30, 20, length=256),))
     found = [row for row in masked.rows(PLACE) if row.same]
-    assert [row.peer for row in found[:2]] == ["torch, the mask laid out", "torch, a batch of 16"]
+    assert [row.peer for row in found[:3]] == ["torch, the mask laid out", "torch", "torch, a batch of 16"]
     for row in found:
         measured = measure(row, PLACE, seconds=0.0, least=1)
         assert measured.absent is None and measured.difference < 1e-4
+    assert {row.shape for row in masked.rows(PLACE) if "ideal" in row.family} == {"1x8x128x64"}
     for case in masked._MASKED:
         grid = Grid(8192, 8192, 0, 64, torch.device("cpu"))
         rows_of_it = sum(int(case.mask.dense(grid._replace(start=start)).sum()) for start in range(0, 8192, 64))

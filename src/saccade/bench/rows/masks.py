@@ -1,57 +1,89 @@
 """Masks that leave most pairs out: beside torch's kernel with the mask laid out, and the same call without a mask."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention as sdpa
 
-from saccade import attend
+from saccade import AuxRequest, attend
 from saccade.bench.formulas import forward, training
 from saccade.bench.row import Place, Row, Target, Work
 from saccade.bench.rows.additive import BACKWARD_COST, FORWARD_COST
-from saccade.bench.targets import at_most, times
+from saccade.bench.targets import at_most, close_behind, times
 from saccade.masks import Causal, Documents, Mask, Window
-from saccade.normalizers import Entmax, Normalizer, Softmax, Sparsemax
-from saccade.scores import Additive, ScaledDot
+from saccade.normalizers import Entmax, Sparsemax
+from saccade.reads import Sample
+from saccade.scores import Additive, Cosine, ScaledDot
 
 __all__ = ["rows"]
 
 _HEADS, _LENGTH, _DIM, _DOCUMENT = 8, 8192, 64, 512
-_LONG, _TIMES = 1 << 17, 8
+_SHORT, _LONG, _TIMES = 4096, 1 << 17, 8
 _DENSE, _UNMASKED = "torch, the mask laid out", "without a mask"
 
 Function = Callable[..., Tensor]
+Options = dict[str, Any]
+
+
+def _additive(query: Tensor) -> Options:
+    return {"score": Additive(torch.linspace(-1, 1, _DIM, device=query.device) / _DIM**0.5)}
+
+
+_WAYS: dict[str, Callable[[Tensor], Options]] = {
+    "dot": lambda query: {"score": ScaledDot()},
+    "additive": _additive,
+    "cosine": lambda query: {"score": Cosine(beta=4.0)},
+    "sparsemax": lambda query: {"normalizer": Sparsemax()},
+    "entmax 1.5": lambda query: {"normalizer": Entmax()},
+    "draws": lambda query: {"read": Sample()},
+    "entropy": lambda query: {"aux": AuxRequest(entropy=True)},
+    "top 4": lambda query: {"aux": AuxRequest(top=4)},
+}
+"""What is asked of `attend`, by the first word of a row's name."""
 
 
 class _Case(NamedTuple):
     """A call under a mask, how many pairs that allows, and how many times as fast it is to be, forward and trained."""
 
+    way: str
     name: str
     mask: Mask | None  # None: documents, whose ids are on the place's device
     pairs: int
     targets: tuple[Target, Target] | tuple[()] = ()
-    additive: bool = False
-    normalizer: Normalizer = Softmax()
+    length: int = _LENGTH
 
 
-def _window(name: str, left: int, right: int, *targets: Target, length: int = _LENGTH, **options: object) -> _Case:
-    return _Case(name, Window(left, right), length * (left + right + 1), targets, **options)  # type: ignore[arg-type]
+def _window(way: str, name: str, left: int, right: int, *targets: Target, length: int = _LENGTH) -> _Case:
+    return _Case(way, name, Window(left, right), length * (left + right + 1), targets, length)  # type: ignore[arg-type]
 
 
 _LAID_OUT = (
-    _window("dot, window 128", 128, 0, times(15), times(10)),
-    _window("dot, window 512 + 512", 512, 512, times(4), times(3)),
+    _window("dot", "window 128", 128, 0, times(15), times(10)),
+    _window("dot", "window 512 + 512", 512, 512, times(4), times(3)),
 )
+_CAUSAL = _Case("dot", "causal", Causal(), _LENGTH * (_LENGTH + 1) // 2, (close_behind(), close_behind()))
 _MASKED = (
-    _window("additive, window 128", 128, 0, times(25), times(20), additive=True),
-    _Case("additive, causal", Causal(), _LENGTH * (_LENGTH + 1) // 2, (times(1.7), times(1.7)), additive=True),
-    _window("sparsemax, window 128", 128, 0, normalizer=Sparsemax()),
-    _window("entmax 1.5, window 128", 128, 0, normalizer=Entmax()),
+    _window("additive", "window 128", 128, 0, times(25), times(20)),
+    _Case("additive", "causal", Causal(), _LENGTH * (_LENGTH + 1) // 2, (times(1.7), times(1.7))),
 )
-_DOCUMENTS = _Case("dot, 16 documents", None, _LENGTH * _DOCUMENT, (at_most(1.2), at_most(1.2)))
-_GROWTH = _window("dot, window 128, growth", 128, 0, at_most(1.1), at_most(1.1), length=_LONG)
+_DOCUMENTS = _Case("dot", "16 documents", None, _LENGTH * _DOCUMENT, (at_most(1.2), at_most(1.2)))
+_GROWTH = _window("dot", "window 128, growth", 128, 0, at_most(1.1), at_most(1.1), length=_LONG)
+
+
+def _ideal(way: str) -> list[_Case]:
+    """A call under three masks, which is to cost at most twice what the pairs that these allow cost without a mask."""
+    found = []
+    for name, mask, pairs in (
+        ("window 128", Window(128, 0), _SHORT * 129),
+        ("causal", Causal(), _SHORT * (_SHORT + 1) // 2),
+        ("8 documents", None, _SHORT * _DOCUMENT),
+    ):
+        half = times(round(_SHORT**2 / (2 * pairs), 1))
+        found.append(_Case(way, f"{name}, ideal", mask, pairs, (half, half), _SHORT))
+    return found
 
 
 def rows(place: Place) -> list[Row]:
@@ -59,8 +91,10 @@ def rows(place: Place) -> list[Row]:
     found: list[Row] = []
     for trained in (False, True):
         found += [_row(place, case, _DENSE, _dense(case.mask), trained) for case in _LAID_OUT]
+        found.append(_row(place, _CAUSAL, "torch", partial(sdpa, is_causal=True), trained))
         found.append(_row(place, _DOCUMENTS, "torch, a batch of 16", _batch, trained))
-        found += [_row(place, case, _UNMASKED, _call(place, case, masked=False), trained) for case in _MASKED]
+        masked = (*_MASKED, *(case for way in _WAYS if way != "dot" for case in _ideal(way)))
+        found += [_row(place, case, _UNMASKED, _call(place, case, masked=False), trained) for case in masked]
         found.append(_row(place, _GROWTH, f"{_TIMES} calls of {_LONG // _TIMES}", _parts(place), trained))
     return found
 
@@ -68,32 +102,30 @@ def rows(place: Place) -> list[Row]:
 def _row(place: Place, case: _Case, peer: str, theirs: Function, trained: bool) -> Row:
     """A case beside another call of the same tensors."""
     prepare = training if trained else forward
-    length = _LONG if case is _GROWTH else _LENGTH
-    pairs = _HEADS * case.pairs
+    length, pairs = case.length, _HEADS * case.pairs
     terms = Work(pairs * _DIM, "terms", "multiply", BACKWARD_COST if trained else FORWARD_COST)
     return Row(
         subject="masks",
-        family=f"{case.name} {'forward+backward' if trained else 'forward'}",
+        family=f"{case.way}, {case.name} {'forward+backward' if trained else 'forward'}",
         shape=f"1x{_HEADS}x{length}x{_DIM}",
         size=length,
         peer=peer,
         inputs=lambda place: tuple(place.normal(1, _HEADS, length, _DIM, grad=trained) for _ in range(3)),
         ours=prepare(_call(place, case)),
         theirs=prepare(theirs),
-        work=terms if case.additive else Work(4.0 * pairs * _DIM * (3 if trained else 1), "FLOP", "multiply"),
+        work=terms if case.way == "additive" else Work(4.0 * pairs * _DIM * (3 if trained else 1), "FLOP", "multiply"),
         targets=case.targets[trained : trained + 1],
-        same=case in _LAID_OUT or case is _DOCUMENTS,
+        same=case in (*_LAID_OUT, _CAUSAL, _DOCUMENTS),
         quick=case is _LAID_OUT[0] and not trained,
     )
 
 
 def _call(place: Place, case: _Case, *, masked: bool = True) -> Function:
     def run(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        score = Additive(torch.linspace(-1, 1, _DIM, device=query.device) / _DIM**0.5) if case.additive else ScaledDot()
         mask = (case.mask or _documents(query)) if masked else None
-        options = {"score": score, "normalizer": case.normalizer, "mask": mask, "backend": place.backend}
-        found: Tensor = attend(query, key, value, **options)  # type: ignore[call-overload]
-        return found
+        found: Any = attend(query, key, value, mask=mask, backend=place.backend, **_WAYS[case.way](query))
+        output: Tensor = found[0] if isinstance(found, tuple) else found
+        return output
 
     return run
 
