@@ -42,7 +42,7 @@ MAY_IMPORT = {
     "nn": DEFINITIONS | ATTENTION | {"kernels", "nn"},
     "train": DEFINITIONS | ATTENTION | {"nn", "train"},
     "models": DEFINITIONS | ATTENTION | {"kernels", "nn", "models"},
-    "look": DEFINITIONS | ATTENTION | {"nn", "look"},
+    "look": DEFINITIONS | ATTENTION | {"backends", "nn", "look"},
     "tasks": DEFINITIONS | ATTENTION | {"kernels", "nn", "models", "train", "look", "tasks"},
     "bench": DEFINITIONS | ATTENTION | {"backends", "kernels", "nn", "train", "look", "bench"},
     "runs": {"errors", "train", "tasks"},
