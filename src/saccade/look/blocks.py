@@ -1,7 +1,7 @@
 """The blocks of a mask, as PNG and SVG: which it leaves empty, which it fills, and which of them a call computes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +13,7 @@ from saccade import blockmap
 from saccade.auxiliary import AuxRequest
 from saccade.backends import chunked, cpu
 from saccade.backends.blockwise import plan
-from saccade.backends.blockwise.parts import Part
+from saccade.backends.blockwise.parts import Block, Part
 from saccade.backends.choose import plan as planned
 from saccade.call import Call
 from saccade.checks import whole
@@ -26,7 +26,7 @@ from saccade.masks import Mask, as_mask
 from saccade.normalizers import Softmax
 from saccade.reads import Soft
 from saccade.scores import ScaledDot
-from saccade.structure import encodable
+from saccade.structure import Grid, aligned, encodable
 from saccade.validate import checked_call
 
 if TYPE_CHECKING:
@@ -139,22 +139,19 @@ def _checked(mask: Any, q_len: int, k_len: int, size: int) -> Mask:
 def _drawn(mask: Mask, lengths: tuple[int, int], batch: Sequence[int] | None, size: int) -> Drawn:
     """The states of all blocks, and the pairs."""
     call = _call(mask, lengths, _batch(mask) if batch is None else tuple(batch))
-    backend, module = ("chunked", chunked) if cpu.unsupported(call) else ("cpu", cpu)
-    pairs, call = planned(call, backend).pairs, call.aligned()
-    assert pairs is not None  # as of every built-in mask on a CPU
-    assert call.mask is not None
-    some, full = blockmap.mapped(call.mask, call.grid(), size)
-    entries = list(product(*map(range, some.shape[:-2])))
+    pairs, parts = _planned(call)
+    some, full = (aligned(found, ("q", "k"), len(call.batch)) for found in blockmap.mapped(mask, call.grid(), size))
+    differing = tuple(some.shape[:-2])
+    entries = list(product(*map(range, differing)))
     if len(entries) > MOST_ENTRIES:
         raise ArgumentError(
             f"mask: expected one that differs in at most {MOST_ENTRIES} entries of the batch, got {len(entries)}; draw "
             "some of them"
         )
-    parts = None if pairs.computed == pairs.all else plan.parts(call, module.ENGINE.pairs)
-    states = [
-        torch.where(full[entry], FULL, torch.where(some[entry], PARTIAL, _computed(call, parts, entry, size)))
-        for entry in entries
-    ]
+    states = []
+    for entry in entries:
+        computed = _computed(call.grid(), (part for part in parts if _holds(part, entry, differing)), size)
+        states.append(torch.where(full[entry], FULL, torch.where(some[entry], PARTIAL, BESIDE * computed)))
     return Drawn(torch.stack(states), entries, pairs, lengths, size)
 
 
@@ -175,18 +172,33 @@ def _call(mask: Mask, lengths: tuple[int, int], batch: tuple[int, ...]) -> Call:
     return checked_call(query, key, key, ScaledDot(), mask, None, None, Softmax(), Soft(), 0.0, AuxRequest())
 
 
-def _computed(call: Call, parts: list[Part] | None, entry: tuple[int, ...], size: int) -> Tensor:
-    """Whether some pair of each block is computed for an entry of the batch; parts are None where all are."""
-    grid, step = call.grid(), math.gcd(size, plan.SIZE)
+def _planned(call: Call) -> tuple[plan.Pairs, list[Part]]:
+    """What `explain` tells of the pairs of a call by blocks on a CPU, and the parts that are computed."""
+    name, module = ("chunked", chunked) if cpu.unsupported(call) else ("cpu", cpu)
+    pairs = planned(call, name).pairs
+    assert pairs is not None  # as of every built-in mask on a CPU
+    if pairs.computed == pairs.all:
+        return pairs, [Block(None, 0, 1, 0, call.query.shape[-2])]
+    return pairs, plan.parts(call.aligned(), module.ENGINE.pairs)
+
+
+def _holds(part: Part, entry: tuple[int, ...], differing: tuple[int, ...]) -> bool:
+    """Whether an entry of the batch is in a part; along a dimension of 1 it stands for all."""
+    if part.dim is None or differing[part.dim] == 1:
+        return True
+    return part.first <= entry[part.dim] < part.first + part.heads
+
+
+def _computed(grid: Grid, parts: Iterable[Part], size: int) -> Tensor:
+    """1 where some pair of a block is computed, else 0."""
+    step = math.gcd(size, plan.SIZE)
     found = torch.zeros(-(-grid.q_len // size), -(-grid.k_len // size), dtype=torch.long)
-    for part in parts or ():
-        if part.dim is not None and not part.first <= entry[part.dim] < part.first + part.heads:
-            continue
+    for part in parts:
         places = part.grid(grid)
         queries = torch.cat([places.queries()[..., ::step, :], places.queries()[..., -1:, :]], -2)
         keys = places.keys()[..., ::step].clamp(max=grid.k_len - 1)
-        found[queries // size, keys // size] = BESIDE
-    return found if parts is not None else found.fill_(BESIDE)
+        found[queries // size, keys // size] = 1
+    return found
 
 
 def _story(found: Drawn) -> str:

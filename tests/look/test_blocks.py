@@ -1,0 +1,170 @@
+"""The blocks of a mask: drawn as they are, beside what is computed of them."""
+
+import json
+import re
+from xml.etree import ElementTree
+
+import pytest
+import torch
+
+from saccade import explain, masks
+from saccade.errors import ArgumentError, ShapeError
+from saccade.look.blocks import BESIDE, FULL, PARTIAL, STATES, _drawn, _figure, draw
+from saccade.structure import Grid
+
+IDS = torch.arange(2048) // 512
+MASKS = {
+    "causal": masks.Causal(),
+    "window": masks.Window(128, 0),
+    "prefix": masks.Prefix(200) | masks.Causal(),
+    "documents": masks.Documents(IDS, IDS) & masks.Causal(),
+    "unsorted": masks.Documents(IDS, IDS.flip(0).roll(100)),
+    "around": masks.Around(torch.linspace(0, 2047, 2048), 100),
+    "not": ~masks.Window(300, 300),
+    "tensor": masks.Dense(torch.arange(2048) % 256 < 60),
+    "lengths": masks.Lengths(torch.tensor([2048, 300, 1000])),
+    "two dimensions": masks.Lengths(torch.tensor([[2048], [300]])) & masks.Causal(torch.tensor([[0, 500]])),
+}
+
+
+class Even(masks.Mask):
+    def dense(self, grid):
+        return grid.keys() % 2 == 0
+
+
+def blocked(tensor, size):
+    """A matrix of so many rows and columns more, the last of blocks that are whole: `(..., rows, columns, size²)`."""
+    return tensor.unflatten(-2, (-1, size)).unflatten(-1, (-1, size)).transpose(-3, -2).flatten(-2)
+
+
+def told(path):
+    root = ElementTree.fromstring(path.read_text(encoding="utf-8"))
+    return {element.tag.rsplit("}")[-1]: element.text for element in root if element.text}
+
+
+@pytest.mark.parametrize("size", [64, 32, 256])
+@pytest.mark.parametrize("name", MASKS)
+def test_states_are_those_of_the_mask_and_no_allowed_pair_is_left_out(name, size):
+    found = _drawn(MASKS[name], (2048, 2048), None, size)
+    dense = MASKS[name].dense(Grid(2048, 2048, 0, 2048, torch.device("cpu")))
+    pairs = blocked(dense.broadcast_to(*dense.shape[:-2], 2048, 2048).reshape(-1, 2048, 2048), size)
+    assert found.states.shape == pairs.shape[:-1] and len(found.entries) == len(pairs)
+    assert (found.states[pairs.any(-1)] >= PARTIAL).all()
+    assert pairs[found.states == FULL].all()
+    exact = name != "unsorted"
+    assert not exact or torch.equal(found.states == FULL, pairs.all(-1))
+    assert not exact or torch.equal(found.states >= PARTIAL, pairs.any(-1))
+    assert found.pairs.allowed == int(dense.expand(*dense.shape[:-2], 2048, 2048).sum())
+    if size == 64:  # blocks that have a colour are those whose scores are computed
+        assert found.pairs.computed == 64 * 64 * int((found.states > 0).sum())
+
+
+def test_pairs_are_those_that_explain_tells():
+    x = torch.zeros(1, 8, 2048, 4)
+    for mask in (MASKS["causal"], MASKS["prefix"]):
+        plans = [explain(x, x, x, mask=mask, backend=backend).pairs for backend in ("cpu", "chunked")]
+        assert _drawn(mask, (2048, 2048), (1, 8), 64).pairs in plans
+
+
+def test_blocks_that_are_computed_beside_others_are_told_apart():
+    states = _drawn(masks.Causal(), (2048, 2048), None, 64).states[0]
+    assert (states == BESIDE).any() and not (states.triu(1) > BESIDE).any() and (states.tril() >= PARTIAL).sum() == 528
+    few = _drawn(masks.Causal(), (192, 192), None, 64)
+    assert few.pairs.computed == few.pairs.all and few.states.tolist() == [[[2, 1, 1], [3, 2, 1], [3, 3, 2]]]
+
+
+def test_lengths_off_the_size_end_in_blocks_that_are_never_full():
+    found = _drawn(masks.Lengths(torch.tensor(2001)), (1500, 2001), None, 64)
+    assert found.states.shape == (1, 24, 32) and found.pairs.all == 1500 * 2001
+    assert (found.states[0, :-1, :-1] == FULL).all()
+    assert (found.states[0, -1] == PARTIAL).all() and (found.states[0, :, -1] == PARTIAL).all()
+
+
+@pytest.mark.parametrize("lengths", [(1, 1), (1, 3000), (100, 7), (513, 1025)])
+def test_any_lengths_are_drawn(lengths, tmp_path):
+    paths = draw(masks.Causal("end"), *lengths, tmp_path / "a")
+    assert [path.name for path in paths] == ["a.png", "a.svg"] and all(path.stat().st_size for path in paths)
+
+
+def test_both_files_are_drawn_again_as_the_same_and_none_is_overwritten(tmp_path):
+    first, again = (draw(MASKS["window"], 1024, 1024, tmp_path / "a", title="Window") for _ in range(2))
+    other = draw(MASKS["causal"], 1024, 1024, tmp_path / "a", title="Causal")
+    assert first == again and first[0].read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert [path.name for path in other] == ["a-2.png", "a-2.svg"]
+
+
+def test_svg_tells_in_words_what_it_shows(tmp_path):
+    _, svg = draw(masks.Window(128, 0), 2048, 2048, tmp_path / "a", title="A < B")
+    assert told(svg)["title"] == "A < B"
+    assert told(svg)["desc"] == (
+        "2,048 queries and 2,048 keys in blocks of 64; of 1,024 blocks 931 empty: not computed, 62 partial, 31 full; "
+        "pairs: 4,194,304, 255,936 allowed, 380,928 computed: 1.5 times as many"
+    )
+    _, svg = draw(MASKS["lengths"], 2048, 2048, tmp_path / "b")
+    assert told(svg)["title"] == "The blocks of a mask" and "blocks of 64 in each of 3 entries; " in told(svg)["desc"]
+
+
+def test_panels_have_queries_downwards_and_keys_to_the_right():
+    figure = _figure(_drawn(MASKS["lengths"], (1984, 2048), None, 64), "Lengths")
+    assert [axes.get_title() for axes in figure.axes] == ["entry 0", "entry 1", "entry 2"]
+    assert all(axes.get_xlim() == (0, 2048) and axes.get_ylim() == (1984, 0) for axes in figure.axes)
+    mesh = figure.axes[1].collections[0]
+    assert mesh.get_array().tolist() == [[3] * 4 + [2] + [0] * 27] * 31
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [STATES[0], *STATES[2:]]
+    written = [text.get_text() for text in figure.texts]
+    assert written[1] == "Lengths"
+    assert re.fullmatch(r"pairs: [\d, ]+ allowed,\n[\d,]+ computed: 1\.0 times as many", written[0])
+
+
+def test_many_entries_stand_in_rows():
+    figure = _figure(_drawn(masks.Prefix(torch.arange(0, 1200, 200)), (1024, 1200), None, 64), "")
+    assert len(figure.axes) == 6
+    rows = [round(axes.get_position().y0, 3) for axes in figure.axes]
+    assert len(set(rows[:4])) == 1 and len(set(rows)) == 2
+
+
+def test_numbers_are_written_beside(tmp_path):
+    *_, path = draw(MASKS["lengths"], 1024, 2048, tmp_path / "a", title="Lengths", json=True)
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert found["title"] == "Lengths" and found["rows"] == ["entry 0", "entry 1", "entry 2"]
+    assert found["states"] == list(STATES) and found["size"] == 64
+    assert torch.tensor(found["values"]).shape == (3, 16, 32)
+    assert found["pairs"]["all"] == 3 * 1024 * 2048 and found["pairs"]["allowed"] == 1024 * 3348
+
+
+def test_the_batch_is_that_of_the_tensors_unless_it_is_given(tmp_path):
+    assert _drawn(MASKS["lengths"], (64, 2048), None, 64).pairs.all == 3 * 64 * 2048
+    heads = masks.Lengths(torch.tensor([[300], [100]]))
+    assert _drawn(heads, (1024, 2048), (2, 8), 64).pairs.all == 16 * 1024 * 2048
+    assert len(_drawn(heads, (1024, 2048), (2, 8), 64).entries) == 2
+    with pytest.raises(ShapeError, match="key_lengths of masks.Lengths"):
+        draw(MASKS["lengths"], 64, 2048, tmp_path / "a", batch=(3, 8))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((masks.Causal(), 0, 4), "q_len: expected an int of at least 1, got 0"),
+        ((masks.Causal(), 4, 2.5), "k_len: expected an int of at least 1, got float"),
+        ((masks.Causal(), 4, 4, 0), "size: expected an int of at least 1, got 0"),
+        ((masks.Causal(), 131_072, 131_072), "size: expected 128 or more, .* at most 1,024 blocks, got 64; more"),
+        ((torch.ones(4, 4), 4, 4), "mask: expected a boolean tensor"),
+        ((None, 4, 4), "mask: expected a boolean tensor or one of saccade.masks, got NoneType"),
+        ((masks.Causal() & Even(), 4, 4), "mask: expected one of saccade.masks .* got Both, which is or holds a class"),
+        ((masks.Causal(), 4, 6), "align of masks.Causal: expected 'start'"),
+        ((masks.Prefix(torch.arange(13)), 4, 600), "mask: expected one that differs in at most 12 entries .*, got 13"),
+    ],
+)  # fmt: skip
+def test_errors_name_the_argument(arguments, message, tmp_path):
+    mask, q_len, k_len, *size = arguments
+    with pytest.raises(ArgumentError, match=message):
+        draw(mask, q_len, k_len, tmp_path / "a", **({"size": size[0]} if size else {}))
+    assert not list(tmp_path.iterdir())
+
+
+def test_tensors_that_do_not_fit_each_other_are_an_error(tmp_path):
+    mask = masks.Lengths(torch.tensor([3, 4])) & masks.Prefix(torch.tensor([1, 2, 3]))
+    with pytest.raises(ShapeError, match=r"mask: .* leading dimensions broadcast, got \(2,\), \(3,\)"):
+        draw(mask, 4, 4, tmp_path / "a")
