@@ -6,10 +6,12 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from saccade import explain, masks
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look.blocks import BESIDE, FULL, PARTIAL, STATES, _drawn, _figure, draw
+from saccade.look.blocks import BESIDE, FULL, PARTIAL, STATES, _batch, _drawn, _figure, draw
 from saccade.structure import Grid
 
 IDS = torch.arange(2048) // 512
@@ -32,6 +34,10 @@ class Even(masks.Mask):
         return grid.keys() % 2 == 0
 
 
+def found_of(mask, lengths, size=64, batch=None):
+    return _drawn(mask, lengths, _batch(mask) if batch is None else batch, size)
+
+
 def blocked(tensor, size):
     """A matrix of so many rows and columns more, the last of blocks that are whole: `(..., rows, columns, size²)`."""
     return tensor.unflatten(-2, (-1, size)).unflatten(-1, (-1, size)).transpose(-3, -2).flatten(-2)
@@ -45,7 +51,7 @@ def told(path):
 @pytest.mark.parametrize("size", [64, 32, 256])
 @pytest.mark.parametrize("name", MASKS)
 def test_states_are_those_of_the_mask_and_no_allowed_pair_is_left_out(name, size):
-    found = _drawn(MASKS[name], (2048, 2048), None, size)
+    found = found_of(MASKS[name], (2048, 2048), size)
     dense = MASKS[name].dense(Grid(2048, 2048, 0, 2048, torch.device("cpu")))
     pairs = blocked(dense.broadcast_to(*dense.shape[:-2], 2048, 2048).reshape(-1, 2048, 2048), size)
     assert found.states.shape == pairs.shape[:-1] and len(found.entries) == len(pairs)
@@ -63,18 +69,18 @@ def test_pairs_are_those_that_explain_tells():
     x = torch.zeros(1, 8, 2048, 4)
     for mask in (MASKS["causal"], MASKS["prefix"]):
         plans = [explain(x, x, x, mask=mask, backend=backend).pairs for backend in ("cpu", "chunked")]
-        assert _drawn(mask, (2048, 2048), (1, 8), 64).pairs in plans
+        assert found_of(mask, (2048, 2048), batch=(1, 8)).pairs in plans
 
 
 def test_blocks_that_are_computed_beside_others_are_told_apart():
-    states = _drawn(masks.Causal(), (2048, 2048), None, 64).states[0]
+    states = found_of(masks.Causal(), (2048, 2048)).states[0]
     assert (states == BESIDE).any() and not (states.triu(1) > BESIDE).any() and (states.tril() >= PARTIAL).sum() == 528
-    few = _drawn(masks.Causal(), (192, 192), None, 64)
+    few = found_of(masks.Causal(), (192, 192))
     assert few.pairs.computed == few.pairs.all and few.states.tolist() == [[[2, 1, 1], [3, 2, 1], [3, 3, 2]]]
 
 
 def test_lengths_off_the_size_end_in_blocks_that_are_never_full():
-    found = _drawn(masks.Lengths(torch.tensor(2001)), (1500, 2001), None, 64)
+    found = found_of(masks.Lengths(torch.tensor(2001)), (1500, 2001))
     assert found.states.shape == (1, 24, 32) and found.pairs.all == 1500 * 2001
     assert (found.states[0, :-1, :-1] == FULL).all()
     assert (found.states[0, -1] == PARTIAL).all() and (found.states[0, :, -1] == PARTIAL).all()
@@ -105,7 +111,7 @@ def test_svg_tells_in_words_what_it_shows(tmp_path):
 
 
 def test_panels_have_queries_downwards_and_keys_to_the_right():
-    figure = _figure(_drawn(MASKS["lengths"], (1984, 2048), None, 64), "Lengths")
+    figure = _figure(found_of(MASKS["lengths"], (1984, 2048)), "Lengths")
     assert [axes.get_title() for axes in figure.axes] == ["entry 0", "entry 1", "entry 2"]
     assert all(axes.get_xlim() == (0, 2048) and axes.get_ylim() == (1984, 0) for axes in figure.axes)
     mesh = figure.axes[1].collections[0]
@@ -118,7 +124,7 @@ def test_panels_have_queries_downwards_and_keys_to_the_right():
 
 
 def test_many_entries_stand_in_rows():
-    figure = _figure(_drawn(masks.Prefix(torch.arange(0, 1200, 200)), (1024, 1200), None, 64), "")
+    figure = _figure(found_of(masks.Prefix(torch.arange(0, 1200, 200)), (1024, 1200)), "")
     assert len(figure.axes) == 6
     rows = [round(axes.get_position().y0, 3) for axes in figure.axes]
     assert len(set(rows[:4])) == 1 and len(set(rows)) == 2
@@ -134,13 +140,49 @@ def test_numbers_are_written_beside(tmp_path):
 
 
 def test_the_batch_is_that_of_the_tensors_unless_it_is_given(tmp_path):
-    assert _drawn(MASKS["lengths"], (64, 2048), None, 64).pairs.all == 3 * 64 * 2048
+    assert found_of(MASKS["lengths"], (64, 2048)).pairs.all == 3 * 64 * 2048
     heads = masks.Lengths(torch.tensor([[300], [100]]))
-    assert _drawn(heads, (1024, 2048), (2, 8), 64).pairs.all == 16 * 1024 * 2048
-    assert len(_drawn(heads, (1024, 2048), (2, 8), 64).entries) == 2
+    assert found_of(heads, (1024, 2048), batch=(2, 8)).pairs.all == 16 * 1024 * 2048
+    assert len(found_of(heads, (1024, 2048), batch=(2, 8)).entries) == 2
     with pytest.raises(ShapeError, match="key_lengths of masks.Lengths"):
         draw(MASKS["lengths"], 64, 2048, tmp_path / "a", batch=(3, 8))
     assert not list(tmp_path.iterdir())
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.tuples(st.integers(1, 300), st.integers(1, 300)),
+    st.integers(5, 64),
+    st.integers(-40, 300),
+    st.tuples(st.integers(0, 90), st.integers(0, 90)),
+    st.integers(0, 300),
+)
+def test_states_are_those_of_any_mask(lengths, size, align, sides, prefix):
+    for mask in (masks.Window(*sides, align) | masks.Prefix(prefix), ~masks.Causal(align) & masks.Prefix(prefix)):
+        (states,) = found_of(mask, lengths, size).states
+        dense = mask.dense(Grid(*lengths, 0, lengths[0], torch.device("cpu"))).expand(lengths)
+        rows, columns = torch.arange(lengths[0]) // size, torch.arange(lengths[1]) // size
+        drawn = states[rows][:, columns]
+        assert not dense[drawn < PARTIAL].any() and dense[drawn == FULL].all()
+
+
+def test_queries_without_a_key_have_a_block_all_the_same():
+    found = found_of(masks.Prefix(0), (2048, 2048))
+    assert found.pairs[1:] == (0, 2048 * 64) and not found.states[..., 1:].any()
+    assert (found.states[..., 0] == BESIDE).all()
+
+
+@pytest.mark.parametrize(
+    ("batch", "message"),
+    [
+        (3, r"batch: expected a sequence of ints, got int; write it as \(2, 8\)"),
+        ((2, 0), "batch: expected an int of at least 1, got 0"),
+        ((2.0,), "batch: expected an int of at least 1, got float"),
+    ],
+)
+def test_a_batch_is_of_ints(batch, message, tmp_path):
+    with pytest.raises(ArgumentError, match=message):
+        draw(masks.Causal(), 4, 4, tmp_path / "a", batch=batch)
 
 
 @pytest.mark.parametrize(

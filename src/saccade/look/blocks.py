@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["draw"]
 
 _, BESIDE, PARTIAL, FULL = range(4)
-STATES = ("empty: not computed", "empty, computed beside others", "partial", "full")
+STATES = ("empty: not computed", "empty, computed all the same", "partial", "full")
 COLOURS = ("#ffffff", "#f3dcae", "#7f9bd9", "#27459a")  # told apart by lightness, too
 
 MOST_BLOCKS = 1024  # on a side: a picture has no more dots
@@ -93,8 +93,8 @@ def draw(
         The paths of the PNG and the SVG, and of the JSON if it is wanted.
 
     Raises:
-        ArgumentError: if a length or the size is no int of at least 1, blocks are more than can be seen, entries are
-            more than 12, or the mask is of a class of your own, of whose blocks nothing is known.
+        ArgumentError: if a length, the size or one of the batch is no int of at least 1, blocks are more than can be
+            seen, entries are more than 12, or the mask is of a class of your own, of whose blocks nothing is known.
         ShapeError: if the mask does not fit the lengths and the batch.
         OSError: if the files cannot be written.
 
@@ -106,13 +106,14 @@ def draw(
         >>> [path.name for path in paths]
         ['window.png', 'window.svg']
     """
-    found, heading = _drawn(_checked(mask, q_len, k_len, size), (q_len, k_len), batch, size), plain(title or "")
-    story = _story(found)
+    known = _checked(mask, q_len, k_len, size)
+    sizes = _batch(known) if batch is None else _sizes(batch)
+    found, heading = _drawn(known, (q_len, k_len), sizes, size), plain(title or "")
     return write_picture(
         path,
         lambda: _figure(found, heading),
         title=heading or "The blocks of a mask",
-        story=story,
+        story=_story(found),
         behind=_behind(found, heading) if json else None,
     )
 
@@ -136,11 +137,21 @@ def _checked(mask: Any, q_len: int, k_len: int, size: int) -> Mask:
     return known.map(lambda tensor, axes: tensor.cpu())
 
 
-def _drawn(mask: Mask, lengths: tuple[int, int], batch: Sequence[int] | None, size: int) -> Drawn:
+def _sizes(batch: Any) -> tuple[int, ...]:
+    if not isinstance(batch, Sequence) or isinstance(batch, str):
+        raise ArgumentTypeError(f"batch: expected a sequence of ints, got {type(batch).__name__}; write it as (2, 8)")
+    for value in batch:
+        whole("batch", value, least=1)
+    return tuple(batch)
+
+
+def _drawn(mask: Mask, lengths: tuple[int, int], batch: tuple[int, ...], size: int) -> Drawn:
     """The states of all blocks, and the pairs."""
-    call = _call(mask, lengths, _batch(mask) if batch is None else tuple(batch))
+    call = _call(mask, lengths, batch)
     pairs, parts = _planned(call)
-    some, full = (aligned(found, ("q", "k"), len(call.batch)) for found in blockmap.mapped(mask, call.grid(), size))
+    assert call.mask is not None
+    found = blockmap.mapped(call.mask, call.grid(), size)
+    some, full = (aligned(blocks, ("q", "k"), len(call.batch)) for blocks in found)
     differing = tuple(some.shape[:-2])
     entries = list(product(*map(range, differing)))
     if len(entries) > MOST_ENTRIES:
@@ -167,9 +178,10 @@ def _batch(mask: Mask) -> tuple[int, ...]:
 
 
 def _call(mask: Mask, lengths: tuple[int, int], batch: tuple[int, ...]) -> Call:
-    """A call under the mask, of tensors that take no memory."""
+    """An aligned call under the mask, of tensors that take no memory."""
     query, key = (torch.zeros(()).expand(*batch, length, 1) for length in lengths)
-    return checked_call(query, key, key, ScaledDot(), mask, None, None, Softmax(), Soft(), 0.0, AuxRequest())
+    call = checked_call(query, key, key, ScaledDot(), mask, None, None, Softmax(), Soft(), 0.0, AuxRequest())
+    return call.aligned()
 
 
 def _planned(call: Call) -> tuple[plan.Pairs, list[Part]]:
@@ -179,7 +191,7 @@ def _planned(call: Call) -> tuple[plan.Pairs, list[Part]]:
     assert pairs is not None  # as of every built-in mask on a CPU
     if pairs.computed == pairs.all:
         return pairs, [Block(None, 0, 1, 0, call.query.shape[-2])]
-    return pairs, plan.parts(call.aligned(), module.ENGINE.pairs)
+    return pairs, plan.parts(call, module.ENGINE.pairs)
 
 
 def _holds(part: Part, entry: tuple[int, ...], differing: tuple[int, ...]) -> bool:
