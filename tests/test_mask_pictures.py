@@ -12,6 +12,7 @@ import pytest
 from saccade import blockmap
 from saccade.backends import choose, cpu
 from saccade.backends.blockwise import plan
+from saccade.backends.sdpa import documents
 
 matplotlib = pytest.importorskip("matplotlib")
 Image = pytest.importorskip("PIL.Image")
@@ -58,6 +59,7 @@ def test_every_picture_is_on_the_page_and_described():
         (f"more than {plan.APART} times the blocks", True),
         (f"an entry has {plan.ENTRY:,} pairs or more", True),
         (f"{choose.MANY:,} pairs a head or more and at most half", choose.HALF == 0.5),
+        (f"from {documents.LEAST:,} pairs a head on, if documents have {documents.SHORT} queries", True),
         (f"calls of up to {cpu.AT_ONCE:,} pairs", True),
         ("those of 16 times the size", blockmap.COARSE == 16),
     ],
