@@ -26,7 +26,7 @@ from saccade.masks import Mask, as_mask
 from saccade.normalizers import Softmax
 from saccade.reads import Soft
 from saccade.scores import ScaledDot
-from saccade.structure import Grid, aligned, encodable
+from saccade.structure import Grid, aligned
 from saccade.validate import checked_call
 
 if TYPE_CHECKING:
@@ -127,14 +127,7 @@ def _checked(mask: Any, q_len: int, k_len: int, size: int) -> Mask:
             f"size: expected {least} or more, of which {max(q_len, k_len):,} positions are at most {MOST_BLOCKS:,} "
             f"blocks, got {size}; more cannot be seen"
         )
-    known = as_mask(mask)
-    if not encodable(known):
-        raise ArgumentTypeError(
-            "mask: expected one of saccade.masks or a boolean tensor, whose blocks are known, got "
-            f"{type(known).__name__}, which is or holds a class of your own: every pair of it is computed; give the "
-            "tensor that its dense() makes"
-        )
-    return known.map(lambda tensor, axes: tensor.cpu())
+    return as_mask(mask).map(lambda tensor, axes: tensor.cpu())
 
 
 def _sizes(batch: Any) -> tuple[int, ...]:
@@ -188,7 +181,12 @@ def _planned(call: Call) -> tuple[plan.Pairs, list[Part]]:
     """What `explain` tells of the pairs of a call by blocks on a CPU, and the parts that are computed."""
     name, module = ("chunked", chunked) if cpu.unsupported(call) else ("cpu", cpu)
     pairs = planned(call, name).pairs
-    assert pairs is not None  # as of every built-in mask on a CPU
+    if pairs is None:
+        raise ArgumentTypeError(
+            "mask: expected one of saccade.masks or a boolean tensor, whose blocks are known, got "
+            f"{type(call.mask).__name__}, which is or holds a class of your own: every pair of it is computed; give "
+            "the tensor that its dense() makes"
+        )
     if pairs.computed == pairs.all:
         return pairs, [Block(None, 0, 1, 0, call.query.shape[-2])]
     return pairs, plan.parts(call, module.ENGINE.pairs)
