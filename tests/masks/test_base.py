@@ -1,56 +1,15 @@
 import pytest
 import torch
 
+from masks.drawn import dense
 from saccade import AuxRequest, attend, errors, masks, remember
 from saccade.backends.blockwise.engine import engine_named
-from saccade.structure import Grid
-
-
-def dense(mask, q=4, k=4, start=0, rows=None):
-    return masks.as_mask(mask).dense(Grid(q, k, start, q if rows is None else rows, torch.device("cpu")))
 
 
 def test_true_means_may_attend():
     x = torch.eye(3)
     out = attend(x, x, x, mask=torch.tensor([[True, False, False]]))
     assert torch.equal(out, x[:1].expand(3, 3))
-
-
-@pytest.mark.parametrize(
-    ("mask", "rows"),
-    [
-        (masks.Causal("start"), ["1000", "1100", "1110"]),
-        (masks.Causal("end"), ["1100", "1110", "1111"]),
-        (masks.Causal(-1), ["0000", "1000", "1100"]),
-        (masks.Window(1, 0, "end"), ["1100", "0110", "0011"]),
-        (masks.Window(None, 0, "start"), ["1000", "1100", "1110"]),
-        (masks.Window(0, None, "start"), ["1111", "0111", "0011"]),
-        (masks.Around(torch.tensor([0.5, 1.0, 9.0]), 1.0), ["1100", "1110", "0000"]),
-        (masks.Lengths(torch.tensor(2)), ["1100"]),
-        (masks.Prefix(3), ["1110"]),
-        (masks.Documents(torch.tensor([0, 1, 1]), torch.tensor([0, 0, 1, 2])), ["1100", "0010", "0010"]),
-        (~masks.Causal("start"), ["0111", "0011", "0001"]),
-        (masks.Causal("start") | masks.Prefix(2), ["1100", "1100", "1110"]),
-        (masks.Causal("start") & ~masks.Prefix(1), ["0000", "0100", "0110"]),
-    ],
-    ids=lambda thing: type(thing).__name__,
-)
-def test_drawn(mask, rows):
-    assert dense(mask, q=3).int().tolist() == [[int(c) for c in row] for row in rows]
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_a_centre_of_a_half_type_rounds_no_distance(dtype):
-    center = torch.tensor([0.9941, 4096.0]).to(dtype)
-    found = dense(masks.Around(center, 2.0), q=2, k=4200)
-    exact = (torch.arange(4200) - center.double()[:, None]).abs() <= 2
-    assert torch.equal(found, exact)
-    assert exact.sum(1).tolist() == [3, 5]
-
-
-def test_a_block_of_queries_is_those_rows():
-    mask = masks.Causal("end") & masks.Window(2, 0, "end")
-    assert torch.equal(dense(mask, 5, 7, start=2, rows=2), dense(mask, 5, 7)[2:4])
 
 
 @pytest.mark.parametrize("name", ["and", "or"])
@@ -68,21 +27,6 @@ def test_a_tensor_that_is_no_mask_does_not_combine():
         masks.Causal() & torch.ones(4, 4)
     with pytest.raises(TypeError):
         torch.ones(4, 4, dtype=torch.bool) + masks.Causal()
-
-
-def test_align_of_each_sequence_is_its_own():
-    steps = torch.tensor([0, 3])
-    mask = masks.Causal(steps)
-    assert dense(mask, q=1, k=4).tolist() == [[[True, False, False, False]], [[True] * 4]]
-
-
-def test_lengths_have_the_batch_dimensions_of_the_query():
-    q, k = torch.randn(2, 3, 4, 8), torch.randn(2, 3, 5, 8)
-    lengths = torch.tensor([5, 2])
-    per_sequence = attend(q, k, k, mask=masks.Lengths(lengths[:, None]))
-    torch.testing.assert_close(per_sequence[1], attend(q[1], k[1, :, :2], k[1, :, :2]))
-    with pytest.raises(errors.ShapeError, match="lengths"):
-        attend(q, k, k, mask=masks.Lengths(lengths))
 
 
 class Even(masks.Mask):

@@ -1,0 +1,29 @@
+"""Masks: which keys each query may attend to. Boolean, and True always means *may attend*.
+
+Masks compose with `&`, `|` and `~`, boolean tensors on either side included; nothing is laid out as a tensor before a
+backend needs it, and then only for the block of queries at hand.
+
+`align` places query i at key position i + align: "start" (0), "end" (Lk − Lq), an int, or an integer tensor `(...)` of
+batch dimensions. Where Lq ≠ Lk it must be said: cached decoding is where windows meet the wrong length.
+"""
+
+from saccade.masks.base import Both, Dense, Either, Mask, Not, as_mask
+from saccade.masks.contents import Around, Documents
+from saccade.masks.positions import Causal, Lengths, Positioned, Prefix, Window, shift
+
+__all__ = [
+    "Around",
+    "Both",
+    "Causal",
+    "Dense",
+    "Documents",
+    "Either",
+    "Lengths",
+    "Mask",
+    "Not",
+    "Positioned",
+    "Prefix",
+    "Window",
+    "as_mask",
+    "shift",
+]

@@ -1,0 +1,159 @@
+"""What all masks are, boolean tensors as masks, and what `&`, `|` and `~` make of them."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from saccade.checks import fits, warn_if_ambiguous
+from saccade.errors import ArgumentTypeError
+from saccade.structure import Axes, Definition, Extent, Grid, registered
+
+_OPERATORS = {
+    "__and__": "and",
+    "__rand__": "and",
+    "__or__": "or",
+    "__ror__": "or",
+    "bitwise_and": "and",
+    "bitwise_or": "or",
+}
+
+
+class Mask(Definition):
+    """Base of all masks: composes with `&`, `|`, `~`, and is laid out block by block. Your own defines `dense`."""
+
+    per_example: ClassVar[bool] = False  # whether its tensors have all batch dimensions or none
+
+    def dense(self, grid: Grid) -> Tensor:
+        """The mask for one block of queries, boolean, broadcastable to `(..., rows, Lk)`."""
+        raise ArgumentTypeError("mask: expected one of saccade.masks, got the base class Mask")
+
+    def check(self, extent: Extent) -> None:
+        """Raises a `SaccadeError` where the mask does not fit the call."""
+
+    @property
+    def keys_alone(self) -> bool:
+        """Whether the mask is the same for every query, so that a memory can keep it."""
+        return False
+
+    def __and__(self, other: "Mask | Tensor") -> "Mask":
+        return Both(self, as_mask(other))
+
+    def __or__(self, other: "Mask | Tensor") -> "Mask":
+        return Either(self, as_mask(other))
+
+    def __invert__(self) -> "Mask":
+        return Not(self)
+
+    __rand__, __ror__ = __and__, __or__
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Lets a tensor stand on the left: `tensor & mask`."""
+        operator = _OPERATORS.get(func.__name__)
+        if operator is None or len(args) != 2:
+            return NotImplemented
+        first, second = map(as_mask, args)
+        return Both(first, second) if operator == "and" else Either(first, second)
+
+
+def as_mask(mask: Any, name: str = "mask") -> Mask:
+    """A mask, from a mask or a boolean tensor; anything else is an error that names the way out."""
+    if isinstance(mask, Mask):
+        return mask
+    if not isinstance(mask, Tensor):
+        raise ArgumentTypeError(f"{name}: expected a boolean tensor or one of saccade.masks, got {type(mask).__name__}")
+    if mask.dtype != torch.bool:
+        raise ArgumentTypeError(
+            f"{name}: expected a boolean tensor (True: may attend), got dtype {mask.dtype}; pass additive scores "
+            "as bias=, "
+            "weights as gate=, or compare first (mask != 0)"
+        )
+    if mask.layout != torch.strided:
+        raise ArgumentTypeError(f"{name}: expected a dense tensor, got layout {mask.layout}; call .to_dense()")
+    return Dense(mask)
+
+
+@registered
+@dataclass(frozen=True)
+class Dense(Mask):
+    """A boolean tensor that broadcasts to `(..., Lq, Lk)`; what a plain tensor becomes. Two dimensions are `(Lq, Lk)`,
+    with a warning where they could be `(B, Lk)` as well, since B = Lq.
+
+    >>> import torch
+    >>> Dense(torch.tensor([[True, False]])) & ~Dense(torch.tensor(True))
+    Both(first=Dense(allowed=tensor([[ True, False]])), second=Not(other=Dense(allowed=tensor(True))))
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"allowed": ("q", "k")}
+    allowed: Tensor
+
+    def dense(self, grid: Grid) -> Tensor:
+        return self.allowed
+
+    def check(self, extent: Extent) -> None:
+        fits("mask", self.allowed, extent)
+        warn_if_ambiguous("mask", self.allowed, extent)
+
+    @property
+    def keys_alone(self) -> bool:
+        return self.allowed.ndim < 2 or self.allowed.shape[-2] == 1
+
+
+@registered
+@dataclass(frozen=True)
+class Both(Mask):
+    """Allowed by the first and by the second; written `first & second`."""
+
+    first: Mask
+    second: Mask
+
+    def dense(self, grid: Grid) -> Tensor:
+        return self.first.dense(grid) & self.second.dense(grid)
+
+    def check(self, extent: Extent) -> None:
+        self.first.check(extent)
+        self.second.check(extent)
+
+    @property
+    def keys_alone(self) -> bool:
+        return self.first.keys_alone and self.second.keys_alone
+
+
+@registered
+@dataclass(frozen=True)
+class Either(Mask):
+    """Allowed by the first or by the second; written `first | second`."""
+
+    first: Mask
+    second: Mask
+
+    def dense(self, grid: Grid) -> Tensor:
+        return self.first.dense(grid) | self.second.dense(grid)
+
+    def check(self, extent: Extent) -> None:
+        self.first.check(extent)
+        self.second.check(extent)
+
+    @property
+    def keys_alone(self) -> bool:
+        return self.first.keys_alone and self.second.keys_alone
+
+
+@registered
+@dataclass(frozen=True)
+class Not(Mask):
+    """Allowed where the other is not; written `~mask`."""
+
+    other: Mask
+
+    def dense(self, grid: Grid) -> Tensor:
+        return ~self.other.dense(grid)
+
+    def check(self, extent: Extent) -> None:
+        self.other.check(extent)
+
+    @property
+    def keys_alone(self) -> bool:
+        return self.other.keys_alone

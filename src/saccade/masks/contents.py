@@ -1,0 +1,81 @@
+"""Masks by what a tensor holds for each query: a centre, or the document it is of."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from saccade.checks import batch_only, number, per_position, whole_dtype
+from saccade.errors import ArgumentTypeError
+from saccade.masks.base import Mask
+from saccade.numerics import wide
+from saccade.structure import Axes, Extent, Grid, registered
+
+
+@registered
+@dataclass(frozen=True)
+class Around(Mask):
+    """Keys near a centre, |j − center_i| ≤ radius (Luong, Pham, Manning 2015, section 3.2: local attention).
+
+    Args:
+        center: `(..., Lq)`, positions in keys, int or float.
+        radius: ≥ 0, in keys.
+
+    Raises:
+        ArgumentError: a negative radius.
+
+    >>> import torch
+    >>> Around(torch.tensor([0.0]), radius=1.0).radius
+    1.0
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"center": ("q",)}
+    center: Tensor
+    radius: float
+
+    def __post_init__(self) -> None:
+        number("radius", self.radius, least=0)
+
+    def dense(self, grid: Grid) -> Tensor:
+        # wide: half types cannot tell position 256 from 257
+        return (grid.keys() - wide(self.center)[..., None]).abs() <= self.radius
+
+    def check(self, extent: Extent) -> None:
+        per_position("center of masks.Around", self.center, extent.q_len, "Lq", extent)
+        if self.center.dtype == torch.bool or self.center.is_complex():
+            raise ArgumentTypeError(f"center of masks.Around: expected numbers, got dtype {self.center.dtype}")
+
+
+@registered
+@dataclass(frozen=True)
+class Documents(Mask):
+    """Keys of the query's own document, query_ids_i = key_ids_j: several packed into one row.
+
+    Args:
+        query_ids: integer `(..., Lq)`; leading dimensions none, or exactly the query's.
+        key_ids: integer `(..., Lk)`, likewise.
+
+    >>> import torch
+    >>> from saccade import masks
+    >>> ids = torch.tensor([0, 0, 1])
+    >>> (masks.Causal() & Documents(ids, ids)).second.query_ids.tolist()
+    [0, 0, 1]
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"query_ids": ("q",), "key_ids": ("k",)}
+    per_example: ClassVar[bool] = True
+    query_ids: Tensor
+    key_ids: Tensor
+
+    def dense(self, grid: Grid) -> Tensor:
+        return self.query_ids[..., :, None] == self.key_ids[..., None, :]
+
+    def check(self, extent: Extent) -> None:
+        for name, ids, length, symbol in (
+            ("query_ids of masks.Documents", self.query_ids, extent.q_len, "Lq"),
+            ("key_ids of masks.Documents", self.key_ids, extent.k_len, "Lk"),
+        ):
+            per_position(name, ids, length, symbol, extent)
+            whole_dtype(name, ids)
+            batch_only(name, tuple(ids.shape[:-1]), extent)

@@ -1,0 +1,165 @@
+"""Masks that compare where queries and keys stand: with each other, or keys with a length."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from saccade.checks import Align, check_align, ensure, integers, whole
+from saccade.errors import ArgumentTypeError
+from saccade.masks.base import Mask
+from saccade.structure import Axes, Extent, Grid, registered
+
+
+def shift(align: Align, grid: Grid) -> int | Tensor:
+    """What is added to a query's index to give its key position; a tensor as `(..., 1, 1)`."""
+    if isinstance(align, Tensor):
+        return align[..., None, None]
+    if align == "end":
+        return grid.k_len - grid.q_len
+    return 0 if align is None or isinstance(align, str) else align
+
+
+class Positioned(Mask):
+    """Base of the masks that compare positions."""
+
+    per_example = True
+    align: Align
+
+    def relative(self, grid: Grid) -> Tensor:
+        """Key position minus query position, `(..., rows, Lk)`."""
+        return grid.keys() - (grid.queries() + shift(self.align, grid))
+
+    def check(self, extent: Extent) -> None:
+        check_align(f"masks.{type(self).__name__}", self.align, extent)
+
+
+@registered
+@dataclass(frozen=True)
+class Causal(Positioned):
+    """Keys at or before the query's own position: j ≤ i + align (Vaswani et al. 2017, section 3.2.3).
+
+    Args:
+        align: "start", "end", an int or an integer tensor `(...)`; may be left out where Lq = Lk.
+
+    >>> import torch
+    >>> from saccade import attend
+    >>> x = torch.eye(2)
+    >>> attend(x, x, x, mask=Causal())[0].tolist()
+    [1.0, 0.0]
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"align": ()}
+    align: Align = None
+
+    def dense(self, grid: Grid) -> Tensor:
+        return self.relative(grid) <= 0
+
+
+@registered
+@dataclass(frozen=True)
+class Window(Positioned):
+    """Keys from `left` before the query's position to `right` after it; None is unbounded (Beltagy et al. 2020,
+    section 3.1).
+
+    Args:
+        left: how many keys before, ≥ 0, or None.
+        right: how many keys after, ≥ 0, or None.
+        align: as for `Causal`.
+
+    Raises:
+        ArgumentError: a negative side.
+
+    >>> Window(left=2, right=0)
+    Window(left=2, right=0, align=None)
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"align": ()}
+    left: int | None
+    right: int | None
+    align: Align = None
+
+    def __post_init__(self) -> None:
+        whole("left", self.left, least=0, none=True)
+        whole("right", self.right, least=0, none=True)
+
+    def dense(self, grid: Grid) -> Tensor:
+        relative = self.relative(grid)
+        after = relative >= -self.left if self.left is not None else torch.ones_like(relative, dtype=torch.bool)
+        return after if self.right is None else after & (relative <= self.right)
+
+
+@registered
+@dataclass(frozen=True)
+class Lengths(Mask):
+    """Keys before each sequence's length, j < key_lengths: the padding behind it is invisible.
+
+    Args:
+        key_lengths: integer tensor whose dimensions are none, or exactly the query's batch dimensions (size 1 where
+            they are shared): `(B,)` against `(B, L, D)`, `lengths[:, None]` against `(B, H, L, D)`. Nothing is
+            guessed.
+
+    >>> import torch
+    >>> from saccade.structure import Grid
+    >>> Lengths(torch.tensor(2)).dense(Grid(1, 3, 0, 1, torch.device("cpu"))).tolist()
+    [[True, True, False]]
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"key_lengths": ()}
+    per_example: ClassVar[bool] = True
+    key_lengths: Tensor
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.key_lengths, Tensor):
+            raise ArgumentTypeError(
+                f"key_lengths of masks.Lengths: expected an integer tensor, got {type(self.key_lengths).__name__}"
+            )
+
+    def dense(self, grid: Grid) -> Tensor:
+        return grid.keys() < self.key_lengths[..., None, None]
+
+    @property
+    def keys_alone(self) -> bool:
+        return True
+
+    def check(self, extent: Extent) -> None:
+        name = "key_lengths of masks.Lengths"
+        integers(name, self.key_lengths, extent)
+        if not extent.values:  # not even the message below: it would make a constant of a symbolic Lk
+            return
+        inside = (self.key_lengths >= 0) & (self.key_lengths <= extent.k_len)
+        ensure(inside, f"{name}: expected lengths from 0 to Lk = {extent.k_len}, got some outside", values=True)
+
+
+@registered
+@dataclass(frozen=True)
+class Prefix(Mask):
+    """The first `length` keys, j < length, for every query (the prefix language model of Raffel et al. 2020, with `|
+    Causal()`).
+
+    Args:
+        length: an int ≥ 0 or an integer tensor `(...)` of batch dimensions.
+
+    >>> Prefix(3) | Causal()
+    Either(first=Prefix(length=3), second=Causal(align=None))
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"length": ()}
+    per_example: ClassVar[bool] = True
+    length: int | Tensor
+
+    def __post_init__(self) -> None:
+        whole("length of masks.Prefix", self.length, least=0, tensor=True)
+
+    def dense(self, grid: Grid) -> Tensor:
+        return grid.keys() < (self.length[..., None, None] if isinstance(self.length, Tensor) else self.length)
+
+    @property
+    def keys_alone(self) -> bool:
+        return True
+
+    def check(self, extent: Extent) -> None:
+        if isinstance(self.length, Tensor):
+            integers("length of masks.Prefix", self.length, extent)
+            ensure(self.length >= 0, "length of masks.Prefix: expected values of at least 0", values=extent.values)
