@@ -26,8 +26,8 @@ MEMBERS = {
     },
     "scores": {"Dot", "ScaledDot", "Cosine", "General", "Additive", "Location", "Gaussian", "Kernel"},
     "normalizers": {"Softmax", "Sparsemax", "Entmax", "Sigmoid", "Sum", "Identity"},
-    "masks": {"Causal", "Window", "Around", "Lengths", "Documents", "Prefix"},
-    "biases": {"Alibi", "RelativePosition", "GaussianWindow", "rotate"},
+    "masks": {"Causal", "Window", "Around", "Intervals", "Lengths", "Documents", "Prefix", "Where"},
+    "biases": {"Alibi", "RelativePosition", "GaussianWindow", "Position", "rotate"},
     "reads": {"Soft", "Sample", "Argmax", "TopK"},
     "nn": {
         "Attention",

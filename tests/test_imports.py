@@ -31,6 +31,7 @@ DEFINITIONS = {
     "dots",
     "foreign",
     "rotary",
+    "functions",
 }
 ATTENTION = {"attention", "buffers", "lazy", "memory", "shortcuts", "validate"}
 MAY_IMPORT = {

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from saccade.checks import Align, broadcasts, check_align, ensure, fits, number, on_device, per_position
 from saccade.errors import ArgumentTypeError, ShapeError
+from saccade.functions import OfPositions, PositionFunction, Tables
 from saccade.masks import shift
 from saccade.numerics import like
 from saccade.rotary import rotate as rotate
@@ -302,3 +303,52 @@ class GaussianWindow(Bias):
                 "width of biases.GaussianWindow: expected positive values, got some that are not",
                 values=extent.values,
             )
+
+
+@registered
+@dataclass(frozen=True, init=False)
+class Position(Bias, OfPositions):
+    """bias[..., i, j] = function(i, j, *tables): any function of positions, as flex_attention's score_mod adds it.
+
+    Args:
+        function: as of `saccade.masks.Where`, to floats that broadcast to `(..., rows, keys)`; −inf forbids.
+        tables: tensors that it is given behind i and j, floating ones in the dtype of scores. Their gradients are
+            computed block by block; those of tensors that the function closes over arrive too, but from blocks of all
+            keys, and never on `flex`.
+
+    Dong et al. 2024, "Flex Attention", section 3.
+
+    >>> import torch
+    >>> from saccade import attend
+    >>> table, x = torch.zeros(2, 5).requires_grad_(), torch.eye(3).expand(2, 3, 3)
+    >>> near = Position(lambda i, j, table: table[:, (j - i).clamp(-2, 2) + 2], table)  # a row of the table a head
+    >>> attend(x, x, x, bias=near).square().sum().backward()
+    >>> table.grad.shape
+    torch.Size([2, 5])
+    """
+
+    owner: ClassVar[str] = "biases.Position"
+    due: ClassVar[str] = "floats; convert with .to(torch.float32), or give booleans to masks.Where"
+    itself: ClassVar[str] = "a floating tensor is a bias by itself"
+    function: PositionFunction
+    tables: Tables
+
+    def __init__(self, function: PositionFunction, *tables: Tensor) -> None:
+        object.__setattr__(self, "function", function)
+        object.__setattr__(self, "tables", Tables.of(self.owner, tables))
+        self.check_callable()
+
+    @staticmethod
+    def is_due(result: Tensor) -> bool:
+        return result.is_floating_point()
+
+    def given(self, dtype: torch.dtype | None = None) -> tuple[Tensor, ...]:
+        return self.tables.given(dtype)
+
+    def values(self, grid: Grid, dtype: torch.dtype) -> Tensor:
+        return self.laid_out(grid, dtype).to(dtype)
+
+    def check(self, extent: Extent, name: str) -> None:
+        for table, _ in self.leaves():
+            on_device("tables of biases.Position", table, extent)
+        self.check_function(extent)

@@ -3,9 +3,11 @@
 A mask answers for whole blocks from the first and last position, the smallest and largest entry in each: Kleene's
 three-valued logic (Kleene 1952, section 64) with none, all and "some" for unknown. That takes O(Lq · Lk / size²) steps,
 where evaluating the mask at every pair would take O(Lq · Lk). What is said to be none or all is; "some" may be either
-in a composition or between unsorted documents, which costs a block that need not have been looked into.
+in a composition or between unsorted documents, which costs a block that need not have been looked into. A function
+(`masks.Where`) alone is asked at every pair, some at a time, of the blocks that what stands beside it leaves open.
 """
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -13,6 +15,7 @@ import torch
 from torch import Tensor
 
 from saccade import masks
+from saccade.functions import functions
 from saccade.masks import Mask
 from saccade.numerics import wide
 from saccade.structure import Grid
@@ -48,6 +51,9 @@ class Spans(NamedTuple):
         rows, columns = (self.first_query, self.last_query), (self.first_key, self.last_key)
         return Spans(self.grid, self.size, *(side[queries] for side in rows), *(side[keys] for side in columns))
 
+
+PAIRS = 1 << 20
+"""Pairs that a function is asked about at once."""
 
 COARSE = 16
 """How many times as large the blocks are that are looked at before many small ones."""
@@ -123,21 +129,34 @@ def ends(length: int, size: int, device: torch.device) -> tuple[Tensor, Tensor]:
     return first, (first + size - 1).clamp(max=length - 1)
 
 
-def answered(mask: Mask, spans: Spans) -> Blocks:
-    """What a mask says of each block."""
+def answered(mask: Mask, spans: Spans, asked: Tensor | None = None) -> Blocks:
+    """What a mask says of each block, `asked` being the blocks whose answers anybody looks at, None for all."""
     if isinstance(mask, masks.Not):
-        other = answered(mask.other, spans)
+        other = answered(mask.other, spans, asked)
         return Blocks(~other.all, ~other.some)
     if isinstance(mask, masks.Both | masks.Either):
-        first, second = answered(mask.first, spans), answered(mask.second, spans)
-        if isinstance(mask, masks.Both):
-            return Blocks(first.some & second.some, first.all & second.all)
-        return Blocks(first.some | second.some, first.all | second.all)
+        return of_two(mask, spans, asked)
+    if isinstance(mask, masks.Where):
+        return of_function(mask, spans, asked)
     if isinstance(mask, masks.Dense):
         return of_tensor(mask.allowed, spans)
     if isinstance(mask, masks.Around):
         return of_centers(mask, spans)
+    if isinstance(mask, masks.Intervals):
+        return of_intervals(mask, spans)
     return of_ids(mask, spans) if isinstance(mask, masks.Documents) else of_positions(mask, spans)
+
+
+def of_two(mask: masks.Both | masks.Either, spans: Spans, asked: Tensor | None) -> Blocks:
+    """Two masks: a function, at whose pairs somebody has to look, is asked last, of what the other leaves open."""
+    parts = sorted((mask.first, mask.second), key=lambda part: any(functions(part)))
+    both = isinstance(mask, masks.Both)
+    first = answered(parts[0], spans, asked)
+    undecided = first.some if both else ~first.all
+    second = answered(parts[1], spans, undecided if asked is None else undecided & asked)
+    if both:
+        return Blocks(first.some & second.some, first.all & second.all)
+    return Blocks(first.some | second.some, first.all | second.all)
 
 
 def of_positions(mask: Mask, spans: Spans) -> Blocks:
@@ -169,12 +188,17 @@ def grouped(tensor: Tensor, dim: int, spans: Spans) -> Tensor:
     """
     if tensor.shape[dim] == 1:
         return tensor.unsqueeze(dim)
-    first = spans.first_query[:, 0] if dim == -2 else spans.first_key
-    positions = first[:, None] + torch.arange(spans.size, device=tensor.device)
-    index = positions.clamp(max=tensor.shape[dim] - 1).flatten()
-    chosen = tensor.index_select(dim, index)
+    index = positions(spans, dim)
+    chosen = tensor.index_select(dim, index.flatten())
     split = dim + tensor.ndim
-    return chosen.reshape(*tensor.shape[:split], first.shape[0], spans.size, *tensor.shape[split + 1 :])
+    return chosen.reshape(*tensor.shape[:split], *index.shape, *tensor.shape[split + 1 :])
+
+
+def positions(spans: Spans, dim: int) -> Tensor:
+    """Positions of the queries (−2) or keys (−1) of each block, `(blocks, size)`; the last fills the last block."""
+    first = spans.first_query[:, 0] if dim == -2 else spans.first_key
+    length = spans.grid.q_len if dim == -2 else spans.grid.k_len
+    return (first[:, None] + torch.arange(spans.size, device=first.device)).clamp(max=length - 1)
 
 
 def of_centers(mask: masks.Around, spans: Spans) -> Blocks:
@@ -192,6 +216,53 @@ def of_centers(mask: masks.Around, spans: Spans) -> Blocks:
     some = (spans.last_key - least >= -outer) & (spans.first_key - most <= outer)
     full = (spans.last_key - least <= inner) & (spans.first_key - most >= -inner)
     return Blocks(some, full & known)
+
+
+def of_intervals(mask: masks.Intervals, spans: Spans) -> Blocks:
+    """start ≤ j < end: how many queries of each block look into a block of keys, and how many at all of it."""
+    size, blocks, k_len = spans.size, spans.first_key.shape[0], spans.grid.k_len
+    start, end = (bounded(bound, k_len, spans) for bound in (mask.start, mask.end))
+    base = spans.first_key[:1] // size
+    touched = covered(start // size - base, torch.where(start < end, -(-end // size), 0) - base, blocks)
+    last = torch.where(end == k_len, -(-k_len // size), end // size)  # the last block may be a short one
+    filled = covered(-(-start // size) - base, last - base, blocks)
+    return Blocks(touched > 0, filled == max(start.shape[-1], end.shape[-1]))
+
+
+def bounded(bound: Tensor | int, k_len: int, spans: Spans) -> Tensor:
+    """The ends of intervals, of each block's queries or one for all, `(..., blocks or 1, size or 1)`."""
+    bound = torch.as_tensor(bound, device=spans.grid.device).long().clamp(0, k_len)
+    return grouped(bound.expand(max(bound.shape, (1,)))[..., None], -2, spans)[..., 0]
+
+
+def covered(first: Tensor, end: Tensor, blocks: int) -> Tensor:
+    """How many of the ranges first .. end − 1 `(..., n, size)` hold each of the blocks, `(..., n, blocks)`."""
+    first, end = torch.broadcast_tensors(first.clamp(0, blocks), end.clamp(0, blocks))
+    change = torch.zeros(*first.shape[:-1], blocks + 1, dtype=torch.int32, device=first.device)
+    step = (first < end).int()
+    change.scatter_add_(-1, first, step).scatter_add_(-1, end, -step)
+    return change.cumsum(-1)[..., :blocks]
+
+
+def of_function(mask: masks.Where, spans: Spans, asked: Tensor | None) -> Blocks:
+    """A function, asked at every pair of some blocks, `PAIRS` of them at a time."""
+    counts, device = (spans.first_query.shape[0], spans.first_key.shape[0]), spans.grid.device
+    rows, columns = positions(spans, -2), positions(spans, -1)
+    batch = mask.batch(device) if all(counts) else ()
+    some, full = (torch.zeros(*batch, *counts, dtype=torch.bool, device=device) for _ in range(2))
+    open_ = torch.ones(counts, dtype=torch.bool, device=device) if asked is None else asked
+    open_ = open_[(None,) * max(3 - open_.ndim, 0)].flatten(0, -3).any(0).expand(counts)
+    most = max(1, PAIRS // (spans.size**2 * max(1, math.prod(batch))))  # blocks at a time
+    height = max(1, most // max(1, int(open_.sum(-1).amax()) if open_.numel() else 1))
+    for first in range(0, counts[0], height):
+        queries = slice(first, first + height)
+        for keys in open_[queries].any(0).nonzero()[:, 0].split(most):
+            i, j = rows[queries].flatten()[:, None], columns[keys].flatten()[None]
+            found = mask.at(i, j).expand(*batch, i.shape[0], j.shape[-1]).view(torch.uint8)
+            by_queries = found.unflatten(-2, (-1, spans.size))
+            some[..., queries, keys] = by_queries.amax(-2).unflatten(-1, (-1, spans.size)).amax(-1).bool()
+            full[..., queries, keys] = by_queries.amin(-2).unflatten(-1, (-1, spans.size)).amin(-1).bool()
+    return Blocks(some, full)
 
 
 def of_ids(mask: masks.Documents, spans: Spans) -> Blocks:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from saccade.auxiliary import AuxRequest
 from saccade.biases import Bias, Factor
+from saccade.functions import closing
 from saccade.masks import Mask
 from saccade.normalizers import Normalizer, NormalizerFunction
 from saccade.numerics import wide
@@ -121,7 +122,8 @@ class Call(Definition):
 
     def grid(self) -> Grid:
         """All queries against all keys."""
-        return Grid(self.query.shape[-2], self.key.shape[-2], 0, self.query.shape[-2], self.query.device)
+        q_len, k_len, device = self.query.shape[-2], self.key.shape[-2], self.query.device
+        return Grid(q_len, k_len, 0, q_len, device, rank=len(self.batch))
 
     def aligned(self) -> "Call":
         """The same call with every tensor's batch dimensions at the same place (see `structure.aligned`)."""
@@ -152,6 +154,13 @@ class Call(Definition):
 def opaque(call: Call) -> bool:
     """Whether the call can cross into an opaque operator: built-in definitions alone."""
     return call.built_in and encodable(call)
+
+
+def closing_over(call: Call) -> bool:
+    """Whether gradients or transforms may be of tensors that the call's functions of positions close over."""
+    if not (call.query.shape[-2] and call.key.shape[-2]):
+        return False
+    return closing(call.mask, call.bias, call.gate, device=call.query.device)
 
 
 def rows(call: Any, start: int, count: int) -> Any:

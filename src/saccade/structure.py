@@ -103,6 +103,9 @@ class Grid(NamedTuple):
         device: where positions are made.
         places: positions of the keys that are there, `(1, width)` or `(blocks, 1, width)`; None: all of them.
         filled: whether some places are k_len or more, where no key is.
+        rank: batch dimensions of the whole call.
+        entries: of which batch dimension, counted from the first of `rank`, only some entries are there, and which:
+            the dimension, the first and how many. None: all are.
     """
 
     q_len: int
@@ -112,6 +115,8 @@ class Grid(NamedTuple):
     device: torch.device
     places: Tensor | None = None
     filled: bool = False
+    rank: int = 0
+    entries: tuple[int, int, int] | None = None
 
     @property
     def width(self) -> int:
@@ -129,6 +134,21 @@ class Grid(NamedTuple):
     def present(self) -> Tensor | None:
         """Where keys are, of the shape of `keys()`; None: everywhere."""
         return self.places < self.k_len if self.places is not None and self.filled else None
+
+    def of_entries(self, tensor: Tensor) -> Tensor:
+        """Of what was made for the whole batch, `(..., rows, width)` or `(..., blocks, rows, width)`, what belongs to
+        the entries that are there.
+
+        >>> cut = Grid(1, 4, 0, 1, torch.device("cpu"), rank=2, entries=(0, 1, 2))
+        >>> cut.of_entries(torch.arange(3)[:, None, None, None]).flatten().tolist()
+        [1, 2]
+        """
+        if self.entries is None:
+            return tensor
+        dim, first, count = self.entries
+        tiled = isinstance(self.start, Tensor)
+        at = tensor.ndim - 2 - tiled - self.rank + dim
+        return tensor if at < 0 or tensor.shape[at] == 1 else tensor.narrow(at, first, count)
 
     def of_call(self, index: Tensor) -> Tensor:
         """Positions in the whole call of keys that are numbered by what is there `(..., rows)`; −1 stays."""

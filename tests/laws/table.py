@@ -247,6 +247,18 @@ MASKS = {
         "positional",
         center=centers("*", "q"),
     ),
+    "intervals": Member(
+        masks.Intervals,
+        lambda n, start, end: (torch.arange(n[1]) >= start[..., None]) & (torch.arange(n[1]) < end[..., None]),
+        "positional",
+        start=integers(-1, "*", "q", high=4),
+        end=integers(0, "*", "q"),
+    ),
+    "where": Member(
+        lambda allowed: masks.Where(lambda i, j: allowed[..., i, j]),
+        lambda n, allowed: allowed,
+        allowed=coins("*", "q", "k"),
+    ),
     "lengths": Member(
         masks.Lengths,
         lambda n, key_lengths: torch.arange(n[1])[None] < key_lengths[..., None, None],
@@ -295,6 +307,17 @@ BIASES = {
     ),
     "window": Member(
         biases.GaussianWindow, window, "positional", center=centers("*", "q"), width=uniform(1, 2, "*", "q")
+    ),
+    "position": Member(
+        lambda table: biases.Position(lambda i, j, table: table[..., (j - i - 1).clamp(-3, 3) + 3], table),
+        lambda n, table: relative(n, table, 1),
+        "positional",
+        table=normal("h", 7),
+    ),
+    "position_closed": Member(
+        lambda tensor: biases.Position(lambda i, j: tensor[..., i, j]),
+        lambda n, tensor: tensor,
+        tensor=normal("*", "q", "k"),
     ),
     "total": Member(
         lambda slopes, tensor: tensor + biases.Alibi(slopes, 2),

@@ -18,7 +18,7 @@ from saccade.call import Call, opaque
 from saccade.errors import ArgumentError, ArgumentTypeError, UnsupportedBackend
 from saccade.numerics import tracing, transforming
 from saccade.scores import Additive
-from saccade.structure import encodable
+from saccade.structure import foreign
 
 BACKENDS: dict[str, ModuleType] = {
     "sdpa": sdpa,
@@ -178,7 +178,7 @@ def counted(call: Call, chosen: ModuleType) -> Pairs | None:
         return None
     if chosen is sdpa:
         return documents(call)
-    if not (call.built_in and encodable(call.mask)):
+    if not call.built_in or foreign(call.mask):
         return None
     all_of_them = chosen is reference or (chosen is cpu and cpu.one_block(call))
     return pairs(call, DEFINITION.pairs if all_of_them else chosen.ENGINE.pairs, all_of_them=all_of_them)

@@ -8,7 +8,8 @@ batch dimensions. Where Lq ≠ Lk it must be said: cached decoding is where wind
 """
 
 from saccade.masks.base import Both, Dense, Either, Mask, Not, as_mask
-from saccade.masks.contents import Around, Documents
+from saccade.masks.contents import Around, Documents, Intervals
+from saccade.masks.functions import Where
 from saccade.masks.positions import Causal, Lengths, Positioned, Prefix, Window, shift
 
 __all__ = [
@@ -18,11 +19,13 @@ __all__ = [
     "Dense",
     "Documents",
     "Either",
+    "Intervals",
     "Lengths",
     "Mask",
     "Not",
     "Positioned",
     "Prefix",
+    "Where",
     "Window",
     "as_mask",
     "shift",

@@ -1,4 +1,4 @@
-"""Masks by what a tensor holds for each query: a centre, or the document it is of."""
+"""Masks by what a tensor holds for each query: a centre, the first and last key, or the document it is of."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -45,6 +45,53 @@ class Around(Mask):
         per_position("center of masks.Around", self.center, extent.q_len, "Lq", extent)
         if self.center.dtype == torch.bool or self.center.is_complex():
             raise ArgumentTypeError(f"center of masks.Around: expected numbers, got dtype {self.center.dtype}")
+
+
+@registered
+@dataclass(frozen=True)
+class Intervals(Mask):
+    """Keys of one interval a query, start_i ≤ j < end_i: neighbourhoods (Hassani et al. 2023, in one dimension), tiles
+    that slide, all before a point.
+
+    Args:
+        start: integers `(..., Lq)`, or one int; leading dimensions none, or exactly the query's (size 1 where they are
+            shared). Below 0 is 0.
+        end: likewise; beyond Lk is Lk, and where it is not above start nothing is allowed.
+
+    >>> import torch
+    >>> from saccade.structure import Grid
+    >>> mask = Intervals(torch.tensor([0, 1, 2]), torch.tensor([2, 3, 2]))
+    >>> mask.dense(Grid(3, 3, 0, 3, torch.device("cpu"))).int().tolist()
+    [[1, 1, 0], [0, 1, 1], [0, 0, 0]]
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"start": ("q",), "end": ("q",)}
+    per_example: ClassVar[bool] = True
+    start: Tensor | int
+    end: Tensor | int
+
+    def __post_init__(self) -> None:
+        for name, bound in (("start", self.start), ("end", self.end)):
+            if isinstance(bound, bool) or not isinstance(bound, Tensor | int | torch.SymInt):
+                got = type(bound).__name__
+                raise ArgumentTypeError(
+                    f"{name} of masks.Intervals: expected integers (..., Lq), a tensor or one int, got {got}"
+                )
+
+    def dense(self, grid: Grid) -> Tensor:
+        start, end = (bound[..., None] if isinstance(bound, Tensor) else bound for bound in (self.start, self.end))
+        return (grid.keys() >= start) & (grid.keys() < end)
+
+    @property
+    def keys_alone(self) -> bool:
+        return all(not isinstance(bound, Tensor) for bound in (self.start, self.end))
+
+    def check(self, extent: Extent) -> None:
+        for name, bound in (("start of masks.Intervals", self.start), ("end of masks.Intervals", self.end)):
+            if isinstance(bound, Tensor):
+                whole_dtype(name, bound)
+                per_position(name, bound, extent.q_len, "Lq", extent)
+                batch_only(name, tuple(bound.shape[:-1]), extent)
 
 
 @registered

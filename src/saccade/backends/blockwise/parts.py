@@ -32,7 +32,8 @@ class Block(NamedTuple):
 
     def grid(self, call: Grid) -> Grid:
         """Where its queries and keys stand."""
-        grid = call._replace(start=self.start, rows=self.rows)
+        entries = None if self.dim is None else (self.dim, self.first, self.heads)
+        grid = call._replace(start=self.start, rows=self.rows, entries=entries)
         if self.width is None:
             return grid
         return grid._replace(places=torch.arange(self.first_key, self.first_key + self.width, device=call.device)[None])
@@ -112,7 +113,8 @@ class Tiles(NamedTuple):
         """Where their queries and keys stand."""
         start = (self.queries * self.rows + self.start)[:, None, None]
         filled = self.k_len % self.size != 0
-        return call._replace(start=start, rows=self.rows, places=self._places(), filled=filled)
+        entries = None if self.dim is None else (self.dim, self.first, self.heads)
+        return call._replace(start=start, rows=self.rows, places=self._places(), filled=filled, entries=entries)
 
     def pairs(self, k_len: int) -> int:
         """How many pairs are computed in each entry, what fills the last block among them."""

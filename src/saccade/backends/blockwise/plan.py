@@ -17,7 +17,7 @@ from saccade.backends.blockwise.parts import Block, Part, Tiles
 from saccade.call import Call
 from saccade.numerics import tracing, transforming
 from saccade.scores import Location
-from saccade.structure import encodable
+from saccade.structure import aligned, foreign
 
 __all__ = ["SIZE", "Pairs", "pairs", "parts", "share"]
 
@@ -147,9 +147,9 @@ def needed(call: Call) -> list[Need] | None:
         return None
     if call.query.device.type != "cpu":  # what the map says would have to be waited for
         return None
-    if k_len <= SIZE or not encodable(call.mask) or isinstance(call.score, Location) or not call.built_in:
+    if k_len <= SIZE or foreign(call.mask) or isinstance(call.score, Location) or not call.built_in:
         return None  # a score by place has a row of weights a key
-    some = blockmap.possible(call.mask, call.grid(), SIZE)
+    some = aligned(blockmap.possible(call.mask, call.grid(), SIZE), ("q", "k"), len(batch))
     if (single := mean(some)) > SPARSE:
         return None
     together = some[None].flatten(0, -3).any(0)

@@ -13,7 +13,7 @@ from saccade.backends.blockwise.blocks import forward, reached_results, result_n
 from saccade.backends.blockwise.callables import checkpointed
 from saccade.backends.blockwise.engine import Engine
 from saccade.backends.blockwise.function import Blockwise, forward_op
-from saccade.call import Call, opaque
+from saccade.call import Call, closing_over, opaque
 from saccade.numerics import tracing, transforming
 from saccade.structure import encode, foreign
 
@@ -38,7 +38,7 @@ def peak_bytes(engine: Engine, call: Call) -> int:
 
 def run(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
     """Output and statistics, block by block."""
-    if not call.built_in or foreign(call):
+    if not call.built_in or foreign(call) or closing_over(call):
         return checkpointed(engine, call)
     call = call.aligned()
     if not call.aux.weights:

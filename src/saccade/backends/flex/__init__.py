@@ -41,7 +41,9 @@ yet measured on a GPU.
 """
 
 PACKED = 0.5
-"""Share of pairs taken for allowed where documents are packed: what their ids hold is not looked at."""
+"""Share of pairs taken for allowed where documents are packed, in intervals and by functions: what ids and ends hold is
+not looked at, and no function is asked.
+"""
 
 
 def unsupported(call: Call) -> str | None:
@@ -122,7 +124,7 @@ def allowed(mask: Mask, q_len: int, k_len: int) -> float:
         return min(mask.length / k_len, 1.0)
     if isinstance(mask, masks.Around):
         return min((2 * mask.radius + 1) / k_len, 1.0)
-    return PACKED if isinstance(mask, masks.Documents) else 1.0
+    return PACKED if isinstance(mask, masks.Documents | masks.Intervals | masks.Where) else 1.0
 
 
 def banded(

@@ -5,6 +5,7 @@ They close over tensors alone, numbers included: a number would be compiled in, 
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -13,9 +14,10 @@ from torch import Tensor
 from saccade import biases, masks
 from saccade.backends.flex.folding import Fold, Read
 from saccade.biases import Bias
-from saccade.call import Call
+from saccade.call import Call, closing_over
 from saccade.checks import Align
 from saccade.dots import name_of
+from saccade.functions import OfPositions, Tables
 from saccade.masks import Mask
 from saccade.numerics import wide
 from saccade.structure import Definition
@@ -24,8 +26,8 @@ Score = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 
 KNOWN = (
     masks.Dense, masks.Both, masks.Either, masks.Not, masks.Causal, masks.Window, masks.Around, masks.Lengths,
-    masks.Documents, masks.Prefix, biases.Dense, biases.Total, biases.Alibi, biases.RelativePosition,
-    biases.GaussianWindow,
+    masks.Documents, masks.Prefix, masks.Intervals, masks.Where, biases.Dense, biases.Total, biases.Alibi,
+    biases.RelativePosition, biases.GaussianWindow, biases.Position, Tables,
 )  # fmt: skip
 
 
@@ -35,9 +37,16 @@ def unknown(call: Call) -> str | None:
         for definition in definitions(part) if part is not None else ():
             if type(definition) not in KNOWN:
                 return f"it has no formula of one query and one key for {name_of(definition)}"
-    if call.bias is not None and torch.is_grad_enabled() and any(t.requires_grad for t, _ in call.bias.leaves()):
+            if isinstance(definition, OfPositions) and min(call.grid()[:2]) and definition.batch(call.query.device):
+                return f"it asks about one query and one key, and {definition.owner} answers for batch dimensions, too"
+    if call.bias is not None and torch.is_grad_enabled() and learns(call, call.bias):
         return "a bias that needs gradients would get them by atomic additions, in no fixed order, and only once"
     return None
+
+
+def learns(call: Call, bias: Bias) -> bool:
+    """Whether tensors of a bias ask for a gradient, those that a function closes over among them."""
+    return any(tensor.requires_grad for tensor, _ in bias.leaves()) or closing_over(replace(call, mask=None, gate=None))
 
 
 def definitions(tree: Definition) -> Iterator[Definition]:
@@ -75,7 +84,10 @@ def permitted(mask: Mask, fold: Fold) -> Read:
     if isinstance(mask, masks.Dense):
         entries = fold.read(matrix(mask.allowed), "q", "k")
         return lambda b, h, i, j: entries(b, h, i, j) & (j >= 0)  # an entry for all would be an input handed back
-    return by_content(mask, fold) if isinstance(mask, masks.Around | masks.Documents) else by_position(mask, fold)
+    if isinstance(mask, masks.Where):
+        return lambda b, h, i, j: mask.function(i, j)
+    contents = masks.Around | masks.Documents | masks.Intervals
+    return by_content(mask, fold) if isinstance(mask, contents) else by_position(mask, fold)
 
 
 def by_position(mask: Mask, fold: Fold) -> Read:
@@ -111,13 +123,21 @@ def window(away: Read, left: Tensor | None, right: Tensor | None) -> Read:
     return inside
 
 
-def by_content(mask: masks.Around | masks.Documents, fold: Fold) -> Read:
+def by_content(mask: masks.Around | masks.Documents | masks.Intervals, fold: Fold) -> Read:
     """Masks that compare what a tensor holds for the query."""
     if isinstance(mask, masks.Documents):
         query_ids, key_ids = fold.read(mask.query_ids, "q"), fold.read(mask.key_ids, "k")
         return lambda b, h, i, j: query_ids(b, h, i, j) == key_ids(b, h, i, j)
+    if isinstance(mask, masks.Intervals):
+        start, end = bound(mask.start, fold), bound(mask.end, fold)
+        return lambda b, h, i, j: (j >= start(b, h, i, j)) & (j < end(b, h, i, j))
     center, radius = fold.read(wide(mask.center), "q"), reach(mask)
     return lambda b, h, i, j: (j - center(b, h, i, j)).abs() <= radius
+
+
+def bound(value: Tensor | int, fold: Fold) -> Read:
+    """One end of a query's interval."""
+    return fold.read(value, "q") if isinstance(value, Tensor) else fold.read(fold.whole(value))
 
 
 def reach(mask: masks.Around) -> Tensor:
@@ -144,6 +164,9 @@ def added(bias: Bias, fold: Fold) -> Read:
         return lambda b, h, i, j: -slope(b, h, i, j) * away(b, h, i, j).abs()
     if isinstance(bias, biases.RelativePosition):
         return from_table(bias, fold)
+    if isinstance(bias, biases.Position):
+        tables = bias.given(fold.dtype)
+        return lambda b, h, i, j: bias.function(i, j, *tables).to(fold.dtype)
     assert isinstance(bias, biases.GaussianWindow)
     center, width = fold.read(fold.real(bias.center), "q"), fold.real(bias.width)
     deviation = fold.read(width, "q") if width.ndim else fold.read(width)

@@ -16,8 +16,9 @@ from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
 from saccade.backends.sdpa.derivatives import Recomputed, keeping_elsewhere, twice_differentiable
 from saccade.backends.sdpa.documents import by_documents, documented
-from saccade.call import Call, Widened
+from saccade.call import Call, Widened, closing_over
 from saccade.dots import product, refusal, sharing
+from saccade.functions import functions
 from saccade.masks import Causal, Dense, shift
 from saccade.normalizers import Softmax
 from saccade.numerics import HALF, tracing, transforming, wide
@@ -71,7 +72,7 @@ def unwise(call: Call) -> str | None:
     if (
         torch.is_grad_enabled()
         and call.bias is not None
-        and any(leaf.tensor.requires_grad for leaf in call.bias.leaves())
+        and (any(leaf.tensor.requires_grad for leaf in call.bias.leaves()) or closing_over(call))
     ):
         return f"a bias that needs gradients takes torch's math path, which lays out {layout >> 20} MiB of weights"
     if lays_out(call):
@@ -131,8 +132,12 @@ def laid_out(call: Call) -> int:
         return 0  # it is there already, and they read it as it is
     batch = [1] * rank
     for part in (call.mask, call.bias):
-        for tensor, axes in part.leaves() if part is not None else []:
-            leading = tensor.shape[: max(tensor.ndim - len(axes), 0)]
+        leaves = part.leaves() if part is not None else []
+        found = [tuple(tensor.shape[: max(tensor.ndim - len(axes), 0)]) for tensor, axes in leaves]
+        found += (
+            [function.batch(call.query.device) for function in functions(part)] if grid.q_len and grid.k_len else []
+        )
+        for leading in found:
             for offset, size in enumerate(reversed(leading)):
                 batch[rank - 1 - offset] = max(batch[rank - 1 - offset], size)
     for dim in range(rank - 1, -1, -1):  # groups that share keys are folded into rows, each with its own entries

@@ -1,0 +1,55 @@
+"""Masks that are a function of the user's own of two positions."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from saccade.functions import OfPositions, PositionFunction
+from saccade.masks.base import Mask
+from saccade.structure import Extent, Grid, registered
+
+
+@registered
+@dataclass(frozen=True)
+class Where(Mask, OfPositions):
+    """Keys j of query i where `function(i, j)` is true: what flex_attention calls a mask_mod, of whole blocks of pairs.
+
+    The function is asked block by block, never for all pairs at once, and once more for which blocks are empty; beside
+    a mask that knows its shape (`Window(64, 64) & Where(f)`) it is asked of what that leaves alone.
+
+    Args:
+        function: `(i, j)`, int64 tensors `(rows, 1)` and `(1, keys)` of indices from 0 on, to a boolean tensor that
+            broadcasts to `(..., rows, keys)`, by torch's operations. It may index tensors by i and j, batch dimensions
+            in front: `ids[:, i] == ids[:, j]`. No gradient is asked of it, and no randomness may be in it.
+
+    Raises:
+        ArgumentTypeError: what is no function, or one that returns something other than booleans.
+
+    Dong et al. 2024, "Flex Attention", section 3.
+
+    >>> import torch
+    >>> from saccade import attend
+    >>> dilated = Where(lambda i, j: (i - j) % 2 == 0)
+    >>> attend(torch.zeros(4, 1), torch.zeros(4, 1), torch.eye(4), mask=dilated).tolist()[0]
+    [0.5, 0.0, 0.5, 0.0]
+    """
+
+    owner: ClassVar[str] = "masks.Where"
+    due: ClassVar[str] = "booleans (True: may attend); compare, or give floats to biases.Position"
+    itself: ClassVar[str] = "a boolean tensor is a mask by itself"
+    function: PositionFunction
+
+    def __post_init__(self) -> None:
+        self.check_callable()
+
+    @staticmethod
+    def is_due(result: Tensor) -> bool:
+        return result.dtype == torch.bool
+
+    def dense(self, grid: Grid) -> Tensor:
+        return self.laid_out(grid)
+
+    def check(self, extent: Extent) -> None:
+        self.check_function(extent)
