@@ -87,7 +87,7 @@ class Member:
             biases and gates `((Lq, Lk), **tensors)`.
         traits: "positional" (keys are not interchangeable), "nonnegative" (weights or scores that are), "fixed" (no
             parameter moves the result smoothly), "dot" (torch's kernels serve it), "hard" (one key is read), "undrawn"
-            (without chance).
+            (without chance), "by_batch" (a function of positions whose results have batch dimensions).
     """
 
     def __init__(self, build: Callable[..., Any], truth: Callable[..., Any], *traits: str, **specs: Spec) -> None:
@@ -118,6 +118,10 @@ def alibi(n: tuple[int, int], slopes: Tensor, align: int) -> Tensor:
 def causal(n: tuple[int, int], align: "int | Tensor") -> Tensor:
     i, j = oracle.positions(n, align)
     return j <= i
+
+
+def dilated(n: tuple[int, int]) -> Tensor:
+    return (torch.arange(n[1]) - torch.arange(n[0])[:, None]) % 3 != 1
 
 
 def nothing(*_: Any) -> None:
@@ -254,9 +258,11 @@ MASKS = {
         start=integers(-1, "*", "q", high=4),
         end=integers(0, "*", "q"),
     ),
-    "where": Member(
+    "where": Member(lambda: masks.Where(lambda i, j: (j - i) % 3 != 1), dilated, "positional"),
+    "where_batch": Member(
         lambda allowed: masks.Where(lambda i, j: allowed[..., i, j]),
         lambda n, allowed: allowed,
+        "by_batch",
         allowed=coins("*", "q", "k"),
     ),
     "lengths": Member(
@@ -312,11 +318,18 @@ BIASES = {
         lambda table: biases.Position(lambda i, j, table: table[..., (j - i - 1).clamp(-3, 3) + 3], table),
         lambda n, table: relative(n, table, 1),
         "positional",
-        table=normal("h", 7),
+        table=normal(7),
+    ),
+    "position_batch": Member(
+        lambda tensor: biases.Position(lambda i, j, tensor: tensor[..., i, j], tensor),
+        lambda n, tensor: tensor,
+        "by_batch",
+        tensor=normal("*", "q", "k"),
     ),
     "position_closed": Member(
         lambda tensor: biases.Position(lambda i, j: tensor[..., i, j]),
         lambda n, tensor: tensor,
+        "by_batch",
         tensor=normal("*", "q", "k"),
     ),
     "total": Member(
@@ -365,6 +378,11 @@ READS = {
 
 BACKENDS = ("reference", "chunked", "cpu", "auto")
 """What serves everything; torch's kernels are asked about what they serve."""
+
+PAIR_MASKS, PAIR_BIASES = (
+    [name for name, member in table.items() if "by_batch" not in member.traits] for table in (MASKS, BIASES)
+)
+"""Those that say what one query and one key are to each other wherever they stand, which torch's flex needs."""
 
 TABLES = {"score": SCORES, "normalizer": NORMALIZERS, "mask": MASKS, "bias": BIASES, "gate": GATES, "read": READS}
 

@@ -8,7 +8,7 @@ from torch._dynamo.testing import CompileCounterWithBackend
 
 from laws import checks, smooth
 from laws.case import Case
-from laws.table import BIASES, MASKS, pairwise
+from laws.table import PAIR_BIASES, PAIR_MASKS, pairwise
 from near import assert_near
 from saccade import AuxRequest, attend, biases, masks, normalizers, scores
 from saccade.backends import flex
@@ -16,7 +16,7 @@ from saccade.backends.flex import function
 
 SCORES = ["dot", "scaled_dot", "scale", "scale_tensor", "softcap", "cosine", "cosine_beta", "general", "general_heads"]
 NORMALIZERS = ["softmax", "temperature", "sink"]
-SERVED = pairwise(SCORES, NORMALIZERS, MASKS, BIASES, ["none"], ["soft"], ["flex"], seed=21)
+SERVED = pairwise(SCORES, NORMALIZERS, PAIR_MASKS, PAIR_BIASES, ["none"], ["soft"], ["flex"], seed=21)
 LSE = AuxRequest(lse=True)
 
 

@@ -4,10 +4,13 @@ import pytest
 import torch
 
 from laws.case import Case
-from laws.table import BIASES, MASKS
+from laws.table import PAIR_BIASES, PAIR_MASKS
 from saccade import biases, masks
 from saccade.backends.flex import points
 from saccade.backends.flex.folding import Fold, folding
+from saccade.normalizers import Softmax
+from saccade.reads import Soft
+from saccade.scores import ScaledDot
 from saccade.structure import Grid
 from saccade.validate import checked_call
 
@@ -44,7 +47,7 @@ def assert_same_mask(mask, fold):
 
 
 @pytest.mark.parametrize("broadcast", [False, True])
-@pytest.mark.parametrize("name", [name for name in MASKS if name != "none"])
+@pytest.mark.parametrize("name", [name for name in PAIR_MASKS if name != "none"])
 def test_every_mask_at_one_pair_is_the_mask(name, broadcast):
     call, fold = called(Case(mask=name, broadcast=broadcast))
     assert_same_mask(call.mask, fold)
@@ -78,11 +81,41 @@ def test_a_tensor_that_is_one_entry_for_all_is_no_input_handed_back():
 
 
 @pytest.mark.parametrize("broadcast", [False, True])
-@pytest.mark.parametrize("name", [name for name in BIASES if name != "none"])
+@pytest.mark.parametrize("name", [name for name in PAIR_BIASES if name != "none"])
 def test_every_bias_at_one_pair_is_the_bias(name, broadcast):
     call, fold = called(Case(bias=name, broadcast=broadcast))
     found = everywhere(points.added(call.bias, fold), fold)
     torch.testing.assert_close(found, dense(call.bias.values(call.grid(), torch.float64), fold))
+
+
+@pytest.mark.parametrize(
+    ("part", "reason"),
+    [
+        ({"mask": "where_batch"}, "masks.Where answers for batch dimensions"),
+        ({"bias": "position_batch"}, "biases.Position answers for batch dimensions"),
+    ],
+)
+def test_functions_that_answer_for_batch_dimensions_are_left_to_others(part, reason):
+    assert reason in points.unknown(called(Case(**part))[0])
+
+
+def test_a_function_that_learns_is_left_to_others_however_it_has_its_tensors():
+    case, weight = Case(bias="position"), torch.ones((), requires_grad=True)
+    inputs = case.inputs()
+    assert points.unknown(called(case, inputs)[0]) is None
+    inputs["bias.table"].requires_grad_()
+    assert "a bias that needs gradients" in points.unknown(called(case, inputs)[0])
+    x = torch.zeros(2, 5, 4)
+    bias = biases.Position(lambda i, j: weight * (i - j))
+    call = checked_call(x, x, x, ScaledDot(), None, bias, None, Softmax(), Soft(), 0.0, None)
+    assert "a bias that needs gradients" in points.unknown(call)
+    with torch.no_grad():
+        assert points.unknown(call) is None
+
+
+@pytest.mark.parametrize("bound", [0, torch.tensor([1]), torch.tensor([[[0, 1, 2, -1, 9]], [[5, 0, 0, 2, 2]]])])
+def test_intervals_of_tensors_and_numbers(bound):
+    assert_same_mask(masks.Intervals(bound, 5) | masks.Intervals(-3, bound), some_fold())
 
 
 @pytest.mark.parametrize("align", ALIGNS, ids=str)
