@@ -245,23 +245,18 @@ def covered(first: Tensor, end: Tensor, blocks: int) -> Tensor:
 
 
 def of_function(mask: masks.Where, spans: Spans, asked: Tensor | None) -> Blocks:
-    """A function, asked at every pair of some blocks, `PAIRS` of them at a time."""
+    """A function, asked at every pair of the blocks that are `asked` about, `PAIRS` of them at a time."""
     counts, device = (spans.first_query.shape[0], spans.first_key.shape[0]), spans.grid.device
-    rows, columns = positions(spans, -2), positions(spans, -1)
+    rows, keys = positions(spans, -2)[:, :, None], positions(spans, -1)[:, None]
     batch = mask.batch(device) if all(counts) else ()
+    asked = torch.ones(1, 1, dtype=torch.bool, device=device) if asked is None else asked
+    chosen = asked[(None,) * max(3 - asked.ndim, 0)].flatten(0, -3).any(0).expand(counts).nonzero()
     some, full = (torch.zeros(*batch, *counts, dtype=torch.bool, device=device) for _ in range(2))
-    open_ = torch.ones(counts, dtype=torch.bool, device=device) if asked is None else asked
-    open_ = open_[(None,) * max(3 - open_.ndim, 0)].flatten(0, -3).any(0).expand(counts)
-    most = max(1, PAIRS // (spans.size**2 * max(1, math.prod(batch))))  # blocks at a time
-    height = max(1, most // max(1, int(open_.sum(-1).amax()) if open_.numel() else 1))
-    for first in range(0, counts[0], height):
-        queries = slice(first, first + height)
-        for keys in open_[queries].any(0).nonzero()[:, 0].split(most):
-            i, j = rows[queries].flatten()[:, None], columns[keys].flatten()[None]
-            found = mask.at(i, j).expand(*batch, i.shape[0], j.shape[-1]).view(torch.uint8)
-            by_queries = found.unflatten(-2, (-1, spans.size))
-            some[..., queries, keys] = by_queries.amax(-2).unflatten(-1, (-1, spans.size)).amax(-1).bool()
-            full[..., queries, keys] = by_queries.amin(-2).unflatten(-1, (-1, spans.size)).amin(-1).bool()
+    for blocks in chosen.split(max(1, PAIRS // (spans.size**2 * max(1, math.prod(batch))))):
+        row, column = blocks.unbind(-1)
+        found = mask.tiled(rows[row], keys[column]).view(torch.uint8)
+        some[..., row, column] = found.amax((-2, -1)).bool()
+        full[..., row, column] = found.amin((-2, -1)).bool()
     return Blocks(some, full)
 
 

@@ -20,8 +20,8 @@ T = TypeVar("T")
 
 
 class BackendState:
-    """What backends keep with a memory from one read of it to the next: one object of each class, made when it is first
-    asked for.
+    """What backends keep with a memory from one read of it to the next, or with a call from forward to backward: one
+    object of each class, made when it is first asked for.
 
     A class of a backend's own is the key, so that memory and call carry the state and know nothing of it. It may decide
     how fast a result comes and where gradients are summed, never what the result is: a copy begins empty.
@@ -83,6 +83,7 @@ class Call(Definition):
         aux: what is returned beside the output.
         cache: what the score prepared of a memory's keys `(..., Lk, C)`, or None.
         state: what backends keep with the memory that is read, or None where there is none.
+        once: what they keep of this call from one look at it to the next, or None: where that costs more than a look.
     """
 
     axes: ClassVar[dict[str, Axes]] = {
@@ -106,6 +107,7 @@ class Call(Definition):
     aux: AuxRequest
     cache: Tensor | None = None
     state: BackendState | None = None
+    once: BackendState | None = None
 
     @property
     def batch(self) -> tuple[int, ...]:

@@ -65,9 +65,9 @@ class OfPositions(Definition):
         j = j.clamp(max=grid.k_len - 1) if grid.filled else j  # nobody asks what is behind the last key
         if i.ndim == j.ndim == 2:
             return grid.of_entries(self.at(i, j, *self.given(dtype)))
-        return grid.of_entries(self._tiled(i, j, dtype))
+        return grid.of_entries(self.tiled(i, j, dtype))
 
-    def _tiled(self, i: Tensor, j: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    def tiled(self, i: Tensor, j: Tensor, dtype: torch.dtype | None = None) -> Tensor:
         """The answers for tiles `(tiles, rows, 1)` and `(tiles, 1, keys)`: their dimension is the third from behind."""
         tables = self.given(dtype)
         found: Tensor = torch.func.vmap(lambda i, j: self.at(i, j, *tables), out_dims=-3)(i, j)
@@ -90,7 +90,7 @@ class OfPositions(Definition):
         i, j = (torch.tensor(sorted(some), device=extent.device) for some in _probed(extent))
         name = f"function of {self.owner}"
         try:
-            found = self._tiled(i[None, :, None], j[None, None])[..., 0, :, :]
+            found = self.tiled(i[None, :, None], j[None, None])[..., 0, :, :]
         except (ArgumentError, ArgumentTypeError):
             raise
         except (IndexError, RuntimeError) as error:  # torch's own say what, not where

@@ -7,11 +7,12 @@ from torch import Tensor
 
 from saccade.auxiliary import AuxRequest
 from saccade.biases import as_bias, as_gate
-from saccade.call import Call
+from saccade.call import BackendState, Call
 from saccade.checks import number
 from saccade.derived import by_definition
 from saccade.dots import name_of
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
+from saccade.functions import functions
 from saccade.masks import as_mask
 from saccade.normalizers import Normalizer, Softmax
 from saccade.numerics import tracing, transforming
@@ -119,7 +120,8 @@ def checked_call(
         gate.check(extent, "gate")
     read.check(extent)
     defined(request, normalizer, gate, read)
-    return Call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, None, request)
+    once = BackendState() if extent.values and any(functions(mask)) else None
+    return Call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, None, request, once=once)
 
 
 def probability(dropout_p: Any) -> None:

@@ -149,7 +149,7 @@ def needed(call: Call) -> list[Need] | None:
         return None
     if k_len <= SIZE or foreign(call.mask) or isinstance(call.score, Location) or not call.built_in:
         return None  # a score by place has a row of weights a key
-    some = aligned(blockmap.possible(call.mask, call.grid(), SIZE), ("q", "k"), len(batch))
+    some = aligned(possible(call), ("q", "k"), len(batch))
     if (single := mean(some)) > SPARSE:
         return None
     together = some[None].flatten(0, -3).any(0)
@@ -162,6 +162,21 @@ def needed(call: Call) -> list[Need] | None:
         return [all_of_them] if all_of_them.share <= SPARSE else None
     entries = some.movedim(dim, 0)[:, None].flatten(1, -3).any(1)
     return [Need(dim, entry, 1, keys) for entry, keys in enumerate(entries)]
+
+
+class Possible:
+    """The blocks that a call's mask leaves any pair, once they are known."""
+
+    blocks: Tensor | None = None
+
+
+def possible(call: Call) -> Tensor:
+    """Whether the mask leaves each block any pair: of a function, which costs a look at every pair, found out once."""
+    assert call.mask is not None
+    kept = Possible() if call.once is None else call.once.of(Possible)
+    if kept.blocks is None:
+        kept.blocks = blockmap.possible(call.mask, call.grid(), SIZE)
+    return kept.blocks
 
 
 def recorded() -> bool:
