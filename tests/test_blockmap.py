@@ -1,12 +1,13 @@
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade import masks, structure
+from saccade import blockmap, masks, structure
 from saccade.blockmap import mapped, possible
 from saccade.structure import Grid
 
-LENGTHS = st.integers(1, 13)
+LENGTHS = st.integers(0, 13)
 BATCH = (2, 3)
 
 
@@ -68,8 +69,80 @@ def test_blocks_of_tensors_and_of_documents_that_follow_each_other(q_len, k_len,
     grid, generator = everything(q_len, k_len), torch.Generator().manual_seed(seed)
     for shape in ((2, 3, q_len, k_len), (3, 1, k_len), (q_len, 1), (2, 1, q_len, k_len), (1,)):
         assert_exact(masks.Dense(torch.rand(shape, generator=generator) > 0.2), grid, size)
+    if not (q_len and k_len):
+        return
     ids = torch.arange(max(q_len, k_len)) // 3
     assert_exact(masks.Documents(ids[:q_len], ids[:k_len]), grid, size)
+
+
+@given(LENGTHS, LENGTHS, st.integers(1, 5), st.integers(0, 99))
+def test_blocks_of_intervals_and_of_functions(q_len, k_len, size, seed):
+    grid, generator = everything(q_len, k_len), torch.Generator().manual_seed(seed)
+    for lead in ((), (1, 3), (2, 1), (2, 3)):
+        start, end = (torch.randint(-3, k_len + 4, (*lead, q_len), generator=generator) for _ in range(2))
+        allowed = torch.rand(*lead, q_len, k_len, generator=generator) > 0.4
+        for mask in (
+            masks.Intervals(start, end),
+            masks.Intervals(start, start + 4),
+            masks.Intervals(0, end.short()),
+            masks.Intervals(start[..., :1], k_len),
+            masks.Intervals(1, 3),
+            masks.Where(lambda i, j, allowed=allowed: allowed[..., i, j]),
+            masks.Where(lambda i, j, start=start: start[..., i] <= 2),
+            masks.Where(lambda i, j: (j - i) % 4 == 1),
+        ):
+            assert_exact(mask, grid, size)
+            assert_exact(~mask, grid, size)
+            near = masks.Causal("start") & masks.Window(3, 2, "start")
+            if "Intervals" not in repr(mask):  # a function's answers are of single pairs, whatever stands beside
+                assert_sound(mask & near | masks.Prefix(2) & ~mask, grid, size)
+
+
+def test_a_function_is_asked_of_what_stands_beside_it_leaves_open_alone():
+    seen, grid = torch.zeros(40, 40, dtype=torch.int64), everything(40, 40)
+
+    def function(i, j):
+        seen.index_put_(torch.broadcast_tensors(i, j), torch.ones((), dtype=torch.int64), accumulate=True)
+        return (i + j) % 2 == 0
+
+    def asked(mask):
+        seen.zero_()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(masks.Where, "tiled", lambda self, i, j: function(i, j))
+            mapped(mask, grid, 4)
+        return seen[1:].clone()
+
+    where = masks.Where(lambda i, j: (i + j) % 2 == 0)
+    window = masks.Window(3, 0)
+    some, full = (part.repeat_interleave(4, 0).repeat_interleave(4, 1)[1:] for part in mapped(window, grid, 4))
+    assert torch.equal(asked(where), torch.ones(39, 40, dtype=torch.int64))
+    assert torch.equal(asked(where & window), some.long()) and torch.equal(asked(window & where), some.long())
+    assert torch.equal(asked(~masks.Prefix(8) | where), (torch.arange(40) < 8).expand(39, 40).long())
+    assert torch.equal(asked(~(where & ~window) & masks.Causal()), (~full & mapped_open(grid)).long())
+
+
+def mapped_open(grid):
+    return mapped(masks.Causal(), grid, 4).some.repeat_interleave(4, 0).repeat_interleave(4, 1)[1:]
+
+
+def test_no_more_pairs_are_asked_about_at_once_than_a_million(monkeypatch):
+    grid, most = everything(3000, 3000), []
+    monkeypatch.setattr(blockmap, "PAIRS", 1 << 16)
+
+    def function(i, j):
+        most.append(torch.broadcast_shapes(i.shape, j.shape).numel())
+        return i[None] >= j - torch.tensor([0, 9])[:, None, None]
+
+    mask, tiled = masks.Where(function), masks.Where.tiled
+    monkeypatch.setattr(masks.Where, "tiled", lambda self, i, j: counted(tiled(self, i, j), most))
+    found = mapped(mask, grid, 64)
+    assert max(most) <= 1 << 16 and found.some.shape == (2, 47, 47)
+    assert torch.equal(found.some, mapped(masks.Causal(torch.tensor([0, 9])), grid, 64).some)
+
+
+def counted(result, most):
+    most.append(result.numel())
+    return result
 
 
 @given(LENGTHS, LENGTHS, st.integers(1, 5), st.integers(0, 99))
@@ -78,7 +151,7 @@ def test_what_is_said_of_compositions_holds(q_len, k_len, size, seed):
     query_ids = torch.randint(4, (2, 3, q_len), generator=generator)
     key_ids = torch.randint(4, (1, 3, k_len), generator=generator)
     center = torch.rand(2, 3, q_len, generator=generator) * k_len
-    center[0, 0, 0] = torch.nan
+    center[0, 0, :1] = torch.nan
     documents, around = masks.Documents(query_ids, key_ids), masks.Around(center, 1.5)
     whole = masks.Around(query_ids, 1.5)
     tensor = torch.rand(q_len, k_len, generator=generator) > 0.5
@@ -107,6 +180,9 @@ def test_a_map_of_many_blocks_is_that_of_all(q_len, k_len, left, seed):
         masks.Prefix(3) | masks.Window(left, 0, "start") & masks.Lengths(lengths),
         documents & ~masks.Window(0, 0, "start"),
         masks.Around(center, left),
+        masks.Intervals(center.long() - left, center.long() + 1),
+        masks.Where(lambda i, j: (i // 5 == j // 7) | (j == i)),
+        masks.Window(left, 1, "end") & ~masks.Where(lambda i, j: center[..., i] < j),
         masks.Dense(torch.rand(q_len, k_len, generator=generator) > 0.99),
     ):
         mask = aligned(mask)

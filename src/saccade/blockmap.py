@@ -222,7 +222,7 @@ def of_intervals(mask: masks.Intervals, spans: Spans) -> Blocks:
     """start ≤ j < end: how many queries of each block look into a block of keys, and how many at all of it."""
     size, blocks, k_len = spans.size, spans.first_key.shape[0], spans.grid.k_len
     start, end = (bounded(bound, k_len, spans) for bound in (mask.start, mask.end))
-    base = spans.first_key[:1] // size
+    base = spans.first_key[0] // size if blocks else 0
     touched = covered(start // size - base, torch.where(start < end, -(-end // size), 0) - base, blocks)
     last = torch.where(end == k_len, -(-k_len // size), end // size)  # the last block may be a short one
     filled = covered(-(-start // size) - base, last - base, blocks)
@@ -252,7 +252,8 @@ def of_function(mask: masks.Where, spans: Spans, asked: Tensor | None) -> Blocks
     asked = torch.ones(1, 1, dtype=torch.bool, device=device) if asked is None else asked
     chosen = asked[(None,) * max(3 - asked.ndim, 0)].flatten(0, -3).any(0).expand(counts).nonzero()
     some, full = (torch.zeros(*batch, *counts, dtype=torch.bool, device=device) for _ in range(2))
-    for blocks in chosen.split(max(1, PAIRS // (spans.size**2 * max(1, math.prod(batch))))):
+    together = max(1, PAIRS // (spans.size**2 * max(1, math.prod(batch))))
+    for blocks in chosen.split(together) if len(chosen) else ():
         row, column = blocks.unbind(-1)
         found = mask.tiled(rows[row], keys[column]).view(torch.uint8)
         some[..., row, column] = found.amax((-2, -1)).bool()
