@@ -176,6 +176,8 @@ def mask(draw: Draw, batch: tuple[int, ...], q_len: int, k_len: int) -> Any:
                 masks.Window(left=rng.choice((None, 2)), right=rng.choice((None, 1)), align=align),
                 masks.Documents(*ids),
                 masks.Prefix(rng.randint(0, 5)),
+                masks.Where(lambda i, j: dense[..., i % dense.shape[-2], j]),
+                masks.Intervals(*ends(draw, batch, q_len, k_len, 5)),
                 masks.Around((draw.uniform(*batch, q_len) * k_len).to(draw.dtype).double(), 2.0),
             )
         )
@@ -208,10 +210,19 @@ def structured(draw: Draw, batch: tuple[int, ...], q_len: int, k_len: int, depth
         masks.Prefix(rng.randint(0, k_len)),
         masks.Lengths(torch.randint(0, k_len + 1, whole, generator=draw.generator)),
         masks.Documents(torch.arange(q_len) // document, torch.arange(k_len) // document),
+        masks.Intervals(*ends(draw, whole, q_len, k_len, rng.choice((0, 40, k_len)))),
+        masks.Where(lambda i, j: dense[..., i // 90 % dense.shape[-2], j]),
+        masks.Where(lambda i, j: (i - j) // 7 % document == 0),
         masks.Around((draw.uniform(*batch, q_len) * k_len).sort(-1).values.to(draw.dtype).double(), rng.uniform(0, 90)),
         masks.Dense(dense if dense.shape[-2] == 1 else dense.repeat_interleave(90, -2)[..., :q_len, :]),
     )
     return rng.choice(kinds)
+
+
+def ends(draw: Draw, batch: tuple[int, ...], q_len: int, k_len: int, most: int) -> tuple[Tensor, Tensor]:
+    """The ends of an interval a query, of `most` keys or fewer, that move along with the queries."""
+    first = torch.randint(-3, k_len + 3, (*batch, q_len), generator=draw.generator).sort(-1).values
+    return first, first + torch.randint(0, most + 1, (*batch, q_len), generator=draw.generator)
 
 
 def bias(draw: Draw, batch: tuple[int, ...], q_len: int, k_len: int) -> Any:
@@ -219,9 +230,10 @@ def bias(draw: Draw, batch: tuple[int, ...], q_len: int, k_len: int) -> Any:
     dense = draw.normal(*narrowed(draw.rng, batch), draw.rng.choice((1, q_len)), k_len)
     forbidding = dense.masked_fill(dense > 1.0, -torch.inf)
     window = biases.GaussianWindow(draw.uniform(*batch, q_len) * k_len, 3.0)
+    near = biases.Position(lambda i, j, table: table[..., (i - j).clamp(-2, 2) + 2], draw.normal(*batch[-1:], 5))
     table = biases.RelativePosition(draw.normal(7), align="start")
     slopes = biases.Alibi(draw.uniform(*batch[-1:]), align="end")
-    return draw.rng.choice((dense, forbidding, window, table, slopes, slopes + dense))
+    return draw.rng.choice((dense, forbidding, window, near, table, slopes, slopes + dense))
 
 
 def cast(thing: Any, dtype: torch.dtype) -> Any:

@@ -90,8 +90,8 @@ class Intervals(Mask):
         for name, bound in (("start of masks.Intervals", self.start), ("end of masks.Intervals", self.end)):
             if isinstance(bound, Tensor):
                 whole_dtype(name, bound)
-                per_position(name, bound, extent.q_len, "Lq", extent)
                 batch_only(name, tuple(bound.shape[:-1]), extent)
+                per_position(name, bound, extent.q_len, "Lq", extent)
 
 
 @registered
