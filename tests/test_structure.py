@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from saccade import biases, masks, normalizers, scores
-from saccade.structure import Grid, aligned, decode, encodable, encode
+from saccade.structure import Grid, aligned, decode, encodable, encode, foreign
 
 
 def grid(q, k, start=0, rows=None):
@@ -53,6 +53,7 @@ def test_aligned_puts_batch_dimensions_at_one_place(shape, axes, rank, expected)
         biases.Alibi(torch.ones(3), torch.tensor(1)) + torch.zeros(2, 2),
         biases.Alibi(torch.ones(3)) * torch.ones(2, 2),
         masks.Prefix(3),
+        masks.Intervals(torch.tensor([[0, 1]]), 4),
     ],
     ids=lambda definition: type(definition).__name__,
 )
@@ -69,6 +70,11 @@ def test_numbers_leave_the_text():
     one, other = [], []
     assert encode(masks.Window(1, 2, align=3), one) == encode(masks.Window(4, 5, align=6), other)
     assert one == [1, 2, 3] and other == [4, 5, 6]
+
+
+def test_functions_are_known_and_not_encodable():
+    for function in (masks.Causal() & masks.Where(lambda i, j: i == j), biases.Position(lambda i, j: i * 0.5)):
+        assert not encodable(function) and not foreign(function)
 
 
 def test_the_users_own_definitions_are_not_encodable():
