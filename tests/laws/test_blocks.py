@@ -144,6 +144,16 @@ def test_entries_of_the_only_batch_dimension_differ(backend):
     checks.same(found[1], found[0], rtol=1e-7, atol=1e-8)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_sums_over_queries_reach_back_to_a_last_block_that_is_not_whole(backend):
+    found = []
+    for name in ("reference", backend):
+        x = drawn(2, 310, 4, dtype=torch.float64).requires_grad_()
+        _, aux = attend(x, x, x, mask=masks.Window(20, 0), aux=AuxRequest(received=True), backend=name)
+        found.append(torch.autograd.grad(aux.received.square().sum(), x))
+    checks.same(found[1], found[0], rtol=1e-7, atol=1e-8)
+
+
 @pytest.mark.parametrize("mask", [masks.Lengths(torch.tensor(640)), masks.Window(70, 9) | masks.Prefix(300)])
 @pytest.mark.parametrize("batch", [(), (1,), (7, 7)])
 def test_no_block_has_more_pairs_than_it_may(mask, batch):

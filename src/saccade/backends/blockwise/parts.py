@@ -150,6 +150,7 @@ class Tiles(NamedTuple):
     def _sliding(self, tensor: Tensor, dim: int) -> Tensor:
         """The keys of each tile, `(..., tiles, width, ...)` from `dim` on, as a view."""
         assert self.step is not None
+        tensor = _blocks(tensor, dim, self.size).flatten(dim, dim + 1)  # gradients of what is summed are not filled up
         sizes, strides = list(tensor.shape), list(tensor.stride())
         key = strides[dim]
         sizes[dim : dim + 1] = self.keys.shape[0], self.keys.shape[1] * self.size
