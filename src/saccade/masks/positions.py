@@ -27,9 +27,9 @@ class Positioned(Mask):
     per_example = True
     align: Align
 
-    def relative(self, grid: Grid) -> Tensor:
-        """Key position minus query position, `(..., rows, Lk)`."""
-        return grid.keys() - (grid.queries() + shift(self.align, grid))
+    def own(self, grid: Grid) -> Tensor:
+        """The key positions at which the queries stand, `(..., rows, 1)`."""
+        return grid.queries() + shift(self.align, grid)
 
     def check(self, extent: Extent) -> None:
         check_align(f"masks.{type(self).__name__}", self.align, extent)
@@ -54,7 +54,7 @@ class Causal(Positioned):
     align: Align = None
 
     def dense(self, grid: Grid) -> Tensor:
-        return self.relative(grid) <= 0
+        return grid.keys() <= self.own(grid)
 
 
 @registered
@@ -85,9 +85,12 @@ class Window(Positioned):
         whole("right", self.right, least=0, none=True)
 
     def dense(self, grid: Grid) -> Tensor:
-        relative = self.relative(grid)
-        after = relative >= -self.left if self.left is not None else torch.ones_like(relative, dtype=torch.bool)
-        return after if self.right is None else after & (relative <= self.right)
+        keys, own = grid.keys(), self.own(grid)
+        sides = [] if self.left is None else [keys >= own - self.left]
+        sides += [] if self.right is None else [keys <= own + self.right]
+        if not sides:
+            return torch.ones(torch.broadcast_shapes(keys.shape, own.shape), dtype=torch.bool, device=keys.device)
+        return sides[0] if len(sides) == 1 else sides[0] & sides[1]
 
 
 @registered

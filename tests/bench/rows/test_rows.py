@@ -88,7 +88,8 @@ def test_every_target_has_its_row():
         of_mask = {"window": "≥ 15.9x", "causal": "≥ 1x", "8 docum": "≥ 4x"}
         assert texts == [next(text for mask, text in of_mask.items() if f", {mask}" in name)]
     dots = {name: texts for name, texts in others.items() if name not in half | ideal}
-    assert all(name.startswith(("dot ", "dot, causal ")) and texts == ["≤ 5% or 25 µs behind"] for name, texts in dots.items())
+    assert all(name.startswith(("dot ", "dot, causal ")) for name in dots)
+    assert all(texts == ["≤ 5% or 25 µs behind"] for texts in dots.values())
 
 
 def test_on_a_gpu_the_targets_are_a_gpus():
