@@ -121,6 +121,23 @@ def test_a_function_is_asked_of_what_stands_beside_it_leaves_open_alone():
     assert torch.equal(asked(~(where & ~window) & masks.Causal()), (~full & mapped_open(grid)).long())
 
 
+def test_a_function_is_asked_of_no_pair_twice():
+    grid, seen = everything(50, 50), torch.zeros(50, 50, dtype=torch.int64)
+
+    def function(i, j):
+        seen.index_put_(torch.broadcast_tensors(i, j), torch.ones((), dtype=torch.int64), accumulate=True)
+        return (i - j).abs() < 4
+
+    for mask, most in ((masks.Where(function), 1), (masks.Where(function) & masks.Window(2, 2), 0.6)):
+        seen.zero_()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(masks.Where, "tiled", lambda self, i, j: function(i, j))
+            patch.setattr(masks.Where, "batch", lambda self, device: ())
+            found = possible(mask, grid, 1, most=9)
+        assert seen.max() == 1 and seen.double().mean() <= most
+        assert torch.equal(found, mask.dense(grid))
+
+
 def mapped_open(grid):
     return mapped(masks.Causal(), grid, 4).some.repeat_interleave(4, 0).repeat_interleave(4, 1)[1:]
 

@@ -31,7 +31,9 @@ class Blocks(NamedTuple):
 
 
 class Spans(NamedTuple):
-    """The first and last query `(blocks, 1)` and key `(blocks,)` of each block."""
+    """The first and last query `(blocks, 1)` and key `(blocks,)` of each block, and whether functions are asked what
+    they say of it, where else they may say anything.
+    """
 
     grid: Grid
     size: int
@@ -39,17 +41,19 @@ class Spans(NamedTuple):
     last_query: Tensor
     first_key: Tensor
     last_key: Tensor
+    asking: bool = True
 
     @classmethod
-    def of(cls, grid: Grid, size: int) -> "Spans":
+    def of(cls, grid: Grid, size: int, *, asking: bool = True) -> "Spans":
         """All blocks."""
         first_query, last_query = ends(grid.q_len, size, grid.device)
-        return cls(grid, size, first_query[:, None], last_query[:, None], *ends(grid.k_len, size, grid.device))
+        return cls(grid, size, first_query[:, None], last_query[:, None], *ends(grid.k_len, size, grid.device), asking)
 
     def part(self, queries: slice, keys: slice) -> "Spans":
         """Some of the blocks."""
         rows, columns = (self.first_query, self.last_query), (self.first_key, self.last_key)
-        return Spans(self.grid, self.size, *(side[queries] for side in rows), *(side[keys] for side in columns))
+        sides = *(side[queries] for side in rows), *(side[keys] for side in columns)
+        return Spans(self.grid, self.size, *sides, self.asking)
 
 
 PAIRS = 1 << 20
@@ -75,8 +79,9 @@ def mapped(mask: Mask, grid: Grid, size: int) -> Blocks:
     return part_of(mask, Spans.of(grid, size))
 
 
-def possible(mask: Mask, grid: Grid, size: int, most: int = 1 << 20) -> Tensor:
-    """Whether some pair of each block may be allowed, as `mapped` has it, put together from `stripes`.
+def possible(mask: Mask, grid: Grid, size: int, most: int = 1 << 20, *, asking: bool = True) -> Tensor:
+    """Whether some pair of each block may be allowed, as `mapped` has it, put together from `stripes`; with functions
+    not `asking`, which may then allow anything.
 
     >>> grid = Grid(4, 6, 0, 4, torch.device("cpu"))
     >>> possible(masks.Causal("start"), grid, 1, most=1).int()[2]
@@ -84,7 +89,7 @@ def possible(mask: Mask, grid: Grid, size: int, most: int = 1 << 20) -> Tensor:
     """
     counts = -(-grid.q_len // size), -(-grid.k_len // size)
     found = torch.zeros(counts, dtype=torch.bool, device=grid.device)
-    for place, (queries, keys, blocks) in enumerate(stripes(mask, grid, size, most)):
+    for place, (queries, keys, blocks) in enumerate(stripes(mask, grid, size, most, asking=asking)):
         if blocks.some.shape[-2:] == counts:
             return blocks.some
         if not place:
@@ -93,19 +98,21 @@ def possible(mask: Mask, grid: Grid, size: int, most: int = 1 << 20) -> Tensor:
     return found
 
 
-def stripes(mask: Mask, grid: Grid, size: int, most: int = 1 << 20) -> Iterator[tuple[slice, slice, Blocks]]:
+def stripes(
+    mask: Mask, grid: Grid, size: int, most: int = 1 << 20, *, asking: bool = True
+) -> Iterator[tuple[slice, slice, Blocks]]:
     """Answers for blocks of queries in turn and the blocks of keys that they reach, with which ones these are.
 
     All blocks are one stripe where they are `most` or fewer. Of more, a stripe is what lies between the first and the
     last in which a block of 16 times as many queries and keys may have an allowed pair, so that a window costs what
-    it allows; outside of all stripes no pair is allowed.
+    it allows; outside of all stripes no pair is allowed. A function is asked of the small blocks alone.
     """
-    spans = Spans.of(grid, size)
+    spans = Spans.of(grid, size, asking=asking)
     counts = spans.first_query.shape[0], spans.first_key.shape[0]
     if counts[0] * counts[1] <= most:
         yield slice(0, counts[0]), slice(0, counts[1]), part_of(mask, spans)
         return
-    reached = possible(mask, grid, COARSE * size, most)[None].flatten(0, -3).any(0)
+    reached = possible(mask, grid, COARSE * size, most, asking=False)[None].flatten(0, -3).any(0)
     for row in reached.any(-1).nonzero()[:, 0].tolist():
         columns = reached[row].nonzero()[:, 0]
         queries = slice(COARSE * row, COARSE * (row + 1))
@@ -137,7 +144,7 @@ def answered(mask: Mask, spans: Spans, asked: Tensor | None = None) -> Blocks:
     if isinstance(mask, masks.Both | masks.Either):
         return of_two(mask, spans, asked)
     if isinstance(mask, masks.Where):
-        return of_function(mask, spans, asked)
+        return of_function(mask, spans, asked) if spans.asking else unknown(spans)
     if isinstance(mask, masks.Dense):
         return of_tensor(mask.allowed, spans)
     if isinstance(mask, masks.Around):
@@ -242,6 +249,12 @@ def covered(first: Tensor, end: Tensor, blocks: int) -> Tensor:
     step = (first < end).int()
     change.scatter_add_(-1, first, step).scatter_add_(-1, end, -step)
     return change.cumsum(-1)[..., :blocks]
+
+
+def unknown(spans: Spans) -> Blocks:
+    """Neither empty nor full, for all that is known."""
+    some = torch.ones(spans.first_query.shape[0], spans.first_key.shape[0], dtype=torch.bool, device=spans.grid.device)
+    return Blocks(some, ~some)
 
 
 def of_function(mask: masks.Where, spans: Spans, asked: Tensor | None) -> Blocks:

@@ -55,6 +55,8 @@ STRUCTURED = st.recursive(
         st.sampled_from([-40, 0, 70]).map(masks.Causal),
         st.builds(masks.Window, st.integers(0, 90), st.integers(0, 40), st.sampled_from(["start", "end"])),
         st.integers(0, 200).map(masks.Prefix),
+        st.builds(masks.Intervals, st.integers(-9, 300).map(lambda first: torch.tensor([first])), st.integers(0, 500)),
+        st.integers(2, 90).map(lambda size: masks.Where(lambda i, j: (i // size - j // size) % 4 == 0)),
         st.integers(0, 300).map(lambda length: masks.Lengths(torch.tensor([[length], [length // 2]]))),
     ),
     lambda one: st.one_of(
