@@ -51,9 +51,12 @@ class Spans(NamedTuple):
 
     def part(self, queries: slice, keys: slice) -> "Spans":
         """Some of the blocks."""
-        rows, columns = (self.first_query, self.last_query), (self.first_key, self.last_key)
-        sides = *(side[queries] for side in rows), *(side[keys] for side in columns)
-        return Spans(self.grid, self.size, *sides, self.asking)
+        return self._replace(
+            first_query=self.first_query[queries],
+            last_query=self.last_query[queries],
+            first_key=self.first_key[keys],
+            last_key=self.last_key[keys],
+        )
 
 
 PAIRS = 1 << 20
