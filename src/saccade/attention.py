@@ -26,6 +26,7 @@ from saccade.call import BackendState, Call
 from saccade.foreign import refuse, refusing
 from saccade.lazy import LazyValue, ValueFunction
 from saccade.masks import Mask
+from saccade.reach import narrowed
 from saccade.validate import checked_call
 
 _SCORE, _NORMALIZER, _READ = scores.ScaledDot(), normalizers.Softmax(), reads.Soft()
@@ -235,9 +236,18 @@ def explain(
     value = value if values is None else values.placeholder(key, key.shape[-1])  # its features are known by calling it
     call = checked_call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux)
     if values is None:
-        return plan(call, backend)
-    found = plan(lazy.choosing(call) if call.read.sparse else call, backend)
+        return planned(call, backend)
+    found = planned(lazy.choosing(call) if call.read.sparse else call, backend)
     return replace(found, values=lazy.planned(call, values))
+
+
+def planned(call: Call, backend: str) -> Plan:
+    """The plan of a call, or of what `run` makes of it."""
+    near = None if backend == "reference" else narrowed(call)
+    found = plan(call if near is None else near.call, backend)
+    if near is None or found.pairs is None:
+        return found
+    return replace(found, pairs=found.pairs._replace(all=found.pairs.all // len(near) * near.k_len))
 
 
 def run_lazily(call: Call, values: LazyValue, backend: str) -> tuple[Tensor, AuxOutput]:
@@ -248,7 +258,18 @@ def run_lazily(call: Call, values: LazyValue, backend: str) -> tuple[Tensor, Aux
 
 
 def run(call: Call, backend: str = "auto") -> tuple[Tensor, AuxOutput]:
-    """A valid call on the backend that serves it."""
+    """A valid call on the backend that serves it, with the keys alone that its queries can reach; the definition,
+    asked for by name, takes all of them.
+    """
+    near = None if backend == "reference" else narrowed(call)
+    if near is not None:
+        output, found = run_whole(near.call, backend)
+        return output, near.widened(found)
+    return run_whole(call, backend)
+
+
+def run_whole(call: Call, backend: str) -> tuple[Tensor, AuxOutput]:
+    """A valid call with all its keys on the backend that serves it."""
     chosen = choose(call, backend)
     if call.dropout_p > 0 or not call.soft():
         call = call.with_randomness()
