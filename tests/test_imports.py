@@ -33,13 +33,14 @@ DEFINITIONS = {
     "rotary",
     "functions",
 }
-ATTENTION = {"attention", "buffers", "lazy", "memory", "shortcuts", "validate"}
+ATTENTION = {"attention", "buffers", "lazy", "memory", "reach", "shortcuts", "validate", "windows"}
 MAY_IMPORT = {
     **dict.fromkeys(DEFINITIONS, DEFINITIONS),
     "normalizers": DEFINITIONS | {"kernels"},
     "kernels": DEFINITIONS | {"kernels"},
     "backends": DEFINITIONS | {"kernels", "backends"},
     **dict.fromkeys(ATTENTION, DEFINITIONS | {"backends"} | ATTENTION),
+    "windows": DEFINITIONS | {"kernels"},
     "nn": DEFINITIONS | ATTENTION | {"kernels", "nn"},
     "train": DEFINITIONS | ATTENTION | {"nn", "train"},
     "models": DEFINITIONS | ATTENTION | {"kernels", "nn", "models"},

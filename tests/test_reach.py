@@ -20,7 +20,9 @@ def drawn_mask(draw, rows, k_len, batch):
     """A structured mask, some of whose parts bound the keys."""
     place = st.integers(-5, k_len + 5)
     one = lambda: torch.tensor([draw(place) for _ in range(batch)])
-    kind = draw(st.sampled_from(["window", "window at", "causal", "around", "around whole", "lengths", "prefix", "dense"]))
+    kind = draw(
+        st.sampled_from(["window", "window at", "causal", "around", "around whole", "lengths", "prefix", "dense"])
+    )
     if kind == "window":
         return masks.Window(draw(st.none() | st.integers(0, 9)), draw(st.none() | st.integers(0, 9)), align="end")
     if kind == "window at":
@@ -28,7 +30,9 @@ def drawn_mask(draw, rows, k_len, batch):
     if kind == "causal":
         return masks.Causal(draw(place))
     if kind == "around":
-        center = torch.tensor([[draw(st.floats(-9, k_len + 9) | st.just(float("nan"))) for _ in range(rows)] for _ in range(batch)])
+        center = torch.tensor(
+            [[draw(st.floats(-9, k_len + 9) | st.just(float("nan"))) for _ in range(rows)] for _ in range(batch)]
+        )
         return masks.Around(center, draw(st.floats(0, 12)))
     if kind == "around whole":
         return masks.Around(one()[:, None].expand(batch, rows), draw(st.integers(0, 12)))
@@ -69,7 +73,9 @@ def test_a_call_of_reached_keys_is_the_whole_call(case, kind, hard):
     mask, rows, k_len, batch = case
     torch.manual_seed(0)
     tensors = [torch.randn(batch, length, DIM, dtype=torch.float64) for length in (rows, k_len, k_len)]
-    score = {"dot": scores.Dot(), "additive": scores.Additive(torch.randn(DIM).double()), "cosine": scores.Cosine()}[kind]
+    score = {"dot": scores.Dot(), "additive": scores.Additive(torch.randn(DIM).double()), "cosine": scores.Cosine()}[
+        kind
+    ]
     read = reads.Sample(uniform=torch.rand(batch, rows).double()) if hard else reads.Soft()
     aux = AuxRequest(lse=True, index=hard, log_prob=hard, entropy=True, top=3, received=True)
     bias = biases.RelativePosition(torch.randn(9).double(), align=2)
@@ -132,7 +138,10 @@ def test_a_memory_is_read_as_if_all_of_it_were(score, mask):
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
 def test_weights_are_those_of_all_keys(mask):
     query, key, value, *_ = tensors()
-    weights = [attend(query, key, value, mask=mask, aux=AuxRequest(weights=True), backend=name)[1].weights for name in ("auto", "reference")]
+    weights = [
+        attend(query, key, value, mask=mask, aux=AuxRequest(weights=True), backend=name)[1].weights
+        for name in ("auto", "reference")
+    ]
     assert weights[0].shape == (2, 1, LENGTH)
     torch.testing.assert_close(*weights)
 
@@ -143,9 +152,34 @@ def test_what_is_out_of_reach_is_not_touched():
     for tensor in (key, value):
         tensor[0, 60:] = torch.nan
         tensor[1, :570] = torch.inf
-    near = narrowed(checked_call(query, key, value, scores.Additive(v), mask, None, None, normalizers.Softmax(), reads.Soft(), 0.0, None))
+    near = narrowed(called(query, key, value, scores.Dot(), mask))
     assert near.call.key.isfinite().all() and len(near) < 50
-    assert attend(query, key, value, score=scores.Additive(v), mask=mask).isfinite().all()
+    for score in (scores.Dot(), scores.Additive(v)):
+        assert attend(query, key, value, score=score, mask=mask).isfinite().all()
+
+
+def test_a_step_of_additive_scores_copies_no_window_that_it_can_pass_over():
+    query, key, value, v, _ = tensors(torch.float32)
+    assert narrowed(called(query, key, value, scores.Additive(v), MASKS["around"])) is None
+    assert len(narrowed(called(query, key, value, scores.Additive(v), MASKS["window"]))) == 32
+    far = [tensor.repeat(1, 8, 1) for tensor in (key, value)]
+    assert len(narrowed(called(query, *far, scores.Additive(v), MASKS["around"]))) < 50
+
+
+def called(query, key, value, score, mask):
+    return checked_call(query, key, value, score, mask, None, None, normalizers.Softmax(), reads.Soft(), 0.0, None)
+
+
+@pytest.mark.parametrize("read", [reads.Soft(), reads.Argmax(), reads.TopK(2)], ids=lambda read: type(read).__name__)
+@pytest.mark.parametrize("score", SCORES.values(), ids=SCORES)
+def test_results_are_not_written_over_by_the_next_call(score, read):
+    query, key, value, v, w = tensors(torch.float32)
+    memory, aux = remember(key, value, score=score(v, w)), AuxRequest(weights=True, top=2)
+    output, found = memory.read(query, mask=MASKS["around"], read=read, aux=aux)
+    before = [part.clone() for part in (output, found.weights, *found.top)]
+    other = remember(-key, 7 - value, score=score(v, w))
+    other.read(query, mask=MASKS["window of each"], read=read, aux=aux)
+    assert all(map(torch.equal, before, (output, found.weights, *found.top)))
 
 
 def test_as_many_keys_stay_as_are_named():
@@ -153,7 +187,9 @@ def test_as_many_keys_stay_as_are_named():
     aux = AuxRequest(top=300)
     mask = masks.Window(3, 0, align="end")
     for read in (reads.Soft(), reads.TopK(200)):
-        found, expected = (attend(query, key, value, mask=mask, read=read, aux=aux, backend=name) for name in ("auto", "reference"))
+        found, expected = (
+            attend(query, key, value, mask=mask, read=read, aux=aux, backend=name) for name in ("auto", "reference")
+        )
         torch.testing.assert_close(found[0], expected[0])
         torch.testing.assert_close(found[1].top, expected[1].top)
         assert found[1].top[1].shape == (2, 1, 300)
@@ -186,7 +222,10 @@ def test_explain_counts_what_is_computed():
     query, key, value, *_ = tensors()
     pairs = explain(query, key, value, mask=masks.Window(31, 0, align="end"), backend="chunked").pairs
     assert pairs == (2 * LENGTH, 2 * 32, 2 * 32)
-    assert explain(query, key, value, mask=masks.Window(31, 0, align="end"), backend="reference").pairs.computed == 2 * LENGTH
+    assert (
+        explain(query, key, value, mask=masks.Window(31, 0, align="end"), backend="reference").pairs.computed
+        == 2 * LENGTH
+    )
 
 
 @pytest.mark.parametrize("kind", ["many queries", "few keys", "own mask", "callable", "location", "wide", "traced"])
@@ -205,7 +244,7 @@ def test_everything_else_is_computed_whole(kind):
         score = scores.Location(torch.randn(LENGTH, DIM, dtype=torch.float64))
     if kind == "wide":
         mask = masks.Around(torch.tensor([300.0]), 200)
-    call = checked_call(query, key, value, score, mask, None, None, normalizers.Softmax(), reads.Soft(), 0.0, None)
+    call = called(query, key, value, score, mask)
     if kind == "traced":
         seen = []
         torch.func.vmap(lambda query: seen.append(narrowed(replace(call, query=query))) or query)(query[None])

@@ -14,13 +14,15 @@ from typing import NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from saccade import biases, masks
+from saccade import biases, masks, windows
 from saccade.auxiliary import AuxOutput
+from saccade.backends import cpu
+from saccade.backends.cpu.steps import serves_step
 from saccade.call import Call
 from saccade.masks import Mask
 from saccade.numerics import tracing, transforming, wide
 from saccade.reads import TopK
-from saccade.scores import Location
+from saccade.scores import Additive, Location
 from saccade.structure import Axes, Grid, encodable
 
 __all__ = ["Bounds", "Near", "bounds", "narrowed"]
@@ -30,6 +32,11 @@ FEW = 64
 
 LEAST = 256
 """Keys below which a call takes them all: to find its window costs as much as to read it."""
+
+COPIED = 64
+"""How many times its window a memory of additive keys is at least, for windows that differ by entry to be copied: the
+kernel of a step passes over forbidden keys, and looks at where they are alone.
+"""
 
 Bound: TypeAlias = int | Tensor | None
 
@@ -139,15 +146,15 @@ def narrowed(call: Call) -> Near | None:
     q_len, k_len = call.query.shape[-2], call.key.shape[-2]
     if call.mask is None or k_len < LEAST or not 0 < q_len <= FEW or call.dropout_p > 0 or not _plain(call):
         return None
-    call = call.aligned()
-    assert call.mask is not None
-    found = bounds(call.mask, call.grid())
+    aligned = call.aligned()
+    assert aligned.mask is not None
+    found = bounds(aligned.mask, aligned.grid())
     if found.first is None and found.last is None:
         return None
     first, width = _range(found, k_len, _fewest(call))
-    if 2 * width > k_len:
+    if 2 * width > k_len or (isinstance(first, Tensor) and _skips(call) and COPIED * width > k_len):
         return None
-    return Near(_reached(call, first, width), first, k_len)
+    return Near(_reached(call, aligned, first, width), first, k_len)
 
 
 def _plain(call: Call) -> bool:
@@ -156,6 +163,11 @@ def _plain(call: Call) -> bool:
         return False
     known = call.built_in and encodable(replace(call, state=None)) and not isinstance(call.score, Location)
     return known and call.query.device.type == "cpu" and 0 not in call.batch
+
+
+def _skips(call: Call) -> bool:
+    """Whether a call is one that passes over forbidden keys anyhow."""
+    return isinstance(call.score, Additive) and cpu.unsupported(call) is None and serves_step(call)
 
 
 def _fewest(call: Call) -> int:
@@ -174,37 +186,41 @@ def _range(found: Bounds, k_len: int, least: int) -> tuple[int | Tensor, int]:
     return (lowest if lowest == int(first.max()) else first), width
 
 
-def _reached(call: Call, first: int | Tensor, width: int) -> Call:
-    """The call with `width` keys from the first on."""
+def _reached(call: Call, aligned: Call, first: int | Tensor, width: int) -> Call:
+    """The call with `width` keys from the first on; the gradients of a memory's are summed over its reads.
+
+    Args:
+        call: the call, with a memory's own key and value.
+        aligned: the same, aligned.
+        first, width: as for `windows.taken`.
+    """
+    kept = torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in call.leaves())
+    learns = torch.is_grad_enabled() and (call.key.requires_grad or call.value.requires_grad)
+    summed = None
+    if learns and call.state is not None:
+        rank = len(call.batch)
+        summed = call.state.of(windows.Windows).of(call.key, call.value, first, width, rank)
+        aligned = replace(aligned, key=aligned.key.detach(), value=aligned.value.detach())
     places = torch.arange(width)[None] + (first[..., None, None] if isinstance(first, Tensor) else first)
 
     def taken(tensor: Tensor, axes: Axes) -> Tensor:
         dim = tensor.ndim - len(axes) + axes.index("k") if "k" in axes else -1
         if dim < 0 or tensor.shape[dim] == 1:
             return tensor
-        if not isinstance(first, Tensor):
-            return tensor.narrow(dim, first, width)
-        return gathered(tensor.movedim(dim, first.ndim), places[..., 0, :]).movedim(first.ndim, dim)
+        whole = axes[0] == "k" and len(axes) == 2  # key, value, cache
+        return windows.taken(tensor, dim, first, width, f"window {axes[1]}" if whole and not kept else None)
 
-    near, grid = call.map(taken), call.grid()._replace(places=places)
+    near, grid = aligned.map(taken), aligned.grid()._replace(places=places)
     dtype, mask, bias, gate = wide(call.query).dtype, near.mask, near.bias, near.gate
     assert mask is not None
     allowed = mask.dense(grid)
+    key, value = (near.key, near.value) if summed is None else summed
     return replace(
         near,
+        key=key,
+        value=value,
         mask=masks.Dense(allowed),
         bias=None if bias is None else biases.Dense(bias.values(grid, dtype)),
         gate=None if gate is None else biases.Weights(gate.factor(grid, dtype, allowed)),
         state=None,
     )
-
-
-def gathered(tensor: Tensor, places: Tensor) -> Tensor:
-    """The rows at `places` `(..., width)` of a tensor `(..., length, *rest)`, whose batch dimensions broadcast.
-
-    >>> gathered(torch.tensor([[5, 6, 7]]), torch.tensor([[0, 1], [1, 2]])).tolist()
-    [[5, 6], [6, 7]]
-    """
-    rank = places.ndim - 1
-    sizes = [(tensor.shape[dim], (None,) * (rank - dim)) for dim in range(rank)]
-    return tensor[(*(torch.arange(size)[(slice(None), *behind)] for size, behind in sizes), places)]

@@ -1,0 +1,138 @@
+"""Some keys of a tensor, as many for each entry of its batch, and their gradients.
+
+Those of one memory's reads are summed where they arise, so that a step backward costs its window, too.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade.kernels.scratch import scratch
+from saccade.kernels.sums import Sums, by_definition
+
+__all__ = ["Windows", "taken"]
+
+
+def taken(tensor: Tensor, dim: int, first: int | Tensor, width: int, room: str | None = None) -> Tensor:
+    """`width` positions of dimension `dim` from the first one on: a view where all entries begin alike, else a copy.
+
+    Args:
+        tensor: `(..., length, *rest)`, its length at `dim` ≥ 0.
+        dim: of positions.
+        first: a number, or integers `(...)` of as many batch dimensions as stand before `dim` at least, which broadcast
+            with them.
+        width: how many.
+        room: which `scratch` a copy may lie in, if nobody keeps it.
+
+    >>> taken(torch.tensor([[5, 6, 7]]), 1, torch.tensor([0, 1]), 2).tolist()
+    [[5, 6], [6, 7]]
+    """
+    if not isinstance(first, Tensor):
+        return tensor.narrow(dim, first, width)
+    axis = _varying(first)
+    if axis is None:
+        rank = first.ndim
+        return tensor.movedim(dim, rank)[_index(tensor, first, width)].movedim(rank, dim)
+    entries, starts = _entries(tensor, axis, first), first.flatten().tolist()
+    parts = [entry.narrow(dim - 1, start, width) for entry, start in zip(entries, starts, strict=True)]
+    if room is None:
+        return torch.stack(parts, axis)
+    shape = list(parts[0].shape)
+    shape.insert(axis, len(parts))
+    return torch.stack(parts, axis, out=scratch(room, shape, tensor.dtype))
+
+
+def _varying(first: Tensor) -> int | None:
+    """The one dimension along which entries differ; None where there are several."""
+    varying = [axis for axis in range(first.ndim) if first.shape[axis] > 1]
+    return varying[0] if len(varying) == 1 else None
+
+
+def _entries(tensor: Tensor, axis: int, first: Tensor) -> tuple[Tensor, ...]:
+    """The entries of a tensor along a dimension, one that all share as often as needed."""
+    entries = tensor.unbind(axis)
+    return entries if len(entries) == first.shape[axis] else entries * first.shape[axis]
+
+
+def _index(tensor: Tensor, first: Tensor, width: int) -> tuple[Tensor, ...]:
+    """Which rows of a tensor whose positions stand behind its batch dimensions."""
+    rank = first.ndim
+    index = (torch.arange(tensor.shape[axis])[(slice(None), *(None,) * (rank - axis))] for axis in range(rank))
+    return *index, first[..., None] + torch.arange(width)
+
+
+class Windows(Sums[list[Tensor | None]]):
+    """Gradients of a memory's key and value, `(..., Lk, D)` and `(..., Lk, Dv)`, over the reads of parts of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._made: tuple[Tensor, tuple[Tensor, Tensor]] | None = None
+
+    def start(self) -> list[Tensor | None]:
+        return [None, None]
+
+    def finish(self, total: list[Tensor | None]) -> list[Tensor | None]:
+        return total
+
+    def of(self, key: Tensor, value: Tensor, first: int | Tensor, width: int, rank: int) -> tuple[Tensor, Tensor]:
+        """`width` keys and their values.
+
+        Args:
+            key, value: the memory's, always the same.
+            first, width: as for `taken`.
+            rank: batch dimensions that the call has.
+        """
+        if self._made is None and torch.is_grad_enabled() and (key.requires_grad or value.requires_grad):
+            self._made = self.gate(key, value), (key, value)
+        gate = (
+            self._made[0] if self._made is not None and key is self._made[1][0] and value is self._made[1][1] else None
+        )
+        return tuple(  # type: ignore[return-value]
+            _Taken.apply(tensor, gate, self, place, partial(_aligned, first=first, width=width, rank=rank))
+            if gate is not None and tensor.requires_grad
+            else _aligned(tensor, first=first, width=width, rank=rank)
+            for place, tensor in enumerate((key, value))
+        )
+
+
+def _aligned(tensor: Tensor, *, first: int | Tensor, width: int, rank: int) -> Tensor:
+    """Keys of a tensor that may have fewer batch dimensions than the call."""
+    tensor = tensor[(None,) * (rank + 2 - tensor.ndim)]
+    return taken(tensor, rank, first, width)
+
+
+class _Taken(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, tensor: Tensor, gate: Tensor, sums: Windows, place: int, function: Callable[[Tensor], Tensor]
+    ) -> Tensor:
+        ctx.sums, ctx.place, ctx.function = sums, place, function
+        ctx.save_for_backward(tensor)
+        return function(tensor).clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+        (tensor,) = ctx.saved_tensors
+        if torch.is_grad_enabled() or not ctx.needs_input_grad[1] or torch._C._are_functorch_transforms_active():
+            return (*by_definition(ctx.function, (tensor,), (True,), grad), *[None] * 4)
+        total = ctx.sums.current()
+        if total[ctx.place] is None:
+            total[ctx.place] = torch.zeros_like(tensor)
+        _add(total[ctx.place], grad, **ctx.function.keywords)
+        return None, grad.new_zeros(()), None, None, None
+
+
+def _add(total: Tensor, grad: Tensor, first: int | Tensor, width: int, rank: int) -> None:
+    """Adds the gradient of `_aligned` where it came from."""
+    total = total[(None,) * (rank + 2 - total.ndim)]
+    if not isinstance(first, Tensor):
+        total.narrow(rank, first, width).add_(grad)
+    elif (axis := _varying(first)) is None:
+        total.index_put_(_index(total, first, width), grad, accumulate=True)
+    else:
+        starts, parts = first.flatten().tolist(), grad.unbind(axis)
+        for entry, start, part in zip(_entries(total, axis, first), starts, parts, strict=True):
+            entry.narrow(rank - 1, start, width).add_(part)
