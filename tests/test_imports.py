@@ -33,7 +33,19 @@ DEFINITIONS = {
     "rotary",
     "functions",
 }
-ATTENTION = {"attention", "buffers", "lazy", "memory", "reach", "shortcuts", "validate", "windows"}
+ATTENTION = {
+    "attention",
+    "buffers",
+    "lazy",
+    "memory",
+    "merging",
+    "prepared",
+    "reach",
+    "ring",
+    "shortcuts",
+    "validate",
+    "windows",
+}
 MAY_IMPORT = {
     **dict.fromkeys(DEFINITIONS, DEFINITIONS),
     "normalizers": DEFINITIONS | {"kernels"},

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from saccade import attend, masks, merge, remember, scores
+from saccade import attend, masks, remember, scores
 from saccade.backends import sdpa
 from saccade.errors import ArgumentError, ShapeError
 from saccade.structure import Grid
@@ -111,20 +111,6 @@ def test_an_empty_memory_reads_zeros(keys):
     memory = remember(*split(keys, 0, 0))
     assert len(memory) == 0 and (memory.read(torch.randn(2, 3, 8)) == 0).all()
     assert len(memory.append(*keys)) == 6
-
-
-def test_parts_that_are_empty_weigh_nothing():
-    outputs = [torch.ones(2, 3), torch.full((2, 3), 7.0)]
-    lses = [torch.zeros(2), torch.tensor([-torch.inf, -torch.inf])]
-    assert torch.equal(merge(outputs, lses), outputs[0])
-    assert (merge(outputs[1:], lses[1:]) == 0).all()
-
-
-def test_merge_has_finite_gradients_where_every_part_is_empty():
-    lse = torch.full((2,), -torch.inf, requires_grad=True)
-    output = torch.zeros(2, 3, requires_grad=True)
-    merge([output, output], [lse, lse]).sum().backward()
-    assert lse.grad.isfinite().all() and output.grad.isfinite().all()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -9,7 +9,8 @@ torch.Size([2, 5, 8])
 from saccade import biases, errors, masks, nn, normalizers, reads, scores
 from saccade.attention import attend, explain
 from saccade.auxiliary import AuxOutput, AuxRequest
-from saccade.memory import merge, remember
+from saccade.memory import remember
+from saccade.merging import merge
 
 __all__ = [
     "AuxOutput",

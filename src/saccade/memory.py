@@ -1,26 +1,25 @@
-"""`remember`: keys prepared once and read many times; `merge`: results over parts of the keys joined into the whole."""
+"""`remember`: keys prepared once and read many times, kept all or as many as fit."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from saccade import normalizers, reads, scores, shortcuts
-from saccade.attention import autocast, autocasting, full_path
+from saccade import normalizers, reads, ring, scores, shortcuts
+from saccade.attention import full_path
 from saccade.auxiliary import AuxOutput, AuxRequest
 from saccade.biases import Factor
 from saccade.buffers import Buffer, extended, with_room
 from saccade.call import BackendState
 from saccade.checks import ensure, whole, whole_dtype
-from saccade.derived import by_definition
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.lazy import LazyValue, ValueFunction, lazy
 from saccade.masks import Mask, as_mask
 from saccade.numerics import tracing, transforming
-from saccade.structure import Extent, Grid, aligned
-from saccade.validate import batch_of, kinds, tensors
+from saccade.prepared import prepared
+from saccade.structure import aligned
+from saccade.validate import kinds
 
 _SCORE, _NORMALIZER, _READ = scores.ScaledDot(), normalizers.Softmax(), reads.Soft()
 
@@ -38,8 +37,9 @@ class Memory:
         cache: what the score prepared beside them `(..., Lk, C)`, or None.
         mask: which keys may be attended to, boolean `(..., 1, Lk)`, or None for all.
         prepare: the score that `remember` was given, which prepares the keys that are appended.
-        positions: where the keys stand `(..., Lk)`, if the module that made the memory was told, or None.
+        positions: where the keys stand `(..., Lk)`, if the memory was told, or None; −1 of a slot without a key.
         lazily: what computes the values that are read, or None where they are given.
+        capacity: how many keys a memory keeps that is written to by positions, or None of one that grows.
         state: what backends keep with these very tensors from read to read; another memory has another.
     """
 
@@ -51,7 +51,9 @@ class Memory:
     prepare: scores.Score | scores.ScoreFunction | None = field(default=None, repr=False)
     positions: Tensor | None = field(default=None, repr=False)
     lazily: LazyValue | None = field(default=None, repr=False)
+    capacity: int | None = None
     _buffer: Buffer | None = field(default=None, repr=False)
+    _room: ring.Room | None = field(default=None, repr=False)
     state: BackendState = field(default_factory=BackendState, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -82,7 +84,9 @@ class Memory:
             As `attend`.
         """
         normalizer, read = _NORMALIZER if normalizer is None else normalizer, _READ if read is None else read
-        plain = mask is None and bias is None and gate is None and aux is None and dropout_p == 0
+        plain = (
+            self.capacity is None and mask is None and bias is None and gate is None and aux is None and dropout_p == 0
+        )
         if plain and self.lazily is None and type(read) is reads.Soft and backend in ("auto", "cpu") and not tracing():
             output = shortcuts.repeated(self.state, query, self.mask, normalizer)
             if output is not None:
@@ -92,6 +96,9 @@ class Memory:
             rank = query.ndim - 2 if isinstance(query, Tensor) else 0
             own = aligned(self.mask, ("q", "k"), rank)
             both = own if mask is None else as_mask(mask) & own
+        if self.capacity is not None:
+            assert self.positions is not None
+            both, bias, gate = ring.placed(query, self.key, self.value, self.positions, self.mask, mask, bias, gate)
         call = self.score, both, bias, gate, normalizer, read, dropout_p, aux, backend
         state = None if tracing() or transforming() or self.lazily is not None else self.state
         value = self.value if self.lazily is None else self.lazily
@@ -110,7 +117,54 @@ class Memory:
         Raises:
             ShapeError, ArgumentError: what does not fit the memory.
         """
-        if self.positions is not None:
+        if self.capacity is not None:
+            raise ArgumentError(
+                f"memory: expected one that grows, got one of {self.capacity} slots; write(positions, key, value)"
+            )
+        return self._joined(self._prepared(key, value, mask))
+
+    def write(self, positions: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None = None) -> "Memory":
+        """This memory with keys at these positions, those of the lowest positions forgotten where it is full: a ring.
+
+        A memory keeps as many keys as it has, or as `remember(..., positions=..., capacity=...)` says: of each entry
+        those of the highest positions, in their order. A position that is there is written over. Without gradients,
+        what follows the last position costs what is new; anything else costs a copy of the memory. Earlier memories
+        stay as they are.
+
+        Args:
+            positions: integers `(n,)`, or `(..., n)` of as many leading dimensions as the memory has; −1 writes
+                nothing. Of equal ones the last counts.
+            key: `(..., n, Dk)`, unprepared, as `remember` takes them.
+            value: `(..., n, Dv)`.
+            mask: which of the new keys may be attended to, as for `remember`; None allows them all.
+
+        Returns:
+            A memory of as many slots, whose `positions` say where each key stands; masks and biases of its reads
+            compare these, and what has a dimension of keys, given or returned, is in the order of slots.
+
+        Raises:
+            ShapeError, ArgumentError: what does not fit the memory; positions below −1.
+
+        >>> import torch
+        >>> from saccade import remember
+        >>> memory = remember(torch.zeros(3, 2), torch.zeros(3, 2))
+        >>> memory = memory.write(torch.tensor([3]), torch.ones(1, 2), torch.ones(1, 2))
+        >>> memory.positions, memory.value[:, 0]
+        (tensor([1, 2, 3]), tensor([0., 0., 1.]))
+        """
+        new = self._prepared(key, value, mask)
+        ring.served(self.score)
+        places = ring.checked(positions, new.key, new.value)
+        capacity = len(self) if self.capacity is None else self.capacity
+        known = torch.arange(len(self), device=self.key.device) if self.positions is None else self.positions
+        masked = self.mask is not None or new.mask is not None
+        olds, news = self._parts(masked), new._parts(masked)
+        parts, room = ring.written([*olds, known[..., None]], [*news, places[..., None]], capacity, self._room)
+        return replace(self._of(parts, masked), capacity=capacity, _buffer=None, _room=room)
+
+    def _prepared(self, key: Tensor, value: Tensor, mask: Mask | Tensor | None) -> "Memory":
+        """More keys for this memory, prepared as its own are."""
+        if self.positions is not None and self.capacity is None:
             raise ArgumentError(
                 "memory: expected keys without positions of their own, got a module's; append by that module's append"
             )
@@ -128,14 +182,20 @@ class Memory:
                 raise ArgumentError(
                     f"{name}: expected dtype {ours.dtype}, that of the memory, got dtype {theirs.dtype}"
                 )
-        return self._joined(new)
+        return new
 
     def _joined(self, new: "Memory") -> "Memory":
         masked = self.mask is not None or new.mask is not None
         joined, buffer = extended(self._parts(masked), new._parts(masked), self._buffer)
-        mask = joined.pop().mT if masked else None
-        cache = joined.pop() if self.cache is not None else None
-        return replace(self, key=joined[0], value=joined[1], cache=cache, mask=mask, _buffer=buffer)
+        return replace(self._of(joined, masked), _buffer=buffer)
+
+    def _of(self, parts: list[Tensor], masked: bool) -> "Memory":
+        """This memory with other parts; positions may be the last of them."""
+        rest = parts[2:]
+        cache = rest.pop(0) if self.cache is not None else None
+        mask = rest.pop(0).mT if masked else None
+        positions = rest.pop()[..., 0] if rest else self.positions
+        return replace(self, key=parts[0], value=parts[1], cache=cache, mask=mask, positions=positions)
 
     def _parts(self, masked: bool) -> list[Tensor]:
         """All that grows with the keys, with their number at dimension −2."""
@@ -186,7 +246,7 @@ class Memory:
         value, lazily = chosen(self.value), self.lazily
         if lazily is not None and value is not self.value:
             lazily = lazily.select(batch_index)
-        return Memory(score, chosen(self.key), value, cache, mask, prepare, positions, lazily)
+        return Memory(score, chosen(self.key), value, cache, mask, prepare, positions, lazily, self.capacity)
 
     def shift(self, offset: Tensor) -> "Memory":
         r"""This memory with its keys moved: what differs from query to query, as where the last one looked, enters an
@@ -231,15 +291,19 @@ class Memory:
             )
         # Of the sums, not e^{2k} times e^{2f}: as many exponentials are taken, and no product leaves the range.
         score, key, cache = self.score.prepare(self.key + offset)
-        return Memory(score, key, self.value, cache, self.mask, self.prepare, self.positions, self.lazily)
+        return Memory(
+            score, key, self.value, cache, self.mask, self.prepare, self.positions, self.lazily, self.capacity
+        )
 
     def truncate(self, n: int) -> "Memory":
-        """The first n keys: what a decoder takes back.
+        """The first n keys: what a decoder takes back. Of a memory of slots, the keys at positions below n.
 
         Raises:
             ArgumentError: n is negative or more than there are.
         """
         whole("n", n, least=0)
+        if self.capacity is not None:
+            return self._before(n)
         if n > len(self):
             raise ArgumentError(f"n: expected an int from 0 to {len(self)}, the keys there are, got {n}")
         cache = None if self.cache is None else self.cache[..., :n, :]
@@ -248,6 +312,14 @@ class Memory:
         positions = None if self.positions is None else self.positions[..., :n]
         lazily = None if self.lazily is None else self.lazily.truncate(n)
         return replace(self, key=key, value=value, cache=cache, mask=mask, positions=positions, lazily=lazily)
+
+    def _before(self, n: int) -> "Memory":
+        """The keys at positions below n, in as many slots."""
+        assert self.positions is not None
+        places = self.positions.masked_fill(self.positions >= n, -1)
+        masked = self.mask is not None
+        parts = ring.kept([*self._parts(masked), places[..., None]], len(self))
+        return replace(self._of(parts, masked), _room=None)
 
 
 def _but_length(tensor: Tensor) -> str:
@@ -261,6 +333,7 @@ def remember(
     score: scores.Score | scores.ScoreFunction = _SCORE,
     mask: Mask | Tensor | None = None,
     capacity: int | None = None,
+    positions: Tensor | None = None,
 ) -> Memory:
     """Prepares keys once (projections, norms, exponentials), to be read at many steps: `remember(k, v).read(q)` is
     `attend(q, k, v)`.
@@ -271,7 +344,10 @@ def remember(
             read. Such a memory can be read, selected from, truncated and shifted, but not appended to.
         score: as for `attend`.
         mask: which of these keys may be attended to: `masks.Lengths`, or boolean `(..., 1, Lk)`.
-        capacity: how many keys to keep room for, without gradients; a hint, appending beyond it is fine.
+        capacity: how many keys to keep room for, without gradients; a hint, appending beyond it is fine. With
+            positions, how many keys the memory keeps at all.
+        positions: where the keys stand, integers `(Lk,)` or `(..., Lk)`, for a memory of a fixed number of slots that
+            is written to by positions (`Memory.write`): a ring. None of one that grows.
 
     Returns:
         A `Memory`.
@@ -289,6 +365,10 @@ def remember(
     whole("capacity", capacity, least=0, none=True)
     kinds(score, _NORMALIZER, _READ, AuxRequest())
     values = lazy(value, key)
+    if positions is not None:
+        if values is not None:
+            raise ArgumentError("value: expected a tensor with positions=, got a function of keys")
+        return _slots(_remembered(key, value, score, mask), positions, capacity)
     if values is not None and capacity is not None:
         raise ArgumentError(f"capacity: expected None, since nothing is appended to lazy values, got {capacity}")
     memory = _remembered(key, value if values is None else values.placeholder(key), score, mask)
@@ -299,83 +379,18 @@ def remember(
     return replace(memory, _buffer=buffer)
 
 
+def _slots(memory: Memory, positions: Tensor, capacity: int | None) -> Memory:
+    """A memory of `capacity` slots that holds these keys, or those of the highest positions."""
+    ring.served(memory.score)
+    places, masked = ring.checked(positions, memory.key, memory.value), memory.mask is not None
+    parts = [*memory._parts(masked), places[..., None]]
+    capacity = len(memory) if capacity is None else capacity
+    return replace(memory._of(ring.kept(parts, capacity), masked), capacity=capacity)
+
+
 def _remembered(key: Tensor, value: Any, score: Any, mask: Any) -> Memory:
-    if autocasting(key):
-        key, value, score = autocast(key, value, score)
-    tensors(key, key, value)
-    score = by_definition(score)
-    batch, (k_len, k_dim) = batch_of(key, key, value), key.shape[-2:]
-    look = not (tracing() or transforming())
-    q_dim = score.query_dim(k_dim) if isinstance(score, scores.Score) else k_dim
-    extent = Extent(batch, 1, k_len, q_dim, k_dim, key.dtype, key.device, look)
-    if isinstance(score, scores.Additive | scores.General | scores.Location):  # parameters that meet keys, not queries
-        score.check(extent._replace(batch=reach(score, batch)))
-    dense = None
-    if mask is not None:
-        mask = as_mask(mask)
-        if not mask.keys_alone:
-            raise ArgumentError(
-                "mask: expected one of these keys alone, masks.Lengths or boolean (..., 1, Lk), got one of queries too "
-                "(give that to read)"
-            )
-        mask.check(extent)
-        dense = aligned(mask.dense(Grid(1, k_len, 0, 1, key.device)), ("q", "k"), len(batch))
-        dense = dense.expand(*dense.shape[:-1], k_len)
-    prepared, ready, cache = score.prepare(key) if isinstance(score, scores.Score) else (score, key, None)
-    return Memory(prepared, ready, value, cache, dense, prepare=score)
+    ready = prepared(key, value, score, mask)
+    return Memory(*ready[:-1], prepare=ready.prepare)
 
 
-def reach(score: scores.Score, batch: tuple[int, ...]) -> tuple[int, ...]:
-    """The keys' batch dimensions broadcast with the score's: the queries to come may have more than the keys."""
-    shapes = [tensor.shape[: tensor.ndim - len(axes)] for tensor, axes in score.leaves()]
-    try:
-        return tuple(torch.broadcast_shapes(batch, *shapes))
-    except RuntimeError:
-        return batch  # the check that follows says who does not fit
-
-
-def merge(outputs: Sequence[Tensor], lses: Sequence[Tensor]) -> Tensor:
-    """Joins softmax attention over parts of the keys (rings, paged caches) into attention over all of them.
-
-        output = Σ_p exp(lse_p) output_p / Σ_p exp(lse_p)
-
-    Args:
-        outputs: of each part, `(..., Lq, Dv)`.
-        lses: of each part, `(..., Lq)`, natural log, from `AuxRequest(lse=True)`.
-
-    Returns:
-        `(..., Lq, Dv)`; zeros where every part is empty.
-
-    Raises:
-        ArgumentError: no parts, or another number of lses than of outputs.
-        ShapeError: an lse that does not fit its output.
-
-    Milakov and Gimelshein 2018, "Online normalizer calculation for softmax".
-
-    >>> import torch
-    >>> merge([torch.tensor([[1.0]]), torch.tensor([[3.0]])], [torch.tensor([0.0]), torch.tensor([0.0])]).item()
-    2.0
-    """
-    outputs, lses = list(() if outputs is None else outputs), list(() if lses is None else lses)
-    if not outputs or len(outputs) != len(lses):
-        raise ArgumentError(
-            f"lses: expected one an output and at least one, got {len(outputs)} outputs and {len(lses)} lses"
-        )
-    for output, lse in zip(outputs, lses, strict=True):
-        if not isinstance(output, Tensor) or not isinstance(lse, Tensor):
-            raise ArgumentTypeError("outputs: expected tensors, and tensors as lses, got something else")
-        if lse.shape != output.shape[:-1]:
-            raise ShapeError(
-                f"lses: expected shape {tuple(output.shape[:-1])}, that of its output, got {tuple(lse.shape)}"
-            )
-        if output.shape != outputs[0].shape:
-            raise ShapeError(f"outputs: expected all of shape {tuple(outputs[0].shape)}, got {tuple(output.shape)}")
-    stacked = torch.stack(lses)
-    share = normalizers.Softmax()(stacked.movedim(0, -1), (stacked > -torch.inf).movedim(0, -1)).movedim(-1, 0)[
-        ..., None
-    ]
-    parts = [output.to(share.dtype) for output in outputs]
-    return (torch.stack(parts) * share).sum(0).to(outputs[0].dtype)
-
-
-__all__ = ["AuxOutput", "Memory", "merge", "remember"]
+__all__ = ["AuxOutput", "Memory", "remember"]

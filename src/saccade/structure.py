@@ -106,6 +106,7 @@ class Grid(NamedTuple):
         rank: batch dimensions of the whole call.
         entries: of which batch dimension, counted from the first of `rank`, only some entries are there, and which:
             the dimension, the first and how many. None: all are.
+        behind: the position behind the last key `(..., 1, 1)`, where that does not follow from their number.
     """
 
     q_len: int
@@ -117,6 +118,12 @@ class Grid(NamedTuple):
     filled: bool = False
     rank: int = 0
     entries: tuple[int, int, int] | None = None
+    behind: Tensor | None = None
+
+    @property
+    def end(self) -> int | Tensor:
+        """The position behind the last key, what "end" aligns the last query with."""
+        return self.k_len if self.behind is None else self.behind
 
     @property
     def width(self) -> int:

@@ -17,7 +17,7 @@ def shift(align: Align, grid: Grid) -> int | Tensor:
     if isinstance(align, Tensor):
         return align[..., None, None]
     if align == "end":
-        return grid.k_len - grid.q_len
+        return grid.end - grid.q_len
     return 0 if align is None or isinstance(align, str) else align
 
 
