@@ -21,7 +21,9 @@ def drawn_mask(draw, rows, k_len, batch):
     place = st.integers(-5, k_len + 5)
     one = lambda: torch.tensor([draw(place) for _ in range(batch)])
     kind = draw(
-        st.sampled_from(["window", "window at", "causal", "around", "around whole", "lengths", "prefix", "dense"])
+        st.sampled_from(
+            ["window", "window at", "causal", "around", "around whole", "lengths", "prefix", "intervals", "dense"]
+        )
     )
     if kind == "window":
         return masks.Window(draw(st.none() | st.integers(0, 9)), draw(st.none() | st.integers(0, 9)), align="end")
@@ -40,6 +42,9 @@ def drawn_mask(draw, rows, k_len, batch):
         return masks.Lengths(one().clamp(0, k_len))
     if kind == "prefix":
         return masks.Prefix(one().clamp(min=0))
+    if kind == "intervals":
+        start = torch.tensor([[draw(place) for _ in range(rows)] for _ in range(batch)])
+        return masks.Intervals(start, draw(st.sampled_from([start + 5, k_len])))
     return masks.as_mask(torch.rand(batch, rows, k_len) > 0.5)
 
 

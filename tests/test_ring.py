@@ -58,6 +58,8 @@ MASKS = {
     "window of each": masks.Window(2, 1, align=torch.tensor([8, 6])),
     "around": masks.Around(torch.tensor([[7.5, 3.0]]), 1.5),
     "not around": ~masks.Around(torch.tensor([[7.5, 3.0]]), 1.5) | masks.Prefix(6),
+    "intervals": masks.Intervals(torch.tensor([[5, 2]]), torch.tensor([[9, 7]])),
+    "function": masks.Where(lambda i, j: (i + j) % 3 > 0),
     "lengths": masks.Lengths(torch.tensor([8, 2])),
     "none": None,
 }
@@ -65,6 +67,7 @@ BIASES = {
     "none": {},
     "alibi": {"bias": biases.Alibi(torch.tensor(0.5), align="end")},
     "relative": {"bias": biases.RelativePosition(torch.randn(5).double(), align="end") + torch.ones(1).double()},
+    "function": {"bias": biases.Position(lambda i, j: (j - i).double().sin())},
     "gate": {"gate": biases.GaussianWindow(torch.tensor([[7.5, 3.0]]).double(), 2.0)},
 }
 
@@ -281,6 +284,9 @@ ERRORS = {
     "which hold any position, got a callable that is told positions": lambda m, k, v: remember(
         k, v, score=lambda query, key, positions: query @ key.mT
     ).write(torch.arange(3), k, v),
+    "function of masks.Where: expected a memory whose entries share their positions": lambda m, k, v: m.write(
+        torch.tensor([[3, 4, 5], [4, 5, 6]]), k, v
+    ).read(k, mask=masks.Where(lambda i, j: i < j)),
     "value: expected a tensor with positions=, got a function of keys": lambda m, k, v: remember(
         k, lambda index: v[index], positions=torch.arange(3)
     ),

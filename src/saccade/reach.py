@@ -1,7 +1,7 @@
 """Which keys a few queries can reach under their mask, and the call with these alone: a decoder's step costs its
 window, not its memory.
 
-    Window, Around, Causal, Lengths, Prefix ──bounds──▶ first and last key of each batch entry
+    Window, Around, Causal, Lengths, Prefix, Intervals ──bounds──▶ first and last key of each batch entry
     call ──narrowed──▶ Near.call, as many keys for all entries ──run──▶ results ──widened──▶ results of all keys
 
 Blocks (`backends.blockwise.plan`) find what many queries need; here nothing is done for a key beyond the bounds, not
@@ -74,6 +74,9 @@ def bounds(mask: Mask, grid: Grid) -> Bounds:
         return _around(mask, grid)
     if isinstance(mask, masks.Lengths):
         return Bounds(0, mask.key_lengths - 1)
+    if isinstance(mask, masks.Intervals):
+        first, end = (end.amin(-1) if isinstance(end, Tensor) else end for end in (mask.start, -mask.end))
+        return Bounds(first, -end - 1)
     return Bounds(0, mask.length - 1) if isinstance(mask, masks.Prefix) else Bounds(None, None)
 
 

@@ -20,6 +20,7 @@ from saccade.buffers import Buffer, with_room
 from saccade.callables import placed as told_positions
 from saccade.checks import batch_only, ensure, integers, on_device, whole_dtype
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
+from saccade.functions import OfPositions
 from saccade.masks import Lengths, Mask, as_mask
 from saccade.numerics import tracing, transforming, wide
 from saccade.scores import Location
@@ -176,18 +177,20 @@ def placed(
     places = positions if positions.ndim == 1 else positions[(None,) * (len(batch) + 1 - positions.ndim)]
     places = places[..., None, :]
     last = places.amax(-1, keepdim=True) if width else places.new_full((1, 1), -1)
-    grid = Grid(rows, width, 0, rows, query.device, places, behind=last + 1)
+    grid = Grid(rows, width, 0, rows, query.device, places, rank=len(batch), behind=last + 1)
     allowed, dtype = places >= 0, wide(query).dtype
     if own is not None:
         allowed = allowed & own
     if mask is not None:
         mask = as_mask(mask)
         for part in _checkable(mask):
+            _asked(part, places)
             _length(part, extent) if isinstance(part, Lengths) else part.check(extent)
         allowed = allowed & mask.dense(grid)
     bias, gate = (None if bias is None else as_bias(bias)), (None if gate is None else as_gate(gate))
     for name, factor in (("bias", bias), ("gate", gate)):
         for part in () if factor is None else _checkable(factor):
+            _asked(part, places)
             part.check(extent, name)
     return (
         masks.Dense(allowed[(None,) * (len(batch) + 2 - allowed.ndim)]),  # nobody may take it for another shape
@@ -203,13 +206,22 @@ def _checkable(tree: Any) -> list[Any]:
         ArgumentError: one by alignment that does not say which: how many slots there are says nothing of positions.
     """
     values = [getattr(tree, name, None) for name in tree.__match_args__]
-    inner = [value for value in values if isinstance(value, Definition)]
+    inner = [value for value in values if isinstance(value, Mask | Factor)]
     if "align" in tree.__match_args__ and tree.align is None:
         raise ArgumentError(
             f"align of {type(tree).__name__}: expected 'start', 'end', an int or a tensor, since keys of a memory of "
             "slots stand anywhere; got None (a step of a stream is align='end', or the step's position)"
         )
     return [part for value in inner for part in _checkable(value)] if inner else [tree]
+
+
+def _asked(part: Definition, places: Tensor) -> None:
+    """Raises where a function is to be asked of positions that differ by entry: its batch dimensions are its own."""
+    if isinstance(part, OfPositions) and places.ndim > 2:
+        raise ArgumentError(
+            f"function of {part.owner}: expected a memory whose entries share their positions, got positions of each; "
+            "write to it by positions (n,), or give a dense tensor over the slots"
+        )
 
 
 def _length(mask: Lengths, extent: Extent) -> None:

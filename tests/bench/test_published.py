@@ -17,6 +17,7 @@ PAGES = {
     "regression-cpu": "benchmarks-regression",
     "experts-cpu": "benchmarks-experts",
     "masks-cpu": "benchmarks-masks",
+    "steps-cpu": "benchmarks-steps",
 }
 
 

@@ -62,6 +62,11 @@ TARGETS = {
         f"dot, window 128, growth {step} 1x8x131072x64 8 calls of 16384": ["≤ 1.1x the time"]
         for step in ("forward", "forward+backward")
     },
+    **{
+        f"{score}, {kind} 1x100000x256 of 1000 keys": ["≤ 1.5x the time"]
+        for score in ("dot", "additive")
+        for kind in ("decoder step, 129 keys around", "streamed step, 256 keys kept")
+    },
     **{f"mixture, no noise forward+backward {n} experts 4 experts": ["≤ 1.3x the time"] for n in (16, 64, 256)},
     "mixture, noise and losses forward+backward 256 experts 4 experts": ["≤ 1.3x the time"],
 }
