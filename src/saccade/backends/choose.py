@@ -12,6 +12,7 @@ import torch
 
 from saccade.backends import chunked, cpu, flex, reference, sdpa, triton
 from saccade.backends.blockwise.engine import DEFINITION
+from saccade.backends.blockwise.outline import by_numbers
 from saccade.backends.blockwise.plan import Pairs, pairs, share
 from saccade.backends.sdpa.documents import documented
 from saccade.call import Call, opaque
@@ -62,8 +63,8 @@ class Plan:
         peak_bytes: about how much it would allocate beside inputs and output, in bytes.
         terms: how many query-key-feature terms all scores take.
         values: what a value that is a function is asked for, or None of a tensor.
-        pairs: of a query and a key, as `Pairs`; None where values may not be looked at, of a mask of your own, and
-            of torch's kernels.
+        pairs: of a query and a key, as `Pairs`; None where values may not be looked at, off the CPU of a mask that
+            holds tensors, which would have to be waited for, of a mask of your own, and of torch's kernels.
 
     >>> print(Plan("cpu", {"chunked": "slower here"}, 0, 4096, pairs=Pairs(64, 16, 32)))
     backend     cpu
@@ -172,9 +173,11 @@ def plan(call: Call, backend: str = "auto") -> Plan:
 
 def counted(call: Call, chosen: ModuleType) -> Pairs | None:
     """How many pairs there are, are allowed and are computed; torch's kernels do not tell but of documents, where they
-    look at all the pairs of each, or at fewer if it is causal.
+    look at all the pairs of each, or at fewer if it is causal; off the CPU a mask's tensors would have to be waited for.
     """
-    if call.mask is None or call.query.device.type != "cpu" or tracing() or transforming():
+    if call.mask is None or recorded() or chosen is flex:
+        return None
+    if call.query.device.type != "cpu" and not by_numbers(call.mask):
         return None
     if chosen is sdpa:
         return documents(call)

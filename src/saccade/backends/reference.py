@@ -227,9 +227,14 @@ def untrusted(call: Call) -> bool:
     return not bool(torch.isfinite(total))
 
 
-def cleaned(call: Call) -> Call:
-    """The call with zeros in keys, values and queries that take part in nothing: what they hold influences nothing."""
-    keys, queries = participants(call)
+def cleaned(call: Call, found: tuple[Tensor, Tensor] | None = None) -> Call:
+    """The call with zeros in keys, values and queries that take part in nothing: what they hold influences nothing.
+
+    Args:
+        call: with a mask or a bias.
+        found: its `participants`, where they are known.
+    """
+    keys, queries = participants(call) if found is None else found
     return replace(
         call,
         query=call.query.masked_fill(~shared(queries, call.query)[..., None], 0.0),

@@ -70,7 +70,8 @@ def divided(engine: Engine, call: Call) -> Divided:
     """An aligned call in parts. Where keys are copied, the engine prepares the copies: to copy what it made of all keys
     takes longer.
     """
-    planned, shared = parts(call, engine.pairs), widened(call)
+    planned = parts(call, engine.pairs)
+    shared = widened(call, planned)
     tiles = [part for part in planned if isinstance(part, Tiles)]
     if tiles:
         shared = shared.map(tiles[0].fill)
@@ -84,11 +85,27 @@ def prepared(engine: Engine, call: Call) -> Call:
     return engine.prepare(widened(call))
 
 
-def widened(call: Call) -> Call:
+def widened(call: Call, planned: Sequence[Part] = ()) -> Call:
     """The call without what nobody may see, where that need be, and in whole types."""
     if reference.untrusted(call):
-        call = reference.cleaned(call)
+        fewer = any(isinstance(part, Tiles) or part.width is not None for part in planned)
+        call = reference.cleaned(call, participants(call, planned) if fewer else None)
     return call.map(lambda tensor, axes: wide(tensor))
+
+
+def participants(call: Call, planned: Sequence[Part]) -> tuple[Tensor, Tensor]:
+    """Which keys and queries take part, as `reference.participants` has it, by a look at the parts alone."""
+    grid = call.grid()
+    keys = call.query.new_zeros((*call.batch, grid.k_len), dtype=torch.int32)
+    queries = call.query.new_zeros((*call.batch, grid.q_len), dtype=torch.bool)
+    for part in planned:
+        narrowed, own = call.map(part.narrow), part.grid(grid)
+        allowed = reference.allowed_keys(narrowed, own)
+        allowed = allowed if (present := own.present()) is None else allowed & present
+        allowed = allowed.expand(*narrowed.batch, own.rows, own.width)
+        part.add(keys, ("k",), allowed.any(-2).int())
+        part.put(queries, ("q",), allowed.any(-1))
+    return keys > 0, queries
 
 
 def result_kinds(call: Call) -> list[tuple[tuple[int, ...], torch.dtype]]:

@@ -58,6 +58,8 @@ class Block(NamedTuple):
 class Tiles(NamedTuple):
     """Several blocks of as many queries, each against blocks of keys of its own; a batch dimension more, the last.
 
+    The lists of blocks are on the CPU, and copied to where a tensor is when it is narrowed, which waits for no device.
+
     Args:
         dim, first, heads: of the batch, as in `Block`.
         queries: which blocks of `rows` queries, counted from `start` on, `(tiles,)`.
@@ -87,7 +89,7 @@ class Tiles(NamedTuple):
         rank = tensor.ndim - len(axes)
         q_dim, k_dim = _dim(tensor, axes, "q"), _dim(tensor, axes, "k")
         if q_dim is not None and k_dim is not None:
-            rows, keys = self._rows(tensor), self._places().clamp(max=self.k_len - 1)
+            rows, keys = self._rows(tensor), self._places(tensor.device).clamp(max=self.k_len - 1)
             both: Tensor = tensor[..., rows[:, :, None], keys]
             return both
         if q_dim is not None:
@@ -96,7 +98,7 @@ class Tiles(NamedTuple):
             return tensor.unsqueeze(rank)
         if self.step is not None:
             return self._sliding(tensor, k_dim).movedim(k_dim, rank)
-        blocks = _blocks(tensor, k_dim, self.size).index_select(k_dim, self.keys.flatten())
+        blocks = _blocks(tensor, k_dim, self.size).index_select(k_dim, self._blocks(tensor))
         return _parted(blocks, k_dim, self.keys.shape).flatten(k_dim + 1, k_dim + 2).movedim(k_dim, rank)
 
     def fill(self, tensor: Tensor, axes: Axes) -> Tensor:
@@ -111,10 +113,11 @@ class Tiles(NamedTuple):
 
     def grid(self, call: Grid) -> Grid:
         """Where their queries and keys stand."""
-        start = (self.queries * self.rows + self.start)[:, None, None]
+        start = sent(self.queries * self.rows + self.start, call.device)[:, None, None]
         filled = self.k_len % self.size != 0
         entries = None if self.dim is None else (self.dim, self.first, self.heads)
-        return call._replace(start=start, rows=self.rows, places=self._places(), filled=filled, entries=entries)
+        places = self._places(call.device)
+        return call._replace(start=start, rows=self.rows, places=places, filled=filled, entries=entries)
 
     def pairs(self, k_len: int) -> int:
         """How many pairs are computed in each entry, what fills the last block among them."""
@@ -136,7 +139,7 @@ class Tiles(NamedTuple):
         target, rank = _entries(total, self.dim, self.first, self.heads), total.ndim - len(axes)
         q_dim, k_dim = _dim(total, axes, "q"), _dim(total, axes, "k")
         if q_dim is not None and k_dim is not None:
-            rows, keys = self._rows(total)[:, :, None], self._places()
+            rows, keys = self._rows(total)[:, :, None], self._places(total.device)
             piece = piece.masked_fill(keys >= self.k_len, 0.0)
             place = [None] * rank + [rows, keys.clamp(max=self.k_len - 1)]  # what fills the last block is its last key
             torch.ops.aten.index_put_(target, place, piece, accumulate=True)
@@ -161,10 +164,10 @@ class Tiles(NamedTuple):
         """Adds what belongs to blocks of keys, `(..., tiles, width, ...)` from `dim` on."""
         piece = _parted(piece, dim + 1, (-1, self.size)).flatten(dim, dim + 1)
         if target.shape[dim] % self.size == 0:
-            _blocks(target, dim, self.size).index_add_(dim, self.keys.flatten(), piece)
+            summed(_blocks(target, dim, self.size), dim, self._blocks(target), piece)
             return
         total = _blocks(torch.zeros_like(target), dim, self.size)
-        total.index_add_(dim, self.keys.flatten(), piece)
+        summed(total, dim, self._blocks(target), piece)
         target.add_(total.flatten(dim, dim + 1).narrow(dim, 0, target.shape[dim]))
 
     def _consecutive(self) -> bool:
@@ -179,15 +182,33 @@ class Tiles(NamedTuple):
 
     def _rows(self, tensor: Tensor) -> Tensor:
         """Positions of the queries, `(tiles, rows)`."""
-        return self.start + self.queries[:, None] * self.rows + torch.arange(self.rows, device=tensor.device)
+        first = sent(self.start + self.queries * self.rows, tensor.device)
+        return first[:, None] + torch.arange(self.rows, device=tensor.device)
 
-    def _places(self) -> Tensor:
+    def _blocks(self, tensor: Tensor) -> Tensor:
+        """Which blocks of keys, `(tiles * blocks,)`, where the tensor is."""
+        return sent(self.keys, tensor.device).flatten()
+
+    def _places(self, device: torch.device) -> Tensor:
         """Positions of the keys, `(tiles, 1, width)`."""
-        within = torch.arange(self.size, device=self.keys.device)
-        return (self.keys[:, :, None] * self.size + within).flatten(1)[:, None]
+        within = torch.arange(self.size, device=device)
+        return (sent(self.keys, device)[:, :, None] * self.size + within).flatten(1)[:, None]
 
 
 Part: TypeAlias = Block | Tiles
+
+
+def sent(places: Tensor, device: torch.device) -> Tensor:
+    """A list of places on a device: itself on the CPU, else a copy that waits for nothing."""
+    return places.to(device, non_blocking=True)
+
+
+def summed(target: Tensor, dim: int, index: Tensor, piece: Tensor) -> None:
+    """Adds to the target's entries at the index, in one order: off the CPU `index_add_` adds atomically."""
+    if target.device.type == "cpu":
+        target.index_add_(dim, index, piece)
+    else:
+        torch.ops.aten.index_put_(target, [None] * dim + [index], piece, accumulate=True)
 
 
 def _entries(tensor: Tensor, dim: int | None, first: int, count: int) -> Tensor:

@@ -13,11 +13,12 @@ import torch
 from torch import Tensor
 
 from saccade import blockmap
+from saccade.backends.blockwise.outline import outline
 from saccade.backends.blockwise.parts import Block, Part, Tiles
 from saccade.call import Call
 from saccade.numerics import tracing, transforming
 from saccade.scores import Location
-from saccade.structure import aligned, foreign
+from saccade.structure import Grid, aligned, foreign
 
 __all__ = ["SIZE", "Pairs", "pairs", "parts", "share"]
 
@@ -26,6 +27,11 @@ SIZE = 64
 
 LEAST = 1 << 16
 """Pairs of queries and keys below which no map is made."""
+
+FAR = 1 << 20
+"""The same off the CPU, where a few large blocks are faster than many small ones. Not yet measured on a GPU."""
+
+CPU = torch.device("cpu")
 
 SPARSE = 0.8
 """Share of the pairs in blocks that are looked into, at most, for the map to be used: it costs copies of keys."""
@@ -79,7 +85,7 @@ def pairs(call: Call, budget: int, *, all_of_them: bool) -> Pairs:
     """How many pairs a call has, its mask allows, and blocks of at most `budget` compute.
 
     Args:
-        call: one with a mask of built-in ones.
+        call: one with a mask of built-in ones, off the CPU without tensors.
         budget: pairs a block.
         all_of_them: whether all are computed, whatever the mask.
     """
@@ -99,7 +105,7 @@ def allowed(call: Call) -> int:
     """How many pairs the mask of an aligned call allows: blocks that it fills are counted, others looked at."""
     assert call.mask is not None
     found, entries = 0, math.prod(call.batch)
-    for queries, keys, blocks in blockmap.stripes(call.mask, call.grid(), SIZE):
+    for queries, keys, blocks in blockmap.stripes(call.mask, on_host(call), SIZE):
         partly = (blocks.some & ~blocks.all)[None].flatten(0, -3).any(0)
         alike = entries // math.prod(blocks.all.shape[:-2])
         found += SIZE * SIZE * alike * int((blocks.all & ~partly).count_nonzero())
@@ -114,7 +120,7 @@ def looked_at(call: Call, row: int, columns: Tensor) -> int:
     start, k_len = row * SIZE, call.key.shape[-2]
     rows = min(SIZE, call.query.shape[-2] - start)
     tiles = Tiles(None, 0, 1, torch.tensor([0]), rows, columns[None], SIZE, k_len, start)
-    grid = tiles.grid(call.grid())
+    grid = tiles.grid(on_host(call))
     mask: Tensor = call.mask.map(tiles.narrow).dense(grid) & (grid.keys() < k_len)
     return int(mask.count_nonzero()) * (math.prod(call.batch) * rows * grid.width // mask.numel())
 
@@ -143,9 +149,8 @@ def needed(call: Call) -> list[Need] | None:
     where no blocks are worth leaving out.
     """
     q_len, k_len, batch = call.query.shape[-2], call.key.shape[-2], call.batch
-    if call.mask is None or q_len * k_len < max(LEAST, 1) or 0 in batch or recorded():
-        return None
-    if call.query.device.type != "cpu":  # what the map says would have to be waited for
+    far = call.query.device.type != "cpu"
+    if call.mask is None or q_len * k_len < max(FAR if far else LEAST, 1) or 0 in batch or recorded():
         return None
     if k_len <= SIZE or foreign(call.mask) or isinstance(call.score, Location) or not call.built_in:
         return None  # a score by place has a row of weights a key
@@ -171,12 +176,22 @@ class Possible:
 
 
 def possible(call: Call) -> Tensor:
-    """Whether the mask leaves each block any pair: of a function, which costs a look at every pair, found out once."""
+    """Whether the mask leaves each block any pair: of a function, which costs a look at every pair, found out once; off
+    the CPU by its outline, since what a tensor decides would have to be waited for.
+    """
     assert call.mask is not None
     kept = Possible() if call.once is None else call.once.of(Possible)
     if kept.blocks is None:
-        kept.blocks = blockmap.possible(call.mask, call.grid(), SIZE)
+        mask = call.mask if call.query.device.type == "cpu" else outline(call.mask, call.key.shape[-2])
+        kept.blocks = blockmap.possible(mask, on_host(call), SIZE)
     return kept.blocks
+
+
+def on_host(call: Call) -> Grid:
+    """All queries and keys, positions on the CPU, where blocks are listed: every mask that is asked there has its
+    tensors there, or none.
+    """
+    return call.grid()._replace(device=CPU)
 
 
 def recorded() -> bool:
