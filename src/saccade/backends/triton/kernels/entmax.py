@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 from saccade.backends.triton.kernels import kernel
-from saccade.backends.triton.kernels.rows import load, own_rows, permitted, piece, store, zeros
+from saccade.backends.triton.kernels.rows import clear, ends, load, nowhere, own_rows, permitted, piece, store, stretched, zeros
 
 STEPS = tl.constexpr(64)
 """More than halving needs in float64; Newton's method takes 5 to 10."""
@@ -84,12 +84,14 @@ def entmax(
     """
     r, there = own_rows(R, ROWS)
     mask, rows = (allowed, allowed_n, allowed_i, allowed_j), (r, there, L, S)
-    zero = zeros(weights, ROWS)
+    zero, stretch = zeros(weights, ROWS), nowhere(S, ROWS)
     top = zero - float("inf")
     for start in range(0, S, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
         wanted = permitted(mask, r, L, j, inside, MASKED)
+        stretch = stretched(stretch, wanted, start, S, BLOCK)
         top = tl.maximum(top, tl.max(load(scores, r, S, j, wanted, -float("inf")), 1))
+    low_key, high_key = ends(stretch)
     empty = top == -float("inf")
     top = tl.where(empty, 0.0, top)
     if KIND == 1:
@@ -104,7 +106,7 @@ def entmax(
     move, step = tl.where(empty, 0.0, high + 1.0), 0
     while (step < STEPS) & (tl.max(move) > tolerance):
         total, slope = zero, zero
-        for start in range(0, S, BLOCK):
+        for start in range(low_key, high_key, BLOCK):
             p, dp, j, inside = _deformed(scores, mask, rows, top, t, a, start, MASKED, KIND, BLOCK)
             total += tl.sum(p, 1)
             slope += tl.sum(dp, 1)
@@ -118,11 +120,12 @@ def entmax(
         t = new
         step += 1
     total = zero
-    for start in range(0, S, BLOCK):
+    for start in range(low_key, high_key, BLOCK):
         p, dp, j, inside = _deformed(scores, mask, rows, top, t, a, start, MASKED, KIND, BLOCK)
         total += tl.sum(p, 1)
     safe = tl.where(empty, 1.0, total)
-    for start in range(0, S, BLOCK):
+    clear(weights, r, S, there, low_key, high_key, zero, BLOCK)
+    for start in range(low_key, high_key, BLOCK):
         p, dp, j, inside = _deformed(scores, mask, rows, top, t, a, start, MASKED, KIND, BLOCK)
         store(weights, r, S, j, inside, p / safe[:, None])
 
@@ -165,7 +168,7 @@ def entmax_gradient(
         alpha, alpha_found: `(R,)`; read where KIND is 0, written where LEARNS.
     """
     r, there = own_rows(R, ROWS)
-    zero = zeros(found, ROWS)
+    zero, stretch = zeros(found, ROWS), nowhere(S, ROWS)
     a = zero
     if KIND == 0:
         a = tl.load(alpha + r, mask=there, other=2.0) - 1.0
@@ -173,6 +176,7 @@ def entmax_gradient(
     for start in range(0, S, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
         p = load(weights, r, S, j, inside, 0.0)
+        stretch = stretched(stretch, p != 0, start, S, BLOCK)
         u = load(grad, r, S, j, p > 0, 0.0)
         slope = _slope(p, a[:, None], KIND)
         mass += tl.sum(slope, 1)
@@ -183,7 +187,9 @@ def entmax_gradient(
             changed += tl.sum(change, 1)
             gained += tl.sum(change * u, 1)
     mean = pulled / tl.where(mass == 0, 1.0, mass)
-    for start in range(0, S, BLOCK):
+    low, high = ends(stretch)
+    clear(found, r, S, there, low, high, zero, BLOCK)
+    for start in range(low, high, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
         p = load(weights, r, S, j, inside, 0.0)
         u = load(grad, r, S, j, p > 0, 0.0)

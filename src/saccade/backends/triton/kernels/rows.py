@@ -1,6 +1,7 @@
 """What the kernels of rows share: a program has ROWS rows, a warp each on a GPU, and BLOCK of their keys at once.
 
-A row is read in pieces of BLOCK keys, whatever its length: what is needed more than once comes from the cache.
+A row is read in pieces of BLOCK keys, whatever its length: what is needed more than once comes from the cache. The
+first pass over a row finds the stretch of pieces outside of which nothing is wanted, and later ones read that alone.
 """
 
 import triton
@@ -46,6 +47,39 @@ def permitted(mask, r, L, j, inside, MASKED: tl.constexpr):
         flags = tl.load(begin[:, None] + j[None].to(tl.int64) * step_j, mask=inside, other=0)
         inside = inside & (flags != 0)
     return inside
+
+
+@triton.jit
+def nowhere(S, ROWS: tl.constexpr):
+    """The stretch of each row before any piece was looked at: where it begins, and where it ends."""
+    return tl.zeros([ROWS], tl.int32) + S, tl.zeros([ROWS], tl.int32)
+
+
+@triton.jit
+def stretched(stretch, wanted, start, S, BLOCK: tl.constexpr):
+    """The stretch with the piece from key `start` on, in rows where something of it is wanted."""
+    begin, end = stretch
+    some = tl.max(wanted.to(tl.int32), 1) > 0
+    return tl.minimum(begin, tl.where(some, start, S)), tl.maximum(end, tl.where(some, start + BLOCK, 0))
+
+
+@triton.jit
+def ends(stretch):
+    """Where the stretch of all rows of the program begins and ends: whole pieces, or S and S."""
+    begin, end = stretch
+    low = tl.min(begin, 0)
+    return low, tl.maximum(tl.max(end, 0), low)
+
+
+@triton.jit
+def clear(tensor, r, S, there, low, high, zero, BLOCK: tl.constexpr):
+    """Write 0 outside of a stretch."""
+    for start in range(0, low, BLOCK):
+        j, inside = piece(start, S, there, BLOCK)
+        store(tensor, r, S, j, inside, zero[:, None])
+    for start in range(high, S, BLOCK):
+        j, inside = piece(start, S, there, BLOCK)
+        store(tensor, r, S, j, inside, zero[:, None])
 
 
 @triton.jit

@@ -1,10 +1,10 @@
-"""Softmax of rows and their lse, in two passes over each row, and its gradient."""
+"""Softmax of rows and their lse, in two passes over each row, and its gradient, in two as well."""
 
 import triton
 import triton.language as tl
 
 from saccade.backends.triton.kernels import kernel
-from saccade.backends.triton.kernels.rows import load, own_rows, permitted, piece, store, zeros
+from saccade.backends.triton.kernels.rows import clear, ends, load, nowhere, own_rows, permitted, piece, store, stretched, zeros
 
 
 @triton.jit
@@ -28,11 +28,12 @@ def softmax(
     """
     mask = allowed, allowed_n, allowed_i, allowed_j
     r, there = own_rows(R, ROWS)
-    total = zeros(lse, ROWS)
-    top = total - float("inf")
+    zero, stretch = zeros(lse, ROWS), nowhere(S, ROWS)
+    total, top = zero, zero - float("inf")
     for start in range(0, S, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
         wanted = permitted(mask, r, L, j, inside, MASKED)
+        stretch = stretched(stretch, wanted, start, S, BLOCK)
         s = load(scores, r, S, j, wanted, -float("inf"))
         higher = tl.maximum(top, tl.max(s, 1))
         shift = _finite(higher)
@@ -40,7 +41,9 @@ def softmax(
         top = higher
     shift = _finite(top)
     safe = tl.where(total == 0, 1.0, total)
-    for start in range(0, S, BLOCK):
+    low, high = ends(stretch)
+    clear(weights, r, S, there, low, high, zero, BLOCK)
+    for start in range(low, high, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
         wanted = permitted(mask, r, L, j, inside, MASKED)
         s = load(scores, r, S, j, wanted, -float("inf"))
@@ -53,13 +56,17 @@ def softmax_gradient(weights, grad, lse_grad, found, R, S, ROWS: tl.constexpr, B
     """found_j = w_j (g_j - Σ w g + g_lse); what acts on a weight of 0 is not read."""
     r, there = own_rows(R, ROWS)
     shift = tl.load(lse_grad + r, mask=there, other=0.0)
-    total = zeros(found, ROWS)
+    zero, stretch = zeros(found, ROWS), nowhere(S, ROWS)
+    total = zero
     for start in range(0, S, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
         w = load(weights, r, S, j, inside, 0.0)
+        stretch = stretched(stretch, w != 0, start, S, BLOCK)
         total += tl.sum(w * load(grad, r, S, j, w != 0, 0.0), 1)
     shift -= total
-    for start in range(0, S, BLOCK):
+    low, high = ends(stretch)
+    clear(found, r, S, there, low, high, zero, BLOCK)
+    for start in range(low, high, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
         w = load(weights, r, S, j, inside, 0.0)
         g = load(grad, r, S, j, w != 0, 0.0)

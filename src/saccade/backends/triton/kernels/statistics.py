@@ -4,7 +4,7 @@ import triton
 import triton.language as tl
 
 from saccade.backends.triton.kernels import kernel
-from saccade.backends.triton.kernels.rows import load, own_rows, permitted, piece, store, zeros
+from saccade.backends.triton.kernels.rows import ends, load, nowhere, own_rows, permitted, piece, store, stretched, zeros
 
 
 @triton.jit
@@ -54,11 +54,13 @@ def largest(
     r, there = own_rows(R, ROWS)
     zero, none = zeros(weights, ROWS), tl.full([ROWS], -1, tl.int32)
     last, at = zero + float("inf"), none
+    low, high = S * 0, S * 1
     for k in range(K):
-        best, index = zero - float("inf"), none
-        for start in range(0, S, BLOCK):
+        best, index, stretch = zero - float("inf"), none, nowhere(S, ROWS)
+        for start in range(low, high, BLOCK):
             j, inside = piece(start, S, there, BLOCK)
             wanted = permitted(mask, r, L, j, inside, MASKED)
+            stretch = stretched(stretch, wanted, start, S, BLOCK)
             w = load(weights, r, S, j, wanted, -float("inf"))
             after = (w < last[:, None]) | ((w == last[:, None]) & (j[None] > at[:, None]))
             w = tl.where(after, w, -float("inf"))
@@ -68,6 +70,7 @@ def largest(
             best = tl.maximum(most, best)
         tl.store(indices + r * K + k, index.to(tl.int64), mask=there)
         last, at = best, index
+        low, high = ends(stretch)
 
 
 @kernel
@@ -77,14 +80,17 @@ def draw(weights, uniform, index, R, S, ROWS: tl.constexpr, BLOCK: tl.constexpr)
     """
     r, there = own_rows(R, ROWS)
     zero, none = zeros(weights, ROWS), tl.full([ROWS], -1, tl.int32)
-    total = zero
+    total, stretch = zero, nowhere(S, ROWS)
     for start in range(0, S, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
-        total += tl.sum(load(weights, r, S, j, inside, 0.0), 1)
+        w = load(weights, r, S, j, inside, 0.0)
+        stretch = stretched(stretch, w > 0, start, S, BLOCK)
+        total += tl.sum(w, 1)
     threshold = tl.load(uniform + r, mask=there, other=0.0) * total
     before, found = zero, none + 1 + S
     last = none  # the last of positive weight, for where u Σ w rounds up to Σ w
-    for start in range(0, S, BLOCK):
+    low, high = ends(stretch)
+    for start in range(low, high, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
         w = load(weights, r, S, j, inside, 0.0)
         exceeds = (before[:, None] + tl.cumsum(w, 1) > threshold[:, None]) & (w > 0)
