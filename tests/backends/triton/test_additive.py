@@ -10,6 +10,8 @@ from saccade.scores import EXPONENT_LIMIT, Additive, exponentials
 
 pytestmark = interpreted
 
+SHIPPED = {name: getattr(additive, name) for name in ("ROWS", "KEYS", "ITS_KEYS", "GRADIENT_ROWS", "CHUNK")}
+
 
 @pytest.fixture(autouse=True, scope="module")
 def small():
@@ -121,6 +123,29 @@ def test_nothing_is_computed_where_nothing_is_allowed():
     allowed[:, :8] = True
     scores = by_kernels(draw(8, 3), draw(16, 3, seed=1), torch.ones(3, dtype=torch.float64), allowed)
     assert (scores[:, :8] != 0).all() and (scores[:, 8:] == 0).all()
+
+
+@pytest.mark.parametrize("queries", [1, 11])
+def test_gradients_ask_for_nothing_where_nothing_is_allowed(queries):
+    """What is handed back for tiles without an allowed pair may be anything, their keys and queries too."""
+    allowed = torch.zeros(2, queries, 30, dtype=torch.bool)
+    allowed[0, : queries // 2 + 1, 3:6] = allowed[0, -1, 22] = allowed[1, 0, 29] = True
+    query, key, v = draw(2, queries, 5), draw(2, 30, 5, seed=1), draw(5, seed=2)
+    upstream = draw(2, queries, 30, seed=3).masked_fill(~allowed, 0.0)
+    tile = (1, 8) if queries == 1 else (8, 8)
+    padded = torch.nn.functional.pad(allowed, (0, -30 % tile[1], 0, -queries % tile[0]))
+    reached = padded.unflatten(-1, (-1, tile[1])).unflatten(-3, (-1, tile[0])).any(-3).any(-1)
+    reached = reached.repeat_interleave(tile[0], 1).repeat_interleave(tile[1], 2)[:, :queries, :30]
+    found = []
+    for function, given in ((plain, upstream), (by_kernels, upstream.masked_fill(~reached, torch.nan))):
+        leaves = [part.clone().requires_grad_() for part in (query, key, v)]
+        found.append(torch.autograd.grad(function(*leaves, allowed), leaves, given))
+    torch.testing.assert_close(found[1], found[0])
+
+
+def test_tiles_of_gradients_lie_in_tiles_of_scores():
+    for tile in ("ROWS", "KEYS", "ITS_KEYS"):
+        assert SHIPPED[tile] % SHIPPED["GRADIENT_ROWS"] == SHIPPED[tile] % SHIPPED["CHUNK"] == 0
 
 
 @pytest.mark.parametrize("dtype", EXPONENT_LIMIT)

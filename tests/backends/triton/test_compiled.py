@@ -21,7 +21,7 @@ from triton.compiler import ASTSource
 from saccade.backends.triton.kernels import additive, entmax, softmax, statistics
 
 POINTERS = {
-    "allowed": "*u8", "index": "*i64", "indices": "*i64", "tolerance": "fp32",
+    "allowed": "*u8", "reached": "*u8", "index": "*i64", "indices": "*i64", "tolerance": "fp32",
     **dict.fromkeys(
         ("query", "key", "query_powers", "key_powers", "v", "query_sizes", "key_sizes", "found", "mine", "other",
          "mine_powers", "other_powers", "mine_sizes", "other_sizes", "grad", "parts", "scores", "weights", "lse",
@@ -43,7 +43,8 @@ ROWS = {"ROWS": 4, "BLOCK": 256}
 for dtype, limit, cap in (("fp32", 43.0, 2.0**31), ("fp64", 350.0, 2.0**255)):
     ranges = {"SMALL": 0.25, "LIMIT": limit, "CAP": cap}
     compiled(additive.scores, dtype, **ranges, FREE=10.7, MASKED=True, ROWS=1, KEYS=128)
-    compiled(additive.gradients, dtype, **ranges, WITH_V=True, ROWS=16, FEATURES=64, CHUNK=32)
+    tiles = {"MASKED": True, "MINE": 32, "OTHERS": 64}
+    compiled(additive.gradients, dtype, **ranges, **tiles, WITH_V=True, ROWS=16, FEATURES=64, CHUNK=32)
     compiled(softmax.softmax, dtype, MASKED=True, **ROWS)
     compiled(statistics.draw, dtype, **ROWS)
 dtype, ranges = "fp32", {"SMALL": 0.25, "LIMIT": 43.0, "CAP": 2.0**31}

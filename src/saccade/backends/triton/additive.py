@@ -5,6 +5,7 @@ atomically, so the same call gives the same bits: queries own their gradients, t
 parts.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import torch
@@ -83,19 +84,22 @@ class _Scores(torch.autograd.Function):
         from saccade.backends.triton.kernels import additive
 
         query, key, v = query.contiguous(), key.contiguous(), v.to(query.dtype).contiguous()
-        ctx.save_for_backward(query, key, v)
         (batch, length, features), width = query.shape, key.shape[-2]
         found = query.new_empty(batch, length, width)
         mask, masked = flags(allowed, found.shape, query)
         rows, keys = (ONE_ROW, ITS_KEYS) if length == 1 else (ROWS, KEYS)
+        tiles = batch, -(-length // rows), -(-width // keys)
+        reached = query.new_empty(tiles if masked else (0, 0, 0), dtype=torch.uint8)
+        ctx.save_for_backward(query, key, v, reached)
+        ctx.tile = rows, keys
         launch(
             additive.scores,
-            batch * -(-length // rows) * -(-width // keys),
+            math.prod(tiles),
             *_side(query),
             *Side(key, powers.mT.contiguous(), sizes(key)),
             *(v, _step(v)),
             *mask,
-            found,
+            *(found, reached),
             *(length, width, features),
             **_constants(query),
             FREE=FREE[query.dtype],
@@ -108,11 +112,11 @@ class _Scores(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        query, key, v = ctx.saved_tensors
+        query, key, v, reached = ctx.saved_tensors
         of_query, of_key, of_v, *_ = ctx.needs_input_grad
-        queries, keys = _side(query), _side(key)
-        query_grad, parts = _gradients(queries, keys, v, grad, of_v) if of_query or of_v else (None, grad)
-        key_grad = _gradients(keys, queries, v, grad.mT, False)[0] if of_key else None
+        queries, keys, tiles = _side(query), _side(key), Tiles(reached, *ctx.tile)
+        query_grad, parts = _gradients(queries, keys, v, grad, tiles, of_v) if of_query or of_v else (None, grad)
+        key_grad = _gradients(keys, queries, v, grad.mT, tiles.of_keys(), False)[0] if of_key else None
         v_grad = None
         if of_v:
             v_grad = parts.sum(1) if v.ndim > 1 else parts.sum((0, 1))
@@ -133,6 +137,23 @@ class Side(NamedTuple):
     sizes: Tensor
 
 
+class Tiles(NamedTuple):
+    """In which tiles something is allowed, as the kernel of scores wrote it down.
+
+    Args:
+        reached: bytes `(N, tiles of mine, tiles of the others)`; without an entry where there is no mask.
+        mine, others: how many rows of either side a tile has.
+    """
+
+    reached: Tensor
+    mine: int
+    others: int
+
+    def of_keys(self) -> "Tiles":
+        """The same, seen from the other side."""
+        return Tiles(self.reached.mT, self.others, self.mine)
+
+
 def _side(tensor: Tensor) -> Side:
     return Side(tensor, exponentials(tensor).contiguous(), sizes(tensor))
 
@@ -142,7 +163,9 @@ def _step(v: Tensor) -> int:
     return v.stride(0) if v.ndim > 1 else 0
 
 
-def _gradients(mine: Side, other: Side, v: Tensor, grad: Tensor, with_v: bool) -> tuple[Tensor, Tensor]:
+def _gradients(
+    mine: Side, other: Side, v: Tensor, grad: Tensor, within: Tiles, with_v: bool
+) -> tuple[Tensor, Tensor]:
     """The gradient of the first side, and that of v in parts `(N, tiles, D)`, from grad `(N, I, J)` of any strides."""
     from saccade.backends.triton.kernels import additive
 
@@ -157,9 +180,13 @@ def _gradients(mine: Side, other: Side, v: Tensor, grad: Tensor, with_v: bool) -
         *other,
         *(v, _step(v)),
         *(grad, *grad.stride()),
+        *(within.reached, *within.reached.stride()),
         *(found, parts),
         *(length, other.rows.shape[-2], features),
         **_constants(found),
+        MASKED=within.reached.numel() > 0,
+        MINE=within.mine,
+        OTHERS=within.others,
         WITH_V=with_v,
         ROWS=GRADIENT_ROWS,
         FEATURES=FEATURES,

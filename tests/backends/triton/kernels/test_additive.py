@@ -26,10 +26,11 @@ def scores(query, key, v, allowed=None):
     side, other = additive._side(query), additive._side(key)
     other = other._replace(powers=other.powers.mT.contiguous())
     programs = batch * -(-length // 2) * -(-width // 4)
-    given = *side, *other, v, additive._step(v), *mask, found, length, width, features
+    reached = torch.full((batch, -(-length // 2), -(-width // 4)), 7, dtype=torch.uint8)
+    given = *side, *other, v, additive._step(v), *mask, found, reached, length, width, features
     ranges = {**additive._constants(query), "FREE": additive.FREE[query.dtype]}
     launch(kernels.scores, programs, *given, **ranges, MASKED=masked, ROWS=2, KEYS=4)
-    return found
+    return found, reached
 
 
 @pytest.mark.parametrize("name", RANGES)
@@ -38,7 +39,7 @@ def test_scores_of_every_range(name, features):
     query, key, v = drawn(2, 3, features), drawn(2, 5, features, seed=1), drawn(2, features, seed=2)
     query, key = (RANGES[name] * part.sign() * (part.abs() / part.abs().amax()) for part in (query, key))
     expected = Additive(v.double())(query.double(), key.double())
-    torch.testing.assert_close(scores(query, key, v).double(), expected, rtol=1e-4, atol=2e-6)
+    torch.testing.assert_close(scores(query, key, v)[0].double(), expected, rtol=1e-4, atol=2e-6)
 
 
 def test_the_ranges_are_those_that_they_are_called():
@@ -51,9 +52,10 @@ def test_a_tile_in_which_nothing_is_allowed_is_left_out():
     query, key, v = drawn(1, 4, 3), drawn(1, 8, 3, seed=1), drawn(3, seed=2)
     allowed = torch.zeros(1, 4, 8, dtype=torch.bool)
     allowed[0, 1, 6] = True
-    found, whole = scores(query, key, v, allowed), scores(query, key, v)
+    (found, reached), (whole, unwritten) = scores(query, key, v, allowed), scores(query, key, v)
     assert torch.equal(found[0, :2, 4:], whole[0, :2, 4:])
     assert not found[0, 2:].any() and not found[0, :2, :4].any()
+    assert reached.tolist() == [[[0, 1], [0, 0]]] and (unwritten == 7).all()
 
 
 @settings(max_examples=5)
@@ -67,7 +69,7 @@ def test_gradients_of_both_sides(name, queries, keys, features, shared, seed):
         for number, length in enumerate((queries, keys))
     )
     v = drawn(*(() if shared else (2,)), features, seed=seed + 2).double()
-    grad = drawn(2, queries, keys, seed=seed + 3).double()
+    grad, unmasked = drawn(2, queries, keys, seed=seed + 3).double(), torch.empty(0, dtype=torch.uint8)
     leaves = [part.clone().requires_grad_() for part in (query, key, v)]
     expected = torch.autograd.grad((Additive(leaves[2])(*leaves[:2]) * grad).sum(), leaves)
     for mine, other, upstream, truth in (
@@ -80,9 +82,13 @@ def test_gradients_of_both_sides(name, queries, keys, features, shared, seed):
         launch(
             kernels.gradients,
             2 * tiles * -(-features // 4),
-            *(*sides, v, additive._step(v), upstream, *upstream.stride(), found, parts),
+            *(*sides, v, additive._step(v), upstream, *upstream.stride()),
+            *(unmasked, 0, 0, 0, found, parts),
             *(length, other.shape[1], features),
             **additive._constants(mine),
+            MASKED=False,
+            MINE=1,
+            OTHERS=1,
             WITH_V=mine is query,
             ROWS=2,
             FEATURES=4,
@@ -94,9 +100,45 @@ def test_gradients_of_both_sides(name, queries, keys, features, shared, seed):
             torch.testing.assert_close(of_v, expected[2], rtol=1e-6, atol=1e-8)
 
 
+def test_gradients_do_not_read_what_is_in_no_tile_that_was_reached():
+    """Six queries and keys in tiles of two queries by four keys, of which the map has the last one alone."""
+    from saccade.backends.triton.kernels import additive as kernels
+
+    query, key, v = drawn(1, 6, 3).double(), drawn(1, 6, 3, seed=1).double(), drawn(3, seed=2).double()
+    grad = torch.full((1, 6, 6), torch.nan, dtype=torch.float64)
+    grad[0, 4:, 4:] = drawn(2, 2, seed=3).double()
+    reached = torch.zeros(1, 3, 2, dtype=torch.uint8)
+    reached[0, 2, 1] = 1
+    leaves = [part.clone().requires_grad_() for part in (query, key)]
+    scored = Additive(v)(*leaves)
+    expected = torch.autograd.grad((scored * grad.nan_to_num(0.0)).sum(), leaves)
+    within = additive.Tiles(reached, 2, 4)
+    for mine, other, upstream, tiles, truth in (
+        (query, key, grad, within, expected[0]),
+        (key, query, grad.mT, within.of_keys(), expected[1]),
+    ):
+        found = torch.empty_like(mine)
+        launch(
+            kernels.gradients,
+            3,
+            *(*additive._side(mine), *additive._side(other), v, 0, upstream, *upstream.stride()),
+            *(tiles.reached, *tiles.reached.stride(), found, found),
+            *(6, 6, 3),
+            **additive._constants(mine),
+            MASKED=True,
+            MINE=tiles.mine,
+            OTHERS=tiles.others,
+            WITH_V=False,
+            ROWS=2,
+            FEATURES=4,
+            CHUNK=2,
+        )
+        torch.testing.assert_close(found, truth, rtol=1e-6, atol=1e-9)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_the_tangent_of_both_kinds(dtype):
     """In the interpreter a kernel's functions are ones of numpy's arrays, called from a kernel of their own."""
     query = torch.cat([torch.linspace(-30, 30, 61), torch.tensor([0.0, 1e-6, -1e-3, 0.499, 0.5])]).to(dtype)
-    found = scores(query.reshape(1, -1, 1), torch.zeros(1, 1, 1, dtype=dtype), torch.ones(1, dtype=dtype))
+    found, _ = scores(query.reshape(1, -1, 1), torch.zeros(1, 1, 1, dtype=dtype), torch.ones(1, dtype=dtype))
     torch.testing.assert_close(found[0, :, 0].double(), query.double().tanh(), rtol=2e-6, atol=2e-7)

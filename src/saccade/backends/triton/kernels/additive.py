@@ -8,6 +8,9 @@ An x above CAP is taken for CAP, so that the product of four stays in range; whe
 tile there is none. Where an exponential would leave its range
 the tile is computed by the tangent itself, and where all of |q| and |k| are small, so that 1 - 2 r would cancel, by a
 quotient of polynomials.
+
+Tiles in which a mask allows nothing are not computed. Which ones these are the scores' kernel writes down, and the
+gradients' kernel, of queries and of keys, looks it up: the map never leaves the device.
 """
 
 import triton
@@ -85,7 +88,7 @@ def scores(
     key, key_powers, key_sizes,
     v, v_n,
     allowed, allowed_n, allowed_i, allowed_j,
-    found,
+    found, reached,
     L, S, D,
     SMALL: tl.constexpr, FREE: tl.constexpr, LIMIT: tl.constexpr, CAP: tl.constexpr,
     MASKED: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
@@ -99,6 +102,8 @@ def scores(
         v: `(D,)` with v_n = 0, or `(N, D)` with v_n = D.
         allowed: bytes `(N, L, S)`, and their strides.
         found: `(N, L, S)`.
+        reached: bytes, of each tile whether something in it is allowed, `(N, tiles of queries, tiles of keys)`; written
+            where MASKED.
         SMALL, FREE, LIMIT, CAP: the ranges of |q| and |k|, as `backends.triton.additive` names them.
         ROWS, KEYS: queries and keys of a tile.
     """
@@ -116,7 +121,8 @@ def scores(
     wanted = 1
     if MASKED:
         flags = tl.load(allowed + n * allowed_n + i[:, None] * allowed_i + j[None] * allowed_j)
-        wanted = tl.max(flags.to(tl.int32))
+        wanted = tl.max((flags != 0).to(tl.int32))
+        tl.store(reached + tl.program_id(0), wanted.to(tl.uint8))
     if wanted > 0:
         query_size, key_size = tl.max(tl.load(query_sizes + n * L + i)), tl.max(tl.load(key_sizes + n * S + j))
         queries, keys = query + (n * L + i) * D, key + (n * S + j) * D
@@ -187,9 +193,11 @@ def gradients(
     other, other_powers, other_sizes,
     v, v_n,
     grad, grad_n, grad_i, grad_j,
+    reached, reached_n, reached_i, reached_j,
     found, parts,
     I, J, D,
     SMALL: tl.constexpr, LIMIT: tl.constexpr, CAP: tl.constexpr,
+    MASKED: tl.constexpr, MINE: tl.constexpr, OTHERS: tl.constexpr,
     WITH_V: tl.constexpr, ROWS: tl.constexpr, FEATURES: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
     """found[n, i] = v[n] Σ_j grad[n, i, j] (1 - tanh²(mine[n, i] + other[n, j])): queries own their tiles, or keys do.
@@ -198,10 +206,13 @@ def gradients(
         mine, mine_powers, mine_sizes: x `(N, I, D)`, e^2x of the same shape, max |x| of each row `(N, I)`.
         other, other_powers, other_sizes: the same of the other side, `(N, J, D)` and `(N, J)`.
         v: `(D,)` with v_n = 0, or `(N, D)` with v_n = D.
-        grad: `(N, I, J)`, and its strides.
+        grad: `(N, I, J)`, and its strides; not read where nothing is reached.
+        reached: bytes, of each tile of MINE x and OTHERS y whether something in it is allowed, and their strides; read
+            where MASKED.
         found: `(N, I, D)`.
         parts: `(N, tiles of rows, D)`: of the gradient of v, one part a tile of rows, where WITH_V.
         SMALL, LIMIT, CAP: the ranges of |x|, as `backends.triton.additive` names them.
+        MINE, OTHERS: multiples of ROWS and CHUNK, unless there is but one tile.
         ROWS, FEATURES, CHUNK: rows and features of a tile, and other rows between two looks at their sizes.
     """
     down, across = tl.cdiv(I, ROWS), tl.cdiv(D, FEATURES)
@@ -214,7 +225,7 @@ def gradients(
     # beyond the last row and feature the last again, with no upstream gradient
     i, d = tl.minimum(i, I - 1), tl.minimum(d, D - 1)
     # a step along a loop may leave 32 bits
-    step, grad_j = D.to(tl.int64), grad_j.to(tl.int64)
+    step, grad_j, reached_j = D.to(tl.int64), grad_j.to(tl.int64), reached_j.to(tl.int64)
     place = (n * I + i[:, None]) * D + d[None]
     x, e = tl.load(mine + place), tl.load(mine_powers + place)
     size = tl.max(tl.load(mine_sizes + n * I + i))
@@ -223,22 +234,27 @@ def gradients(
     upstream = first, grad_j, rows
     slopes = tl.zeros([ROWS, FEATURES], found.dtype.element_ty)
     terms = tl.zeros([ROWS, FEATURES], found.dtype.element_ty)
+    reached += n * reached_n + ((tile // across) * ROWS // MINE).to(tl.int64) * reached_i
     for start in range(0, J, CHUNK):
-        j = (start + tl.arange(0, CHUNK)).to(tl.int64)
-        columns = j < J
-        g = tl.load(first[:, None] + j[None] * grad_j, mask=rows[:, None] & columns[None], other=0.0)
-        if tl.max((g != 0).to(tl.int32)) > 0:  # whatever was masked has no gradient
-            most = tl.max(tl.load(other_sizes + n * J + j, mask=columns, other=0.0))
-            chunk = start, tl.minimum(start + CHUNK, J), J
-            if (size < SMALL) & (most < SMALL):
-                slope, term = _slopes_of_tangents(x, others, step, upstream, chunk, True)
-            elif (size <= LIMIT) & (most <= LIMIT):
-                slope, term = _slopes_of_reciprocals(e, powers, step, upstream, chunk, CAP)
-                slope, term = 4.0 * slope, tl.sum(g, 1)[:, None] - 2.0 * term
-            else:
-                slope, term = _slopes_of_tangents(x, others, step, upstream, chunk, False)
-            slopes += slope
-            terms += term
+        wanted = 1
+        if MASKED:
+            wanted = tl.load(reached + (start // OTHERS) * reached_j).to(tl.int32)
+        if wanted > 0:
+            j = (start + tl.arange(0, CHUNK)).to(tl.int64)
+            columns = j < J
+            g = tl.load(first[:, None] + j[None] * grad_j, mask=rows[:, None] & columns[None], other=0.0)
+            if tl.max((g != 0).to(tl.int32)) > 0:  # whatever else was forbidden has no gradient
+                most = tl.max(tl.load(other_sizes + n * J + j, mask=columns, other=0.0))
+                chunk = start, tl.minimum(start + CHUNK, J), J
+                if (size < SMALL) & (most < SMALL):
+                    slope, term = _slopes_of_tangents(x, others, step, upstream, chunk, True)
+                elif (size <= LIMIT) & (most <= LIMIT):
+                    slope, term = _slopes_of_reciprocals(e, powers, step, upstream, chunk, CAP)
+                    slope, term = 4.0 * slope, tl.sum(g, 1)[:, None] - 2.0 * term
+                else:
+                    slope, term = _slopes_of_tangents(x, others, step, upstream, chunk, False)
+                slopes += slope
+                terms += term
     weight = tl.load(v + n * v_n + d)
     tl.store(found + (n * I + i[:, None]) * D + d[None], weight[None] * slopes, mask=both)
     if WITH_V:
