@@ -8,16 +8,22 @@ import pytest
 import torch
 from torch._dynamo.testing import CompileCounterWithBackend
 
+from calls import call_of, drawn
 from interpreter import interpreted, tiles
 from laws import checks, smooth
 from laws.case import Case
 from laws.table import BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, SMALL, Sizes, each
-from saccade import errors
+from saccade import AuxRequest, attend, errors, masks, normalizers, scores
+from saccade.backends.blockwise import plan
+from saccade.backends.blockwise.blocks import backward, forward
+from saccade.backends.blockwise.parts import Tiles
 from saccade.backends.triton import ENGINE
+from saccade.structure import Grid
 
 pytestmark = interpreted
 
 OWN_SCORES = [name for name in SCORES if name != "callable"]
+STRUCTURED = [name for name in MASKS if name not in ("none", "tensor")]
 OWN_NORMALIZERS = [name for name in NORMALIZERS if name != "callable"]
 
 
@@ -129,6 +135,73 @@ def test_one_graph_for_every_length(large_tiles):
         got = torch.autograd.grad(checks.pulled(found), leaves)
         checks.same(got, checks.gradients(checks.pulled(truth), leaves), 1e-7)
     assert counter.frame_count <= 2
+
+
+@pytest.fixture
+def listed_blocks(monkeypatch):
+    for name, value in (("SIZE", 4), ("LEAST", 0), ("SPARSE", 1.1), ("SLACK", 1.0), ("ENTRY", 0)):
+        monkeypatch.setattr(plan, name, value)
+
+
+
+
+@pytest.mark.parametrize("combination", members(STRUCTURED, seed=23)[::2], ids="-".join)
+def test_values_by_blocks_of_keys(combination, listed_blocks):
+    checks.law_values(Case(*combination))
+
+
+@pytest.mark.parametrize("combination", members(STRUCTURED, ["soft", "top_k"], seed=24)[::3], ids="-".join)
+def test_gradients_by_blocks_of_keys(combination, listed_blocks):
+    smooth.law_gradients(Case(*combination))
+
+
+LONG = {
+    "window": masks.Window(5, 0),
+    "a window of documents": masks.Window(9, 9) & masks.Documents(torch.arange(27) // 7, torch.arange(27) // 7),
+    "prefix and causal": masks.Prefix(6) | masks.Causal() & masks.Window(5, None),
+    "lengths": masks.Lengths(torch.tensor([19, 0])),
+    "around": masks.Around(torch.arange(27.0) * 0.8 + 5, 4.0),
+    "nothing of it": ~masks.Window(3, 27) & masks.Prefix(20),
+}
+
+
+@pytest.mark.parametrize(("name", "whole"), [*((name, False) for name in LONG), ("a window of documents", True)])
+def test_what_nobody_may_see_is_not_read(name, whole, monkeypatch, large_tiles):
+    """Off the size of blocks, with empty rows, and NaN in keys and values of forbidden pairs alone."""
+    tiles(monkeypatch, 4, 8, 8)
+    monkeypatch.setattr(plan, "LEAST", 1 << 30 if whole else 0)
+    monkeypatch.setattr(plan, "SIZE", 8)
+    tensors = [drawn(2, 27, 3, seed=seed, dtype=torch.float64) for seed in range(3)]
+    v, mask = drawn(3, seed=4, dtype=torch.float64), LONG[name]
+    unseen = ~mask.dense(Grid(27, 27, 0, 27, torch.device("cpu"))).expand(2, 27, 27).any(-2)
+    found = []
+    for backend in ("reference", "triton"):
+        leaves = [tensor.clone().requires_grad_() for tensor in (*tensors, v)]
+        query, key, value = leaves[:3]
+        if backend == "triton":
+            key, value = (part.masked_fill(unseen[..., None], torch.nan) for part in (key, value))
+        options = {"score": scores.Additive(leaves[3]), "mask": mask, "backend": backend}
+        output, aux = attend(query, key, value, **options, aux=AuxRequest(entropy=True, lse=True, top=2, received=True))
+        found.append((output, aux, torch.autograd.grad(checks.pulled(output, aux), leaves)))
+    checks.same(found[1], found[0], rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("normalizer", [normalizers.Softmax(), normalizers.Entmax(1.5)], ids=str)
+def test_on_a_device_nothing_is_waited_for(normalizer, monkeypatch):
+    """On "meta" there is nothing to look at: what asks for a value fails."""
+    monkeypatch.setattr("saccade.backends.triton.additive.launch", lambda *arguments, **constants: None)
+    monkeypatch.setattr("saccade.backends.triton.rows.launch_rows", lambda *arguments, **constants: None)
+    monkeypatch.setattr(plan, "FAR", 0)
+    x, request = drawn(2, 300, 4), AuxRequest(entropy=True, received=True, top=2)
+    mask = masks.Window(70, 0) & masks.Lengths(torch.tensor([300, 20]))
+    call = call_of(x, x, x, mask=mask, score=scores.Additive(drawn(4)), normalizer=normalizer, aux=request).aligned()
+    call = call.map(lambda tensor, axes: tensor.to("meta"))
+    assert any(isinstance(part, Tiles) for part in plan.parts(call, ENGINE.pairs))
+    results = forward(ENGINE, call)
+    wanted = [leaf.tensor.is_floating_point() for leaf in call.leaves()]
+    grads = [torch.ones_like(result) for result in results if result.is_floating_point()]
+    found = backward(ENGINE, call, grads, wanted)
+    assert [part.shape for part in found] == [(2, 300, 4)] * 3 + [(1, 4)]
 
 
 @pytest.mark.parametrize("kind", ["score", "normalizer"])

@@ -1,3 +1,5 @@
+import importlib
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -99,6 +101,65 @@ def test_what_is_forbidden_may_hold_anything(name, filler):
     scores, allowed = draw(3, 11), masked(3, 11)
     dirty = scores.masked_fill(~allowed, filler)
     assert torch.equal(ours(dirty, allowed), ours(scores, allowed))
+
+
+def pieces_read(monkeypatch, name, calls):
+    """How many pieces of rows a kernel's module loads from scores and weights while something is called."""
+    module, count = importlib.import_module(f"saccade.backends.triton.kernels.{name}"), [0]
+
+    def counting(*arguments, load=module.load):
+        count[0] += 1
+        return load(*arguments)
+
+    monkeypatch.setattr(module, "load", counting)
+    calls()
+    return count[0]
+
+
+STRETCHES = {
+    "softmax": ("softmax", lambda s, a: rows.softmax(s, a)[0], 8 + 2, 2 * (8 + 2)),
+    "sparsemax": ("entmax", lambda s, a: rows.entmax(s, a, 2.0), None, 2 * (8 + 2)),
+}
+
+
+@pytest.mark.parametrize("name", STRETCHES)
+def test_later_passes_read_the_stretch_that_the_first_one_found_something_in(name, monkeypatch):
+    """Eight pieces of eight keys, of which two hold an allowed one; four rows are one program."""
+    module, function, forward, backward = STRETCHES[name]
+    scores, allowed = draw(4, 64).requires_grad_(), torch.zeros(4, 64, dtype=torch.bool)
+    allowed[0, 20] = allowed[2, 26:30] = True
+    found = []
+    read = pieces_read(monkeypatch, module, lambda: found.append(function(scores, allowed)))
+    monkeypatch.undo()
+    if forward is None:  # a pass more for each of Newton's steps
+        assert read % 2 == 0 and 8 + 2 * 3 <= read <= 8 + 2 * 12
+    else:
+        assert read == forward
+    upstream = torch.full_like(scores, torch.nan).masked_fill(found[0] != 0, 1.5)
+    again = pieces_read(monkeypatch, module, lambda: found.extend(torch.autograd.grad(found[0], scores, upstream)))
+    assert again == backward and found[1].isfinite().all()
+
+
+def test_the_largest_and_a_draw_read_the_stretch_of_what_there_is(monkeypatch):
+    allowed, weights = torch.zeros(4, 64, dtype=torch.bool), torch.zeros(4, 64, dtype=torch.float64)
+    allowed[1, 20:28], weights[1, 20:28] = True, 0.125
+    read = pieces_read(monkeypatch, "statistics", lambda: rows.largest(weights, 3, allowed))
+    monkeypatch.undo()
+    assert read == 8 + 2 + 2
+    index = []
+    half = torch.full((4,), 0.5, dtype=torch.float64)
+    assert pieces_read(monkeypatch, "statistics", lambda: index.append(rows.draw(weights, half))) == 8 + 2
+    assert index[0].tolist() == [-1, 24, -1, -1]
+
+
+def test_rows_without_an_allowed_key_are_zeros_whatever_was_there():
+    scores, allowed = torch.full((5, 19), torch.nan), torch.zeros(5, 19, dtype=torch.bool)
+    allowed[4, 18] = True
+    scores[4, 18] = 3.0
+    expected = torch.zeros(5, 19)
+    expected[4, 18] = 1.0
+    for found in (rows.softmax(scores, allowed)[0], *(rows.entmax(scores, allowed, alpha) for alpha in (1.5, 2.0))):
+        assert torch.equal(found, expected)
 
 
 def test_masks_are_read_with_their_strides():

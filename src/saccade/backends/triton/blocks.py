@@ -20,7 +20,7 @@ def prepare(call: Call) -> Call:
     """e^{2k} of additive keys, laid out as the kernel reads them."""
     if not isinstance(call.score, Additive):
         return call
-    return replace(call, cache=by_key(exponentials(call.key) if call.cache is None else call.cache))
+    return replace(call, cache=by_key(exponentials(call.key.detach()) if call.cache is None else call.cache))
 
 
 def compared(call: Call, grid: Grid, allowed: Tensor | None) -> Tensor:
