@@ -143,8 +143,6 @@ def listed_blocks(monkeypatch):
         monkeypatch.setattr(plan, name, value)
 
 
-
-
 @pytest.mark.parametrize("combination", members(STRUCTURED, seed=23)[::2], ids="-".join)
 def test_values_by_blocks_of_keys(combination, listed_blocks):
     checks.law_values(Case(*combination))

@@ -13,7 +13,7 @@ import torch
 from saccade.backends import chunked, cpu, flex, reference, sdpa, triton
 from saccade.backends.blockwise.engine import DEFINITION
 from saccade.backends.blockwise.outline import by_numbers
-from saccade.backends.blockwise.plan import Pairs, pairs, share
+from saccade.backends.blockwise.plan import Pairs, pairs, recorded, share
 from saccade.backends.sdpa.documents import documented
 from saccade.call import Call, opaque
 from saccade.errors import ArgumentError, ArgumentTypeError, UnsupportedBackend
@@ -155,8 +155,8 @@ def small(call: Call) -> int:
     """Bytes up to which `auto` lays everything out."""
     if not isinstance(call.score, Additive):
         return SMALL
-    recorded = torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in call.leaves())
-    return SMALL_ADDITIVE_RECORDED if recorded else SMALL_ADDITIVE
+    learned = torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in call.leaves())
+    return SMALL_ADDITIVE_RECORDED if learned else SMALL_ADDITIVE
 
 
 def plan(call: Call, backend: str = "auto") -> Plan:

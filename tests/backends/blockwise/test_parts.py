@@ -1,5 +1,7 @@
+import pytest
 import torch
 
+from saccade.backends.blockwise import parts
 from saccade.backends.blockwise.parts import Block, Tiles
 from saccade.structure import Grid
 
@@ -26,6 +28,18 @@ def test_several_blocks_are_a_batch_dimension_and_go_back_where_they_were():
     assert total[0, :, 0].tolist() == [1, 1, 1, 1, 1, 1, 2, 2, 2]
     tiles.put(output, ("q", "e"), tiles.narrow(query, ("q", "d")) + 1)
     assert output[0, :, 0].tolist() == [1, 2, 0, 0, 5, 6, 0]
+
+
+@pytest.mark.parametrize("k_len", [8, 9])
+def test_gradients_of_keys_are_summed_in_one_order_off_the_cpu(k_len, monkeypatch):
+    tiles = Tiles(None, 0, 1, torch.tensor([0, 2]), 2, torch.tensor([[0, 2], [1, 2]]), 3, k_len=k_len)
+    piece, found = torch.randn(2, 3, 2, 6, 4, dtype=torch.float64), []
+    for devices in (parts.ORDERED, ()):
+        monkeypatch.setattr(parts, "ORDERED", devices)
+        found.append(torch.zeros(2, 3, k_len, 4, dtype=torch.float64))
+        tiles.add(found[-1], ("k", "d"), piece)
+    torch.testing.assert_close(found[1], found[0])
+    assert found[0][..., -1, :].abs().min() > 0
 
 
 def test_what_is_filled_up_is_what_has_keys_alone():

@@ -1,9 +1,14 @@
 import pytest
 import torch
+from torch.nn.attention.flex_attention import create_block_mask
 
+from laws.case import Case
+from laws.table import MASKS, Sizes
 from saccade import masks
 from saccade.backends.flex.blocks import block_mask
 from saccade.backends.flex.folding import Fold
+from saccade.backends.flex.points import permitted
+from saccade.masks import as_mask
 from saccade.structure import Grid
 
 
@@ -30,3 +35,50 @@ def test_torchs_block_mask_lists_the_blocks(mask):
     assert torch.equal(made.full_kv_num_blocks[0, 0].long(), full[0, 0].sum(-1))
     first = made.full_kv_indices[0, 0, -2, : int(made.full_kv_num_blocks[0, 0, -2])]
     assert first.tolist() == full[0, 0, -2].nonzero()[:, 0].tolist()
+
+
+ESTIMATED = ("around", "documents", "composed")
+"""Masks, with centres and documents in no order, of which the map may know no more than that a pair may be allowed."""
+
+
+def listed(counts, indices):
+    """Blocks `(B, H, query blocks, key blocks)`, from how many there are in each row, and which."""
+    found = torch.zeros(indices.shape, dtype=torch.bool)
+    first = torch.arange(indices.shape[-1]) < counts[..., None]
+    return found.scatter(-1, indices.long(), first)
+
+
+def assert_listed(mask, exactly):
+    """As torch's own `create_block_mask` lists them of the same function of one query and one key."""
+    fold, size, found = folded(11, 13), 3, []
+    made = block_mask(mask, fold, size)
+    truth = create_block_mask(permitted(mask, fold), 2, 3, 11, 13, device="cpu", BLOCK_SIZE=size)
+    for one in (made, truth):
+        partly = listed(one.kv_num_blocks, one.kv_indices).expand(2, 3, -1, -1)
+        full = listed(one.full_kv_num_blocks, one.full_kv_indices).expand(2, 3, -1, -1)
+        assert not (partly & full).any()
+        found.append((partly | full, full))
+    (looked_at, full), (needed, filled) = found
+    assert (looked_at | ~needed).all() and (filled | ~full).all()
+    assert not exactly or (torch.equal(looked_at, needed) and torch.equal(full, filled))
+
+
+@pytest.mark.parametrize("inverted", [False, True], ids=["as it is", "inverted"])
+@pytest.mark.parametrize("name", [name for name in MASKS if name != "none"])
+def test_the_lists_are_those_that_torch_makes_by_a_look_at_every_pair(name, inverted):
+    case = Case(mask=name, sizes=Sizes((2, 3), 11, 13))
+    mask = as_mask(MASKS[name].build(**case.of("mask", case.inputs())))
+    assert_listed(~mask if inverted else mask, name not in ESTIMATED)
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        masks.Documents(torch.arange(11) // 4, torch.arange(13) // 4),
+        masks.Around(torch.arange(11) * 1.1, 2.0),
+        masks.Causal("end") & masks.Lengths(torch.tensor([[5], [13]])),
+    ],
+    ids=["documents", "around", "causal lengths"],
+)
+def test_in_order_they_are_exactly_those(mask):
+    assert_listed(mask, exactly=True)

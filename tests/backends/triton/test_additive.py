@@ -137,9 +137,9 @@ def test_gradients_ask_for_nothing_where_nothing_is_allowed(queries):
     reached = padded.unflatten(-1, (-1, tile[1])).unflatten(-3, (-1, tile[0])).any(-3).any(-1)
     reached = reached.repeat_interleave(tile[0], 1).repeat_interleave(tile[1], 2)[:, :queries, :30]
     found = []
-    for function, given in ((plain, upstream), (by_kernels, upstream.masked_fill(~reached, torch.nan))):
+    for function, handed in ((plain, upstream), (by_kernels, upstream.masked_fill(~reached, torch.nan))):
         leaves = [part.clone().requires_grad_() for part in (query, key, v)]
-        found.append(torch.autograd.grad(function(*leaves, allowed), leaves, given))
+        found.append(torch.autograd.grad(function(*leaves, allowed), leaves, handed))
     torch.testing.assert_close(found[1], found[0])
 
 

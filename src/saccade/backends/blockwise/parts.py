@@ -198,14 +198,18 @@ class Tiles(NamedTuple):
 Part: TypeAlias = Block | Tiles
 
 
+ORDERED = ("cpu",)
+"""Devices on which `index_add_` adds in one order; elsewhere it adds atomically, and `index_put_` sorts before."""
+
+
 def sent(places: Tensor, device: torch.device) -> Tensor:
     """A list of places on a device: itself on the CPU, else a copy that waits for nothing."""
     return places.to(device, non_blocking=True)
 
 
 def summed(target: Tensor, dim: int, index: Tensor, piece: Tensor) -> None:
-    """Adds to the target's entries at the index, in one order: off the CPU `index_add_` adds atomically."""
-    if target.device.type == "cpu":
+    """Adds to the target's entries at the index, in one order."""
+    if target.device.type in ORDERED:
         target.index_add_(dim, index, piece)
     else:
         torch.ops.aten.index_put_(target, [None] * dim + [index], piece, accumulate=True)

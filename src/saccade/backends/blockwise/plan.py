@@ -20,7 +20,7 @@ from saccade.numerics import tracing, transforming
 from saccade.scores import Location
 from saccade.structure import Grid, aligned, foreign
 
-__all__ = ["SIZE", "Pairs", "pairs", "parts", "share"]
+__all__ = ["SIZE", "Pairs", "pairs", "parts", "recorded", "share"]
 
 SIZE = 64
 """Queries and keys a block of the map."""

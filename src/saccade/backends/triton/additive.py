@@ -163,9 +163,7 @@ def _step(v: Tensor) -> int:
     return v.stride(0) if v.ndim > 1 else 0
 
 
-def _gradients(
-    mine: Side, other: Side, v: Tensor, grad: Tensor, within: Tiles, with_v: bool
-) -> tuple[Tensor, Tensor]:
+def _gradients(mine: Side, other: Side, v: Tensor, grad: Tensor, within: Tiles, with_v: bool) -> tuple[Tensor, Tensor]:
     """The gradient of the first side, and that of v in parts `(N, tiles, D)`, from grad `(N, I, J)` of any strides."""
     from saccade.backends.triton.kernels import additive
 

@@ -10,7 +10,18 @@ import triton
 import triton.language as tl
 
 from saccade.backends.triton.kernels import kernel
-from saccade.backends.triton.kernels.rows import clear, ends, load, nowhere, own_rows, permitted, piece, store, stretched, zeros
+from saccade.backends.triton.kernels.rows import (
+    clear,
+    ends,
+    load,
+    nowhere,
+    own_rows,
+    permitted,
+    piece,
+    store,
+    stretched,
+    zeros,
+)
 
 STEPS = tl.constexpr(64)
 """More than halving needs in float64; Newton's method takes 5 to 10."""

@@ -4,7 +4,17 @@ import triton
 import triton.language as tl
 
 from saccade.backends.triton.kernels import kernel
-from saccade.backends.triton.kernels.rows import ends, load, nowhere, own_rows, permitted, piece, store, stretched, zeros
+from saccade.backends.triton.kernels.rows import (
+    ends,
+    load,
+    nowhere,
+    own_rows,
+    permitted,
+    piece,
+    store,
+    stretched,
+    zeros,
+)
 
 
 @triton.jit
