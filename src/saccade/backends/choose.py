@@ -173,7 +173,7 @@ def plan(call: Call, backend: str = "auto") -> Plan:
 
 def counted(call: Call, chosen: ModuleType) -> Pairs | None:
     """How many pairs there are, are allowed and are computed; torch's kernels do not tell but of documents, where they
-    look at all the pairs of each, or at fewer if it is causal; off the CPU what a mask's tensors hold is not waited for.
+    look at all the pairs of each, or at fewer if it is causal. Off the CPU nobody waits for what a mask's tensors hold.
     """
     if call.mask is None or recorded() or chosen is flex:
         return None
