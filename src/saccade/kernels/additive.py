@@ -28,36 +28,43 @@ _NEAR, _TILE, _COLUMNS, _QUERIES = 0.5, 512, 64, 4
 _STRIP = 16
 """Queries a block, at most."""
 
+_LANES = 16
+"""Packed keys have a multiple of as many columns: of a loop over them no rest is left that is no whole vector."""
 
-def packed(projected: Tensor, powers: Tensor | None = None, room: str | None = None) -> Tensor:
+
+def packed(
+    projected: Tensor, powers: Tensor | None = None, room: str | None = None, lanes: int = _LANES
+) -> Tensor:
     """e^{2x} with the features in rows, then the largest |x| of each column: what the kernels read.
 
     Args:
         projected: x, `(..., L, D)`, float32 or float64.
         powers: e^{2x}, `(..., L, D)`, where it is known; anything where x is out of the exponential's range.
         room: the name of `scratch` memory that holds the result until the next call by that name; None for fresh one.
+        lanes: the rows of the result are a multiple of this apart, with zeros behind L.
 
     Returns:
         `(..., D', L)`, D' = D rounded up to a multiple of four, and one.
     """
     *batch, length, features = projected.shape
-    whole, count = -(-features // 4) * 4, math.prod(batch)
-    shape = (*batch, whole + 1, length)
+    whole, columns, count = -(-features // 4) * 4, -(-length // lanes) * lanes, math.prod(batch)
+    shape = (*batch, whole + 1, columns)
     found = projected.new_empty(shape) if room is None else scratch(room, shape, projected.dtype)
     projected = projected.contiguous()
     known = projected if powers is None else powers.contiguous()
     strips = -(-length // _COLUMNS)
-    _pack[projected.dtype](count * strips, projected, known, found, length, features, whole, int(powers is not None))
-    return found
+    sizes = length, features, whole, int(powers is not None), columns
+    _pack[projected.dtype](count * strips, projected, known, found, *sizes)
+    return found if columns == length else found[..., :length]
 
 
-def _unpacked(columns: Tensor, factors: Tensor, features: int) -> Tensor:
-    """`(N, whole, L)` as `(N, L, features)`, each feature times its factor, `(features,)` or `(N, features)`."""
-    count, whole, length = columns.shape
+def _unpacked(columns: Tensor, factors: Tensor, length: int, features: int) -> Tensor:
+    """`(N, whole, L or more)` as `(N, L, features)`, each feature times its factor, `(features,)` or `(N, features)`."""
+    count, whole, width = columns.shape
     found = columns.new_empty(count, length, features)
     step = 0 if factors.ndim == 1 else features
     strips = -(-length // _COLUMNS)
-    _unpack[columns.dtype](count * strips, columns, factors.contiguous(), found, length, features, whole, step)
+    _unpack[columns.dtype](count * strips, columns, factors.contiguous(), found, length, features, whole, step, width)
     return found
 
 
@@ -144,7 +151,7 @@ def _forward(
 ) -> tuple[Tensor, Tensor, bool]:
     """Scores, the packed queries, each in its room, and whether any tile needs the numbers themselves."""
     (count, length, _), width = query.shape, key.shape[1]
-    left, keys = packed(query, room=queries_room), _by_rows(keys)
+    left, keys = packed(query, room=queries_room, lanes=1), _by_rows(keys)
     raw = _leaves_range(left[:, -1], keys[:, -1])
     v = _padded(v, left.shape[1] - 1)
     shape = count, length, width
@@ -155,6 +162,7 @@ def _forward(
         *(left, keys, *_transposed(raw, query, key, v)),
         *(v, 0 if v.ndim == 1 else v.stride(0), mask.flags, mask.offsets, found, _bounds(query.dtype)),
         *(length, width, v.shape[-1], strip, int(raw), mask.offsets.numel(), *keys.stride()[:2]),
+        min(-(-width // _LANES) * _LANES, keys.stride(1)),
     )
     return found, left, raw
 
@@ -179,7 +187,7 @@ def _backward(
     )
     v_grad = sums.sum((1, 2))[:, None] - 2 * v_grad[:, :features, 0] + v_grad[:, :features, 1]
     v_grad = v_grad.sum(0) if v.ndim == 1 else v_grad
-    return _unpacked(query_grad, 4 * v, features), _unpacked(key_grad, 4 * v, features), v_grad
+    return _unpacked(query_grad, 4 * v, length, features), _unpacked(key_grad, 4 * v, width, features), v_grad
 
 
 def _by_rows(keys: Tensor) -> Tensor:

@@ -116,8 +116,9 @@ def _tangents_near(scores: Any, key: Any, q: float, v: float) -> None:
 
 @loops
 def _identity_row(
-    way: int, scores: Any, left: Any, i: int, right: Any, tile: slice, v: Any, total: float, most: float
+    way: int, scores: Any, left: Any, i: int, right: Any, tile: slice, v: Any, most: float
 ) -> None:
+    """The sums of v r of a query and a tile of keys."""
     for d in range(0, v.size, 4):
         a, w = (left[d, i], left[d + 1, i], left[d + 2, i], left[d + 3, i]), (v[d], v[d + 1], v[d + 2], v[d + 3])
         b0, b1, b2, b3 = right[d, tile], right[d + 1, tile], right[d + 2, tile], right[d + 3, tile]
@@ -125,9 +126,14 @@ def _identity_row(
             _reciprocals_unbounded(scores, b0, b1, b2, b3, a, w, most)
         else:
             _reciprocals(scores, b0, b1, b2, b3, a, w, most)
-    two = type(most)(2)
+
+
+@loops
+def _ends(sums: Any, total: float, scores: Any) -> None:
+    """Sums of v r as scores."""
+    two = type(total)(2)
     for j in range(scores.size):
-        scores[j] = total - two * scores[j]
+        scores[j] = total - two * sums[j]
 
 
 @loops
@@ -151,6 +157,8 @@ def _strip(
     offsets: Any,
     scores: Any,
     bounds: Any,
+    lanes: int,
+    room: Any,
 ) -> None:
     """The scores of some queries; zeros where a tile of keys is forbidden to a query."""
     size, width = v.size, scores.shape[1]
@@ -159,16 +167,20 @@ def _strip(
         total += v[d]
     for first in range(0, width, TILE):
         tile = slice(first, min(width, first + TILE))
-        reach = reach_of(right[size, tile])
+        reach, padded = reach_of(right[size, tile]), slice(first, min(lanes, first + TILE))
+        sums = room[: padded.stop - first]
         for i in rows:
             found = scores[i, tile]
-            found[:] = 0
             if offsets.size and not _any(flags(masked + offsets[i] + first, found.size)):
+                found[:] = 0
                 continue
             way = way_of(left[size, i], reach, limit)
             if way in (IDENTITY, UNBOUNDED):
-                _identity_row(way, found, left, i, right, tile, v, total, most)
+                sums[:] = 0
+                _identity_row(way, sums, left, i, right, padded, v, most)
+                _ends(sums, total, found)
             else:
+                found[:] = 0
                 _tangent_row(way, found, query, i, key, tile, v)
 
 
@@ -177,11 +189,13 @@ def _scores(table: Any, kind: Any) -> None:
     """2 left, 3 right, 4 query, 5 key (both packed; raw, or one number where no tile needs them), 6 v, 7 its stride, 8
     mask, 9 where each query's row of it begins (empty: none), 10 scores, 11 bounds (the exponential's range, the most
     the bound on x); [12 queries, 13 keys, 14 features, 15 queries a block, 16 whether 4 and 5 are there, 17 how many
-    of 9 there are, 18 and 19 how far the entries and the rows of 3 are apart].
+    of 9 there are, 18 and 19 how far the entries and the rows of 3 are apart, 20 how many columns of 3 may be read,
+    those beyond the keys for nothing: whole vectors].
     """
     length, width, size, strip = table[12], table[13], table[14], table[15]
     blocks = (length + strip - 1) // strip
     bounds = numbers(table[11], 0, 2, kind)
+    room = np.empty(TILE, bounds.dtype)
     while True:
         block = take(table)
         if block >= table[1]:
@@ -195,7 +209,7 @@ def _scores(table: Any, kind: Any) -> None:
         scores = matrix(table[10], n, length, width, kind)
         offsets = integers(table[9] + 8 * n * length, length if table[17] else 0)
         v = numbers(table[6], n * table[7], size, kind)
-        _strip(range(first, min(length, first + strip)), left, right, query, key, v, table[8], offsets, scores, bounds)
+        _strip(range(first, min(length, first + strip)), left, right, query, key, v, table[8], offsets, scores, bounds, table[20], room)
 
 
 @kernel

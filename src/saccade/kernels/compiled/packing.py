@@ -52,15 +52,13 @@ def _strip(rows: Any, powers: Any, given: bool, columns: Any, size: int, first: 
                 _exponentials(columns[d, first:last])
         if given:
             _turn(powers[first:last, start:stop], columns[start:stop, first:last])
-    for d in range(size, whole):
-        for i in range(first, last):
-            columns[d, i] = zero
+    columns[size:whole, first:last] = zero
 
 
 @loops
 def _pack(table: Any, kind: Any) -> None:
-    """2 numbers x `(N, length, features)`, 3 their e^2x or anything, 4 packed `(N, whole + 1, length)`; [5 length, 6
-    features, 7 whole, 8 whether 3 is there].
+    """2 numbers x `(N, length, features)`, 3 their e^2x or anything, 4 packed `(N, whole + 1, columns)`; [5 length, 6
+    features, 7 whole, 8 whether 3 is there, 9 columns, those beyond the length zeros].
     """
     length, size, whole = table[5], table[6], table[7]
     strips = (length + STRIP - 1) // STRIP
@@ -70,8 +68,10 @@ def _pack(table: Any, kind: Any) -> None:
             return
         n, first = block // strips, block % strips * STRIP
         rows, powers = matrix(table[2], n, length, size, kind), matrix(table[3], n, length, size, kind)
-        columns = matrix(table[4], n, whole + 1, length, kind)
+        columns = matrix(table[4], n, whole + 1, table[9], kind)
         _strip(rows, powers, table[8] != 0, columns, size, first, min(length, first + STRIP))
+        if first + STRIP >= length:
+            columns[:, length:] = columns.dtype.type(0)
 
 
 @kernel
@@ -95,8 +95,8 @@ def _scaled(rows: Any, columns: Any, factors: Any) -> None:
 
 @loops
 def _unpack(table: Any, kind: Any) -> None:
-    """2 columns `(N, whole, length)`, 3 factors `(N or 1, features)`, 4 rows `(N, length, features)`; [5 length, 6
-    features, 7 whole, 8 from one entry's factors to the next's].
+    """2 columns `(N, whole, columns)`, 3 factors `(N or 1, features)`, 4 rows `(N, length, features)`; [5 length, 6
+    features, 7 whole, 8 from one entry's factors to the next's, 9 columns, at least the length].
     """
     length, size, whole = table[5], table[6], table[7]
     strips = (length + STRIP - 1) // STRIP
@@ -106,7 +106,7 @@ def _unpack(table: Any, kind: Any) -> None:
             return
         n, first = block // strips, block % strips * STRIP
         last = min(length, first + STRIP)
-        rows, columns = matrix(table[4], n, length, size, kind), matrix(table[2], n, whole, length, kind)
+        rows, columns = matrix(table[4], n, length, size, kind), matrix(table[2], n, whole, table[9], kind)
         factors = numbers(table[3], n * table[8], size, kind)
         for start in range(0, size, CHUNK):
             stop = min(size, start + CHUNK)
