@@ -23,7 +23,7 @@ _MOST = {torch.float32: 2.0**31, torch.float64: 2.0**255}
 """The bound on 1 + e^{2(q + k)}, with which the product of four is in range."""
 
 _NEAR, _TILE, _COLUMNS, _QUERIES = 0.5, 512, 64, 4
-"""As in the kernels."""
+"""As in the kernels. Packed queries have a multiple of _QUERIES columns."""
 
 _STRIP = 16
 """Queries a block, at most."""
@@ -32,34 +32,37 @@ _LANES = 16
 """Packed keys have a multiple of as many columns: of a loop over them no rest is left that is no whole vector."""
 
 
-def packed(
-    projected: Tensor, powers: Tensor | None = None, room: str | None = None, lanes: int = _LANES
-) -> Tensor:
+def packed(projected: Tensor, powers: Tensor | None = None, room: str | None = None) -> Tensor:
     """e^{2x} with the features in rows, then the largest |x| of each column: what the kernels read.
 
     Args:
         projected: x, `(..., L, D)`, float32 or float64.
         powers: e^{2x}, `(..., L, D)`, where it is known; anything where x is out of the exponential's range.
         room: the name of `scratch` memory that holds the result until the next call by that name; None for fresh one.
-        lanes: the rows of the result are a multiple of this apart, with zeros behind L.
 
     Returns:
-        `(..., D', L)`, D' = D rounded up to a multiple of four, and one.
+        `(..., D', L)`, D' = D rounded up to a multiple of four, and one. Its rows are whole vectors apart.
     """
+    length = projected.shape[-2]
+    found = _packed(projected, powers, room, _LANES)
+    return found if found.shape[-1] == length else found[..., :length]
+
+
+def _packed(projected: Tensor, powers: Tensor | None, room: str | None, lanes: int) -> Tensor:
+    """The same with zeros in as many more columns as make them a multiple of `lanes`."""
     *batch, length, features = projected.shape
     whole, columns, count = -(-features // 4) * 4, -(-length // lanes) * lanes, math.prod(batch)
     shape = (*batch, whole + 1, columns)
     found = projected.new_empty(shape) if room is None else scratch(room, shape, projected.dtype)
     projected = projected.contiguous()
     known = projected if powers is None else powers.contiguous()
-    strips = -(-length // _COLUMNS)
-    sizes = length, features, whole, int(powers is not None), columns
+    strips, sizes = -(-length // _COLUMNS), (length, features, whole, int(powers is not None), columns)
     _pack[projected.dtype](count * strips, projected, known, found, *sizes)
-    return found if columns == length else found[..., :length]
+    return found
 
 
 def _unpacked(columns: Tensor, factors: Tensor, length: int, features: int) -> Tensor:
-    """`(N, whole, L or more)` as `(N, L, features)`, each feature times its factor, `(features,)` or `(N, features)`."""
+    """`(N, whole, L or more)` as `(N, L, features)`, each times its factor, `(features,)` or `(N, features)`."""
     count, whole, width = columns.shape
     found = columns.new_empty(count, length, features)
     step = 0 if factors.ndim == 1 else features
@@ -151,7 +154,7 @@ def _forward(
 ) -> tuple[Tensor, Tensor, bool]:
     """Scores, the packed queries, each in its room, and whether any tile needs the numbers themselves."""
     (count, length, _), width = query.shape, key.shape[1]
-    left, keys = packed(query, room=queries_room, lanes=1), _by_rows(keys)
+    left, keys = _packed(query, None, queries_room, _QUERIES), _by_rows(keys)
     raw = _leaves_range(left[:, -1], keys[:, -1])
     v = _padded(v, left.shape[1] - 1)
     shape = count, length, width
@@ -162,7 +165,7 @@ def _forward(
         *(left, keys, *_transposed(raw, query, key, v)),
         *(v, 0 if v.ndim == 1 else v.stride(0), mask.flags, mask.offsets, found, _bounds(query.dtype)),
         *(length, width, v.shape[-1], strip, int(raw), mask.offsets.numel(), *keys.stride()[:2]),
-        min(-(-width // _LANES) * _LANES, keys.stride(1)),
+        *(min(-(-width // _LANES) * _LANES, keys.stride(1)), left.shape[2]),
     )
     return found, left, raw
 
@@ -172,22 +175,31 @@ def _backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of query, key and v."""
     (count, length, features), width, dtype = query.shape, key.shape[1], query.dtype
-    keys, bounds, whole = keys.contiguous(), _bounds(dtype), left.shape[1] - 1
-    tiles = count, -(-length // _QUERIES), -(-width // _TILE)
+    whole, rows, lanes = left.shape[1] - 1, left.shape[2], -(-width // _LANES) * _LANES
+    grad, keys, bounds = _filled(grad, rows, lanes), _filled(keys, whole + 1, lanes), _bounds(dtype)
+    if raw:
+        query, key = _filled(query, rows, features), _filled(key, lanes, features)
+    tiles = count, rows // _QUERIES, -(-lanes // _TILE)
     ways, sums = grad.new_empty(tiles, dtype=torch.uint8), grad.new_empty(tiles)
-    _ways[dtype](count, grad, left, keys, ways, sums, bounds, length, width, whole)
+    _ways[dtype](count, grad, left, keys, ways, sums, bounds, rows, lanes, whole)
     query_grad, key_grad = (
-        scratch(name, (count, whole, size), dtype) for name, size in (("query_grad", length), ("key_grad", width))
+        scratch(name, (count, whole, size), dtype) for name, size in (("query_grad", rows), ("key_grad", lanes))
     )
     v_grad = grad.new_empty(count, whole, 2)
     _differentiate[dtype](
         count * whole // 2,
         *(grad, left, keys, *_transposed(raw, query, key, _padded(v, whole)), ways, bounds),
-        *(query_grad, key_grad, v_grad, length, width, whole, int(raw)),
+        *(query_grad, key_grad, v_grad, rows, lanes, whole, int(raw)),
     )
     v_grad = sums.sum((1, 2))[:, None] - 2 * v_grad[:, :features, 0] + v_grad[:, :features, 1]
-    v_grad = v_grad.sum(0) if v.ndim == 1 else v_grad
-    return _unpacked(query_grad, 4 * v, length, features), _unpacked(key_grad, 4 * v, width, features), v_grad
+    v_grad, factors = v_grad.sum(0) if v.ndim == 1 else v_grad, 4 * v
+    return _unpacked(query_grad, factors, length, features), _unpacked(key_grad, factors, width, features), v_grad
+
+
+def _filled(tensor: Tensor, rows: int, columns: int) -> Tensor:
+    """A tensor in one piece, filled up with zeros to these sizes."""
+    missing = columns - tensor.shape[-1], rows - tensor.shape[-2]
+    return torch.nn.functional.pad(tensor, (0, missing[0], 0, missing[1])) if any(missing) else tensor.contiguous()
 
 
 def _by_rows(keys: Tensor) -> Tensor:

@@ -118,7 +118,7 @@ def _tangents_near(scores: Any, key: Any, q: float, v: float) -> None:
 def _identity_row(
     way: int, sums: Any, left: Any, i: int, right: int, first: int, step: int, v: Any, most: float
 ) -> None:
-    """The sums of v r of a query and a tile of keys, whose rows are found by address: a slice costs what 60 terms do."""
+    """The sums of v r of a query and a tile of keys. Its rows are found by address: four slices cost 200 terms."""
     width, kind = sums.size, most
     for d in range(0, v.size, 4):
         a, w = (left[d, i], left[d + 1, i], left[d + 2, i], left[d + 3, i]), (v[d], v[d + 1], v[d + 2], v[d + 3])
@@ -160,12 +160,14 @@ def _strip(
     offsets: Any,
     scores: Any,
     bounds: Any,
+    room: Any,
     address: int,
     start: int,
     lanes: int,
-    room: Any,
 ) -> None:
-    """The scores of some queries; zeros where a tile of keys is forbidden to a query."""
+    """The scores of some queries; zeros where a tile of keys is forbidden to a query. `right` begins at number `start`
+    of an address, and `lanes` of its columns are read.
+    """
     size, width = v.size, scores.shape[1]
     limit, most, total = bounds[0], bounds[1], bounds.dtype.type(0)
     for d in range(size):
@@ -194,7 +196,7 @@ def _scores(table: Any, kind: Any) -> None:
     mask, 9 where each query's row of it begins (empty: none), 10 scores, 11 bounds (the exponential's range, the most
     the bound on x); [12 queries, 13 keys, 14 features, 15 queries a block, 16 whether 4 and 5 are there, 17 how many
     of 9 there are, 18 and 19 how far the entries and the rows of 3 are apart, 20 how many columns of 3 may be read,
-    those beyond the keys for nothing: whole vectors].
+    those beyond the keys for nothing: whole vectors, 21 columns of 2].
     """
     length, width, size, strip = table[12], table[13], table[14], table[15]
     blocks = (length + strip - 1) // strip
@@ -205,7 +207,7 @@ def _scores(table: Any, kind: Any) -> None:
         if block >= table[1]:
             return
         n, first = block // blocks, block % blocks * strip
-        left = matrix(table[2], n, size + 1, length, kind)
+        left = matrix(table[2], n, size + 1, table[21], kind)
         right = numbers(table[3], n * table[18], (size + 1) * table[19], kind).reshape(size + 1, table[19])
         query, key = left, right
         if table[16]:
@@ -213,7 +215,9 @@ def _scores(table: Any, kind: Any) -> None:
         scores = matrix(table[10], n, length, width, kind)
         offsets = integers(table[9] + 8 * n * length, length if table[17] else 0)
         v = numbers(table[6], n * table[7], size, kind)
-        _strip(range(first, min(length, first + strip)), left, right, query, key, v, table[8], offsets, scores, bounds, table[3], n * table[18], table[20], room)
+        rows, masked, start = range(first, min(length, first + strip)), table[8], n * table[18]
+        found = scores, bounds, room
+        _strip(rows, left, right, query, key, v, masked, offsets, *found, table[3], start, table[20])
 
 
 @kernel

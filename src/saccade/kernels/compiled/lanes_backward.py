@@ -2,6 +2,8 @@
 nothing that another one writes is needed.
 
     dv = sum g (1 - 2 r)      dq = 4 v sum_j g r (1 - r)      dk = 4 v sum_i g r (1 - r)
+
+There are whole fours of queries and whole vectors of keys: those that are none have zeros for gradients.
 """
 
 from typing import Any
@@ -51,7 +53,7 @@ def _ways(grads: Any, left: Any, right: Any, limit: float, ways: Any, sums: Any)
         reach = reach_of(right[last, tile])
         for i in range(0, length, QUERIES):
             busy, total = 0, zero
-            for row in range(i, min(length, i + QUERIES)):
+            for row in range(i, i + QUERIES):
                 part = grads[row, tile]
                 for j in range(part.size):
                     busy += part[j] != zero
@@ -129,7 +131,8 @@ def _slopes(way: int, g: Any, key: Any, q: float, key_grad: Any, out: Any) -> No
 def _features(
     d: int,
     grads: Any,
-    nothing: Any,
+    upstream: int,
+    first: int,
     left: Any,
     right: Any,
     query: Any,
@@ -141,37 +144,35 @@ def _features(
     room: Any,
 ) -> None:
     """The gradients of two features, not yet times 4 v: of queries and keys; into the room, from 10 on, [sum g r, sum
-    g tanh] of both for v, by how a tile was computed.
+    g tanh] of both for v, by how a tile was computed. The gradients' rows are found by address, from number `first` on:
+    a slice costs what 20 terms do.
     """
     length, width = grads.shape
     zero, out, grad_v = type(most)(0), room[:10], room[10:14].reshape(2, 2)
     grad_query[d : d + 2], grad_key[d : d + 2], grad_v[:] = zero, zero, zero
     for t in range(ways.shape[1]):
         tile = slice(t * TILE, min(width, (t + 1) * TILE))
+        b0, b1, k0, k1 = right[d, tile], right[d + 1, tile], grad_key[d, tile], grad_key[d + 1, tile]
         for i in range(0, length, QUERIES):
-            way, count = ways[i // QUERIES, t], min(QUERIES, length - i)
+            way = ways[i // QUERIES, t]
             if way in (IDENTITY, UNBOUNDED):
-                # where there are less than four left, the last one stands for the others, with gradients of zero
-                j1, j2, j3 = i + min(1, count - 1), i + min(2, count - 1), i + min(3, count - 1)
-                g0, none = grads[i, tile], nothing[: grads[i, tile].size]
-                g1, g2 = grads[j1, tile] if count > 1 else none, grads[j2, tile] if count > 2 else none
-                g3 = grads[j3, tile] if count > 3 else none
-                a = left[d, i], left[d, j1], left[d, j2], left[d, j3]
-                b = left[d + 1, i], left[d + 1, j1], left[d + 1, j2], left[d + 1, j3]
-                rows = g0, g1, g2, g3
-                keys = grad_key[d, tile], grad_key[d + 1, tile]
+                at, size = first + i * width + tile.start, b0.size
+                g0, g1 = numbers(upstream, at, size, most), numbers(upstream, at + width, size, most)
+                g2, g3 = numbers(upstream, at + 2 * width, size, most), numbers(upstream, at + 3 * width, size, most)
+                a0, a1 = left[d, i : i + QUERIES], left[d + 1, i : i + QUERIES]
+                a = (a0[0], a0[1], a0[2], a0[3]), (a1[0], a1[1], a1[2], a1[3])
                 if way == UNBOUNDED:
-                    _pair_unbounded(rows, right[d, tile], right[d + 1, tile], keys[0], keys[1], (a, b), most, out)
+                    _pair_unbounded((g0, g1, g2, g3), b0, b1, k0, k1, a, most, out)
                 else:
-                    _pair(rows, right[d, tile], right[d + 1, tile], keys[0], keys[1], (a, b), most, out)
-                for row in range(count):
+                    _pair((g0, g1, g2, g3), b0, b1, k0, k1, a, most, out)
+                for row in range(QUERIES):
                     grad_query[d, i + row] += out[row]
                     grad_query[d + 1, i + row] += out[4 + row]
                 grad_v[0, 0] += out[8]
                 grad_v[1, 0] += out[9]
             elif way != SKIP:
                 for e in range(d, d + 2):
-                    for row in range(i, i + count):
+                    for row in range(i, i + QUERIES):
                         _slopes(way, grads[row, tile], key[e, tile], query[e, row], grad_key[e, tile], out)
                         grad_query[e, row] += out[0]
                         grad_v[e - d, 1] += out[1]
@@ -183,7 +184,7 @@ def _find_ways(table: Any, kind: Any) -> None:
     is a batch entry.
     """
     length, width, size = table[8], table[9], table[10]
-    strips, tiles = (length + QUERIES - 1) // QUERIES, (width + TILE - 1) // TILE
+    strips, tiles = length // QUERIES, (width + TILE - 1) // TILE
     bounds = numbers(table[7], 0, 2, kind)
     while True:
         n = take(table)
@@ -214,9 +215,9 @@ def _gradients(table: Any, kind: Any) -> None:
     whether 5 and 6 are there]. A block is two features of a batch entry.
     """
     length, width, size = table[12], table[13], table[14]
-    strips, tiles = (length + QUERIES - 1) // QUERIES, (width + TILE - 1) // TILE
+    strips, tiles = length // QUERIES, (width + TILE - 1) // TILE
     bounds = numbers(table[8], 0, 2, kind)
-    nothing, room = np.zeros(TILE, bounds.dtype), np.empty(ROOM, bounds.dtype)
+    room = np.empty(ROOM, bounds.dtype)
     while True:
         block = take(table)
         if block >= table[1]:
@@ -229,7 +230,8 @@ def _gradients(table: Any, kind: Any) -> None:
             query, key = matrix(table[5], n, size, length, kind), matrix(table[6], n, size, width, kind)
         ways = flags(table[7] + n * strips * tiles, strips * tiles).reshape(strips, tiles)
         grad_query, grad_key = matrix(table[9], n, size, length, kind), matrix(table[10], n, size, width, kind)
-        _features(d, grads, nothing, left, right, query, key, ways, grad_query, grad_key, bounds[1], room)
+        first = n * length * width
+        _features(d, grads, table[2], first, left, right, query, key, ways, grad_query, grad_key, bounds[1], room)
         numbers(table[11], 2 * (n * size + d), 4, kind)[:] = room[10:14]
 
 
