@@ -19,6 +19,7 @@ __all__ = [
     "STRIDE",
     "F",
     "above",
+    "apart",
     "elementary",
     "exact",
     "exp",
@@ -167,6 +168,19 @@ def whole_vectors(context: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')  # llvmlite knows attributes without values
+        return context.get_dummy_value()
+
+    return types.none(), generate
+
+
+@intrinsic
+def apart(context: Any) -> Any:
+    """In a function: its arrays of floats do not overlap. Short loops need not find that out each time they begin."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        for argument in builder.function.args:
+            if argument.type in (ir.FloatType().as_pointer(), ir.DoubleType().as_pointer()):
+                argument.add_attribute("noalias")
         return context.get_dummy_value()
 
     return types.none(), generate

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from saccade.kernels.compiled import (
+    apart,
     flags,
     inline,
     integers,
@@ -87,6 +88,7 @@ def _reciprocals_by(bounded: Any) -> Any:
         scores: Any, b0: Any, b1: Any, b2: Any, b3: Any, a: tuple[float, ...], v: tuple[float, ...], most: float
     ) -> None:
         """Four features' sums of v r added to the scores of a tile."""
+        apart()
         one = type(most)(1)
         a0, a1, a2, a3 = a
         v0, v1, v2, v3 = v
