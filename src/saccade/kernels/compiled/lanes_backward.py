@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from saccade.kernels.compiled import (
+    apart,
     flags,
     inline,
     kernel,
@@ -88,6 +89,7 @@ def _pair_by(bounded: Any) -> Any:
         keys, to `out`, with g r behind it.
         """
         whole_vectors()
+        apart()
         g0, g1, g2, g3 = grads
         a, b = left
         zero = type(most)(0)
