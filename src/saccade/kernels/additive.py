@@ -136,7 +136,7 @@ class _Scores(torch.autograd.Function):
         # where a second derivative is to follow, or many gradients come at once, the definition
         if torch.is_grad_enabled() or not serves(grad, dtypes=TYPES):
             return (*by_definition(_definition, (query, key, v), ctx.needs_input_grad[:3], grad), None, None)
-        return (*_backward(grad.contiguous(), query, key, v, left, keys, ctx.raw), None, None)
+        return (*_backward(grad, query, key, v, left, keys, ctx.raw), None, None)
 
 
 def _definition(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
@@ -176,9 +176,11 @@ def _backward(
     """The gradients of query, key and v."""
     (count, length, features), width, dtype = query.shape, key.shape[1], query.dtype
     whole, rows, lanes = left.shape[1] - 1, left.shape[2], -(-width // _LANES) * _LANES
-    grad, keys, bounds = _filled(grad, rows, lanes), _filled(keys, whole + 1, lanes), _bounds(dtype)
+    grad, keys = _filled("filled gradients", grad, rows, lanes), _filled("filled keys", keys, whole + 1, lanes)
+    bounds = _bounds(dtype)
     if raw:
-        query, key = _filled(query, rows, features), _filled(key, lanes, features)
+        query = _filled("filled raw queries", query, rows, features)
+        key = _filled("filled raw keys", key, lanes, features)
     tiles = count, rows // _QUERIES, -(-lanes // _TILE)
     ways, sums = grad.new_empty(tiles, dtype=torch.uint8), grad.new_empty(tiles)
     _ways[dtype](count, grad, left, keys, ways, sums, bounds, rows, lanes, whole)
@@ -196,10 +198,15 @@ def _backward(
     return _unpacked(query_grad, factors, length, features), _unpacked(key_grad, factors, width, features), v_grad
 
 
-def _filled(tensor: Tensor, rows: int, columns: int) -> Tensor:
-    """A tensor in one piece, filled up with zeros to these sizes."""
-    missing = columns - tensor.shape[-1], rows - tensor.shape[-2]
-    return torch.nn.functional.pad(tensor, (0, missing[0], 0, missing[1])) if any(missing) else tensor.contiguous()
+def _filled(name: str, tensor: Tensor, rows: int, columns: int) -> Tensor:
+    """A tensor in one piece, filled up with zeros to these sizes, in scratch memory of that name."""
+    *_, length, width = tensor.shape
+    if (length, width) == (rows, columns):
+        return tensor.contiguous()
+    found = scratch(name, (len(tensor), rows, columns), tensor.dtype)
+    found[:, :length, :width] = tensor
+    found[:, length:], found[:, :, width:] = 0, 0
+    return found
 
 
 def _by_rows(keys: Tensor) -> Tensor:
