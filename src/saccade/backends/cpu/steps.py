@@ -4,6 +4,7 @@ What a step costs is what it starts; here that is one kernel forward and one bac
 their gradients to one sum. The weights are kept for the backward.
 """
 
+import math
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,9 +24,14 @@ from saccade.structure import aligned
 
 __all__ = ["Steps", "attention", "run", "serves_step"]
 
-FEW, PAIRS = 8, 1 << 12
+FEW, PAIRS = 8, (1 << 10) - 1
 """Queries of a sequence, or pairs of a query and a key, up to which a call is a step: with more, packing the keys
 pays.
+"""
+
+MANY, TERMS = 1 << 12, 10**6
+"""Pairs up to which a read of a memory, which has its sums to share, is a step nevertheless, and any call of fewer
+terms, for which what begins and ends with a block is too much.
 """
 
 _forward, _backward = Kernel("additive:forward"), Kernel("additive:backward")
@@ -39,13 +45,19 @@ def serves_step(call: Call) -> bool:
     length, width = call.query.shape[-2], call.key.shape[-2]
     if not isinstance(call.score, Additive) or not isinstance(normalizer, Softmax):
         return False
-    if length > FEW and length * width > PAIRS:
+    if length > FEW and length * width > _pairs(call):
         return False
     plain = normalizer.sink is None and not isinstance(normalizer.temperature, Tensor)
     more = call.bias is not None or call.gate is not None or not call.soft() or call.dropout_p or call.asks()
     tensors = call.query, call.key, call.value, call.score.v
     served = plain and not more and serves(*tensors, dtypes=(torch.float32, *HALF))
     return served and not (call.mask is not None and _copies(call, call.mask))
+
+
+def _pairs(call: Call) -> int:
+    """How many pairs of a sequence are a step, of more than a few queries."""
+    terms = math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2] * call.query.shape[-1]
+    return MANY if call.state is not None or terms < TERMS else PAIRS
 
 
 def _copies(call: Call, mask: Mask) -> bool:
