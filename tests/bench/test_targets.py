@@ -2,7 +2,7 @@ import pytest
 
 from bench.fake import row
 from saccade.bench.row import Result, Work
-from saccade.bench.targets import at_most, close_behind, speed_of, times, within
+from saccade.bench.targets import as_fast, at_most, close_behind, speed_of, times, within
 
 
 def reached(target, ours=1.0, peer=1.0, **changes):
@@ -14,6 +14,8 @@ def reached(target, ours=1.0, peer=1.0, **changes):
     [
         (times(30), 1.0, 30.0, True),
         (times(30), 1.0, 29.9, False),
+        (as_fast(0.6, 1e6, 1e8), 1.0, 60.1, True),
+        (as_fast(0.6, 1e6, 1e8), 1.0, 59.9, False),
         (at_most(1.5), 1.5, 1.0, True),
         (at_most(1.5), 1.51, 1.0, False),
         (close_behind(), 34e-6, 10e-6, True),

@@ -103,7 +103,7 @@ def test_it_is_the_formula_with_its_gradients(shapes, dtype):
     st.sampled_from(TYPES),
     st.integers(1, 3),
     st.integers(0, 5),
-    st.sampled_from([0, 1, 3, 5, 17, 511, 512, 513]),
+    st.sampled_from([0, 1, 3, 5, 15, 16, 17, 77, 511, 512, 513]),
     st.integers(1, 9),
     st.sampled_from([None, 0.0, 0.01, 0.7]),
     st.tuples(st.booleans(), st.booleans(), st.booleans()),
@@ -116,6 +116,49 @@ def test_any_sizes_and_masks(dtype, batch, queries, keys, features, density, who
     allowed = None if density is None else flags(*shape, density=density, seed=seed)
     query, key = draw(batch, queries, features, seed=seed), draw(batch, keys, features, seed=seed + 1)
     assert_accurate(*(part.to(dtype) for part in (query, key, draw(features, seed=seed + 2))), allowed)
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("keys", [1, 15, 16, 17, 77, 511, 513])
+@pytest.mark.parametrize("scale", [0.05, 1.0, 60.0])
+def test_keys_that_fill_no_whole_vector(keys, scale, dtype):
+    query, key, v = draw(2, 6, 5, scale=scale), draw(2, keys, 5, scale=scale, seed=1), draw(5, seed=2)
+    assert_accurate(*(part.to(dtype) for part in (query, key, v)))
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("beside", [0.0, math.nan, math.inf, 1e4])
+@pytest.mark.parametrize(
+    ("first", "width"), [(0, 1), (3, 15), (16, 16), (5, 17), (1, 77), (2, 511), (17, 513), (0, 600)]
+)
+def test_views_of_packed_keys_see_nothing_beside_them(first, width, beside, dtype):
+    query, key, v = draw(2, 6, 5, dtype=dtype), draw(2, 600, 5, seed=1, dtype=dtype), draw(5, seed=2, dtype=dtype)
+    upstream, seen = draw(2, 6, width, seed=3, dtype=dtype), key[:, first : first + width]
+    expected = with_gradients(ours, (query, seen, v), upstream)
+    around = torch.full_like(key, beside)
+    around[:, first : first + width] = seen
+    keys = additive.packed(around)[..., first : first + width]
+    found = with_gradients(lambda q, k, w: additive.scores(q, k, w, keys, None), (query, seen, v), upstream)
+    assert all(map(torch.equal, found, expected))
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("width", [1, 15, 17, 40])
+def test_packed_keys_of_a_sliding_window(width, dtype):
+    query, key, v = draw(3, 6, 5, dtype=dtype), draw(48, 5, seed=1, dtype=dtype), draw(5, seed=2, dtype=dtype)
+    windows = key.as_strided((3, width, 5), (20, 5, 1))
+    whole = additive.packed(key)
+    keys = whole.as_strided((3, *whole.shape[:1], width), (4, whole.stride(0), 1))
+    upstream = draw(3, 6, width, seed=3, dtype=dtype)
+    found = with_gradients(lambda q, k, w: additive.scores(q, k, w, keys, None), (query, windows, v), upstream)
+    assert all(map(torch.equal, found, with_gradients(ours, (query, windows.clone(), v), upstream)))
+
+
+def test_packed_keys_lie_in_whole_vectors():
+    for length, stride in ((1, 16), (16, 16), (17, 32), (77, 80)):
+        keys = additive.packed(draw(2, length, 6))
+        assert keys.shape == (2, 9, length) and keys.stride() == (9 * stride, stride, 1)
+        assert (keys.as_strided((2, 9, stride), keys.stride())[..., length:] == 0).all()
 
 
 KEYS = 1030  # two whole tiles and a rest
@@ -316,3 +359,4 @@ def test_the_kernels_and_who_calls_them_agree_on_sizes():
 
     theirs = lanes.NEAR, lanes.TILE, packing.STRIP, lanes_backward.QUERIES
     assert theirs == (additive._NEAR, additive._TILE, additive._COLUMNS, additive._QUERIES)
+    assert additive._TILE % additive._LANES == 0

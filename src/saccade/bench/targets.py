@@ -2,7 +2,7 @@
 
 from saccade.bench.row import Result, Target
 
-__all__ = ["at_most", "close_behind", "speed_of", "times", "within"]
+__all__ = ["as_fast", "at_most", "close_behind", "speed_of", "times", "within"]
 
 _SHARE, _SECONDS = 0.05, 25e-6  # how far behind torch's kernels a call may be, whichever is more
 
@@ -14,6 +14,21 @@ def times(ratio: float) -> Target:
     '≥ 30x'
     """
     return Target(f"≥ {ratio:g}x", lambda result: _ratio(result) >= ratio, ratio)
+
+
+def as_fast(share: float, own: float, peers: float) -> Target:
+    """So much of the peer's work a second, where the peer is a call of another size.
+
+    Args:
+        share: of its speed.
+        own: work of our call.
+        peers: work of the peer's, in the same unit.
+
+    >>> as_fast(0.6, 1e6, 1e8).text
+    '≥ 60% of its speed'
+    """
+    least = share * peers / own
+    return Target(f"≥ {share:.0%} of its speed", lambda result: _ratio(result) >= least, least)
 
 
 def at_most(factor: float) -> Target:

@@ -391,10 +391,21 @@ def test_what_a_step_cannot_do_blocks_do(options, monkeypatch):
     assert len(ran) == (not options)
 
 
-@pytest.mark.parametrize(("queries", "pairs", "step"), [(1, 0, True), (8, 0, True), (9, 0, False), (9, 63, True)])
-def test_few_queries_or_pairs_are_a_step(queries, pairs, step, monkeypatch):
+@pytest.mark.parametrize(
+    ("queries", "pairs", "many", "terms", "step"),
+    [
+        (1, 0, 0, 0, True),
+        (8, 0, 0, 0, True),
+        (9, 62, 63, 756, False),
+        (9, 63, 0, 756, True),
+        (9, 0, 63, 757, True),
+        (9, 63, 62, 757, False),
+    ],
+)
+def test_few_queries_pairs_or_terms_are_a_step(queries, pairs, many, terms, step, monkeypatch):
     monkeypatch.undo()
-    monkeypatch.setattr(steps, "PAIRS", pairs)
+    for name, value in (("PAIRS", pairs), ("MANY", many), ("TERMS", terms)):
+        monkeypatch.setattr(steps, name, value)
     ran = []
     monkeypatch.setattr(steps, "run", lambda call, run=steps.run: ran.append(call) or run(call))
     query, key = draw(2, queries, 6), draw(2, 7, 6)
@@ -406,6 +417,16 @@ def test_few_queries_or_pairs_are_a_step(queries, pairs, step, monkeypatch):
     assert bool(ran) == step
     attend(query.double(), key.double(), key.double(), score=scores.Additive(torch.ones(6).double()), backend="cpu")
     assert len(ran) == step  # float64 goes by blocks
+
+
+def test_a_memory_is_read_by_steps_where_a_call_goes_by_blocks(monkeypatch):
+    monkeypatch.undo()
+    query, key, score, ran = draw(16, 32, 64), draw(16, 32, 64, seed=1), scores.Additive(torch.ones(64) / 8), []
+    monkeypatch.setattr(steps, "run", lambda call, run=steps.run: ran.append(call) or run(call))
+    whole = attend(query, key, key, score=score, backend="cpu")
+    assert not ran
+    torch.testing.assert_close(remember(key, key, score=score).read(query, backend="cpu"), whole)
+    assert len(ran) == 1
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])

@@ -92,7 +92,9 @@ def test_every_target_has_its_row():
     for name, texts in ideal.items():  # twice what 129 keys a query, half of all, 512 of them cost of 4,096
         of_mask = {"window": "≥ 15.9x", "causal": "≥ 1x", "8 docum": "≥ 4x"}
         assert texts == [next(text for mask, text in of_mask.items() if f", {mask}" in name)]
-    dots = {name: texts for name, texts in others.items() if name not in half | ideal}
+    small = {name: texts for name, texts in others.items() if name.startswith("additive small ")}
+    assert len(small) == 10 and all(texts == ["≥ 60% of its speed"] for texts in small.values())
+    dots = {name: texts for name, texts in others.items() if name not in half | ideal | small}
     assert all(name.startswith(("dot ", "dot, causal ")) for name in dots)
     assert all(texts == ["≤ 5% or 25 µs behind"] for texts in dots.values())
 
@@ -102,6 +104,11 @@ def test_on_a_gpu_the_targets_are_a_gpus():
     assert found["additive forward 8x256x256 eager"] == ["≥ 15x", "≥ 5000 G terms/s a thread"]
     assert found["lse, dot 1x4x1024x64 without"] == ["≤ 1.3x the time"]
     assert found["received, dot 1x4x1024x64 without"] == ["≤ 2.2x the time"]
+
+
+def test_small_additive_calls_stand_beside_a_large_one():
+    found = [row for row in ROWS if row.name.startswith("additive small ")]
+    assert {row.peer for row in found} == {"ours at 8x256x256x256"} and min(row.size for row in found) > 1e6
 
 
 def test_additive_sizes_go_from_32_to_4096():

@@ -1,5 +1,6 @@
 """Additive attention: whole sequences, training, one step of a decoder, and the memory of a training step."""
 
+import math
 from collections.abc import Callable
 
 from torch import Tensor
@@ -7,7 +8,7 @@ from torch import Tensor
 from saccade import attend, remember
 from saccade.bench.formulas import compiled, forward, keras, remembered, textbook, training
 from saccade.bench.row import Place, Prepare, Row, Run, Target, Work
-from saccade.bench.targets import speed_of, times, within
+from saccade.bench.targets import as_fast, speed_of, times, within
 from saccade.scores import Additive
 
 __all__ = ["BACKWARD_COST", "FORWARD_COST", "rows"]
@@ -27,6 +28,9 @@ _LENGTHS = (32, 64, 128, 256, 512, 1024, 2048, 4096)
 _COMPILED = (32, 256, 1024)  # each length is compiled on its own, which takes up to half a minute
 _DIM, _STEP_DIM, _STEP_BATCH = 256, 512, 64
 _STEPS = (32, 128, 512, 2048, 4096)
+_LARGE = 8, 256, 256, 256
+_SMALL = ((3, 301, 77, 130), (32, 40, 45, 512), (16, 64, 64, 64), (2, 128, 128, 64), (4, 100, 100, 30))
+"""Sizes that are odd or small: batch, queries, keys, features."""
 _MEMORY, _MEMORY_DIM = (1024, 2048, 4096, 8192, 16384), 32
 
 
@@ -34,6 +38,7 @@ def rows(place: Place) -> list[Row]:
     """Return the rows of additive attention."""
     found = [row for backward in (False, True) for length in _LENGTHS for row in _sequence(place, length, backward)]
     found += [row for length in _STEPS for row in _step(place, length)]
+    found += [_small(place, sizes, backward) for backward in (False, True) for sizes in _SMALL]
     return found + [_memory(place, length) for length in _MEMORY]
 
 
@@ -88,6 +93,34 @@ def _targets(place: Place, peer: str, backward: bool) -> tuple[Target, ...]:
         return (times(25),) if peer == "eager" else ()
     speed = speed_of(5e9, "terms", place.threads)
     return {"eager": (times(30), speed), "torch.compile": (times(10), speed)}.get(peer, ())
+
+
+def _small(place: Place, sizes: tuple[int, ...], backward: bool) -> Row:
+    """A small call, or one of odd sizes, beside the speed of a large one."""
+
+    def inputs(sizes: tuple[int, ...]) -> Callable[[Place], tuple[Tensor, ...]]:
+        batch, length, width, dim = sizes
+        shapes = (batch, length, dim), (batch, width, dim), (batch, width, dim)
+        return lambda place: (
+            *(place.normal(*shape, grad=backward) for shape in shapes),
+            place.normal(dim, grad=backward, scale=dim**-0.5),
+        )
+
+    prepare = training if backward else forward
+    run, terms = prepare(_ours(place)), math.prod(sizes)
+    return Row(
+        subject="additive",
+        family="additive small forward+backward" if backward else "additive small forward",
+        shape="x".join(map(str, sizes)),
+        size=terms,
+        peer=f"ours at {'x'.join(map(str, _LARGE))}",
+        inputs=inputs(sizes),
+        ours=run,
+        theirs=lambda *given: run(*inputs(_LARGE)(place)),
+        work=Work(terms, "terms", "multiply", BACKWARD_COST if backward else FORWARD_COST),
+        targets=(as_fast(0.6, terms, math.prod(_LARGE)),) if place.device.type == "cpu" else (),
+        same=False,
+    )
 
 
 def _step(place: Place, length: int) -> list[Row]:
