@@ -82,3 +82,8 @@ def transforming() -> bool:
 def tracing() -> bool:
     """Whether torch.compile or torch.export is tracing: values must not be looked at, sizes may be symbols."""
     return torch.compiler.is_compiling()
+
+
+def recorded() -> bool:
+    """Whether operations are recorded for other values than these, or transformed: nothing may depend on them."""
+    return tracing() or transforming() or torch._C._is_tracing() or torch._C._len_torch_dispatch_stack() > 0

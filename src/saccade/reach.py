@@ -20,7 +20,7 @@ from saccade.backends import cpu
 from saccade.backends.cpu.steps import serves_step
 from saccade.call import Call
 from saccade.masks import Mask
-from saccade.numerics import tracing, transforming, wide
+from saccade.numerics import recorded, wide
 from saccade.reads import TopK
 from saccade.scores import Additive, Location
 from saccade.structure import Axes, Grid, encodable
@@ -146,8 +146,10 @@ def narrowed(call: Call) -> Near | None:
 
     With dropout all keys stay: which weights are dropped follows from their places in the call.
     """
+    if call.mask is None or recorded():  # sizes may be symbols then, of which nothing may be asked
+        return None
     q_len, k_len = call.query.shape[-2], call.key.shape[-2]
-    if call.mask is None or k_len < LEAST or not 0 < q_len <= FEW or call.dropout_p > 0 or not _plain(call):
+    if k_len < LEAST or not 0 < q_len <= FEW or call.dropout_p > 0 or not _plain(call):
         return None
     aligned = call.aligned()
     assert aligned.mask is not None
@@ -161,9 +163,7 @@ def narrowed(call: Call) -> Near | None:
 
 
 def _plain(call: Call) -> bool:
-    """Whether all of the call is built in, its values may be looked at, and no key has a row of weights."""
-    if tracing() or transforming() or torch._C._is_tracing() or torch._C._len_torch_dispatch_stack() > 0:
-        return False
+    """Whether all of the call is built in, on a CPU, and no key has a row of weights."""
     known = call.built_in and encodable(replace(call, state=None)) and not isinstance(call.score, Location)
     return known and call.query.device.type == "cpu" and 0 not in call.batch
 

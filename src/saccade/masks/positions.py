@@ -31,6 +31,10 @@ class Positioned(Mask):
         """The key positions at which the queries stand, `(..., rows, 1)`."""
         return grid.queries() + shift(self.align, grid)
 
+    def relative(self, grid: Grid) -> Tensor:
+        """Key position minus query position, `(..., rows, Lk)`."""
+        return grid.keys() - self.own(grid)
+
     def check(self, extent: Extent) -> None:
         check_align(f"masks.{type(self).__name__}", self.align, extent)
 

@@ -67,7 +67,7 @@ def attention_options(options: Options) -> dict[str, Any]:
     """Return what `saccade.nn.Attention` is told: to draw in training, and to take the likeliest elsewhere.
 
     >>> attention_options(Options(read="straight-through"))["eval_read"]
-    Argmax()
+    Argmax(estimator=None)
     """
     if options.read == "soft":
         return {}

@@ -16,7 +16,7 @@ from saccade import blockmap
 from saccade.backends.blockwise.outline import outline
 from saccade.backends.blockwise.parts import Block, Part, Tiles
 from saccade.call import Call
-from saccade.numerics import tracing, transforming
+from saccade.numerics import recorded
 from saccade.scores import Location
 from saccade.structure import Grid, aligned, foreign
 
@@ -192,11 +192,6 @@ def on_host(call: Call) -> Grid:
     tensors there, or none.
     """
     return call.grid()._replace(device=CPU)
-
-
-def recorded() -> bool:
-    """Whether operations are recorded for other values than these, or transformed: no block may depend on them."""
-    return tracing() or transforming() or torch._C._is_tracing() or torch._C._len_torch_dispatch_stack() > 0
 
 
 def mean(flags: Tensor) -> float:

@@ -32,6 +32,9 @@ from saccade.kernels.compiled import (
 TILE = 512
 """Keys that are looked at together: their scores and their part of a few features stay in the nearest cache."""
 
+VECTOR = 16
+"""Keys that rows are whole multiples of."""
+
 NEAR = 0.5
 """Where the largest |q| and |k| of a tile add up to less, 1 - 2 r would cancel."""
 
@@ -73,11 +76,16 @@ def way_of(query: float, key: float, limit: float) -> int:
 
 
 @loops
-def _any(allowed: Any) -> bool:
-    for j in range(allowed.size):  # noqa: SIM110 (Numba compiles no generator expressions)
-        if allowed[j]:
-            return True
-    return False
+def _stretch(allowed: Any) -> tuple[int, int]:
+    """Where the first allowed key is, in whole vectors, and the end of the last; 0 and 0 of none."""
+    begin, end = 0, allowed.size
+    while begin < end and not allowed[begin]:
+        begin += 1
+    if begin == end:
+        return 0, 0
+    while not allowed[end - 1]:
+        end -= 1
+    return begin // VECTOR * VECTOR, end
 
 
 def _reciprocals_by(bounded: Any) -> Any:
@@ -167,8 +175,8 @@ def _strip(
     start: int,
     lanes: int,
 ) -> None:
-    """The scores of some queries; zeros where a tile of keys is forbidden to a query. `right` begins at number `start`
-    of an address, and `lanes` of its columns are read.
+    """The scores of some queries with the keys of each tile from the first that a query may attend to up to the last;
+    zeros elsewhere. `right` begins at number `start` of an address, and `lanes` of its columns are read.
     """
     size, width = v.size, scores.shape[1]
     limit, most, total = bounds[0], bounds[1], bounds.dtype.type(0)
@@ -179,14 +187,19 @@ def _strip(
         reach, sums = reach_of(right[size, tile]), room[: min(lanes, first + TILE) - first]
         for i in rows:
             found = scores[i, tile]
-            if offsets.size and not _any(flags(masked + offsets[i] + first, found.size)):
+            begin, end = 0, found.size
+            if offsets.size:
+                begin, end = _stretch(flags(masked + offsets[i] + first, found.size))
+            if end - begin < found.size:
                 found[:] = 0
+            if begin == end:
                 continue
             way = way_of(left[size, i], reach, limit)
             if way in (IDENTITY, UNBOUNDED):
-                sums[:] = 0
-                _identity_row(way, sums, left, i, address, start + first, right.shape[1], v, most)
-                _ends(sums, total, found)
+                part = sums[begin : min(sums.size, -(-end // VECTOR) * VECTOR)]
+                part[:] = 0
+                _identity_row(way, part, left, i, address, start + first + begin, right.shape[1], v, most)
+                _ends(part, total, found[begin:end])
             else:
                 found[:] = 0
                 _tangent_row(way, found, query, i, key, tile, v)
