@@ -99,6 +99,7 @@ def test_a_call_of_reached_keys_is_the_whole_call(case, kind, hard):
 
 
 MASKS = {
+    "all after": masks.Window(9, None, align=600),
     "around": masks.Around(torch.tensor([[30.0], [600.25]]), 20),
     "around shared": masks.Around(torch.tensor([150]), 20),
     "around and lengths": masks.Around(torch.tensor([[30.0], [600.25]]), 20) & masks.Lengths(torch.tensor([40, 590])),

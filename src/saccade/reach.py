@@ -180,9 +180,8 @@ def _fewest(call: Call) -> int:
 
 def _range(found: Bounds, k_len: int, least: int) -> tuple[int | Tensor, int]:
     """The first key of each entry, as a number where they are alike, and how many there are from there."""
-    first, last = torch.as_tensor(0 if found.first is None else found.first), torch.as_tensor(found.last)
-    last = last if found.last is not None else torch.tensor(k_len - 1)
-    first = first.clamp(0, k_len)
+    first = torch.as_tensor(0 if found.first is None else found.first).clamp(0, k_len)
+    last = torch.as_tensor(k_len - 1 if found.last is None else found.last)
     width = min(k_len, max(least, int((last.clamp(-1, k_len - 1) - first).max()) + 1))
     first = first.clamp(max=k_len - width)
     lowest = int(first.min())
