@@ -304,8 +304,8 @@ def differs(ours: Tensor, truth: Tensor, plain: Tensor, draw: Draw) -> str | Non
         return "infinite in other places"
     a, b, c = (tensor.double().masked_fill(empty, 0.0) for tensor in (ours, truth, plain))
     size = b.abs().max().clamp(min=1.0)
-    if isinstance(draw.options["normalizer"], normalizers.Sigmoid | normalizers.Identity):
-        size = size * max(1, draw.key.shape[-2]) ** 0.5  # a sum of so many terms, no mean of them
+    if not isinstance(draw.options["normalizer"], normalizers.Softmax):
+        size = size * max(1, draw.key.shape[-2]) ** 0.5  # a sum of so many terms, no mean, or a threshold of as many
     eps = torch.finfo(draw.dtype).eps
     factor = 3 if draw.dtype in (torch.float32, torch.float64) else 2
     compute = torch.finfo(torch.float64 if draw.dtype == torch.float64 else torch.float32).eps
