@@ -101,44 +101,38 @@ class Dense(Mask):
         return self.allowed.ndim < 2 or self.allowed.shape[-2] == 1
 
 
-@registered
 @dataclass(frozen=True)
-class Both(Mask):
-    """Allowed by the first and by the second; written `first & second`."""
+class Composed(Mask):
+    """Base of the masks that two others make."""
 
     first: Mask
     second: Mask
+
+    def check(self, extent: Extent) -> None:
+        self.first.check(extent)
+        self.second.check(extent)
+
+    @property
+    def keys_alone(self) -> bool:
+        return self.first.keys_alone and self.second.keys_alone
+
+
+@registered
+@dataclass(frozen=True)
+class Both(Composed):
+    """Allowed by the first and by the second; written `first & second`."""
 
     def dense(self, grid: Grid) -> Tensor:
         return self.first.dense(grid) & self.second.dense(grid)
 
-    def check(self, extent: Extent) -> None:
-        self.first.check(extent)
-        self.second.check(extent)
-
-    @property
-    def keys_alone(self) -> bool:
-        return self.first.keys_alone and self.second.keys_alone
-
 
 @registered
 @dataclass(frozen=True)
-class Either(Mask):
+class Either(Composed):
     """Allowed by the first or by the second; written `first | second`."""
-
-    first: Mask
-    second: Mask
 
     def dense(self, grid: Grid) -> Tensor:
         return self.first.dense(grid) | self.second.dense(grid)
-
-    def check(self, extent: Extent) -> None:
-        self.first.check(extent)
-        self.second.check(extent)
-
-    @property
-    def keys_alone(self) -> bool:
-        return self.first.keys_alone and self.second.keys_alone
 
 
 @registered
