@@ -1,6 +1,5 @@
 """The pictures of docs/masks-as-work.md are what its code draws, its numbers those of the library and the benchmark."""
 
-import importlib.util
 import io
 import json
 import re
@@ -13,6 +12,7 @@ from saccade import blockmap
 from saccade.backends import choose, cpu
 from saccade.backends.blockwise import plan
 from saccade.backends.sdpa import documents
+from scripts import script
 
 matplotlib = pytest.importorskip("matplotlib")
 Image = pytest.importorskip("PIL.Image")
@@ -21,20 +21,12 @@ FOLDER = ROOT / "docs" / "pictures"
 PAGE = (ROOT / "docs" / "masks-as-work.md").read_text(encoding="utf-8")
 
 
-def loaded():
-    path = ROOT / "tools" / "draw_mask_blocks.py"
-    spec = importlib.util.spec_from_file_location("draw_mask_blocks", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def pixels(png):
     return np.asarray(Image.open(io.BytesIO(png)).convert("RGB"))
 
 
 def test_the_page_draws_its_pictures_again(tmp_path):
-    paths = loaded().draw(tmp_path)
+    paths = script("tools/draw_mask_blocks.py").draw(tmp_path)
     assert sorted(path.name for path in paths) == sorted(path.name for path in FOLDER.glob("masks-*.png"))
     for path in paths:
         drawn, committed = path.read_bytes(), (FOLDER / path.name).read_bytes()

@@ -1,10 +1,11 @@
 """The pictures of docs/additive-kernels.md are what their script draws, and show what the page says."""
 
-import importlib.util
 import re
 from pathlib import Path
 
 import pytest
+
+from scripts import script
 
 matplotlib = pytest.importorskip("matplotlib")
 ROOT = Path(__file__).resolve().parents[1]
@@ -12,15 +13,7 @@ FOLDER = ROOT / "docs" / "pictures"
 PAGE = (ROOT / "docs" / "additive-kernels.md").read_text(encoding="utf-8")
 
 
-def loaded():
-    path = ROOT / "tools" / "draw_additive_kernels.py"
-    spec = importlib.util.spec_from_file_location("draw_additive_kernels", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-SCRIPT = loaded()
+SCRIPT = script("tools/draw_additive_kernels.py")
 COMMITTED = sorted(path.stem for path in FOLDER.glob("additive-*.svg"))
 
 

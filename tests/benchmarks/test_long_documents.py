@@ -1,11 +1,9 @@
 """Long documents are made of what they say, split by split."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from scripts import script
+
 PACKAGE = '''
 from elsewhere import Bible, Book, Version
 bible = Bible(
@@ -23,13 +21,9 @@ bible = Bible(
 '''
 
 
-@pytest.fixture
-def script():
-    path = ROOT / "benchmarks" / "long_documents.py"
-    spec = importlib.util.spec_from_file_location("long_documents", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture(name="script")
+def program():
+    return script("benchmarks/long_documents.py")
 
 
 def test_a_chapter_is_its_verses_without_numbers_and_brackets(script, tmp_path):

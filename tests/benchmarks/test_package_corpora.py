@@ -1,22 +1,17 @@
 """Corpora are made of what packages hold, split by split."""
 
 import gzip
-import importlib.util
-from pathlib import Path
 
 import pytest
 from babel.messages import Catalog
 from babel.messages.mofile import write_mo
 
-ROOT = Path(__file__).resolve().parents[2]
+from scripts import script
 
 
-@pytest.fixture
-def script():
-    spec = importlib.util.spec_from_file_location("package_corpora", ROOT / "benchmarks" / "package_corpora.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture(name="script")
+def program():
+    return script("benchmarks/package_corpora.py")
 
 
 def test_messages_and_their_translations_are_pairs_once(script, tmp_path):

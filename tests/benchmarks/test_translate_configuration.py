@@ -1,6 +1,5 @@
 """What both sides of the comparison are told: the same sizes, and no dropout."""
 
-import importlib.util
 from dataclasses import fields
 from pathlib import Path
 
@@ -8,13 +7,9 @@ import pytest
 
 from saccade.tasks.translate import Translate
 from saccade.train.task import options_class
+from scripts import script
 
-PATH = Path(__file__).resolve().parents[2] / "benchmarks" / "translate_configuration.py"
-SPEC = importlib.util.spec_from_file_location("translate_configuration", PATH)
-assert SPEC is not None
-assert SPEC.loader is not None
-made = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(made)
+made = script("benchmarks/translate_configuration.py")
 
 SHARED = {"folder": "data", "seed": 3, "sentences": 64, "batch_tokens": 2048, "learning_rate": 1e-3, "clip": 1.0}
 

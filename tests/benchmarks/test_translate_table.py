@@ -1,17 +1,13 @@
 """The numbers that stand in the table: from counts and times to rates, and into a page."""
 
-import importlib.util
 import json
 from pathlib import Path
 
 import pytest
 
-PATH = Path(__file__).resolve().parents[2] / "benchmarks" / "translate_table.py"
-SPEC = importlib.util.spec_from_file_location("translate_table", PATH)
-assert SPEC is not None
-assert SPEC.loader is not None
-made = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(made)
+from scripts import script
+
+made = script("benchmarks/translate_table.py")
 
 COUNTS = {"fixed": 7.0, "source": 5.0, "target": 3.0, "pair": 2.0}
 
@@ -90,7 +86,7 @@ def test_a_page_without_marks_is_left_alone(tmp_path):
     assert page.read_text(encoding="utf-8") == "text\n"
 
 
-ROOT = PATH.parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 KEPT = sorted((ROOT / "benchmarks" / "results").glob("translate*.json"))
 
 
