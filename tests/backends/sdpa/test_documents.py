@@ -48,6 +48,25 @@ def compare(inputs, **options):
         torch.testing.assert_close(ours, expected)
 
 
+PER_QUERY = {
+    "scale": lambda numbers: {"score": scores.ScaledDot(scale=numbers)},
+    "beta": lambda numbers: {"score": scores.Cosine(beta=numbers)},
+    "sink": lambda numbers: {"normalizer": normalizers.Softmax(sink=numbers)},
+}
+
+
+@pytest.mark.parametrize("lengths", [LENGTHS, [178] * 4], ids=["ragged", "alike"])
+@pytest.mark.parametrize("shape", [(), (712, 1), (3, 1, 1), (2, 1, 712, 1)], ids=str)
+@pytest.mark.parametrize("name", PER_QUERY)
+def test_each_document_has_its_own_queries_numbers(name, shape, lengths):
+    numbers = torch.linspace(0.1, 2, torch.Size(shape).numel(), dtype=torch.float64).reshape(shape)
+    inputs, options = tensors(BATCHES["alike"], 712, 712, dtype=torch.float64), PER_QUERY[name](numbers)
+    ids = ids_of(lengths)
+    mask = masks.Documents(ids, ids) & masks.Causal()
+    assert documents.documented(call_of(*inputs, mask=mask, **options)) is not None
+    compare(inputs, mask=mask, **options)
+
+
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("name", BATCHES)
 def test_documents_are_computed_one_after_the_other(name, causal):

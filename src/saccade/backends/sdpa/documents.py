@@ -15,8 +15,10 @@ from torch import Tensor
 from saccade.backends.blockwise.parts import Block
 from saccade.call import Call
 from saccade.masks import Both, Causal, Documents, Mask, shift
+from saccade.normalizers import Softmax
 from saccade.numerics import tracing, transforming
-from saccade.structure import aligned
+from saccade.scores import Score
+from saccade.structure import Axes, aligned
 
 __all__ = ["Documented", "by_documents", "documented"]
 
@@ -146,10 +148,10 @@ def by_documents(call: Call, found: Documented, attention: Callable[[Call], Tens
         found: its documents.
         attention: the output of a call of one document.
     """
-    call = replace(call, mask=Causal("start") if found.causal else None, state=None, cache=None)
+    call = replace(call, mask=Causal("start") if found.causal else None, state=None, cache=None).aligned()
     if found.dim is None:
         return of_row(call, found.rows[0], attention)
-    call, dim = call.aligned(), found.dim
+    dim = found.dim
     count = len(found.rows)
     # split is one node, whose gradient is put together once; a view of each row would fill a gradient of all
     queries, keys, values = (
@@ -165,25 +167,32 @@ def by_documents(call: Call, found: Documented, attention: Callable[[Call], Tens
 
 
 def of_row(call: Call, row: Row, attention: Callable[[Call], Tensor]) -> Tensor:
-    """The output of one row."""
+    """The output of one row of an aligned call."""
+    assert isinstance(call.score, Score)
+    assert isinstance(call.normalizer, Softmax)
     sides = call.query, call.key, call.value
     single = len({side.shape[:-2] for side in sides}) == 1 and all(side.is_contiguous() for side in sides)
     if single and row.alike:
         return at_once(call, row.alike, attention)
     queries = call.query.split(row.q_lens, -2)
     keys, values = (tensor.split(row.k_lens, -2) for tensor in (call.key, call.value))
-    outputs = []
-    for query, place in zip(queries, row.keys, strict=True):
+    outputs, starts = [], accumulate(row.q_lens, initial=0)
+    for query, place, start in zip(queries, row.keys, starts, strict=False):
         if place < 0:
             outputs.append(query.new_zeros(*call.batch, query.shape[-2], call.value.shape[-1], dtype=call.value.dtype))
         else:
-            outputs.append(attention(replace(call, query=query, key=keys[place], value=values[place])))
+            narrow = Block(None, 0, 1, start, query.shape[-2]).narrow  # of scales and sinks that differ by query
+            own = {"score": call.score.map(narrow), "normalizer": call.normalizer.map(narrow)}
+            outputs.append(attention(replace(call, query=query, key=keys[place], value=values[place], **own)))
     return torch.cat(outputs, -2)
 
 
 def at_once(call: Call, count: int, attention: Callable[[Call], Tensor]) -> Tensor:
-    """Documents of one length as a batch dimension more, the last."""
-    call, rank = call.aligned(), len(call.batch)
-    query, key, value = (side.unflatten(-2, (count, -1)) for side in (call.query, call.key, call.value))
-    call = call.map(lambda tensor, axes: tensor.unsqueeze(rank))
-    return attention(replace(call, query=query, key=key, value=value)).flatten(-3, -2)
+    """Documents of one length, of an aligned call, as a batch dimension more, the last."""
+    rank = len(call.batch)
+
+    def parted(tensor: Tensor, axes: Axes) -> Tensor:
+        long = axes[:1] in (("q",), ("k",)) and tensor.shape[rank] > 1
+        return tensor.unflatten(rank, (count, -1)) if long else tensor.unsqueeze(rank)
+
+    return attention(call.map(parted)).flatten(-3, -2)
