@@ -72,6 +72,34 @@ def test_no_key_outside_the_bounds_is_allowed(case):
             assert not (allowed & outside(beyond)).any()
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16])
+@pytest.mark.parametrize("mask", [
+    lambda n: masks.Lengths(n) & masks.Causal(50),
+    lambda n: masks.Prefix(n) & masks.Window(30, 30, align=50),
+    lambda n: masks.Window(200, 100, align=n),
+    lambda n: masks.Intervals(n[:, None] - 5, n[:, None]) | masks.Causal(3),
+    lambda n: masks.Around(n[:, None], 20),
+], ids=["lengths", "prefix", "window", "intervals", "around"])  # fmt: skip
+def test_integers_of_short_types_are_positions_like_others(mask, dtype):
+    places = torch.tensor([20, 100])
+    inputs = [torch.randn(2, length, DIM, dtype=torch.float64) for length in (1, LENGTH, LENGTH)]
+    call = checked_call(
+        *inputs,
+        scores.Dot(),
+        mask(places.to(dtype)),
+        None,
+        None,
+        normalizers.Softmax(),
+        reads.Soft(),
+        0.0,
+        AuxRequest(),
+    )
+    assert narrowed(call) is not None
+    torch.testing.assert_close(
+        attend(*inputs, mask=mask(places.to(dtype))), attend(*inputs, mask=mask(places), backend="reference")
+    )
+
+
 @settings(max_examples=60)
 @given(cases(), st.sampled_from(["dot", "additive", "cosine"]), st.booleans())
 def test_a_call_of_reached_keys_is_the_whole_call(case, kind, hard):

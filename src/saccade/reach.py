@@ -42,7 +42,7 @@ Bound: TypeAlias = int | Tensor | None
 
 
 class Bounds(NamedTuple):
-    """The first and last key that any query of an entry may attend to, numbers or integers `(...)`; None: unknown."""
+    """The first and last key that any query of an entry may attend to, numbers or int64 `(...)`; None: unknown."""
 
     first: Bound
     last: Bound
@@ -68,16 +68,22 @@ def bounds(mask: Mask, grid: Grid) -> Bounds:
     if isinstance(mask, masks.Causal | masks.Window):
         left, right = (None, 0) if isinstance(mask, masks.Causal) else (mask.left, mask.right)
         start = masks.shift(mask.align, grid)
-        start = start[..., 0, 0] if isinstance(start, Tensor) else start
+        start = _wide(start[..., 0, 0] if isinstance(start, Tensor) else start)
         return Bounds(None if left is None else start - left, None if right is None else start + grid.q_len - 1 + right)
     if isinstance(mask, masks.Around):
         return _around(mask, grid)
     if isinstance(mask, masks.Lengths):
-        return Bounds(0, mask.key_lengths - 1)
+        return Bounds(0, _wide(mask.key_lengths) - 1)
     if isinstance(mask, masks.Intervals):
-        first, end = (end.amin(-1) if isinstance(end, Tensor) else end for end in (mask.start, -mask.end))
-        return Bounds(first, -end - 1)
-    return Bounds(0, mask.length - 1) if isinstance(mask, masks.Prefix) else Bounds(None, None)
+        first = mask.start.amin(-1) if isinstance(mask.start, Tensor) else mask.start
+        end = mask.end.amax(-1) if isinstance(mask.end, Tensor) else mask.end
+        return Bounds(_wide(first), _wide(end) - 1)
+    return Bounds(0, _wide(mask.length) - 1) if isinstance(mask, masks.Prefix) else Bounds(None, None)
+
+
+def _wide(number: int | Tensor) -> int | Tensor:
+    """Integers of a type that holds sums of positions, which a short one need not."""
+    return number.long() if isinstance(number, Tensor) else number
 
 
 def _larger(one: Bound, other: Bound) -> Bound:

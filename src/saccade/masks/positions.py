@@ -135,7 +135,7 @@ class Lengths(Mask):
         integers(name, self.key_lengths, extent)
         if not extent.values:  # not even the message below: it would make a constant of a symbolic Lk
             return
-        inside = (self.key_lengths >= 0) & (self.key_lengths <= extent.k_len)
+        inside = (self.key_lengths >= 0) & (self.key_lengths.long() <= extent.k_len)  # Lk may leave a short type
         ensure(inside, f"{name}: expected lengths from 0 to Lk = {extent.k_len}, got some outside", values=True)
 
 
