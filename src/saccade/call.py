@@ -55,19 +55,17 @@ class Widened:
     """
 
     def __init__(self) -> None:
-        self._given: tuple[Tensor, Tensor] | None = None
-        self._versions: tuple[int, int] | None = None
-        self._made: tuple[Tensor, Tensor] | None = None
+        # one tuple (key, value, their versions, both in float32), replaced as a whole: threads may read one memory
+        self._kept: tuple[Tensor, Tensor, tuple[int, int], tuple[Tensor, Tensor]] | None = None
 
     def pair(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """The two in float32."""
         if key.requires_grad or value.requires_grad or key.is_inference() or value.is_inference():
             return wide(key), wide(value)  # recorded, or without a version that tells when they were written to
-        given, versions = self._given, (key._version, value._version)
-        if given is None or given[0] is not key or given[1] is not value or versions != self._versions:
-            self._given, self._versions, self._made = (key, value), versions, (wide(key), wide(value))
-        assert self._made is not None
-        return self._made
+        kept, versions = self._kept, (key._version, value._version)
+        if kept is None or kept[0] is not key or kept[1] is not value or kept[2] != versions:
+            kept = self._kept = key, value, versions, (wide(key), wide(value))
+        return kept[3]
 
 
 @registered
