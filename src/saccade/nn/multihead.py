@@ -20,9 +20,7 @@ from saccade.nn import extra_keys
 from saccade.nn.attention import features, named_score, only_memory, parts, projected, sources
 from saccade.nn.heads import beside_heads, checked_positions, following
 from saccade.nn.parameters import Parameters
-from saccade.nn.projections import applied, declare, divided, head_norm, sized
-
-GATES = ("elementwise", "headwise")
+from saccade.nn.projections import applied, declare, divided, head_norm, output_gating, sized
 
 
 class MultiheadAttention(nn.Module):
@@ -114,55 +112,61 @@ class MultiheadAttention(nn.Module):
         if foreign:
             refuse(MultiheadAttention.__init__, foreign)
         super().__init__()
-        whole("embed_dim", embed_dim, least=1)
-        whole("num_heads", num_heads, least=1)
-        sizes = {"head_dim": head_dim, "value_head_dim": value_head_dim, "output_dim": output_dim}
-        sizes |= {"num_kv_heads": num_kv_heads, "kdim": kdim, "vdim": vdim, "max_length": max_length}
-        for name, size in sizes.items():
-            whole(name, size, least=1, none=True)
         parts(score, normalizer, read, dropout_p)
         if not isinstance(backend, str):
             raise ArgumentTypeError(f"backend: expected a name, such as 'auto', got {type(backend).__name__}")
-        num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-        head_dim = sized(head_dim, embed_dim, num_heads)
-        if num_heads % num_kv_heads:
-            raise ArgumentError(f"num_kv_heads: expected a divisor of num_heads = {num_heads}, got {num_kv_heads}")
-        if output_gate is not None and output_gate not in GATES:
-            raise ArgumentError(
-                f"output_gate: expected one of {', '.join(map(repr, GATES))} or None, got {output_gate!r}"
-            )
+        whole("max_length", max_length, least=1, none=True)
+        self._size(embed_dim, num_heads, num_kv_heads, head_dim, value_head_dim, output_dim, kdim, vdim)
         number("rotary_base", rotary_base, above=0, none=True)
-        if rotary_base is not None and head_dim % 2:
-            raise ArgumentError(
-                f"rotary_base: expected an even number of features a head, got head_dim = {head_dim}; take other heads"
-            )
+        if rotary_base is not None and self.head_dim % 2:
+            got = f"got head_dim = {self.head_dim}; take other heads"
+            raise ArgumentError(f"rotary_base: expected an even number of features a head, {got}")
         self.rotary_base, self.backend, self.dropout_p = rotary_base, backend, dropout_p
-        self.embed_dim, self.num_heads, self.num_kv_heads = embed_dim, num_heads, num_kv_heads
-        self.head_dim = head_dim
-        self.value_head_dim = head_dim if value_head_dim is None else value_head_dim
-        self.output_dim = embed_dim if output_dim is None else output_dim
-        self.inputs = (embed_dim, embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim)
-        self.sizes = (num_heads * head_dim, num_kv_heads * head_dim, num_kv_heads * self.value_head_dim)
         place: dict[str, Any] = {"device": device, "dtype": dtype}
         declare(self, self.inputs, self.sizes, bias, **place)
-        joined = num_heads * self.value_head_dim
-        self.out_proj = nn.Linear(joined, self.output_dim, bias=bias, **place)
-        self.query_norm, self.key_norm = (head_norm(qk_norm, head_dim, bias, **place) for _ in range(2))
-        gates = {None: 0, "headwise": num_heads, "elementwise": joined}[output_gate]
-        self.gate_proj = nn.Linear(embed_dim, gates, bias=bias, **place) if gates else None
+        self.out_proj = nn.Linear(num_heads * self.value_head_dim, self.output_dim, bias=bias, **place)
+        self.query_norm, self.key_norm = (head_norm(qk_norm, self.head_dim, bias, **place) for _ in range(2))
+        self.gate_proj = output_gating(output_gate, embed_dim, num_heads, self.value_head_dim, bias, **place)
         for name, size in (("bias_k", self.sizes[1]), ("bias_v", self.sizes[2])):
             self.register_parameter(name, nn.Parameter(torch.empty(1, 1, size, **place)) if add_bias_kv else None)
         self.add_zero_attn = add_zero_attn
-        heads = (num_kv_heads, num_heads // num_kv_heads)
-        per_head = heads if num_kv_heads != num_heads else (num_heads,)
         if isinstance(score, str):
-            score = named_score(score, head_dim, head_dim, max_length=max_length, heads=per_head, **place)
+            heads = (num_heads,) if self._groups is None else (self._groups, num_heads // self._groups)
+            score = named_score(score, self.head_dim, self.head_dim, max_length=max_length, heads=heads, **place)
         self.score = Parameters(score)
         self.normalizer = Parameters(normalizers.Softmax() if normalizer is None else normalizer)
         self.read = Parameters(reads.Soft() if read is None else read)
         if self._extra is not None:
             extra_keys.check(self._extra, score, self.normalizer.thing, self.read.thing)
         self.reset_parameters()
+
+    def _size(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        num_kv_heads: int | None,
+        head_dim: int | None,
+        value_head_dim: int | None,
+        output_dim: int | None,
+        kdim: int | None,
+        vdim: int | None,
+    ) -> None:
+        """Sets features of heads, inputs and output: those that are given, and those that follow from them."""
+        whole("embed_dim", embed_dim, least=1)
+        whole("num_heads", num_heads, least=1)
+        given = {"head_dim": head_dim, "value_head_dim": value_head_dim, "output_dim": output_dim}
+        for name, size in (given | {"num_kv_heads": num_kv_heads, "kdim": kdim, "vdim": vdim}).items():
+            whole(name, size, least=1, none=True)
+        self.embed_dim, self.num_heads = embed_dim, num_heads
+        self.num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+        self.head_dim = sized(head_dim, embed_dim, num_heads)
+        if num_heads % self.num_kv_heads:
+            raise ArgumentError(f"num_kv_heads: expected a divisor of num_heads = {num_heads}, got {num_kv_heads}")
+        self.value_head_dim = self.head_dim if value_head_dim is None else value_head_dim
+        self.output_dim = embed_dim if output_dim is None else output_dim
+        self.inputs = (embed_dim, embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim)
+        keys, values = self.num_kv_heads * self.head_dim, self.num_kv_heads * self.value_head_dim
+        self.sizes = (num_heads * self.head_dim, keys, values)
 
     @property
     def _extra(self) -> str | None:

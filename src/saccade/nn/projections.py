@@ -7,9 +7,10 @@ from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
 
-__all__ = ["applied", "declare", "divided", "head_norm", "sized"]
+__all__ = ["applied", "declare", "divided", "head_norm", "output_gating", "sized"]
 
 NORMS = ("rms", "layer")
+GATES = ("elementwise", "headwise")
 
 
 def declare(
@@ -58,6 +59,30 @@ def head_norm(kind: str | None, head_dim: int, bias: bool, **place: Any) -> nn.M
         f"qk_norm: expected one of {', '.join(map(repr, NORMS))} or None, got {kind!r}; unit vectors are "
         "score=scores.Cosine(beta)"
     )
+
+
+def output_gating(
+    kind: str | None, embed_dim: int, num_heads: int, value_head_dim: int, bias: bool, **place: Any
+) -> nn.Linear | None:
+    """The projection of a query to the logits of gates on what heads have read.
+
+    Args:
+        kind: "elementwise", a gate for each feature of each head; "headwise", one for each head; None of no gates.
+        embed_dim: features of the query.
+        num_heads, value_head_dim: heads, and features that each reads.
+
+    Raises:
+        ArgumentError: another kind.
+
+    >>> output_gating("headwise", 8, 2, 4, bias=False).weight.shape
+    torch.Size([2, 8])
+    """
+    if kind is None:
+        return None
+    if kind not in GATES:
+        raise ArgumentError(f"output_gate: expected one of {', '.join(map(repr, GATES))} or None, got {kind!r}")
+    gates = num_heads if kind == "headwise" else num_heads * value_head_dim
+    return nn.Linear(embed_dim, gates, bias=bias, **place)
 
 
 def sized(head_dim: int | None, embed_dim: int, num_heads: int) -> int:
