@@ -304,3 +304,12 @@ def test_tables_keep_their_dimensions_wherever_the_batch_stands():
 def test_tables_of_half_types_are_read_in_float32(dtype):
     bias = biases.Position(lambda i, j, table: table[j] * 1.001, torch.ones(5, dtype=dtype))
     assert (bias.values(grid(5, 5), torch.float32) == 1.001).all()
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (1, 1, 1)])
+@pytest.mark.parametrize("length", [5, 300])
+def test_an_answer_that_no_position_changes_is_that_of_all(shape, length):
+    x = torch.randn(1, length, 4)
+    some = attend(x, x, x, mask=masks.Where(lambda i, j: torch.ones(shape, dtype=torch.bool)))
+    moved = attend(x, x, x, bias=biases.Position(lambda i, j: torch.full(shape, 3.0)))
+    assert torch.allclose(some, attend(x, x, x), atol=1e-6) and torch.allclose(moved, attend(x, x, x), atol=1e-6)

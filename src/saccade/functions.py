@@ -70,8 +70,8 @@ class OfPositions(Definition):
     def tiled(self, i: Tensor, j: Tensor, dtype: torch.dtype | None = None) -> Tensor:
         """The answers for tiles `(tiles, rows, 1)` and `(tiles, 1, keys)`: their dimension is the third from behind."""
         tables = self.given(dtype)
-        found: Tensor = torch.func.vmap(lambda i, j: self.at(i, j, *tables), out_dims=-3)(i, j)
-        return found
+        found: Tensor = torch.func.vmap(lambda i, j: self.at(i, j, *tables))(i, j)
+        return found.movedim(0, -3)  # out_dims=-3 reads beyond an answer that is the same for all tiles
 
     def batch(self, device: torch.device) -> tuple[int, ...]:
         """The batch dimensions of the answers, told by those for the first query and key."""
