@@ -17,3 +17,10 @@ def test_what_is_written_behind_is_written_once():
 def test_with_gradients_there_is_no_room():
     joined, buffer = extended([torch.zeros(2, 3)], [torch.ones(1, 3)], None)
     assert buffer is None and joined[0].shape == (3, 3)
+
+
+def test_room_is_taken_before_it_is_written_so_that_two_threads_never_write_the_same():
+    buffer = with_room([torch.zeros(2, 3)], 5)
+    assert buffer.takes(2, 4, 1) and buffer.used == 4
+    assert not buffer.takes(2, 3, 1) and buffer.used == 4
+    assert not buffer.takes(4, 6, 1) and buffer.used == 4

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import Lock
 
 import torch
 from torch import Tensor
@@ -9,6 +10,9 @@ from torch import Tensor
 from saccade.numerics import tracing, transforming
 
 __all__ = ["Buffer", "extended", "with_room"]
+
+
+_TAKING = Lock()
 
 
 @dataclass
@@ -19,9 +23,14 @@ class Buffer:
     used: int
 
     def takes(self, length: int, total: int, count: int) -> bool:
-        """Whether nobody has written behind `length`, `total` keys fit, and this mode may write here at all."""
+        """Takes the rows from `length` to `total`, no other thread between, if nobody has written behind `length`,
+        `total` keys fit, and this mode may write here at all; whether it did.
+        """
         ours = self.parts[0].is_inference() == torch.is_inference_mode_enabled()
-        return ours and self.used == length and len(self.parts) == count and self.parts[0].shape[-2] >= total
+        with _TAKING:
+            free = ours and self.used == length and len(self.parts) == count and self.parts[0].shape[-2] >= total
+            self.used = total if free else self.used
+        return free
 
 
 def extended(
@@ -39,9 +48,9 @@ def extended(
     length, total = olds[0].shape[-2], olds[0].shape[-2] + news[0].shape[-2]
     if buffer is None or not buffer.takes(length, total, len(olds)):
         buffer = with_room(olds, 2 * total)
+        buffer.used = total
     for part, new in zip(buffer.parts, news, strict=True):
         part.data[..., length:total, :] = new  # .data: rows that nobody has read do not outdate what others saved
-    buffer.used = total
     return [part[..., :total, :] for part in buffer.parts], buffer
 
 

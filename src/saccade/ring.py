@@ -145,10 +145,10 @@ def _slid(olds: Sequence[Tensor], news: Sequence[Tensor], room: Room | None) -> 
     )
     if room is None or not alike or not room.buffer.takes(room.end, room.end + count, len(olds)):
         room = Room(with_room(olds, 2 * capacity + count), capacity)
+        room.buffer.used = capacity + count
     end = room.end + count
     for part, new in zip(room.buffer.parts, news, strict=True):
         part.data[..., room.end : end, :] = new  # .data: rows that nobody has read do not outdate what others saved
-    room.buffer.used = end
     return [part[..., end - capacity : end, :] for part in room.buffer.parts], Room(room.buffer, end)
 
 
