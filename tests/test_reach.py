@@ -290,3 +290,22 @@ def test_everything_else_is_computed_whole(kind):
 class Even(masks.Mask):
     def dense(self, grid):
         return grid.keys() % 2 == 0
+
+
+NARROW = {
+    "lengths": lambda dtype: masks.Lengths(torch.tensor(100, dtype=dtype)) & masks.Window(30, 0, align=90),
+    "prefix": lambda dtype: masks.Prefix(torch.tensor(100, dtype=dtype)) & masks.Window(30, 0, align=90),
+    "align": lambda dtype: masks.Window(90, 120, align=torch.tensor(20, dtype=dtype)),
+    "intervals": lambda dtype: masks.Intervals(torch.tensor([3], dtype=dtype), torch.tensor([127], dtype=dtype)),
+    "no intervals": lambda dtype: masks.Intervals(3, torch.tensor([0], dtype=dtype)) | masks.Prefix(5),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8])
+@pytest.mark.parametrize("name", NARROW)
+def test_narrow_integers_do_not_wrap(name, dtype):
+    key = torch.randn(1, LENGTH, DIM)
+    query, memory = torch.randn(1, 1, DIM), remember(key, key)
+    output, aux = memory.read(query, mask=NARROW[name](dtype), aux=AuxRequest(weights=True))
+    want, wanted = memory.read(query, mask=NARROW[name](torch.int64), backend="reference", aux=AuxRequest(weights=True))
+    assert torch.allclose(output, want, atol=1e-6) and torch.allclose(aux.weights, wanted.weights, atol=1e-6)
