@@ -182,8 +182,8 @@ def of_row(call: Call, row: Row, attention: Callable[[Call], Tensor]) -> Tensor:
             outputs.append(query.new_zeros(*call.batch, query.shape[-2], call.value.shape[-1], dtype=call.value.dtype))
         else:
             narrow = Block(None, 0, 1, start, query.shape[-2]).narrow  # of scales and sinks that differ by query
-            own = {"score": call.score.map(narrow), "normalizer": call.normalizer.map(narrow)}
-            outputs.append(attention(replace(call, query=query, key=keys[place], value=values[place], **own)))
+            own = replace(call, score=call.score.map(narrow), normalizer=call.normalizer.map(narrow))
+            outputs.append(attention(replace(own, query=query, key=keys[place], value=values[place])))
     return torch.cat(outputs, -2)
 
 
