@@ -103,7 +103,6 @@ def _row(place: Place, case: _Case, peer: str, theirs: Function, trained: bool) 
     """A case beside another call of the same tensors."""
     prepare = training if trained else forward
     length, pairs = case.length, _HEADS * case.pairs
-    terms = Work(pairs * _DIM, "terms", "multiply", BACKWARD_COST if trained else FORWARD_COST)
     return Row(
         subject="masks",
         family=f"{case.way}, {case.name} {'forward+backward' if trained else 'forward'}",
@@ -113,11 +112,20 @@ def _row(place: Place, case: _Case, peer: str, theirs: Function, trained: bool) 
         inputs=lambda place: tuple(place.normal(1, _HEADS, length, _DIM, grad=trained) for _ in range(3)),
         ours=prepare(_call(place, case)),
         theirs=prepare(theirs),
-        work=terms if case.way == "additive" else Work(4.0 * pairs * _DIM * (3 if trained else 1), "FLOP", "multiply"),
+        work=_work(case.way, pairs, trained),
         targets=case.targets[trained : trained + 1],
         same=case in (*_LAID_OUT, _CAUSAL, _DOCUMENTS),
         quick=case is _LAID_OUT[0] and not trained,
     )
+
+
+def _work(way: str, pairs: int, trained: bool) -> Work:
+    """What a call computes of so many pairs."""
+    if way == "additive":
+        return Work(pairs * _DIM, "terms", "multiply", BACKWARD_COST if trained else FORWARD_COST)
+    if way == "draws":  # one value is read of a row, and no gradient of it reaches the scores
+        return Work(2.0 * pairs * _DIM, "FLOP", "multiply")
+    return Work(4.0 * pairs * _DIM * (3 if trained else 1), "FLOP", "multiply")
 
 
 def _call(place: Place, case: _Case, *, masked: bool = True) -> Function:
