@@ -1,14 +1,14 @@
 """`attend`, the one operation, and `explain`, what it would do.
 
-attend ─────────┬─ shortcuts.plain ───▶ output      a small plain call, or None
-Memory.read ────┼─ shortcuts.repeated ▶ output      a step like the memory's last one, or None
-                ▼
-            full_path       down: cast as autocast says, then
-                validate.checked_call               arguments ──▶ Call, or one clear error
-                run
-                  choose                            Call ──▶ backend
-                  backend.run                       Call ──▶ output and statistics
-                            up: the output, with aux a pair
+    attend ─────────┬─ shortcuts.plain ───▶ output      a small plain call, or None
+    Memory.read ────┼─ shortcuts.repeated ▶ output      a step like the memory's last one, or None
+                    ▼
+                full_path       down: cast as autocast says, then
+                    validate.checked_call               arguments ──▶ Call, or one clear error
+                    run
+                      choose                            Call ──▶ backend
+                      backend.run                       Call ──▶ output and statistics
+                                up: the output, with aux a pair
 """
 
 from dataclasses import replace

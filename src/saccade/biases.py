@@ -316,6 +316,12 @@ class Position(Bias, OfPositions):
             computed block by block; those of tensors that the function closes over arrive too, but from blocks of all
             keys, and never on `flex`.
 
+    Raises:
+        ArgumentTypeError: what is no function, tables that are no tensors, or a function that returns something other
+            than floats.
+        ArgumentError: in a call, a function that fails on some of its positions, or answers on another device.
+        ShapeError: in a call, answers that do not broadcast.
+
     Dong et al. 2024, "Flex Attention", section 3.
 
     >>> import torch

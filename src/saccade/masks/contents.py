@@ -58,6 +58,10 @@ class Intervals(Mask):
             shared). Below 0 is 0.
         end: likewise; beyond Lk is Lk, and where it is not above start nothing is allowed.
 
+    Raises:
+        ArgumentTypeError: a bound that is neither one int nor a tensor of integers.
+        ShapeError: in a call, a tensor that does not fit its queries.
+
     >>> import torch
     >>> from saccade.structure import Grid
     >>> mask = Intervals(torch.tensor([0, 1, 2]), torch.tensor([2, 3, 2]))

@@ -26,6 +26,8 @@ class Where(Mask, OfPositions):
 
     Raises:
         ArgumentTypeError: what is no function, or one that returns something other than booleans.
+        ArgumentError: in a call, a function that fails on some of its positions, or answers on another device.
+        ShapeError: in a call, answers that do not broadcast.
 
     Dong et al. 2024, "Flex Attention", section 3.
 
