@@ -62,3 +62,9 @@ def test_a_bias_does_not_multiply_into_a_bias():
             torch.ones(2, 2),
             bias=biases.Alibi(torch.tensor(1.0)) * torch.ones(2, 2),
         )
+
+
+def test_a_centre_of_a_gaussian_window_is_of_real_numbers():
+    x = torch.zeros(1, 3, 2)
+    with pytest.raises(errors.ArgumentTypeError, match="center of biases.GaussianWindow: expected a tensor of numbers"):
+        attend(x, x, x, bias=biases.GaussianWindow(torch.ones(3) * 1j, 1.0))

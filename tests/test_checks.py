@@ -156,3 +156,17 @@ def test_options_are_named_as_they_are_typed():
     checks.in_ranges(SimpleNamespace(beam_size=10, length_penalty=0), ranges)
     with pytest.raises(ArgumentError, match="--length-penalty: expected a number from 0 to 1, got nan"):
         checks.in_ranges(SimpleNamespace(beam_size=1, length_penalty=math.nan), ranges)
+
+
+def test_ints_beyond_64_bits_are_refused():
+    assert "at most 9223372036854775807" in refused(checks.whole, "top", 2**63, least=0, error=ArgumentError)
+    assert "at most 7" in refused(checks.whole, "top", 8, least=0, most=7, error=ArgumentError)
+    for value in (2**63, -(10**400)):
+        assert "write it as a float" in refused(checks.number, "radius", value, error=ArgumentError)
+    for align in (2**63 - 1, -(2**62)):
+        assert "align of Causal" in refused(checks.check_align, "Causal", align, EXTENT, error=ArgumentError)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint16, torch.uint32, torch.uint64])
+def test_integers_that_torch_cannot_compare_are_refused(dtype):
+    assert ".long()" in refused(checks.whole_dtype, "ids", torch.zeros(2, dtype=dtype), error=ArgumentTypeError)

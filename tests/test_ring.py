@@ -302,3 +302,11 @@ def test_errors_say_what_was_expected(message):
     with pytest.raises((ArgumentError, ShapeError)) as raised:
         ERRORS[message](*ring())
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8])
+def test_positions_and_entries_may_be_narrow_integers(dtype):
+    memory = remember(torch.zeros(2, 3, 4), torch.zeros(2, 3, 4), positions=torch.arange(3))
+    written = memory.write(torch.tensor([7], dtype=dtype), torch.ones(2, 1, 4), torch.ones(2, 1, 4))
+    assert written.positions.tolist() == [1, 2, 7]
+    assert len(written.select(torch.tensor([1, 1, 0], dtype=dtype)).value) == 3

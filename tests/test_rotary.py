@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from saccade import biases
+from saccade import biases, errors
 
 F64 = torch.float64
 LAYOUTS = ("half", "interleaved")
@@ -87,3 +87,14 @@ def test_tables_scale_what_they_turn():
     angles = at[:, None] * 10000.0 ** (-torch.arange(3, dtype=F64) / 3)
     found = biases.rotate(x, tables=(1.3 * angles.cos(), 1.3 * angles.sin()))
     torch.testing.assert_close(found, 1.3 * biases.rotate(x, at))
+
+
+@pytest.mark.parametrize("name", ["positions", "frequencies", "tables"])
+def test_what_is_elsewhere_is_refused(name):
+    given = {"positions": torch.arange(3), "frequencies": torch.ones(2)}
+    if name == "tables":
+        given = {"tables": (torch.ones(3, 2, device="meta"),) * 2}
+    else:
+        given[name] = given[name].to("meta")
+    with pytest.raises(errors.ArgumentError, match=rf"{name}: expected device cpu, that of x, got meta; move it"):
+        biases.rotate(torch.zeros(3, 4), **given)

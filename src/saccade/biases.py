@@ -15,6 +15,7 @@ from saccade.errors import ArgumentTypeError, ShapeError
 from saccade.functions import OfPositions, PositionFunction, Tables
 from saccade.masks import shift
 from saccade.numerics import like
+from saccade.rotary import numbers
 from saccade.rotary import rotate as rotate
 from saccade.structure import Axes, Definition, Extent, Grid, registered
 
@@ -294,6 +295,7 @@ class GaussianWindow(Bias):
 
     def check(self, extent: Extent, name: str) -> None:
         per_position("center of biases.GaussianWindow", self.center, extent.q_len, "Lq", extent)
+        numbers("center of biases.GaussianWindow", self.center, "(..., Lq)")
         if isinstance(self.width, Tensor):
             floating(self.width, "width of biases.GaussianWindow")
             if self.width.ndim:

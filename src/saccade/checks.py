@@ -13,6 +13,12 @@ from saccade.structure import Extent
 
 Align = str | int | Tensor | None
 
+FAR = 1 << 61
+"""Beyond any position; sums of a few such stay within 64 bits, and do not begin anew from below."""
+
+_LARGEST = (1 << 63) - 1
+_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+
 
 def ensure(condition: Tensor, message: str, *, values: bool) -> None:
     """Raises `ArgumentError(message)` unless all of `condition` holds: at once on a CPU, by an asynchronous assert on
@@ -94,10 +100,12 @@ def number(
         raise ArgumentTypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
     if value != value or (least is not None and value < least) or (above is not None and not value > above):
         raise ArgumentError(f"{name}: expected {wanted}, got {value}")
+    if isinstance(value, int) and not tracing() and abs(value) > _LARGEST:
+        raise ArgumentError(f"{name}: expected {wanted}, got an int beyond 64 bits; write it as a float")
 
 
-def whole(name: str, value: Any, *, least: int, tensor: bool = False, none: bool = False) -> None:
-    """Raises unless an int of at least `least` (or a tensor, or None, where they will do)."""
+def whole(name: str, value: Any, *, least: int, most: int = _LARGEST, tensor: bool = False, none: bool = False) -> None:
+    """Raises unless an int from `least` to `most` (or a tensor, or None, where they will do)."""
     if (none and value is None) or (tensor and isinstance(value, Tensor)):
         return
     wanted = f"an int of at least {least}{' or a tensor' * tensor}{' or None' * none}"
@@ -105,6 +113,8 @@ def whole(name: str, value: Any, *, least: int, tensor: bool = False, none: bool
         raise ArgumentTypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
     if value < least:
         raise ArgumentError(f"{name}: expected {wanted}, got {value}")
+    if not tracing() and value > most:
+        raise ArgumentError(f"{name}: expected {wanted} and at most {most}, got more")
 
 
 def positive(name: str, value: float | Tensor, extent: Extent) -> None:
@@ -182,6 +192,8 @@ def check_align(owner: str, align: Align, extent: Extent) -> None:
         raise ArgumentTypeError(
             f"align of {owner}: expected 'start', 'end', an int or a tensor, got {type(align).__name__}"
         )
+    elif isinstance(align, int) and not tracing() and abs(align) > FAR:
+        raise ArgumentError(f"align of {owner}: expected a position of at most {FAR} on either side, got {align}")
 
 
 def in_ranges(options: object, ranges: Iterable[tuple[str, float, float]]) -> None:
@@ -211,6 +223,8 @@ def whole_dtype(name: str, tensor: Tensor) -> None:
     """Raises unless the tensor holds integers."""
     if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
         raise ArgumentTypeError(f"{name}: expected an integer tensor, got dtype {tensor.dtype}")
+    if tensor.dtype in _UNSIGNED:  # which torch compares with no others
+        raise ArgumentTypeError(f"{name}: expected a signed integer tensor, got dtype {tensor.dtype}; write .long()")
 
 
 def integers(name: str, tensor: Tensor, extent: Extent) -> None:

@@ -227,6 +227,7 @@ class Memory:
             got = tuple(batch_index.shape) if isinstance(batch_index, Tensor) else type(batch_index).__name__
             raise ArgumentTypeError(f"batch_index: expected an integer tensor (n,), got {got}")
         whole_dtype("batch_index", batch_index)
+        batch_index = batch_index.long()
         size = torch.broadcast_shapes(self.key.shape[:-2], self.value.shape[:-2])[0]
 
         def chosen(tensor: Tensor, axes: tuple[str, ...] = ("k", "d")) -> Tensor:

@@ -105,6 +105,7 @@ def turned(x: Tensor, positions: Tensor | None, pairs: int, base: float, frequen
     if positions is None:
         raise ArgumentTypeError("positions: expected a tensor of numbers (..., L), got None; only tables= hold them")
     numbers("positions", positions, "(..., L)")
+    beside("positions", positions, x)
     if positions.ndim < 1 or not (positions.shape[-1] == 1 or positions.shape[-1] == x.shape[-2]):
         raise ShapeError(f"positions: expected (..., L) with L = {x.shape[-2]}, got shape {tuple(positions.shape)}")
     broadcasts("positions", tuple(positions.shape[:-1]), tuple(x.shape[:-2]))
@@ -112,6 +113,7 @@ def turned(x: Tensor, positions: Tensor | None, pairs: int, base: float, frequen
         frequencies = base ** (-torch.arange(pairs, device=x.device, dtype=torch.float64) / max(pairs, 1))
     else:
         numbers("frequencies", frequencies, "(..., D/2)", floating=True)
+        beside("frequencies", frequencies, x)
         if frequencies.ndim < 1 or frequencies.shape[-1] != pairs:
             raise ShapeError(
                 f"frequencies: expected (..., {pairs}), one a pair of {2 * pairs} features, got shape "
@@ -133,6 +135,7 @@ def checked_tables(x: Tensor, positions: Tensor | None, pairs: int, tables: tupl
         raise ArgumentTypeError(f"tables: expected a pair (cos, sin), got {type(tables).__name__}")
     for table in tables:
         numbers("tables", table, "(..., L, D/2)", floating=True)
+        beside("tables", table, x)
         length = table.shape[-2] if table.ndim > 1 else -1
         if table.ndim < 2 or table.shape[-1] != pairs or not (length == 1 or length == x.shape[-2]):
             raise ShapeError(
@@ -141,6 +144,14 @@ def checked_tables(x: Tensor, positions: Tensor | None, pairs: int, tables: tupl
             )
         broadcasts("tables", tuple(table.shape[:-2]), tuple(x.shape[:-2]))
     return Turn(*tables)
+
+
+def beside(name: str, tensor: Tensor, x: Tensor) -> None:
+    """Raises unless the tensor is where x is."""
+    if tensor.device != x.device:
+        raise ArgumentError(
+            f"{name}: expected device {x.device}, that of x, got {tensor.device}; move it with .to(x.device)"
+        )
 
 
 def numbers(name: str, tensor: object, shape: str, *, floating: bool = False) -> None:

@@ -62,3 +62,9 @@ def test_a_memory_keeps_an_interval_that_is_one_for_all_queries():
     torch.testing.assert_close(memory.read(key), attend(key, key[:, 1:3], key[:, 1:3]))
     with pytest.raises(errors.ArgumentError, match="one of these keys alone"):
         remember(key, key, mask=masks.Intervals(torch.tensor([0]), 3))
+
+
+@pytest.mark.parametrize("ends", [(-(2**70), 3), (0, 2**70)])
+def test_intervals_beyond_64_bits_are_refused(ends):
+    with pytest.raises(errors.ArgumentError, match="(start|end) of masks.Intervals: expected an int of at least"):
+        masks.Intervals(*ends)

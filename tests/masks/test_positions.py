@@ -46,3 +46,16 @@ def test_lengths_have_the_batch_dimensions_of_the_query():
     torch.testing.assert_close(per_sequence[1], attend(q[1], k[1, :, :2], k[1, :, :2]))
     with pytest.raises(errors.ShapeError, match="lengths"):
         attend(q, k, k, mask=masks.Lengths(lengths))
+
+
+@pytest.mark.parametrize("sides", [(0, 2**63 - 1), (2**63 - 1, 0)])
+def test_a_window_so_wide_that_positions_would_wrap_is_refused(sides):
+    with pytest.raises(errors.ArgumentError, match="(left|right): expected an int of at least 0 or None and at most"):
+        masks.Window(*sides)
+
+
+def test_lengths_of_bytes_are_compared_with_more_keys_than_a_byte_counts():
+    x = torch.randn(2, 300, 4)
+    lengths = torch.tensor([255, 3])
+    found = attend(x, x, x, mask=masks.Lengths(lengths.to(torch.uint8)))
+    assert torch.equal(found, attend(x, x, x, mask=masks.Lengths(lengths)))

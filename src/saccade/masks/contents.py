@@ -6,7 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from saccade.checks import batch_only, number, per_position, whole_dtype
+from saccade.checks import FAR, batch_only, number, per_position, whole, whole_dtype
 from saccade.errors import ArgumentTypeError
 from saccade.masks.base import Mask
 from saccade.numerics import wide
@@ -81,6 +81,8 @@ class Intervals(Mask):
                 raise ArgumentTypeError(
                     f"{name} of masks.Intervals: expected integers (..., Lq), a tensor or one int, got {got}"
                 )
+            if isinstance(bound, int):
+                whole(f"{name} of masks.Intervals", bound, least=-FAR)
 
     def dense(self, grid: Grid) -> Tensor:
         start, end = (bound[..., None] if isinstance(bound, Tensor) else bound for bound in (self.start, self.end))

@@ -6,7 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from saccade.checks import Align, check_align, ensure, integers, whole
+from saccade.checks import FAR, Align, check_align, ensure, integers, whole
 from saccade.errors import ArgumentTypeError
 from saccade.masks.base import Mask
 from saccade.structure import Axes, Extent, Grid, registered
@@ -68,12 +68,12 @@ class Window(Positioned):
     section 3.1).
 
     Args:
-        left: how many keys before, ≥ 0, or None.
-        right: how many keys after, ≥ 0, or None.
+        left: how many keys before, from 0 to 2⁶¹, or None.
+        right: how many keys after, likewise.
         align: as for `Causal`.
 
     Raises:
-        ArgumentError: a negative side.
+        ArgumentError: a negative side, or one beyond 2⁶¹.
 
     >>> Window(left=2, right=0)
     Window(left=2, right=0, align=None)
@@ -85,8 +85,8 @@ class Window(Positioned):
     align: Align = None
 
     def __post_init__(self) -> None:
-        whole("left", self.left, least=0, none=True)
-        whole("right", self.right, least=0, none=True)
+        whole("left", self.left, least=0, most=FAR, none=True)
+        whole("right", self.right, least=0, most=FAR, none=True)
 
     def dense(self, grid: Grid) -> Tensor:
         keys, own = grid.keys(), self.own(grid)
