@@ -186,3 +186,25 @@ def test_reads_of_half_types_convert_keys_and_values_once(name, dtype, monkeypat
     learning = value.clone().requires_grad_()
     remember(key, learning, score=score).read(query, backend=backend).sum().backward()
     assert torch.allclose(learning.grad.sum((0, 1)), torch.full((8,), 2.0, dtype=dtype), atol=0.02)
+
+
+def test_a_compiled_step_makes_memories():
+    key, query = torch.randn(2, 6, 4), torch.randn(2, 1, 4)
+
+    def step(memory, query):
+        return (remember(query, query) if memory is None else memory.append(query, query)).read(query)
+
+    compiled = torch.compile(step, fullgraph=True, backend="aot_eager")
+    for memory in (None, remember(key, key)):
+        assert torch.allclose(compiled(memory, query), step(memory, query), atol=1e-6)
+
+
+def test_a_compiled_stream_is_written_to():
+    key, query = torch.randn(2, 4, 4), torch.randn(2, 1, 4)
+    ring = remember(key, key, positions=torch.arange(4))
+
+    def step(memory, position, query):
+        return memory.write(position, query, query).read(query, mask=masks.Window(2, 0, align="end"))
+
+    found = torch.compile(step, fullgraph=True, backend="aot_eager")(ring, torch.tensor([4]), query)
+    assert torch.allclose(found, step(ring, torch.tensor([4]), query), atol=1e-6)

@@ -106,8 +106,8 @@ def number(
 
 def whole(name: str, value: Any, *, least: int, most: int = _LARGEST, tensor: bool = False, none: bool = False) -> None:
     """Raises unless an int from `least` to `most` (or a tensor, or None, where they will do)."""
-    if (none and value is None) or (tensor and isinstance(value, Tensor)):
-        return
+    if (none and value is None) or (tensor and isinstance(value, Tensor)) or isinstance(value, torch.SymInt):
+        return  # of a size that is a symbol nothing may be asked
     wanted = f"an int of at least {least}{' or a tensor' * tensor}{' or None' * none}"
     if isinstance(value, bool) or not isinstance(value, int):
         raise ArgumentTypeError(f"{name}: expected {wanted}, got {type(value).__name__}")

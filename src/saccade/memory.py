@@ -54,7 +54,8 @@ class Memory:
     capacity: int | None = None
     _buffer: Buffer | None = field(default=None, repr=False)
     _room: ring.Room | None = field(default=None, repr=False)
-    state: BackendState = field(default_factory=BackendState, init=False, repr=False, compare=False)
+    # a function, not the class: a compiler traces no class that it meets as a default
+    state: BackendState = field(default_factory=lambda: BackendState(), init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return self.key.shape[-2]

@@ -59,3 +59,13 @@ def test_lengths_of_bytes_are_compared_with_more_keys_than_a_byte_counts():
     lengths = torch.tensor([255, 3])
     found = attend(x, x, x, mask=masks.Lengths(lengths.to(torch.uint8)))
     assert torch.equal(found, attend(x, x, x, mask=masks.Lengths(lengths)))
+
+
+def test_a_window_of_half_the_length_is_exported_for_every_length():
+    class Half(torch.nn.Module):
+        def forward(self, x):
+            return attend(x, x, x, mask=masks.Window(x.shape[1] // 2, 0))
+
+    shapes = ({1: torch.export.Dim("L", min=2)},)
+    exported, x = torch.export.export(Half(), (torch.randn(2, 10, 4),), dynamic_shapes=shapes), torch.randn(2, 31, 4)
+    assert torch.allclose(exported.module()(x), Half()(x), atol=1e-6)
