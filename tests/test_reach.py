@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.autograd import forward_ad
 
 from near import assert_near
 from saccade import AuxRequest, attend, biases, explain, masks, normalizers, reads, remember, scores
@@ -214,6 +215,18 @@ def test_results_are_not_written_over_by_the_next_call(score, read):
     other = remember(-key, 7 - value, score=score(v, w))
     other.read(query, mask=MASKS["window of each"], read=read, aux=aux)
     assert all(map(torch.equal, before, (output, found.weights, *found.top)))
+
+
+@pytest.mark.parametrize("score", [scores.Additive(torch.ones(DIM).double()), scores.ScaledDot(softcap=2.0)])
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # of torch's own, at the first dual tensor
+def test_windows_of_each_entry_have_tangents(score):
+    mask, found = MASKS["around"], []
+    for backend in ("auto", "reference"):
+        with forward_ad.dual_level():
+            query, key, value = (forward_ad.make_dual(t, torch.ones_like(t)) for t in tensors()[:3])
+            output = attend(query, key, value, score=score, mask=mask, backend=backend)
+            found.append(forward_ad.unpack_dual(output).tangent)
+    torch.testing.assert_close(*found)
 
 
 def test_as_many_keys_stay_as_are_named():

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from saccade import biases, masks, windows
 from saccade.auxiliary import AuxOutput
@@ -202,7 +203,8 @@ def _reached(call: Call, aligned: Call, first: int | Tensor, width: int) -> Call
         aligned: the same, aligned.
         first, width: as for `windows.taken`.
     """
-    kept = torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in call.leaves())
+    backward = torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in call.leaves())
+    kept = backward or forward_ad._current_level >= 0
     learns = torch.is_grad_enabled() and (call.key.requires_grad or call.value.requires_grad)
     summed = None
     if learns and call.state is not None:
