@@ -55,9 +55,9 @@ def checked(positions: Any, key: Tensor, value: Tensor) -> Tensor:
     extent = Extent(batch, 1, key.shape[-2], 1, 1, key.dtype, key.device, look)
     batch_only("positions", tuple(positions.shape[:-1]), extent)
     on_device("positions", positions, extent)
-    positions = positions.long()  # first: -1 is 255 to a byte
-    ensure(positions >= -1, "positions: expected at least 0, or -1 for none, got less", values=look)
-    return positions
+    found: Tensor = positions.long()  # first: -1 is 255 to a byte
+    ensure(found >= -1, "positions: expected at least 0, or -1 for none, got less", values=look)
+    return found
 
 
 def served(score: Any) -> None:
