@@ -98,3 +98,9 @@ def test_what_is_elsewhere_is_refused(name):
         given[name] = given[name].to("meta")
     with pytest.raises(errors.ArgumentError, match=rf"{name}: expected device cpu, that of x, got meta; move it"):
         biases.rotate(torch.zeros(3, 4), **given)
+
+
+def test_angles_far_from_the_beginning_are_not_rounded():
+    x, places = torch.randn(1, 3, 8), 10**6 + torch.arange(3)
+    found, exact = biases.rotate(x, places), biases.rotate(x.double(), places)
+    torch.testing.assert_close(found.double(), exact, rtol=1e-6, atol=1e-6)

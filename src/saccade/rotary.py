@@ -121,9 +121,7 @@ def turned(x: Tensor, positions: Tensor | None, pairs: int, base: float, frequen
             )
         broadcasts("frequencies", tuple(frequencies.shape[:-1]), tuple(x.shape[:-2]))
         frequencies = frequencies[..., None, :]
-    angle = (positions[..., None].to(torch.float64) * frequencies).to(
-        torch.float64 if x.dtype == torch.float64 else torch.float32
-    )
+    angle = positions[..., None].to(torch.float64) * frequencies
     return Turn(angle.cos(), angle.sin())
 
 
