@@ -310,3 +310,13 @@ def test_positions_and_entries_may_be_narrow_integers(dtype):
     written = memory.write(torch.tensor([7], dtype=dtype), torch.ones(2, 1, 4), torch.ones(2, 1, 4))
     assert written.positions.tolist() == [1, 2, 7]
     assert len(written.select(torch.tensor([1, 1, 0], dtype=dtype)).value) == 3
+
+
+def test_a_stream_is_read_under_autocast():
+    key, query = torch.randn(2, 4, 8), torch.randn(2, 1, 8)
+    with torch.autocast("cpu", torch.bfloat16):
+        memory = remember(key, key, positions=torch.arange(4)).write(torch.tensor([4]), query, query)
+        found = memory.read(query, mask=masks.Window(2, 0, align="end"))
+    assert found.dtype == torch.bfloat16
+    near = torch.cat((key[:, 2:], query), 1)
+    assert torch.allclose(found.float(), attend(query, near, near), atol=0.1)

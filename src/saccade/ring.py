@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from saccade import biases, masks
+from saccade.attention import autocast, autocasting
 from saccade.biases import Factor, as_bias, as_gate
 from saccade.buffers import Buffer, with_room
 from saccade.callables import placed as told_positions
@@ -171,6 +172,8 @@ def placed(
     Raises:
         ArgumentError: a mask or bias by alignment that does not say which, what `attend` refuses.
     """
+    if autocasting(query):
+        query, key, value = autocast(query, key, value)
     tensors(query, key, value)
     batch, (rows, width) = batch_of(query, key, value), (query.shape[-2], key.shape[-2])
     look = not (tracing() or transforming())
