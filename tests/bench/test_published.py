@@ -18,6 +18,8 @@ PAGES = {
     "experts-cpu": "benchmarks-experts",
     "masks-cpu": "benchmarks-masks",
     "steps-cpu": "benchmarks-steps",
+    "small-cpu": "benchmarks-small",
+    "half-cpu": "benchmarks-half",
 }
 
 
