@@ -31,6 +31,15 @@ def test_what_is_no_function_is_refused(owner):
         kind(values)
 
 
+def test_functions_of_other_arguments_are_refused_and_errors_of_their_own_pass():
+    with pytest.raises(errors.ArgumentTypeError, match=r"masks.Where: expected one of \(i, j\), got: "):
+        attend(X, X, X, mask=masks.Where(lambda i: i > 2))
+    with pytest.raises(errors.ArgumentTypeError, match=r"biases.Position: expected one of \(i, j\) and 1 tables"):
+        attend(X, X, X, bias=biases.Position(lambda i, j: i * 0.5, torch.ones(3)))
+    with pytest.raises(TypeError, match="unsupported operand"):
+        attend(X, X, X, mask=masks.Where(lambda i, j: i + None))
+
+
 WRONG = {
     "another kind": (
         lambda values: lambda i, j: i - j,

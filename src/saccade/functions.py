@@ -6,6 +6,7 @@ broadcast with the call's. Blocks of several tiles ask for each tile under `torc
 `(rows, 1)` and j `(1, keys)`, and no dimension of a tile is ever taken for one of the batch.
 """
 
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -22,6 +23,21 @@ __all__ = ["OfPositions", "PositionFunction", "Tables", "closing", "functions"]
 
 PositionFunction = Callable[..., Tensor]
 """`(i, j) -> Tensor`, with tables `(i, j, *tables)`."""
+
+
+def takes(function: Callable[..., object], count: int) -> bool:
+    """Whether a function takes so many arguments, as far as it tells.
+
+    >>> takes(lambda i, j: i, 2), takes(lambda i: i, 2)
+    (True, False)
+    """
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # a builtin that does not tell
+        return True
+    return True
 
 
 class OfPositions(Definition):
@@ -53,7 +69,13 @@ class OfPositions(Definition):
 
     def at(self, i: Tensor, j: Tensor, *tables: Tensor) -> Tensor:
         """The function's answers `(..., rows or 1, keys or 1)` for queries `(rows, 1)` and keys `(1, keys)`."""
-        found = self.function(i, j, *tables)
+        try:
+            found = self.function(i, j, *tables)
+        except TypeError as error:
+            if takes(self.function, 2 + len(tables)):
+                raise
+            arguments = "(i, j)" if not tables else f"(i, j) and {len(tables)} tables"
+            raise ArgumentTypeError(f"function of {self.owner}: expected one of {arguments}, got: {error}") from error
         if not isinstance(found, Tensor) or not self.is_due(found):
             got = f"dtype {found.dtype}" if isinstance(found, Tensor) else type(found).__name__
             raise ArgumentTypeError(f"function of {self.owner}: expected it to return {self.due}, got {got}")
