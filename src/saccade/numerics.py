@@ -35,8 +35,10 @@ def unit(vectors: Tensor) -> Tensor:
         return vectors
     largest = vectors.detach().abs().amax(-1, keepdim=True)
     scaled = vectors / largest.masked_fill(largest == 0, 1.0)
-    squared = scaled.square().sum(-1, keepdim=True)
-    return scaled / squared.masked_fill(squared == 0, 1.0).sqrt()
+    squared = torch.linalg.vecdot(scaled, scaled)[..., None]
+    norm = squared.masked_fill(squared == 0, 1.0).sqrt()
+    # one more tensor of this size at once is fresh memory, which takes longer than all of the sums
+    return scaled / norm if scaled.requires_grad else scaled.div_(norm)
 
 
 def root(squared: Tensor) -> Tensor:

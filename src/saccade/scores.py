@@ -162,7 +162,13 @@ class Cosine(Score):
         per_query("beta", self.beta, extent)
 
     def as_dot(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float] | None:
-        return unit(query) * like(self.beta, query), unit(key), 1.0
+        return self._against(query, unit(key))
+
+    def _against(self, query: Tensor, units: Tensor) -> tuple[Tensor, Tensor, float]:
+        """What is multiplied with keys of unit length."""
+        if isinstance(self.beta, Tensor):
+            return unit(query) * like(self.beta, query), units, 1.0
+        return unit(query), units, self.beta
 
     def prepare(self, key: Tensor) -> tuple[Score, Tensor, Tensor | None]:
         return UnitKeyCosine(self.beta), unit(key), None
@@ -177,7 +183,7 @@ class UnitKeyCosine(Cosine):
         return (unit(query) * like(self.beta, query)) @ key.mT
 
     def as_dot(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float] | None:
-        return unit(query) * like(self.beta, query), key, 1.0
+        return self._against(query, key)
 
 
 @registered

@@ -107,6 +107,7 @@ class Grid(NamedTuple):
         entries: of which batch dimension, counted from the first of `rank`, only some entries are there, and which:
             the dimension, the first and how many. None: all are.
         behind: the position behind the last key `(..., 1, 1)`, where that does not follow from their number.
+        alike: whether the keys of every block stand as those of the first do to their queries.
     """
 
     q_len: int
@@ -119,6 +120,7 @@ class Grid(NamedTuple):
     rank: int = 0
     entries: tuple[int, int, int] | None = None
     behind: Tensor | None = None
+    alike: bool = False
 
     @property
     def end(self) -> int | Tensor:
@@ -137,6 +139,12 @@ class Grid(NamedTuple):
     def keys(self) -> Tensor:
         """Positions of the keys, `(1, width)` or `(blocks, 1, width)`."""
         return torch.arange(self.k_len, device=self.device)[None] if self.places is None else self.places
+
+    def one(self) -> "Grid":
+        """The first of blocks that are all alike: what depends on distances alone is the same in all of them."""
+        if not (self.alike and isinstance(self.start, Tensor) and self.places is not None):
+            return self
+        return self._replace(start=self.start[:1], places=self.places[:1])
 
     def present(self) -> Tensor | None:
         """Where keys are, of the shape of `keys()`; None: everywhere."""

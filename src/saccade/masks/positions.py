@@ -27,13 +27,17 @@ class Positioned(Mask):
     per_example = True
     align: Align
 
-    def own(self, grid: Grid) -> Tensor:
-        """The key positions at which the queries stand, `(..., rows, 1)`."""
-        return grid.queries() + shift(self.align, grid)
+    def both(self, grid: Grid) -> tuple[Tensor, Tensor]:
+        """Key positions `(..., 1, Lk)`, and those at which the queries stand, `(..., rows, 1)`: one block's where
+        all are alike.
+        """
+        grid = grid.one()
+        return grid.keys(), grid.queries() + shift(self.align, grid)
 
     def relative(self, grid: Grid) -> Tensor:
         """Key position minus query position, `(..., rows, Lk)`."""
-        return grid.keys() - self.own(grid)
+        keys, own = self.both(grid)
+        return keys - own
 
     def check(self, extent: Extent) -> None:
         check_align(f"masks.{type(self).__name__}", self.align, extent)
@@ -58,7 +62,8 @@ class Causal(Positioned):
     align: Align = None
 
     def dense(self, grid: Grid) -> Tensor:
-        return grid.keys() <= self.own(grid)
+        keys, own = self.both(grid)
+        return keys <= own
 
 
 @registered
@@ -89,7 +94,7 @@ class Window(Positioned):
         whole("right", self.right, least=0, most=FAR, none=True)
 
     def dense(self, grid: Grid) -> Tensor:
-        keys, own = grid.keys(), self.own(grid)
+        keys, own = self.both(grid)
         sides = [] if self.left is None else [keys >= own - self.left]
         sides += [] if self.right is None else [keys <= own + self.right]
         if not sides:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from saccade.backends import reference
 from saccade.backends.blockwise.engine import Engine
 from saccade.backends.blockwise.parts import Block, Part, Tiles
 from saccade.backends.blockwise.plan import parts
+from saccade.backends.blockwise.products import Sliding, Unread
 from saccade.call import Call
 from saccade.numerics import transforming, wide
 from saccade.reads import Soft
@@ -75,6 +76,7 @@ def divided(engine: Engine, call: Call) -> Divided:
     tiles = [part for part in planned if isinstance(part, Tiles)]
     if tiles:
         shared = shared.map(tiles[0].fill)
+        shared = replace(shared, read=Sliding()) if type(shared.read) is Soft else shared
     if all(part.step is not None for part in tiles):
         return Divided(planned, engine.prepare(shared), lambda piece: piece)
     return Divided(planned, shared, engine.prepare)
@@ -120,8 +122,11 @@ def result_kinds(call: Call) -> list[tuple[tuple[int, ...], torch.dtype]]:
 
 
 def empty_results(call: Call) -> list[Tensor]:
-    """Where the blocks write: every result at its full size, sums at zero."""
-    return [call.query.new_zeros(shape, dtype=dtype) for shape, dtype in result_kinds(call)]
+    """Where the blocks write: every result at its full size, sums at zero; each query is in some block."""
+    return [
+        (call.query.new_empty if {"q"} <= set(RESULTS[name]) - {"k"} else call.query.new_zeros)(shape, dtype=dtype)
+        for name, (shape, dtype) in zip(result_names(call), result_kinds(call), strict=True)
+    ]
 
 
 def forward(engine: Engine, call: Call) -> list[Tensor]:
@@ -151,9 +156,10 @@ def backward(engine: Engine, call: Call, grads: Sequence[Tensor], wanted: Sequen
     differentiated.
     """
     grid, (planned, shared, prepare) = call.grid(), divided(engine, call)
-    shared = replace(shared, read=Unread()) if type(shared.read) is Soft else shared
+    shared = replace(shared, read=Unread()) if type(shared.read) in (Soft, Sliding) else shared
     leaves, names = shared.leaves(), floating_results(call)
     positions = [position for position, want in enumerate(wanted) if want]
+    grads = [grad.contiguous() for grad in grads]  # that of a sum has no memory of its own, and products copy it again
     totals = [torch.zeros_like(leaves[position].tensor) for position in positions]
     for part in planned:
         tensors = [part.narrow(tensor, axes).detach() for tensor, axes in leaves]
@@ -176,31 +182,6 @@ def backward(engine: Engine, call: Call, grads: Sequence[Tensor], wanted: Sequen
                 part.add(total, leaves[position].axes, gradient)
     originals = [call.leaves()[position].tensor for position in positions]
     return [cut(total, of.shape).to(of.dtype) for total, of in zip(totals, originals, strict=True)]
-
-
-class Unread(Soft):
-    """Soft where nobody looks at what is read, and its gradients alone are asked for: one product of two is spared."""
-
-    def __call__(
-        self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None
-    ) -> Tensor:
-        output: Tensor = _Unread.apply(weights, value)
-        return output
-
-
-class _Unread(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, weights: Tensor, value: Tensor) -> Tensor:
-        ctx.save_for_backward(weights, value)
-        batch = torch.broadcast_shapes(weights.shape[:-2], value.shape[:-2])
-        return weights.new_zeros(()).expand(*batch, weights.shape[-2], value.shape[-1])
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        weights, value = ctx.saved_tensors
-        wanted = ctx.needs_input_grad
-        of_weights = (grad @ value.mT).sum_to_size(weights.shape) if wanted[0] else None
-        return of_weights, (weights.mT @ grad).sum_to_size(value.shape) if wanted[1] else None
 
 
 def cut(tensor: Tensor, shape: Sequence[int]) -> Tensor:

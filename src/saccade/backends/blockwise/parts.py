@@ -117,7 +117,8 @@ class Tiles(NamedTuple):
         filled = self.k_len % self.size != 0
         entries = None if self.dim is None else (self.dim, self.first, self.heads)
         places = self._places(call.device)
-        return call._replace(start=start, rows=self.rows, places=places, filled=filled, entries=entries)
+        alike = self.step is not None and self.step * self.size == self.rows and self._consecutive()
+        return call._replace(start=start, rows=self.rows, places=places, filled=filled, entries=entries, alike=alike)
 
     def pairs(self, k_len: int) -> int:
         """How many pairs are computed in each entry, what fills the last block among them."""

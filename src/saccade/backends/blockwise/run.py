@@ -14,7 +14,9 @@ from saccade.backends.blockwise.callables import checkpointed
 from saccade.backends.blockwise.engine import Engine
 from saccade.backends.blockwise.function import Blockwise, forward_op
 from saccade.call import Call, closing_over, opaque
-from saccade.numerics import tracing, transforming
+from saccade.dots import product
+from saccade.numerics import tracing, transforming, wide
+from saccade.scores import Cosine, ScaledDot
 from saccade.structure import encode, foreign
 
 
@@ -40,7 +42,7 @@ def run(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
     """Output and statistics, block by block."""
     if not call.built_in or foreign(call) or closing_over(call):
         return checkpointed(engine, call)
-    call = call.aligned()
+    call = once(call).aligned()
     if not call.aux.weights:
         return unpacked(call, apply(engine, call))
     weighing = replace(call, aux=AuxRequest(weights=True, lse=call.aux.lse))
@@ -51,6 +53,17 @@ def run(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
     # into operators and rules no compiler and no transform looks, but this is outside of them: there, by the definition
     read = reference.read if tracing() or transforming() else engine.read
     return read(call, grid, found.pop("weights"), allowed, found)
+
+
+def once(call: Call) -> Call:
+    """The call with what its score makes of each query and key alone already made: blocks overlap, and would make it of
+    a key again and again.
+    """
+    if not isinstance(call.score, Cosine) or call.mask is None:
+        return call
+    call = reference.cleaned(call) if reference.untrusted(call) else call
+    query, key, scale, _ = product(call.score, wide(call.query), wide(call.key))
+    return replace(call, query=query, key=key, score=ScaledDot(scale))
 
 
 def apply(engine: Engine, call: Call) -> Sequence[Tensor]:

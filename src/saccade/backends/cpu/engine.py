@@ -8,6 +8,7 @@ from torch import Tensor
 
 from saccade.backends import reference
 from saccade.backends.blockwise import Engine
+from saccade.backends.blockwise.products import multiplied, multiply
 from saccade.call import Call, opaque
 from saccade.dots import is_dot, product
 from saccade.kernels import additive, statistics, weights
@@ -34,14 +35,16 @@ def compared(call: Call, grid: Grid, allowed: Tensor | None) -> Tensor:
     if isinstance(call.score, Additive) and call.cache is not None:
         query, key = wide(call.query), wide(call.key)
         return additive.scores(query, key, call.score.v.to(query.dtype), call.cache.mT, allowed, room)
-    if room is None or not is_dot(call.score):
+    if not is_dot(call.score):
         return reference.compared(call, grid)
     query, key, scale, _ = product(call.score, wide(call.query), wide(call.key))
+    query = query if scale == 1 else query * scale
+    if room is None:
+        return multiplied(query, key.mT)
     batch = query.shape[:-2]
     if batch != key.shape[:-2]:
         batch = torch.broadcast_shapes(batch, key.shape[:-2])
-    found = scratch(room, (*batch, query.shape[-2], key.shape[-2]), query.dtype)
-    return torch.matmul(query if scale == 1 else query * scale, key.mT, out=found)
+    return multiply(query, key.mT, scratch(room, (*batch, query.shape[-2], key.shape[-2]), query.dtype))
 
 
 def _lost(call: Call) -> bool:

@@ -1,0 +1,111 @@
+"""Products of many small matrices that overlap in memory, as the keys of sliding windows do, without copies of them."""
+
+import math
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade.reads import Soft
+
+__all__ = ["Sliding", "Unread", "multiplied", "multiply"]
+
+WORTH = 1 << 20
+"""Multiplications of one batch below which a copy costs less than one more call."""
+
+
+def multiply(left: Tensor, right: Tensor, out: Tensor | None = None) -> Tensor:
+    """left @ right, `torch.matmul` with broadcasting.
+
+    It makes one batch of all batch dimensions, and a copy of what cannot be seen as one: of keys that are views into
+    each other three times their memory. Here the last batch dimension alone is a batch, and the others a loop.
+
+    Args:
+        left, right: `(..., n, m)` and `(..., m, l)`.
+        out: `(..., n, l)`, where the result is written.
+    """
+    batch = torch.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    each = left.shape[-2] * math.prod(right.shape[-2:]) * math.prod(batch[-1:])
+    if len(batch) < 2 or each < WORTH or (folds(left) and folds(right)):
+        return torch.matmul(left, right) if out is None else torch.matmul(left, right, out=out)
+    left, right = (part.expand(*batch, *part.shape[-2:]) for part in (left, right))
+    found = left.new_empty(*batch, left.shape[-2], right.shape[-1]) if out is None else out
+    for entry in entries(batch[:-1]):
+        torch.bmm(left[entry], right[entry], out=found[entry])
+    return found
+
+
+def entries(sizes: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """The indices of all entries."""
+    return product(*map(range, sizes))
+
+
+def folds(tensor: Tensor) -> bool:
+    """Whether the batch dimensions can be seen as one.
+
+    >>> x = torch.zeros(2, 8, 4, 5)
+    >>> folds(x), folds(x[:, 2:])
+    (True, False)
+    """
+    behind: int | None = None
+    for size, stride in zip(reversed(tensor.shape[:-2]), reversed(tensor.stride()[:-2]), strict=True):
+        if size == 1:
+            continue
+        if behind is not None and stride != behind:
+            return False
+        behind = size * stride
+    return True
+
+
+def multiplied(left: Tensor, right: Tensor) -> Tensor:
+    """`multiply`, of which autograd takes the derivative by `multiply` too."""
+    if torch.is_grad_enabled() and (left.requires_grad or right.requires_grad):
+        found: Tensor = _Product.apply(left, right)
+        return found
+    return multiply(left, right)
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, left: Tensor, right: Tensor) -> Tensor:
+        ctx.save_for_backward(left, right)
+        return multiply(left, right)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        left, right = ctx.saved_tensors
+        of_left = multiplied(grad, right.mT).sum_to_size(left.shape) if ctx.needs_input_grad[0] else None
+        return of_left, multiplied(left.mT, grad).sum_to_size(right.shape) if ctx.needs_input_grad[1] else None
+
+
+class Sliding(Soft):
+    """Soft, of values that are views into each other."""
+
+    def __call__(
+        self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None
+    ) -> Tensor:
+        return multiplied(weights, value)
+
+
+class Unread(Soft):
+    """Soft where nobody looks at what is read, and its gradients alone are asked for: one product of two is spared."""
+
+    def __call__(
+        self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None
+    ) -> Tensor:
+        output: Tensor = _Unread.apply(weights, value)
+        return output
+
+
+class _Unread(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weights: Tensor, value: Tensor) -> Tensor:
+        ctx.save_for_backward(weights, value)
+        batch = torch.broadcast_shapes(weights.shape[:-2], value.shape[:-2])
+        return weights.new_zeros(()).expand(*batch, weights.shape[-2], value.shape[-1])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        return _Product.backward(ctx, grad)
