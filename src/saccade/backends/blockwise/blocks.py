@@ -1,5 +1,6 @@
 """The blocks themselves: what a block is, what it yields, and the loops over them, forward and backward."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from saccade.backends.blockwise.parts import Block, Part, Tiles
 from saccade.backends.blockwise.plan import parts
 from saccade.backends.blockwise.products import Sliding, Unread
 from saccade.call import Call
+from saccade.masks import Dense
 from saccade.numerics import transforming, wide
 from saccade.reads import Soft
 from saccade.structure import Axes, Definition, Grid
@@ -129,6 +131,24 @@ def empty_results(call: Call) -> list[Tensor]:
     ]
 
 
+class Kept:
+    """The mask of the last part, laid out: the next one may be other heads of the same queries and keys."""
+
+    place: Block | None = None
+    mask: Dense
+
+    def masked(self, call: Call, part: Part, grid: Grid) -> Call:
+        """A call that is narrowed to a part, its mask as a tensor."""
+        if call.mask is None or not isinstance(part, Block):
+            return call
+        place = part._replace(first=0, heads=0)
+        if place != self.place:
+            self.mask = Dense(call.mask.dense(grid))
+            shared = math.prod(self.mask.allowed.shape[:-2]) == 1
+            self.place = place if shared else None
+        return replace(call, mask=self.mask)
+
+
 def forward(engine: Engine, call: Call) -> list[Tensor]:
     """All results of an aligned call, block after block."""
     grid, (planned, shared, prepare) = call.grid(), divided(engine, call)
@@ -136,9 +156,10 @@ def forward(engine: Engine, call: Call) -> list[Tensor]:
         found = evaluate(engine, shared, grid)
         kinds = result_kinds(call)
         return [whole(part.to(dtype), shape) for part, (shape, dtype) in zip(found, kinds, strict=True)]
-    results, names = empty_results(call), result_names(call)
+    results, names, kept = empty_results(call), result_names(call), Kept()
     for part in planned:
-        found = evaluate(engine, prepare(shared.map(part.narrow)), part.grid(grid))
+        own = part.grid(grid)
+        found = evaluate(engine, kept.masked(prepare(shared.map(part.narrow)), part, own), own)
         for name, result, new in zip(names, results, found, strict=True):
             part.put(result, RESULTS[name], new)
     return results
@@ -160,13 +181,14 @@ def backward(engine: Engine, call: Call, grads: Sequence[Tensor], wanted: Sequen
     leaves, names = shared.leaves(), floating_results(call)
     positions = [position for position, want in enumerate(wanted) if want]
     grads = [grad.contiguous() for grad in grads]  # that of a sum has no memory of its own, and products copy it again
-    totals = [torch.zeros_like(leaves[position].tensor) for position in positions]
+    totals, kept = [torch.zeros_like(leaves[position].tensor) for position in positions], Kept()
     for part in planned:
         tensors = [part.narrow(tensor, axes).detach() for tensor, axes in leaves]
         for position in positions:
             tensors[position].requires_grad_()
+        own = part.grid(grid)
         with torch.enable_grad():
-            results = evaluate(engine, prepare(shared.with_leaves(iter(tensors))), part.grid(grid))
+            results = evaluate(engine, kept.masked(prepare(shared.with_leaves(iter(tensors))), part, own), own)
         floating = [tensor for tensor in results if tensor.is_floating_point()]
         pairs = [
             (tensor, part.narrow(grad, RESULTS[name]).to(tensor.dtype))
