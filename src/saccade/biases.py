@@ -324,7 +324,7 @@ class Position(Bias, OfPositions):
         ArgumentError: in a call, a function that fails on some of its positions, or answers on another device.
         ShapeError: in a call, answers that do not broadcast.
 
-    Dong et al. 2024, "Flex Attention", section 3.
+    Dong et al. 2024, "Flex Attention" (https://arxiv.org/abs/2412.05496): its score_mod, where that adds.
 
     >>> import torch
     >>> from saccade import attend

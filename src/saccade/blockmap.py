@@ -1,10 +1,11 @@
 """Which blocks of queries and keys hold no allowed pair, which hold nothing else, and which hold both.
 
 A mask answers for whole blocks from the first and last position, the smallest and largest entry in each: Kleene's
-three-valued logic (Kleene 1952, section 64) with none, all and "some" for unknown. That takes O(Lq · Lk / size²) steps,
-where evaluating the mask at every pair would take O(Lq · Lk). What is said to be none or all is; "some" may be either
-in a composition or between unsorted documents, which costs a block that need not have been looked into. A function
-(`masks.Where`) alone is asked at every pair, some at a time, of the blocks that what stands beside it leaves open.
+three-valued logic (Kleene 1952, pages 332 to 335) with none, all and "some" for unknown. That takes
+O(Lq · Lk / size²) steps, where evaluating the mask at every pair would take O(Lq · Lk). What is said to be none or all
+is; "some" may be either in a composition or between unsorted documents, which costs a block that need not have been
+looked into. A function (`masks.Where`) alone is asked at every pair, some at a time, of the blocks that what stands
+beside it leaves open.
 """
 
 import math

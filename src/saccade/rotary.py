@@ -45,8 +45,8 @@ def rotate(
             scaled as position interpolation (Chen et al. 2023) or YaRN (Peng et al. 2023) has them, or learned.
         tables: instead of positions and a base the cosines and sines `(..., L, D/2)` of the angles, computed once for
             many calls, or of angles of other kinds. What they are multiplied by, x is.
-        features: turn so many of the first ones, an even number, and leave the rest as they are (Black et al. 2022,
-            section 2.1.1); None turns all. D stands for them above.
+        features: turn so many of the first ones, an even number, and leave the rest as they are (Black et al.
+            2022, "GPT-NeoX-20B": a quarter of them); None turns all. D stands for them above.
         layout: which features are a pair: "half" (d, d + D/2) or "interleaved" (2d, 2d + 1).
 
     Returns:

@@ -47,11 +47,11 @@ class MultiheadAttention(nn.Module):
             of the wavelengths; None leaves them as they are. Both begin at position 0, but the queries of a memory
             are its last keys; `positions=` says otherwise, for each example.
         qk_norm: "rms" or "layer" normalizes the features of each head's queries and keys before they are turned and
-            compared, with factors that heads share (LayerNorm: Dehghani et al. 2023, section 2; RMSNorm: Zhang,
+            compared, with factors that heads share (LayerNorm: Dehghani et al. 2023; RMSNorm: Zhang,
             Sennrich 2019); None leaves them. Unit vectors (Henry et al. 2020) are
             `score=scores.Cosine(beta)`.
         output_gate: multiplies what a head has read by σ(W^G query) before W^O, "elementwise" each of its features, or
-            "headwise" all of them by one number (Qiu et al. 2025, section 2.2); None does not.
+            "headwise" all of them by one number (Qiu et al. 2025); None does not.
         add_bias_kv: one more key and value of every example, learned, that all may attend to, as in torch.
         add_zero_attn: one more key and value of zeros, likewise.
         dropout_p: probability of dropping a weight, in training.
