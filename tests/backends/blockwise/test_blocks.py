@@ -3,6 +3,9 @@ import subprocess
 import sys
 
 import pytest
+import torch
+
+from saccade import attend, masks
 
 MEMORY = """
 import resource, torch
@@ -27,3 +30,24 @@ def test_memory_is_linear_forward_and_backward(options):
     environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "1000000"}
     command = [sys.executable, "-W", "ignore", "-c", MEMORY.format(options=options)]
     subprocess.run(command, check=True, env=environment)
+
+
+@pytest.mark.parametrize("mask", ["around", "dense", "where", "causal"])
+def test_heads_share_a_mask_only_where_it_is_one(mask):
+    # blocks of one head each: 600 x 600 pairs are more than a block's
+    generator = torch.Generator().manual_seed(5)
+    query, key, value = (torch.randn(1, 3, 800, 4, dtype=torch.float64, generator=generator) for _ in range(3))
+    centers = torch.rand(1, 3, 800, generator=generator, dtype=torch.float64) * 800
+    allowed = torch.rand(1, 3, 800, 800, generator=generator) < 0.4
+    given = {
+        "around": ~masks.Around(centers, 30.0),
+        "dense": masks.Dense(allowed),
+        "where": masks.Where(lambda i, j: allowed[:, :, i, j]),
+        "causal": ~(masks.Window(3, 0) | masks.Prefix(7)),
+    }[mask]
+    tensors = [tensor.requires_grad_() for tensor in (query, key, value)]
+    results = []
+    for backend in ("chunked", "reference"):
+        output = attend(*tensors, mask=given, backend=backend)
+        results.append([output.detach(), *torch.autograd.grad(output.square().sum(), tensors)])
+    torch.testing.assert_close(*results)

@@ -14,10 +14,11 @@ from saccade.backends.blockwise.parts import Block, Part, Tiles
 from saccade.backends.blockwise.plan import parts
 from saccade.backends.blockwise.products import Sliding, Unread
 from saccade.call import Call
-from saccade.masks import Dense
+from saccade.functions import functions
+from saccade.masks import Dense, Mask
 from saccade.numerics import transforming, wide
 from saccade.reads import Soft
-from saccade.structure import Axes, Definition, Grid
+from saccade.structure import Axes, Definition, Grid, Leaf
 
 RESULTS: dict[str, Axes] = {
     "output": ("q", "e"),
@@ -124,29 +125,42 @@ def result_kinds(call: Call) -> list[tuple[tuple[int, ...], torch.dtype]]:
 
 
 def empty_results(call: Call) -> list[Tensor]:
-    """Where the blocks write: every result at its full size, sums at zero; each query is in some block."""
-    return [
-        (call.query.new_empty if {"q"} <= set(RESULTS[name]) - {"k"} else call.query.new_zeros)(shape, dtype=dtype)
-        for name, (shape, dtype) in zip(result_names(call), result_kinds(call), strict=True)
-    ]
+    """Where the blocks write: every result at its full size; zeros where they add, or where some keys are in none of
+    them, which every query is.
+    """
+    found = []
+    for name, (shape, dtype) in zip(result_names(call), result_kinds(call), strict=True):
+        whole_rows = "q" in RESULTS[name] and "k" not in RESULTS[name]
+        make = call.query.new_empty if whole_rows else call.query.new_zeros
+        found.append(make(shape, dtype=dtype))
+    return found
 
 
 class Kept:
-    """The mask of the last part, laid out: the next one may be other heads of the same queries and keys."""
+    """The mask of the last part, laid out: the next one may be other heads of the same queries and keys.
 
-    place: Block | None = None
-    mask: Dense
+    Args:
+        mask: of the whole call.
+    """
+
+    def __init__(self, mask: Mask | None) -> None:
+        self.alike = mask is not None and not any(functions(mask)) and not any(map(batched, mask.leaves()))
+        self.place: Part | None = None
+        self.mask: Mask | None = None
 
     def masked(self, call: Call, part: Part, grid: Grid) -> Call:
-        """A call that is narrowed to a part, its mask as a tensor."""
-        if call.mask is None or not isinstance(part, Block):
+        """A call that is narrowed to a part, its mask as a tensor where several parts may share it."""
+        if not self.alike or call.mask is None or isinstance(part, Tiles):
             return call
         place = part._replace(first=0, heads=0)
         if place != self.place:
-            self.mask = Dense(call.mask.dense(grid))
-            shared = math.prod(self.mask.allowed.shape[:-2]) == 1
-            self.place = place if shared else None
+            self.place, self.mask = place, Dense(call.mask.dense(grid))
         return replace(call, mask=self.mask)
+
+
+def batched(leaf: Leaf) -> bool:
+    """Whether a tensor has entries of its own for the batch."""
+    return math.prod(leaf.tensor.shape[: leaf.tensor.ndim - len(leaf.axes)]) != 1
 
 
 def forward(engine: Engine, call: Call) -> list[Tensor]:
@@ -156,7 +170,7 @@ def forward(engine: Engine, call: Call) -> list[Tensor]:
         found = evaluate(engine, shared, grid)
         kinds = result_kinds(call)
         return [whole(part.to(dtype), shape) for part, (shape, dtype) in zip(found, kinds, strict=True)]
-    results, names, kept = empty_results(call), result_names(call), Kept()
+    results, names, kept = empty_results(call), result_names(call), Kept(call.mask)
     for part in planned:
         own = part.grid(grid)
         found = evaluate(engine, kept.masked(prepare(shared.map(part.narrow)), part, own), own)
@@ -181,7 +195,7 @@ def backward(engine: Engine, call: Call, grads: Sequence[Tensor], wanted: Sequen
     leaves, names = shared.leaves(), floating_results(call)
     positions = [position for position, want in enumerate(wanted) if want]
     grads = [grad.contiguous() for grad in grads]  # that of a sum has no memory of its own, and products copy it again
-    totals, kept = [torch.zeros_like(leaves[position].tensor) for position in positions], Kept()
+    totals, kept = [torch.zeros_like(leaves[position].tensor) for position in positions], Kept(call.mask)
     for part in planned:
         tensors = [part.narrow(tensor, axes).detach() for tensor, axes in leaves]
         for position in positions:
