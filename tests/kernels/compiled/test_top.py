@@ -7,9 +7,16 @@ from hypothesis import strategies as st
 
 pytest.importorskip("numba")
 
-from saccade.kernels.compiled.top import FEW, LANES, lanes_of, top_of, top_of_broken
+from saccade.kernels.compiled import loops
+from saccade.kernels.compiled.top import FEW, FEW_ROOM, LANES, few_of, lanes_of, top_of, top_one_by_one
 
 NOTHING = np.empty(0, np.bool_)
+
+
+@loops
+def few(weights, allowed, values, indices):
+    room = np.empty(FEW_ROOM, np.int64)
+    few_of(weights, allowed, room.ctypes.data, values, indices)
 
 
 def ranked(weights, allowed, count):
@@ -24,7 +31,7 @@ def tops(function, weights, allowed, count):
         lanes_of(weights, room)
         top_of(weights, allowed, room, weights.dtype.type(0), values, indices)
     else:
-        top_of_broken(weights, allowed, values, indices)
+        function(weights, allowed, values, indices)
     return values, indices
 
 
@@ -48,6 +55,26 @@ def test_the_largest_in_their_order(size, count, levels, density, seed):
     assert values.tolist() == [weights[j] if j >= 0 else -np.inf for j in expected]
 
 
+@settings(max_examples=80)
+@given(
+    st.integers(1, 200),
+    st.integers(1, 4),
+    st.sampled_from([3, 50, 1 << 20]),
+    st.sampled_from([None, 0.0, 0.1, 0.8]),
+    st.integers(0, 999),
+)
+def test_few_of_them_in_their_order(size, count, levels, density, seed):
+    """Few levels are many ties, and weights of 0 that are allowed."""
+    numbers, count = np.random.default_rng(seed), min(count, size)
+    weights = (numbers.integers(0, levels, size) / levels).astype(np.float32)
+    allowed = np.ones(size, np.bool_) if density is None else numbers.random(size) < density
+    weights[~allowed] = 0
+    values, indices = tops(few, weights, NOTHING if density is None else allowed, count)
+    expected = ranked(weights, allowed, count)
+    assert indices.tolist() == expected
+    assert values.tolist() == [weights[j] if j >= 0 else -np.inf for j in expected]
+
+
 @settings(max_examples=30)
 @given(st.integers(1, 300), st.integers(0, 999))
 def test_each_lane_knows_its_largest(size, seed):
@@ -62,7 +89,7 @@ def test_each_lane_knows_its_largest(size, seed):
 def test_nan_does_not_stay_unseen(place):
     weights = np.random.default_rng(0).random(100).astype(np.float32)
     weights[place] = np.nan
-    values, indices = tops(top_of_broken, weights, NOTHING, 3)
+    values, indices = tops(top_one_by_one, weights, NOTHING, 3)
     assert indices[0] == place and values[0] == np.inf
     rest = np.where(np.isnan(weights), -1, weights)
     assert indices[1:].tolist() == ranked(rest, np.ones(100, bool), 2)

@@ -175,11 +175,12 @@ def whole_vectors(context: Any) -> Any:
 
 @intrinsic
 def apart(context: Any) -> Any:
-    """In a function: its arrays of floats do not overlap. Short loops need not find that out each time they begin."""
+    """In a function: its arrays do not overlap. Short loops need not find that out each time they begin."""
+    numbers = [kind.as_pointer() for kind in (ir.FloatType(), ir.DoubleType(), ir.IntType(32), ir.IntType(64))]
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         for argument in builder.function.args:
-            if argument.type in (ir.FloatType().as_pointer(), ir.DoubleType().as_pointer()):
+            if argument.type in numbers:
                 argument.add_attribute("noalias")
         return context.get_dummy_value()
 

@@ -31,7 +31,16 @@ from saccade.kernels.compiled import (
     take,
     whole_vectors,
 )
-from saccade.kernels.compiled.top import LANES, lanes_of, top_of, top_of_broken
+from saccade.kernels.compiled.top import (
+    FEW_ROOM,
+    FEW_WIDTH,
+    LANES,
+    MOST_FEW,
+    few_of,
+    lanes_of,
+    top_of,
+    top_one_by_one,
+)
 
 STEPS = 80
 """Newton's steps, or halvings, at most: both end before, when t no longer moves."""
@@ -114,19 +123,21 @@ def _softmax(row: Any, factor: float, lanes: Any) -> tuple[float, float]:
     return most * factor + log_total, log_total - mean / total
 
 
-@loops
-def _top(weights: Any, allowed: Any, lse: float, room: Any, values: Any, indices: Any) -> None:
-    """The largest weights of a softmax, whose lanes are in the room; 0 and -1 beyond the allowed.
+@inline
+def _top(weights: Any, allowed: Any, lse: float, lanes: Any, room: Any, few: int, values: Any, indices: Any) -> None:
+    """The largest weights of a softmax, 0 and -1 beyond the allowed. Where there are lanes the room begins with them.
 
     The lanes were computed apart from the row, and may be rounded otherwise: by the error of an exponent's digits,
     times an exponent of at most 88 (745).
     """
     if np.isnan(lse):
-        top_of_broken(weights, allowed, values, indices)
-    else:
+        top_one_by_one(weights, allowed, values, indices)
+    elif lanes.size:
         one = weights.dtype.type(1)
         slack = weights.dtype.type(2000) * (np.nextafter(one, one + one) - one)
         top_of(weights, allowed, room, slack, values, indices)
+    else:
+        few_of(weights, allowed, few, values, indices)
     for t in range(values.size):
         values[t] = weights[indices[t]] if indices[t] >= 0 else weights.dtype.type(0)
 
@@ -311,6 +322,8 @@ def _weigh(table: Any, kind: Any) -> None:
     """
     width, factor, many = table[2], numbers(table[12], 0, 1, kind)[0], table[16]
     room = np.empty(LANES, numbers(table[12], 0, 1, kind).dtype)
+    few_room = np.empty(FEW_ROOM, np.int64)
+    few, by_lanes = few_room.ctypes.data, many > MOST_FEW or (many > 0 and (width > FEW_WIDTH or room.itemsize > 4))
     while True:
         block = take(table)
         if block >= table[1]:
@@ -322,12 +335,13 @@ def _weigh(table: Any, kind: Any) -> None:
                 _copy(scores, weights)
             _forbid(weights, allowed)
             if a == 0:
-                lanes = lanes_of(weights, room) if many else room[:0]
+                lanes = lanes_of(weights, room) if by_lanes else room[:0]
                 lse, entropy = _softmax(weights, factor, lanes)
                 numbers(table[10], i, 1, kind)[0], numbers(table[11], i, 1, kind)[0] = lse, entropy
                 if many:
                     values = numbers(table[14], i * many, many, kind)
-                    _top(weights, allowed, lse, room, values, integers(table[15] + 8 * i * many, many))
+                    indices = integers(table[15] + 8 * i * many, many)
+                    _top(weights, allowed, lse, lanes, room, few, values, indices)
             else:
                 _sparse(scores, allowed, a, weights)
 

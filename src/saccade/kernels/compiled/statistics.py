@@ -6,7 +6,7 @@ import numpy as np
 
 from saccade.kernels.compiled import STRIDE, integers, kernel, log, loops, numbers, take, whole_vectors
 from saccade.kernels.compiled.rows import allowed_in, sum_of
-from saccade.kernels.compiled.top import LANES, lanes_of, top_of, top_of_broken
+from saccade.kernels.compiled.top import LANES, lanes_of, top_of, top_one_by_one
 
 
 @loops
@@ -70,7 +70,7 @@ def _top(table: Any, kind: Any) -> None:
             weights, allowed = numbers(table[8], i * width, width, kind), allowed_in(table, i)
             values, indices = numbers(table[9], i * count, count, kind), integers(table[10] + 8 * i * count, count)
             if np.isnan(sum_of(weights)):
-                top_of_broken(weights, allowed, values, indices)
+                top_one_by_one(weights, allowed, values, indices)
             else:
                 lanes_of(weights, room)
                 top_of(weights, allowed, room, weights.dtype.type(0), values, indices)

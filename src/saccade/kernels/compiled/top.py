@@ -2,19 +2,40 @@
 
 A row is looked at in lanes, numbers 32 apart: one pass finds the largest of each lane. As many of these as are asked
 for are a bound that the row's largest reach, and lanes whose largest does not reach it need no further look.
+
+Up to four of float32 weights are found in one pass without a branch (`few_of`): a weight and its index are one integer,
+and each lane keeps its four largest.
 """
 
 from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import loops
+from saccade.kernels.compiled import apart, inline, integers, loops, numbers, whole_vectors
 
 LANES = 128
 """Numbers of room that the lanes take: no comparison waits for the one before."""
 
 FEW = 32
 """Lanes."""
+
+
+MOST_FEW = 4
+"""How many of the largest each lane of `few_of` keeps."""
+
+WIDE = 16
+"""Lanes there."""
+
+FEW_ROOM = MOST_FEW * WIDE + WIDE // 2
+"""Integers of room that it takes."""
+
+FEW_WIDTH = 1024
+"""Weights of a row up to which it is the faster one."""
+
+LOW = np.int64(0x7FFFFFFF)
+"""What an index is taken from, in the lower half of an integer whose upper half is a weight: of equal weights the one
+with the lower index is larger.
+"""
 
 
 @loops
@@ -68,8 +89,8 @@ def _least(lanes: Any, many: int, ranks: Any) -> float:
 
 
 @loops
-def top_of_broken(weights: Any, allowed: Any, values: Any, indices: Any) -> None:
-    """As `top_of` where a weight is NaN, which counts as the largest: it must not stay unseen."""
+def top_one_by_one(weights: Any, allowed: Any, values: Any, indices: Any) -> None:
+    """As `top_of`, one by one. A weight that is NaN counts as the largest: it must not stay unseen."""
     values[:], indices[:] = -np.inf, -1
     for j in range(weights.size):
         x = weights[j] if weights[j] == weights[j] else weights.dtype.type(np.inf)
@@ -102,3 +123,67 @@ def top_of(weights: Any, allowed: Any, room: Any, slack: float, values: Any, ind
                 _insert(values, indices, count, x, j)
                 count += 1
                 bound = values[last] if count > last else bound
+
+
+@loops
+def _enter(bits: Any, low: int, fours: Any) -> None:
+    """A number to each lane, in its place among the lane's four largest, the largest first."""
+    whole_vectors()
+    apart()
+    for lane in range(WIDE):
+        x = (np.int64(bits[lane]) << np.int64(32)) | (low - np.int64(lane))
+        a, b = fours[lane], fours[WIDE + lane]
+        c, d = fours[2 * WIDE + lane], fours[3 * WIDE + lane]
+        fours[lane], x = max(a, x), min(a, x)
+        fours[WIDE + lane], x = max(b, x), min(b, x)
+        fours[2 * WIDE + lane], x = max(c, x), min(c, x)
+        fours[3 * WIDE + lane] = max(d, x)
+
+
+def _join_of(lanes: int) -> Any:
+    """The loop that joins lanes to those behind them: with a constant number it has no beginning and no end."""
+
+    @loops
+    def join(fours: Any) -> None:
+        """The four largest of both, by Batcher's merging: the larger ones of first and last, sorted."""
+        whole_vectors()
+        apart()
+        for lane in range(lanes):
+            other = lanes + lane
+            a, b = max(fours[lane], fours[3 * WIDE + other]), max(fours[WIDE + lane], fours[2 * WIDE + other])
+            c, d = max(fours[2 * WIDE + lane], fours[WIDE + other]), max(fours[3 * WIDE + lane], fours[other])
+            a, b, c, d = max(a, c), max(b, d), min(a, c), min(b, d)
+            fours[lane], fours[WIDE + lane] = max(a, b), min(a, b)
+            fours[2 * WIDE + lane], fours[3 * WIDE + lane] = max(c, d), min(c, d)
+
+    return join
+
+
+_join_8, _join_4, _join_2, _join_1 = (_join_of(lanes) for lanes in (8, 4, 2, 1))
+
+
+@inline
+def few_of(weights: Any, allowed: Any, room: int, values: Any, indices: Any) -> None:
+    """As `top_of` of at most four of float32 weights, none of them negative or NaN, and of no fewer than are wanted.
+
+    The room is an address of `FEW_ROOM` integers: to hand over arrays that are counted costs what 100 weights do.
+    """
+    fours, rest = integers(room, MOST_FEW * WIDE), numbers(room, 2 * MOST_FEW * WIDE, WIDE, np.int32(0))
+    bits = weights.view(np.int32)
+    whole = bits.size // WIDE * WIDE
+    fours[:] = -1
+    for first in range(0, whole, WIDE):
+        _enter(bits[first : first + WIDE], LOW - np.int64(first), fours)
+    if whole < bits.size:
+        rest[:] = -1
+        rest[: bits.size - whole] = bits[whole:]
+        _enter(rest, LOW - np.int64(whole), fours)
+    _join_8(fours)
+    _join_4(fours)
+    _join_2(fours)
+    _join_1(fours)
+    for t in range(values.size):
+        indices[t] = LOW - (fours[t * WIDE] & LOW)
+        values[t] = weights[indices[t]]
+    if allowed.size and not values[values.size - 1] > weights.dtype.type(0):  # what is forbidden may be among them
+        top_one_by_one(weights, allowed, values, indices)
