@@ -12,7 +12,7 @@ from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import serves
 from saccade.numerics import HALF
 
-__all__ = ["MANY", "entmax", "serves_rows", "softmax", "sparsemax"]
+__all__ = ["MANY", "Statistics", "entmax", "serves_rows", "softmax", "softmax_over", "sparsemax"]
 
 _weigh, _differentiate = of_type("rows:weigh"), of_type("rows_backward:differentiate")
 
@@ -87,6 +87,37 @@ def softmax(
         None where something is recorded or nothing of it is wanted. No gradient passes through the entropy.
     """
     return _weights(scores, allowed, _Family(temperature), overwrite=overwrite, top=top)
+
+
+class Statistics(NamedTuple):
+    """Where the statistics of a softmax are written.
+
+    Args:
+        lse, entropy: `(..., rows)`.
+        values, indices: of the largest weights, `(..., rows, many)`, many at most `MANY`.
+    """
+
+    lse: Tensor
+    entropy: Tensor
+    values: Tensor
+    indices: Tensor
+
+    @classmethod
+    def of(cls, rows: Tensor, many: int) -> "Statistics":
+        """Room for those of as many rows as there are numbers."""
+        indices = rows.new_empty(*rows.shape, many, dtype=torch.int64)
+        return cls(rows, torch.empty_like(rows), rows.new_empty(*rows.shape, many), indices)
+
+    def part(self, *place: slice) -> "Statistics":
+        """The room of some rows, which must lie in one piece."""
+        return Statistics(*(part[place] for part in self))
+
+
+def softmax_over(scores: Tensor, temperature: float, found: Statistics) -> None:
+    """Weights in the place of scores, `(..., rows, Lk)` in one piece, all of which are allowed, as `softmax` has them."""
+    numbers, _ = _numbers(_Family(temperature), scores)
+    wanted = found.values, found.indices, found.values.shape[-1]
+    by_rows(_weigh, scores, mask_rows(None, scores.shape), scores, found.lse, found.entropy, numbers, 0, *wanted)
 
 
 def sparsemax(scores: Tensor, allowed: Tensor | None = None) -> Tensor:
