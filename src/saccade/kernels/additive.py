@@ -13,7 +13,7 @@ from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import serves
 from saccade.scores import EXPONENT_LIMIT, Additive
 
-__all__ = ["packed", "scores"]
+__all__ = ["differentiated", "packed", "recorded", "scores", "scores_over"]
 
 _pack, _unpack = of_type("packing:pack"), of_type("packing:unpack")
 _score, _ways = of_type("lanes:scores"), of_type("lanes_backward:ways")
@@ -97,7 +97,8 @@ def scores(
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, v)):
         found = _Scores.apply(query, key, v, keys, mask)
     else:
-        found = _forward(query, key, v, keys, mask, "additive queries", room)[0]
+        over = None if room is None else scratch(room, (len(query), query.shape[1], key.shape[1]), query.dtype)
+        found = _forward(query, key, v, keys, mask, "additive queries", over)[0]
     return found.reshape(shape)
 
 
@@ -136,7 +137,7 @@ class _Scores(torch.autograd.Function):
         # where a second derivative is to follow, or many gradients come at once, the definition
         if torch.is_grad_enabled() or not serves(grad, dtypes=TYPES):
             return (*by_definition(_definition, (query, key, v), ctx.needs_input_grad[:3], grad), None, None)
-        return (*_backward(grad, query, key, v, left, keys, ctx.raw), None, None)
+        return (*differentiated(grad, query, key, v, left, keys, ctx.raw), None, None)
 
 
 def _definition(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
@@ -150,15 +151,14 @@ def _forward(
     keys: Tensor,
     mask: Rows,
     queries_room: str | None = None,
-    scores_room: str | None = None,
+    found: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, bool]:
-    """Scores, the packed queries, each in its room, and whether any tile needs the numbers themselves."""
+    """Scores (in memory that is given, or fresh), the packed queries, and whether any tile needs the numbers."""
     (count, length, _), width = query.shape, key.shape[1]
     left, keys = _packed(query, None, queries_room, _QUERIES), _by_rows(keys)
     raw = _leaves_range(left[:, -1], keys[:, -1])
     v = _padded(v, left.shape[1] - 1)
-    shape = count, length, width
-    found = query.new_empty(shape) if scores_room is None else scratch(scores_room, shape, query.dtype)
+    found = query.new_empty(count, length, width) if found is None else found
     strip = max(1, min(_STRIP, -(-count * length // (4 * torch.get_num_threads()))))  # no thread waits for long
     _score[query.dtype](
         count * -(-length // strip),
@@ -170,10 +170,31 @@ def _forward(
     return found, left, raw
 
 
-def _backward(
+def recorded(query: Tensor, key: Tensor, v: Tensor, keys: Tensor) -> tuple[Tensor, Tensor, bool]:
+    """The scores of all pairs, and what `differentiated` needs of them: the packed queries, and whether any tile was
+    computed from the numbers themselves. All as for `differentiated`.
+    """
+    return _forward(query, key, v, keys, mask_rows(None, ()))
+
+
+def scores_over(found: Tensor, query: Tensor, key: Tensor, v: Tensor, keys: Tensor) -> None:
+    """The same, written to `(N, Lq, Lk)` in one piece, which nobody differentiates."""
+    _forward(query, key, v, keys, mask_rows(None, ()), "additive queries", found)
+
+
+def differentiated(
     grad: Tensor, query: Tensor, key: Tensor, v: Tensor, left: Tensor, keys: Tensor, raw: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of query, key and v."""
+    """The gradients of query, key and v.
+
+    Args:
+        grad: of the scores, `(N, Lq, Lk)`.
+        query: `(N, Lq, D)`.
+        key: `(N, Lk, D)`.
+        v: `(D,)` or `(N, D)`.
+        left, raw: from the forward.
+        keys: `packed` key.
+    """
     (count, length, features), width, dtype = query.shape, key.shape[1], query.dtype
     whole, rows, lanes = left.shape[1] - 1, left.shape[2], -(-width // _LANES) * _LANES
     grad, keys = _filled("filled gradients", grad, rows, lanes), _filled("filled keys", keys, whole + 1, lanes)

@@ -13,7 +13,7 @@ from torch import Tensor
 from saccade.auxiliary import AuxOutput
 from saccade.backends import blockwise, reference
 from saccade.backends.blockwise.blocks import prepared
-from saccade.backends.cpu import dots, steps
+from saccade.backends.cpu import steps, unmasked
 from saccade.backends.cpu.engine import ENGINE
 from saccade.call import Call
 from saccade.kernels.threads import numba_missing, reason
@@ -87,8 +87,8 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
     """Output and statistics."""
     if steps.serves_step(call):
         return steps.run(call), AuxOutput()
-    if dots.serves(call):
-        return dots.run(call)
+    if unmasked.serves(call):
+        return unmasked.run(call)
     return _at_once(call) if one_block(call) else blockwise.run(ENGINE, call)
 
 

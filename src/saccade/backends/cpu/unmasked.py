@@ -1,0 +1,152 @@
+"""All pairs under a softmax, read softly: dot products, and additive scores, without a mask.
+
+What a call finds out and keeps in general (masks, what is forbidden, what its score depends on) is not there: a block
+is scores, a kernel of rows and a product. So it can be so small that its scores stay in a core's cache, and a small
+additive call costs little more than its kernels. Additive scores are differentiated here, too, by one Function.
+"""
+
+import math
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade.auxiliary import AuxOutput, top
+from saccade.call import Call
+from saccade.dots import is_dot, product
+from saccade.kernels import additive, weights
+from saccade.kernels.rows import TYPES
+from saccade.kernels.scratch import scratch
+from saccade.kernels.sums import by_definition
+from saccade.kernels.threads import serves as served
+from saccade.normalizers import Softmax
+from saccade.numerics import tracing, transforming, wide
+from saccade.reads import Soft
+from saccade.scores import Additive
+
+__all__ = ["run", "serves"]
+
+PAIRS = 1 << 18
+"""Pairs of a query and a key in a block, for each thread: a megabyte of scores."""
+
+AT_ONCE = 1 << 20
+"""Pairs of a call up to which its weights are kept for the backward."""
+
+
+def serves(call: Call) -> bool:
+    """Whether a call is one of these, of queries, keys and values of one batch."""
+    if call.mask is not None or call.bias is not None or call.gate is not None or call.noise is not None:
+        return False
+    normalizer, request = call.normalizer, call.aux
+    if not isinstance(normalizer, Softmax) or normalizer.sink is not None or type(call.read) is not Soft:
+        return False
+    if tracing() or transforming() or isinstance(normalizer.temperature, Tensor):
+        return False
+    if request.weights or request.received or request.index or request.log_prob or request.top > weights.MANY:
+        return False
+    batch = call.query.shape[:-2]
+    if not (batch == call.key.shape[:-2] == call.value.shape[:-2] and call.query.numel() and call.value.numel()):
+        return False
+    recorded = torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in call.leaves())
+    if type(call.score) is Additive:
+        pairs = math.prod(batch) * call.query.shape[-2] * call.key.shape[-2]
+        return call.cache is None and not (recorded and (call.asks() or pairs > AT_ONCE))
+    return call.asks() and not recorded and is_dot(call.score)
+
+
+def run(call: Call) -> tuple[Tensor, AuxOutput]:
+    """Output and statistics."""
+    assert isinstance(call.normalizer, Softmax)
+    count, temperature = math.prod(call.batch), float(call.normalizer.temperature)
+    query, key, value = (_folded(wide(part), count) for part in (call.query, call.key, call.value))
+    statistics = weights.Statistics.of(query.new_empty(query.shape[:2]), min(call.aux.top, key.shape[1]))
+    if not isinstance(call.score, Additive):
+        query, key, scale, _ = product(call.score, query, key)
+        output = _by_blocks(query if scale == 1 else query * scale, key, value, None, temperature, statistics)
+        return _shaped(call, output, statistics)
+    v = wide(call.score.v)
+    v = v.to(query.dtype) if v.ndim == 1 else v.expand(*call.batch, v.shape[-1]).reshape(count, -1).to(query.dtype)
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, value, v)):
+        return _shaped(call, _Attention.apply(query, key, value, v, temperature), statistics)
+    return _shaped(call, _by_blocks(query, key, value, v, temperature, statistics), statistics)
+
+
+def _folded(tensor: Tensor, count: int) -> Tensor:
+    """One batch dimension."""
+    return tensor if tensor.ndim == 3 else tensor.reshape(count, *tensor.shape[-2:])
+
+
+def _by_blocks(
+    query: Tensor, key: Tensor, value: Tensor, v: Tensor | None, temperature: float, found: weights.Statistics
+) -> Tensor:
+    """The output `(N, Lq, Dv)` of dot products, or with v `(D,)` or `(N, D)` of additive scores, statistics written."""
+    count, length, width = *query.shape[:2], key.shape[1]
+    output = query.new_empty(count, length, value.shape[-1])
+    keys = key.mT if v is None else additive.packed(key, None, "additive keys")
+    for entries, rows in _blocks(count, length, width):
+        left, right = query[entries, rows], keys[entries]
+        room = scratch("scores", (*left.shape[:-1], width), query.dtype)
+        if v is None:
+            torch.bmm(left, right, out=room)
+        else:
+            additive.scores_over(room, left, key[entries], v if v.ndim == 1 else v[entries], right)
+        weights.softmax_over(room, temperature, found.part(entries, rows))
+        torch.bmm(room, value[entries], out=output[entries, rows])
+    return output
+
+
+def _blocks(count: int, length: int, width: int) -> list[tuple[slice, slice]]:
+    """Entries and queries of each block: several whole entries, or a part of one; their results lie in one piece."""
+    pairs = PAIRS * torch.get_num_threads()
+    entries, rows = max(1, pairs // (length * width)), max(1, min(length, pairs // width))
+    return [
+        (slice(n, n + entries), slice(first, first + rows))
+        for n in range(0, count, entries)
+        for first in range(0, length, rows)
+    ]
+
+
+def _shaped(call: Call, output: Tensor, found: weights.Statistics) -> tuple[Tensor, AuxOutput]:
+    """What was asked for, with the batch's dimensions."""
+    request, rows = call.aux, call.query.shape[:-1]
+    output = output.view(*rows, output.shape[-1]).to(call.value.dtype)
+    if not call.asks():
+        return output, AuxOutput()
+    return output, AuxOutput(
+        lse=found.lse.view(rows) if request.lse else None,
+        entropy=found.entropy.view(rows) if request.entropy else None,
+        top=top(found.values.view(*rows, -1), found.indices.view(*rows, -1)) if request.top else None,
+    )
+
+
+class _Attention(torch.autograd.Function):
+    """Query `(N, Lq, D)`, key `(N, Lk, D)`, value `(N, Lk, Dv)` and v, `(D,)` or `(N, D)`, to `(N, Lq, Dv)`."""
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, v: Tensor, temperature: float) -> Tensor:
+        keys = additive.packed(key)
+        found, left, raw = additive.recorded(query, key, v, keys)
+        weights.softmax_over(found, temperature, weights.Statistics.of(found.new_empty(found.shape[:2]), 0))
+        ctx.temperature, ctx.raw = temperature, raw
+        ctx.save_for_backward(query, key, value, v, left, keys, found)
+        return torch.bmm(found, value)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, value, v, left, keys, found = ctx.saved_tensors
+        if torch.is_grad_enabled() or not served(grad, dtypes=TYPES):  # a second derivative, or many at once
+            definition = partial(_definition, temperature=ctx.temperature)
+            return (*by_definition(definition, (query, key, value, v), ctx.needs_input_grad[:4], grad), None)
+        of_weights, of_scores = (scratch(name, found.shape, found.dtype) for name in ("of weights", "of scores"))
+        torch.bmm(grad, value.mT, out=of_weights)
+        weights.slopes_over(of_scores, found, of_weights, ctx.temperature)
+        of_value = torch.bmm(found.mT, grad) if ctx.needs_input_grad[2] else None
+        if not any(ctx.needs_input_grad[place] for place in (0, 1, 3)):
+            return None, None, of_value, None, None
+        of_query, of_key, of_v = additive.differentiated(of_scores, query, key, v, left, keys, ctx.raw)
+        return of_query, of_key, of_value, of_v, None
+
+
+def _definition(query: Tensor, key: Tensor, value: Tensor, v: Tensor, *, temperature: float) -> Tensor:
+    return Softmax(temperature)(Additive(v)(query, key), None) @ value
