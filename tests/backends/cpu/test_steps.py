@@ -25,7 +25,7 @@ def any_number_is_few(monkeypatch):
 @pytest.fixture
 def steps_alone(monkeypatch):
     """What is no step fails."""
-    monkeypatch.setattr(cpu, "one_block", None)
+    monkeypatch.setattr(cpu.unmasked, "serves", None)
 
 
 @pytest.mark.usefixtures("steps_alone")

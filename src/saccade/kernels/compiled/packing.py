@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import exp, kernel, loops, matrix, numbers, take
+from saccade.kernels.compiled import apart, exp, kernel, loops, matrix, numbers, take, whole_vectors
 
 STRIP = 64
 """Rows a block."""
@@ -31,10 +31,16 @@ def _reached(column: Any, reach: Any) -> None:
 
 
 @loops
-def _exponentials(column: Any) -> None:
+def _exponentials(column: Any, reach: Any) -> None:
+    """The same, and x becomes e^2x."""
+    whole_vectors()
+    apart()
     two = column.dtype.type(2)
     for i in range(column.size):
-        column[i] = exp(two * column[i])
+        x = column[i]
+        most = abs(x) if abs(x) > reach[i] else reach[i]
+        reach[i] = most + (x - x)
+        column[i] = exp(two * x)
 
 
 @loops
@@ -47,9 +53,10 @@ def _strip(rows: Any, powers: Any, given: bool, columns: Any, size: int, first: 
         stop = min(size, start + CHUNK)
         _turn(rows[first:last, start:stop], columns[start:stop, first:last])
         for d in range(start, stop):
-            _reached(columns[d, first:last], reach)
-            if not given:
-                _exponentials(columns[d, first:last])
+            if given:
+                _reached(columns[d, first:last], reach)
+            else:
+                _exponentials(columns[d, first:last], reach)
         if given:
             _turn(powers[first:last, start:stop], columns[start:stop, first:last])
     columns[size:whole, first:last] = zero
