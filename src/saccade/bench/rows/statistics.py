@@ -1,5 +1,6 @@
 """What statistics beside the output cost, and reading one key by a draw: beside the same call without them."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -28,9 +29,15 @@ _SCORES: dict[str, tuple[tuple[int, ...], Callable[[Tensor], Score]]] = {
 }
 
 
+_TOP = ((8, 8, 512, 64), (32, 8, 128, 64), (1, 8, 2048, 64), (4, 8, 64, 64))
+"""Other sizes of dot products of which the largest weights are asked for."""
+
+
 def rows(place: Place) -> list[Row]:
     """Return the rows of statistics and of draws."""
-    return [row for score in _SCORES for row in (*_statistics(place, score), _sample(place, score))]
+    found = [row for score in _SCORES for row in (*_statistics(place, score), _sample(place, score))]
+    options = {"aux": _REQUESTS["top 4"]}
+    return found + [_row(place, "dot", "top 4", "without", options, 1.5, shape=shape, quick=False) for shape in _TOP]
 
 
 def _statistics(place: Place, score: str) -> list[Row]:
@@ -46,14 +53,21 @@ def _sample(place: Place, score: str) -> Row:
 
 
 def _row(
-    place: Place, score: str, name: str, peer: str, options: dict[str, Any], factor: float, same: bool = True
+    place: Place,
+    score: str,
+    name: str,
+    peer: str,
+    options: dict[str, Any],
+    factor: float,
+    same: bool = True,
+    shape: tuple[int, ...] = (),
+    quick: bool = True,
 ) -> Row:
     """attend with some options beside attend without them."""
-    shape, make = _SCORES[score]
+    usual, make = _SCORES[score]
+    shape = shape or usual
     *batch, length, dim = shape
-    pairs = length**2
-    for size in batch:
-        pairs *= size
+    pairs = math.prod(batch) * length**2
 
     def run(query: Tensor, key: Tensor, value: Tensor, v: Tensor, **more: Any) -> Any:
         return attend(query, key, value, score=make(v), backend=place.backend, **more)
@@ -76,7 +90,7 @@ def _row(
         else Work(4 * pairs * dim, "FLOP", "multiply"),
         targets=(at_most(factor),),
         same=same,
-        quick=score != "cosine",
+        quick=quick and score != "cosine",
     )
 
 
