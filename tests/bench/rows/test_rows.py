@@ -36,6 +36,10 @@ TARGETS = {
         for score in ("additive 8x256x256", "cosine 1x4x1024x64", "dot 1x4x1024x64")
     },
     **{
+        f"top 4, dot {shape} without": ["≤ 1.5x the time"]
+        for shape in ("8x8x512x64", "32x8x128x64", "1x8x2048x64", "4x8x64x64")
+    },
+    **{
         f"sample, {score} soft": ["≤ 1.3x the time"]
         for score in ("additive 8x256x256", "cosine 1x4x1024x64", "dot 1x4x1024x64")
     },
