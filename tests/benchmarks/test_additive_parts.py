@@ -16,8 +16,8 @@ FILE = ROOT / "benchmarks/results/additive-parts-cpu.json"
 
 def test_a_row_is_the_sum_of_its_parts(monkeypatch, capsys, tmp_path):
     script = runpy.run_path(str(ROOT / "benchmarks/additive_parts.py"))
-    monkeypatch.setitem(script["main"].__globals__, "SIZES", ((2, 20, 30, 8), (2, 60, 30, 8)))
-    monkeypatch.setitem(script["main"].__globals__, "LARGE", (2, 60, 30, 8))
+    monkeypatch.setitem(script["main"].__globals__, "SIZES", ((2, 90, 70, 32), (2, 99, 70, 32)))
+    monkeypatch.setitem(script["main"].__globals__, "LARGE", (2, 99, 70, 32))
     monkeypatch.setattr(sys, "argv", ["additive_parts.py", "--calls", "2", "--output", str(tmp_path / "parts.json")])
     threads = torch.get_num_threads()
     try:
@@ -29,7 +29,7 @@ def test_a_row_is_the_sum_of_its_parts(monkeypatch, capsys, tmp_path):
     for row in rows:
         assert sum(row["parts"].values()) == pytest.approx(row["whole"], abs=0.5)
         assert min(row["parts"][name] for name in ("packing", "scores", "softmax", "product")) > 0
-    assert [row["share"] for row in rows if row["sizes"][1] == 60] == [1, 1]
+    assert [row["share"] for row in rows if row["sizes"][1] == 99] == [1, 1]
     assert len(capsys.readouterr().out.splitlines()) == 2 + len(rows)
 
 
