@@ -35,6 +35,7 @@ def tops(function, weights, allowed, count):
     return values, indices
 
 
+@pytest.mark.parametrize(("function", "most"), [(top_of, 16), (few, 4)], ids=["many", "few"])
 @settings(max_examples=80)
 @given(
     st.integers(1, 700),
@@ -43,33 +44,13 @@ def tops(function, weights, allowed, count):
     st.sampled_from([None, 0.0, 0.1, 0.8]),
     st.integers(0, 999),
 )
-def test_the_largest_in_their_order(size, count, levels, density, seed):
-    """Few levels are many ties."""
-    numbers = np.random.default_rng(seed)
-    weights = (numbers.integers(0, levels, size) / levels).astype(np.float32)
-    allowed = np.ones(size, np.bool_) if density is None else numbers.random(size) < density
-    weights[~allowed] = 0
-    values, indices = tops(top_of, weights, NOTHING if density is None else allowed, count)
-    expected = ranked(weights, allowed, count)
-    assert indices.tolist() == expected
-    assert values.tolist() == [weights[j] if j >= 0 else -np.inf for j in expected]
-
-
-@settings(max_examples=80)
-@given(
-    st.integers(1, 200),
-    st.integers(1, 4),
-    st.sampled_from([3, 50, 1 << 20]),
-    st.sampled_from([None, 0.0, 0.1, 0.8]),
-    st.integers(0, 999),
-)
-def test_few_of_them_in_their_order(size, count, levels, density, seed):
+def test_the_largest_in_their_order(function, most, size, count, levels, density, seed):
     """Few levels are many ties, and weights of 0 that are allowed."""
-    numbers, count = np.random.default_rng(seed), min(count, size)
+    numbers, count = np.random.default_rng(seed), count if function is top_of else min(count, most, size)
     weights = (numbers.integers(0, levels, size) / levels).astype(np.float32)
     allowed = np.ones(size, np.bool_) if density is None else numbers.random(size) < density
     weights[~allowed] = 0
-    values, indices = tops(few, weights, NOTHING if density is None else allowed, count)
+    values, indices = tops(function, weights, NOTHING if density is None else allowed, count)
     expected = ranked(weights, allowed, count)
     assert indices.tolist() == expected
     assert values.tolist() == [weights[j] if j >= 0 else -np.inf for j in expected]
