@@ -6,7 +6,7 @@ their gradients to one sum. The weights are kept for the backward.
 
 import math
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import torch
@@ -295,7 +295,7 @@ class _Attention(torch.autograd.Function):
         query_grad = query.new_empty(query.shape)
         key_grad = key.new_zeros(key.shape) if total is None or total["key"] is None else total["key"]
         v_grad, room = query.new_zeros(len(query), features), query.new_empty(len(query), 2 * features + width)
-        numbers = query.new_tensor([ctx.temperature])
+        numbers = _number(ctx.temperature)
         _backward(len(query), *parts, grad, weights, kinds, room, *sizes, numbers, query_grad, key_grad, v_grad)
         v_grad = v_grad.sum(0) if v.ndim == 1 else v_grad
         if total is None:
@@ -314,7 +314,7 @@ def _table(
     length, features = query.shape[1:]
     width, out = value.shape[-2:]
     query, key, value, v, powers = (part.contiguous() for part in (query, key, value, v, powers))
-    mask = query.new_ones(1, 1, width, dtype=torch.bool) if mask is None else mask.contiguous()
+    mask = _all_allowed(width) if mask is None else mask.contiguous()
     steps = 0 if len(mask) == 1 else mask.stride(0), 0 if mask.shape[1] == 1 else mask.stride(1)
     parts = query, key, powers, value, v, 0 if v.ndim == 1 else features, mask, *steps
     return parts, (length, width, features, out)
@@ -327,10 +327,22 @@ def _run(
     parts, sizes = _table(query, key, value, v, powers, mask)
     length, width, features, out = sizes
     batch = len(query)
-    output, weights = query.new_empty(batch, length, out), query.new_zeros(batch, length, width)
+    output, weights = query.new_empty(batch, length, out), query.new_empty(batch, length, width)
     kinds, room = query.new_empty(batch, length, dtype=torch.uint8), query.new_empty(batch, features)
-    _forward(batch, *parts, output, weights, kinds, room, *sizes, query.new_tensor([temperature]))
+    _forward(batch, *parts, output, weights, kinds, room, *sizes, _number(temperature))
     return output, weights, kinds
+
+
+@lru_cache(maxsize=64)
+def _all_allowed(width: int) -> Tensor:
+    """A mask that forbids nothing, `(1, 1, width)`; to be read alone."""
+    return torch.ones(1, 1, width, dtype=torch.bool, device="cpu")
+
+
+@lru_cache(maxsize=64)
+def _number(value: float) -> Tensor:
+    """A number as kernels read it; to be read alone."""
+    return torch.tensor([value], dtype=torch.float32, device="cpu")
 
 
 def _definition(

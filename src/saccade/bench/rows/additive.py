@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
 
 from saccade import attend, remember
@@ -28,6 +29,8 @@ _LENGTHS = (32, 64, 128, 256, 512, 1024, 2048, 4096)
 _COMPILED = (32, 256, 1024)  # each length is compiled on its own, which takes up to half a minute
 _DIM, _STEP_DIM, _STEP_BATCH = 256, 512, 64
 _STEPS = (32, 128, 512, 2048, 4096)
+_READ = tuple((batch, length) for batch in (8, 64) for length in (32, 128, 512))
+"""Batch and keys of the steps that stand beside a sum."""
 _LARGE = 8, 256, 256, 256
 _SMALL = ((3, 301, 77, 130), (32, 40, 45, 512), (16, 64, 64, 64), (2, 128, 128, 64), (4, 100, 100, 30))
 """Sizes that are odd or small: batch, queries, keys, features."""
@@ -38,6 +41,7 @@ def rows(place: Place) -> list[Row]:
     """Return the rows of additive attention."""
     found = [row for backward in (False, True) for length in _LENGTHS for row in _sequence(place, length, backward)]
     found += [row for length in _STEPS for row in _step(place, length)]
+    found += [_reading(place, batch, length) for batch, length in _READ]
     found += [_small(place, sizes, backward) for backward in (False, True) for sizes in _SMALL]
     return found + [_memory(place, length) for length in _MEMORY]
 
@@ -123,17 +127,27 @@ def _small(place: Place, sizes: tuple[int, ...], backward: bool) -> Row:
     )
 
 
-def _step(place: Place, length: int) -> list[Row]:
-    """One step of a decoder that reads keys which were prepared once."""
+def _remembering(place: Place) -> Prepare:
+    """A read of keys that were prepared once, which are values too."""
 
-    def ours(query: Tensor, key: Tensor, v: Tensor) -> Run:
+    def prepare(query: Tensor, key: Tensor, v: Tensor) -> Run:
         memory = remember(key, key, score=Additive(v))
         return lambda: memory.read(query, backend=place.backend)
 
-    def inputs(place: Place) -> tuple[Tensor, ...]:
-        query, key = place.normal(_STEP_BATCH, 1, _STEP_DIM), place.normal(_STEP_BATCH, length, _STEP_DIM)
-        return query, key, place.normal(_STEP_DIM, scale=_STEP_DIM**-0.5)
+    return prepare
 
+
+def _of_step(batch: int, length: int) -> Callable[[Place], tuple[Tensor, ...]]:
+    """One query an entry, keys, and v."""
+    return lambda place: (
+        place.normal(batch, 1, _STEP_DIM),
+        place.normal(batch, length, _STEP_DIM),
+        place.normal(_STEP_DIM, scale=_STEP_DIM**-0.5),
+    )
+
+
+def _step(place: Place, length: int) -> list[Row]:
+    """One step of a decoder that reads keys which were prepared once."""
     terms = _STEP_BATCH * length * _STEP_DIM
     peers: dict[str, Prepare] = {
         "eager": lambda query, key, v: lambda: textbook(query, key, key, v),
@@ -146,8 +160,8 @@ def _step(place: Place, length: int) -> list[Row]:
             shape=f"{_STEP_BATCH}x{length}x{_STEP_DIM}",
             size=length,
             peer=peer,
-            inputs=inputs,
-            ours=ours,
+            inputs=_of_step(_STEP_BATCH, length),
+            ours=_remembering(place),
             theirs=theirs,
             work=Work(terms, "terms", "multiply", FORWARD_COST),
             targets=(times(25),) if peer == "eager" and length == 32 and place.device.type == "cpu" else (),
@@ -156,6 +170,29 @@ def _step(place: Place, length: int) -> list[Row]:
         )
         for peer, theirs in peers.items()
     ]
+
+
+def _reading(place: Place, batch: int, length: int) -> Row:
+    """The same step beside the sum of as many numbers as it reads: the keys' exponentials, and the values."""
+
+    def total(query: Tensor, key: Tensor, v: Tensor) -> Run:
+        numbers = torch.stack([key, key])
+        return lambda: numbers.sum()
+
+    size = batch * length * _STEP_DIM
+    return Row(
+        subject="additive",
+        family="additive decoder step",
+        shape=f"{batch}x{length}x{_STEP_DIM}",
+        size=length,
+        peer="a plain sum of the same bytes",
+        inputs=_of_step(batch, length),
+        ours=_remembering(place),
+        theirs=total,
+        work=Work(8.0 * size, "B", "copy"),
+        targets=(as_fast(0.6, size, size),) if place.device.type == "cpu" else (),
+        same=False,
+    )
 
 
 def _memory(place: Place, length: int) -> Row:

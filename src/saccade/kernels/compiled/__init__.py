@@ -34,6 +34,7 @@ __all__ = [
     "loops",
     "matrix",
     "numbers",
+    "quotient",
     "sigmoid",
     "take",
     "tanh",
@@ -185,6 +186,20 @@ def apart(context: Any) -> Any:
         return context.get_dummy_value()
 
     return types.none(), generate
+
+
+@intrinsic
+def quotient(context: Any, number: Any, divisor: Any) -> Any:
+    """number / divisor of float32, to about two units in the last place; an infinite divisor may give anything.
+
+    Where the processor estimates reciprocals, that and a step of Newton's method: a division of 16 numbers takes some
+    processors as long as ten of their products.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fdiv(*arguments, flags=("arcp", "contract", "ninf"))
+
+    return types.float32(types.float32, types.float32), generate
 
 
 def _pointer(kind: Any) -> Any:

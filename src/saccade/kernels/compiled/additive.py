@@ -1,24 +1,36 @@
 """Additive scores, softmax and read of one row of queries after another, forward and backward.
 
-The terms are tanh(q + k) = 1 - 2 r with r = 1 / (1 + e^2q e^2k), four of which share a division:
-
-    v1/x1 + v2/x2 + v3/x3 + v4/x4 = ((v1 x2 + v2 x1) x3 x4 + (v3 x4 + v4 x3) x1 x2) / (x1 x2 x3 x4)
-
-An x above 2^31 is taken for 2^31, so that their product stays in range: its r differs from the true one by less than
-5e-10, a hundredth of what a float32 sum next to 1 can hold.
+The terms are tanh(q + k) = 1 - 2 r with r = 1 / x, x = 1 + e^2q e^2k, read in the order of memory. An x above 2^100 is
+taken for it, so that its reciprocal may be estimated; its r differs from the true one by less than 1e-30.
 """
 
 from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import F, exp, flags, floats, inline, kernel, loops, take, tanh, tanh_near
+from saccade.kernels.compiled import (
+    F,
+    apart,
+    exp,
+    flags,
+    floats,
+    inline,
+    kernel,
+    loops,
+    quotient,
+    take,
+    tanh,
+    tanh_near,
+)
 
 SMALL = F(0.25)
 """Where |q| and |k| are all below this, 1 - 2 r would cancel: the polynomial of tanh is taken alone."""
 
 LIMIT = F(43.0)
 """Beyond this |x|, e^2x leaves the normal numbers; keys beyond it have NaN for it."""
+
+MOST = F(2.0**100)
+"""What x is bounded by."""
 
 IDENTITY, DIRECT, NEAR = 0, 1, 2
 
@@ -31,17 +43,9 @@ def _bounded(x: float, most: float) -> float:
 @loops
 def _reciprocals(left: Any, right: Any, v: Any) -> float:
     """The sum of v r."""
-    h, most, total = left.size // 4, F(2147483648.0), F(0.0)
-    a0, a1, a2, a3 = left[:h], left[h : 2 * h], left[2 * h : 3 * h], left[3 * h : 4 * h]
-    b0, b1, b2, b3 = right[:h], right[h : 2 * h], right[2 * h : 3 * h], right[3 * h : 4 * h]
-    v0, v1, v2, v3 = v[:h], v[h : 2 * h], v[2 * h : 3 * h], v[3 * h : 4 * h]
-    for i in range(h):
-        x0, x1 = _bounded(F(1.0) + a0[i] * b0[i], most), _bounded(F(1.0) + a1[i] * b1[i], most)
-        x2, x3 = _bounded(F(1.0) + a2[i] * b2[i], most), _bounded(F(1.0) + a3[i] * b3[i], most)
-        first, second = x0 * x1, x2 * x3
-        total += ((v0[i] * x1 + v1[i] * x0) * second + (v2[i] * x3 + v3[i] * x2) * first) / (first * second)
-    for i in range(4 * h, left.size):
-        total += v[i] / _bounded(F(1.0) + left[i] * right[i], most)
+    most, total = MOST, F(0.0)
+    for i in range(left.size):
+        total += quotient(v[i], _bounded(F(1.0) + left[i] * right[i], most))
     return total
 
 
@@ -119,6 +123,7 @@ def _scores(query: Any, keys: Any, powers: Any, v: Any, allowed: Any, room: Any,
 
 @loops
 def _add(target: Any, numbers: Any, factor: float) -> None:
+    apart()
     for i in range(target.size):
         target[i] += factor * numbers[i]
 
@@ -179,14 +184,9 @@ def forward(table: Any) -> None:
 def _terms(kind: int, query: Any, key: Any, left: Any, right: Any, terms: Any) -> None:
     """r for the identity, the tangent otherwise."""
     if kind == IDENTITY:
-        h, most = left.size // 2, F(1.152921504606847e18)
-        for i in range(h):
-            first = _bounded(F(1.0) + left[i] * right[i], most)
-            second = _bounded(F(1.0) + left[h + i] * right[h + i], most)
-            shared = F(1.0) / (first * second)
-            terms[i], terms[h + i] = second * shared, first * shared
-        for i in range(2 * h, left.size):
-            terms[i] = F(1.0) / _bounded(F(1.0) + left[i] * right[i], most)
+        most = MOST
+        for i in range(left.size):
+            terms[i] = quotient(F(1.0), _bounded(F(1.0) + left[i] * right[i], most))
     elif kind == DIRECT:
         for i in range(query.size):
             terms[i] = tanh(query[i] + key[i])
