@@ -181,13 +181,9 @@ def forward(table: Any) -> None:
 
 
 @loops
-def _terms(kind: int, query: Any, key: Any, left: Any, right: Any, terms: Any) -> None:
-    """r for the identity, the tangent otherwise."""
-    if kind == IDENTITY:
-        most = MOST
-        for i in range(left.size):
-            terms[i] = quotient(F(1.0), _bounded(F(1.0) + left[i] * right[i], most))
-    elif kind == DIRECT:
+def _terms(kind: int, query: Any, key: Any, terms: Any) -> None:
+    """The tangents."""
+    if kind == DIRECT:
         for i in range(query.size):
             terms[i] = tanh(query[i] + key[i])
     else:
@@ -196,14 +192,26 @@ def _terms(kind: int, query: Any, key: Any, left: Any, right: Any, terms: Any) -
 
 
 @loops
-def _slopes(kind: int, terms: Any, v: Any, factor: float) -> None:
+def _slopes(terms: Any, v: Any, factor: float) -> None:
     """Terms become factor times v times the tangent's derivative."""
-    if kind == IDENTITY:
-        for i in range(terms.size):
-            terms[i] = F(4.0) * factor * v[i] * (terms[i] - terms[i] * terms[i])
-    else:
-        for i in range(terms.size):
-            terms[i] = factor * v[i] * (F(1.0) - terms[i] * terms[i])
+    for i in range(terms.size):
+        terms[i] = factor * v[i] * (F(1.0) - terms[i] * terms[i])
+
+
+@loops
+def _identity_gradients(
+    left: Any, right: Any, v: Any, share: float, query_grad: Any, key_grad: Any, v_grad: Any
+) -> None:
+    """What a key whose score has the gradient `share` adds to the gradients of query, key and v, in one pass."""
+    apart()
+    most = MOST
+    for i in range(left.size):
+        r = quotient(F(1.0), _bounded(F(1.0) + left[i] * right[i], most))
+        slope = F(4.0) * share * v[i] * (r - r * r)
+        # tanh = 1 - 2 r, and the ones add nothing: the gradients of a row's scores sum to zero
+        v_grad[i] -= F(2.0) * share * r
+        query_grad[i] += slope
+        key_grad[i] += slope
 
 
 @loops
@@ -251,9 +259,11 @@ def backward(table: Any) -> None:
                 if not allowed[j]:
                     continue
                 at = slice(j * size, (j + 1) * size)
-                _terms(kind, query, keys[at], left, powers[at], terms)
-                # tanh = 1 - 2 r, and the ones add nothing: the gradients of a row's scores sum to zero
-                _add(v_grad, terms, F(-2.0) * shares[j] if kind == IDENTITY else shares[j])
-                _slopes(kind, terms, v, shares[j])
+                if kind == IDENTITY:
+                    _identity_gradients(left, powers[at], v, shares[j], query_grad, keys_grad[at], v_grad)
+                    continue
+                _terms(kind, query, keys[at], terms)
+                _add(v_grad, terms, shares[j])
+                _slopes(terms, v, shares[j])
                 _add(query_grad, terms, F(1.0))
                 _add(keys_grad[at], terms, F(1.0))
