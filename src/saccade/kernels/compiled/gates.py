@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from saccade.kernels.compiled import F, floats, kernel, loops, sigmoid, take, tanh
+from saccade.kernels.compiled import F, apart, floats, kernel, loops, sigmoid, take, tanh
 
 ROWS = 8
 """Rows in a block of work."""
 
 
-# Loops of few arrays each: with more, LLVM would rather not ask whether they overlap, and vectorizes nothing.
+# Forward loops of few arrays each: all in one took 1.15 times as long.
 
 
 @loops
@@ -54,20 +54,17 @@ def _row_backward(
     hidden_grad: Any,
     size: int,
 ) -> None:
-    reset, update, candidate = gates[:size], gates[size : 2 * size], gates[2 * size :]
-    inside, last = input_proj_grad[2 * size :], hidden_proj[2 * size :]
+    apart()
     for i in range(size):
-        hidden_grad[i] = grad[i] * update[i]
-    for i in range(size):
-        inside[i] = grad[i] * (F(1.0) - update[i]) * (F(1.0) - candidate[i] * candidate[i])
-    for i in range(size):
-        hidden_proj_grad[2 * size + i] = inside[i] * reset[i]
-    for i in range(size):
-        hidden_proj_grad[i] = hidden_proj_grad[2 * size + i] * last[i] * (F(1.0) - reset[i])
-    for i in range(size):
-        hidden_proj_grad[size + i] = hidden_grad[i] * (hidden[i] - candidate[i]) * (F(1.0) - update[i])
-    for i in range(2 * size):
-        input_proj_grad[i] = hidden_proj_grad[i]
+        j, k = size + i, 2 * size + i
+        reset, update, candidate = gates[i], gates[j], gates[k]
+        kept = grad[i] * update
+        inside = (grad[i] - kept) * (F(1.0) - candidate * candidate)
+        of_reset = inside * hidden_proj[k] * reset * (F(1.0) - reset)
+        of_update = kept * (hidden[i] - candidate) * (F(1.0) - update)
+        input_proj_grad[i], input_proj_grad[j], input_proj_grad[k] = of_reset, of_update, inside
+        hidden_proj_grad[i], hidden_proj_grad[j], hidden_proj_grad[k] = of_reset, of_update, inside * reset
+        hidden_grad[i] = kept
 
 
 @kernel
