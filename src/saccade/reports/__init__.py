@@ -27,6 +27,8 @@ REPORTS = {
     "regression": "saccade.reports.regression.report:Regression",
     "experts": "saccade.reports.experts.report:Experts",
     "memory": "saccade.reports.memory.report:Memory",
+    "bottleneck": "saccade.reports.bottleneck.report:Bottleneck",
+    "isolation": "saccade.reports.isolation.report:Isolation",
 }
 
 

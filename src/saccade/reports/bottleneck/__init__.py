@@ -1,0 +1,1 @@
+"""What passes through one vector: sequences that are copied, and digits that are drawn again from a short code."""
