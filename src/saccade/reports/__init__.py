@@ -29,6 +29,7 @@ REPORTS = {
     "memory": "saccade.reports.memory.report:Memory",
     "bottleneck": "saccade.reports.bottleneck.report:Bottleneck",
     "isolation": "saccade.reports.isolation.report:Isolation",
+    "fast-weights": "saccade.reports.fast_weights.report:FastWeights",
 }
 
 

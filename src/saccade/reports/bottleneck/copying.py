@@ -55,7 +55,7 @@ class Copier(nn.Module):
         self.reader = nn.GRU(width, width, batch_first=True)
         self.writer = nn.GRU(width if attends else 2 * width, width, batch_first=True)
         read = 2 * width if attends else width
-        self.attention = Attention(width, read, hidden_dim=width, score="scaled_dot") if attends else None
+        self.attention = Attention(width, read, hidden_dim=width, score="dot") if attends else None
         self.output = nn.Sequential(nn.Linear(width + read, width), nn.ReLU(), nn.Linear(width, SYMBOLS))
 
     def forward(self, tokens: Tensor) -> Tensor:

@@ -1,0 +1,91 @@
+"""What the rows of the report `fast-weights` come to: how layers move with the input, what is recalled, the verdict."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from saccade.reports.fast_weights.layers import ATTENTION, FIXED, LAYERS
+from saccade.reports.interval import Claim, Interval, verdict
+from saccade.reports.pages import aligned, ending
+
+__all__ = ["EXACT", "FAILED", "SOLVED", "Findings", "summary"]
+
+EXACT = 1e-12
+"""What counts as rounding in float64."""
+SOLVED, FAILED = 0.9, 0.5
+"""Shares of the questions that have to be answered right for the task to be solved, and below which it is not."""
+
+
+class Findings:
+    """What the rows come to.
+
+    Args:
+        content: of report.json, every row in it.
+    """
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self.content = content
+        self.layers = [name for name in LAYERS if self._rows(name)]
+        self.pairs = [int(count) for count in self._rows(ATTENTION)[0]["pairs"]]
+        self.claims = self._claims()
+        self.verdict = verdict(self.claims)
+
+    def right(self, name: str, pairs: int) -> Interval:
+        """The share of questions that are answered right."""
+        return Interval([row["pairs"][str(pairs)] for row in self._rows(name)])
+
+    def measured(self, name: str, what: str) -> Interval:
+        """One measurement of a layer: "variation" or "distance"."""
+        return Interval([row[what] for row in self._rows(name)])
+
+    def shown(self, name: str) -> list[list[list[float]]]:
+        """How strongly positions read each other in a few inputs, of the first seed."""
+        found: list[list[list[float]]] = self._rows(name)[0]["shown"]
+        return found
+
+    def table(self) -> list[list[str]]:
+        """Header, and a row a layer: how many in 100 questions are answered right, by the number of pairs."""
+        body = [[name, *(self.right(name, count).text(1, 100) for count in self.pairs)] for name in self.layers]
+        return [["layer", *(f"{count} pairs" for count in self.pairs)], *body]
+
+    def matrices(self) -> list[list[str]]:
+        """Header, and a row a layer: what its weights are, and how they vary from input to input."""
+        body = []
+        for name in self.layers:
+            varied = self.measured(name, "variation")
+            told = varied.text(3) if varied.mean > EXACT else f"0, to {max(varied.values):.0e}"
+            body.append([name, LAYERS[name].told, told, f"{max(self.measured(name, 'distance').values):.0e}"])
+        return [["layer", "its weights", "variation", "distance of M(x) x"], *body]
+
+    def _rows(self, name: str) -> list[Mapping[str, Any]]:
+        return [row for row in self.content["rows"] if row["model"] == name]
+
+    def _claims(self) -> list[Claim]:
+        most = self.pairs[-1]
+        far = max(max(self.measured(name, "distance").values) for name in self.layers)
+        fixed = [name for name in FIXED if name in self.layers]
+        still = max(max(self.measured(name, "variation").values) for name in fixed)
+        right = self.right(ATTENTION, most)
+        claims = [
+            Claim("every layer is a matrix, of its input, times it", exact=far <= EXACT, told=f"within {far:.0e}"),
+            Claim("a convolution's is the same for every input", exact=still <= EXACT, told=f"to {still:.0e}"),
+            Claim(
+                "attention's varies", self.measured(ATTENTION, "variation"),
+                told=f"by {self.measured(ATTENTION, 'variation').text()}",
+            ),
+            Claim(
+                f"attention answers more than {SOLVED:.0%} of {most} pairs",
+                Interval([share - SOLVED for share in right.values]), told=f"{right.text(1, 100)}%",
+            ),
+        ]  # fmt: skip
+        for name in fixed:
+            right = self.right(name, most)
+            short = Interval([FAILED - share for share in right.values])
+            claims.append(Claim(f"{name} less than {FAILED:.0%}", short, told=f"{right.text(1, 100)}%"))
+        return claims
+
+
+def summary(content: Mapping[str, Any]) -> str:
+    """Return the tables and the verdict as text for a terminal."""
+    found = Findings(content)
+    lines = ["answered right in percent, by the number of pairs", *aligned(found.table()), ""]
+    return "\n".join([*lines, *aligned(found.matrices()), "", *ending(found.verdict, content)])
