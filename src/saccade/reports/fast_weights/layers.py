@@ -108,7 +108,8 @@ def matrix(layer: nn.Module, features: Tensor) -> Tensor:
         return torch.einsum("ts,de->tdse", aux.weights[0, 0], through)
     impulses = torch.eye(length * width, dtype=features.dtype).view(-1, length, width)
     moved = layer(features + impulses) - layer(features[None])
-    return moved.permute(1, 2, 0).reshape(length, width, length, width)
+    found: Tensor = moved.permute(1, 2, 0).reshape(length, width, length, width)
+    return found
 
 
 def by_places(mixing: Tensor) -> Tensor:

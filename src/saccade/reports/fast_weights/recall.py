@@ -18,7 +18,7 @@ KEYS, VALUES = 64, 16
 PAIRS = (2, 4, 8, 16, 32)
 """Numbers of pairs, in training and in the test."""
 _WIDTH, _DEPTH = 64, 2
-_BATCH, _RATE, _TESTED = 128, 2e-3, 1000
+_BATCH, _RATE, _TESTED = 64, 2e-3, 1000
 _MIXED, _INPUTS, _SHOWN = 16, 12, 3  # pairs of inputs whose matrices are compared, how many, and how many are drawn
 
 

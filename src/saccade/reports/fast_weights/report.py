@@ -14,7 +14,7 @@ from saccade.train.environment import choose_device
 
 __all__ = ["FastWeights", "Options"]
 
-_BUDGET, _QUICK = Budget(1000, 15.0), Budget(500, 0.6)
+_BUDGET, _QUICK = Budget(800, 30.0), Budget(500, 0.6)
 _FEW = (ATTENTION, DENSE)  # layers that --quick has time for
 
 Options: TypeAlias = Direct
