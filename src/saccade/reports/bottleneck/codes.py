@@ -16,7 +16,7 @@ __all__ = ["AUTOENCODER", "CODES", "PIXELS", "PRINCIPAL", "Autoencoder", "coded"
 
 AUTOENCODER, PRINCIPAL, PIXELS = "autoencoder", "principal components", "pixels"
 CODES = (2, 4, 8, 16, 32, 64)
-_HIDDEN, _BATCH, _RATE = 128, 128, 2e-3
+_HIDDEN, _BATCH, _RATE = 256, 128, 3e-3
 _CLASSIFIED = 5000  # codes that the classifier learns from, at most
 _SHOWN = 10  # digits of the picture
 _GREYS = 15
@@ -25,7 +25,7 @@ _Numbers = NDArray[np.float64]
 
 
 class Autoencoder(nn.Module):
-    """Pixels to a code and back, through a layer of 128 either way.
+    """Pixels to a code and back, through a layer of 256 either way.
 
     Args:
         pixels: of an image.
@@ -42,7 +42,7 @@ class Autoencoder(nn.Module):
     def __init__(self, pixels: int, code: int) -> None:
         super().__init__()
         self.encoder = nn.Sequential(nn.Linear(pixels, _HIDDEN), nn.ReLU(), nn.Linear(_HIDDEN, code))
-        self.decoder = nn.Sequential(nn.Linear(code, _HIDDEN), nn.ReLU(), nn.Linear(_HIDDEN, pixels), nn.Sigmoid())
+        self.decoder = nn.Sequential(nn.Linear(code, _HIDDEN), nn.ReLU(), nn.Linear(_HIDDEN, pixels))
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the images from their codes, `(batch, pixels)`."""

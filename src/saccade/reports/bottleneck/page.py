@@ -42,7 +42,7 @@ _LIMITS = (
     f"more of them. Nothing is concluded where a model copies less than {LEARNED:.0%} of the shortest sequences."
 )
 _CODES = (
-    "Digits go through a code of 2 to 64 numbers, by an autoencoder with a layer of 128 either way that is trained "
+    "Digits go through a code of 2 to 64 numbers, by an autoencoder with a layer of 256 either way that is trained "
     "on the squared error, and by as many principal components, which of all linear codes err least on what they "
     "are computed from. Named right is what a linear classifier (logistic regression, of up to 5,000 codes of "
     "training) makes of the codes of the test."

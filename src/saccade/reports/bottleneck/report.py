@@ -17,8 +17,8 @@ from saccade.train.environment import choose_device
 
 __all__ = ["Bottleneck", "Options"]
 
-_COPYING, _QUICK_COPYING = Budget(2000, 20.0), Budget(500, 0.5)
-_CODING, _QUICK_CODING = Budget(2000, 5.0), Budget(500, 0.1)
+_COPYING, _QUICK_COPYING = Budget(800, 30.0), Budget(400, 0.5)
+_CODING, _QUICK_CODING = Budget(800, 10.0), Budget(400, 0.1)
 _QUICK_LENGTHS, _QUICK_CODES = (10, 20, 50, 100, 200), (2, 8, 64)
 
 
