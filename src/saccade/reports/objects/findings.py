@@ -92,7 +92,8 @@ class Findings:
         the mean of one line a seed.
         """
         found = [
-            self.score(one, key, group) if other is None else self.gain(other, key, group, one) for group in self.groups
+            self.score(one, key, group) if other is None else self.gain(other, key, group, one)
+            for group in self.groups
         ]
         line = fit([self._point(group, own.mean, own.images) for group, own in zip(self.groups, found, strict=True)])
         if line is None:

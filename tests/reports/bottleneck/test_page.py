@@ -1,0 +1,14 @@
+from reports.pages import told, written_twice
+from saccade.reports.bottleneck.page import write_page
+
+
+def test_the_page_tells_the_claim_the_verdict_and_how_it_was_measured(content, tmp_path):
+    names, page = written_twice(write_page, content, tmp_path)
+    pictures = [f"bottleneck{which}.{kind}" for which in ("-bits", "-digits", "") for kind in ("png", "svg")]
+    assert names == [*pictures, "index.html", "index.md"]
+    words = ["1409.1259", "**reproduced**", "The vector has 64 numbers", "some digits", "| code | squared error |"]
+    words += ["| with attention it falls by less than half of that | 5.0 ± 0.0 points | reproduced |", "99.0% (Bonf"]
+    assert all(word in page for word in words)
+    assert "attention: 99 at 10" in told(tmp_path / "a/bottleneck.svg")["desc"]
+    assert "all there are: 33.22 at 10" in told(tmp_path / "a/bottleneck-bits.svg")["desc"]
+    assert told(tmp_path / "a/bottleneck-digits.svg")["desc"].startswith("7 rows of 10: the digits, 2 numbers")
