@@ -18,7 +18,7 @@ def test_the_question_is_one_of_the_keys_and_its_answer_the_value_beside_it():
     for row in range(50):
         pairs = dict(zip(keys[row, :-1].tolist(), values[row, :-1].tolist(), strict=True))
         assert len(pairs) == 5 and pairs[int(keys[row, -1])] == wanted[row] and values[row, -1] == VALUES
-    assert 0 <= int(keys.min()) and int(keys.max()) < KEYS and int(values[:, :-1].max()) < VALUES
+    assert int(keys.min()) >= 0 and int(keys.max()) < KEYS and int(values[:, :-1].max()) < VALUES
     assert torch.equal(keys, drawn(5, 50, 1, "test")[0]) and not torch.equal(keys, drawn(5, 50, 2, "test")[0])
 
 
