@@ -15,7 +15,7 @@ def made_up(copied=COPIED, errors=ERRORS, named=NAMED, seeds=3):
     rows = [
         {"part": "codes", "model": PIXELS, "code": 0, "seed": 0, "error": 0.0, "right": 0.92, "shown": drawn},
         *(
-            {"part": "codes", "model": PRINCIPAL, "code": code, "seed": 0, "error": 0.06, "right": 0.5, "shown": drawn}
+            {"part": "codes", "model": PRINCIPAL, "code": code, "seed": 0, "error": 0.06, "right": 0.5}
             for code in CODES
         ),
     ]
@@ -29,7 +29,7 @@ def made_up(copied=COPIED, errors=ERRORS, named=NAMED, seeds=3):
         for code, error, right in zip(CODES, errors, named, strict=True):
             about = {"part": "codes", "model": AUTOENCODER, "code": code, "seed": seed}
             about |= {"error": error + 1e-4 * seed, "right": right + 1e-3 * seed}
-            rows.append({**about, "shown": drawn, **SPENT})
+            rows.append({**about, **({"shown": drawn} if seed == 1 else {}), **SPENT})
     runs = {
         str(place): {
             **{key: row[key] for key in ("model", "seed", *SPENT)},

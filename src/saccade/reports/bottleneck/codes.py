@@ -60,9 +60,14 @@ def coded(model: str, code: int, digits: Digits, seed: int, budget: Budget, devi
         seed: of weights and batches.
         budget: of the training.
         device: where.
+
+    Returns:
+        "error", the mean over pixels of the squared distance from the test's images, and "right", the share of them
+        that a linear classifier of their codes names; of all pixels and of the first seed also "shown", an image of
+        each class as it comes back.
     """
     if model == PIXELS:
-        return _kept(digits, _same, _same)
+        return {**_kept(digits, _same, _same), "shown": _shown(digits, _same)}
     if model == PRINCIPAL:
         return _principal(code, digits)
     with seeded(seed, "code", code):
@@ -75,6 +80,8 @@ def coded(model: str, code: int, digits: Digits, seed: int, budget: Budget, devi
 
     spent = fit(network, loss, budget, _RATE)
     found = _kept(digits, _applied(network.encoder, device), _applied(network, device))
+    if seed == 1:
+        found["shown"] = _shown(digits, _applied(network, device))
     return {**found, "parameters": size(network), **vars(spent)}
 
 
@@ -106,13 +113,16 @@ def _principal(code: int, digits: Digits) -> dict[str, Any]:
 def _kept(
     digits: Digits, encode: Callable[[Tensor], _Numbers], restore: Callable[[Tensor], _Numbers]
 ) -> dict[str, Any]:
-    back = restore(digits.test)
-    firsts = [int(np.flatnonzero(digits.truth == digit)[0]) for digit in np.unique(digits.truth)[:_SHOWN]]
     return {
-        "error": float(((back - digits.test.double().numpy()) ** 2).mean()),
+        "error": float(((restore(digits.test) - digits.test.double().numpy()) ** 2).mean()),
         "right": _classified(digits, encode(digits.train[:_CLASSIFIED]), encode(digits.test)),
-        "shown": [drawing(back[place]) for place in firsts],
     }
+
+
+def _shown(digits: Digits, restore: Callable[[Tensor], _Numbers]) -> list[str]:
+    """The first image of each class of the test, as it comes back."""
+    firsts = [int(np.flatnonzero(digits.truth == digit)[0]) for digit in np.unique(digits.truth)[:_SHOWN]]
+    return [drawing(image) for image in restore(digits.test[firsts])]
 
 
 def _classified(digits: Digits, train: NDArray[Any], test: NDArray[Any]) -> float:
