@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["grid"]
 
-_GAP, _LINE, _LETTER = 0.06, 0.24, 0.085  # inches: between cells, of a line of text, and of a letter
+_GAP, _LINE, _LETTER = 0.06, 0.24, 0.075  # inches: between cells, of a line of text, and of a letter
 
 
 def grid(

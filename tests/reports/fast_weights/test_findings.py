@@ -24,7 +24,8 @@ def test_the_numbers_decide(changed, result):
 
 def test_tables_have_a_row_a_layer(content):
     found = Findings(content)
-    header, first, *_ = found.table()
+    header, first, *_, guess = found.table()
+    assert guess == ["a guess of the pairs' values", "53.1", "18.0", "9.2"]
     assert header == ["layer", "2 pairs", "8 pairs", "32 pairs"] and first[1] == "99.0 ± 1.2"
     matrices = {row[0]: row[2:] for row in found.matrices()}
     assert matrices[DENSE] == ["0, to 1e-31", "2e-15"] and matrices[ATTENTION] == ["0.320 ± 0.025", "2e-15"]
@@ -33,4 +34,4 @@ def test_tables_have_a_row_a_layer(content):
     assert (
         "answered right in percent" in text and "attention answers more than 90% of 32 pairs: reproduced, 98.0" in text
     )
-    assert "convolution, separable less than 50%: reproduced, 9.0 ± 1.2%" in text
+    assert "convolution, separable answers less than 50%: reproduced, 9.0 ± 1.2%" in text

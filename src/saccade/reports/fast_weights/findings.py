@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from saccade.reports.fast_weights.layers import ATTENTION, FIXED, LAYERS
+from saccade.reports.fast_weights.recall import VALUES
 from saccade.reports.interval import Claim, Interval, verdict
 from saccade.reports.pages import aligned, ending
 
@@ -13,6 +14,8 @@ EXACT = 1e-12
 """What counts as rounding in float64."""
 SOLVED, FAILED = 0.9, 0.5
 """Shares of the questions that have to be answered right for the task to be solved, and below which it is not."""
+
+_GUESS = "a guess of the pairs' values"
 
 
 class Findings:
@@ -45,7 +48,8 @@ class Findings:
     def table(self) -> list[list[str]]:
         """Header, and a row a layer: how many in 100 questions are answered right, by the number of pairs."""
         body = [[name, *(self.right(name, count).text(1, 100) for count in self.pairs)] for name in self.layers]
-        return [["layer", *(f"{count} pairs" for count in self.pairs)], *body]
+        guesses = [f"{100 * (1 + (count - 1) / VALUES) / count:.1f}" for count in self.pairs]
+        return [["layer", *(f"{count} pairs" for count in self.pairs)], *body, [_GUESS, *guesses]]
 
     def matrices(self) -> list[list[str]]:
         """Header, and a row a layer: what its weights are, and how they vary from input to input."""
@@ -80,7 +84,7 @@ class Findings:
         for name in fixed:
             right = self.right(name, most)
             short = Interval([FAILED - share for share in right.values])
-            claims.append(Claim(f"{name} less than {FAILED:.0%}", short, told=f"{right.text(1, 100)}%"))
+            claims.append(Claim(f"{name} answers less than {FAILED:.0%}", short, told=f"{right.text(1, 100)}%"))
         return claims
 
 

@@ -28,10 +28,11 @@ SOURCE = (
 )
 _TASK = (
     "A sequence has 2 to 32 pairs of a key and a value, a token each, and then one of its keys: its value is to be "
-    f"said. Keys are {KEYS}, all different in a sequence; values are {VALUES}, so that a guess is right in "
-    f"{100 / VALUES:.1f} of 100. All networks are two mixing layers with a network behind each, and differ in the "
-    "mixing layer and in how wide the networks are, which evens their parameters out to within a tenth. They are "
-    "trained alike, on the same sequences in the same batches, and tested on 1,000 of each number of pairs."
+    f"said. Keys are {KEYS}, all different in a sequence; values are {VALUES}. A guess of the values that are there "
+    f"is right in 1/n + (1 - 1/n)/{VALUES} of n pairs. All networks are two mixing layers with a network behind "
+    "each, and differ in the mixing layer and in how wide the networks are, which evens their parameters out to "
+    "within a tenth. They are trained alike, on the same sequences in the same batches, and tested on 1,000 of "
+    "each number of pairs."
 )
 _LAYERS = (
     "`attention` and `fast weights` compare the query with keys, by a softmax and as a plain product. `attention "
@@ -115,7 +116,7 @@ def _recalled(found: Findings, folder: Path) -> Picture:
         ticks=[(place, str(count)) for place, count in zip(places, found.pairs, strict=True)],
         labels=("pairs; bars: 95% over seeds", "% right"),
         title=title,
-        note=f"A guess is right in {100 / VALUES:.1f} of 100",
+        note=f"A guess of all values is right in {100 / VALUES:g} of 100",
         bounds=(0, 103),
         beside=True,
     )

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade import attend
+from saccade.attention import attend
 from saccade.auxiliary import AuxRequest
 from saccade.nn import MixtureOfExperts
 from saccade.normalizers import Normalizer, Softmax, Sparsemax

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade import attend
+from saccade.attention import attend
 from saccade.auxiliary import AuxRequest
 from saccade.normalizers import Entmax, Normalizer, Sigmoid, Softmax, Sparsemax
 from saccade.scores import Dot
