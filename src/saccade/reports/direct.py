@@ -15,9 +15,8 @@ from saccade.reports import Made
 from saccade.reports.commands import command
 from saccade.reports.folder import Folder
 from saccade.reports.making import Design, Step, finish
-from saccade.reports.options import Shared, arguments
+from saccade.reports.options import Shared, arguments, check_trainings
 from saccade.train.environment import choose_device, hardware, versions
-from saccade.train.options import flag, not_positive
 
 __all__ = ["Budget", "Direct", "Job", "Spent", "data_name", "fit", "make", "size"]
 
@@ -44,11 +43,7 @@ class Direct(Shared):
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
         super().__post_init__()
-        if not 0 < self.seeds <= 1000:
-            raise ArgumentError(f"--seeds: expected a number from 1 to 1000, got {self.seeds}")
-        for name in ("max_steps", "max_minutes"):
-            if wrong := not_positive(getattr(self, name)):
-                raise ArgumentError(f"{flag(name)}: {wrong}")
+        check_trainings(self.seeds, self.max_steps, self.max_minutes)
         if self.quick and (self.max_steps or self.max_minutes):
             raise ArgumentError("--quick: expected no budget beside it, got some; leave one out")
 

@@ -44,6 +44,14 @@ class Interval:
         quantile = float(stats.t.ppf((1 + level) / 2, count - 1))
         return quantile * statistics.stdev(self.values) / math.sqrt(count)
 
+    def bar(self, scale: float = 1.0) -> float:
+        """Return half the length of the interval as it is drawn: 0 of a single seed.
+
+        >>> Interval([0.5]).bar(), round(Interval([0.5, 0.6, 0.7]).bar(100), 1)
+        (0.0, 24.8)
+        """
+        return scale * self.half() if len(self.values) > 1 else 0.0
+
     def above(self, claims: int = 1) -> str:
         """Return what is said of a claim that the number is above 0, where it is one of several.
 
@@ -63,7 +71,7 @@ class Interval:
         >>> Interval([0.5, 0.6, 0.7]).text(1, 100)
         '60.0 ± 24.8'
         """
-        around = f" ± {scale * self.half():.{decimals}f}" if len(self.values) > 1 else ""
+        around = f" ± {self.bar(scale):.{decimals}f}" if len(self.values) > 1 else ""
         return f"{scale * self.mean:.{decimals}f}{around}"
 
 

@@ -11,7 +11,7 @@ from saccade.train.files import check_folder
 from saccade.train.notes import say
 from saccade.train.options import check_threads, flag, not_positive
 
-__all__ = ["Seeded", "Shared", "Trained", "arguments", "default_folder", "whole"]
+__all__ = ["Seeded", "Shared", "Trained", "arguments", "check_trainings", "default_folder", "whole"]
 
 T = TypeVar("T", bound="Seeded")
 _MAY_DIFFER = ("output", "resume", "device", "threads")
@@ -73,11 +73,7 @@ class Seeded(Shared):
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
         super().__post_init__()
-        if not 0 < self.seeds <= 1000:
-            raise ArgumentError(f"--seeds: expected a number from 1 to 1000, got {self.seeds}")
-        for name in ("max_steps", "max_minutes"):
-            if wrong := not_positive(getattr(self, name)):
-                raise ArgumentError(f"{flag(name)}: {wrong}")
+        check_trainings(self.seeds, self.max_steps, self.max_minutes)
         if self.quick and (self.data not in ("", *self.builtin) or self.max_steps or self.max_minutes):
             beside = f"no --data but {' or '.join(self.builtin)} and no budget beside it"
             raise ArgumentError(f"--quick: expected {beside}, got some; leave one out")
@@ -99,6 +95,19 @@ class Trained(Seeded):
 
     target: str | None = None
     """Language to translate into, where the corpus is a folder."""
+
+
+def check_trainings(seeds: int, max_steps: int | None, max_minutes: float | None) -> None:
+    """Refuse numbers of trainings and budgets that mean nothing, naming the option as it is typed.
+
+    Raises:
+        ArgumentError: seeds that are not 1 to 1000; a budget that is not above 0.
+    """
+    if not 0 < seeds <= 1000:
+        raise ArgumentError(f"--seeds: expected a number from 1 to 1000, got {seeds}")
+    for name, given in (("max_steps", max_steps), ("max_minutes", max_minutes)):
+        if wrong := not_positive(given):
+            raise ArgumentError(f"{flag(name)}: {wrong}")
 
 
 def whole(options: T, quick: str) -> T:

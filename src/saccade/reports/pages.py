@@ -26,6 +26,7 @@ __all__ = [
     "runs",
     "sentence",
     "signatures",
+    "table",
     "where",
 ]
 
@@ -139,6 +140,15 @@ def costs(content: Mapping[str, Any], model: str) -> list[str]:
     own = [run for run in content["runs"].values() if run["model"] == model]
     means = [f"{statistics.fmean(run[key] for run in own):.0f}" for key in ("steps", "seconds")]
     return [str(len(own)), *means, f"{own[0]['parameters']:,}"]
+
+
+def table(rows: Sequence[Sequence[str]]) -> Table:
+    """Return a table whose first row is its header.
+
+    >>> table([["model", "score"], ["a", "1.0"]]).header
+    ['model', 'score']
+    """
+    return Table(rows[0], rows[1:])
 
 
 def signatures(rows: Sequence[Mapping[str, Any]]) -> list[str]:

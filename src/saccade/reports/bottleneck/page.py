@@ -10,9 +10,9 @@ from saccade.look.grid import grid
 from saccade.reports.bottleneck.codes import AUTOENCODER, PIXELS, PRINCIPAL, drawn_image
 from saccade.reports.bottleneck.copying import ATTENTION, SYMBOLS, VECTOR
 from saccade.reports.bottleneck.findings import LEARNED, Findings
-from saccade.reports.document import Heading, Part, Picture, Table, Text
+from saccade.reports.document import Heading, Part, Picture, Text
 from saccade.reports.interval import Interval, claimed, decided
-from saccade.reports.pages import COSTS, beginning, costs, picture, publish, where
+from saccade.reports.pages import COSTS, beginning, costs, picture, publish, table, where
 
 __all__ = ["write_page"]
 
@@ -66,18 +66,18 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         *beginning("What passes through one vector", CLAIM, SOURCE, found.verdict, content),
         _by_length(found, folder),
         Heading("What is claimed"),
-        _table(claimed(found.claims)),
+        table(claimed(found.claims)),
         Text(decided(len(found.claims))),
         Heading("Copied by length"),
-        _table(found.copies()),
+        table(found.copies()),
         _bits(found, folder),
         *map(Text, (f"The vector has {about['width']} numbers. {_COPYING}", _BITS, _LIMITS)),
         Heading("Digits by the size of their code"),
         _digits(found, folder, about["side"]),
-        _table(found.code_table()),
+        table(found.code_table()),
         Text(_CODES),
         Heading("How it was measured"),
-        _table([["model", *COSTS], *([name, *costs(content, name)] for name in models)]),
+        table([["model", *COSTS], *([name, *costs(content, name)] for name in models)]),
         Text(
             f"Parameters of the autoencoder are those of its smallest code. Digits: {about['data']}. "
             f"`{PIXELS}` and `{PRINCIPAL}` are computed once."
@@ -87,13 +87,9 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     publish(folder, parts)
 
 
-def _table(rows: list[list[str]]) -> Table:
-    return Table(rows[0], rows[1:])
-
-
 def _curve(name: str, found: Findings, of: Callable[[str, int], Interval], scale: float) -> Curve:
     values = [of(name, length) for length in found.lengths]
-    bars = [scale * one.half() if len(one.values) > 1 else 0.0 for one in values]
+    bars = [one.bar(scale) for one in values]
     places = [math.log2(length) for length in found.lengths]
     return Curve(name, places, [scale * one.mean for one in values], bars, [False] * len(values))
 

@@ -9,11 +9,11 @@ import torch
 
 from saccade.look.curves import Curve, draw
 from saccade.look.grid import grid
-from saccade.reports.document import Heading, Part, Picture, Table, Text
+from saccade.reports.document import Heading, Part, Picture, Text
 from saccade.reports.fast_weights.findings import EXACT, FAILED, SOLVED, Findings
 from saccade.reports.fast_weights.recall import KEYS, VALUES
 from saccade.reports.interval import claimed, decided
-from saccade.reports.pages import COSTS, beginning, costs, picture, publish, where
+from saccade.reports.pages import COSTS, beginning, costs, picture, publish, table, where
 
 __all__ = ["write_page"]
 
@@ -73,24 +73,20 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
             "three inputs; the last row is the question. Each row of the picture has its own scale."
         ),
         Heading("What is claimed"),
-        _table(claimed(found.claims)),
+        table(claimed(found.claims)),
         *map(Text, (decided(len(found.claims)), _MARGINS)),
         Heading("Layers as matrices"),
-        _table(found.matrices()),
+        table(found.matrices()),
         Text(_MATRICES),
         Heading("Associative recall, % right"),
         _recalled(found, folder),
-        _table(found.table()),
+        table(found.table()),
         *map(Text, (_TASK, _LAYERS)),
         Heading("How it was measured"),
-        _table([["layer", *COSTS], *([name, *costs(content, name)] for name in found.layers)]),
+        table([["layer", *COSTS], *([name, *costs(content, name)] for name in found.layers)]),
         *where(content),
     ]
     publish(folder, parts)
-
-
-def _table(rows: list[list[str]]) -> Table:
-    return Table(rows[0], rows[1:])
 
 
 def _matrices(found: Findings, folder: Path) -> Picture:
@@ -108,7 +104,7 @@ def _recalled(found: Findings, folder: Path) -> Picture:
     curves = []
     for name in found.layers:
         shares = [found.right(name, count) for count in found.pairs]
-        bars = [100 * one.half() if len(one.values) > 1 else 0.0 for one in shares]
+        bars = [one.bar(100) for one in shares]
         curves.append(Curve(name, places, [100 * one.mean for one in shares], bars, [False] * len(places)))
     drawn = draw(
         curves,

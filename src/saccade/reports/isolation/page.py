@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from saccade.look.curves import Curve, draw
-from saccade.reports.document import Heading, Part, Picture, Table, Text
+from saccade.reports.document import Heading, Part, Picture, Text
 from saccade.reports.interval import claimed, decided
 from saccade.reports.isolation.findings import EXACT, Findings
 from saccade.reports.isolation.forgetting import GATES, OPTIMIZERS
 from saccade.reports.isolation.picture import draw_graphs
-from saccade.reports.pages import COSTS, beginning, costs, picture, publish, where
+from saccade.reports.pages import COSTS, beginning, costs, picture, publish, table, where
 
 __all__ = ["write_page"]
 
@@ -66,8 +66,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     title = "What values are told of the error"
     forgetting: list[Part] = []
     for name in OPTIMIZERS:
-        table = found.table(name)
-        forgetting += [Text(f"Trained by {name}, in percent of the test:"), Table(table[0], table[1:])]
+        forgetting += [Text(f"Trained by {name}, in percent of the test:"), table(found.table(name))]
     parts: list[Part] = [
         *beginning("What is not attended to does not change", CLAIM, SOURCE, found.verdict, content),
         picture(draw_graphs(found.graphs, folder / "isolation-graph", title), title),
@@ -76,27 +75,23 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
             "Dotted: a weight of exactly 0."
         ),
         Heading("What is claimed"),
-        _table(claimed(found.claims)),
+        table(claimed(found.claims)),
         Text(decided(len(found.claims))),
         Heading("Gradients"),
-        _table(found.gradients()),
+        table(found.gradients()),
         Text(_GRADIENTS),
         Heading("Two tasks, one after the other"),
         _forgotten(found, folder),
         *forgetting,
         *map(Text, (_TASKS, _OPTIMIZERS, _LEARNED)),
         Heading("How it was measured"),
-        _table([["gate", *COSTS], *([name, *costs(content, name)] for name in found.gates)]),
+        table([["gate", *COSTS], *([name, *costs(content, name)] for name in found.gates)]),
         Text(
             f"Steps and seconds are those of both tasks, in the mean over {' and '.join(OPTIMIZERS)}. {_data(content)}"
         ),
         *where(content),
     ]
     publish(folder, parts)
-
-
-def _table(rows: list[list[str]]) -> Table:
-    return Table(rows[0], rows[1:])
 
 
 def _data(content: Mapping[str, Any]) -> str:
@@ -111,7 +106,7 @@ def _forgotten(found: Findings, folder: Path) -> Picture:
     curves = []
     for name in OPTIMIZERS:
         lost = [found.forgotten(gate, name) for gate in gates]
-        bars = [100 * one.half() if len(one.values) > 1 else 0.0 for one in lost]
+        bars = [one.bar(100) for one in lost]
         curves.append(Curve(name, places, [100 * one.mean for one in lost], bars, [False] * len(gates)))
     title = "What is forgotten by the weight of the expert that knows it"
     drawn = draw(
