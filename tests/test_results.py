@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from saccade.reports.bottleneck import findings as bottleneck
 from saccade.reports.cnn_attention import findings as cnn_attention
 from saccade.reports.experts import findings as experts
+from saccade.reports.fast_weights import findings as fast_weights
+from saccade.reports.isolation import findings as isolation
 from saccade.reports.memory import findings as memory
 from saccade.reports.pooling.findings import Findings
 from saccade.reports.regression import findings as regression
@@ -24,7 +27,10 @@ ROWS = [
 ]
 
 PAGES = {
+    "bottleneck-mnist": "bottleneck",
     "experts-dates": "experts",
+    "fast-weights": "fast_weights",
+    "isolation-mnist": "isolation",
     "length-multi30k-de-en": "length",
     "memory-copy": "memory",
     "memory-recall": "memory",
@@ -264,3 +270,15 @@ def test_the_table_of_experts_is_that_of_its_report():
     found = experts.Findings(reported("experts-dates"))
     assert all(f"| {' | '.join(row)} |" in PAGE for row in found.table())
     assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE
+
+
+def test_the_tables_of_small_models_are_those_of_their_reports():
+    copied = bottleneck.Findings(reported("bottleneck-mnist"))
+    isolated = isolation.Findings(reported("isolation-mnist"))
+    fast = fast_weights.Findings(reported("fast-weights"))
+    tables = [copied.copies(), copied.code_table(), isolated.table("sgd"), isolated.table("adam")]
+    for table in (*tables, fast.table(), fast.matrices()):
+        assert all(f"| {' | '.join(row)} |" in PAGE for row in table)
+    for found in (copied, isolated, fast):
+        assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE
+        assert f"`{found.content['command']}`" in PAGE
