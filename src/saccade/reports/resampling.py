@@ -49,8 +49,8 @@ def contrast(cells: Sequence[Cell], of: str = "examples") -> Estimate:
         \sigma_i^2 = \sum_n \frac{1}{N_n} \operatorname{Var}_i \sum_{c \in n} w_c\, \bar y_{c \cdot i}
 
     of cells c, each of one of the models m, trained with \(S_m\) seeds, and of one of the samples n of \(N_n\)
-    examples. The degrees of freedom of a sum of variances are Welch's. What is of one training on one example alone counts in
-    both errors, which rather overstates their sum.
+    examples. The degrees of freedom of a sum of variances are Welch's. What is of one training on one example alone
+    counts in both errors, which rather overstates their sum.
 
     Args:
         cells: the terms.

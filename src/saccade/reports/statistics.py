@@ -62,7 +62,7 @@ class Claimed(Protocol):
         """Whether it holds (1), the contrary does (-1), or neither is seen (0), erring so in a share `level`."""
 
     def missing(self, level: float) -> str:
-        """How many seeds or examples would decide, in words; "" where that cannot be said."""
+        """How many seeds or examples would decide, in words."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,8 @@ class Estimate:
 class Within:
     """The claim that a number is within a margin around 0: equivalence.
 
-    Two tests of one side each (Schuirmann 1987): it holds where the whole interval lies within the margin, and the contrary does where the whole lies without.
+    Two tests of one side each (Schuirmann 1987): it holds where the whole interval lies within the margin, and the
+    contrary does where the whole lies without.
 
     Args:
         found: the number.
@@ -244,7 +245,7 @@ def judged(claims: Sequence[Claimed], level: float = LEVEL) -> list[Result]:
 
 
 def enough(found: Estimate, power: Callable[[Estimate], float]) -> str:
-    """Return how many seeds, or examples where seeds are not what is missing, would decide a claim; "" if none would.
+    """Return how many seeds, or examples where seeds are not what is missing, would decide a claim.
 
     Args:
         found: what was found with as many as there were.
@@ -263,12 +264,11 @@ def enough(found: Estimate, power: Callable[[Estimate], float]) -> str:
             return f"{few} nothing of how far others would differ; {max(2, part.count + 1)} are the fewest that decide"
     for part in found.parts:
         most = _MOST.get(part.name, 1000 * part.count)
-        with_count = _with(found, part)
-        if part.error and (count := _fewest(lambda n, of=with_count: power(of(n)), part.count, most)):
+        if part.error and (count := _fewest(_with(found, part), power, part.count, most)):
             return f"{count:,} {part.name} would decide a difference as large"
-    times = _fewest(lambda n: power(_times(found, n)), 1, 1000)
+    times = _fewest(lambda n: _times(found, n), power, 1, 1000)
     both = " and ".join(part.name for part in found.parts)
-    return f"{times:,} times as many {both} would decide a difference as large" if times else ""
+    return f"{times or 'more than 1,000'} times as many {both} would decide a difference as large"
 
 
 def quantile(freedom: float, level: float = LEVEL) -> float:
@@ -288,15 +288,15 @@ def _times(found: Estimate, n: int) -> Estimate:
     return Estimate(found.value, tuple(part.of(n * part.count) for part in found.parts))
 
 
-def _fewest(power: Callable[[int], float], least: int, most: int) -> int:
+def _fewest(of: Callable[[int], Estimate], power: Callable[[Estimate], float], least: int, most: int) -> int:
     """The smallest number, above one and up to another, whose power is enough; 0 if none is."""
     low, high = least, 2 * least
-    while power(min(high, most)) < POWER:
+    while power(of(min(high, most))) < POWER:
         if high >= most:
             return 0
         low, high = high, 2 * high
     high = min(high, most)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
+        low, high = (low, middle) if power(of(middle)) >= POWER else (middle, high)
     return high

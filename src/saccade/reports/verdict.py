@@ -61,12 +61,14 @@ def told(claims: Sequence[Claim]) -> str:
     """
     results = judged([one.found for one in claims])
     level = LEVEL / max(1, results.count("not decided"))
-    missing = [one.found.missing(level) if result == "not decided" else "" for one, result in zip(claims, results)]
-    alike = {*missing} - {""} if results.count("not decided") > 1 else {*missing[:0]}
-    once = alike.pop() if len(alike) == 1 else ""
-    ends = ["" if text in ("", once) else f" ({text})" for text in missing]
-    texts = [f"{one.text}: {result}, {one.told}{end}" for one, result, end in zip(claims, results, ends)]
-    return "; ".join([*texts, *([once] if once else [])])
+    judgements = list(zip(claims, results, strict=True))
+    missing = [one.found.missing(level) if result == "not decided" else "" for one, result in judgements]
+    alike = {text for text in missing if missing.count(text) > 1} - {""}
+    texts = [
+        f"{one.text}: {result}, {one.told}{f' ({text})' if text not in ('', *alike) else ''}"
+        for (one, result), text in zip(judgements, missing, strict=True)
+    ]
+    return "; ".join([*texts, *sorted(alike)])
 
 
 def conclude(claims: Sequence[Claim], combine: Callable[[Sequence[Result]], Result] = together) -> Verdict:

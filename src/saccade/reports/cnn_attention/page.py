@@ -42,10 +42,8 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     values = [100 * statistics.fmean(found.accuracies(model)) for model in found.models]
     several = len(found.accuracies(found.models[0])) > 1
     spread = [100 * statistics.stdev(found.accuracies(model)) if several else 0.0 for model in found.models]
-    title, label = (
-        "Accuracy with self-attention and without",
-        "accuracy on test, %; bars: the standard deviation over seeds",
-    )
+    title = "Accuracy with self-attention and without"
+    label = "accuracy on test, %; bars: the standard deviation over seeds"
     drawn = draw(found.models, [Dots("accuracy", values, spread)], folder / "cnn-attention", label=label, title=title)
     parts: list[Part] = [
         *beginning("Self-attention in a convolutional network", CLAIM, SOURCE, found.verdict, content),

@@ -23,7 +23,8 @@ _TURNS = (
     "The answer to one image of floats that lies in memory, on one thread of a processor, by weights as they are "
     "made: what they were trained to plays no part in the time. All models are called in turns in one process, "
     "every other round in the opposite order. The time is that of the thread's own clock, the median over rounds, ± "
-    "half of its 95% interval (Student's t, a degree of freedom for each round but one). Reading the image from a file, which grows with it for every model, is not in it."
+    "half of its 95% interval (Student's t, a degree of freedom for each round but one). Reading the image from a "
+    "file, which grows with it for every model, is not in it."
 )
 _OPERATIONS = (
     "Operations are those of matrix products and convolutions, as torch counts them, two for a multiplication and "
