@@ -88,5 +88,6 @@ def _noise(found: Findings) -> str:
     return (
         f"Noise is looked at where an eye ended, without a deviation that is still wide: {sizes}, so that all cost the "
         "same. The variance is summed over the policy's weights, ± half of a 95% interval of its mean over groups "
-        "(Student's t); what images differ by is in it. A moving average stands where it would settle, at the mean of the rewards."
+        "(Student's t); what images differ by is in it. A moving average stands where it would settle, at the mean of "
+        "the rewards."
     )

@@ -39,7 +39,8 @@ _TRAINED = (
 
 _MARGIN = (
     f"That `{SET}` loses nothing is shown where the interval of its loss lies within {MARGIN:.0%} of its score: that "
-    "no loss was seen is no evidence that there is none. Both scores are of the same trained models on the same sentences."
+    "no loss was seen is no evidence that there is none. Both scores are of the same trained models on the same "
+    "sentences."
 )
 
 

@@ -15,7 +15,8 @@ __all__ = ["write_page"]
 CLAIM = (
     "A translator gets better from step to step, in the order of the paper's own figures: without attention (14.0), "
     "with scores of the content (general, 17.3), with scores of the location alone (18.1), with a plain product (dot, "
-    "18.6) or a window that moves on with each word (local-m, 18.6), with a window whose place is predicted (local-p, 19.0)."
+    "18.6) or a window that moves on with each word (local-m, 18.6), with a window whose place is predicted (local-p, "
+    "19.0)."
 )
 SOURCE = "tables 1 and 4 of Luong, Pham, Manning 2015, https://arxiv.org/abs/1508.04025"
 _NOTE = "The paper's order: none < general < location < dot, local-m < local-p"
