@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Point", "draw"]
 
 _SIZE = (7.2, 5.4)  # inches
+_LINE, _LETTER = 0.032, 0.015  # of the width and the height of all points: what a line and a letter take
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,23 @@ def draw(
     return write_picture(path, lambda: _figure(points, labels, title, note, marked), title=title, story=story)
 
 
+def _labelled(points: Sequence[Point]) -> list[tuple[float, float]]:
+    """Where each word is written: beside its point, or above or below that, as near as no other word is in the way."""
+    wide, high = (max(own) - min(own) or 1.0 for own in ([one.x for one in points], [one.y for one in points]))
+    taken, found = list[tuple[float, float, float]](), dict[Point, tuple[float, float]]()
+    for one in sorted(points, key=lambda point: (point.y, point.x)):
+        x, width = one.x + 0.012 * wide, _LETTER * wide * len(one.name)
+        heights = (one.y + sign * step * _LINE * high for step in range(len(points)) for sign in (1, -1))
+        y = next(y for y in heights if all(_free(x, x + width, y, other, _LINE * high) for other in taken))
+        taken.append((x, x + width, y))
+        found[one] = x, y
+    return [found[one] for one in points]
+
+
+def _free(left: float, right: float, y: float, other: tuple[float, float, float], line: float) -> bool:
+    return right < other[0] or other[1] < left or abs(y - other[2]) >= 0.99 * line
+
+
 def _figure(
     points: Sequence[Point], labels: tuple[str, str], title: str, note: str, marked: Collection[str]
 ) -> "Figure":
@@ -83,13 +101,12 @@ def _figure(
     axes = figure.add_axes((0.1, 0.1, 0.86, 0.74))
     axes.axhline(0.0, color=GRID, linewidth=0.8)
     axes.axvline(0.0, color=GRID, linewidth=0.8)
-    for one in points:
+    for one, (x, y) in zip(points, _labelled(points), strict=True):
         colour = STYLES[1][0] if one.name in marked else STYLES[0][0]
-        axes.plot([one.x], [one.y], "o", color=colour, markersize=3.5)
-        axes.annotate(
-            one.name, (one.x, one.y), (3, 2), textcoords="offset points", fontsize=8, **{**style, "color": colour}
-        )
-    axes.margins(0.08)
+        axes.plot([one.x, x], [one.y, y], color=GRID, linewidth=0.6, zorder=1)
+        axes.plot([one.x], [one.y], "o", color=colour, markersize=3)
+        axes.text(x, y, one.name, fontsize=7.5, color=colour, va="center", **style)
+    axes.margins(0.1)
     framed(axes, labels, {**style, "color": INK}, grid="y")
     figure.text(0.02, 0.945, title, fontsize=12, **style, color=INK)
     figure.text(0.02, 0.9, note, fontsize=8.5, **style, color=FAINT)

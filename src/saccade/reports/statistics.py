@@ -26,6 +26,7 @@ LEVEL = 0.05
 POWER = 0.8
 """How often as many seeds or examples as are said to be enough find a difference that is there."""
 SEEDS = "seeds"
+_NORMAL = 1e9  # degrees of freedom from which on Student's t is the normal distribution
 _MOST = {SEEDS: 1000}  # that are named as enough; of examples 1,000 times as many as there are
 Result = Literal["reproduced", "contradicted", "not decided"]
 _RESULTS: dict[int, Result] = {1: "reproduced", -1: "contradicted", 0: "not decided"}
@@ -62,7 +63,7 @@ class Claimed(Protocol):
         """Whether it holds (1), the contrary does (-1), or neither is seen (0), erring so in a share `level`."""
 
     def missing(self, level: float) -> str:
-        """How many seeds or examples would decide, in words."""
+        """How many seeds or examples would decide, in words; "" where nothing varied."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,8 @@ class Estimate:
             return 0.0
         if not self.error:
             return 1.0
-        freedom = self.error**4 / sum(part.error**4 / part.freedom for part in self.parts)
+        lost = sum((part.error / self.error) ** 4 / part.freedom for part in self.parts)
+        freedom = 1 / lost if lost else _NORMAL
         return float(1 - special.nctdtr(freedom, abs(effect) / self.error, self.half(level) / self.error))
 
     def missing(self, level: float = LEVEL) -> str:
@@ -245,7 +247,7 @@ def judged(claims: Sequence[Claimed], level: float = LEVEL) -> list[Result]:
 
 
 def enough(found: Estimate, power: Callable[[Estimate], float]) -> str:
-    """Return how many seeds, or examples where seeds are not what is missing, would decide a claim.
+    """Return how many seeds, or examples where seeds are not what is missing, would decide; "" where nothing varied.
 
     Args:
         found: what was found with as many as there were.
@@ -266,6 +268,8 @@ def enough(found: Estimate, power: Callable[[Estimate], float]) -> str:
         most = _MOST.get(part.name, 1000 * part.count)
         if part.error and (count := _fewest(_with(found, part), power, part.count, most)):
             return f"{count:,} {part.name} would decide a difference as large"
+    if not found.error:
+        return ""
     times = _fewest(lambda n: _times(found, n), power, 1, 1000)
     both = " and ".join(part.name for part in found.parts)
     return f"{times or 'more than 1,000'} times as many {both} would decide a difference as large"

@@ -40,7 +40,8 @@ _WEIGHTS = (
 _DIRECTIONS = (
     "To the right are words that the learned query looks for, which take the sentence's weight; above those that speak "
     "for the positive label, below those that speak for the negative one: their vectors' projections on both "
-    "directions. A word counts by both. Orange: words of the sentences above, and not."
+    "directions. A word counts by both. Red: not, and the words that it denies in the "
+    "sentences above."
 )
 
 
@@ -108,7 +109,7 @@ def _directions(found: Findings, folder: Path) -> Iterator[Part]:
         return
     model, words = drawn
     title = f"Words along the learned query and along sentiment: {model}, seed 1"
-    marked = {"not", *(word for pair in found.probes[0]["pairs"] for word in pair["denied"].split())}
+    marked = {"not", *(pair["word"] for pair in found.probes[0]["pairs"])}
     points = [Point(*word) for word in words]
     labels = ("along the learned query", "along the output's weights: positive less negative")
     yield Heading("Two directions")

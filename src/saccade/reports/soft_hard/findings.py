@@ -13,6 +13,11 @@ from saccade.reports.verdict import NOTHING, Claim, Verdict, bars, conclude
 __all__ = ["BONUS", "MARGIN", "SOFT", "Findings", "summary"]
 
 SOFT, BONUS = "soft", "reinforce, entropy bonus"  # what follows the translator's name
+_SAID = {
+    "reproduced": "every translator does as well with hard attention, trained some way",
+    "contradicted": "all hard attention is behind",
+    "not decided": "not every translator is seen to do as well with hard attention, nor all to be behind",
+}
 MARGIN = 0.02  # of soft attention's score: what a row may be behind and do as well
 
 
@@ -93,9 +98,8 @@ class Findings(Trial):
         claims = self.claims()
         owners = [one.text.partition(" ")[0] for one in claims]
         found = conclude(claims, lambda results: _some_way(owners, results))
-        return Verdict(
-            found.result, f"beside soft attention, {MARGIN:.0%} of its score being the margin, {found.reason}"
-        )
+        beside = f"beside soft attention, {MARGIN:.0%} of its score being the margin"
+        return Verdict(found.result, f"{_SAID[found.result]}; {beside}, {found.reason}")
 
 
 def _some_way(owners: Sequence[str], results: Sequence[Result]) -> Result:

@@ -38,8 +38,8 @@ _NOISE = (
     "Noise is looked at where a model ended: its weights are given to the same translator with each estimator, and "
     "the gradient by the attention's weights is drawn several times on the same sentences of the training split, "
     "without dropout. The variance is summed over weights, ± half of a 95% interval of its mean over batches "
-    f"(Student's t). An estimator with a {LEARNED} is tried where one has been learned. Straight-through is biased, so a lower "
-    "variance does not make it the better one."
+    f"(Student's t). An estimator with a {LEARNED} is tried where one has been learned. Straight-through is biased, so "
+    "a lower variance does not make it the better one."
 )
 _NOTE = "The claim: hard attention does as well as soft (after Xu et al. 2015, section 4)"
 
