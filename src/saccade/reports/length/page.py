@@ -53,9 +53,16 @@ def _plot(found: Findings, path: Path) -> list[Path]:
         ticks=ticks,
         labels=(f"{found.unit} in the source, n sentences; hollow: few; bars: 95% intervals", found.name),
         title=found.heading,
-        bounds=(0.0, None if found.metric == "bleu" else 1.03),
+        bounds=(0.0, _top(found) if found.metric == "bleu" else 1.03),
         note="The claim: without attention it falls with length, with attention not (Bahdanau et al. 2015, figure 2)",
     )
+
+
+def _top(found: Findings) -> float:
+    """The highest that is shown: all scores, and the bars of those groups that are not of few sentences."""
+    few = [found.first(group)["few"] for group in found.groups]
+    pairs = [pair for scores in found.scores.values() for pair in zip(scores, few, strict=True)]
+    return 1.05 * max(score.value + (0.0 if hollow else score.half) for score, hollow in pairs)
 
 
 def _curve(found: Findings, model: str, few: list[bool]) -> Curve:
