@@ -43,7 +43,11 @@ class Power:
 
 
 def exponent(
-    lengths: Sequence[float], amounts: Sequence[float], errors: Sequence[float], shape: Sequence[float] | None = None
+    lengths: Sequence[float],
+    amounts: Sequence[float],
+    errors: Sequence[float],
+    shape: Sequence[float] | None = None,
+    of: str = LENGTHS,
 ) -> Power | None:
     r"""Fit a power of the length, \(a\, n^b\), as a line through logarithms.
 
@@ -58,6 +62,7 @@ def exponent(
         errors: their standard errors, 0 where there is none.
         shape: what the amounts are to be proportional to, if not to a power: distances are taken from that, turned by
             the rest of a power.
+        of: what lengths are called.
 
     Returns:
         The power; None of fewer than two lengths.
@@ -75,9 +80,9 @@ def exponent(
         return None
     own = math.hypot(*(w * e / a / math.log(2) for w, e, a in zip(each, errors, amounts, strict=True)))
     if len(x) < _FEWEST:
-        return Power(Estimate(line.slope, (Part(LENGTHS, own, 0, len(x)),)), line)
+        return Power(Estimate(line.slope, (Part(of, own, 0, len(x)),)), line)
     far = sum((one - rest.at(n)) ** 2 for n, one in zip(x, straight, strict=True)) / (len(x) - 2)
-    scattered = Part(LENGTHS, math.sqrt(far * sum(w * w for w in each)), len(x) - 2, len(x))
+    scattered = Part(of, math.sqrt(far * sum(w * w for w in each)), len(x) - 2, len(x))
     inexact = Part(MEASURING, own, math.inf, len(x))
     widest = max(scattered, inexact, key=lambda part: quantile(part.freedom) * part.error)
     return Power(Estimate(line.slope, (widest,)), line)

@@ -10,7 +10,8 @@ from saccade.reports.pages import aligned, costs, ending
 from saccade.reports.resampling import over_seeds
 from saccade.reports.scoring import metric_name
 from saccade.reports.statistics import Estimate, judged
-from saccade.reports.verdict import NOTHING, Claim, Verdict, conclude, together
+from saccade.reports.verdict import NOTHING, Claim, Verdict, together
+from saccade.reports.verdict import told as each_told
 
 __all__ = ["DENSE", "Findings", "Seeds", "summary"]
 
@@ -147,12 +148,12 @@ class Findings:
         said = (
             f"that losses even loads out is {results['CV(load)']}, that they lower perplexity {results['perplexity']}"
         )
-        whole = conclude(claims)
-        return Verdict(whole.result, f"{said}; {told}; {whole.reason}")
+        return Verdict(together([result for _, result in judgements]), f"{said}; {told}")
 
 
 def summary(content: Mapping[str, Any]) -> str:
     """Return the tables and the verdict as text for a terminal."""
     found = Findings(content)
     tables = [*aligned(found.table()), "", *aligned(found.knowledge()), "", *aligned(found.expenses())]
-    return "\n".join(["± the standard deviation over seeds", *tables, *ending(found.verdict, content)])
+    lines = ["± the standard deviation over seeds", *tables, "", *each_told(found.claims()).split("; ")]
+    return "\n".join([*lines, *ending(found.verdict, content)])

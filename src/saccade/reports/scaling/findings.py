@@ -40,7 +40,7 @@ class Findings:
     def time(self, name: str) -> Power:
         """The power of the pixels that a model's time grows with at the long end, as a line of logarithms."""
         found = [self.timed[side][name] for side in self.long]
-        line = exponent(self._pixels(), [one["seconds"] for one in found], [one["error"] for one in found])
+        line = exponent(self._pixels(), [one["seconds"] for one in found], [one["error"] for one in found], of="sizes")
         assert line is not None
         return line
 
