@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from saccade.reports.resampling import Cell, between, contrast
-from saccade.reports.statistics import LEVEL, POWER, SEEDS, Estimate, Part, Within, judged, quantile
+from saccade.reports.statistics import LEVEL, POWER, SEEDS, Estimate, Exact, Part, Within, judged, quantile
 
 TRIALS = 2000
 NORMAL = math.inf
@@ -60,6 +60,11 @@ def test_several_claims_are_judged_by_holms_procedure(values):
         for one, v in zip(rejected, values, strict=True)
     ]
     assert judged([of(value) for value in values]) == names
+
+
+def test_an_exact_claim_is_no_chance_more():
+    assert judged([Exact(True), of(2.0)]) == ["reproduced", "reproduced"] and judged([of(2.0)]) == ["reproduced"]
+    assert judged([Exact(False), of(1.0)]) == ["contradicted", "not decided"] and Exact(True).missing() == ""
 
 
 def test_no_claims_are_judged_to_nothing():

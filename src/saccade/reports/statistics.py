@@ -13,6 +13,7 @@ __all__ = [
     "SEEDS",
     "Claimed",
     "Estimate",
+    "Exact",
     "Part",
     "Result",
     "Within",
@@ -224,6 +225,25 @@ class Within:
         """Return how many seeds or examples would decide, were the number as far from 0 as it was found."""
         rest = self.margin - abs(self.found.value)
         return enough(self.found, lambda other: other.power(rest, level))
+
+
+@dataclass(frozen=True)
+class Exact:
+    """A claim with no chance in it.
+
+    >>> judged([Exact(True), Exact(False)])
+    ['reproduced', 'contradicted']
+    """
+
+    holds: bool
+
+    def beyond(self, level: float = LEVEL) -> int:
+        """Return whether it holds (1) or not (-1)."""
+        return 1 if self.holds else -1
+
+    def missing(self, level: float = LEVEL) -> str:
+        """Return "": it is decided."""
+        return ""
 
 
 def judged(claims: Sequence[Claimed], level: float = LEVEL) -> list[Result]:
