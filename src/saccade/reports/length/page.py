@@ -58,11 +58,11 @@ def _plot(found: Findings, path: Path) -> list[Path]:
     )
 
 
-def _top(found: Findings) -> float:
-    """The highest that is shown: all scores, and the bars of those groups that are not of few sentences."""
+def _top(found: Findings) -> float | None:
+    """The highest that is shown: all scores, and the bars of those groups that are not of few sentences; None of 0."""
     few = [found.first(group)["few"] for group in found.groups]
     pairs = [pair for scores in found.scores.values() for pair in zip(scores, few, strict=True)]
-    return 1.05 * max(score.value + (0.0 if hollow else score.half) for score, hollow in pairs)
+    return 1.05 * max(score.value + (0.0 if hollow else score.half) for score, hollow in pairs) or None
 
 
 def _curve(found: Findings, model: str, few: list[bool]) -> Curve:
