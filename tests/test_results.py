@@ -192,6 +192,13 @@ def test_a_published_page_says_what_its_numbers_say_by_the_rules_of_today(name, 
     assert (tmp_path / "index.md").read_text() == (folder / "index.md").read_text()
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_a_published_page_says_what_stands_behind_its_numbers_and_has_one_of_three_verdicts(name):
+    page = (ROOT / "results" / name / "index.md").read_text(encoding="utf-8")
+    assert re.search(r"± (is|of|half of)\b", page) and "twice the" not in page
+    assert re.search(r"^\*\*(reproduced|contradicted|not decided)\*\*: ", page, flags=re.M)
+
+
 def test_the_tables_of_pooling_are_those_of_its_report():
     content = json.loads((ROOT / "results/pooling-sst2/report.json").read_text(encoding="utf-8"))
     found = Findings(content)
