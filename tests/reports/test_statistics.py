@@ -162,3 +162,17 @@ def test_a_slope_over_samples_of_their_own_is_judged_so_too():
         assert found.parts[0].error < 1.0
         wrong += found.beyond() != 0
     assert wrong / 500 <= LEVEL + 2 * math.sqrt(LEVEL * (1 - LEVEL) / 500)
+
+
+def test_one_t_for_the_sum_of_errors_misses_more_than_it_says_and_one_for_each_does_not():
+    """Satterthwaite's interval beside Banerjee's: two seeds, whose error is ten times the examples' in the square."""
+    rng, trials, known = np.random.default_rng(6), 40_000, 0.1
+    seeds = rng.normal(0, math.sqrt(2), (trials, 2))
+    off, own = seeds.mean(1) + rng.normal(0, math.sqrt(known), trials), seeds.var(1, ddof=1) / 2
+    freedom = (own + known) ** 2 / (own**2 + known**2 / 999)
+    one = stats.t.ppf(1 - LEVEL / 2, freedom) * np.sqrt(own + known)
+    each = np.sqrt(quantile(1) ** 2 * own + quantile(999) ** 2 * known)
+    assert (off > one).mean() == pytest.approx(0.064, abs=0.004)
+    assert (off > each).mean() <= LEVEL / 2 + 2 * math.sqrt(LEVEL / 2 / trials)
+    found = of(1.0, math.sqrt(own[0]), 1).half() ** 2 + of(1.0, math.sqrt(known), 999).half() ** 2
+    assert each[0] == pytest.approx(math.sqrt(found))
