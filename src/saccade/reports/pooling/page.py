@@ -11,7 +11,7 @@ from saccade.look.scatter import draw as scatter
 from saccade.reports.document import Heading, Part, Table, Text
 from saccade.reports.pages import beginning, picture, publish, runs
 from saccade.reports.pooling.findings import OTHERS, VECTORS, Findings
-from saccade.reports.verdict import rule
+from saccade.reports.verdict import bars, rule
 
 __all__ = ["write_page"]
 
@@ -34,8 +34,7 @@ _WEIGHTS = (
     "The weight is that of the word that is denied, the mean over queries, pairs and seeds. A not takes some weight "
     "from every other word by the softmax alone, whatever it means; so it is asked how much the word weighs beside the "
     "others that both sentences have, in nats: the difference of its score and the mean of theirs. Under fixed "
-    "attention that is the same with and without a not, by construction. ± is half of a 95% interval over seeds and "
-    "pairs together."
+    "attention that is the same with and without a not, by construction."
 )
 _DIRECTIONS = (
     "To the right are words that the learned query looks for, which take the sentence's weight; above those that speak "
@@ -99,7 +98,11 @@ def _not(found: Findings) -> Iterator[Part]:
     yield Heading("What a not does")
     yield from (Table(negation[0], negation[1:]), Text(_NOT))
     if weighed:
-        yield from (Heading("What a not does to weights"), Table(weighed[0], weighed[1:]), Text(_WEIGHTS))
+        yield from (
+            Heading("What a not does to weights"),
+            Table(weighed[0], weighed[1:]),
+            Text(f"{_WEIGHTS} {bars('pairs', found.seeds)}"),
+        )
     yield Text("Probability of the positive label without the not, and with it; means over seeds:")
     yield Table(pairs[0], pairs[1:])
 
