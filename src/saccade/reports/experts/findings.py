@@ -53,7 +53,7 @@ class Seeds:
         """Return by how much the mean is above another's.
 
         >>> Seeds([3.0, 3.2]).above(Seeds([1.0, 1.1])).text()
-        '2.05 ± 0.66'
+        '2.05 ± 0.69'
         """
         return over_seeds(self.values, other.values)
 

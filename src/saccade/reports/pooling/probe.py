@@ -88,8 +88,8 @@ def relative(weights: Tensor, place: int) -> float:
         place: k.
 
     Example:
-        >>> relative(torch.tensor([[0.5, 0.25, 0.25]]), 0) - relative(torch.tensor([[0.25, 0.125, 0.125]]), 0)
-        0.0
+        >>> [round(relative(torch.tensor([[0.5, 0.25, 0.25]]) * share, 0), 6) for share in (1.0, 0.5)]
+        [0.693147, 0.693147]
     """
     logs = weights.double().clamp(min=_LEAST).log()
     others = torch.cat([logs[:, :place], logs[:, place + 1 :]], 1)
