@@ -7,7 +7,7 @@ def test_the_page_tells_the_claim_the_verdict_and_how_it_was_measured(content, t
     pictures = [f"bottleneck{which}.{kind}" for which in ("-bits", "-digits", "") for kind in ("png", "svg")]
     assert names == [*pictures, "index.html", "index.md"]
     words = ["1409.1259", "**reproduced**", "The vector has 64 numbers", "some digits", "| code | squared error |"]
-    words += ["| with attention it falls by less than half of that | 5.0 ± 0.0 points | reproduced |", "99.0% (Bonf"]
+    words += ["| with attention it falls by less than half of that | 5.0 ± 0.0 points | reproduced |", "of 5 claims"]
     assert all(word in page for word in words)
     assert "attention: 99 at 10" in told(tmp_path / "a/bottleneck.svg")["desc"]
     assert "all there are: 33.22 at 10" in told(tmp_path / "a/bottleneck-bits.svg")["desc"]

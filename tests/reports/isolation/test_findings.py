@@ -7,9 +7,9 @@ from saccade.reports.isolation.forgetting import SOFT, SPARSE, UNIFORM
 
 def test_what_is_forgotten_is_a_difference_seed_by_seed(content):
     found = Findings(content)
-    assert found.forgotten(UNIFORM, "sgd").values == pytest.approx([0.905, 0.91, 0.915])
-    assert found.more(UNIFORM, SOFT, "sgd").values == pytest.approx([0.7, 0.7, 0.7])
-    assert found.forgotten(SPARSE, "adam").values == [0, 0, 0] and found.kept(SPARSE, "adam") == "3 of 3"
+    assert found.forgotten(UNIFORM, "sgd").value == pytest.approx(0.91)
+    assert found.more(UNIFORM, SOFT, "sgd").text() == "0.70 ± 0.00"
+    assert found.forgotten(SPARSE, "adam").text() == "0.00 ± 0.00" and found.kept(SPARSE, "adam") == "3 of 3"
     assert found.kept(SOFT, "sgd") == "0 of 3" and list(found.graphs) == ["uniform", "softmax", "sparsemax"]
 
 

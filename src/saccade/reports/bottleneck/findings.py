@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from saccade.reports.bottleneck.codes import AUTOENCODER, PIXELS, PRINCIPAL
 from saccade.reports.bottleneck.copying import ATTENTION, SYMBOLS, VECTOR
-from saccade.reports.interval import Claim, Interval, verdict
 from saccade.reports.pages import aligned, ending
-from saccade.reports.verdict import Verdict
+from saccade.reports.resampling import Numbers, over_seeds
+from saccade.reports.statistics import Estimate
+from saccade.reports.verdict import Claim, Verdict, conclude, nothing
 
 __all__ = ["LEARNED", "Findings", "summary"]
 
@@ -29,17 +32,17 @@ class Findings:
         self.claims = self._claims()
         self.verdict = self._decide()
 
-    def right(self, model: str, length: int) -> Interval:
+    def right(self, model: str, length: int) -> Estimate:
         """The share of tokens that are copied right."""
-        return self._copied(model, length, "right")
+        return over_seeds(self._copied(model, length, "right"))
 
-    def bits(self, model: str, length: int) -> Interval:
+    def bits(self, model: str, length: int) -> Estimate:
         """How many bits of a sequence have come through, at the least."""
-        return self._copied(model, length, "bits")
+        return over_seeds(self._copied(model, length, "bits"))
 
-    def kept(self, model: str, code: int, what: str) -> Interval:
+    def kept(self, model: str, code: int, what: str) -> Estimate:
         """What is measured of codes of a size: "error", or "right"."""
-        return Interval([row[what] for row in self._rows(model=model, code=code)])
+        return over_seeds(self._kept(model, code, what))
 
     def shown(self, model: str, code: int) -> list[str]:
         """The digits of the first seed's picture, as `codes.drawing` writes them."""
@@ -50,7 +53,8 @@ class Findings:
         """Header, and a row a model and measurement, by length."""
         models = (ATTENTION, VECTOR)
         shares = [
-            [f"{one}, % right", *(self.right(one, length).text(1, 100) for length in self.lengths)] for one in models
+            [f"{one}, % right", *(self.right(one, length).times(100).text(1) for length in self.lengths)]
+            for one in models
         ]
         bits = [[f"{one}, bits", *(self.bits(one, length).text(0) for length in self.lengths)] for one in models]
         return [["through", *map(str, self.lengths)], *shares, *bits]
@@ -61,8 +65,8 @@ class Findings:
         for code in self.codes:
             cells = [str(code)]
             for what, decimals, scale in (("error", 4, 1.0), ("right", 1, 100.0)):
-                cells.append(self.kept(AUTOENCODER, code, what).text(decimals, scale))
-                cells.append(f"{scale * self.kept(PRINCIPAL, code, what).mean:.{decimals}f}")
+                cells.append(self.kept(AUTOENCODER, code, what).times(scale).text(decimals))
+                cells.append(f"{scale * self.kept(PRINCIPAL, code, what).value:.{decimals}f}")
             body.append(cells)
         all_of_it = f"{100 * self._rows(model=PIXELS)[0]['right']:.1f}"
         header = ["code", "squared error", "the same, linear", "% named right", "the same, linear"]
@@ -71,47 +75,54 @@ class Findings:
     def _rows(self, **about: Any) -> list[Mapping[str, Any]]:
         return [row for row in self.content["rows"] if about.items() <= row.items()]
 
-    def _copied(self, model: str, length: int, what: str) -> Interval:
-        return Interval([row["lengths"][str(length)][what] for row in self._rows(model=model)])
+    def _copied(self, model: str, length: int, what: str) -> Numbers:
+        """One measurement of a length, seed by seed."""
+        return np.array([row["lengths"][str(length)][what] for row in self._rows(model=model)])
 
-    def _falls(self, model: str) -> list[float]:
+    def _kept(self, model: str, code: int, what: str) -> Numbers:
+        """One measurement of codes of a size, seed by seed."""
+        return np.array([row[what] for row in self._rows(model=model, code=code)])
+
+    def _falls(self, model: str) -> Numbers:
         """By how much a smaller share is right at the longest than at the shortest length, seed by seed."""
-        ends = (self.right(model, self.lengths[0]), self.right(model, self.lengths[-1]))
-        return [first - last for first, last in zip(*(end.values for end in ends), strict=True)]
+        return self._copied(model, self.lengths[0], "right") - self._copied(model, self.lengths[-1], "right")
 
     def _claims(self) -> list[Claim]:
         short, long = self.lengths[0], self.lengths[-1]
-        pairs = zip(self.right(ATTENTION, long).values, self.right(VECTOR, long).values, strict=True)
-        more = Interval([a - b for a, b in pairs])
+        more = self._copied(ATTENTION, long, "right") - self._copied(VECTOR, long, "right")
         without, attending = self._falls(VECTOR), self._falls(ATTENTION)
-        spare = Interval([half / 2 - one for half, one in zip(without, attending, strict=True)])
         small, large = self.codes[0], self.codes[-1]
-        ends = [[self.kept(AUTOENCODER, code, what).values for code in (small, large)] for what in ("error", "right")]
-        less = Interval([a - b for a, b in zip(*ends[0], strict=True)])
-        named = Interval([b - a for a, b in zip(*ends[1], strict=True)])
+        errors, names = (
+            self._kept(AUTOENCODER, large, what) - self._kept(AUTOENCODER, small, what) for what in ("error", "right")
+        )
+        nearer = over_seeds(-errors)
         return [
             _points(f"of {long} tokens attention copies a larger share than one vector", more),
-            _points(f"through one vector the share falls from {short} to {long} tokens", Interval(without)),
+            _points(f"through one vector the share falls from {short} to {long} tokens", without),
             Claim(
-                "with attention it falls by less than half of that", spare,
-                told=f"{Interval(attending).text(1, 100)} points",
+                "with attention it falls by less than half of that", over_seeds(without / 2 - attending),
+                _told(attending),
             ),
-            Claim(f"digits come back nearer from {large} numbers than from {small}", less, told=less.text(4)),
-            _points(f"codes of {large} numbers are named right more often than those of {small}", named),
+            Claim(f"digits come back nearer from {large} numbers than from {small}", nearer, nearer.text(4)),
+            _points(f"codes of {large} numbers are named right more often than those of {small}", names),
         ]  # fmt: skip
 
     def _decide(self) -> Verdict:
         """Whether all that is claimed holds: see docs/reports.md."""
         short = self.lengths[0]
-        poor = [model for model in (ATTENTION, VECTOR) if self.right(model, short).mean < LEARNED]
+        poor = [model for model in (ATTENTION, VECTOR) if self.right(model, short).value < LEARNED]
         if poor:
             reason = f"{' and '.join(poor)}: fewer than {LEARNED:.0%} of {short} tokens are copied; train it longer"
-            return Verdict("nothing can be concluded", reason)
-        return verdict(self.claims)
+            return nothing(reason)
+        return conclude(self.claims)
 
 
-def _points(text: str, found: Interval) -> Claim:
-    return Claim(text, found, told=f"{found.text(1, 100)} points")
+def _points(text: str, found: Numbers) -> Claim:
+    return Claim(text, over_seeds(found), _told(found))
+
+
+def _told(found: Numbers) -> str:
+    return f"{over_seeds(found).times(100).text(1)} points"
 
 
 def summary(content: Mapping[str, Any]) -> str:

@@ -11,8 +11,9 @@ from saccade.reports.bottleneck.codes import AUTOENCODER, PIXELS, PRINCIPAL, dra
 from saccade.reports.bottleneck.copying import ATTENTION, SYMBOLS, VECTOR
 from saccade.reports.bottleneck.findings import LEARNED, Findings
 from saccade.reports.document import Heading, Part, Picture, Text
-from saccade.reports.interval import Interval, claimed, decided
 from saccade.reports.pages import COSTS, beginning, costs, picture, publish, table, where
+from saccade.reports.statistics import Estimate
+from saccade.reports.verdict import claimed, decided
 
 __all__ = ["write_page"]
 
@@ -87,11 +88,11 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     publish(folder, parts)
 
 
-def _curve(name: str, found: Findings, of: Callable[[str, int], Interval], scale: float) -> Curve:
+def _curve(name: str, found: Findings, of: Callable[[str, int], Estimate], scale: float) -> Curve:
     values = [of(name, length) for length in found.lengths]
-    bars = [one.bar(scale) for one in values]
+    bars = [scale * one.known.half() for one in values]
     places = [math.log2(length) for length in found.lengths]
-    return Curve(name, places, [scale * one.mean for one in values], bars, [False] * len(values))
+    return Curve(name, places, [scale * one.value for one in values], bars, [False] * len(values))
 
 
 def _by_length(found: Findings, folder: Path) -> Picture:
@@ -114,8 +115,8 @@ def _bits(found: Findings, folder: Path) -> Picture:
     whole = [length * math.log2(SYMBOLS) for length in lengths]
     curves = []
     for name in (ATTENTION, VECTOR):
-        values = [max(1.0, found.bits(name, length).mean) for length in lengths]
-        few = [found.bits(name, length).mean < 1 for length in lengths]
+        values = [max(1.0, found.bits(name, length).value) for length in lengths]
+        few = [found.bits(name, length).value < 1 for length in lengths]
         curves.append(Curve(name, lengths, values, [0.0] * len(lengths), few))
     curves.append(Curve("all there are", lengths, whole, [0.0] * len(lengths), [True] * len(lengths)))
     drawn = draw(

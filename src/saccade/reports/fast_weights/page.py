@@ -12,8 +12,8 @@ from saccade.look.grid import grid
 from saccade.reports.document import Heading, Part, Picture, Text
 from saccade.reports.fast_weights.findings import EXACT, FAILED, SOLVED, Findings
 from saccade.reports.fast_weights.recall import KEYS, VALUES
-from saccade.reports.interval import claimed, decided
 from saccade.reports.pages import COSTS, beginning, costs, picture, publish, table, where
+from saccade.reports.verdict import claimed, decided
 
 __all__ = ["write_page"]
 
@@ -104,8 +104,8 @@ def _recalled(found: Findings, folder: Path) -> Picture:
     curves = []
     for name in found.layers:
         shares = [found.right(name, count) for count in found.pairs]
-        bars = [one.bar(100) for one in shares]
-        curves.append(Curve(name, places, [100 * one.mean for one in shares], bars, [False] * len(places)))
+        bars = [100 * one.known.half() for one in shares]
+        curves.append(Curve(name, places, [100 * one.value for one in shares], bars, [False] * len(places)))
     drawn = draw(
         curves,
         folder / "fast-weights",

@@ -3,10 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from saccade.reports.interval import Claim, Interval, verdict
+import numpy as np
+
 from saccade.reports.isolation.forgetting import GATES, LEARNED, OPTIMIZERS, SOFT, SPARSE, UNIFORM
 from saccade.reports.isolation.gradients import WAYS
 from saccade.reports.pages import aligned, ending
+from saccade.reports.resampling import Numbers, over_seeds
+from saccade.reports.statistics import Estimate, Exact
+from saccade.reports.verdict import Claim, conclude
 
 __all__ = ["EXACT", "Findings", "summary"]
 
@@ -25,26 +29,24 @@ class Findings:
         self.content = content
         self.gates = [name for name in (*GATES, *LEARNED) if self._rows(model=name)]
         self.claims = self._claims()
-        self.verdict = verdict(self.claims)
+        self.verdict = conclude(self.claims)
 
     @property
     def graphs(self) -> dict[str, Mapping[str, Any]]:
         """The graphs that are drawn, by the normalizer's name."""
         return {row["model"]: row for row in self._rows(part="graph")}
 
-    def seeds(self, name: str, optimizer: str, what: str) -> Interval:
+    def seeds(self, name: str, optimizer: str, what: str) -> Estimate:
         """One measurement of a gate."""
-        return Interval([float(row[what]) for row in self._rows(model=name, optimizer=optimizer)])
+        return over_seeds(self._values(name, optimizer, what))
 
-    def forgotten(self, name: str, optimizer: str) -> Interval:
+    def forgotten(self, name: str, optimizer: str) -> Estimate:
         """Which share of the first task's test is right before the second is learned, and not after."""
-        rows = self._rows(model=name, optimizer=optimizer)
-        return Interval([row["before"] - row["after"] for row in rows])
+        return over_seeds(self._forgotten(name, optimizer))
 
-    def more(self, one: str, other: str, optimizer: str) -> Interval:
+    def more(self, one: str, other: str, optimizer: str) -> Estimate:
         """By how much more is forgotten by one gate than by another, seed by seed."""
-        pairs = zip(self.forgotten(one, optimizer).values, self.forgotten(other, optimizer).values, strict=True)
-        return Interval([a - b for a, b in pairs])
+        return over_seeds(self._forgotten(one, optimizer) - self._forgotten(other, optimizer))
 
     def kept(self, name: str, optimizer: str) -> str:
         """In how many of the seeds the expert and the answers of the first task are the same bit for bit."""
@@ -66,38 +68,46 @@ class Findings:
         """Header, and a row a gate: the first task before and after the second, in percent."""
         body = []
         for name in self.gates:
-            shares = [self.seeds(name, optimizer, what).text(1, 100) for what in ("before", "after")]
-            weight = f"{self.seeds(name, optimizer, 'weight').mean:.2g}"
-            rest = [self.forgotten(name, optimizer).text(1, 100), self.seeds(name, optimizer, "second").text(1, 100)]
-            moved = f"{self.seeds(name, optimizer, 'moved').mean:.2g}"
-            body.append([name, weight, *shares, *rest, moved, self.kept(name, optimizer)])
+            shares = [self.seeds(name, optimizer, what).times(100).text(1) for what in ("before", "after")]
+            weight = f"{self.seeds(name, optimizer, 'weight').value:.2g}"
+            rest = (self.forgotten(name, optimizer), self.seeds(name, optimizer, "second"))
+            percent = [one.times(100).text(1) for one in rest]
+            moved = f"{self.seeds(name, optimizer, 'moved').value:.2g}"
+            body.append([name, weight, *shares, *percent, moved, self.kept(name, optimizer)])
         header = ["gate", "weight", "first task, before", "after", "forgotten", "second task", "moved", "same bits"]
         return [header, *body]
 
     def _rows(self, **about: Any) -> list[Mapping[str, Any]]:
         return [row for row in self.content["rows"] if about.items() <= row.items()]
 
+    def _values(self, name: str, optimizer: str, what: str) -> Numbers:
+        return np.array([float(row[what]) for row in self._rows(model=name, optimizer=optimizer)])
+
+    def _forgotten(self, name: str, optimizer: str) -> Numbers:
+        return self._values(name, optimizer, "before") - self._values(name, optimizer, "after")
+
+    def _more(self, one: str, other: str, optimizer: str, text: str) -> Claim:
+        found = self.more(one, other, optimizer)
+        return Claim(f"by {optimizer} {text}", found, f"{found.times(100).text(1)} points")
+
     def _claims(self) -> list[Claim]:
         gradients = self._rows(part="gradients")
         far, leak = (max(row[what] for row in gradients) for what in ("deviation", "leak"))
         same = all(row["same"] for row in self._rows(model=SPARSE))
-        soft, less = self.more(UNIFORM, SOFT, "sgd"), self.more(SOFT, SPARSE, "sgd")
-        adam = self.more(SOFT, SPARSE, "adam")
+        soft, less = "uniform weights forget more than soft ones", "soft weights forget more than sparse ones"
         return [
             Claim(
-                "each value's gradient is its weights times those of the outputs", exact=far <= EXACT,
-                told=f"within {far:.1e} of it",
+                "each value's gradient is its weights times those of the outputs", Exact(far <= EXACT),
+                f"within {far:.1e} of it",
             ),
-            Claim("a value that nothing reads, and its key, are told exactly 0", exact=leak == 0, told=f"{leak:g}"),
+            Claim("a value that nothing reads, and its key, are told exactly 0", Exact(leak == 0), f"{leak:g}"),
             Claim(
-                "by sparse weights the first task's expert and answers stay, bit for bit", exact=same,
-                told=" and ".join(f"{self.kept(SPARSE, name)} seeds by {name}" for name in OPTIMIZERS),
+                "by sparse weights the first task's expert and answers stay, bit for bit", Exact(same),
+                " and ".join(f"{self.kept(SPARSE, name)} seeds by {name}" for name in OPTIMIZERS),
             ),
-            Claim(
-                "by sgd uniform weights forget more than soft ones", soft, told=f"{soft.text(1, 100)} points"
-            ),
-            Claim("by sgd soft weights forget more than sparse ones", less, told=f"{less.text(1, 100)} points"),
-            Claim("by adam soft weights forget more than sparse ones", adam, told=f"{adam.text(1, 100)} points"),
+            self._more(UNIFORM, SOFT, "sgd", soft),
+            self._more(SOFT, SPARSE, "sgd", less),
+            self._more(SOFT, SPARSE, "adam", less),
         ]  # fmt: skip
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from saccade.look.curves import Curve, draw
 from saccade.reports.document import Heading, Part, Picture, Text
-from saccade.reports.interval import claimed, decided
 from saccade.reports.isolation.findings import EXACT, Findings
 from saccade.reports.isolation.forgetting import GATES, OPTIMIZERS
 from saccade.reports.isolation.picture import draw_graphs
 from saccade.reports.pages import COSTS, beginning, costs, picture, publish, table, where
+from saccade.reports.verdict import claimed, decided
 
 __all__ = ["write_page"]
 
@@ -102,12 +102,12 @@ def _forgotten(found: Findings, folder: Path) -> Picture:
     """What is forgotten, by the weight that the second task gives to the first one's expert."""
     gates = [name for name in GATES if name in found.gates]
     places = list(range(len(gates)))
-    weights = [found.seeds(name, "sgd", "weight").mean for name in gates]
+    weights = [found.seeds(name, "sgd", "weight").value for name in gates]
     curves = []
     for name in OPTIMIZERS:
         lost = [found.forgotten(gate, name) for gate in gates]
-        bars = [one.bar(100) for one in lost]
-        curves.append(Curve(name, places, [100 * one.mean for one in lost], bars, [False] * len(gates)))
+        bars = [100 * one.known.half() for one in lost]
+        curves.append(Curve(name, places, [100 * one.value for one in lost], bars, [False] * len(gates)))
     title = "What is forgotten by the weight of the expert that knows it"
     drawn = draw(
         curves,
