@@ -18,10 +18,11 @@ from saccade.models.reinforce import Baseline, Reinforce, Samples, check_estimat
 from saccade.models.seq2seq import Seq2Seq, State
 from saccade.nn import Attention
 
-__all__ = ["Options", "Reader", "TextOptions", "attended", "attention_options"]
+__all__ = ["OF_REINFORCE", "Options", "Reader", "TextOptions", "attended", "attention_options"]
 
 
-_OF_REINFORCE = ("baseline", "samples", "entropy_bonus", "soft_share", "charge")
+OF_REINFORCE = ("baseline", "samples", "entropy_bonus", "soft_share", "charge")
+"""Options that mean something with `read="reinforce"` alone."""
 X = TypeVar("X")
 S = TypeVar("S", bound=State)
 
@@ -55,7 +56,7 @@ class Options:
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
         known = type(self).__dataclass_fields__
-        for name in (name for name in _OF_REINFORCE if name in known):
+        for name in (name for name in OF_REINFORCE if name in known):
             value, plain = getattr(self, name), known[name].default
             if self.read != "reinforce" and value != plain:
                 option, beside = f"--{name.replace('_', '-')}", f"--read {self.read}"
