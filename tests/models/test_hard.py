@@ -100,7 +100,8 @@ def test_trained_as_in_the_paper_the_gradient_is_that_of_the_expected_objective(
     options = rnnsearch.Options(hidden_dim=2, embedding_dim=2, read="reinforce", **said)
     model = RNNSearch(8, 7, options).double().train()
     source, target = Padded(torch.tensor([[4, 5], [6, 7]]), torch.tensor([2, 2])), torch.tensor([[1, 4], [1, 5]])
-    wanted, learning, kept, original = torch.tensor([[4, 5], [5, 6]]), list(model.parameters()), [], model.reinforce.cost
+    wanted, learning = torch.tensor([[4, 5], [5, 6]]), list(model.parameters())
+    kept, original = [], model.reinforce.cost
 
     def cost(losses, samples, wanted):
         kept[:] = losses, torch.cat(samples.log_prob, 1), samples.entropy

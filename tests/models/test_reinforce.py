@@ -106,7 +106,7 @@ def test_a_moving_average_is_of_what_a_token_cost_and_moves_in_training_alone():
 
 
 def test_a_moving_average_of_whole_texts_is_the_papers():
-    """b <- 0.9 b + 0.1 log p(y), the mean over the texts that were drawn, and every draw has the reward log p(y) - b."""
+    """b <- 0.9 b + 0.1 log p(y), in the mean over texts that were drawn; each draw has the reward log p(y) - b."""
     options = TextOptions(read="reinforce", baseline="moving-average", charge="whole", soft_share=0.5)
     reinforce = Reinforce(options, 4)
     losses, wanted = torch.tensor([[3.0, 1.0], [2.0, 0.0], [50.0, 50.0]]), torch.tensor([[5, 5], [5, 0], [5, 5]])

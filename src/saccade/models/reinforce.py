@@ -110,10 +110,10 @@ class Reinforce(nn.Module):
         \nabla \mathbb{E}\Big[\sum_t \ell_t\Big] = \mathbb{E}\Big[\sum_t \nabla \ell_t
             + \sum_t \Big(\sum_{u \ge t} \ell_u - b_t\Big) \nabla \log p(s_t)\Big]
 
-    where the draw \(s_t\) is charged with the tokens that it can change, or with all of them, beside a baseline \(b_t\) that does not depend
-    on it: what a linear map of the state expects, learned by least squares, the mean of the other draws for the same
-    sentence, or a moving average over steps. An example may read the mean in the place of draws, as a coin falls. The
-    number is the cost of what was drawn, all else is in the gradient.
+    where the draw \(s_t\) is charged with the tokens that it can change, or with all of them, beside a baseline \(b_t\)
+    that does not depend on it: what a linear map of the state expects, learned by least squares, the mean of the other
+    draws for the same sentence, or a moving average over steps. An example may read the mean in the place of draws, as
+    a coin falls. The number is the cost of what was drawn, all else is in the gradient.
 
     Args:
         options: baseline, samples and entropy bonus.
@@ -133,7 +133,8 @@ class Reinforce(nn.Module):
 
     Source:
         Williams 1992, "Simple statistical gradient-following algorithms", section 4; Xu et al. 2015, Eq. 11 and 12,
-        and the moving average of section 4.1, there of whole texts (`charge="whole"`); leave-one-out: Kool, van Hoof, Welling 2019, section 3.
+        and the moving average of section 4.1, there of whole texts (`charge="whole"`); leave-one-out: Kool, van Hoof,
+        Welling 2019, section 3.
     """
 
     average: Tensor

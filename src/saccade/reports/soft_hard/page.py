@@ -17,7 +17,7 @@ CLAIM = (
 )
 SOURCE = "after Xu et al. 2015, section 4, there for captions of images, https://arxiv.org/abs/1502.03044"
 _PAPER = (
-    f"`{XU}` is the training of Xu et al. (section 4.1): the reward of a draw is the log-probability of the whole text, "
+    f"`{XU}` is the training of Xu et al. (section 4.1): a draw's reward is the log-probability of the whole text, "
     "beside a moving average of it over batches, b ← 0.9 b + 0.1 log p; the weights' entropy is added; and with "
     "probability ½ an example reads the mean in the place of its draws. Their weight of the entropy is not published, "
     "and their texts are captions of images: their figures are not tried here, their claim is."
