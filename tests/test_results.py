@@ -188,6 +188,30 @@ def test_a_published_page_says_what_its_numbers_say_by_the_rules_of_today(name, 
     assert (tmp_path / "index.md").read_text() == (folder / "index.md").read_text()
 
 
+def test_what_stands_beside_published_figures_is_that_of_the_files():
+    body = PAGE.partition("| figure | published | source | here | files |")[2].partition("\n\n")[0]
+    rows = [cells(line) for line in body.splitlines()[2:]]
+    assert len(rows) >= 9
+    for _, published, _, here, files in rows:
+        metrics = [reported_run(name.strip().strip("`"))["metrics"] for name in files.split(",")]
+        shares = "%" in published
+        measured = [f"{100 * one['error']:.2f}%" if shares else f"{one['mae']:.4f}" for one in metrics]
+        side, _, numbers = here.partition(": ")
+        assert re.findall(r"[\d.]+%?(?=,|$| \()", numbers) == measured
+        figure = float(re.match(r"[\d.]+", published)[0])
+        worse = {float(number.rstrip("%")) > figure for number in measured}
+        assert worse == {side == "worse"} and side in ("better", "worse")
+
+
+def test_the_headline_beside_joeynmt_is_that_of_its_table():
+    table = (ROOT / "docs/benchmarks-translate-transformer.md").read_text(encoding="utf-8")
+    tokens = float(re.search(r"^\| greedy, tokens/s \|.*\| ([\d.]+) ", table, flags=re.M)[1])
+    seconds = float(re.search(r"^\| greedy, 64 sentences, s \|.*\| ([\d.]+) ", table, flags=re.M)[1])
+    for page in (PAGE, table):
+        assert f"writes {tokens:.1f} times" in " ".join(page.split())
+        assert f"is {seconds:.0f} times as fast in seconds" in " ".join(page.split())
+
+
 def test_the_tables_of_pooling_are_those_of_its_report():
     content = json.loads((ROOT / "results/pooling-sst2/report.json").read_text(encoding="utf-8"))
     found = Findings(content)
