@@ -2,6 +2,7 @@
 
 import doctest
 import io
+import json
 import re
 import shlex
 import shutil
@@ -162,6 +163,16 @@ def test_every_model_trains_and_is_looked_at_in_two_commands(name, tmp_path, cap
         assert look[look.index("--output") + 1] == picture.removesuffix(".png")
         trained.add(model)
     assert trained == set(kind.models) and len(blocks) == len(trained) + more
+
+
+@pytest.mark.slow
+def test_hard_attention_is_trained_as_its_paper_trains_by_one_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (command,) = re.findall(r"^saccade (train .*--charge whole.*)$", (ROOT / "docs/models.md").read_text(), flags=re.M)
+    assert main([*shlex.split(command), "--max-steps", "4", *SMALL]) == 0
+    options = json.loads((tmp_path / "runs/as-the-paper-trains/config.json").read_text())["options"]
+    told = {name: options[name] for name in ("baseline", "charge", "soft_share")}
+    assert told == {"baseline": "moving-average", "charge": "whole", "soft_share": 0.5}
 
 
 @pytest.mark.slow
