@@ -3,6 +3,7 @@
 import importlib
 import json
 import re
+import statistics
 from pathlib import Path
 
 import pytest
@@ -201,6 +202,30 @@ def test_what_stands_beside_published_figures_is_that_of_the_files():
         figure = float(re.match(r"[\d.]+", published)[0])
         worse = {float(number.rstrip("%")) > figure for number in measured}
         assert worse == {side == "worse"} and side in ("better", "worse")
+
+
+def test_the_errors_of_an4_are_those_of_its_speakers():
+    words, letters = (reported_run(f"an4/{name}") for name in ("beam20", "las-characters-1"))
+    rates = [found["groups"]["wer"] for found in (words, letters)]
+    errors = [100 * statistics.stdev(found.values()) / len(found) ** 0.5 for found in rates]
+    gains = [100 * (rates[0][speaker] - rates[1][speaker]) for speaker in rates[0]]
+    error = statistics.stdev(gains) / len(gains) ** 0.5
+    gain = 100 * (words["metrics"]["wer"] - letters["metrics"]["wer"])
+    page = " ".join(PAGE.split())
+    for told in (
+        f"a WER of {100 * words['metrics']['wer']:.1f}% by words",
+        f"from {100 * min(rates[0].values()):.1f}% to {100 * max(rates[0].values()):.1f}%: their spread",
+        f"makes a standard error of {errors[0]:.1f} points",
+        f"By characters it comes to {100 * letters['metrics']['wer']:.1f}%",
+        f"the standard error over speakers is {errors[1]:.1f} points",
+        f"that is {gain:.1f} points less than by words, with a standard error of {error:.1f}",
+        f"ours has {100 * letters['metrics']['cer']:.1f}% wrong by characters and {100 * words['metrics']['cer']:.1f}%",
+    ):
+        assert told in page, told
+    shares = [f"{100 * found['metrics']['wer']:.1f}%" for found in (words, letters)]
+    told = f"{shares[0]} of the words are wrong by words (± {errors[0]:.1f} points"
+    other = " ".join((ROOT / "docs/transcribe.md").read_text(encoding="utf-8").split())
+    assert told in other and f"{shares[1]} by characters (± {errors[1]:.1f}" in other
 
 
 def test_the_headline_beside_joeynmt_is_that_of_its_table():
