@@ -25,7 +25,8 @@ _PAPER = (
 _DECIDED = (
     f"A row does as well if twice the error excludes a loss of {MARGIN:.0%} of soft attention's score or more; it is "
     f"behind if it is so beyond twice the error. The verdict is by the rows `{XU}`: reproduced if all of them do as "
-    "well, contradicted if all are behind. The other ways are not the paper's and decide nothing."
+    "well, contradicted if all are behind, and not decided with one seed, whose chance is in no error. The other ways "
+    "are not the paper's and decide nothing."
 )
 _WAYS = (
     "Each translator is trained from one recipe: data, batches, sizes, budget and seeds. Hard attention draws a "
