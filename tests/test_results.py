@@ -14,6 +14,7 @@ from saccade.reports.memory import findings as memory
 from saccade.reports.pooling.findings import Findings
 from saccade.reports.regression import findings as regression
 from saccade.reports.scores import findings as scores
+from saccade.reports.scoring import Trial
 from saccade.reports.soft_hard import findings as soft_hard
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -260,18 +261,27 @@ def test_the_table_of_scores_on_multi30k_is_that_of_its_report_and_curves():
         assert f"| {' | '.join(row)} |".replace("|  |", "| |") in PAGE
 
 
-def test_the_table_of_soft_and_hard_is_that_of_its_report():
+def test_the_table_of_soft_and_hard_is_that_of_its_report_and_of_the_one_before():
     found = soft_hard.Findings(reported("soft-hard-dates"))
+    earlier = Trial(json.loads((ROOT / "results/soft-hard-dates/earlier.json").read_text(encoding="utf-8"))).scores
     ways = {
         "soft": "soft",
+        "REINFORCE, as in the paper": "reinforce, as in the paper",
         "REINFORCE, leave-one-out": "reinforce, leave-one-out",
         "straight-through": "straight-through",
         "REINFORCE, learned baseline and entropy bonus": "reinforce, entropy bonus",
         "REINFORCE, learned baseline": "reinforce",
     }
     for way, name in ways.items():
-        cells = [f"{100 * found.scores[f'{model} {name}'].value:.4g}%" for model in ("rnnsearch", "luong")]
-        assert f"| {way} | {' | '.join(cells)} |" in PAGE
+        told = []
+        for model in (f"rnnsearch {name}", f"luong {name}"):
+            told.append(f"{100 * found.scores[model].value:.4g}%")
+            told.append(f"{100 * earlier[model].value:.4g}%" if model in earlier else "")
+        assert f"| {way} | {' | '.join(told)} |".replace("|  |", "| |") in PAGE
+    for model in ("rnnsearch", "luong"):
+        said = found.said(f"{model} reinforce, as in the paper")
+        assert f"`{model}` {found.beside(f'{model} {soft_hard.XU}').text(4, signed=True)} ({said})" in PAGE
+    assert f"The claim is {found.verdict.result}" in PAGE.partition("## Soft and hard")[2].partition("\n## ")[0]
 
 
 def test_the_tables_of_images_are_those_of_their_report():
