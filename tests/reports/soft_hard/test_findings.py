@@ -11,12 +11,16 @@ BEHIND = dict.fromkeys([way for way in VALUES if way != "soft"], 10.0)
 @pytest.mark.parametrize(
     ("changed", "result", "words"),
     [
-        ({}, "reproduced", "reinforce, leave-one-out: rnnsearch -1.00 ± 0.00 (behind)"),
-        ({XU: 22.0}, "reproduced", "twice the error: reinforce, as in the paper: rnnsearch +2.00 ± 0.00 (as well)"),
-        ({XU: 19.7}, "reproduced", "reinforce, as in the paper: rnnsearch -0.30 ± 0.00 (as well)"),
+        ({}, "reproduced", "rnnsearch reinforce does as well: contradicted, -2.00 ± 0.00"),
+        ({XU: 22.0}, "reproduced", "rnnsearch reinforce, as in the paper does as well: reproduced, +2.00 ± 0.00"),
+        ({XU: 19.7}, "reproduced", "rnnsearch reinforce, as in the paper does as well: reproduced, -0.30 ± 0.00"),
         (BEHIND, "contradicted", "every translator is behind, trained as the paper trains"),
-        ({XU: 19.0, "straight-through": 21.0}, "contradicted", "straight-through: rnnsearch +1.00 ± 0.00 (as well)"),
-        (dict.fromkeys(VALUES, 0.0), "nothing can be concluded", "no model got anything right"),
+        (
+            {XU: 19.0, "straight-through": 21.0},
+            "contradicted",
+            "decides nothing, rnnsearch reinforce does as well: contradicted",
+        ),
+        (dict.fromkeys(VALUES, 0.0), "not decided", "nothing can be concluded: no model got anything right"),
     ],
 )
 def test_the_numbers_decide(changed, result, words):
@@ -29,15 +33,17 @@ def test_one_translator_that_is_behind_decides_nothing_of_all(content):
     verdict = Findings(made_up(BEHIND)).verdict
     assert verdict.result == "not decided"
     assert verdict.reason.startswith("not every translator does as well, trained as the paper trains; beside")
-    each = "reinforce, as in the paper: rnnsearch -10.00 ± 0.00 (behind), luong +0.00 ± 0.00 (as well);"
-    assert each in verdict.reason
 
 
 def test_one_seed_decides_nothing():
     for changed in ({}, BEHIND):
-        verdict = Findings(made_up(changed, seeds=1)).verdict
-        assert verdict.result == "not decided" and verdict.reason.startswith("one seed decides nothing")
-        assert "trained as the paper trains" in verdict.reason
+        assert Findings(made_up(changed, seeds=1)).verdict.result == "not decided"
+
+
+def test_without_the_papers_training_nothing_is_decided(content):
+    content["rows"] = [row for row in content["rows"] if not row["model"].endswith(XU)]
+    verdict = Findings(content).verdict
+    assert verdict.result == "not decided" and "trained as the paper trains" in verdict.reason
 
 
 def test_a_loss_that_is_not_excluded_is_not_none():
@@ -45,30 +51,28 @@ def test_a_loss_that_is_not_excluded_is_not_none():
     content = made_up(BEHIND, translators=("rnnsearch",))
     for row in content["rows"]:
         if row["model"] == f"rnnsearch {XU}" and "score" in row:
-            row.update(row_of(f"rnnsearch {XU}", 19.8, slant=1.0, seed=row["seed"], measured="score"))
+            row.update(row_of(f"rnnsearch {XU}", 19.8, slant=0.1, seed=row["seed"], measured="score"))
     found = Findings(content)
-    assert found.beside(f"rnnsearch {XU}").error > 0.2
-    assert found.said(f"rnnsearch {XU}") == "not decided" == found.verdict.result
-    assert "(not decided)" in found.way(XU)[0]
+    assert found.beside(f"rnnsearch {XU}").found.error > 0.2
+    assert found.said()[f"rnnsearch {XU}"] == "not decided" == found.verdict.result
+    assert "as in the paper does as well: not decided, -0.20 ± " in found.verdict.reason
 
 
 def test_the_tables(content):
     found = Findings(content)
     assert found.translators == ["rnnsearch", "luong"]
-    assert found.table()[1][:3] == ["rnnsearch soft", "20.00 ± 1.00", ""]
-    assert found.table()[2][:3] == ["rnnsearch reinforce", "18.00 ± 1.00", "-2.00 ± 0.00"]
+    assert found.table()[1][:3] == ["rnnsearch soft", "20.00 ± 1.13", ""]
+    assert found.table()[2][:3] == ["rnnsearch reinforce", "18.00 ± 1.13", "-2.00 ± 0.00"]
     header, soft, reinforce, *_ = found.noise()
     assert header == ["at the weights of", "learned baseline", "leave-one-out", "as in the paper"]
-    assert soft == ["rnnsearch soft, seed 1", "-", "2.00e+00 ± 2e-01", "-"]
-    assert reinforce == ["rnnsearch reinforce, seed 1", "4.00e+00 ± 5e-01", "2.00e+00 ± 2e-01", "-"]
+    assert soft == ["rnnsearch soft, seed 1", "-", "2.00e+00 ± 3e-01", "-"]
+    assert reinforce == ["rnnsearch reinforce, seed 1", "4.00e+00 ± 6e-01", "2.00e+00 ± 3e-01", "-"]
 
 
 def test_variances_are_compared_batch_by_batch(content):
-    first, *_ = told = Findings(content).ratios()
-    ratio = "leave-one-out has 0.5 times the variance (0.5 to 0.5)"
-    assert first == f"at the weights of rnnsearch reinforce, seed 1, {ratio}, beside the learned baseline"
-    ratio = "leave-one-out has 0.25 times the variance (0.25 to 0.25), beside training as in the paper"
-    assert f"at the weights of luong reinforce, as in the paper, seed 1, {ratio}" in told
+    first, *_ = Findings(content).ratios()
+    told = "at the weights of rnnsearch reinforce, seed 1, leave-one-out has 0.5 times the variance (0.5 to 0.5)"
+    assert first == f"{told}, beside the learned baseline"
     content["rows"] = [row for row in content["rows"] if "estimators" not in row]
     content["rows"].append(noise_of("luong reinforce", learned_baseline=0.0, leave_one_out=1.0))
     assert Findings(content).ratios()[0].endswith("no variance to compare, beside the learned baseline")

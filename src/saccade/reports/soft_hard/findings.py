@@ -1,20 +1,19 @@
 """What the rows of the report `soft-hard` come to: scores beside soft attention's, noise, and the verdict."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from saccade.reports.noise import ratio_text, variance_text
 from saccade.reports.pages import aligned, ending
-from saccade.reports.scoring import Score, Trial, sign
+from saccade.reports.scoring import SENTENCES, Score, Trial
 from saccade.reports.soft_hard.noise import LEARNED, PAPER
-from saccade.reports.verdict import NOTHING, Verdict
+from saccade.reports.statistics import Estimate, Result, judged
+from saccade.reports.verdict import NOTHING, Claim, Verdict, bars, conclude, told
 
 __all__ = ["BONUS", "MARGIN", "SOFT", "XU", "Findings", "summary"]
 
 SOFT, BONUS, XU = "soft", "reinforce, entropy bonus", f"reinforce, {PAPER}"  # what follows the translator's name
 MARGIN = 0.02  # of soft attention's score: what a row may be behind and do as well
-_SEEDS = 2  # that it takes to decide anything
-_RESULTS = {"as well": "reproduced", "behind": "contradicted"}
 _SAID = {
     "reproduced": "every translator does as well",
     "contradicted": "every translator is behind",
@@ -72,41 +71,56 @@ class Findings(Trial):
                         told.append(f"{where} has {ratio}, beside {_BESIDE[trained]}")
         return told
 
-    def said(self, name: str) -> str:
-        """Whether a row does as well as soft attention: its loss is excluded to be larger than the margin ("as well"),
-        it is behind beyond twice the error ("behind"), or neither ("not decided").
+    def claims(self, *, paper: bool) -> list[Claim]:
+        """That a row does as well, a loss of the margin or more being excluded: of the rows that train as the paper
+        does, or of the others, which decide nothing.
         """
-        gain, soft = self.beside(name), self.scores[f"{name.partition(' ')[0]} {SOFT}"]
-        if self.learned(name) and gain.error is not None and gain.value - 2 * gain.error > -MARGIN * soft.value:
-            return "as well"
-        return "behind" if sign(gain) < 0 else "not decided"
-
-    def way(self, way: str) -> list[str]:
-        """What is said of each translator that is trained one way, in words."""
-        names = (name for name in self.scores if name.partition(" ")[2] == way)
+        names = [name for translator in self.translators for name in self.hard(translator)]
         return [
-            f"{name.partition(' ')[0]} {self.beside(name).text(self.digits, signed=True)} ({self.said(name)})"
+            Claim(f"{name} does as well", self._spared(name), self.beside(name).text(self.digits, signed=True))
             for name in names
+            if (name.partition(" ")[2] == XU) == paper
         ]
+
+    def said(self) -> dict[str, str]:
+        """What follows for each row with hard attention: "as well", "behind" (by the margin or more), or "not decided";
+        those of the paper's training are judged together, and the others.
+        """
+        said = {"reproduced": "as well", "contradicted": "behind", "not decided": "not decided"}
+        found = {}
+        for paper in (True, False):
+            claims = self.claims(paper=paper)
+            results = judged([one.found for one in claims])
+            names = [one.text.removesuffix(" does as well") for one in claims]
+            found |= {name: said[result] for name, result in zip(names, results, strict=True)}
+        return found
+
+    def _spared(self, name: str) -> Estimate:
+        """How much of the margin is left; nothing is known of what has learned nothing."""
+        soft = self.scores[f"{name.partition(' ')[0]} {SOFT}"]
+        return (self.scores[name] - soft.times(1 - MARGIN)).found
 
     def _decide(self) -> Verdict:
         """Whether hard attention does as well as soft, trained as the paper trains: see docs/reports.md."""
-        if not any(map(self.learned, self.scores)):
+        if not any(self.learned(f"{translator} {SOFT}") for translator in self.translators):
             return NOTHING
-        ways = dict.fromkeys(name.partition(" ")[2] for one in self.translators for name in self.hard(one))
-        each = "; ".join(f"{way}: {', '.join(self.way(way))}" for way in sorted(ways, key=lambda way: way != XU))
-        reason = f"beside soft attention, with twice the error: {each}"
-        said = {self.said(f"{translator} {XU}") for translator in self.translators}
-        result = _RESULTS.get("".join(said) if len(said) == 1 else "", "not decided")
-        held = f"{_SAID[result]}, trained as the paper trains; {reason}"
-        if len({row["seed"] for row in self.rows}) < _SEEDS:
-            return Verdict("not decided", f"one seed decides nothing, for its chance is in no error; {held}")
-        return Verdict(result, held)
+        claims, others = self.claims(paper=True), told(self.claims(paper=False))
+        beside = f"beside soft attention, {MARGIN:.0%} of its score being the margin"
+        if len(claims) < len(self.translators):
+            return Verdict("not decided", f"not every translator is trained as the paper trains; {beside}, {others}")
+        found = conclude(claims, _alike)
+        held = f"{_SAID[found.result]}, trained as the paper trains; {beside}, {found.reason}"
+        return Verdict(found.result, f"{held}; trained otherwise, which decides nothing, {others}" if others else held)
+
+
+def _alike(results: Sequence[Result]) -> Result:
+    """What is said of every translator, if it is the same."""
+    return results[0] if len({*results}) == 1 else "not decided"
 
 
 def summary(content: Mapping[str, Any]) -> str:
     """Return the tables and the verdict as text for a terminal."""
     found = Findings(content)
-    scores = [f"{found.name} on test, ± twice the standard error", *aligned(found.table())]
+    scores = [f"{found.name} on test", *aligned(found.table()), bars(SENTENCES, found.seeds)]
     noises = ["variance of the gradient by the attention's weights", *aligned(found.noise())]
     return "\n".join([*scores, "", *noises, *ending(found.verdict, content)])

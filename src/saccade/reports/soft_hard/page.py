@@ -6,8 +6,9 @@ from typing import Any
 
 from saccade.reports.document import Heading, Part, Table, Text
 from saccade.reports.pages import about_data, beginning, dotted, publish, runs, sentence, signatures
-from saccade.reports.scoring import ERRORS
+from saccade.reports.scoring import ERRORS, SENTENCES
 from saccade.reports.soft_hard.findings import BONUS, MARGIN, XU, Findings
+from saccade.reports.verdict import bars, rule
 
 __all__ = ["write_page"]
 
@@ -23,10 +24,9 @@ _PAPER = (
     "and their texts are captions of images: their figures are not tried here, their claim is."
 )
 _DECIDED = (
-    f"A row does as well if twice the error excludes a loss of {MARGIN:.0%} of soft attention's score or more; it is "
-    f"behind if it is so beyond twice the error. The verdict is by the rows `{XU}`: reproduced if all of them do as "
-    "well, contradicted if all are behind, and not decided with one seed, whose chance is in no error. The other ways "
-    "are not the paper's and decide nothing."
+    f"Of a row it is claimed that a loss of {MARGIN:.0%} of soft attention's score or more is excluded; it is behind "
+    f"where such a loss is seen. The claim of the report is of the rows `{XU}`: reproduced where all of them do as "
+    "well, and contradicted where all are behind. The other ways are not the paper's and decide nothing."
 )
 _WAYS = (
     "Each translator is trained from one recipe: data, batches, sizes, budget and seeds. Hard attention draws a "
@@ -37,10 +37,10 @@ _WAYS = (
 _NOISE = (
     "Noise is looked at where a model ended: its weights are given to the same translator with each estimator, and "
     "the gradient by the attention's weights is drawn several times on the same sentences of the training split, "
-    "without dropout. The variance is summed over weights, ± twice the standard error of its mean over batches. An "
-    "estimator whose baseline is of training, a linear map or a moving average, is tried where that was trained, with "
-    "its entropy bonus and its share of examples that read the mean. Straight-through is biased, so a lower "
-    "variance does not make it the better one."
+    "without dropout. The variance is summed over weights, ± half of a 95% interval of its mean over batches "
+    "(Student's t). An estimator whose baseline is of training, a linear map or a moving average, is tried where that "
+    "was trained, with its entropy bonus and its share of examples that read the mean. Straight-through is biased, so "
+    "a lower variance does not make it the better one."
 )
 _NOTE = "The claim: hard attention does as well as soft (after Xu et al. 2015, section 4)"
 
@@ -62,12 +62,12 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         dotted(found, folder / "soft-hard", "with soft attention and hard", _NOTE),
         Heading("Scores"),
         Table(table[0], table[1:]),
-        Text("± is twice the standard error."),
+        Text(bars(SENTENCES, found.seeds)),
         Heading("Noise of the gradient"),
         Table(noise[0], noise[1:]),
         *(Text(f"{sentence(ratio)}.") for ratio in found.ratios()),
         Heading("How it was measured"),
-        *map(Text, (_WAYS, _PAPER, _sizes(found), _DECIDED, _NOISE)),
+        *map(Text, (_WAYS, _PAPER, _sizes(found), _DECIDED, rule(len(found.claims(paper=True))), _NOISE)),
         *map(Text, (*about_data(content, found.sentences), ERRORS, *signatures(found.rows))),
         *runs(content),
     ]
