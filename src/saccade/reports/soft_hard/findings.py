@@ -87,7 +87,7 @@ class Findings(Trial):
         those of the paper's training are judged together, and the others.
         """
         said = {"reproduced": "as well", "contradicted": "behind", "not decided": "not decided"}
-        found = {}
+        found: dict[str, str] = {}
         for paper in (True, False):
             claims = self.claims(paper=paper)
             results = judged([one.found for one in claims])
