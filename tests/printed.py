@@ -158,7 +158,7 @@ QUOTES = (
     r'"[^"|]{1,120}"',
     r"\(\d[\d.]*(?:, \d[\d.]*)+\)",
 )
-"""What programs write and tests compare with files; code, pictures, addresses, formulas, headings, quotations, tuples."""
+"""Tables that programs write, code, pictures, addresses, formulas, headings, quotations, tuples."""
 
 
 @dataclass(frozen=True)

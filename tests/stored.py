@@ -147,7 +147,7 @@ def split(found):
 
 
 def candidates(told, scores, counted, printed):
-    """Sorted numbers, what they are multiplied by, and whether they are taken from the whole, before they are printed."""
+    """Sorted numbers, what they are multiplied by, and whether they are taken from the whole before."""
     unit = printed.unit
     shares = [(scores, 100, False)]
     if re.search("[Ee]rr|wrong|WER|left|missing", unit + printed.block):
