@@ -26,7 +26,7 @@ UNIT = re.compile(
         r"\spoints?\b(?! (?:a|to|in|of)\b)",
         rf"\stimes {TIMES_AS}\b",
         rf"\s{TIME}\b",
-        r"\s(?:\w+ ){1,2}a second\b",
+        r"\s(?:\w+ ){1,3}a second\b",
         r"\s?(?:[TGM] terms|[TGM]?FLOP|[TGM]?B)/s\b",
     )
 )
@@ -161,6 +161,10 @@ QUOTES = (
 """Tables that programs write, code, pictures, addresses, formulas, headings, quotations, tuples."""
 
 
+BLOCK = re.compile(r"^[^\n]*\S[^\n]*(?:\n(?! *(?:-|\d+\.) )[^\n]*\S[^\n]*)*", flags=re.M)
+"""A paragraph, an item of a list, or a table."""
+
+
 @dataclass(frozen=True)
 class Result:
     """A number that a page tells as a result: as it is printed, with its unit, and where it stands."""
@@ -192,7 +196,7 @@ class Result:
 def results_of(page, text):
     """All results that a page tells, in sentences and in tables."""
     text = prose(text)
-    for found in re.finditer(r"(?:^[^\n]*\S[^\n]*(?:\n|\Z))+", text, flags=re.M):
+    for found in BLOCK.finditer(text):
         for start, block, places in parts(found.start(), found[0]):
             for place, number, unit in places:
                 yield Result(page, text.count("\n", 0, start + place) + 1, number, unit, block)

@@ -47,8 +47,8 @@ def sections(page, text):
     parts = re.split(r"^(?=## )", text, flags=re.M) if page == "docs/results.md" else [text]
     line = 1
     for part in parts:
-        yield line, line + part.count("\n"), backing(page, part)
-        line += part.count("\n")
+        yield line, line + len(part.splitlines()), backing(page, part)
+        line += len(part.splitlines())
 
 
 def backing(page, part):
