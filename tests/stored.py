@@ -158,7 +158,7 @@ def candidates(told, scores, counted, printed):
     if "%" in unit:
         return [(told, 1, False), (told, 100, False), ([score for score in scores if score > 1], 1, False), *shares]
     if time:
-        return [(told, 1, False), (counted, SECONDS[time[1]], False)]
+        return [(told, 1, False), (scores, 1, False), (counted, SECONDS[time[1]], False)]
     found = [(told, 1, False), (scores, 1, False)]
     if re.search("point|±|wrong|error|[Aa]ccuracy|WER|match|^\\d|^mean$", unit):
         found += [*shares, (scores, 1, True)]

@@ -21,6 +21,8 @@ SOURCES = {
     "README.md": ["results/multi30k-de-en"],
     "docs/benchmarks.md": ["benchmarks/results"],
     "docs/benchmarks-cpu.md": ["benchmarks/results/attention-cpu.json"],
+    "docs/benchmarks-decoder-step.md": ["benchmarks/results/decoder-step.json"],
+    "docs/benchmarks-training-share.md": ["benchmarks/results/training-share.json"],
     "docs/benchmarks-rnnsearch.md": ["benchmarks/results/rnnsearch-kernels.json"],
     "docs/benchmarks-translate.md": ["benchmarks/results/translate.json"],
     "docs/benchmarks-translate-transformer.md": ["benchmarks/results/translate-transformer.json"],
