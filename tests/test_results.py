@@ -26,7 +26,11 @@ ROWS = [
 ]
 
 PAGES = {
+<<<<<<< HEAD
     "cnn-attention-cifar10": "cnn_attention",
+=======
+    "complexity-quick": "complexity",
+>>>>>>> 0174e71 (The quick report on the cost of layers is published)
     "experts-dates": "experts",
     "glimpse/quick": "glimpses",
     "glimpses-mnist": "glimpses",
