@@ -160,6 +160,8 @@ def candidates(told, scores, counted, printed):
     if time:
         return [(told, 1, False), (scores, 1, False), (counted, SECONDS[time[1]], False)]
     found = [(told, 1, False), (scores, 1, False)]
+    if "times" in unit:
+        found.append((counted, 1, False))
     if re.search("point|±|wrong|error|[Aa]ccuracy|WER|match|^\\d|^mean$", unit):
         found += [*shares, (scores, 1, True)]
     if re.search("\\bours\\b|peer", unit):

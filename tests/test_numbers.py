@@ -68,7 +68,10 @@ def backing(page, part):
 def named_in(part):
     full = re.findall(r"\b((?:benchmarks/)?results/[\w./-]*\w)", part)
     return full + [
-        f"results/{name}" for name in re.findall(r"[\w.-]+/[\w./-]*\w", part) if (ROOT / "results" / name).exists()
+        f"results/{name}{end}"
+        for name in re.findall(r"[\w.-]+/[\w./-]*\w", part)
+        for end in ("", ".json")
+        if (ROOT / "results" / f"{name}{end}").exists()
     ]
 
 

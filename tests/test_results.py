@@ -26,11 +26,8 @@ ROWS = [
 ]
 
 PAGES = {
-<<<<<<< HEAD
     "cnn-attention-cifar10": "cnn_attention",
-=======
     "complexity-quick": "complexity",
->>>>>>> 0174e71 (The quick report on the cost of layers is published)
     "experts-dates": "experts",
     "glimpse/quick": "glimpses",
     "glimpses-mnist": "glimpses",
@@ -38,6 +35,7 @@ PAGES = {
     "memory-copy": "memory",
     "memory-recall": "memory",
     "objects-scenes": "objects",
+    "order-quick": "order",
     "pointing-scenes": "pointing",
     "pooling-quick": "pooling",
     "pooling-sst2": "pooling",
