@@ -129,7 +129,7 @@ def is_stored(printed, paths, labels=()):
         return True
     found = of_files(paths)
     if own:  # a page of a report may tell it in another table
-        return has(found[0], 1, False, printed)
+        return any(has(found[0], factor, False, printed) for factor in ((1, 100) if "%" in printed.unit else (1,)))
     return any(has(*way, printed) for way in candidates(*found, printed))
 
 

@@ -23,6 +23,8 @@ SOURCES = {
     "docs/benchmarks-cpu.md": ["benchmarks/results/attention-cpu.json"],
     "docs/benchmarks-decoder-step.md": ["benchmarks/results/decoder-step.json"],
     "docs/benchmarks-training-share.md": ["benchmarks/results/training-share.json"],
+    "docs/benchmarks-plain-sum.md": ["benchmarks/results/plain-sum-cpu.json", "benchmarks/results/sum-cpu.json"],
+    "docs/benchmarks-small.md": ["benchmarks/results/additive-parts-cpu.json"],
     "docs/benchmarks-rnnsearch.md": ["benchmarks/results/rnnsearch-kernels.json"],
     "docs/benchmarks-translate.md": ["benchmarks/results/translate.json"],
     "docs/benchmarks-translate-transformer.md": ["benchmarks/results/translate-transformer.json"],
