@@ -128,8 +128,10 @@ def is_stored(printed, paths, labels=()):
     if own and any(has(*way, printed) for way in candidates(*split(frozenset(own)), printed)):
         return True
     found = of_files(paths)
-    if own:  # a page of a report may tell it in another table
-        return any(has(found[0], factor, False, printed) for factor in ((1, 100) if "%" in printed.unit else (1,)))
+    if own:  # a page of a report may tell it in another table, or another file under other names
+        rest = tuple(path for path in paths if path.suffix == ".json" and not numbers_of_row(path, labels))
+        texts = any(has(found[0], factor, False, printed) for factor in ((1, 100) if "%" in printed.unit else (1,)))
+        return texts or any(has(*way, printed) for way in candidates(*of_files(rest), printed))
     return any(has(*way, printed) for way in candidates(*found, printed))
 
 
