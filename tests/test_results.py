@@ -31,6 +31,7 @@ ROWS = [
 PAGES = {
     "bottleneck-mnist": "bottleneck",
     "cnn-attention-cifar10": "cnn_attention",
+    "complexity-quick": "complexity",
     "experts-dates": "experts",
     "fast-weights": "fast_weights",
     "glimpse/quick": "glimpses",
@@ -40,6 +41,7 @@ PAGES = {
     "memory-copy": "memory",
     "memory-recall": "memory",
     "objects-scenes": "objects",
+    "order-quick": "order",
     "pointing-scenes": "pointing",
     "pooling-quick": "pooling",
     "pooling-sst2": "pooling",
