@@ -47,7 +47,7 @@ _DATES = {
     "final_rate": 0.05,
     "max_steps": 1000,
 }
-RECIPES: dict[str, dict[str, Any]] = {"dates": _DATES, "several-dates": _DATES, "files": recurrent.RECIPES["files"]}
+RECIPES: dict[str, dict[str, Any]] = {"dates": _DATES, "several-dates": _DATES, "trees": _DATES, "files": recurrent.RECIPES["files"]}
 """What suits each data set."""
 
 

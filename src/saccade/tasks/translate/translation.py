@@ -185,7 +185,7 @@ def _replaced(output: Output, source: Source, vocabulary: Vocabulary) -> Output:
         sources[place] if number == UNKNOWN else vocabulary.target.piece(number)
         for number, place in zip(output.ids, most, strict=False)
     ]
-    return replace(output, text=one_line("".join(pieces)), tokens=tuple(pieces))
+    return replace(output, text=one_line(vocabulary.target.joint.join(pieces)), tokens=tuple(pieces))
 
 
 def _told(model: Any, answer: Translation, vocabulary: Vocabulary, form: Form) -> Translation:
