@@ -64,6 +64,9 @@ class Options(SplitOptions, generate.Options):
     rate: int | None = None
     """Samples a second that recordings are brought to: as the data set has it if not given, 16000 for a manifest."""
 
+    language: str | None = None
+    """Language whose words the digits of built-in data are written in, as fr for zéro, un, deux; else as digits."""
+
     mels: int = 40
     """Bands of the log-mel features; data that come as features have their own."""
 

@@ -301,8 +301,8 @@ class Transcribe:
 
 
 def _opened(options: Any, objects: Any) -> Lazy[Corpus]:
-    names = SplitNames.of_options(options)
-    return opened(objects, lambda recordings: open_corpus(options.data, options.rate, recordings, names))
+    data, names = (options.data, options.rate), SplitNames.of_options(options)
+    return opened(objects, lambda recordings: open_corpus(*data, recordings, names, options.language))
 
 
 def _shared_parts(task: Transcribe) -> dict[str, tuple[object, str]]:

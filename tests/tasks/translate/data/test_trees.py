@@ -48,9 +48,9 @@ def test_a_sentence_has_one_tree_by_the_grammar_and_it_is_that(split):
 
 
 def test_of_an_ambiguous_sentence_the_parser_would_find_all_trees():
-    """That the one above can find two: where a relative clause might go on with an object of its own."""
-    assert trees_of("he sees her cat .".split()) and not trees_of("he sees her cat cat .".split())
-    words = "he sees the dog of the man of the king .".split()
+    """With a rule more, by which a man's dog may be a king's."""
+    assert trees_of(["he", "sees", "her", "cat", "."]) and not trees_of(["he", "sees", "her", "cat", "cat", "."])
+    words = ["he", "sees", "the", "dog", "of", "the", "man", "of", "the", "king", "."]
     assert len(trees_of(words)) == 1
     more = {**GRAMMAR, "NP:short": ((1, ":short"), (1, "NP:short PP:of"))}
     with pytest.MonkeyPatch.context() as patch:

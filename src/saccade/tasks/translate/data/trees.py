@@ -4,9 +4,9 @@
     ->  (S (NP (NP DT NN )NP (SBAR (WHNP WDT )WHNP (S (VP VBZ (NP NNP )NP )VP )S )SBAR )NP (VP VBZ )VP . )S
 
 Brackets, phrases and tags are the Penn Treebank's; a word's tag stands in the word's place. The grammar gives every
-sentence one tree. What a word is follows from where it stands (*that* is a determiner, a pronoun or a conjunction, *her*
-two things), and a phrase is closed as late as what follows it says: *with a friend* belongs to the verb of the
-clause, however much has come between. A sentence belongs to one split, so those of the test have been seen in none.
+sentence one tree. What a word is follows from where it stands (*that* is a determiner, a pronoun or a conjunction,
+*her* two things), and a phrase is closed when what follows says so: *with a friend* belongs to the verb of the clause,
+however much has come between. A sentence belongs to one split, so those of the test have been seen in none.
 
 Source:
     Vinyals et al. 2015, "Grammar as a Foreign Language", figure 2 (https://arxiv.org/abs/1412.7449), which is
@@ -75,7 +75,12 @@ WORDS: Mapping[str, Sequence[str]] = {
     ",": (",",),
     ".": (".",),
 }
-LENGTHS: Mapping[str, str] = {"8": "up to 8 words", "13": "9 to 13 words", "19": "14 to 19 words", "": "20 words or more"}
+LENGTHS: Mapping[str, str] = {
+    "8": "up to 8 words",
+    "13": "9 to 13 words",
+    "19": "14 to 19 words",
+    "": "20 words or more",
+}
 HELD_OUT = 1000  # different sentences of validation, and of test
 _DEEPEST = 16  # symbols from the top to a tag: what would be deeper is written in the shortest way
 _PARTS = 10  # of all sentences: one validates, one is to test on
