@@ -44,8 +44,8 @@ def sequential_jacobian(
         ShapeError: if the model returns another shape.
 
     Source:
-        Graves 2012, "Supervised Sequence Labelling with Recurrent Neural Networks", chapter 3, of which this is the norm
-        of each block.
+        Graves 2012, "Supervised Sequence Labelling with Recurrent Neural Networks", chapter 3: of its blocks, these are
+        the norms.
 
     Example:
         >>> mix = torch.tensor([[2.0, 0.0, 0.0], [3.0, 0.0, 4.0]])

@@ -9,7 +9,7 @@ from saccade.tasks.audio.recordings import RATES
 from saccade.tasks.generate import options as generate
 from saccade.tasks.generate.request import EvalRequest as GenerateEvalRequest
 from saccade.tasks.generate.request import Request as GenerateRequest
-from saccade.tasks.request import LookRequest
+from saccade.tasks.looking import LookRequest
 from saccade.tasks.splits import SplitOptions
 
 __all__ = ["RECIPES", "REQUESTS", "EvalRequest", "Options", "Request", "check_rescoring"]

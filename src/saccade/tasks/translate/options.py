@@ -7,7 +7,7 @@ from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.tasks.generate import coverage
 from saccade.tasks.generate import options as generate
-from saccade.tasks.request import LookRequest
+from saccade.tasks.looking import LookRequest
 from saccade.tasks.splits import SplitOptions
 
 __all__ = ["RECIPES", "REQUESTS", "TOKENIZERS", "EvalRequest", "Options", "Request"]
