@@ -10,7 +10,6 @@ from saccade import runs
 from saccade.cli import main
 from saccade.errors import ArgumentError
 from saccade.tasks.looking import LookRequest
-from tiny import SMALL
 
 TEXTS = [(f"{'good' if n % 2 else 'bad'} film {n}", str(n % 2)) for n in range(40)]
 TINY = {"hidden_dim": 8, "max_steps": 1, "device": "cpu"}
@@ -18,7 +17,7 @@ RUNS = {
     "rnnsearch": ("translate", {"data": "dates", "embedding_dim": 6, **TINY}, "3 mai 1990"),
     "bytenet": ("translate", {"data": "dates", "model": "bytenet", "max_dilation": 2, **TINY}, "3 mai 1990"),
     "las": ("transcribe", {"data": "tones", "embedding_dim": 6, "layers": 2, **TINY}, "docs/tones.wav"),
-    "rnn-attention": ("classify-text", {"data": TEXTS, "model": "rnn-attention", "embedding_dim": 6, **TINY}, "good film"),
+    "rnn-attention": ("classify-text", {"data": TEXTS, "model": "rnn-attention", **TINY}, "good film"),
     "sum": ("classify-text", {"data": TEXTS, "model": "sum", "embedding_dim": 6, "max_steps": 1}, "good film"),
     "lstm": ("memorize", {"data": "copy", "model": "lstm", "longest": 3, **TINY}, "10110100 01001011"),
     "ntm": ("memorize", {"data": "copy", "model": "ntm", "longest": 3, **TINY}, "10110100 01001011"),

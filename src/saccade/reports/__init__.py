@@ -27,6 +27,7 @@ REPORTS = {
     "regression": "saccade.reports.regression.report:Regression",
     "experts": "saccade.reports.experts.report:Experts",
     "memory": "saccade.reports.memory.report:Memory",
+    "implicit": "saccade.reports.implicit.report:Implicit",
 }
 
 
