@@ -60,8 +60,9 @@ class Gap:
 def between(one: Sequence[Sequence[float]], other: Sequence[Sequence[float]]) -> Gap:
     """Return by how much the mean of `one` is above that of `other`, each a row a seed of the same sentences.
 
-    >>> between([[1.0, 1.0], [0.5, 0.5]], [[0.5, 0.5], [0.0, 0.0]])
-    Gap(value=0.5, seeds=0.35355339059327373, freedom=1, sentences=0.0, count=2)
+    >>> found = between([[1.0, 1.0], [0.5, 0.5]], [[0.5, 0.5], [0.0, 0.0]])
+    >>> found.value, round(found.seeds, 3), found.freedom, found.sentences
+    (0.5, 0.354, 1, 0.0)
     """
     means = [[statistics.fmean(row) for row in rows] for rows in (one, other)]
     columns = ([statistics.fmean(each) for each in zip(*rows, strict=True)] for rows in (one, other))

@@ -29,8 +29,9 @@ SOURCE = (
 _ASKED = (
     "Of each output y_t of a sentence, its true target being written, and each input x_s, a character's vector, the "
     "norm of the whole block ∂y_t/∂x_s is computed: all logits by all entries, exactly, and not by a sample of "
-    "directions. A row's norms over their sum are its shares. Asked are the outputs that a word decides: a year's, a month's and a day's "
-    "digits, whose word is what the source has in their place. The end of the source takes a share, and is no word."
+    "directions. A row's norms over their sum are its shares. Asked are the outputs that a word decides: a year's, a "
+    "month's and a day's digits, whose word is what the source has in their place. The end of the source has a share, "
+    "and is no word."
 )
 _FAR = (
     "A step is a character: an output at t and an input at s are |t − s| apart, which is how ByteNet lays one on the "
