@@ -28,6 +28,7 @@ REPORTS = {
     "experts": "saccade.reports.experts.report:Experts",
     "memory": "saccade.reports.memory.report:Memory",
     "implicit": "saccade.reports.implicit.report:Implicit",
+    "alignment": "saccade.reports.alignment.report:Alignment",
 }
 
 
