@@ -256,6 +256,18 @@ def test_what_stories_come_to_together_is_that_of_the_files():
         assert len(curves[f"joint-dnc-{seed}"]) == 22
 
 
+def test_what_trees_come_to_by_length_is_that_of_the_files():
+    body = PAGE.partition("| run | up to 8 words |")[2].partition("\n\n")[0]
+    header, *rows = ["up to 8 words", *cells(body.splitlines()[0])], *map(cells, body.splitlines()[2:])
+    files = sorted(path.stem for path in (ROOT / "results/trees").glob("*.json"))
+    assert sorted(row[0].replace(", seed ", "-") for row in rows) == files
+    for name, *shares in rows:
+        groups = reported_run(f"trees/{name.replace(', seed ', '-')}")["groups"]["exact_match"]
+        assert shares == [f"{100 * groups[words]:.1f}" for words in header]
+    plain = reported_run("trees/rnnsearch-1")["baselines"]["test"]["length"]["metrics"]["exact_match"]
+    assert f"tree of a training sentence of as many words has {100 * plain:.2f}% right" in PAGE
+
+
 def reported_run(name):
     return json.loads((ROOT / f"results/{name}.json").read_text(encoding="utf-8"))
 
