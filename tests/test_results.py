@@ -9,6 +9,7 @@ import pytest
 
 from saccade.reports.cnn_attention import findings as cnn_attention
 from saccade.reports.experts import findings as experts
+from saccade.reports.implicit import findings as implicit
 from saccade.reports.memory import findings as memory
 from saccade.reports.pooling.findings import Findings
 from saccade.reports.regression import findings as regression
@@ -25,6 +26,7 @@ ROWS = [
 
 PAGES = {
     "experts-dates": "experts",
+    "implicit-dates": "implicit",
     "length-multi30k-de-en": "length",
     "memory-copy": "memory",
     "memory-recall": "memory",
@@ -270,6 +272,14 @@ def test_what_trees_come_to_by_length_is_that_of_the_files():
 
 def reported_run(name):
     return json.loads((ROOT / f"results/{name}.json").read_text(encoding="utf-8"))
+
+
+def test_the_tables_of_what_moves_an_output_are_those_of_its_report():
+    content = reported("implicit-dates")
+    found = implicit.Findings(content)
+    for table in (found.table(), found.by_distance(), found.reach()):
+        assert all(f"| {' | '.join(row)} |" in PAGE for row in table)
+    assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE and content["command"] in PAGE
 
 
 def test_the_table_of_experts_is_that_of_its_report():
