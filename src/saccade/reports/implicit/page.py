@@ -10,7 +10,7 @@ import torch
 from saccade.look import pictures
 from saccade.look.curves import Curve, draw
 from saccade.reports.document import Heading, Part, Picture, Table, Text
-from saccade.reports.implicit.findings import BARS, LEARNED, STEP, Findings
+from saccade.reports.implicit.findings import ATTENDS, BARS, LEARNED, STEP, Findings
 from saccade.reports.implicit.interval import LEVEL
 from saccade.reports.implicit.measuring import ATTENTION, JACOBIAN, STEPS
 from saccade.reports.pages import beginning, picture, publish, runs, sentence
@@ -106,7 +106,7 @@ def _plot(found: Findings, path: Path) -> Picture:
     places = [float(group.split("-")[0]) + 4.5 for group in groups]
     curves = []
     for name in found.rows:
-        for way in found.ways(name):
+        for way in found.ways(name) if name == ATTENDS else [JACOBIAN]:
             shares = [found.beyond(name, way, group) for group in groups]
             bars = [statistics.stdev(each) if len(each) > 1 else 0.0 for each in shares]
             label = name if way == JACOBIAN else f"{name}, {way}"
