@@ -159,6 +159,7 @@ def test_all_that_classifies_runs(tmp_path, capsys, monkeypatch):
     (tmp_path / "sentiment").mkdir()
     for name in (
         "stsa.binary.train",
+        "stsa.binary.phrases.train",
         "stsa.binary.dev",
         "stsa.binary.test",
         "TREC.train.all",

@@ -25,15 +25,20 @@ ROWS = [
 ]
 
 PAGES = {
+    "cnn-attention-cifar10": "cnn_attention",
     "experts-dates": "experts",
+    "glimpse/quick": "glimpses",
+    "glimpses-mnist": "glimpses",
     "implicit-dates": "implicit",
     "length-multi30k-de-en": "length",
     "memory-copy": "memory",
     "memory-recall": "memory",
     "objects-scenes": "objects",
     "pointing-scenes": "pointing",
+    "pooling-quick": "pooling",
     "pooling-sst2": "pooling",
     "regression": "regression",
+    "scaling-quick": "scaling",
     "scores-dates": "scores",
     "scores-multi30k": "scores",
     "soft-hard-dates": "soft_hard",
@@ -190,10 +195,17 @@ def test_a_published_page_says_what_its_numbers_say_by_the_rules_of_today(name, 
     assert (tmp_path / "index.md").read_text() == (folder / "index.md").read_text()
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_a_published_page_says_what_stands_behind_its_numbers_and_has_one_of_three_verdicts(name):
+    page = (ROOT / "results" / name / "index.md").read_text(encoding="utf-8")
+    assert re.search(r"± (is|of|half of)\b", page) and "twice the" not in page
+    assert re.search(r"^\*\*(reproduced|contradicted|not decided)\*\*: ", page, flags=re.M)
+
+
 def test_the_tables_of_pooling_are_those_of_its_report():
     content = json.loads((ROOT / "results/pooling-sst2/report.json").read_text(encoding="utf-8"))
     found = Findings(content)
-    for table in (found.table(), found.negation()):
+    for table in (found.table(), found.negation(), found.weighed()):
         assert all(f"| {' | '.join(row)} |" in PAGE for row in table)
     assert f"--seeds {content['arguments']['seeds']} --output reports/pooling-sst2" in PAGE
     assert f"The claim is {found.verdict.result}" in PAGE
@@ -206,8 +218,9 @@ def reported(name):
 def test_the_table_of_scores_on_multi30k_is_that_of_its_report_and_curves():
     found = scores.Findings(reported("scores-multi30k"))
     curves = json.loads((ROOT / "results/scores-multi30k/curves.json").read_text(encoding="utf-8"))
-    gains = ["", *(gain.text(2, signed=True).replace("-", "−") for _, gain in found.steps)]
-    for name, gain in zip(scores.ORDER, gains, strict=True):
+    order = [name for name in scores.ORDER if name in found.scores]
+    gains = ["", *(gain.text(2, signed=True).replace("-", "−") for gain in found.steps.values())]
+    for name, gain in zip(order, gains, strict=True):
         early = f"{curves[name]['test_bleu_after_1200_steps']:.2f}"
         row = (name, found.scores[name].text(2), gain, early)
         assert f"| {' | '.join(row)} |".replace("|  |", "| |") in PAGE

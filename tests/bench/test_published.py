@@ -20,6 +20,8 @@ PAGES = {
     "steps-cpu": "benchmarks-steps",
     "small-cpu": "benchmarks-small",
     "half-cpu": "benchmarks-half",
+    "top-cpu": "benchmarks-top",
+    "sum-cpu": "benchmarks-plain-sum",
 }
 
 

@@ -47,8 +47,9 @@ def run_of(model, seed=1, **changed):
 
 
 def row_of(model, score, *, seed=1, error=0.5, slant=0.0, **about):
-    """A row of a score; rows of the same slant owe the same to the choice of sentences."""
-    partial = [score + (0.02 + slant) * (fold - 4.5) for fold in range(10)]
+    """A row of a score; rows of the same error and slant owe the same to the choice of sentences."""
+    step = error / 74.25**0.5 + slant  # of which the delete-a-group jackknife makes the error
+    partial = [score + step * (fold - 4.5) for fold in range(10)]
     number = {"sentences": 100, "metric": "bleu", "score": score, "error": error, "replicates": partial}
     return {"model": model, "seed": seed, **about, **number, "signature": "s|1", "seconds": 0.1, "command": ""}
 

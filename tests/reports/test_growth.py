@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.reports.growth import crossings, exponent
+from saccade.reports.growth import LENGTHS as FEW
+from saccade.reports.growth import MEASURING, crossings, exponent
 
 LENGTHS = [100, 200, 400, 800]
 
@@ -12,20 +13,30 @@ LENGTHS = [100, 200, 400, 800]
 @given(st.floats(-1, 3), st.floats(1e-6, 1e6))
 def test_a_power_gives_its_exponent(power, factor):
     line = exponent(LENGTHS, [factor * n**power for n in LENGTHS], [0.0] * 4)
-    assert math.isclose(line.value, power, abs_tol=1e-9) and line.error < 1e-9
-    assert math.isclose(2**line.start, factor, rel_tol=1e-9)
+    assert math.isclose(line.value, power, abs_tol=1e-9) and line.found.error < 1e-9
+    assert math.isclose(line.at(300), factor * 300**power, rel_tol=1e-7)
 
 
-def test_its_error_is_that_of_the_amounts_or_of_the_distances_whichever_is_larger():
+def test_its_error_is_that_of_the_amounts_or_of_the_distances_whichever_makes_the_interval_wider():
     amounts = [n**2.0 for n in LENGTHS]
-    known = exponent(LENGTHS, amounts, [0.1 * amount for amount in amounts]).error
-    assert known == pytest.approx(0.1 / math.log(2) / math.sqrt(5.0))
+    [known] = exponent(LENGTHS, amounts, [0.1 * amount for amount in amounts]).found.parts
+    assert (known.name, known.freedom) == (MEASURING, math.inf)
+    assert known.error == pytest.approx(0.1 / math.log(2) / math.sqrt(5.0))
     bent = [amount * (1.5 if place % 2 else 1.0) for place, amount in enumerate(amounts)]
-    assert exponent(LENGTHS, bent, [0.0] * 4).error > 0.1
+    [scattered] = exponent(LENGTHS, bent, [0.0] * 4).found.parts
+    assert (scattered.name, scattered.freedom) == (FEW, 2) and scattered.error > 0.1
 
 
-def test_two_lengths_give_a_line_and_one_none():
-    assert exponent([1, 2], [1.0, 2.0], [0.0, 0.0]).value == pytest.approx(1.0)
+def test_what_is_bent_as_its_formula_is_no_distance_from_it():
+    shape = [n**2 + 300.0 * n for n in LENGTHS]
+    alone, beside = (exponent(LENGTHS, [3 * one for one in shape], [0.0] * 4, given) for given in (None, shape))
+    assert alone.value == pytest.approx(beside.value) and beside.found.error < 1e-9 < 0.01 < alone.found.error
+
+
+def test_two_lengths_give_a_line_whose_error_is_not_known_and_one_none():
+    two = exponent([1, 2], [1.0, 2.0], [0.1, 0.1])
+    assert two.value == pytest.approx(1.0) and not two.found.is_known and two.found.beyond() == 0
+    assert two.found.missing().endswith("3 are the fewest that decide")
     assert exponent([1], [1.0], [0.0]) is None
 
 

@@ -1,5 +1,8 @@
+import pytest
+
+from reports.conftest import row_of
 from reports.echo import Echo
-from saccade.reports.scoring import Score, mean, measured, sign
+from saccade.reports.scoring import learned, mean, measured
 from saccade.tasks.translate.data.corpus import Pair
 
 
@@ -11,19 +14,34 @@ def test_what_is_measured_has_an_error_and_what_that_is_from():
 
 
 def test_what_two_owe_to_the_same_sentences_is_not_in_their_difference():
-    one, other = (Score(value, 0.5, [value + place / 10 for place in range(10)]) for value in (30.0, 29.0))
-    assert (one - other).error < 1e-9 and sign(one - other) == 1 and sign(other - one) == -1
-    turned = Score(29.0, 0.5, other.replicates[::-1])
-    assert (one - turned).error > 0.5 and sign(one - turned) == 0
+    one, other = (
+        mean([row_of(name, score, seed=seed) for seed in (1, 2)]) for name, score in (("a", 30.0), ("b", 29.0))
+    )
+    assert (one - other).found.error < 1e-9 and (one - other).found.beyond() == 1 and (other - one).found.beyond() == -1
+    turned = row_of("b", 29.0)
+    turned["replicates"] = turned["replicates"][::-1]
+    apart = one - mean([{**turned, "seed": seed} for seed in (1, 2)])
+    assert apart.found.error == pytest.approx(1.0) and apart.found.beyond() == 0  # twice 0.5, fully against one another
 
 
-def test_seeds_are_averaged_but_not_their_errors():
-    rows = [{"score": score, "error": 0.5, "replicates": [score] * 10} for score in (10.0, 12.0)]
-    found = mean(rows)
-    assert (found.value, found.error, found.replicates) == (11.0, 0.5, [11.0] * 10)
-    assert mean([{"score": 1.0, "error": None, "replicates": []}]).error is None
+def test_a_score_varies_with_sentences_and_with_seeds():
+    found = mean([row_of("a", score, seed=seed) for seed, score in enumerate((10.0, 12.0), 1)]).found
+    seeds, sentences = found.parts
+    assert found.value == 11.0 and seeds.error == pytest.approx(1.0) and seeds.freedom == 1
+    assert sentences.error == pytest.approx(0.5) and sentences.freedom == 9 and sentences.count == 100
+    assert sentences.of(400).freedom == 9 and sentences.of(400).error == pytest.approx(0.25)
 
 
-def test_numbers_are_written_with_twice_their_error():
-    assert Score(-0.001, 0.004, []).text(2, signed=True) == "+0.00 ± 0.01"
-    assert Score(12.5, None, []).text(2) == "12.50"
+def test_two_scores_of_the_same_models_share_what_their_seeds_differ_by():
+    ways = [[row_of("a", score + less, seed=seed) for seed, score in ((1, 10.0), (2, 20.0))] for less in (0.0, -1.0)]
+    same = mean(ways[0]) - mean(ways[1])
+    assert same.found.error < 1e-9 and same.found.beyond() == 1
+    other = mean(ways[0]) - mean([{**row, "model": "b"} for row in ways[1]])
+    assert other.found.error > 5 and other.found.beyond() == 0
+
+
+def test_a_single_sentence_has_no_error_and_a_single_seed_none_that_decides():
+    alone = mean([{**row_of("a", 1.0), "replicates": [], "sentences": 1}])
+    assert alone.text(2) == "1.00" and not alone.found.is_known
+    one = mean([row_of("a", 10.0)])
+    assert learned(one) and one.found.beyond() == 0 and one.text(2) == "10.00 ± 1.13"

@@ -4,43 +4,88 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from saccade.reports.slope import Point, Slope, fit
+from saccade.reports.slope import Line, fit, weights
+from saccade.reports.statistics import Estimate, Part, quantile
 
-__all__ = ["crossings", "exponent", "median_error"]
+__all__ = ["LENGTHS", "MEASURING", "Power", "crossings", "exponent", "median_error", "milliseconds"]
+
+LENGTHS, MEASURING = "lengths", "measurements"
+"""Where an exponent has its error from: too few lengths for a line, or amounts that were measured inexactly."""
+_FEWEST = 3  # lengths, of which it can be said how far they are from a line
 
 
-def exponent(lengths: Sequence[float], amounts: Sequence[float], errors: Sequence[float]) -> Slope | None:
+@dataclass(frozen=True)
+class Power:
+    """A power of the length, fitted to amounts.
+
+    Args:
+        found: the exponent, with its error.
+        line: through the logarithms (base 2).
+    """
+
+    found: Estimate
+    line: Line
+
+    @property
+    def value(self) -> float:
+        """The exponent."""
+        return self.found.value
+
+    def at(self, length: float) -> float:
+        """Return the fitted amount at a length."""
+        return float(2 ** self.line.at(math.log2(length)))
+
+    def text(self, decimals: int = 2) -> str:
+        """Return the exponent with half its interval."""
+        return self.found.text(decimals)
+
+
+def exponent(
+    lengths: Sequence[float],
+    amounts: Sequence[float],
+    errors: Sequence[float],
+    shape: Sequence[float] | None = None,
+    of: str = LENGTHS,
+) -> Power | None:
     r"""Fit a power of the length, \(a\, n^b\), as a line through logarithms.
 
-    Its error is the larger of what the errors of the amounts come to, and what the points' distances from the line say:
+    The error of b is what the errors of the amounts come to, or what the m points' distances from the line say, with
+    m - 2 degrees of freedom, whichever makes the interval wider:
 
     .. math:: \sigma_b^2 = \frac{\sum_i r_i^2 / (m - 2)}{\sum_i (x_i - \bar x)^2}
 
     Args:
-        lengths: n, three of them or more for an error of the second kind.
+        lengths: n, three of them or more for an error that is known.
         amounts: seconds or bytes, above 0.
         errors: their standard errors, 0 where there is none.
+        shape: what the amounts are to be proportional to, if not to a power: distances are taken from that, turned by
+            the rest of a power.
+        of: what lengths are called.
 
     Returns:
-        The line of the logarithms (base 2), whose value is b; None of fewer than two lengths.
+        The power; None of fewer than two lengths.
 
     Example:
-        >>> line = exponent([100, 200, 400], [1.0, 4.0, 16.0], [0.0, 0.0, 0.0])
-        >>> round(line.value, 6), round(line.error, 6)
-        (2.0, 0.0)
+        >>> found = exponent([100, 200, 400], [1.0, 4.0, 16.0], [0.0, 0.0, 0.0])
+        >>> found.text(), round(found.at(800), 6)
+        ('2.00 ± 0.00', 64.0)
     """
-    points = [
-        Point(math.log2(n), math.log2(amount), error / amount / math.log(2), 1)
-        for n, amount, error in zip(lengths, amounts, errors, strict=True)
-    ]
-    line = fit(points)
-    if line is None or len(points) < 3:
-        return line
-    middle = sum(point.length for point in points) / len(points)
-    spread = sum((point.length - middle) ** 2 for point in points)
-    rest = sum((point.score - line.at(point.length)) ** 2 for point in points) / (len(points) - 2)
-    return Slope(line.value, max(line.error, math.sqrt(rest / spread)), line.start)
+    x, y = [math.log2(n) for n in lengths], [math.log2(amount) for amount in amounts]
+    bent = [0.0] * len(x) if shape is None else [math.log2(one) for one in shape]
+    straight = [one - other for one, other in zip(y, bent, strict=True)]
+    each, line, rest = weights(x, [1] * len(x)), fit(x, y, [1] * len(x)), fit(x, straight, [1] * len(x))
+    if each is None or line is None or rest is None:
+        return None
+    own = math.hypot(*(w * e / a / math.log(2) for w, e, a in zip(each, errors, amounts, strict=True)))
+    if len(x) < _FEWEST:
+        return Power(Estimate(line.slope, (Part(of, own, 0, len(x)),)), line)
+    far = sum((one - rest.at(n)) ** 2 for n, one in zip(x, straight, strict=True)) / (len(x) - 2)
+    scattered = Part(of, math.sqrt(far * sum(w * w for w in each)), len(x) - 2, len(x))
+    inexact = Part(MEASURING, own, math.inf, len(x))
+    widest = max(scattered, inexact, key=lambda part: quantile(part.freedom) * part.error)
+    return Power(Estimate(line.slope, (widest,)), line)
 
 
 def crossings(lengths: Sequence[float], ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
@@ -78,3 +123,13 @@ def median_error(taken: Sequence[float]) -> float:
     """
     low, _, high = statistics.quantiles(taken, n=4)
     return 1.2533 * (high - low) / 1.349 / math.sqrt(len(taken))
+
+
+def milliseconds(seconds: float, error: float, rounds: int) -> str:
+    """Return the median of a number of times with half its interval, in three digits or more.
+
+    >>> milliseconds(0.0123, 0.0001, 11)
+    '12.3 ± 0.2'
+    """
+    decimals = max(0, 2 - math.floor(math.log10(1e3 * seconds)))
+    return Estimate(1e3 * seconds, (Part(MEASURING, 1e3 * error, rounds - 1, rounds),)).text(decimals)

@@ -98,8 +98,8 @@ def dotted(found: Trial, path: Path, what: str, note: str) -> Picture:
         note: a line below the title.
     """
     values = [score.value for score in found.scores.values()]
-    errors = [2 * (score.error or 0.0) for score in found.scores.values()]
-    title, label = sentence(f"{found.name} {what}"), f"{found.name}; bars: twice the standard error"
+    errors = [score.half for score in found.scores.values()]
+    title, label = sentence(f"{found.name} {what}"), f"{found.name}; bars: 95% intervals"
     series = [Dots(found.name, values, errors)]
     return picture(draw(list(found.scores), series, path, label=label, title=title, note=note), title)
 

@@ -1,16 +1,18 @@
 """The score of a trained model on sentences, with what its error is from; and such scores compared."""
 
-import math
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import nn
 
+from saccade.reports.resampling import Cell, contrast, pseudo_values
 from saccade.reports.slope import replicates, standard_error
+from saccade.reports.statistics import Estimate
 from saccade.tasks.generate.generate import best_texts
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.data.corpus import Pair
@@ -19,59 +21,63 @@ from saccade.tasks.translate.source import encode_sources
 from saccade.train.randomness import seeded
 from saccade.train.task import Metric, value
 
-__all__ = ["ERRORS", "Score", "Trial", "digits", "mean", "measured", "metric_name", "sign"]
+__all__ = ["ERRORS", "SENTENCES", "Score", "Trial", "digits", "learned", "mean", "measured", "metric_name"]
+
+SENTENCES = "sentences"
 
 ERRORS = (
-    "Standard errors are those of the choice of sentences, by a delete-a-group jackknife of ten groups; how training "
-    "differs from seed to seed is not in them. All models translate the same sentences, so the error of a difference "
-    "is that of the difference itself, replicate by replicate."
+    "Scores vary with the choice of sentences, by a delete-a-group jackknife of ten groups (nine degrees of freedom), "
+    "and with the seed; what a difference of two models has of both is in its interval together. All models translate "
+    "the same sentences, so what they owe to their choice alike is in no difference."
 )
 _METRICS = {"bleu": "BLEU", "exact_match": "exact match", "dates_in_place": "dates right"}
 
 
 @dataclass(frozen=True)
 class Score:
-    """A score, or the difference of two on the same sentences.
+    """A score over seeds, or a sum of several on the same sentences or on others.
 
     Args:
-        value: of all sentences together.
-        error: its standard error, None where it is not known (a single sentence).
-        replicates: what the error is from (`saccade.reports.slope.replicates`).
+        cells: its terms.
+
+    Example:
+        >>> one, other = (Score((Cell(name, [[1.0, 2.0], [1.5, 2.5]]),)) for name in "ab")
+        >>> (one - other).text(1), one.times(2.0).value
+        ('0.0 ± 1.5', 3.5)
     """
 
-    value: float
-    error: float | None
-    replicates: Sequence[float]
+    cells: tuple[Cell, ...]
+
+    @cached_property
+    def found(self) -> Estimate:
+        """The number with its errors by seeds and by sentences."""
+        return contrast(self.cells, SENTENCES)
+
+    @property
+    def value(self) -> float:
+        """The number."""
+        return self.found.value
+
+    @property
+    def half(self) -> float:
+        """Half its interval, by what is known of its error."""
+        return self.found.known.half()
+
+    def __add__(self, other: "Score") -> "Score":
+        """The sum."""
+        return Score(self.cells + other.cells)
 
     def __sub__(self, other: "Score") -> "Score":
-        """The difference, replicate by replicate.
+        """The difference: what both owe to the same sentences, or to the same training, falls out of it."""
+        return self + other.times(-1.0)
 
-        >>> one, other = Score(0.9, 0.1, [0.8, 1.0]), Score(0.5, 0.1, [0.4, 0.6])
-        >>> round((one - other).value, 3), (one - other).error
-        (0.4, 0.0)
-        """
-        differences = [mine - its for mine, its in zip(self.replicates, other.replicates, strict=True)]
-        return Score(self.value - other.value, standard_error(differences), differences)
+    def times(self, factor: float) -> "Score":
+        """Return a multiple."""
+        return Score(tuple(replace(cell, weight=factor * cell.weight) for cell in self.cells))
 
     def text(self, decimals: int, *, signed: bool = False) -> str:
-        """Return the score with twice its error.
-
-        >>> Score(0.5, 0.01, []).text(2, signed=True), Score(0.5, None, []).text(1)
-        ('+0.50 ± 0.02', '0.5')
-        """
-        number = round(self.value, decimals) + 0.0  # not -0.0
-        around = "" if self.error is None else f" ± {2 * self.error:.{decimals}f}"
-        return f"{number:{'+' if signed else ''}.{decimals}f}{around}"
-
-
-def sign(difference: Score) -> int:
-    """Return whether a difference is above 0 by more than twice its error (1), below it so (-1), or neither (0).
-
-    >>> sign(Score(0.3, 0.1, [])), sign(Score(-0.3, 0.1, [])), sign(Score(0.2, 0.1, [])), sign(Score(9.0, None, []))
-    (1, -1, 0, 0)
-    """
-    error = math.inf if difference.error is None else difference.error
-    return (difference.value > 2 * error) - (difference.value < -2 * error)
+        """Return the score with half its interval."""
+        return self.found.text(decimals, signed=signed)
 
 
 def measured(task: Translate, model: nn.Module, pairs: Sequence[Pair], seed: int) -> dict[str, Any]:
@@ -106,15 +112,16 @@ def measured(task: Translate, model: nn.Module, pairs: Sequence[Pair], seed: int
     }
 
 
-def mean(rows: Sequence[Mapping[str, Any]]) -> Score:
+def mean(rows: Sequence[Mapping[str, Any]], sample: str = "") -> Score:
     """Return the mean score of rows that are one but for their seeds.
 
-    Their sentences are the same, so their errors do not average out.
+    Args:
+        rows: of one model.
+        sample: names the sentences, where a model was scored on several sets of them.
     """
-    errors = [row["error"] for row in rows]
-    error = None if None in errors else statistics.fmean(errors)
-    partial = [statistics.fmean(scores) for scores in zip(*(row["replicates"] for row in rows), strict=True)]
-    return Score(statistics.fmean(row["score"] for row in rows), error, partial)
+    values = [pseudo_values(row["score"], row["replicates"]) if row["replicates"] else [row["score"]] for row in rows]
+    score = statistics.fmean(row["score"] for row in rows)
+    return Score((Cell(rows[0]["model"], values, sample=sample, value=score, count=rows[0]["sentences"]),))
 
 
 def metric_name(metric: str) -> str:
@@ -135,6 +142,11 @@ def digits(metric: str) -> int:
     return 2 if metric == "bleu" else 4
 
 
+def learned(score: Score) -> bool:
+    """Whether a score is above 0, by what is known of its error: of one seed by the sentences alone."""
+    return score.found.known.beyond() > 0
+
+
 class Trial:
     """Models that were each trained and scored on the whole test split.
 
@@ -148,6 +160,7 @@ class Trial:
         models = dict.fromkeys(row["model"] for row in self.rows)
         self.scores = {model: mean([row for row in self.rows if row["model"] == model]) for model in models}
         first = self.rows[0]
+        self.seeds = len({row["seed"] for row in self.rows})
         self.sentences, self.name, self.digits = (
             first["sentences"],
             metric_name(first["metric"]),
@@ -155,8 +168,8 @@ class Trial:
         )
 
     def learned(self, model: str) -> bool:
-        """Whether a model gets something right, beyond twice the error."""
-        return sign(self.scores[model]) > 0
+        """Whether a model gets something right: above 0 by what is known of its error."""
+        return learned(self.scores[model])
 
     def tabled(self, header: tuple[str, str], beside: Callable[[str], Score | None]) -> list[list[str]]:
         """Return a header and a row a model: its score, what it is beside another, and what it cost.

@@ -8,85 +8,61 @@ import torch
 
 from saccade.train.randomness import generator
 
-__all__ = ["Point", "Slope", "fit", "replicates", "standard_error"]
+__all__ = ["Line", "fit", "replicates", "standard_error", "weights"]
 
 _FOLDS = 10
 
 
 @dataclass(frozen=True)
-class Point:
-    """The score of one group of sentences.
+class Line:
+    """A straight line.
 
     Args:
-        length: mean length of their sources.
-        score: of all of them together.
-        error: standard error of the score, None where it is not known (a single sentence).
-        count: how many sentences.
+        slope: how much the height changes with one unit of length.
+        start: the height at length 0.
     """
 
-    length: float
-    score: float
-    error: float | None
-    count: int
-
-
-@dataclass(frozen=True)
-class Slope:
-    """A straight line through points.
-
-    Args:
-        value: how much the score changes with one unit of length.
-        error: its standard error.
-        start: the score at length 0.
-    """
-
-    value: float
-    error: float
+    slope: float
     start: float
 
     def at(self, length: float) -> float:
-        """Return the line's score at a length."""
-        return self.start + self.value * length
-
-    @property
-    def falls(self) -> bool:
-        """Whether the score falls with length beyond twice the error.
-
-        >>> Slope(-0.5, 0.2, 40.0).falls, Slope(-0.5, 0.3, 40.0).falls
-        (True, False)
-        """
-        return self.value + 2 * self.error < 0
+        """Return the height at a length."""
+        return self.start + self.slope * length
 
 
-def fit(points: Sequence[Point]) -> Slope | None:
-    r"""Fit a line by least squares, each point weighed by its sentences.
+def weights(lengths: Sequence[float], counts: Sequence[float]) -> list[float] | None:
+    r"""Return what heights are multiplied by to make the slope of a line by least squares.
 
-    .. math:: b = \frac{\sum_i n_i (x_i - \bar x)\, y_i}{\sum_i n_i (x_i - \bar x)^2} \qquad
-        \sigma_b^2 = \frac{\sum_i n_i^2 (x_i - \bar x)^2 \sigma_i^2}{\big(\sum_i n_i (x_i - \bar x)^2\big)^2}
+    .. math:: b = \sum_i w_i\, y_i, \qquad w_i = \frac{n_i (x_i - \bar x)}{\sum_j n_j (x_j - \bar x)^2}
 
     Args:
-        points: scores whose errors are independent; those without an error are left out.
+        lengths: x.
+        counts: n, how much each height counts, such as of how many sentences it is.
 
     Returns:
-        The line, or None if fewer than two lengths are left.
+        w; None if there are fewer than two lengths.
 
     Example:
-        >>> line = fit([Point(5, 40.0, 1.0, 100), Point(15, 30.0, 1.0, 100)])
-        >>> line.value, round(line.error, 4), line.start
-        (-1.0, 0.1414, 45.0)
+        >>> weights([5, 15], [100, 100]), weights([5], [100])
+        ([-0.1, 0.1], None)
     """
-    known = [(point, point.error) for point in points if point.error is not None]
-    total = sum(point.count for point, _ in known)
-    if not total:
+    total = sum(counts)
+    middle = sum(n * x for n, x in zip(counts, lengths, strict=True)) / total if total else 0.0
+    spread = sum(n * (x - middle) ** 2 for n, x in zip(counts, lengths, strict=True))
+    return [n * (x - middle) / spread for n, x in zip(counts, lengths, strict=True)] if spread else None
+
+
+def fit(lengths: Sequence[float], heights: Sequence[float], counts: Sequence[float]) -> Line | None:
+    """Return the line of `weights`, None if there are fewer than two lengths.
+
+    >>> fit([5, 15], [40.0, 30.0], [100, 100])
+    Line(slope=-1.0, start=45.0)
+    """
+    if (each := weights(lengths, counts)) is None:
         return None
-    middle = sum(point.count * point.length for point, _ in known) / total
-    spread = sum(point.count * (point.length - middle) ** 2 for point, _ in known)
-    if not spread:
-        return None
-    value = sum(point.count * (point.length - middle) * point.score for point, _ in known) / spread
-    variance = sum((point.count * (point.length - middle) * error) ** 2 for point, error in known) / spread**2
-    mean = sum(point.count * point.score for point, _ in known) / total
-    return Slope(value, math.sqrt(variance), mean - value * middle)
+    slope = sum(w * y for w, y in zip(each, heights, strict=True))
+    middle, mean = (sum(n * z for n, z in zip(counts, of, strict=True)) / sum(counts) for of in (lengths, heights))
+    return Line(slope, mean - slope * middle)
 
 
 def replicates(score: Callable[[Sequence[int]], float], count: int) -> list[float]:

@@ -1,9 +1,12 @@
-"""What the numbers say of a claim."""
+"""What the numbers say of a claim: three words, a reason, and what would decide where nothing does."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
-__all__ = ["NOTHING", "Verdict", "together"]
+from saccade.reports.statistics import LEVEL, Claimed, Result, judged
+
+__all__ = ["NOTHING", "Claim", "Verdict", "bars", "both_bars", "conclude", "nothing", "rule", "together", "told"]
 
 
 @dataclass(frozen=True)
@@ -11,16 +14,34 @@ class Verdict:
     """What the numbers say of the claim.
 
     Args:
-        result: "reproduced", "contradicted", "not decided" or, where no model has learned anything, "nothing can be
-            concluded"; of reports whose claim is exact in part also "reproduced in part" and "not reproduced".
+        result: "reproduced", "contradicted" or "not decided".
         reason: why, in a sentence.
     """
 
-    result: str
+    result: Result
     reason: str
 
+    def __post_init__(self) -> None:
+        """Know three words, and no other."""
+        assert self.result in get_args(Result), self.result
 
-def together(results: Collection[str]) -> str:
+
+@dataclass(frozen=True)
+class Claim:
+    """A part of what a report claims.
+
+    Args:
+        text: what is claimed.
+        found: what the numbers say, above 0 where it holds.
+        told: the same as it was measured, in words.
+    """
+
+    text: str
+    found: Claimed
+    told: str
+
+
+def together(results: Collection[Result]) -> Result:
     """Return what follows for a claim of several parts, from what is said of each.
 
     >>> together(["reproduced", "reproduced"]), together(["reproduced", "not decided"])
@@ -33,4 +54,82 @@ def together(results: Collection[str]) -> str:
     return "contradicted" if "contradicted" in results else "not decided"
 
 
-NOTHING = Verdict("nothing can be concluded", "no model got anything right; train them longer")
+def told(claims: Sequence[Claim]) -> str:
+    """Return of each of a page's claims what is claimed, what is said of it, its numbers, and what would decide.
+
+    What would decide all that are not decided is said once, at the end.
+    """
+    results = judged([one.found for one in claims])
+    level = LEVEL / max(1, results.count("not decided"))
+    judgements = list(zip(claims, results, strict=True))
+    missing = [one.found.missing(level) if result == "not decided" else "" for one, result in judgements]
+    alike = {text for text in missing if missing.count(text) > 1} - {""}
+    texts = [
+        f"{one.text}: {result}, {one.told}{f' ({text})' if text not in ('', *alike) else ''}"
+        for (one, result), text in zip(judgements, missing, strict=True)
+    ]
+    return "; ".join([*texts, *sorted(alike)])
+
+
+def conclude(claims: Sequence[Claim], combine: Callable[[Sequence[Result]], Result] = together) -> Verdict:
+    """Return what follows from all claims of a page.
+
+    Args:
+        claims: they are judged together.
+        combine: what follows for the whole from what is said of each; all have to hold if not given.
+    """
+    return Verdict(combine(judged([one.found for one in claims])), told(claims))
+
+
+def bars(of: str, seeds: int) -> str:
+    """Return what ± is, for a page.
+
+    Args:
+        of: what examples are called.
+        seeds: how many there are.
+
+    Example:
+        >>> bars("sentences", 1)[:61]
+        '± is half of a 95% interval by the choice of sentences alone:'
+    """
+    if seeds == 1:
+        alone = "there is one seed, and how trainings differ is in none of these errors"
+        return f"± is half of a 95% interval by the choice of {of} alone: {alone}."
+    return f"± is half of a 95% interval over seeds and {of} together, {seeds} seeds (Student's t)."
+
+
+def both_bars(of: str, seeds: int) -> str:
+    """Return what ± is where it stands behind scores and behind differences, for a page.
+
+    >>> both_bars("images", 3)[:60]
+    '± of a score is its standard deviation over seeds, of a diff'
+    """
+    _, whole = bars(of, seeds).split("± is ")
+    return f"± of a score is its standard deviation over seeds, of a difference or a slope {whole}"
+
+
+def rule(claims: int) -> str:
+    """Return how claims are judged, for a page.
+
+    >>> rule(6)[-106:]
+    'chance alone in at most 5 of 100 cases (Holm 1979). One seed decides nothing, for no error has its chance.'
+    """
+    several = "Each claim" if claims > 1 else "The claim"
+    holm = f"; of {claims} claims the intervals are so wide that any is decided by" if claims > 1 else ", which is by"
+    return (
+        f"{several} is reproduced where the 95% interval of what is to be above 0 lies above it, contradicted where it "
+        f"lies below, and not decided else{holm} chance alone in at most 5 of 100 cases"
+        f"{' (Holm 1979)' if claims > 1 else ''}. One seed decides nothing, for no error has its chance."
+    )
+
+
+def nothing(why: str) -> Verdict:
+    """Return what is said where nothing can be concluded.
+
+    >>> nothing("train longer").reason
+    'nothing can be concluded: train longer'
+    """
+    return Verdict("not decided", f"nothing can be concluded: {why}")
+
+
+NOTHING = nothing("no model got anything right; train them longer")

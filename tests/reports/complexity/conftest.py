@@ -3,7 +3,7 @@ import pytest
 POWERS = {"GRU": (1.0, 8.0), "convolution": (1.0, 2.0), "self-attention": (1.8, 0.05)}
 
 
-def made_up(powers=POWERS, lengths=(128, 256, 512, 1024), error=0.001, width=64):
+def made_up(powers=POWERS, lengths=(128, 256, 362, 512, 724, 1024), error=0.001, width=64):
     """report.json of layers whose times are powers of the length: from their names to exponent and factor."""
     rows = [
         {

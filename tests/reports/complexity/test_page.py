@@ -12,4 +12,4 @@ def test_the_page_says_everything_and_is_the_same_again(tmp_path, content):
 def test_the_plot_tells_its_points_in_words(tmp_path, content):
     write_page(tmp_path, content)
     said = told(tmp_path / "forward.svg")
-    assert said["desc"].startswith("GRU: n^1.00 ± 0.00: 1.024 at 128, 2.048 at 256")
+    assert said["desc"].startswith("GRU: n^(1.00 ± 0.00): 1.024 at 128, 2.048 at 256")

@@ -12,7 +12,7 @@ def test_the_page_says_everything_and_is_the_same_again(tmp_path, content):
         "Seeds: 1, 2",
     ]
     assert all(word in page for word in words)
-    assert "Perplexity is lower with load 0.2 than with no loss: reproduced." in page
+    assert "Perplexity is lower with load 0.2 than with no loss: reproduced, by " in page
 
 
 def test_the_plot_tells_its_points_in_words(tmp_path, content):

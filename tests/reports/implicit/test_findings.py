@@ -7,7 +7,7 @@ from saccade.reports.implicit.findings import Findings, summary
 def test_where_all_claims_hold_it_is_reproduced(content):
     found = Findings(content)
     assert found.said == ["reproduced"] * 4 and found.verdict.result == "reproduced"
-    assert [claim.found.value for claim in found.claims] == pytest.approx([0.4, 0.3, 0.5, 0.4], abs=1e-3)
+    assert [gain.value for gain in found.gains.values()] == pytest.approx([0.4, 0.3, 0.5, 0.4], abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ def test_where_all_claims_hold_it_is_reproduced(content):
         ({"shares": {**SHARES, "bytenet": 0.8}}, "not decided"),
         ({"attention": 0.3}, "contradicted"),
         ({"seeds": 1}, "not decided"),
-        ({"right": 0.4}, "nothing can be concluded"),
+        ({"right": 0.4}, "not decided"),
     ],
 )
 def test_the_verdict_follows_from_the_numbers(changed, result):
@@ -25,9 +25,18 @@ def test_the_verdict_follows_from_the_numbers(changed, result):
 
 
 def test_one_seed_is_said():
-    assert Findings(made_up(seeds=1)).verdict.reason.startswith(
-        "one seed decides nothing; more of rnnsearch's Jacobian"
-    )
+    reason = Findings(made_up(seeds=1)).verdict.reason
+    assert reason.startswith("more of rnnsearch's Jacobian") and reason.count("one seed says nothing") == 1
+
+
+def test_of_models_that_learned_little_nothing_is_concluded():
+    reason = Findings(made_up(right=0.4)).verdict.reason
+    assert reason.startswith("nothing can be concluded: ") and "rnnsearch 40.0%" in reason
+
+
+def test_seeds_and_sentences_are_in_each_interval(content):
+    parts = next(iter(Findings(content).gains.values())).parts
+    assert [(part.name, part.count) for part in parts] == [("seeds", 3), ("sentences", 12)]
 
 
 def test_tables_have_a_row_for_each_model_and_way(content):

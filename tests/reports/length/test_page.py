@@ -9,7 +9,7 @@ def test_the_page_says_everything_and_needs_nothing(tmp_path, content):
         "1409.0473",
         "**reproduced**",
         "de to en",
-        "Seeds: 1",
+        "Seeds: 1, 2",
         "`s|1`",
         "Machine: device cpu",
         "torch 2",

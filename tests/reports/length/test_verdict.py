@@ -1,35 +1,42 @@
-import math
-
 import pytest
 
 from saccade.reports.length.verdict import decide
-from saccade.reports.slope import Slope
+from saccade.reports.resampling import Cell
+from saccade.reports.scoring import Score
+
+TOLD = dict.fromkeys(("attention", "none", "gain"), "")
+
+
+def slope(name, value, error, seeds=9):
+    """A slope whose chance is that of seeds, with that error of their mean."""
+    spread = [value + error * seeds**0.5 * step for step in (-1.0, 0.0, 1.0)] * (seeds // 3)
+    return Score((Cell(name, [[one, one] for one in spread]),))
 
 
 @pytest.mark.parametrize(
     ("attention", "none", "result", "words"),
     [
-        ((0.0, 0.05), (-1.0, 0.05), "reproduced", "a fall of half as much is excluded"),
-        ((-0.3, 0.05), (-1.0, 0.05), "contradicted", "though less steeply"),
-        ((-0.2, 0.2), (-1.0, 0.05), "not decided", "a fall of half as much or more is not excluded"),
-        ((0.1, 0.2), (-1.0, 0.05), "reproduced", "a fall of half as much is excluded"),
-        ((-1.0, 0.05), (-1.0, 0.05), "contradicted", "not less steeply"),
-        ((0.0, 0.05), (0.2, 0.05), "contradicted", "rises"),
-        ((0.0, 0.05), (0.05, 0.05), "not decided", "does not fall"),
-        ((0.0, 0.6), (-1.0, 0.4), "not decided", "with attention not less"),
+        ((0.0, 0.05), (-1.0, 0.05), "reproduced", "or not at all: reproduced"),
+        ((-0.3, 0.05), (-1.0, 0.05), "reproduced", "or not at all: reproduced"),  # it falls, by less than half
+        ((-0.3, 0.2), (-1.0, 0.05), "not decided", "or not at all: not decided"),  # half as much is not excluded
+        ((0.1, 0.2), (-1.0, 0.05), "reproduced", "or not at all: reproduced"),
+        ((-1.0, 0.05), (-1.0, 0.05), "contradicted", "or not at all: contradicted"),
+        ((0.0, 0.05), (0.3, 0.05), "contradicted", "without attention the score falls: contradicted"),
+        ((0.0, 0.05), (0.05, 0.05), "not decided", "without attention the score falls: not decided"),
         (None, (-1.0, 0.1), "not decided", "too few"),
         ((0.0, 0.1), None, "not decided", "too few"),
     ],
 )
 def test_the_numbers_decide(attention, none, result, words):
-    slopes = [Slope(*values, 30.0) if values else None for values in (attention, none)]
-    known = all(slopes)  # the difference of two on sentences of their own
-    gain = Slope(slopes[0].value - slopes[1].value, math.hypot(*(s.error for s in slopes)), 0.0) if known else None
-    verdict = decide(*slopes, gain)
+    slopes = [slope(name, *own) if own else None for name, own in (("attention", attention), ("none", none))]
+    verdict = decide(*slopes, TOLD)
     assert verdict.result == result and words in verdict.reason
 
 
-def test_a_difference_on_the_same_sentences_has_an_error_of_its_own():
-    uncertain = Slope(0.1, 0.2, 30.0), Slope(-0.8, 0.3, 30.0)
-    assert decide(*uncertain, Slope(0.9, 0.5, 0.0)).result == "not decided"
-    assert decide(*uncertain, Slope(0.9, 0.1, 0.0)).result == "reproduced"
+def test_what_would_decide_is_said():
+    assert (
+        " seeds would decide a difference as large"
+        in decide(slope("a", -0.3, 0.2), slope("n", -1.0, 0.05), TOLD).reason
+    )
+    one = decide(slope("a", 0.0, 0.0, 3), Score((Cell("n", [[-1.0, -1.0]]),)), TOLD)
+    assert one.result == "not decided" and "one seed says nothing" in one.reason

@@ -7,7 +7,7 @@ from saccade.reports.order.findings import SET
 MODELS = {"rnnsearch": (30.0, 10.0), "transformer": (32.0, 12.0), SET: (8.0, 8.0)}
 
 
-def made_up(models=MODELS, deviations=None):
+def made_up(models=MODELS, deviations=None, seeds=2):
     """report.json of scores in order and shuffled."""
     exact = [
         {
@@ -20,11 +20,14 @@ def made_up(models=MODELS, deviations=None):
     ]
     about = {"rule": "words", "changed": 90}
     rows = [
-        row_of(model, score, words=way, **about)
+        row_of(model, score, seed=seed, words=way, **about)
         for model, both in models.items()
         for way, score in zip(("in order", "shuffled"), both, strict=True)
+        for seed in range(1, 1 + seeds)
     ]
-    return content_of("order", [run_of(model) for model in models], [*exact, *rows])
+    return content_of(
+        "order", [run_of(model, seed) for model in models for seed in range(1, 1 + seeds)], [*exact, *rows]
+    )
 
 
 @pytest.fixture

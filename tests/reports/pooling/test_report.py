@@ -5,10 +5,12 @@ import torch
 
 from saccade.cli import main
 from saccade.reports import training
+from saccade.reports.difference import unpacked
 from saccade.reports.folder import Folder
 from saccade.reports.options import Seeded
+from saccade.reports.pooling.findings import VECTORS
 from saccade.reports.pooling.probe import PAIRS, moved
-from saccade.reports.pooling.report import VARIANTS
+from saccade.reports.pooling.report import VARIANTS, Options, variants
 from saccade.reports.training import settings
 from saccade.tasks.classify_text import ClassifyText
 from saccade.train.run import Run
@@ -105,6 +107,39 @@ def test_killed_after_a_row_it_goes_on_and_measures_none_again(data, tmp_path, m
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == files
     page = (folder / "index.md").read_text(encoding="utf-8")
     assert all(run["command"] in page for run in content["runs"].values())
+
+
+def test_rows_say_which_texts_were_right(data, tmp_path):
+    assert main(["report", "pooling", "--data", str(data), "--max-steps", "2", "--output", str(tmp_path / "r")]) == 0
+    content = json.loads((tmp_path / "r/report.json").read_text())
+    rows = [row for row in content["rows"] if row["measured"] == "accuracy"]
+    for row in rows:
+        right = unpacked(row["right"], row["texts"])
+        assert len(right) == row["texts"] > 0 and sum(right) / len(right) == pytest.approx(row["accuracy"])
+    probes = {row["model"]: row for row in content["rows"] if row["measured"] == "not"}
+    assert probes["fixed dot"]["directions"] and not probes["fixed MLP"]["directions"]
+    assert "weights" in probes["rnn-attention"]["pairs"][0] and "weights" not in probes["sum"]["pairs"][0]
+    assert (tmp_path / "r/directions.png").exists()
+
+
+def test_another_split_is_trained_on_and_every_model_once_more_with_vectors(tmp_path, rows, capsys):
+    """As phrases lie beside sentences: stsa.binary.phrases.train beside stsa.binary.dev and .test."""
+    for name, part in (("phrases.train", rows), ("dev", rows[:10]), ("test", rows[10:20]), ("train", rows[:4])):
+        (tmp_path / f"stsa.binary.{name}").write_text("".join(f"{label} {text}\n" for text, label in part))
+    (tmp_path / "vectors.txt").write_text("good 1.0 0.0\nbad 0.0 1.0\n")
+    words = ["report", "pooling", "--data", str(tmp_path / "stsa.binary"), "--train-split", "phrases.train"]
+    words += ["--vectors", str(tmp_path / "vectors.txt"), "--max-steps", "1", "--output", str(tmp_path / "r")]
+    assert main(words) == 0
+    content = json.loads((tmp_path / "r/report.json").read_text())
+    assert content["arguments"]["data"].startswith("train 60, validation 10, test 10,")
+    assert len(content["runs"]) == 12 and f"sum{VECTORS}" in {run["model"] for run in content["runs"].values()}
+    page = (tmp_path / "r/index.md").read_text()
+    assert "## Accuracy, with vectors from elsewhere" in page and "trained on `phrases.train`" in page
+    assert "--train-split phrases.train" in content["runs"]["sum-1"]["command"]
+    assert "--vectors" in content["runs"]["sum-vectors-1"]["command"] and "Word vectors of `" in page
+    assert [one.name for one in variants(Options(data="d"))] == [one.name for one in VARIANTS]
+    assert main([*words[:3], "d", "--vectors", ""]) == 2
+    assert "--vectors: expected a file, got an empty name" in capsys.readouterr().err
 
 
 def test_other_than_two_labels_are_refused(tmp_path, rows, capsys):

@@ -6,7 +6,7 @@ from saccade.reports.regression.findings import Findings, summary
 
 def test_errors_that_fall_as_the_theory_says_reproduce_the_claim(content):
     found = Findings(content)
-    assert found.verdict.result == "reproduced" and "falls as n^(-0.800 ± " in found.verdict.reason
+    assert found.verdict.result == "reproduced" and "within 0.1: reproduced, n^(-0.800 ± " in found.verdict.reason
     assert found.power("leave-one-out").value == pytest.approx(-0.85)
     assert found.power("best bandwidth", "bandwidth").value == pytest.approx(-0.2)
     assert found.excess == pytest.approx(1.4 * 512**-0.05)

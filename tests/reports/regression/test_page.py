@@ -7,4 +7,4 @@ def test_the_page_tells_the_claim_the_verdict_and_how_it_was_measured(content, t
     assert names == ["errors.png", "errors.svg", "index.html", "index.md"]
     assert "**reproduced**: by the best bandwidth" in page and "| power of n |" in page
     assert "Seeds: mean 4, best bandwidth 4, leave-one-out 4, learned kernel 4." in page
-    assert "best bandwidth: n^-0.80" in told(tmp_path / "a/errors.svg")["desc"]
+    assert "best bandwidth: n^(-0.80 ± 0.01)" in told(tmp_path / "a/errors.svg")["desc"]

@@ -42,7 +42,7 @@ def test_costs_that_grow_as_is_claimed_reproduce_it():
     assert list(found.models) == list(MODELS)
     assert found.time("RAM").value == pytest.approx(0.0, abs=1e-9)
     assert found.time(SOFT).value == pytest.approx(0.9) and found.operations("residual CNN") == pytest.approx(1.0)
-    assert "RAM by pixels^0.00" in found.verdict.reason
+    assert "the time of RAM does not grow: reproduced, pixels^(0.00 ± 0.01)" in found.verdict.reason
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_tables_and_what_hard_reads_save():
     assert found.table()[-1][1] == "0.00 ± 0.01" and found.counted()[-1][1] == "0.00"
     assert found.answered()[1:] == [
         ["ram", "60", "10.00", ""],
-        ["ram", "100", "50.00", "+40.00 points, standard error of images 0.00, one seed"],
-        ["ram", "200", "80.00", "+70.00 points, standard error of images 0.00, one seed"],
+        ["ram", "100", "50.00", "+40.00 ± 0.00 points (standard errors: seeds not known, images 0.00)"],
+        ["ram", "200", "80.00", "+70.00 ± 0.00 points (standard errors: seeds not known, images 0.00)"],
     ]
     assert "times as long as hard" in found.saved() and found.saved() in summary(content())

@@ -3,7 +3,7 @@ import pytest
 from reports.conftest import content_of, row_of, run_of
 from saccade.reports.scores.report import VARIANTS
 
-VALUES = {"none": 10.0, "general": 12.0, "location": 15.0, "local-m": 18.0, "local-p": 20.0}
+VALUES = {"none": 10.0, "general": 12.0, "location": 15.0, "dot": 16.0, "local-m": 18.0, "local-p": 20.0}
 
 
 def made_up(changed=None, variants=VARIANTS, seeds=2):

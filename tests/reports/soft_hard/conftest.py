@@ -20,15 +20,16 @@ def noise_of(model, **variances):
     return {"model": model, "seed": 1, "measured": "noise", **sizes, "estimators": estimators, "command": ""}
 
 
-def made_up(changed=None, translators=("rnnsearch", "luong")):
+def made_up(changed=None, translators=("rnnsearch", "luong"), seeds=2):
     """report.json of scores and noise; the changed values are those of the first translator."""
     rows, runs = [], []
     for place, translator in enumerate(translators):
         for way, value in {**VALUES, **({} if place else changed or {})}.items():
             name = f"{translator} {way}"
             learned = {} if way in ("soft", "straight-through") else {"learned_baseline": 4.0}
-            rows += [row_of(name, value, measured="score"), noise_of(name, leave_one_out=2.0, **learned)]
-            runs.append(run_of(name))
+            rows += [row_of(name, value, seed=seed, measured="score") for seed in range(1, 1 + seeds)]
+            rows.append(noise_of(name, leave_one_out=2.0, **learned))
+            runs += [run_of(name, seed) for seed in range(1, 1 + seeds)]
     content = content_of("soft-hard", runs, rows)
     content["arguments"] |= {"samples": 2, "entropy_bonus": 0.02}
     return content

@@ -16,6 +16,7 @@ from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
 from saccade.backends.sdpa.derivatives import Recomputed, keeping_elsewhere, twice_differentiable
 from saccade.backends.sdpa.documents import by_documents, documented
+from saccade.backends.sdpa.halves import by_entries, few_entries
 from saccade.call import Call, Widened, closing_over
 from saccade.dots import product, refusal, sharing
 from saccade.functions import functions
@@ -201,6 +202,8 @@ def attention(call: Call) -> Tensor:
         return by_documents(call, found, attention)
     query, key, value, batch = call.query, call.key, call.value, call.batch
     if widens(call):
+        if few_entries(call):
+            return by_entries(call, plain)
         query, (key, value) = wide(query), widened(call)
     query, key, scale, _ = product(call.score, query, key)
     temperature = float(call.normalizer.temperature)
@@ -227,6 +230,12 @@ def attention(call: Call) -> Tensor:
         output = output[..., query.shape[-2] - rows :, :width]
     output = output.to(call.value.dtype)
     return output if empty is None else output.masked_fill(empty, 0.0)
+
+
+def plain(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
+    """torch's kernel, where nothing is masked and nothing learns."""
+    query, scale = upright(query, scale)
+    return scaled_dot_product_attention(query, key, value, scale=scale)
 
 
 def widened(call: Call) -> tuple[Tensor, Tensor]:

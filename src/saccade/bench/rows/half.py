@@ -23,6 +23,8 @@ _CALLS: dict[str, dict[str, Any]] = {
     "cosine": {"score": Cosine(beta=4.0)},
     "sparsemax": {"normalizer": Sparsemax()},
 }
+_FEW = ((1, 8, 4096, 64), (8, 8, 1024, 64), (64, 8, 256, 64))
+"""Keys of calls with one query, without a memory that would keep them in float32."""
 _TYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -30,26 +32,29 @@ def rows(place: Place) -> list[Row]:
     """Return the rows of half types: none on a GPU, which multiplies them faster than float32."""
     if place.device.type != "cpu":
         return []
-    return [_row(place, call, dtype, train) for call in _CALLS for dtype in _TYPES for train in (False, True)]
+    found = [_row(place, call, dtype, train) for call in _CALLS for dtype in _TYPES for train in (False, True)]
+    return [*found, *(_row(place, "dot", dtype, False, shape, 1) for shape in _FEW for dtype in _TYPES)]
 
 
-def _row(place: Place, call: str, dtype: str, train: bool) -> Row:
+def _row(
+    place: Place, call: str, dtype: str, train: bool, shape: tuple[int, ...] = _SHAPE, queries: int = _SHAPE[-2]
+) -> Row:
     def run(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Tensor:
         score: dict[str, Any] = {"score": Additive(v.detach())} if call.startswith("additive") else {}
         output: Tensor = attend(query, key, value, backend=place.backend, **_CALLS[call], **score)
         return output
 
     def inputs(place: Place) -> tuple[Tensor, ...]:
-        return *(place.normal(*_SHAPE, grad=train) for _ in range(3)), place.normal(
-            _SHAPE[-1], scale=_SHAPE[-1] ** -0.5
-        )
+        batch, width, size = shape[:-2], *shape[-2:]
+        sides = (place.normal(*batch, length, size, grad=train) for length in (queries, width, width))
+        return *sides, place.normal(size, scale=size**-0.5)
 
     make = training(run) if train else forward(run)
     return Row(
         subject="half",
         family=f"{dtype} {'forward+backward' if train else 'forward'}, {call}",
-        shape="x".join(map(str, _SHAPE)),
-        size=_SHAPE[-2],
+        shape="x".join(map(str, shape)) if queries == shape[-2] else f"{'x'.join(map(str, shape))}, {queries} query",
+        size=shape[-2],
         peer="float32",
         inputs=inputs,
         ours=_converted(make, _TYPES[dtype]),

@@ -4,9 +4,10 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
-from saccade.reports.difference import Difference, spread, unpacked
+from saccade.reports.difference import spread, unpacked
 from saccade.reports.pages import COSTS, aligned, costs, ending
-from saccade.reports.verdict import Verdict
+from saccade.reports.resampling import between
+from saccade.reports.verdict import Claim, Verdict, bars, conclude, nothing
 
 __all__ = ["PAPER", "WITH", "WITHOUT", "Findings", "summary"]
 
@@ -27,7 +28,7 @@ class Findings:
         self.rows = {model: [row for row in content["rows"] if row["model"] == model] for model in self.models}
         self.images: int = self.rows[WITHOUT][0]["images"]
         right = {model: [unpacked(row["right"], self.images) for row in rows] for model, rows in self.rows.items()}
-        self.difference = Difference.between(right[WITH], right[WITHOUT])
+        self.difference = between(right[WITH], right[WITHOUT])
         self.verdict = self._decide()
 
     def accuracies(self, model: str, key: str = "accuracy") -> list[float]:
@@ -49,22 +50,21 @@ class Findings:
         rows = [[str(seed), *(f"{100 * score:.2f}" for score in pair)] for seed, pair in enumerate(pairs, 1)]
         return [["seed", *self.models], *rows]
 
+    @property
+    def note(self) -> str:
+        """What ± of the difference is."""
+        return bars("images", len(self.rows[WITH]))
+
     def _decide(self) -> Verdict:
-        found, error = self.difference, self.difference.error
-        if (
-            max(statistics.fmean(self.accuracies(model)) for model in self.models)
-            < 1.5 / self.rows[WITHOUT][0]["labels"]
-        ):
-            return Verdict("nothing can be concluded", "no network got clearly more right than by chance; train longer")
-        if error is None:
-            return Verdict("not decided", f"one seed decides nothing: {found.text()}")
-        most = 100 * (found.mean + 2 * error)
-        beside = "" if most >= PAPER else f"; a gain as large as the paper's {PAPER} points there is excluded here"
-        if found.mean > 2 * error:
-            return Verdict("reproduced", f"with self-attention it is more often right: {found.text()}")
-        if found.mean < -2 * error:
-            return Verdict("contradicted", f"with self-attention it is less often right: {found.text()}{beside}")
-        return Verdict("not decided", f"the difference is within twice its error: {found.text()}{beside}")
+        """Whether attention raises accuracy: see docs/reports.md."""
+        best = max(statistics.fmean(self.accuracies(model)) for model in self.models)
+        if best < 1.5 / self.rows[WITHOUT][0]["labels"]:
+            return nothing("no network got clearly more right than by chance; train longer")
+        found = self.difference
+        verdict = conclude([Claim("with self-attention it is more often right", found, found.long())])
+        excluded = 100 * (found.value + found.half()) < PAPER
+        beside = f"; a gain as large as the paper's {PAPER} points there is excluded here" if excluded else ""
+        return Verdict(verdict.result, f"{verdict.reason}{beside}")
 
 
 def summary(content: Mapping[str, Any]) -> str:

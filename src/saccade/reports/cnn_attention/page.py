@@ -7,9 +7,9 @@ from typing import Any
 
 from saccade.look.dot_plot import Dots, draw
 from saccade.reports.cnn_attention.findings import PAPER, Findings
-from saccade.reports.difference import ERRORS
 from saccade.reports.document import Heading, Part, Table, Text
 from saccade.reports.pages import beginning, picture, publish, runs
+from saccade.reports.verdict import rule
 
 __all__ = ["write_page"]
 
@@ -42,15 +42,16 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     values = [100 * statistics.fmean(found.accuracies(model)) for model in found.models]
     several = len(found.accuracies(found.models[0])) > 1
     spread = [100 * statistics.stdev(found.accuracies(model)) if several else 0.0 for model in found.models]
-    title, label = "Accuracy with self-attention and without", "accuracy on test, %; bars: the deviation over seeds"
+    title = "Accuracy with self-attention and without"
+    label = "accuracy on test, %; bars: the standard deviation over seeds"
     drawn = draw(found.models, [Dots("accuracy", values, spread)], folder / "cnn-attention", label=label, title=title)
     parts: list[Part] = [
         *beginning("Self-attention in a convolutional network", CLAIM, SOURCE, found.verdict, content),
         picture(drawn, title),
         Heading("Accuracy"),
         Table(table[0], table[1:]),
-        Text(f"Difference: {found.difference.text()}."),
-        Text(ERRORS),
+        Text("± is the standard deviation over seeds."),
+        Text(f"Difference: {found.difference.long()}. {found.note} {rule(1)}"),
         Table(seeds[0], seeds[1:]),
         Heading("How it was measured"),
         Text(_SAME),

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from saccade.reports.complexity.layers import LAYERS, PASSES
-from saccade.reports.growth import crossings, exponent
+from saccade.reports.growth import Power, crossings, exponent, milliseconds
 from saccade.reports.pages import aligned, ending
-from saccade.reports.slope import Slope
-from saccade.reports.verdict import Verdict
+from saccade.reports.statistics import Estimate, Within
+from saccade.reports.verdict import Claim, Verdict, conclude
 
-__all__ = ["ATTENTION", "RECURRENT", "Findings", "summary"]
+__all__ = ["ATTENTION", "NEAR", "RECURRENT", "Findings", "summary"]
 
 RECURRENT, ATTENTION = "GRU", "self-attention"
 NEAR = 0.2  # by how much an exponent may differ from its formula's, for caches and what every call costs
@@ -46,22 +46,39 @@ class Findings:
         """Its times, length by length."""
         return [float(self.layer(way, length, name)["seconds"]) for length in self.lengths]
 
-    def time(self, way: str, name: str) -> Slope:
-        """The power of the length that its time grows with at the long end, as a line of logarithms."""
+    def time(self, way: str, name: str) -> Power:
+        """The power of the length that its time grows with at the long end; its distances are from its formula."""
         found = [self.layer(way, length, name) for length in self.long]
-        line = exponent(self.long, [one["seconds"] for one in found], [one["error"] for one in found])
+        seconds, errors = ([one[key] for one in found] for key in ("seconds", "error"))
+        line = exponent(self.long, seconds, errors, self._products(name))
         assert line is not None
         return line
 
-    def memory(self, way: str, name: str) -> Slope | None:
+    def beside(self, way: str, name: str) -> Estimate:
+        """By how much attention's exponent is above another layer's: the power of the ratio of their times, which were
+        taken in turns, so that what disturbed both is in neither.
+        """
+        pairs = [(self.layer(way, length, ATTENTION), self.layer(way, length, name)) for length in self.long]
+        ratios = [ours["seconds"] / theirs["seconds"] for ours, theirs in pairs]
+        relative = [math.hypot(*(one["error"] / one["seconds"] for one in pair)) for pair in pairs]
+        errors = [ratio * error for ratio, error in zip(ratios, relative, strict=True)]
+        shape = [ours / theirs for ours, theirs in zip(self._products(ATTENTION), self._products(name), strict=True)]
+        line = exponent(self.long, ratios, errors, shape)
+        assert line is not None
+        return line.found
+
+    def memory(self, way: str, name: str) -> Power | None:
         """The same of its memory; None where that was not measured, or is too little to be seen."""
         found = [self.layer(way, length, name)["bytes"] for length in self.long]
         seen = all(one is not None and one >= _SEEN for one in found)
         return exponent(self.long, found, [0.0] * len(found)) if seen else None
 
+    def _products(self, name: str) -> list[float]:
+        return [LAYERS[name].products(length, self.width) for length in self.long]
+
     def expected(self, name: str) -> float:
         """The exponent of its formula, between the same lengths."""
-        products = [LAYERS[name].products(length, self.width) for length in self.long]
+        products = self._products(name)
         line = exponent(self.long, products, [0.0] * len(products))
         assert line is not None
         return line.value
@@ -91,9 +108,9 @@ class Findings:
     def _meeting(self, way: str) -> str:
         """Where the fitted powers would meet, if they do beyond what was measured."""
         ours, theirs = self.time(way, ATTENTION), self.time(way, RECURRENT)
-        if ours.value - theirs.value <= 2 * math.hypot(ours.error, theirs.error):
+        if self.beside(way, RECURRENT).beyond() < 1:
             return ""
-        n = 2 ** ((theirs.start - ours.start) / (ours.value - theirs.value))
+        n = 2 ** ((theirs.line.start - ours.line.start) / (ours.value - theirs.value))
         return f"; the fitted powers would meet at {n:.0f}, {self._widths(n)}"
 
     def _widths(self, length: float) -> str:
@@ -101,38 +118,31 @@ class Findings:
 
     def _cells(self, way: str, length: int) -> list[str]:
         found = [self.layer(way, length, name) for name in self.layers]
-        times = [_milliseconds(one["seconds"], one["error"]) for one in found]
+        rounds = next(row["rounds"] for row in self.content["rows"] if (row["pass"], row["length"]) == (way, length))
+        times = [milliseconds(one["seconds"], one["error"], rounds) for one in found]
         return [*times, *("-" if one["bytes"] is None else f"{one['bytes'] / 2**20:.1f}" for one in found)]
+
+    def claims(self) -> list[Claim]:
+        """That attention grows faster than both others, and each as its formula says, both ways."""
+        found = []
+        for way in PASSES:
+            for name in self.layers:
+                if name != ATTENTION:
+                    rise = self.beside(way, name)
+                    found.append(Claim(f"{way}, {ATTENTION} grows faster than {name}", rise, f"by n^({rise.text()})"))
+            for name in self.layers:
+                power, expected = self.time(way, name), self.expected(name)
+                text = f"{way}, {name} grows as its formula, n^{expected:.2f}"
+                found.append(Claim(text, Within(power.found.less(expected), NEAR), f"n^({power.text()})"))
+        return found
 
     def _decide(self) -> Verdict:
         """Whether time grows as the formulas say: see docs/reports.md."""
-        said = []
-        near = steeper = True
-        for way in PASSES:
-            lines = {name: self.time(way, name) for name in self.layers}
-            for name, line in lines.items():
-                near &= abs(line.value - self.expected(name)) <= max(2 * line.error, NEAR)
-                rise = lines[ATTENTION].value - line.value
-                steeper &= name == ATTENTION or rise > 2 * math.hypot(line.error, lines[ATTENTION].error)
-            powers = ", ".join(f"{name} n^{line.value:.2f}" for name, line in lines.items())
-            said.append(f"{way}, times grow as {powers}")
-        formulas = ", ".join(f"{name} n^{self.expected(name):.2f}" for name in self.layers)
-        reason = f"{'; '.join(said)}; the formulas say {formulas}"
-        if not steeper:
-            return Verdict(
-                "not reproduced", f"{ATTENTION} does not grow faster than both others, beyond twice the error; {reason}"
-            )
-        return Verdict("reproduced" if near else "reproduced in part", reason)
+        return conclude(self.claims())
 
 
-def _milliseconds(seconds: float, error: float) -> str:
-    """A time with twice its error, in three digits or more."""
-    decimals = max(0, 2 - math.floor(math.log10(1e3 * seconds)))
-    return f"{1e3 * seconds:.{decimals}f} ± {2e3 * error:.{decimals}f}"
-
-
-def _power(line: Slope | None) -> str:
-    return "-" if line is None else f"{line.value:.2f} ± {2 * line.error:.2f}"
+def _power(line: Power | None) -> str:
+    return "-" if line is None else line.text()
 
 
 def summary(content: Mapping[str, Any]) -> str:
@@ -140,5 +150,5 @@ def summary(content: Mapping[str, Any]) -> str:
     found = Findings(content)
     lines = []
     for way in PASSES:
-        lines += [f"{way}, width {found.width}, median ± twice its standard error", *aligned(found.table(way)), ""]
+        lines += [f"{way}, width {found.width}, median ± half of its 95% interval", *aligned(found.table(way)), ""]
     return "\n".join([*lines, *map(found.crossing, PASSES), *ending(found.verdict, content)])

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from saccade.look.curves import Curve, draw
-from saccade.reports.complexity.findings import Findings
+from saccade.reports.complexity.findings import NEAR, Findings
 from saccade.reports.complexity.layers import KERNEL, LAYERS, PASSES
 from saccade.reports.document import Heading, Part, Picture, Table, Text
 from saccade.reports.pages import beginning, picture, publish, sentence, where
-from saccade.reports.slope import Slope
+from saccade.reports.verdict import rule
 
 __all__ = ["write_page"]
 
@@ -20,8 +20,8 @@ CLAIM = (
 SOURCE = "Vaswani et al. 2017, table 1, https://arxiv.org/abs/1706.03762"
 _TURNS = (
     "At each length all layers are called in turns in one process, every other round in the opposite order, so that "
-    "whatever else the machine does falls on all of them. The time is the median over rounds, ± twice its standard "
-    "error, which is that of the middle half of the times."
+    "whatever else the machine does falls on all of them. The time is the median over rounds, ± half of its 95% "
+    "interval (Student's t, a degree of freedom for each round but one), from the middle half of the times."
 )
 _MEMORY = (
     "Memory is the growth of the process's peak during one call, in a fresh process a number; on a GPU that of "
@@ -29,8 +29,10 @@ _MEMORY = (
 )
 _EXPONENTS = (
     "Exponents are slopes of straight lines through logarithms, at the long end alone: lengths of a fourth of the "
-    "longest or more, three at the least. Their error is the larger of what the times' errors come to and what their "
-    "distances from the line say."
+    "longest or more, three at the least. Their interval (± half of it, 95%) is the wider of what the times' "
+    "errors come to and what their distances say from what the formula has for these lengths, turned to fit, with two "
+    "degrees of freedom less than lengths. That an exponent is as its formula says is shown where the whole interval "
+    f"lies within {NEAR:g} of it."
 )
 _FORMULAS = (
     "The formulas count all multiplications of a layer: 6 n d² for the two matrices of a GRU's three gates, 3 n d² "
@@ -66,7 +68,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         Heading("How it was measured"),
         Text(f"Width d = {sizes['width']}, kernel k = {KERNEL}, heads: {sizes['heads']}, batch: {sizes['batch']}."),
         Table(layers[0], layers[1:]),
-        *map(Text, (_TURNS, _MEMORY, _EXPONENTS, _FORMULAS, _BACKEND)),
+        *map(Text, (_TURNS, _MEMORY, _EXPONENTS, rule(len(found.claims())), _FORMULAS, _BACKEND)),
         *where(content),
     ]
     publish(folder, parts)
@@ -84,7 +86,7 @@ def _plot(found: Findings, folder: Path, way: str) -> Picture:
         curves,
         folder / way.replace("+", "-"),
         ticks=[(length, str(length)) for length in found.lengths],
-        labels=("positions n; bars: twice the standard error; dotted: the fitted power", "milliseconds"),
+        labels=("positions n; bars: 95% intervals; dotted: the fitted power", "milliseconds"),
         title=title,
         note=f"Width d = {found.width}. The claim: self-attention n² d, recurrent n d², convolution k n d²",
         log=True,
@@ -95,12 +97,7 @@ def _plot(found: Findings, folder: Path, way: str) -> Picture:
 def _curve(found: Findings, way: str, name: str) -> Curve:
     line = found.time(way, name)
     errors = [2e3 * found.layer(way, length, name)["error"] for length in found.lengths]
-    ends = _at(line, found.lengths[0]), _at(line, found.lengths[-1])
-    label = f"{name}: n^{line.value:.2f} ± {2 * line.error:.2f}"
+    ends = 1e3 * line.at(found.lengths[0]), 1e3 * line.at(found.lengths[-1])
+    label = f"{name}: n^({line.text()})"
     heights = [1e3 * seconds for seconds in found.seconds(way, name)]
     return Curve(label, found.lengths, heights, errors, [False] * len(errors), ends)
-
-
-def _at(line: Slope, length: float) -> float:
-    """The fitted power at a length, in milliseconds."""
-    return float(1e3 * 2**line.start * length**line.value)

@@ -38,14 +38,14 @@ class Sizes:
         seconds: of the turns at one length.
     """
 
-    lengths: tuple[int, ...] = (64, 128, 256, 512, 1024, 2048, 4096)
+    lengths: tuple[int, ...] = (64, 128, 256, 512, 1024, 1448, 2048, 2896, 4096)
     width: int = 256
     batch: int = 4
     heads: int = 4
     seconds: float = 10.0
 
 
-_QUICK = Sizes((128, 256, 512, 1024, 2048), width=64, seconds=5.0)
+_QUICK = Sizes((128, 256, 512, 724, 1024, 1448, 2048), width=64, seconds=5.0)
 _NAMES = tuple(field.name for field in fields(Sizes))
 _FEWEST = 3  # lengths, of which an exponent and its error can be said; and rounds, for a median and its error
 _LONGEST = 1 << 20
@@ -60,7 +60,8 @@ class Options(Shared):
     """
 
     lengths: tuple[int, ...] | None = None
-    """Positions, three lengths or more: 64 128 ... 4096 if not given; 128 ... 2048 with --quick."""
+    """Positions, three lengths or more: 64 128 ... 4096 if not given, twice as dense from
+    1024 on; 128 ... 2048 with --quick."""
 
     width: int | None = None
     """Features of every layer's input and output: 256 if not given, 64 with --quick."""

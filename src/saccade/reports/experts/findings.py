@@ -1,6 +1,5 @@
 """What the rows of the report `experts` come to: balance and perplexity over seeds, and the verdict."""
 
-import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +7,11 @@ from typing import Any
 
 from saccade.reports.experts.paper import PAPER, Row
 from saccade.reports.pages import aligned, costs, ending
+from saccade.reports.resampling import over_seeds
 from saccade.reports.scoring import metric_name
-from saccade.reports.verdict import NOTHING, Verdict, together
+from saccade.reports.statistics import Estimate, judged
+from saccade.reports.verdict import NOTHING, Claim, Verdict, together
+from saccade.reports.verdict import told as each_told
 
 __all__ = ["DENSE", "Findings", "Seeds", "summary"]
 
@@ -47,20 +49,13 @@ class Seeds:
         around = f" ± {self.deviation:.{decimals}f}" if len(self.values) > 1 else ""
         return f"{self.mean:.{decimals}f}{around}"
 
-    def above(self, other: "Seeds") -> str:
-        """Return whether the claim that these are above others is "reproduced", "contradicted" or "not decided": by
-        twice the standard error of the difference of the means.
+    def above(self, other: "Seeds") -> Estimate:
+        """Return by how much the mean is above another's.
 
-        >>> Seeds([3.0, 3.2]).above(Seeds([1.0, 1.1])), Seeds([3.0]).above(Seeds([1.0]))
-        ('reproduced', 'not decided')
+        >>> Seeds([3.0, 3.2]).above(Seeds([1.0, 1.1])).text()
+        '2.05 ± 0.69'
         """
-        if min(len(self.values), len(other.values)) < 2:
-            return "not decided"
-        difference = self.mean - other.mean
-        error = math.hypot(*(one.deviation / math.sqrt(len(one.values)) for one in (self, other)))
-        if abs(difference) <= 2 * error:
-            return "not decided"
-        return "reproduced" if difference > 0 else "contradicted"
+        return over_seeds(self.values, other.values)
 
 
 class Findings:
@@ -122,15 +117,16 @@ class Findings:
             rows.append([model, *costs(self.content, model), f"{speed:,.0f}"])
         return [["losses", "seeds", "steps", "seconds", "parameters", "tokens/s in training"], *rows]
 
-    def claims(self) -> list[tuple[str, str]]:
-        """Each part of the claim, and what is said of it."""
+    def claims(self) -> list[Claim]:
+        """Each part of the claim, and the difference that it is about."""
         found = []
         for row in self._losses():
             for name, told in (("load", "CV(load)"), ("perplexity", "perplexity")):
                 without, other = self.seeds(WITHOUT, name), self.seeds(row.name, name)
                 assert without is not None
                 assert other is not None
-                found.append((f"{told} is lower with {row.name} than with no loss", without.above(other)))
+                lower = without.above(other)
+                found.append(Claim(f"{told} is lower with {row.name} than with no loss", lower, f"by {lower.text(4)}"))
         return found
 
     def _losses(self) -> list[Row]:
@@ -141,8 +137,9 @@ class Findings:
         if not any(row["score"] > 0 for row in self.rows if "score" in row):
             return NOTHING
         claims = self.claims()
+        judgements = list(zip(claims, judged([one.found for one in claims]), strict=True))
         results = {
-            part: together([result for claim, result in claims if claim.startswith(part)])
+            part: together([result for claim, result in judgements if claim.text.startswith(part)])
             for part in ("CV(load)", "perplexity")
         }
         most = [self.seeds(name, "most") for name in (WITHOUT, BOTH)]
@@ -151,11 +148,12 @@ class Findings:
         said = (
             f"that losses even loads out is {results['CV(load)']}, that they lower perplexity {results['perplexity']}"
         )
-        return Verdict(together(list(results.values())), f"{said}; {told}")
+        return Verdict(together([result for _, result in judgements]), f"{said}; {told}")
 
 
 def summary(content: Mapping[str, Any]) -> str:
     """Return the tables and the verdict as text for a terminal."""
     found = Findings(content)
     tables = [*aligned(found.table()), "", *aligned(found.knowledge()), "", *aligned(found.expenses())]
-    return "\n".join(["± the standard deviation over seeds", *tables, *ending(found.verdict, content)])
+    lines = ["± the standard deviation over seeds", *tables, "", *each_told(found.claims()).split("; ")]
+    return "\n".join([*lines, *ending(found.verdict, content)])

@@ -10,6 +10,7 @@ from saccade.reports.experts.findings import Findings
 from saccade.reports.experts.measuring import BATCHES
 from saccade.reports.experts.paper import CHECKED, PAPER
 from saccade.reports.pages import about_data, beginning, picture, publish, runs, sentence
+from saccade.reports.verdict import rule, told
 
 __all__ = ["write_page"]
 
@@ -20,10 +21,9 @@ CLAIM = (
 )
 SOURCE = "Shazeer et al. 2017, appendix A, table 6, there of 256 experts in a language model, https://arxiv.org/abs/1701.06538"
 _DECIDED = (
-    "Each setting is held against no loss, by the coefficient of variation of the load and by the test perplexity. "
-    "That a number is lower is reproduced where the means over seeds differ by more than twice the standard error of "
-    "their difference, contradicted where they do so the other way, and not decided else; with one seed none is. The "
-    "report's claim is reproduced where all of these are, and contradicted where one is."
+    "Each setting is held against no loss, by the coefficient of variation of the load and by the test perplexity. The "
+    "error of a difference is that of the means over seeds, each of its own trainings (Welch). The report's claim is "
+    "reproduced where all are, and contradicted where one is."
 )
 _BALANCE = (
     f"Balance is of {BATCHES} batches of training, with noise and dropout, after training: the mean over batches and "
@@ -60,7 +60,9 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         Heading("Balance"),
         Table(table[0], table[1:]),
         Text(_BALANCE),
-        *(Text(f"{sentence(claim)}: {result}.") for claim, result in found.claims()),
+        *(Text(f"{sentence(text)}.") for text in told(found.claims()).split("; ")),
+        Text("± of a difference is half of its 95% interval over seeds (Student's t, Welch's degrees of freedom)."),
+        Text(rule(len(found.claims()))),
         Text("What the paper has:"),
         Table(["losses", "test perplexity", "CV(importance)", "CV(load)", "max / mean load"], _papers()),
         Text(CHECKED),

@@ -5,18 +5,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from saccade.reports.difference import Difference, spread
+from saccade.reports.difference import spread
 from saccade.reports.eyes import wrong_shares
 from saccade.reports.glimpses.noise import LEARNED
 from saccade.reports.noise import ratio_text, variance_text
 from saccade.reports.pages import COSTS, aligned, costs, ending
-from saccade.reports.verdict import Verdict, together
+from saccade.reports.resampling import between
+from saccade.reports.statistics import Estimate, judged
+from saccade.reports.verdict import Claim as Part
+from saccade.reports.verdict import Verdict, bars, conclude, nothing
 
 __all__ = ["EYE", "Claim", "Findings", "summary"]
 
 EYE = "ram"  # that all others are compared with
 _PIECES, _WHOLE, _MOVED = 4, "8.09 − 4.08", "14.4 − 4.04"  # on 60 × 60 pixels: whole images, and random glimpses
-_NOTHING = Verdict("nothing can be concluded", "the eye got hardly more right than by chance; train it longer")
+_NOTHING = nothing("the eye got hardly more right than by chance; train it longer")
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,7 @@ class Claim:
     more: str
     fewer: str
     paper: str
-    difference: Difference
-
-    @property
-    def result(self) -> str:
-        """What the numbers say of it; one seed decides nothing."""
-        return self.difference.result
+    difference: Estimate
 
 
 class Findings:
@@ -84,8 +82,10 @@ class Findings:
 
     def claimed(self) -> list[list[str]]:
         """Header, and a row a claim: the difference of the two errors, the paper's, and what follows."""
+        results = judged([one.difference for one in self.claims])
         body = [
-            [one.text, f"{one.more} − {one.fewer}", one.difference.text(), one.paper, one.result] for one in self.claims
+            [one.text, f"{one.more} − {one.fewer}", one.difference.long(), one.paper, result]
+            for one, result in zip(self.claims, results, strict=True)
         ]
         return [["claim", "errors", "difference", "in the paper", "verdict"], *body]
 
@@ -144,8 +144,8 @@ class Findings:
             if more in self.rows and fewer in self.rows
         ]
 
-    def _difference(self, more: str, fewer: str) -> Difference:
-        return Difference.between(*([wrong_shares(row) for row in self.rows[name]] for name in (more, fewer)))
+    def _difference(self, more: str, fewer: str) -> Estimate:
+        return between(*([wrong_shares(row) for row in self.rows[name]] for name in (more, fewer)))
 
     def _eye(self, **changed: int) -> str:
         """The name of the eye that differs so from the one that all are compared with, "" if there is none."""
@@ -166,11 +166,12 @@ class Findings:
         """Whether all that is claimed holds: see docs/reports.md."""
         if statistics.fmean(self.errors(EYE)) > 1 - 1.5 / self.first[EYE]["labels"]:
             return _NOTHING
-        results = [claim.result for claim in self.claims]
-        told = "; ".join(f"{claim.text}: {claim.result}, {claim.difference.text()}" for claim in self.claims)
-        if len(self.rows[EYE]) == 1:
-            told = f"one seed decides nothing; {told}"
-        return Verdict(together(results), told)
+        return conclude([Part(one.text, one.difference, one.difference.long()) for one in self.claims])
+
+    @property
+    def note(self) -> str:
+        """What ± of a difference is."""
+        return bars("images", len(self.rows[EYE]))
 
 
 def _mean(values: Sequence[float | None]) -> str:

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from saccade.look.dot_plot import Dots, draw
-from saccade.reports.difference import DECIDED, ERRORS
 from saccade.reports.document import Heading, Part, Table, Text
 from saccade.reports.glimpses.findings import EYE, Findings
 from saccade.reports.glimpses.paper import CHECKED, PAPER
 from saccade.reports.pages import beginning, picture, publish, runs, sentence
+from saccade.reports.verdict import rule
 
 __all__ = ["write_page"]
 
@@ -53,10 +53,11 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         _plot(found, folder),
         Heading("Errors in percent"),
         whole,
+        Text("± is the standard deviation over seeds."),
         Text(_ONE),
         Heading("What is claimed"),
         claims,
-        Text(f"{ERRORS} {DECIDED}"),
+        Text(f"{found.note} {rule(len(found.claims))}"),
         Heading("Every seed: the error of one path in percent"),
         seeds,
         Heading("In the paper"),
@@ -77,7 +78,7 @@ def _plot(found: Findings, folder: Path) -> Any:
     values = [100 * statistics.fmean(found.errors(name)) for name in names]
     several = len(found.errors(EYE)) > 1
     spread = [100 * statistics.stdev(found.errors(name)) if several else 0.0 for name in names]
-    title, label = "Error of one path", "error on test, %; bars: the deviation over seeds"
+    title, label = "Error of one path", "error on test, %; bars: the standard deviation over seeds"
     return picture(draw(names, [Dots("error", values, spread)], folder / "glimpses", label=label, title=title), title)
 
 
@@ -86,6 +87,7 @@ def _noise(found: Findings) -> str:
     sizes = f"{row['groups']} times {row['draws']} gradients, each of {row['rollouts']} rollouts over images of its own"
     return (
         f"Noise is looked at where an eye ended, without a deviation that is still wide: {sizes}, so that all cost the "
-        "same. The variance is summed over the policy's weights, ± twice the standard error of its mean over groups; "
-        "what images differ by is in it. A moving average stands where it would settle, at the mean of the rewards."
+        "same. The variance is summed over the policy's weights, ± half of a 95% interval of its mean over groups "
+        "(Student's t); what images differ by is in it. A moving average stands where it would settle, at the mean of "
+        "the rewards."
     )

@@ -2,34 +2,21 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from saccade.reports.difference import spread, unpacked_shares
-from saccade.reports.implicit.interval import Gap, between, judged
 from saccade.reports.implicit.measuring import ATTENTION, DISTANCES, JACOBIAN, STEPS, WORD
 from saccade.reports.pages import COSTS, aligned, costs, ending
-from saccade.reports.verdict import Verdict, together
+from saccade.reports.resampling import between
+from saccade.reports.scoring import SENTENCES
+from saccade.reports.statistics import Estimate, judged
+from saccade.reports.verdict import Claim, Verdict, both_bars, conclude, nothing
 
-__all__ = ["ATTENDS", "BARS", "STEP", "WITHOUT", "Claim", "Findings", "summary"]
+__all__ = ["ATTENDS", "STEP", "WITHOUT", "Findings", "summary"]
 
 ATTENDS, WITHOUT = "rnnsearch", ("encoder-decoder", "bytenet")
 STEP = STEPS[1]
 LEARNED = 0.5  # of dates right: what moves the outputs of a model that gets fewer is not what they hang on
-BARS = "± is the standard deviation over seeds"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One part of what is claimed: that a difference is above 0.
-
-    Args:
-        text: it, in words.
-        found: the difference.
-    """
-
-    text: str
-    found: Gap
 
 
 class Findings:
@@ -44,8 +31,8 @@ class Findings:
         names = dict.fromkeys(row["model"] for row in content["rows"])
         self.rows = {name: [row for row in content["rows"] if row["model"] == name] for name in names}
         self.first: dict[str, Any] = content["rows"][0]
-        self.claims = self._claims()
-        self.said = judged([claim.found for claim in self.claims])
+        self.gains = self._gains()
+        self.said = judged(list(self.gains.values()))
         self.verdict = self._decide()
 
     def ways(self, name: str) -> list[str]:
@@ -119,18 +106,26 @@ class Findings:
 
     def claimed(self) -> list[list[str]]:
         """Header, and a row a claim: the difference in points, and what follows."""
-        body = [[one.text, one.found.short(), said] for one, said in zip(self.claims, self.said, strict=True)]
-        return [["claim", "difference, points", "verdict"], *body]
+        parts = zip(self.gains.items(), self.said, strict=True)
+        return [
+            ["claim", "difference, points", "verdict"],
+            *([text, gain.short(), said] for (text, gain), said in parts),
+        ]
 
-    def _claims(self) -> list[Claim]:
-        claims = []
-        for way, told in ((JACOBIAN, "Jacobian"), (ATTENTION, "attention")):
-            for other in WITHOUT:
-                text = f"more of {ATTENDS}'s {told} is on the word that decides than of {other}'s Jacobian"
-                claims.append(
-                    Claim(text, between(self.each(ATTENDS, way, "share"), self.each(other, JACOBIAN, "share")))
-                )
-        return claims
+    @property
+    def note(self) -> str:
+        """What ± is."""
+        return both_bars(SENTENCES, len(self.rows[ATTENDS]))
+
+    def _gains(self) -> dict[str, Estimate]:
+        """By how much more of a model that attends is on the word, in each way, by what is claimed of it."""
+        return {
+            f"more of {ATTENDS}'s {told} is on the word that decides than of {other}'s Jacobian": between(
+                self.each(ATTENDS, way, "share"), self.each(other, JACOBIAN, "share"), of=SENTENCES
+            )
+            for way, told in ((JACOBIAN, "Jacobian"), (ATTENTION, "attention"))
+            for other in WITHOUT
+        }
 
     def _decide(self) -> Verdict:
         """Whether all that is claimed holds: see docs/reports.md."""
@@ -138,21 +133,17 @@ class Findings:
         few = [f"{name} {100 * share:.1f}%" for name, share in right.items() if share < LEARNED]
         if few:
             reason = f"of models that have learned little it says little what moves them: right are {', '.join(few)}"
-            return Verdict("nothing can be concluded", f"{reason}; train them longer")
-        parts = zip(self.claims, self.said, strict=True)
-        told = [f"{claim.text}: {said}, {claim.found.short()} points" for claim, said in parts]
-        if len(self.rows[ATTENDS]) == 1:
-            told.insert(0, "one seed decides nothing")
-        return Verdict(together(self.said), "; ".join(told))
+            return nothing(f"{reason}; train them longer")
+        return conclude([Claim(text, gain, gain.long()) for text, gain in self.gains.items()])
 
 
 def summary(content: Mapping[str, Any]) -> str:
     """Return the tables and the verdict as text for a terminal."""
     found = Findings(content)
     tables: Sequence[tuple[str, list[list[str]]]] = (
-        (f"what moves outputs, or is attended to, in percent: {BARS}", found.table()),
+        ("what moves outputs, or is attended to, in percent", found.table()),
         (f"shares beyond {STEP} steps, in percent, by characters in the source", found.reach()),
         ("how often the word is found, in percent, by its distance in steps", found.by_distance()),
     )
     lines = [line for title, table in tables for line in (title, *aligned(table), "")]
-    return "\n".join([*lines, *ending(found.verdict, content)])
+    return "\n".join([*lines, found.note, *ending(found.verdict, content)])

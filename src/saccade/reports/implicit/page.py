@@ -10,10 +10,10 @@ import torch
 from saccade.look import pictures
 from saccade.look.curves import Curve, draw
 from saccade.reports.document import Heading, Part, Picture, Table, Text
-from saccade.reports.implicit.findings import ATTENDS, BARS, LEARNED, STEP, Findings
-from saccade.reports.implicit.interval import LEVEL
+from saccade.reports.implicit.findings import ATTENDS, LEARNED, STEP, Findings
 from saccade.reports.implicit.measuring import ATTENTION, JACOBIAN, STEPS
 from saccade.reports.pages import beginning, picture, publish, runs, sentence
+from saccade.reports.verdict import rule
 
 __all__ = ["write_page"]
 
@@ -42,12 +42,6 @@ _CARE = (
     f"nothing. Of a model that has fewer than {100 * LEARNED:g}% of the dates right nothing is concluded. Models are "
     "trained by their own recipes, which differ in steps and sizes: what is compared is what each has learned by then."
 )
-_DECIDED = (
-    "Half an interval is from seeds and sentences together, as if they were independent, by Student's t. A claim is "
-    "reproduced where the difference is above 0 by more than that, contradicted where it is below so, and not decided "
-    f"else; by Holm's procedure one of all is decided by chance in at most {100 * LEVEL:g} of 100 cases. One seed "
-    "decides nothing."
-)
 
 
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
@@ -68,10 +62,10 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
             _plot(found, folder / "implicit"),
             Heading("What is claimed"),
             _table(found.claimed()),
-            Text(_DECIDED),
+            Text(f"{found.note} {rule(len(found.gains))}"),
             Heading("The word that decides"),
             _table(found.table()),
-            Text(f"In percent; {BARS}. An even share is what the word has of all characters."),
+            Text("In percent. An even share is what the word has of all characters."),
             Heading("How often it is found, by its distance"),
             _table(found.by_distance()),
             Text("In percent of the outputs whose word has its middle so many steps away."),
@@ -117,7 +111,7 @@ def _plot(found: Findings, path: Path) -> Picture:
         curves,
         path,
         ticks=list(zip(places, groups, strict=True)),
-        labels=(f"characters in the source; bars: {BARS.removeprefix('± is the ')}", "share"),
+        labels=("characters in the source; bars: standard deviation over seeds", "share"),
         title=title,
         note="Of the Jacobian unless it says attention",
         bounds=(0.0, None),

@@ -1,14 +1,14 @@
 """What the rows of the report `length` come to: scores by length, lines through them, and the verdict."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from saccade.reports.length.buckets import FEW
 from saccade.reports.length.verdict import decide
 from saccade.reports.pages import aligned, ending, sentence
-from saccade.reports.scoring import Score, digits, mean, metric_name, sign
-from saccade.reports.slope import Point, Slope, fit
-from saccade.reports.verdict import NOTHING
+from saccade.reports.scoring import SENTENCES, Score, digits, learned, mean, metric_name
+from saccade.reports.slope import Line, fit, weights
+from saccade.reports.verdict import NOTHING, bars, rule
 
 __all__ = ["FEW_NOTE", "Findings", "summary"]
 
@@ -29,12 +29,15 @@ class Findings:
         self.groups = list(dict.fromkeys(row["lengths"] for row in self.rows))
         self.unit, self.metric = str(self.rows[0]["unit"]), str(self.rows[0]["metric"])
         self.scores = {model: [self._score(model, group) for group in self.groups] for model in self.models}
-        self.slopes = {model: fit(self._points(scores)) for model, scores in self.scores.items()}
-        attention, none = self.models[:2]
-        pairs = zip(self.scores[attention], self.scores[none], strict=True)
-        self.gain = fit(self._points([with_it - without for with_it, without in pairs]))
-        learned = any(sign(score) > 0 for scores in self.scores.values() for score in scores)
-        self.verdict = decide(self.slopes[attention], self.slopes[none], self.gain) if learned else NOTHING
+        self.seeds = len({row["seed"] for row in self.rows})
+        self.fitted = [place for place, group in enumerate(self.groups) if self.first(group)["replicates"]]
+        self.slopes = {model: self._slope(model) for model in self.models}
+        attention, none = (self.slopes[model] for model in self.models[:2])
+        self.gain = attention - none if attention and none else None
+        slopes = {"attention": attention, "none": none, "gain": self.gain}
+        told = {name: f"{self.change(slope)} in ten {self.unit} more" for name, slope in slopes.items()}
+        right = any(learned(score) for scores in self.scores.values() for score in scores)
+        self.verdict = decide(attention, none, told) if right else NOTHING
 
     @property
     def name(self) -> str:
@@ -56,19 +59,33 @@ class Findings:
         return next(row for row in self.rows if row["lengths"] == group)
 
     def _score(self, model: str, group: str) -> Score:
-        return mean([row for row in self.rows if (row["model"], row["lengths"]) == (model, group)])
+        return mean([row for row in self.rows if (row["model"], row["lengths"]) == (model, group)], group)
 
-    def _points(self, scores: Sequence[Score]) -> list[Point]:
-        """Scores of all groups, over their lengths."""
-        rows = [self.first(group) for group in self.groups]
-        return [Point(row["length"], s.value, s.error, row["sentences"]) for row, s in zip(rows, scores, strict=True)]
+    def _about(self, key: str) -> list[float]:
+        """What rows of those groups say that have an error: a line goes through these."""
+        return [self.first(self.groups[place])[key] for place in self.fitted]
 
-    def change(self, line: Slope | None) -> str:
-        """A line's change over ten units of length, with twice its error."""
-        if line is None:
-            return "-"
-        change = round(10 * line.value, self.digits) + 0.0  # not -0.0
-        return f"{change:+.{self.digits}f} ± {20 * line.error:.{self.digits}f}"
+    def _slope(self, model: str) -> Score | None:
+        """How a model's score changes with length, of groups that are weighed by their size."""
+        each = weights(self._about("length"), self._about(SENTENCES))
+        if each is None:
+            return None
+        terms = [self.scores[model][place].times(w) for place, w in zip(self.fitted, each, strict=True)]
+        return Score(tuple(cell for term in terms for cell in term.cells))
+
+    def line(self, model: str) -> Line | None:
+        """The line through a model's scores."""
+        heights = [self.scores[model][place].value for place in self.fitted]
+        return fit(self._about("length"), heights, self._about(SENTENCES))
+
+    def change(self, slope: Score | None) -> str:
+        """A slope's change over ten units of length."""
+        return "-" if slope is None else slope.times(10.0).text(self.digits, signed=True)
+
+    @property
+    def notes(self) -> list[str]:
+        """What ± is, and how it is judged."""
+        return [bars(SENTENCES, self.seeds), rule(2)]
 
     def table(self) -> list[list[str]]:
         """Header, a row a group of lengths, and the slopes."""
@@ -84,7 +101,7 @@ class Findings:
 def summary(content: Mapping[str, Any]) -> str:
     """Return the table and the verdict as text for a terminal."""
     found = Findings(content)
-    lines = [f"{found.name} on test by length of the source, ± twice the standard error", *aligned(found.table())]
+    lines = [f"{found.name} on test by length of the source", *aligned(found.table()), found.notes[0]]
     if any(row["few"] for row in found.rows):
         lines.append(f"* {FEW_NOTE}")
     lines.append(f"gain by attention, change in 10 {found.unit}: {found.change(found.gain)}")

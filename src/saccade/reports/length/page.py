@@ -14,7 +14,7 @@ __all__ = ["write_page"]
 
 CLAIM = (
     "A translator without attention has to press the source into one vector, and translates worse the longer the "
-    "source is; with attention it does not."
+    "source is; with attention it does not: a fall of half as much or more is excluded."
 )
 SOURCE = "Bahdanau, Cho, Bengio 2015, figure 2, https://arxiv.org/abs/1409.0473"
 _DATA = {
@@ -51,18 +51,25 @@ def _plot(found: Findings, path: Path) -> list[Path]:
         [_curve(found, model, [row["few"] for row in firsts]) for model in found.models],
         path,
         ticks=ticks,
-        labels=(f"{found.unit} in the source, n sentences; hollow: few; bars: twice the standard error", found.name),
+        labels=(f"{found.unit} in the source, n sentences; hollow: few; bars: 95% intervals", found.name),
         title=found.heading,
-        bounds=(0.0, None if found.metric == "bleu" else 1.03),
+        bounds=(0.0, _top(found) if found.metric == "bleu" else 1.03),
         note="The claim: without attention it falls with length, with attention not (Bahdanau et al. 2015, figure 2)",
     )
 
 
+def _top(found: Findings) -> float | None:
+    """The highest that is shown: all scores, and the bars of those groups that are not of few sentences; None of 0."""
+    few = [found.first(group)["few"] for group in found.groups]
+    pairs = [pair for scores in found.scores.values() for pair in zip(scores, few, strict=True)]
+    return 1.05 * max(score.value + (0.0 if hollow else score.half) for score, hollow in pairs) or None
+
+
 def _curve(found: Findings, model: str, few: list[bool]) -> Curve:
-    scores, line = found.scores[model], found.slopes[model]
+    scores, line = found.scores[model], found.line(model)
     lengths = [found.first(group)["length"] for group in found.groups]
     trend = None if line is None else (line.at(lengths[0]), line.at(lengths[-1]))
-    errors = [2 * (score.error or 0.0) for score in scores]
+    errors = [score.half for score in scores]
     return Curve(model, lengths, [score.value for score in scores], errors, few, trend)
 
 
@@ -81,7 +88,7 @@ def _parts(found: Findings, plot: Picture) -> list[Part]:
 def _scores(found: Findings) -> list[Part]:
     """The table, and what its marks mean."""
     header, *rows = found.table()
-    notes = [f"± is twice the standard error. The change is a fitted line's, for ten {found.unit} more."]
+    notes = [*found.notes, f"The change is a fitted line's, for ten {found.unit} more."]
     notes.append(f"What attention gains changes, in ten {found.unit} more, by {found.change(found.gain)}.")
     if any(row["few"] for row in found.rows):
         notes.append(f"\\* {FEW_NOTE}.")

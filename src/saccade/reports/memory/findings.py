@@ -1,24 +1,25 @@
 """What the rows of the report `memory` come to: bits wrong by length, what heads go by, and the verdict."""
 
-import math
 import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from saccade.reports.difference import Difference, spread
+from saccade.reports.difference import spread
 from saccade.reports.pages import COSTS, aligned, costs, ending
-from saccade.reports.verdict import Verdict, together
+from saccade.reports.resampling import Cell, between, contrast
+from saccade.reports.statistics import Estimate, judged
+from saccade.reports.verdict import Claim as Part
+from saccade.reports.verdict import Verdict, both_bars, conclude, nothing
 
-__all__ = ["BARS", "CONTENT", "LEARNED", "LOCATION", "LSTM", "NEAR", "NTM", "Claim", "Findings", "summary"]
+__all__ = ["CONTENT", "LEARNED", "LOCATION", "LSTM", "NEAR", "NTM", "Claim", "Findings", "summary"]
 
 NTM, CONTENT, LOCATION, LSTM = "ntm", "ntm, content alone", "ntm, location alone", "lstm"
 NEAR = 0.01
 """How many more of the bits may be wrong at the longest than at the trained length; guessing has half of them wrong."""
 LEARNED = 0.1
 """Share of the bits that are wrong at the trained length, from which on a model has not learned it."""
-BARS = "± of a score is its standard deviation over seeds, of a difference twice its standard error"
-"""What stands behind numbers in tables."""
+SEQUENCES = "sequences"
 _UNITS = {"copy": "vectors", "recall": "items"}
 _SAID = {"reproduced": "worse", "contradicted": "better", "not decided": "not decided"}
 
@@ -33,19 +34,19 @@ class Claim:
         most: how large it may be; None: it has to be above 0.
 
     Example:
-        >>> near = Claim("", Difference(0.002, 0.001, 0.001), most=0.01)
-        >>> near.margin.mean, near.margin.result
+        >>> near = Claim("", Estimate(0.002, ()), most=0.01)
+        >>> near.margin.value, near.margin.result
         (0.008, 'reproduced')
     """
 
     text: str
-    found: Difference
+    found: Estimate
     most: float | None = None
 
     @property
-    def margin(self) -> Difference:
+    def margin(self) -> Estimate:
         """What has to be above 0."""
-        return self.found if self.most is None else replace(self.found, mean=self.most - self.found.mean)
+        return self.found if self.most is None else self.found.less(self.most).times(-1.0)
 
 
 class Findings:
@@ -74,27 +75,20 @@ class Findings:
         """Which share of its bits is wrong in each sequence of one length; a row a seed."""
         return [_shares(row[str(length)]) for row in self.rows[name]]
 
-    def error(self, name: str, length: int) -> Difference:
-        """The share of bits that are wrong, as its difference from none."""
-        found = self.wrong(name, length)
-        return Difference.between(found, [[0.0] * len(row) for row in found])
+    def error(self, name: str, length: int) -> Estimate:
+        """The share of bits that are wrong."""
+        return contrast([Cell(name, self.wrong(name, length))], SEQUENCES)
 
-    def more(self, one: str, other: str, length: int) -> Difference:
+    def more(self, one: str, other: str, length: int) -> Estimate:
         """By how much a larger share is wrong of one model than of another, both of the same sequences."""
-        return Difference.between(self.wrong(one, length), self.wrong(other, length))
+        return between(self.wrong(one, length), self.wrong(other, length), of=SEQUENCES)
 
-    def rise(self, name: str) -> Difference:
-        r"""By how much a larger share is wrong at the longest than at the trained length, both of the same models.
-
-        .. math:: \sigma_s^2 = \frac{\operatorname{Var}_s (a_s - c_s)}{S} \qquad \sigma_i^2 = \sigma_a^2 + \sigma_c^2
-
-        since the sequences are others, and the trainings the same.
+    def rise(self, name: str) -> Estimate:
+        """By how much a larger share is wrong at the longest than at the trained length: the sequences are others, and
+        the trainings the same.
         """
-        long, short = self.error(name, self.longest), self.error(name, self.trained)
-        pairs = zip(self.wrong(name, self.longest), self.wrong(name, self.trained), strict=True)
-        each = [statistics.fmean(one) - statistics.fmean(other) for one, other in pairs]
-        seeds = math.sqrt(statistics.variance(each) / len(each)) if len(each) > 1 else None
-        return Difference(long.mean - short.mean, seeds, math.hypot(long.images, short.images))
+        ends = ((self.longest, 1.0), (self.trained, -1.0))
+        return contrast([Cell(name, self.wrong(name, at), sign, at) for at, sign in ends], SEQUENCES)
 
     def table(self) -> list[list[str]]:
         """Header, and a row a model: the bits wrong in percent by length, and how many more than of the NTM."""
@@ -123,12 +117,15 @@ class Findings:
 
     def claimed(self) -> list[list[str]]:
         """Header, and a row a claim: the difference in points, and what follows."""
-        body = [[claim.text, claim.found.short(), self.said(claim)] for claim in self.claims]
+        results = judged([claim.margin for claim in self.claims])
+        pairs = zip(self.claims, results, strict=True)
+        body = [[claim.text, claim.found.short(), result] for claim, result in pairs]
         return [["claim", "difference, points", "verdict"], *body]
 
-    def said(self, claim: Claim) -> str:
-        """What the numbers say of one of all claims; one seed decides nothing."""
-        return claim.margin.among(len(self.claims))
+    @property
+    def note(self) -> str:
+        """What ± is."""
+        return both_bars(SEQUENCES, len(self.rows[NTM]))
 
     def _claims(self) -> list[Claim]:
         long, short = f"at {self.longest} {self.unit}", f"at {self.trained}"
@@ -141,17 +138,14 @@ class Findings:
 
     def _decide(self) -> Verdict:
         """Whether all that is claimed holds: see docs/reports.md."""
-        own = {name: self.error(name, self.trained).mean for name in (NTM, LSTM)}
+        own = {name: self.error(name, self.trained).value for name in (NTM, LSTM)}
         already = f"of the bits wrong at {self.trained} {self.unit}, which it was trained on"
         if own[NTM] > LEARNED:
             reason = f"the NTM has {100 * own[NTM]:.1f}% {already}; train it longer"
-            return Verdict("nothing can be concluded", reason)
-        told = [f"{claim.text}: {self.said(claim)}, {claim.found.short()} points" for claim in self.claims]
-        if len(self.rows[NTM]) == 1:
-            told.insert(0, "one seed decides nothing")
-        if own[LSTM] > LEARNED:
-            told.append(f"the LSTM has {100 * own[LSTM]:.1f}% {already}")
-        return Verdict(together([self.said(claim) for claim in self.claims]), "; ".join(told))
+            return nothing(reason)
+        parts = [Part(one.text, one.margin, f"{one.found.short()} points") for one in self.claims]
+        verdict, already = conclude(parts), f"; the LSTM has {100 * own[LSTM]:.1f}% {already}"
+        return Verdict(verdict.result, f"{verdict.reason}{already if own[LSTM] > LEARNED else ''}")
 
 
 def _shares(about: Mapping[str, Any]) -> list[float]:
@@ -165,13 +159,13 @@ def _spread(values: list[float]) -> str:
     return f"{statistics.fmean(values):.2f}{around}"
 
 
-def _beside(difference: Difference) -> str:
+def _beside(difference: Estimate) -> str:
     return f"{difference.short()} ({_SAID[difference.result]})"
 
 
 def summary(content: Mapping[str, Any]) -> str:
     """Return the tables and the verdict as text for a terminal."""
     found = Findings(content)
-    lines = [f"bits wrong on test in percent, by {found.unit}: {BARS}", *aligned(found.table()), ""]
+    lines = [f"bits wrong on test in percent, by {found.unit}", *aligned(found.table()), found.note, ""]
     lines += ["heads of the ntm, points", *aligned(found.addressing()), ""]
     return "\n".join([*lines, *ending(found.verdict, content)])

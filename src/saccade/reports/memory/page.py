@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from saccade.look.curves import Curve, draw
-from saccade.reports.difference import decided, errors
 from saccade.reports.document import Heading, Part, Picture, Table, Text
-from saccade.reports.memory.findings import BARS, CONTENT, LEARNED, LOCATION, NEAR, NTM, Findings
-from saccade.reports.pages import beginning, picture, publish, runs, sentence
+from saccade.reports.memory.findings import CONTENT, LEARNED, LOCATION, NEAR, NTM, Findings
+from saccade.reports.pages import beginning, picture, publish, runs
+from saccade.reports.verdict import rule
 
 __all__ = ["write_page"]
 
@@ -29,7 +29,7 @@ _NEAR = (
 _HEADS = (
     "Heads go by content and location; by content alone, where they never stay or move on; or by location alone, where "
     "they find nothing by a key. The paper has both and takes neither away, so that nothing of this is in the verdict. "
-    "Worse is more bits wrong by more than twice the error, better fewer so; with one seed nothing is decided."
+    "Worse is more bits wrong by the 95% interval of the difference, better fewer so; with one seed nothing is decided."
 )
 _SAME = (
     "Each model is trained by its own recipe for the problem, on the same sequences in the same batches, for as many "
@@ -59,10 +59,10 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         _plot(found, folder / "memory", kinds, "Bits wrong by length, by kind of memory"),
         Heading("What is claimed"),
         claims,
-        *map(Text, (f"{errors('sequence')} {decided(len(found.claims))}", _NEAR)),
+        *map(Text, (f"{found.note} {rule(len(found.claims))}", _NEAR)),
         Heading(f"Bits wrong in percent, by {found.unit}"),
         wrong,
-        Text(f"{sentence(BARS)}."),
+        Text(found.note),
         Heading("What addressing is worth"),
         _plot(found, folder / "memory-addressing", [NTM, CONTENT, LOCATION], "Bits wrong by length, by addressing"),
         heads,
@@ -89,7 +89,7 @@ def _plot(found: Findings, path: Path, names: Sequence[str], title: str) -> Pict
         [_curve(found, name) for name in names],
         path,
         ticks=[(length, f"{length}{below.get(length, '')}") for length in found.lengths],
-        labels=(f"{found.unit}; bars: twice the standard error", "share of bits that are wrong"),
+        labels=(f"{found.unit}; bars: 95% intervals", "share of bits that are wrong"),
         title=title,
         note=f"A guess is wrong in half of them; hollow: one in {1 / _FLOOR:,.0f} or fewer",
         bounds=(_FLOOR / 1.5, 1.0),
@@ -101,6 +101,6 @@ def _plot(found: Findings, path: Path, names: Sequence[str], title: str) -> Pict
 
 def _curve(found: Findings, name: str) -> Curve:
     shares = [found.error(name, length) for length in found.lengths]
-    few = [share.mean <= _FLOOR for share in shares]
-    bars = [0.0 if none else 2 * share.known for none, share in zip(few, shares, strict=True)]
-    return Curve(name, found.lengths, [max(_FLOOR, share.mean) for share in shares], bars, few)
+    few = [share.value <= _FLOOR for share in shares]
+    bars = [0.0 if none else share.known.half() for none, share in zip(few, shares, strict=True)]
+    return Curve(name, found.lengths, [max(_FLOOR, share.value) for share in shares], bars, few)

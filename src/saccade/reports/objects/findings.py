@@ -1,22 +1,22 @@
 """What the rows of the report `objects` come to: scores by the number of things, lines through them, the verdict."""
 
-import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from saccade.reports.difference import Difference, spread, unpacked, unpacked_counts
+from saccade.reports.difference import spread, unpacked, unpacked_counts
 from saccade.reports.pages import COSTS, aligned, costs, ending
-from saccade.reports.slope import Point, fit
-from saccade.reports.verdict import NOTHING, Verdict, together
+from saccade.reports.resampling import Cell, between, contrast
+from saccade.reports.slope import weights
+from saccade.reports.statistics import Estimate, judged
+from saccade.reports.verdict import NOTHING, Verdict, both_bars, conclude
+from saccade.reports.verdict import Claim as Part
 
-__all__ = ["ATTENTION", "BARS", "EXACT", "FIXED", "NAMED", "Claim", "Findings", "summary"]
+__all__ = ["ATTENTION", "EXACT", "FIXED", "NAMED", "Claim", "Findings", "summary"]
 
 ATTENTION, FIXED = "show-attend-and-tell", ("show-and-tell", "m-rnn")
 EXACT, NAMED = "exact match", "things named"
-BARS = "± of a score is its standard deviation over seeds, of a difference or a slope twice its standard error"
-"""What stands behind numbers in tables."""
 _Rates = list[list[float]]  # a row a seed, a number an image
 
 
@@ -30,12 +30,12 @@ class Claim:
     """
 
     text: str
-    slope: Difference | None
+    slope: Estimate | None
 
     @property
     def told(self) -> str:
         """The slope in words."""
-        return "too few images to fit a line" if self.slope is None else self.slope.text()
+        return "too few images to fit a line" if self.slope is None else self.slope.long()
 
 
 class Findings:
@@ -74,34 +74,32 @@ class Findings:
         """
         return [[scores[place] for place in self._places[group]] for scores in self._known[name, key]]
 
-    def score(self, name: str, key: str, group: int | None = None) -> Difference:
-        """A score, as its difference from nothing."""
-        found = self.rates(name, key, group)
-        return Difference.between(found, [[0.0] * len(row) for row in found])
+    def score(self, name: str, key: str, group: int | None = None) -> Estimate:
+        """A score with its errors."""
+        return contrast([Cell(name, self.rates(name, key, group))], "images")
 
-    def gain(self, fixed: str, key: str, group: int, better: str = ATTENTION) -> Difference:
+    def gain(self, fixed: str, key: str, group: int, better: str = ATTENTION) -> Estimate:
         """By how much the model with attention is better about images of so many things."""
-        return Difference.between(self.rates(better, key, group), self.rates(fixed, key, group))
+        return between(self.rates(better, key, group), self.rates(fixed, key, group))
 
-    def slope(self, key: str, one: str, other: str | None = None) -> Difference | None:
+    def slope(self, key: str, one: str, other: str | None = None) -> Estimate | None:
         r"""How much a score, or the difference of two, changes with one thing more, by least squares.
 
         .. math:: b = \frac{\sum_i (n_i - \bar n)\, y_i}{\sum_i (n_i - \bar n)^2}
 
-        over images i of \(n_i\) things. Its error by images is that of the groups' scores, its error by seeds that of
-        the mean of one line a seed.
+        over images i of \(n_i\) things. It varies with the images of each number of things, and with the seeds.
         """
-        found = [
-            self.score(one, key, group) if other is None else self.gain(other, key, group, one)
-            for group in self.groups
-        ]
-        line = fit([self._point(group, own.mean, own.images) for group, own in zip(self.groups, found, strict=True)])
-        if line is None:
+        groups = [group for group in self.groups if self.images(group) > 1]
+        each = weights(groups, [self.images(group) for group in groups])
+        if each is None:
             return None
-        each = [self._slopes(name, key) for name in (one, other) if name is not None]
-        several = min(map(len, each)) > 1
-        seeds = math.sqrt(sum(statistics.variance(own) / len(own) for own in each)) if several else None
-        return Difference(line.value, seeds, line.error)
+        signs = {one: 1.0, **({} if other is None else {other: -1.0})}
+        cells = [
+            Cell(name, self.rates(name, key, group), sign * weight, group)
+            for group, weight in zip(groups, each, strict=True)
+            for name, sign in signs.items()
+        ]
+        return contrast(cells, "images")
 
     def table(self, key: str) -> list[list[str]]:
         """Header, a row a number of things, and the slopes."""
@@ -125,35 +123,24 @@ class Findings:
 
     def claimed(self) -> list[list[str]]:
         """Header, and a row a claim: the slope, and what follows."""
-        body = [[one.text, one.told, self.said(one)] for one in self.claims]
+        known = [one for one in self.claims if one.slope is not None]
+        results = dict(zip([one.text for one in known], judged([one.slope for one in known if one.slope]), strict=True))
+        body = [[one.text, one.told, results.get(one.text, "not decided")] for one in self.claims]
         return [["claim", "with one thing more", "verdict"], *body]
 
-    def said(self, claim: Claim) -> str:
-        """What the numbers say of one of all claims; one seed decides nothing."""
-        return "not decided" if claim.slope is None else claim.slope.among(len(self.claims))
+    @property
+    def note(self) -> str:
+        """What ± is."""
+        return both_bars("images", len(self.rows[ATTENTION]))
 
     def learned(self, name: str) -> bool:
-        """Whether a model gets sentences right, beyond twice the error; of one seed the images' error counts."""
-        found = self.score(name, EXACT)
-        return found.mean > 2 * found.known
-
-    def _point(self, group: int, score: float, error: float) -> Point:
-        count = self.images(group)
-        return Point(group, score, error if count > 1 else None, count)
-
-    def _slopes(self, name: str, key: str) -> list[float]:
-        """The slope of each seed."""
-        each = zip(*(self.rates(name, key, group) for group in self.groups), strict=True)
-        lines = [
-            fit([self._point(group, statistics.fmean(own), 0.0) for group, own in zip(self.groups, seed, strict=True)])
-            for seed in each
-        ]
-        return [line.value for line in lines if line is not None]
+        """Whether a model gets sentences right, by the 95% interval; of one seed that of images counts."""
+        return self.score(name, EXACT).known.beyond() > 0
 
     def _claims(self, fixed: str) -> list[Claim]:
         """What is claimed of a model that is told of an image by a fixed vector."""
         falls = self.slope(EXACT, fixed)
-        less = None if falls is None else Difference(-falls.mean, falls.seeds, falls.images)
+        less = None if falls is None else falls.times(-1.0)
         return [
             Claim(f"{fixed} gets fewer sentences right", less),
             *(
@@ -166,10 +153,11 @@ class Findings:
         """Whether all that is claimed holds: see docs/reports.md."""
         if not any(map(self.learned, self.rows)):
             return NOTHING
-        told = [f"{claim.text}: {self.said(claim)}, {claim.told}" for claim in self.claims]
-        if len(self.rows[ATTENTION]) == 1:
-            told.insert(0, "one seed decides nothing")
-        return Verdict(together([self.said(claim) for claim in self.claims]), "with one thing more " + "; ".join(told))
+        known = [Part(one.text, one.slope, one.told) for one in self.claims if one.slope is not None]
+        verdict = conclude(known)
+        if len(known) < len(self.claims):
+            return Verdict("not decided", "there are too few images to fit a line")
+        return Verdict(verdict.result, f"with one thing more {verdict.reason}")
 
 
 def _scores(row: Mapping[str, Any], key: str) -> Sequence[float]:
@@ -185,5 +173,5 @@ def summary(content: Mapping[str, Any]) -> str:
     found = Findings(content)
     lines = []
     for key in (EXACT, NAMED):
-        lines += [f"{key} on test in percent: {BARS}", *aligned(found.table(key)), ""]
-    return "\n".join([*lines, *ending(found.verdict, content)])
+        lines += [f"{key} on test in percent", *aligned(found.table(key)), ""]
+    return "\n".join([*lines, found.note, *ending(found.verdict, content)])

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from saccade.look.curves import Curve, draw
-from saccade.reports.difference import ERRORS, decided
 from saccade.reports.document import Heading, Part, Picture, Table, Text
-from saccade.reports.objects.findings import BARS, EXACT, NAMED, Findings
+from saccade.reports.objects.findings import EXACT, NAMED, Findings
 from saccade.reports.pages import beginning, picture, publish, runs, sentence
+from saccade.reports.verdict import rule
 
 __all__ = ["write_page"]
 
@@ -57,10 +57,10 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         _plot(found, folder, EXACT),
         Heading("What is claimed"),
         claims,
-        *map(Text, (f"{ERRORS} {decided(len(found.claims))}", _LINE)),
+        *map(Text, (f"{found.note} {rule(len(found.claims))}", _LINE)),
         Heading("Exact match in percent"),
         exact,
-        *map(Text, (f"{sentence(BARS)}.", _TWO)),
+        *map(Text, (found.note, _TWO)),
         Heading("Things named in percent"),
         named,
         _plot(found, folder, NAMED),
@@ -79,7 +79,7 @@ def _plot(found: Findings, folder: Path, key: str) -> Picture:
         [_curve(found, name, key) for name in found.rows],
         folder / f"objects-{key.replace(' ', '-')}",
         ticks=[(group, f"{group}\nn={found.images(group)}") for group in found.groups],
-        labels=("things, n images; bars: twice the standard error", key),
+        labels=("things, n images; bars: 95% intervals", key),
         title=title,
         bounds=(0.0, 1.03),
     )
@@ -88,5 +88,5 @@ def _plot(found: Findings, folder: Path, key: str) -> Picture:
 
 def _curve(found: Findings, name: str, key: str) -> Curve:
     scores = [found.score(name, key, group) for group in found.groups]
-    errors = [2 * one.known for one in scores]
-    return Curve(name, found.groups, [one.mean for one in scores], errors, [False] * len(scores))
+    errors = [one.known.half() for one in scores]
+    return Curve(name, found.groups, [one.value for one in scores], errors, [False] * len(scores))

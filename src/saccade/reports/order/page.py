@@ -7,10 +7,11 @@ from typing import Any
 from saccade.look.dot_plot import Dots, draw
 from saccade.reports.document import Heading, Part, Picture, Table, Text
 from saccade.reports.order.exact import HOLDS
-from saccade.reports.order.findings import SET, WAYS, Findings
+from saccade.reports.order.findings import MARGIN, SET, WAYS, Findings
 from saccade.reports.order.shuffling import HOW
 from saccade.reports.pages import about_data, beginning, picture, publish, runs, sentence, signatures
-from saccade.reports.scoring import ERRORS
+from saccade.reports.scoring import ERRORS, SENTENCES
+from saccade.reports.verdict import bars, rule
 
 __all__ = ["write_page"]
 
@@ -36,6 +37,12 @@ _TRAINED = (
     "orders that change the text. What it loses is what the order was worth to it."
 )
 
+_MARGIN = (
+    f"That `{SET}` loses nothing is shown where the interval of its loss lies within {MARGIN:.0%} of its score: that "
+    "no loss was seen is no evidence that there is none. Both scores are of the same trained models on the same "
+    "sentences."
+)
+
 
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     """Write index.md, index.html and the plot that both show.
@@ -58,7 +65,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         Table(exact[0], exact[1:]),
         Heading("Models, trained"),
         Table(table[0], table[1:]),
-        Text("± is twice the standard error."),
+        Text(f"{bars(SENTENCES, found.seeds)} {rule(len(found.claims()))} {_MARGIN}"),
         Heading("How it was measured"),
         *map(Text, (_TRAINED, f"What is permuted: {HOW[found.first['rule']]}.", _SET)),
         *map(Text, (*about_data(content, found.first["sentences"], count), ERRORS, *signatures(found.rows))),
@@ -72,11 +79,11 @@ def _plot(found: Findings, path: Path) -> Picture:
         Dots(
             way,
             [found.scores[model][way].value for model in found.models],
-            [2 * (found.scores[model][way].error or 0.0) for model in found.models],
+            [found.scores[model][way].half for model in found.models],
         )
         for way in WAYS
     ]
     title = sentence(f"{found.name} with the words of the source in order and shuffled")
-    label = f"{found.name}; bars: twice the standard error"
+    label = f"{found.name}; bars: 95% intervals"
     note = "The claim: a model without positions loses nothing, any other something"
     return picture(draw(found.models, series, path, label=label, title=title, note=note), title)

@@ -5,12 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from saccade.reports.difference import Difference, spread, unpacked, unpacked_counts, unpacked_shares
+from saccade.reports.difference import spread, unpacked, unpacked_counts, unpacked_shares
 from saccade.reports.pages import COSTS, aligned, costs, ending
 from saccade.reports.pointing.measuring import ANY, GRADIENT, OTHERS, RANDOM, THINGS, WEIGHTS
-from saccade.reports.verdict import Verdict, together
+from saccade.reports.resampling import between
+from saccade.reports.statistics import Estimate, judged
+from saccade.reports.verdict import Claim as Part
+from saccade.reports.verdict import Verdict, both_bars, conclude, nothing
 
-__all__ = ["BARS", "NAMES", "Claim", "Findings", "summary"]
+__all__ = ["NAMES", "Claim", "Findings", "summary"]
 
 NAMES = {
     WEIGHTS: "by its weights",
@@ -21,11 +24,9 @@ NAMES = {
     RANDOM: "at random",
 }
 """What orders of cells are called."""
-BARS = "± of a score is its standard deviation over seeds, of a difference twice its standard error"
-"""What stands behind numbers in tables."""
 _NOTHING = (
-    "no model that attends is right more often than the best guess from the image and the kind of question, beyond "
-    "twice the error; train them longer"
+    "no model that attends is right more often than the best guess from the image and the kind of question, by its 95% "
+    "interval; train them longer"
 )
 
 
@@ -41,7 +42,7 @@ class Claim:
 
     model: str
     text: str
-    difference: Difference
+    difference: Estimate
 
 
 class Findings:
@@ -63,18 +64,17 @@ class Findings:
         """What cells of a model are erased by, but for chance."""
         return [by for by in self.rows[name][0]["erased"] if by != RANDOM]
 
-    def above_guess(self, name: str) -> Difference:
+    def above_guess(self, name: str) -> Estimate:
         """By how much a model is right more often than the best guess from the image and the kind of question."""
         right = [unpacked(row["right"], row["questions"]) for row in self.rows[name]]
         guesses = [[row["blind"]] * row["questions"] for row in self.rows[name]]
-        return Difference.between(right, guesses, paired=True)
+        return between(right, guesses, paired=True)
 
     def learned(self, name: str) -> bool:
-        """Whether it is so beyond twice the error; of one seed the images' error counts."""
-        above = self.above_guess(name)
-        return above.mean > 2 * above.known
+        """Whether it is so by the 95% interval; of one seed that of images counts."""
+        return self.above_guess(name).known.beyond() > 0
 
-    def pointing(self, name: str, by: str, beside: str = ANY) -> Difference:
+    def pointing(self, name: str, by: str, beside: str = ANY) -> Estimate:
         """By how much the heaviest cell lies more often on what the answer depends on than one at random.
 
         Args:
@@ -84,9 +84,9 @@ class Findings:
         """
         key = "anything" if beside == ANY else "anywhere"
         hits = [unpacked(row["erased"][by]["hits"], row["examples"]) for row in self.rows[name]]
-        return Difference.between(hits, [unpacked_shares(row[key]) for row in self.rows[name]], paired=True)
+        return between(hits, [unpacked_shares(row[key]) for row in self.rows[name]], paired=True)
 
-    def lost(self, name: str, by: str, key: str, place: int | None = None, beside: str = RANDOM) -> Difference:
+    def lost(self, name: str, by: str, key: str, place: int | None = None, beside: str = RANDOM) -> Estimate:
         """By how much erasing in an order takes more away than in another, of the same trained models.
 
         Args:
@@ -98,7 +98,7 @@ class Findings:
         """
         places = range(len(self.first["counts"])) if place is None else [place]
         sides = ([self._left(row, one, key, places) for row in self.rows[name]] for one in (beside, by))
-        return Difference.between(*sides, paired=True)
+        return between(*sides, paired=True)
 
     def models(self) -> list[list[str]]:
         """Header, and a row a model: its accuracy, how it is beside a guess, and what it cost."""
@@ -151,14 +151,27 @@ class Findings:
 
     def claimed(self) -> list[list[str]]:
         """Header, and a row a claim: the difference, and what follows."""
-        body = [[one.model, one.text, one.difference.text(), self.said(one)] for one in self.claims]
+        body = [[one.model, one.text, one.difference.long(), self.said(one)] for one in self.claims]
         return [["model", "claim", "difference", "verdict"], *body]
 
     def said(self, claim: Claim) -> str:
         """What the numbers say of a claim; of a model that learned nothing they say nothing."""
-        return claim.difference.among(len(self.claims)) if self.learned(claim.model) else "nothing learned"
+        known = self.judgeable
+        if claim not in known:
+            return "nothing learned"
+        return judged([one.difference for one in known])[known.index(claim)]
 
-    def taken(self) -> tuple[list[str], list[Difference], list[Difference]]:
+    @property
+    def judgeable(self) -> list[Claim]:
+        """Claims of models that have learned something: they are judged together."""
+        return [claim for claim in self.claims if self.learned(claim.model)]
+
+    @property
+    def note(self) -> str:
+        """What ± is."""
+        return both_bars("images", len(next(iter(self.rows.values()))))
+
+    def taken(self) -> tuple[list[str], list[Estimate], list[Estimate]]:
         """Names of all orders, and what each takes of accuracy and of the first answer's probability beyond chance."""
         pairs = [(name, by) for name in self.rows for by in self.orders(name)]
         accuracy, probability = ([self.lost(*pair, key) for pair in pairs] for key in ("right", "change"))
@@ -192,15 +205,13 @@ class Findings:
 
     def _decide(self) -> Verdict:
         """Whether all that is claimed holds: see docs/reports.md."""
-        learned = [claim for claim in self.claims if self.learned(claim.model)]
-        if not learned:
-            return Verdict("nothing can be concluded", _NOTHING)
-        told = [f"{one.model}: {one.text}: {self.said(one)}, {one.difference.text()}" for one in learned]
-        if len(self.rows[learned[0].model]) == 1:
-            told.insert(0, "one seed decides nothing")
-        if without := dict.fromkeys(claim.model for claim in self.claims if not self.learned(claim.model)):
-            told.append(f"left out, since not beyond the best guess: {', '.join(without)}")
-        return Verdict(together([self.said(one) for one in learned]), "; ".join(told))
+        if not (learned := self.judgeable):
+            return nothing(_NOTHING)
+        found = [Part(f"{one.model}: {one.text}", one.difference, one.difference.long()) for one in learned]
+        verdict = conclude(found)
+        without = dict.fromkeys(claim.model for claim in self.claims if claim not in learned)
+        out = f"; left out, since not beyond the best guess: {', '.join(without)}" if without else ""
+        return Verdict(verdict.result, f"{verdict.reason}{out}")
 
 
 def _named(model: str, by: str) -> str:
@@ -210,7 +221,7 @@ def _named(model: str, by: str) -> str:
 def summary(content: Mapping[str, Any]) -> str:
     """Return the tables and the verdict as text for a terminal."""
     found = Findings(content)
-    lines = [f"accuracy on test in percent: {BARS}", *aligned(found.models()), ""]
+    lines = ["accuracy on test in percent", *aligned(found.models()), found.note, ""]
     lines += ["where cells with the most weight lie", *aligned(found.pointed()), ""]
     names, accuracy, probability = found.taken()
     header = ["lost beyond random, the mean over all numbers of cells", "accuracy", "probability"]

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from saccade.look.dot_plot import Dots, draw
-from saccade.reports.difference import ERRORS, decided
 from saccade.reports.document import Heading, Part, Picture, Table, Text
 from saccade.reports.pages import beginning, picture, publish, runs, sentence
-from saccade.reports.pointing.findings import BARS, Findings
+from saccade.reports.pointing.findings import Findings
+from saccade.reports.verdict import rule
 
 __all__ = ["write_page"]
 
@@ -73,10 +73,10 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         _plot(found, folder),
         Heading("What is claimed"),
         claims,
-        *map(Text, (f"{ERRORS} {decided(len(found.claims))} {_PAIRED} {_JUDGED}", _MEANING)),
+        *map(Text, (f"{found.note} {rule(len(found.judgeable))} {_PAIRED} {_JUDGED}", _MEANING)),
         Heading("Accuracy"),
         models,
-        Text(f"{sentence(BARS)}."),
+        Text(found.note),
         Heading("Where the heaviest cell lies"),
         pointed,
         Heading("What is left once cells are erased"),
@@ -92,10 +92,10 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
 def _plot(found: Findings, folder: Path) -> Picture:
     names, *differences = found.taken()
     series = [
-        Dots(name, [100 * one.mean for one in own], [200 * one.known for one in own])
+        Dots(name, [100 * one.value for one in own], [100 * one.known.half() for one in own])
         for name, own in zip(("accuracy", "probability of the first answer"), differences, strict=True)
     ]
-    title, label = "What erasing takes beyond random cells", "points lost beyond random; bars: twice the standard error"
+    title, label = "What erasing takes beyond random cells", "points lost beyond random; bars: 95% intervals"
     return picture(draw(names, series, folder / "pointing", label=label, title=title), title)
 
 

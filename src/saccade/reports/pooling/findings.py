@@ -1,66 +1,30 @@
-"""What the rows of the report `pooling` come to: accuracies with their spread, what a "not" does, and the verdict."""
+"""What the rows of the report `pooling` come to: accuracies, what a "not" does, and the verdict."""
 
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+from saccade.reports.difference import spread, unpacked
 from saccade.reports.pages import aligned, ending
-from saccade.reports.verdict import Verdict
+from saccade.reports.resampling import Cell, contrast, over_seeds
+from saccade.reports.scoring import SENTENCES
+from saccade.reports.statistics import Estimate, Part, judged
+from saccade.reports.verdict import Claim, Verdict, bars, conclude, nothing
 
-__all__ = ["OTHERS", "Accuracy", "Findings", "summary"]
+__all__ = ["CONTEXT", "OTHERS", "VECTORS", "Findings", "summary"]
 
 OTHERS = {"SWEM, pooled words (Shen et al. 2018)": 84.3}
 """Accuracies on the test split of SST-2 that others report, with word vectors that were learned elsewhere."""
+VECTORS = ", vectors"
+"""What follows the name of a model whose words begin with vectors from a file."""
+CONTEXT = ("self-attention", "rnn-attention")
+"""Models of which a word's weight hangs on its neighbours: of the others it is the word's own."""
 _CHANCE = 0.5
-
-
-@dataclass(frozen=True)
-class Accuracy:
-    """The accuracies of one model with several seeds.
-
-    Args:
-        values: one a seed.
-
-    Example:
-        >>> Accuracy([0.8, 0.82]).text()
-        '81.00 ± 1.41'
-    """
-
-    values: Sequence[float]
-
-    @property
-    def mean(self) -> float:
-        """Their mean."""
-        return statistics.fmean(self.values)
-
-    @property
-    def deviation(self) -> float | None:
-        """Their standard deviation; None of a single one."""
-        return statistics.stdev(self.values) if len(self.values) > 1 else None
-
-    def text(self) -> str:
-        """Return mean and standard deviation in percent."""
-        around = "" if self.deviation is None else f" ± {100 * self.deviation:.2f}"
-        return f"{100 * self.mean:.2f}{around}"
-
-    def above(self, other: "Accuracy") -> int:
-        """Return whether the mean is above another's by more than twice the error of their difference (1), below it so
-        (-1), or neither (0), as with a single seed.
-
-        >>> Accuracy([0.8, 0.82]).above(Accuracy([0.7, 0.72])), Accuracy([0.8]).above(Accuracy([0.7]))
-        (1, 0)
-        """
-        if self.deviation is None or other.deviation is None:
-            return 0
-        variance = self.deviation**2 / len(self.values) + other.deviation**2 / len(other.values)
-        difference, error = self.mean - other.mean, math.sqrt(variance)
-        return (difference > 2 * error) - (difference < -2 * error)
-
-
-_SAID = {1: "better", 0: "within the error", -1: "worse"}
+_LEARNED = 0.05  # above chance
 
 
 class Findings:
@@ -76,28 +40,59 @@ class Findings:
         self.probes = [row for row in content["rows"] if row["measured"] == "not"]
         self.texts: int = measured[0]["texts"]
         self.models = list(dict.fromkeys(row["model"] for row in measured))
-        self.accuracies = {
-            model: Accuracy([row["accuracy"] for row in measured if row["model"] == model]) for model in self.models
-        }
-        self.validations = {
-            model: Accuracy([row["validation"] for row in measured if row["model"] == model]) for model in self.models
-        }
+        self.rows = {model: [row for row in measured if row["model"] == model] for model in self.models}
+        self.seeds = len({row["seed"] for row in measured})
+        self.ladders = [
+            own for ends in (False, True) if (own := [m for m in self.models if m.endswith(VECTORS) is ends])
+        ]
         self.verdict = self._decide()
 
-    def table(self) -> list[list[str]]:
+    def accuracies(self, model: str, key: str = "accuracy") -> list[float]:
+        """The accuracies of a model, one a seed."""
+        return [row[key] for row in self.rows[model]]
+
+    @property
+    def sentences_known(self) -> bool:
+        """Whether rows say of each sentence if it was classified rightly; those of old reports do not."""
+        return all("right" in row for rows in self.rows.values() for row in rows)
+
+    def gain(self, one: str, other: str) -> Estimate:
+        r"""By how much a model is better than another, with its errors by seeds and by sentences.
+
+        Where rows do not say which sentences were right, their error is the largest that it may be:
+
+        .. math:: \sigma_i^2 \le \frac{p_a (1 - p_a) + p_c (1 - p_c)}{N}
+
+        of accuracies \(p_a\) and \(p_c\), for what is hard for one is not easier than others for the other.
+        """
+        if self.sentences_known:
+            pair = zip((one, other), (1.0, -1.0), strict=True)
+            return contrast([Cell(model, self._right(model), sign) for model, sign in pair], SENTENCES)
+        found = over_seeds(self.accuracies(one), self.accuracies(other))
+        shares = (statistics.fmean(self.accuracies(model)) for model in (one, other))
+        most = math.sqrt(sum(share * (1 - share) for share in shares) / self.texts)
+        return Estimate(found.value, (*found.parts, Part(SENTENCES, most, self.texts - 1, self.texts)))
+
+    def _right(self, model: str) -> list[list[bool]]:
+        return [unpacked(row["right"], self.texts) for row in self.rows[model]]
+
+    @cached_property
+    def _said(self) -> dict[str, str]:
+        """What follows for each claim, by its text."""
+        claims = self.claims()
+        return dict(zip((one.text for one in claims), judged([one.found for one in claims]), strict=True))
+
+    def table(self, ladder: int = 0) -> list[list[str]]:
         """Header, and a row a model: its accuracies, and what it cost."""
-        header = ["model", "test accuracy", "beside the one above", "validation", "steps", "seconds", "parameters"]
-        steps = [
-            "",
-            *(_SAID[self.accuracies[after].above(self.accuracies[one])] for one, after in pairwise(self.models)),
-        ]
-        rows = []
-        for model, said in zip(self.models, steps, strict=True):
+        header = ["model", "test accuracy", "beside the one above", "it is better", "validation", "steps", "seconds"]
+        models, rows = self.ladders[ladder], []
+        for above, model in zip([None, *models], models, strict=False):
+            gain = ("", "") if above is None else (self.gain(model, above).short(), self._said[_step(model, above)])
             runs = [run for run in self.content["runs"].values() if run["model"] == model]
             costs = [f"{statistics.fmean(run[key] for run in runs):.0f}" for key in ("steps", "seconds")]
-            scores = [self.accuracies[model].text(), said, self.validations[model].text()]
+            scores = [spread(self.accuracies(model)), *gain, spread(self.accuracies(model, "validation"))]
             rows.append([model, *scores, *costs, f"{runs[0]['parameters']:,}"])
-        return [header, *rows]
+        return [[*header, "parameters"], *rows]
 
     def shifts(self, model: str, *, positive: bool) -> list[float]:
         """By how much a "not" moves the score of each sentence of praise, or of blame, over all seeds."""
@@ -123,6 +118,28 @@ class Findings:
             rows.append([model, *means, f"{self.hears(model):.0%}", f"{self.turns(model):.0%}"])
         return [header, *rows]
 
+    def lowered(self, model: str) -> Estimate | None:
+        """By how many nats a "not" lowers what the word that it denies weighs beside the others, over seeds and pairs;
+        None where rows do not say, or nothing is attended to.
+        """
+        own = [row["pairs"] for row in self.probes if row["model"] == model]
+        if not all("relative" in pair for pairs in own for pair in pairs):
+            return None
+        falls = [[pair["relative"][0] - pair["relative"][1] for pair in pairs] for pairs in own]
+        return contrast([Cell(model, falls)], "pairs")
+
+    def weighed(self) -> list[list[str]]:
+        """Header, and a row a model that attends: the weight of the denied word, before and after; none of old rows."""
+        rows = []
+        for model in self.models:
+            if (fall := self.lowered(model)) is None:
+                continue
+            pairs = [pair["weights"] for row in self.probes if row["model"] == model for pair in row["pairs"]]
+            before, after = (f"{statistics.fmean(own):.3f}" for own in zip(*pairs, strict=True))
+            rows.append([model, before, after, fall.text(signed=True), self._said.get(_weight(model), "its own alone")])
+        header = ["model", "weight without a not", "with it", "lowered beside the others, nats", "it is lowered"]
+        return [header, *rows] if rows else []
+
     def pairs(self) -> list[list[str]]:
         """Header, and a row a pair: each model's probability of the positive label before and after, over seeds."""
         first = self.probes[0]["pairs"]
@@ -136,22 +153,48 @@ class Findings:
             rows.append([pair["denied"], *cells])
         return [["sentence", *self.models], *rows]
 
+    def drawn(self) -> tuple[str, list[list[Any]]] | None:
+        """The first model whose words are projected, and these; None of old rows."""
+        found = ((row["model"], row["directions"]) for row in self.probes if row.get("directions"))
+        return next(found, None)
+
+    @property
+    def note(self) -> str:
+        """What ± is."""
+        told = bars(SENTENCES, self.seeds)
+        bound = " Rows of this report do not say which sentences were right, so that their error is the largest that "
+        bound += "it may be, as of models that err independently."
+        return told if self.sentences_known else told + bound
+
+    def claims(self) -> list[Claim]:
+        """That each way is better than the one before, the last than the first, and that a not lowers weights."""
+        found = []
+        for models in self.ladders:
+            for one, other in [*pairwise(models), (models[0], models[-1])]:
+                gain = self.gain(other, one)
+                found.append(Claim(_step(other, one), gain, gain.long()))
+        falls = {model: self.lowered(model) for model in self.models if model.removesuffix(VECTORS) in CONTEXT}
+        return found + [
+            Claim(_weight(model), fall, f"by {fall.text(signed=True)} nats")
+            for model, fall in falls.items()
+            if fall is not None
+        ]
+
     def _decide(self) -> Verdict:
-        """Whether attention over features that know their neighbours is the best, and hears: see docs/reports.md."""
-        if not any(accuracy.mean > _CHANCE + 0.05 for accuracy in self.accuracies.values()):
-            return Verdict("nothing can be concluded", "no model got clearly more than half right; train them longer")
-        steps = {
-            (one, after): self.accuracies[after].above(self.accuracies[one]) for one, after in pairwise(self.models)
-        }
-        said = "; ".join(f"{one} → {after}: {_SAID[sign]}" for (one, after), sign in steps.items())
+        """Whether each way is better, and weights hear a not: see docs/reports.md."""
+        if not any(statistics.fmean(self.accuracies(model)) > _CHANCE + _LEARNED for model in self.models):
+            return nothing("no model got clearly more than half right; train them longer")
         heard = ", ".join(f"{model} {self.hears(model):.0%}" for model in self.models)
-        first, last = self.models[0], self.models[-1]
-        whole = f"from {first} to {last}: {_SAID[self.accuracies[last].above(self.accuracies[first])]}"
-        steadily = f"by the spread over seeds, step by step {said}; {whole}"
-        reason = f"{steadily}. A not moves the score the right way in: {heard}"
-        if all(sign > 0 for sign in steps.values()):
-            return Verdict("reproduced", reason)
-        return Verdict("contradicted" if -1 in steps.values() else "not decided", reason)
+        found = conclude(self.claims())
+        return replace(found, reason=f"{found.reason}. A not moves the score the right way in: {heard}")
+
+
+def _step(model: str, above: str) -> str:
+    return f"{model} is better than {above}"
+
+
+def _weight(model: str) -> str:
+    return f"a not lowers what the word that it denies weighs in {model}"
 
 
 def _right(pair: Mapping[str, Any]) -> bool:
@@ -162,5 +205,13 @@ def _right(pair: Mapping[str, Any]) -> bool:
 def summary(content: Mapping[str, Any]) -> str:
     """Return the tables and the verdict as text for a terminal."""
     found = Findings(content)
-    lines = ["accuracy in percent, ± the standard deviation over seeds", *aligned(found.table())]
-    return "\n".join([*lines, "", *aligned(found.negation()), *ending(found.verdict, content)])
+    lines: list[str] = ["accuracy in percent, ± the standard deviation over seeds; beside the one above, in points:"]
+    lines += [found.note]
+    tables: Sequence[list[list[str]]] = [
+        *map(found.table, range(len(found.ladders))),
+        found.negation(),
+        found.weighed(),
+    ]
+    for table in filter(None, tables):
+        lines += [*aligned(table), ""]
+    return "\n".join([*lines[:-1], *ending(found.verdict, content)])

@@ -1,24 +1,22 @@
 """What the rows of the report `regression` come to: errors by the number of points, their powers, and the verdict."""
 
-import math
-import statistics
 from collections.abc import Mapping
 from typing import Any
 
-from saccade.reports.growth import exponent
+from saccade.reports.growth import Power, exponent
 from saccade.reports.pages import aligned, ending
 from saccade.reports.regression.estimates import BEST, KERNEL, LEARNED, MEAN
-from saccade.reports.slope import Slope
-from saccade.reports.verdict import Verdict
+from saccade.reports.resampling import over_seeds
+from saccade.reports.statistics import Estimate, Within
+from saccade.reports.verdict import Claim, Verdict, conclude
 
-__all__ = ["EXPECTED", "WIDTH", "Findings", "summary"]
+__all__ = ["EXPECTED", "NEAR", "WIDTH", "Findings", "summary"]
 
 EXPECTED, WIDTH = -4 / 5, -1 / 5
 """The powers of n that the error and the bandwidth are to fall with."""
 
-NEAR = 0.05  # by how much the exponent may differ from that, since n is finite
-SURE = 0.1  # twice the error of an exponent that decides: −4/5 is so far from −2/3 and −1
-_STAYS = 0.1  # the power of n that the error of the mean falls with, at most
+NEAR = 0.1
+"""By how much exponents may differ from what is claimed: less than −2/3 and −1 do from −4/5."""
 
 
 class Findings:
@@ -37,17 +35,15 @@ class Findings:
         """How many points there were, in order."""
         return sorted({row["n"] for row in self._rows(way)})
 
-    def mean(self, way: str, count: int, what: str = "mse") -> tuple[float, float]:
-        """The mean over seeds of what was measured, and its standard error."""
-        found = [float(row[what]) for row in self._rows(way) if row["n"] == count]
-        spread = statistics.stdev(found) / math.sqrt(len(found)) if len(found) > 1 else 0.0
-        return statistics.fmean(found), spread
+    def mean(self, way: str, count: int, what: str = "mse") -> Estimate:
+        """The mean over seeds of what was measured."""
+        return over_seeds([float(row[what]) for row in self._rows(way) if row["n"] == count])
 
-    def power(self, way: str, what: str = "mse") -> Slope | None:
+    def power(self, way: str, what: str = "mse") -> Power | None:
         """The power of n that it falls with, as a line of logarithms; None of fewer than two counts."""
         counts = self.counts(way)
         means = [self.mean(way, count, what) for count in counts]
-        return exponent(counts, [mean for mean, _ in means], [error for _, error in means])
+        return exponent(counts, [mean.value for mean in means], [mean.error for mean in means], of="numbers of points")
 
     def table(self) -> list[list[str]]:
         """Header, a row for each number of points, and the powers."""
@@ -66,7 +62,7 @@ class Findings:
     def excess(self) -> float:
         """How many times the error of the best bandwidth that of leave-one-out has, of the most points."""
         last = self.counts(KERNEL)[-1]
-        return self.mean(KERNEL, last)[0] / self.mean(BEST, last)[0]
+        return self.mean(KERNEL, last).value / self.mean(BEST, last).value
 
     @property
     def seeds(self) -> dict[str, int]:
@@ -79,32 +75,38 @@ class Findings:
     def _cell(self, way: str, count: int, what: str) -> str:
         if count not in self.counts(way):
             return ""
-        mean, error = self.mean(way, count, what)
-        return f"{mean:.5f} ± {2 * error:.5f}"
+        return self.mean(way, count, what).text(5)
+
+    def claims(self) -> list[Claim]:
+        """That exponents are within a margin of what is claimed; none of one number of points."""
+        best, mean = self.power(BEST), self.power(MEAN)
+        if best is None or mean is None:
+            return []
+        return [
+            Claim(
+                f"by the best bandwidth the squared error falls as n^({EXPECTED:.1f}), within {NEAR:g}",
+                Within(best.found.less(EXPECTED), NEAR),
+                f"n^({_power(best)})",
+            ),
+            Claim(f"that of the mean stays, within n^({NEAR:g})", Within(mean.found, NEAR), f"n^({_power(mean)})"),
+        ]
 
     def _decide(self) -> Verdict:
         """Whether the error falls as the theory says, and that of the mean stays: see docs/reports.md."""
-        best, found, mean = (self.power(way) for way in (BEST, KERNEL, MEAN))
-        if best is None or found is None or mean is None:
-            return Verdict("not decided", "there is one number of points; an exponent takes two or more")
-        reason = (
-            f"by the best bandwidth the squared error falls as n^({_power(best)}), n^({EXPECTED:.1f}) being claimed; "
-            f"by that of leave-one-out as n^({_power(found)}), to {self.excess:.2f} times the best; "
-            f"that of the mean as n^({_power(mean)})"
-        )
-        if 2 * best.error > SURE:
-            return Verdict("not decided", f"{reason}; twice the error is above {SURE}, more --seeds make it smaller")
-        near = abs(best.value - EXPECTED) <= max(2 * best.error, NEAR)
-        stays = abs(mean.value) <= max(2 * mean.error, _STAYS)
-        return Verdict("reproduced" if near and stays else "contradicted", reason)
+        found = self.power(KERNEL)
+        if not (claims := self.claims()) or found is None:
+            return Verdict("not decided", "there is one number of points; an exponent takes three or more")
+        verdict = conclude(claims)
+        other = f"by that of leave-one-out it falls as n^({_power(found)}), to {self.excess:.2f} times the best"
+        return Verdict(verdict.result, f"{verdict.reason}; {other}")
 
 
-def _power(line: Slope | None) -> str:
-    return "-" if line is None else f"{line.value:.3f} ± {2 * line.error:.3f}"
+def _power(line: Power | None) -> str:
+    return "-" if line is None else line.text(3)
 
 
 def summary(content: Mapping[str, Any]) -> str:
     """Return the table and the verdict as text for a terminal."""
     found = Findings(content)
-    title = "squared distance from the curve, mean over seeds ± twice its standard error"
+    title = "squared distance from the curve, mean over seeds ± half of its 95% interval"
     return "\n".join([title, *aligned(found.table()), "", *ending(found.verdict, content)])

@@ -8,7 +8,8 @@ from saccade.look.curves import Curve, draw
 from saccade.reports.document import Heading, Part, Picture, Table, Text
 from saccade.reports.pages import beginning, picture, publish, where
 from saccade.reports.regression.estimates import NOISE
-from saccade.reports.regression.findings import Findings
+from saccade.reports.regression.findings import NEAR, Findings
+from saccade.reports.verdict import rule
 
 __all__ = ["write_page"]
 
@@ -35,9 +36,10 @@ _LEARNED = (
     "of two networks, trained by the same error of leave-one-out. What is claimed says nothing of it."
 )
 _ERRORS = (
-    "Means are over seeds, each of which draws other points; ± twice their standard error. Exponents are slopes of "
-    "straight lines through logarithms; their error is the larger of what the means' errors come to and what their "
-    "distances from the line say."
+    "Means are over seeds, each of which draws other points; ± half of their 95% interval (Student's t). Exponents are "
+    "slopes of straight lines through logarithms; their interval is the wider of what the means' errors come to and "
+    "what their distances from the line say, with two degrees of freedom less than numbers of points. That an exponent "
+    f"is what is claimed is shown where its whole interval lies within {NEAR:g} of it."
 )
 
 
@@ -59,7 +61,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         _plot(found, folder),
         Table(header, rows),
         Heading("How it was measured"),
-        *map(Text, (_POINTS.format(noise=NOISE), _BANDWIDTH, _LEARNED, _ERRORS, f"Seeds: {seeds}.")),
+        *map(Text, (_POINTS.format(noise=NOISE), _BANDWIDTH, _LEARNED, _ERRORS, rule(2), f"Seeds: {seeds}.")),
         *where(content),
     ]
     publish(folder, parts)
@@ -72,7 +74,7 @@ def _plot(found: Findings, folder: Path) -> Picture:
         [_curve(found, way) for way in found.ways],
         folder / "errors",
         ticks=[(count, str(count)) for count in counts],
-        labels=("known points n; bars: twice the standard error; dotted: the fitted power", "squared error"),
+        labels=("known points n; bars: 95% intervals; dotted: the fitted power", "squared error"),
         title=title,
         note="The claim: n^(-4/5) for Nadaraya-Watson; the mean stays",
         log=True,
@@ -83,12 +85,7 @@ def _plot(found: Findings, folder: Path) -> Picture:
 def _curve(found: Findings, way: str) -> Curve:
     counts, line = found.counts(way), found.power(way)
     means = [found.mean(way, count) for count in counts]
-    ends = None if line is None else (_at(line, counts[0]), _at(line, counts[-1]))
-    label = way if line is None else f"{way}: n^{line.value:.2f} ± {2 * line.error:.2f}"
-    heights, errors = [mean for mean, _ in means], [2 * error for _, error in means]
+    ends = None if line is None else (line.at(counts[0]), line.at(counts[-1]))
+    label = way if line is None else f"{way}: n^({line.text()})"
+    heights, errors = [mean.value for mean in means], [mean.known.half() for mean in means]
     return Curve(label, counts, heights, errors, [False] * len(counts), ends)
-
-
-def _at(line: Any, count: float) -> float:
-    """The fitted power at a number of points."""
-    return float(2**line.start * count**line.value)

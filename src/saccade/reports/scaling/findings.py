@@ -4,13 +4,13 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
-from saccade.reports.difference import Difference
 from saccade.reports.eyes import wrong_shares
-from saccade.reports.growth import exponent
+from saccade.reports.growth import MEASURING, Power, exponent, milliseconds
 from saccade.reports.pages import aligned, ending
+from saccade.reports.resampling import between
 from saccade.reports.scaling.answering import HARD, MODELS, SOFT
-from saccade.reports.slope import Slope
-from saccade.reports.verdict import Verdict
+from saccade.reports.statistics import Estimate, Part
+from saccade.reports.verdict import Claim, Verdict, bars, conclude
 
 __all__ = ["NEAR", "Findings", "summary"]
 
@@ -29,6 +29,7 @@ class Findings:
         self.content = content
         self.timed = {row["side"]: row["models"] for row in content["rows"] if row["measured"] == "time"}
         self.sides = sorted(self.timed)
+        self.rounds = {row["side"]: row["rounds"] for row in content["rows"] if row["measured"] == "time"}
         self.models = [name for name in MODELS if name in self.timed[self.sides[0]]]
         self.long = [side for side in self.sides if side * _LONG >= self.sides[-1]]
         if len(self.long) < 3:
@@ -36,10 +37,10 @@ class Findings:
         self.tried = [row for row in content["rows"] if row["measured"] == "size"]
         self.verdict = self._decide()
 
-    def time(self, name: str) -> Slope:
+    def time(self, name: str) -> Power:
         """The power of the pixels that a model's time grows with at the long end, as a line of logarithms."""
         found = [self.timed[side][name] for side in self.long]
-        line = exponent(self._pixels(), [one["seconds"] for one in found], [one["error"] for one in found])
+        line = exponent(self._pixels(), [one["seconds"] for one in found], [one["error"] for one in found], of="sizes")
         assert line is not None
         return line
 
@@ -52,8 +53,8 @@ class Findings:
 
     def table(self) -> list[list[str]]:
         """Header, a row a side, and the fitted powers: milliseconds of an answer."""
-        body = [[str(side), *(_milliseconds(self.timed[side][name]) for name in self.models)] for side in self.sides]
-        powers = [f"{line.value:.2f} ± {2 * line.error:.2f}" for line in map(self.time, self.models)]
+        body = [[str(side), *(self._time(side, name) for name in self.models)] for side in self.sides]
+        powers = [self.time(name).text() for name in self.models]
         return [["pixels a side", *self.models], *body, ["power of the pixels", *powers]]
 
     def counted(self) -> list[list[str]]:
@@ -79,51 +80,49 @@ class Findings:
             for side in sides:
                 rows, first = ([row for row in own if row["side"] == one] for one in (side, sides[0]))
                 error = f"{100 * statistics.fmean(row['error'] for row in rows):.2f}"
-                more = Difference.between(*([wrong_shares(row) for row in each] for each in (rows, first)))
-                body.append([name, str(side), error, "" if side == sides[0] else more.text()])
+                shares = [[wrong_shares(row) for row in each] for each in (rows, first)]
+                more = between(*shares, paired=True)
+                body.append([name, str(side), error, "" if side == sides[0] else more.long()])
         return [["trained at the first size", "pixels a side", "error, %", "beside that"], *body]
 
     def _pixels(self) -> list[float]:
         return [float(side * side) for side in self.long]
 
+    def _time(self, side: int, name: str) -> str:
+        found = self.timed[side][name]
+        return milliseconds(found["seconds"], found["error"], self.rounds[side])
+
+    @property
+    def note(self) -> str:
+        """What ± of errors on larger canvases is."""
+        return bars("images", len({row["seed"] for row in self.tried}))
+
+    def claims(self) -> list[Claim]:
+        """How each model's time grows, by more than a power of `NEAR` or by less, and what hard reads save."""
+        found = []
+        for name in self.models:
+            if (grows := MODELS[name].grows) is not None:
+                power = self.time(name)
+                beyond = power.found.less(NEAR).times(1.0 if grows else -1.0)
+                text = f"the time of {name} {'grows' if grows else 'does not grow'}"
+                found.append(Claim(text, beyond, f"pixels^({power.text()})"))
+        side = self.sides[-1]
+        ours, theirs = (self.timed[side][name] for name in (HARD, SOFT))
+        error, rounds = (ours["error"] ** 2 + theirs["error"] ** 2) ** 0.5, self.rounds[side]
+        lead = Estimate(theirs["seconds"] - ours["seconds"], (Part(MEASURING, error, rounds - 1, rounds),))
+        text = f"{HARD} takes less time than {SOFT}"
+        return [*found, Claim(text, lead, f"by {lead.times(1e3).text(1)} ms at {side} pixels a side")]
+
     def _decide(self) -> Verdict:
         """Whether costs grow as is claimed: see docs/reports.md."""
-        results = {name: self._result(name) for name in self.models if MODELS[name].grows is not None}
-        hard, soft = (self.timed[self.sides[-1]][name] for name in (HARD, SOFT))
-        lead, error = soft["seconds"] - hard["seconds"], (hard["error"] ** 2 + soft["error"] ** 2) ** 0.5
-        results[f"{HARD} beside {SOFT}"] = _sign(lead, error)
-        told = ", ".join(f"{name} by pixels^{self.time(name).value:.2f}" for name in self.models)
-        bad = [name for name, result in results.items() if result != "reproduced"]
-        reason = f"times grow {told}; {self.saved()}"
-        if not bad:
-            return Verdict("reproduced", reason)
-        against = "contradicted" in results.values()
-        others = f"not as claimed, or not beyond twice the error: {', '.join(bad)}"
-        return Verdict("contradicted" if against else "not decided", f"{others}; {reason}")
-
-    def _result(self, name: str) -> str:
-        """Whether a model's time grows as is claimed, by more than a power of `NEAR` or by less."""
-        line = self.time(name)
-        beyond = line.value - NEAR
-        return _sign(beyond if MODELS[name].grows else -beyond, line.error)
-
-
-def _sign(difference: float, error: float) -> str:
-    if abs(difference) <= 2 * error:
-        return "not decided"
-    return "reproduced" if difference > 0 else "contradicted"
-
-
-def _milliseconds(found: Mapping[str, float]) -> str:
-    """A time with twice its error, in three digits or more."""
-    decimals = max(0, 2 - len(str(int(1e3 * found["seconds"]))) + 1)
-    return f"{1e3 * found['seconds']:.{decimals}f} ± {2e3 * found['error']:.{decimals}f}"
+        found = conclude(self.claims())
+        return Verdict(found.result, f"{found.reason}; {self.saved()}")
 
 
 def summary(content: Mapping[str, Any]) -> str:
     """Return the tables and the verdict as text for a terminal."""
     found = Findings(content)
-    lines = ["milliseconds of one answer, median ± twice its standard error", *aligned(found.table()), ""]
+    lines = ["milliseconds of one answer, median ± half of its 95% interval", *aligned(found.table()), ""]
     lines += ["millions of operations of one answer", *aligned(found.counted()), ""]
     lines += ["errors on larger canvases, without new weights", *aligned(found.answered()), ""]
     return "\n".join([*lines, *ending(found.verdict, content)])

@@ -9,6 +9,7 @@ from saccade.reports.document import Heading, Part, Picture, Table, Text
 from saccade.reports.pages import beginning, picture, publish, runs, sentence
 from saccade.reports.scaling.answering import GLIMPSES, MODELS, PATCH
 from saccade.reports.scaling.findings import NEAR, Findings
+from saccade.reports.verdict import rule
 
 __all__ = ["write_page"]
 
@@ -22,7 +23,8 @@ _TURNS = (
     "The answer to one image of floats that lies in memory, on one thread of a processor, by weights as they are "
     "made: what they were trained to plays no part in the time. All models are called in turns in one process, "
     "every other round in the opposite order. The time is that of the thread's own clock, the median over rounds, ± "
-    "twice its standard error. Reading the image from a file, which grows with it for every model, is not in it."
+    "half of its 95% interval (Student's t, a degree of freedom for each round but one). Reading the image from a "
+    "file, which grows with it for every model, is not in it."
 )
 _OPERATIONS = (
     "Operations are those of matrix products and convolutions, as torch counts them, two for a multiplication and "
@@ -30,9 +32,9 @@ _OPERATIONS = (
 )
 _POWERS = (
     "Powers are slopes of straight lines through logarithms of time and pixels, at the long end alone: sides of a "
-    "fourth of the longest or more. Their error is the larger of what the times' errors come to and what their "
-    f"distances from the line say. A cost grows if its power is above {NEAR:g} by more than twice the error, and "
-    "does not if it is below so."
+    "fourth of the longest or more. Their interval (± half of it, 95%) is the wider of what the times' errors come "
+    "to and what their distances from the line say, with two degrees of freedom less than sizes. A cost grows if the "
+    f"interval of its power is above {NEAR:g}, and does not if it is below."
 )
 _TILES = (
     f"Tiles have {PATCH} pixels a side, so a larger image has more of them. Read hard, {GLIMPSES} of them are "
@@ -72,9 +74,9 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         Table(["model", "what is not counted"], unseen),
         Heading("Larger canvases without new weights"),
         sizes,
-        Text(_SIZES),
+        Text(f"{found.note} {_SIZES}"),
         Heading("How it was measured"),
-        *map(Text, (_TURNS, _POWERS, _TILES)),
+        *map(Text, (_TURNS, _POWERS, rule(len(found.claims())), _TILES)),
         *runs(content),
     ]
     publish(folder, parts)
@@ -86,7 +88,7 @@ def _plot(found: Findings, folder: Path) -> Picture:
         [_curve(found, name) for name in found.models],
         folder / "scaling",
         ticks=[(side, str(side)) for side in found.sides],
-        labels=("pixels a side; bars: twice the standard error; dotted: the fitted power", "milliseconds"),
+        labels=("pixels a side; bars: 95% intervals; dotted: the fitted power", "milliseconds"),
         title=title,
         note="One image, one thread. The claim: what an eye costs does not grow with the image",
         log=True,
@@ -96,7 +98,7 @@ def _plot(found: Findings, folder: Path) -> Picture:
 
 def _curve(found: Findings, name: str) -> Curve:
     line, own = found.time(name), [found.timed[side][name] for side in found.sides]
-    ends = [1e3 * 2**line.start * (side * side) ** line.value for side in (found.sides[0], found.sides[-1])]
+    ends = [1e3 * line.at(side * side) for side in (found.sides[0], found.sides[-1])]
     heights, errors = [1e3 * one["seconds"] for one in own], [2e3 * one["error"] for one in own]
     label = f"{name}: pixels^{line.value:.2f}"
     return Curve(label, found.sides, heights, errors, [False] * len(own), (ends[0], ends[1]))

@@ -26,7 +26,7 @@ from saccade.train.options import not_positive
 
 __all__ = ["Options", "Scaling"]
 
-_SIDES = (28, 60, 100, 200, 400, 800)
+_SIDES = (28, 60, 100, 200, 283, 400, 566, 800)
 _CANVASES = (60, 100, 200)  # the first is trained on
 _SECONDS, _QUICK_SECONDS = 20.0, 3.0
 _QUICK_MINUTES = 0.75  # of training a model

@@ -6,17 +6,20 @@ from typing import Any
 
 from saccade.reports.document import Heading, Part, Table, Text
 from saccade.reports.pages import about_data, beginning, dotted, publish, runs, signatures
-from saccade.reports.scores.findings import ORDER, Findings
-from saccade.reports.scoring import ERRORS
+from saccade.reports.scores.findings import Findings
+from saccade.reports.scoring import ERRORS, SENTENCES
+from saccade.reports.verdict import bars, rule
 
 __all__ = ["write_page"]
 
 CLAIM = (
-    "A translator gets better from step to step: without attention, with scores of the content (general), with scores "
-    "of the location alone, with a window that moves on with each word (local-m), with one whose place is predicted "
-    "(local-p)."
+    "A translator gets better from step to step, in the order of the paper's own figures: without attention (14.0), "
+    "with scores of the content (general, 17.3), with scores of the location alone (18.1), with a plain product (dot, "
+    "18.6) or a window that moves on with each word (local-m, 18.6), with a window whose place is predicted (local-p, "
+    "19.0)."
 )
-SOURCE = "the order of the figures in tables 1 and 4 of Luong, Pham, Manning 2015, https://arxiv.org/abs/1508.04025"
+SOURCE = "tables 1 and 4 of Luong, Pham, Manning 2015, https://arxiv.org/abs/1508.04025"
+_NOTE = "The paper's order: none < general < location < dot, local-m < local-p"
 _PAPER = (
     "The paper's figures are BLEU of English to German, newstest2014, before and after unknown words were replaced "
     "through the alignment; that without attention is of table 1, where the last read state is not fed on, the others "
@@ -28,7 +31,6 @@ _SAME = (
     "`--attention` and `--score` alone; the local ones score by general. The paper's own figures are of other data, "
     "and so may its differences be."
 )
-_ORDER = "A step holds if what it gains is above 0 by more than twice its error."
 
 
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
@@ -45,13 +47,13 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     table, order, published = found.table(), found.order(), found.published()
     parts: list[Part] = [
         *beginning("Attention by what it compares", CLAIM, SOURCE, found.verdict, content),
-        dotted(found, folder / "scores", "by what attention compares", f"The paper's order: {' < '.join(ORDER)}"),
+        dotted(found, folder / "scores", "by what attention compares", _NOTE),
         Heading("Scores"),
         Table(table[0], table[1:]),
-        Text("± is twice the standard error."),
+        Text(bars(SENTENCES, found.seeds)),
         Heading("The order"),
         Table(order[0], order[1:]),
-        Text(_ORDER),
+        Text(rule(len(found.steps))),
         Heading("In the paper"),
         Table(published[0], published[1:]),
         Text(_PAPER),

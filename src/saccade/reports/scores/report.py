@@ -43,20 +43,20 @@ class Options(Trained):
     """
 
     claimed: bool = False
-    """Train the scores of the claim alone, five of nine: none, general, location, local-m and local-p."""
+    """Train the scores of the claim alone, six of nine: none, general, location, dot, local-m and local-p."""
 
 
 def rows(options: Options) -> Sequence[Variant]:
     """Return the variants that are trained.
 
     >>> [variant.name for variant in rows(Options(claimed=True))]
-    ['none', 'general', 'location', 'local-m', 'local-p']
+    ['none', 'general', 'location', 'dot', 'local-m', 'local-p']
     """
     return VARIANTS[: len(ORDER)] if options.claimed else VARIANTS
 
 
 class Scores:
-    """What attention compares by matters: in the paper none < general < location < local-m < local-p.
+    """What attention compares by matters: in the paper none < general < location < dot, local-m < local-p.
 
     One translator is trained with each score from one recipe: the same data, batches, sizes, budget and seeds.
 

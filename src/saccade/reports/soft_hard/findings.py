@@ -1,17 +1,23 @@
 """What the rows of the report `soft-hard` come to: scores beside soft attention's, noise, and the verdict."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from saccade.reports.noise import ratio_text, variance_text
 from saccade.reports.pages import aligned, ending
-from saccade.reports.scoring import Score, Trial, sign
+from saccade.reports.scoring import SENTENCES, Score, Trial
 from saccade.reports.soft_hard.noise import LEARNED
-from saccade.reports.verdict import NOTHING, Verdict
+from saccade.reports.statistics import Estimate, Result, judged
+from saccade.reports.verdict import NOTHING, Claim, Verdict, bars, conclude
 
 __all__ = ["BONUS", "MARGIN", "SOFT", "Findings", "summary"]
 
 SOFT, BONUS = "soft", "reinforce, entropy bonus"  # what follows the translator's name
+_SAID = {
+    "reproduced": "every translator does as well with hard attention, trained some way",
+    "contradicted": "all hard attention is behind",
+    "not decided": "not every translator is seen to do as well with hard attention, nor all to be behind",
+}
 MARGIN = 0.02  # of soft attention's score: what a row may be behind and do as well
 
 
@@ -62,39 +68,51 @@ class Findings(Trial):
                     told.append(f"at the weights of {row['model']}, seed {row['seed']}, {name} has {ratio}")
         return told
 
-    def said(self, name: str) -> str:
-        """Whether a row does as well as soft attention: its loss is excluded to be larger than the margin ("as well"),
-        it is behind beyond twice the error ("behind"), or neither ("not decided").
+    def claims(self) -> list[Claim]:
+        """That a row does as well: a loss of the margin or more is excluded."""
+        names = [name for translator in self.translators for name in self.hard(translator)]
+        return [
+            Claim(f"{name} does as well", self._spared(name), self.beside(name).text(self.digits, signed=True))
+            for name in names
+        ]
+
+    def said(self) -> dict[str, str]:
+        """What follows for each row with hard attention: "as well", "behind" (by the margin or more), or "not decided";
+        all are judged together.
         """
-        gain, soft = self.beside(name), self.scores[f"{name.partition(' ')[0]} {SOFT}"]
-        if self.learned(name) and gain.error is not None and gain.value - 2 * gain.error > -MARGIN * soft.value:
-            return "as well"
-        return "behind" if sign(gain) < 0 else "not decided"
+        claims = self.claims()
+        results = judged([one.found for one in claims])
+        said = {"reproduced": "as well", "contradicted": "behind", "not decided": "not decided"}
+        names = [one.text.removesuffix(" does as well") for one in claims]
+        return {name: said[result] for name, result in zip(names, results, strict=True)}
+
+    def _spared(self, name: str) -> Estimate:
+        """How much of the margin is left; nothing is known of what has learned nothing."""
+        soft = self.scores[f"{name.partition(' ')[0]} {SOFT}"]
+        return (self.scores[name] - soft.times(1 - MARGIN)).found
 
     def _decide(self) -> Verdict:
         """Whether hard attention does as well as soft: see docs/reports.md."""
-        if not any(map(self.learned, self.scores)):
+        if not any(self.learned(f"{translator} {SOFT}") for translator in self.translators):
             return NOTHING
-        found = {one: {name: self.said(name) for name in self.hard(one)} for one in self.translators}
-        told = (
-            f"{name} {self.beside(name).text(self.digits, signed=True)} ({said})"
-            for own in found.values()
-            for name, said in own.items()
-        )
-        reason = f"beside soft attention, with twice the error: {', '.join(told)}"
-        well = [translator for translator, own in found.items() if "as well" in own.values()]
-        if len(well) == len(found):
-            all_do = "every translator does as well with hard attention, trained some way"
-            return Verdict("reproduced", f"{all_do}; {reason}")
-        if all(said == "behind" for own in found.values() for said in own.values()):
-            return Verdict("contradicted", f"all hard attention is behind beyond twice the error; {reason}")
-        some = f"{', '.join(well)} does as well with hard attention, trained some way, and not every translator does"
-        return Verdict("not decided", f"{some if well else 'no hard attention is seen to do as well'}; {reason}")
+        claims = self.claims()
+        owners = [one.text.partition(" ")[0] for one in claims]
+        found = conclude(claims, lambda results: _some_way(owners, results))
+        beside = f"beside soft attention, {MARGIN:.0%} of its score being the margin"
+        return Verdict(found.result, f"{_SAID[found.result]}; {beside}, {found.reason}")
+
+
+def _some_way(owners: Sequence[str], results: Sequence[Result]) -> Result:
+    """Whether every translator does as well some way, or none does any."""
+    well = {owner for owner, result in zip(owners, results, strict=True) if result == "reproduced"}
+    if well == {*owners}:
+        return "reproduced"
+    return "contradicted" if all(result == "contradicted" for result in results) else "not decided"
 
 
 def summary(content: Mapping[str, Any]) -> str:
     """Return the tables and the verdict as text for a terminal."""
     found = Findings(content)
-    scores = [f"{found.name} on test, ± twice the standard error", *aligned(found.table())]
+    scores = [f"{found.name} on test", *aligned(found.table()), bars(SENTENCES, found.seeds)]
     noises = ["variance of the gradient by the attention's weights", *aligned(found.noise())]
     return "\n".join([*scores, "", *noises, *ending(found.verdict, content)])

@@ -6,9 +6,10 @@ from typing import Any
 
 from saccade.reports.document import Heading, Part, Table, Text
 from saccade.reports.pages import about_data, beginning, dotted, publish, runs, sentence, signatures
-from saccade.reports.scoring import ERRORS
+from saccade.reports.scoring import ERRORS, SENTENCES
 from saccade.reports.soft_hard.findings import BONUS, MARGIN, Findings
 from saccade.reports.soft_hard.noise import LEARNED
+from saccade.reports.verdict import bars, rule
 
 __all__ = ["write_page"]
 
@@ -23,8 +24,9 @@ _OTHERWISE = (
     "expectation (section 4.1). So no verdict here is one on their figures."
 )
 _DECIDED = (
-    f"A row does as well if twice the error excludes a loss of {MARGIN:.0%} of soft attention's score or more; it is "
-    "behind if it is so beyond twice the error."
+    f"Of a row it is claimed that a loss of {MARGIN:.0%} of soft attention's score or more is excluded; it is behind "
+    "where such a loss is seen. The claim of the report is reproduced where every translator has a row that does as "
+    "well, and contradicted where all rows are behind."
 )
 _WAYS = (
     "Each translator is trained from one recipe: data, batches, sizes, budget and seeds. Hard attention draws a "
@@ -35,9 +37,9 @@ _WAYS = (
 _NOISE = (
     "Noise is looked at where a model ended: its weights are given to the same translator with each estimator, and "
     "the gradient by the attention's weights is drawn several times on the same sentences of the training split, "
-    "without dropout. The variance is summed over weights, ± twice the standard error of its mean over batches. An "
-    f"estimator with a {LEARNED} is tried where one has been learned. Straight-through is biased, so a lower "
-    "variance does not make it the better one."
+    "without dropout. The variance is summed over weights, ± half of a 95% interval of its mean over batches "
+    f"(Student's t). An estimator with a {LEARNED} is tried where one has been learned. Straight-through is biased, so "
+    "a lower variance does not make it the better one."
 )
 _NOTE = "The claim: hard attention does as well as soft (after Xu et al. 2015, section 4)"
 
@@ -59,12 +61,12 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         dotted(found, folder / "soft-hard", "with soft attention and hard", _NOTE),
         Heading("Scores"),
         Table(table[0], table[1:]),
-        Text("± is twice the standard error."),
+        Text(bars(SENTENCES, found.seeds)),
         Heading("Noise of the gradient"),
         Table(noise[0], noise[1:]),
         *(Text(f"{sentence(ratio)}, beside the {LEARNED}.") for ratio in found.ratios()),
         Heading("How it was measured"),
-        *map(Text, (_WAYS, _sizes(found), _OTHERWISE, _DECIDED, _NOISE)),
+        *map(Text, (_WAYS, _sizes(found), _OTHERWISE, _DECIDED, rule(len(found.claims())), _NOISE)),
         *map(Text, (*about_data(content, found.sentences), ERRORS, *signatures(found.rows))),
         *runs(content),
     ]

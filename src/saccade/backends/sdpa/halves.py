@@ -1,0 +1,61 @@
+"""Half types of few queries: keys and values become float32 a few entries of the batch at a time, in memory that stays
+in the cache, where float32 copies of all of them are fresh memory, which took three to eight times the whole call.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from saccade.call import Call
+from saccade.dots import product
+from saccade.kernels.scratch import scratch
+from saccade.normalizers import Softmax
+from saccade.numerics import HALF, tracing, transforming, wide
+
+__all__ = ["by_entries", "few_entries"]
+
+Kernel = Callable[[Tensor, Tensor, Tensor, float], Tensor]
+"""Output from query, key and value `(1, n, L, D)` and the scale."""
+
+NUMBERS = 1 << 18
+"""Numbers of keys, and of values, that are converted at once for each thread: a megabyte each."""
+
+
+def few_entries(call: Call) -> bool:
+    """Whether a call on a CPU is one of half types whose keys and values are looked at once, without a gradient, a mask
+    or anything else of their shape.
+    """
+    if tracing() or transforming() or call.state is not None or call.query.dtype not in HALF:
+        return False
+    if call.mask is not None or call.bias is not None or call.dropout_p > 0 or call.score.leaves():
+        return False
+    if isinstance(call.normalizer, Softmax) and call.normalizer.sink is not None:
+        return False
+    tensors = call.query, call.key, call.value
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+        return False
+    alike = call.query.shape[:-2] == call.key.shape[:-2] == call.value.shape[:-2]
+    return alike and all(tensor.numel() for tensor in tensors) and call.key.numel() > NUMBERS
+
+
+def by_entries(call: Call, kernel: Kernel) -> Tensor:
+    """The output `(..., Lq, Dv)` in the dtype of the values."""
+    assert isinstance(call.normalizer, Softmax)
+    count, temperature = math.prod(call.batch), float(call.normalizer.temperature)
+    query, key, value = (part.reshape(count, *part.shape[-2:]) for part in (call.query, call.key, call.value))
+    output = value.new_empty(count, query.shape[-2], value.shape[-1])
+    widest = key.shape[-2] * max(key.shape[-1], value.shape[-1])
+    together = torch.get_num_threads() * max(1, NUMBERS // widest)
+    for first in range(0, count, together):
+        part = slice(first, first + together)
+        keys, values = in_scratch("half keys", key[part]), in_scratch("half values", value[part])
+        queries, keys, scale, _ = product(call.score, wide(query[part]), keys)
+        output[part] = kernel(queries[None], keys[None], values[None], scale / temperature)[0]
+    return output.view(*call.batch, *output.shape[-2:])
+
+
+def in_scratch(name: str, tensor: Tensor) -> Tensor:
+    """A float32 copy that the next one is written over."""
+    return scratch(name, tensor.shape, torch.float32).copy_(tensor)
