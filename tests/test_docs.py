@@ -2,6 +2,7 @@
 
 import doctest
 import io
+import json
 import re
 import shlex
 import shutil
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from saccade.cli import main
+from saccade.tasks import TASKS, load_task
 from saccade.tasks.classify_text import ClassifyText
 from saccade.tasks.regress import Regress
 from saccade.tasks.translate import Translate
@@ -52,17 +54,42 @@ def test_links_between_pages_lead_somewhere(page):
     assert all((page.parent / target).exists() for target in targets if "://" not in target)
 
 
-@pytest.mark.parametrize("model", Translate.models)
-def test_every_translator_says_what_is_otherwise_than_in_its_paper(model):
-    page = (ROOT / "docs/models.md").read_text(encoding="utf-8")
-    section = page.partition(f"\n## `{model}`\n")[2].partition("\n## ")[0]
-    assert re.search(r"^\| part \|.*\| because \|$", section, flags=re.M)
+MODELS_OF = [(task, model) for task in TASKS for model in load_task(task).models]
 
 
-def test_every_classifier_says_what_is_otherwise_than_in_its_paper():
-    page = (ROOT / "docs/classify-text.md").read_text(encoding="utf-8")
-    table = page.partition("\n| model | in the papers | here |\n")[2].partition("\n\n")[0]
-    assert [name for name in ClassifyText.models if f"| `{name}` |" not in table] == []
+def compared(page, model):
+    """The rows `(part, in the paper, here, because)` of the tables of a page that are of a model: of the table below a
+    heading with its name, of one whose header names it, and those that begin with its name.
+    """
+    found, heading, columns = [], "", None
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        heading = line if line.startswith("#") else heading
+        if cells and columns is None:
+            columns = cells
+        elif cells and cells[0].strip("-") and columns[-1] == "because":
+            whose = cells.pop(0) if columns[0] == "model" else f"{heading} {columns[0]}"
+            found += [cells] if f"`{model}`" in whose else []
+        columns = columns if cells or line.startswith("|") else None
+    return found
+
+
+@pytest.mark.parametrize(("task", "model"), MODELS_OF, ids=map(" ".join, MODELS_OF))
+def test_every_model_of_every_task_says_what_is_as_in_its_paper_and_what_otherwise_and_why(task, model):
+    name = "models" if task == "translate" else task
+    rows = compared((ROOT / f"docs/{name}.md").read_text(encoding="utf-8"), model)
+    assert rows and all(len(row) == 4 for row in rows)
+    for part, paper, here, because in rows:
+        assert paper and here, (part, paper, here)
+        assert because or here.startswith("the same"), (part, here)
+
+
+def test_a_model_without_a_table_or_a_reason_would_be_found():
+    page = "## `one`\n\n| part | in the paper | here | because |\n|---|---|---|---|\n| size | 9 | 3 | small |\n"
+    assert compared(page, "one") == [["size", "9", "3", "small"]]
+    assert compared(page, "other") == [] == compared(page.replace("`one`", "One"), "one")
+    page = page.replace("| part |", "| model | part |").replace("| size |", "| `other` | size |")
+    assert compared(page, "other") == [["size", "9", "3", "small"]] and compared(page, "one") == []
 
 
 @pytest.mark.slow
@@ -149,6 +176,16 @@ def test_every_model_trains_and_is_looked_at_in_two_commands(name, tmp_path, cap
         assert look[look.index("--output") + 1] == picture.removesuffix(".png")
         trained.add(model)
     assert trained == set(kind.models) and len(blocks) == len(trained) + more
+
+
+@pytest.mark.slow
+def test_hard_attention_is_trained_as_its_paper_trains_by_one_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (command,) = re.findall(r"^saccade (train .*--charge whole.*)$", (ROOT / "docs/models.md").read_text(), flags=re.M)
+    assert main([*shlex.split(command), "--max-steps", "4", *SMALL]) == 0
+    options = json.loads((tmp_path / "runs/as-the-paper-trains/config.json").read_text())["options"]
+    told = {name: options[name] for name in ("baseline", "charge", "soft_share")}
+    assert told == {"baseline": "moving-average", "charge": "whole", "soft_share": 0.5}
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import importlib
 import json
 import re
+import statistics
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from saccade.reports.memory import findings as memory
 from saccade.reports.pooling.findings import Findings
 from saccade.reports.regression import findings as regression
 from saccade.reports.scores import findings as scores
+from saccade.reports.scoring import Trial
 from saccade.reports.soft_hard import findings as soft_hard
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -195,6 +197,54 @@ def test_a_published_page_says_what_its_numbers_say_by_the_rules_of_today(name, 
     assert (tmp_path / "index.md").read_text() == (folder / "index.md").read_text()
 
 
+def test_what_stands_beside_published_figures_is_that_of_the_files():
+    body = PAGE.partition("| figure | published | source | here | files |")[2].partition("\n\n")[0]
+    rows = [cells(line) for line in body.splitlines()[2:]]
+    assert len(rows) >= 9
+    for _, published, _, here, files in rows:
+        metrics = [reported_run(name.strip().strip("`"))["metrics"] for name in files.split(",")]
+        shares = "%" in published
+        measured = [f"{100 * one['error']:.2f}%" if shares else f"{one['mae']:.4f}" for one in metrics]
+        side, _, numbers = here.partition(": ")
+        assert re.findall(r"[\d.]+%?(?=,|$| \()", numbers) == measured
+        figure = float(re.match(r"[\d.]+", published)[0])
+        worse = {float(number.rstrip("%")) > figure for number in measured}
+        assert worse == {side == "worse"} and side in ("better", "worse")
+
+
+def test_the_errors_of_an4_are_those_of_its_speakers():
+    words, letters = (reported_run(f"an4/{name}") for name in ("beam20", "las-characters-1"))
+    rates = [found["groups"]["wer"] for found in (words, letters)]
+    errors = [100 * statistics.stdev(found.values()) / len(found) ** 0.5 for found in rates]
+    gains = [100 * (rates[0][speaker] - rates[1][speaker]) for speaker in rates[0]]
+    error = statistics.stdev(gains) / len(gains) ** 0.5
+    gain = 100 * (words["metrics"]["wer"] - letters["metrics"]["wer"])
+    page = " ".join(PAGE.split())
+    for told in (
+        f"a WER of {100 * words['metrics']['wer']:.1f}% by words",
+        f"from {100 * min(rates[0].values()):.1f}% to {100 * max(rates[0].values()):.1f}%: their spread",
+        f"makes a standard error of {errors[0]:.1f} points",
+        f"By characters it comes to {100 * letters['metrics']['wer']:.1f}%",
+        f"the standard error over speakers is {errors[1]:.1f} points",
+        f"that is {gain:.1f} points less than by words, with a standard error of {error:.1f}",
+        f"ours has {100 * letters['metrics']['cer']:.1f}% wrong by characters and {100 * words['metrics']['cer']:.1f}%",
+    ):
+        assert told in page, told
+    shares = [f"{100 * found['metrics']['wer']:.1f}%" for found in (words, letters)]
+    told = f"{shares[0]} of the words are wrong by words (± {errors[0]:.1f} points"
+    other = " ".join((ROOT / "docs/transcribe.md").read_text(encoding="utf-8").split())
+    assert told in other and f"{shares[1]} by characters (± {errors[1]:.1f}" in other
+
+
+def test_the_headline_beside_joeynmt_is_that_of_its_table():
+    table = (ROOT / "docs/benchmarks-translate-transformer.md").read_text(encoding="utf-8")
+    tokens = float(re.search(r"^\| greedy, tokens/s \|.*\| ([\d.]+) ", table, flags=re.M)[1])
+    seconds = float(re.search(r"^\| greedy, 64 sentences, s \|.*\| ([\d.]+) ", table, flags=re.M)[1])
+    for page in (PAGE, table):
+        assert f"writes {tokens:.1f} times" in " ".join(page.split())
+        assert f"is {seconds:.0f} times as fast in seconds" in " ".join(page.split())
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_published_page_says_what_stands_behind_its_numbers_and_has_one_of_three_verdicts(name):
     page = (ROOT / "results" / name / "index.md").read_text(encoding="utf-8")
@@ -226,18 +276,26 @@ def test_the_table_of_scores_on_multi30k_is_that_of_its_report_and_curves():
         assert f"| {' | '.join(row)} |".replace("|  |", "| |") in PAGE
 
 
-def test_the_table_of_soft_and_hard_is_that_of_its_report():
+def test_the_table_of_soft_and_hard_is_that_of_its_report_and_of_the_one_before():
     found = soft_hard.Findings(reported("soft-hard-dates"))
+    earlier = Trial(json.loads((ROOT / "results/soft-hard-dates/earlier.json").read_text(encoding="utf-8"))).scores
     ways = {
         "soft": "soft",
+        "REINFORCE, as in the paper": "reinforce, as in the paper",
         "REINFORCE, leave-one-out": "reinforce, leave-one-out",
         "straight-through": "straight-through",
         "REINFORCE, learned baseline and entropy bonus": "reinforce, entropy bonus",
         "REINFORCE, learned baseline": "reinforce",
     }
     for way, name in ways.items():
-        cells = [f"{100 * found.scores[f'{model} {name}'].value:.4g}%" for model in ("rnnsearch", "luong")]
-        assert f"| {way} | {' | '.join(cells)} |" in PAGE
+        told = []
+        for model in (f"rnnsearch {name}", f"luong {name}"):
+            told.append(f"{100 * found.scores[model].value:.4g}%")
+            told.append(f"{100 * earlier[model].value:.4g}%" if model in earlier else "")
+        assert f"| {way} | {' | '.join(told)} |".replace("|  |", "| |") in PAGE
+    for model in ("rnnsearch", "luong"):
+        assert f"`{model}` {found.beside(f'{model} {soft_hard.XU}').text(4, signed=True)}" in PAGE
+    assert f"The claim is {found.verdict.result}" in PAGE.partition("## Soft and hard")[2].partition("\n## ")[0]
 
 
 def test_the_tables_of_images_are_those_of_their_report():

@@ -224,7 +224,8 @@ class RelativePosition(Positioned):
     """bias[..., i, j] = table[..., clip(j − i − align, −R, R) + R]: a number a distance (Raffel et al. 2020, T5).
 
     Distances are clipped as in Shaw et al. 2018, section 3.2, where each has vectors that are added to keys and values
-    instead of a number; T5 puts distances into buckets that grow, which are a function for `Position`.
+    instead of a number (docs/masks-and-biases.md has them as a score of one's own); T5 puts distances into buckets that
+    grow, which are a function for `Position`.
 
     Args:
         table: `(..., 2R + 1)`, leading dimensions broadcast against the batch dimensions.

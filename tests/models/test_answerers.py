@@ -230,7 +230,7 @@ def test_hard_reads_read_one_cell_and_learn(kind, read):
     torch.testing.assert_close(looked.logits, model(images(), QUESTION))
 
 
-@pytest.mark.parametrize("baseline", ["learned", "leave-one-out"])
+@pytest.mark.parametrize("baseline", ["learned", "leave-one-out", "moving-average"])
 @pytest.mark.parametrize("kind", HARD)
 def test_the_gradient_of_hard_reads_is_that_of_the_expected_cost(kind, baseline, monkeypatch):
     """Two questions, two cells, two reads and two samples each: the mean over all 256 ways to draw is exact."""
@@ -238,6 +238,8 @@ def test_the_gradient_of_hard_reads_is_that_of_the_expected_cost(kind, baseline,
     for part in model.modules():  # what is standardized over a batch mixes draws, which none of them is charged with
         if isinstance(part, torch.nn.BatchNorm1d):
             part.eval()
+    if baseline == "moving-average":
+        model.reinforce.eval().average.fill_(1.5)  # the same for all ways
     visual = Visual(torch.rand(2, 2, 3, dtype=torch.float64), torch.rand(2, 2, 4, dtype=torch.float64))
     question, wanted = Padded(QUESTION.values[:2], QUESTION.lengths[:2]), WANTED[:2].double()
     learning = [p for name, p in model.named_parameters() if not name.startswith("reinforce.")]

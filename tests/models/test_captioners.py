@@ -346,7 +346,7 @@ def test_half_of_the_examples_read_the_mean():
         ({"doubly_stochastic": 1.0, "read": "reinforce"}, "--doubly-stochastic"),
         ({"doubly_stochastic": -1.0}, "--doubly-stochastic"),
         ({"soft_share": 0.5}, "--soft-share"),
-        ({"soft_share": 1.0, "read": "reinforce"}, "--soft-share"),
+        ({"soft_share": 1.5, "read": "reinforce"}, "--soft-share"),
         ({"normalizer": "relu"}, "--normalizer"),
         ({"attention_dim": 0}, "--attention-dim"),
         ({"hidden_dim": 0}, "--hidden-dim"),

@@ -6,18 +6,20 @@ import torch
 from models.translators import BATCH, LENGTHS, SOURCE, TARGET
 from saccade import AuxRequest, look, reads
 from saccade.errors import ArgumentError
-from saccade.models import luong, rnnsearch
-from saccade.models.hard import Options, attended, attention_options
+from saccade.models import luong, rnnsearch, show_attend_and_tell
+from saccade.models.hard import Options, TextOptions, attended, attention_options
 from saccade.models.luong import Luong
 from saccade.models.padded import Padded
 from saccade.models.reinforce import Samples, gradient_noise
 from saccade.models.rnnsearch import RNNSearch
 
 WANTED = TARGET.roll(-1, 1)
+PAPER = {"baseline": "moving-average", "charge": "whole", "soft_share": 0.5, "entropy_bonus": 0.1}
 READS = {
     "learned": {"read": "reinforce"},
     "leave-one-out": {"read": "reinforce", "baseline": "leave-one-out", "samples": 3},
     "moving-average": {"read": "reinforce", "baseline": "moving-average"},
+    "as in the paper": {"read": "reinforce", **PAPER},
     "entropy": {"read": "reinforce", "samples": 2, "entropy_bonus": 0.1},
     "straight-through": {"read": "straight-through"},
 }
@@ -81,6 +83,64 @@ def test_a_translators_gradient_is_that_of_its_expected_cost(baseline, input_fee
     assert total == pytest.approx(1.0)
     for one, other in zip(estimated, torch.autograd.grad(expected, learning), strict=True):
         torch.testing.assert_close(one, other)
+
+
+def _drawn_by(monkeypatch, path):
+    """Have every read draw the next of these numbers, `(steps, rows)`."""
+    steps = iter(torch.tensor(path, dtype=torch.float64).unbind(0))
+    monkeypatch.setattr(reads.Sample, "drawn", lambda read, *_: reads.Sample(read.estimator, uniform=next(steps)))
+
+
+@pytest.mark.parametrize("entropy_bonus", [0.0, 0.1])
+@pytest.mark.parametrize("charge", ["to-come", "whole"])
+def test_trained_as_in_the_paper_the_gradient_is_that_of_the_expected_objective(charge, entropy_bonus, monkeypatch):
+    """Two sentences of two positions and two tokens: over all coins and all ways to draw, with a baseline of 3 nats."""
+    torch.manual_seed(0)
+    said = {**PAPER, "charge": charge, "entropy_bonus": entropy_bonus}
+    options = rnnsearch.Options(hidden_dim=2, embedding_dim=2, read="reinforce", **said)
+    model = RNNSearch(8, 7, options).double().train()
+    source, target = Padded(torch.tensor([[4, 5], [6, 7]]), torch.tensor([2, 2])), torch.tensor([[1, 4], [1, 5]])
+    wanted, learning = torch.tensor([[4, 5], [5, 6]]), list(model.parameters())
+    kept, original = [], model.reinforce.cost
+
+    def cost(losses, samples, wanted):
+        kept[:] = losses, torch.cat(samples.log_prob, 1), samples.entropy
+        model.reinforce.average.fill_(3.0)
+        return original(losses, samples, wanted)
+
+    monkeypatch.setattr(model.reinforce, "cost", cost)
+    estimated, objective, total = [torch.zeros_like(p) for p in learning], 0.0, 0.0
+    for coins in itertools.product((False, True), repeat=2):
+        monkeypatch.setattr(model.reinforce, "_soft", lambda rows, coins=coins: torch.tensor(coins))
+        for path in itertools.product((0.0, 0.999999), repeat=4):
+            _drawn_by(monkeypatch, torch.tensor(path).view(2, 2, 1).tolist())
+            found = model(source, target, wanted)
+            losses, log_prob, entropy = kept
+            probability = log_prob.sum().exp() / 4
+            grads = torch.autograd.grad(found, learning, retain_graph=True)
+            estimated = [e + probability.detach() * g for e, g in zip(estimated, grads, strict=True)]
+            worth = losses.mean() - (entropy_bonus * torch.cat(entropy, 1).mean() if entropy_bonus else 0)
+            objective, total = objective + probability * worth, total + float(probability.detach())
+    assert total == pytest.approx(1.0)
+    for one, other in zip(estimated, torch.autograd.grad(objective, learning), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_where_every_example_reads_the_mean_it_is_soft_attention():
+    for kind, options, more in KINDS.values():
+        sizes = {"hidden_dim": 10, "embedding_dim": 6, **more}
+        torch.manual_seed(0)
+        soft = kind(13, 11, options(**sizes)).double().train()
+        said = {"baseline": "moving-average", "charge": "whole", "soft_share": 1.0}
+        hard = kind(13, 11, options(**sizes, read="reinforce", **said)).double().train()
+        hard.load_state_dict({**hard.state_dict(), **soft.state_dict()})
+        costs = [model(BATCH, TARGET, WANTED, 0.1) for model in (soft, hard)]
+        for cost in costs:
+            cost.backward()
+        torch.testing.assert_close(*costs, rtol=1e-12, atol=0)
+        for one, other in zip(soft.parameters(), hard.parameters(), strict=True):
+            torch.testing.assert_close(one.grad, other.grad, rtol=1e-10, atol=1e-12)
+        assert hard.reinforce.average == 0
 
 
 def test_several_samples_cost_what_their_rows_cost_by_themselves():
@@ -182,10 +242,14 @@ def test_noise_is_of_the_draws_alone(model):
         ({"read": "reinforce", "samples": 0}, "--samples"),
         ({"read": "reinforce", "entropy_bonus": -1.0}, "--entropy-bonus"),
         ({"read": "reinforce", "entropy_bonus": float("nan")}, "--entropy-bonus"),
+        ({"soft_share": 0.5}, "--soft-share: expected only with --read reinforce"),
+        ({"read": "reinforce", "soft_share": 1.5}, "--soft-share: expected a share from 0 to 1, got 1.5"),
+        ({"charge": "whole", "read": "straight-through"}, "--charge: expected only with --read reinforce"),
+        ({"read": "reinforce", "charge": "mine"}, "--charge: expected to-come or whole, got mine"),
     ],
 )
 def test_options_that_mean_nothing_together_are_refused_by_name(said, named):
-    for kind in (Options, rnnsearch.Options, luong.Options):
+    for kind in (TextOptions, rnnsearch.Options, luong.Options, show_attend_and_tell.Options):
         with pytest.raises(ArgumentError, match=named):
             kind(**said)
 

@@ -18,7 +18,13 @@ BATCH = Padded(FRAMES, LENGTHS)
 TARGET = torch.tensor([[1, 4, 5, 6], [1, 6, 4, 0], [1, 7, 0, 0]])
 WANTED = torch.tensor([[4, 5, 6, 2], [6, 4, 2, 0], [7, 2, 0, 0]])
 OPTIONS = Options(hidden_dim=8, embedding_dim=6, layers=2, pyramid=1, location_filters=3, location_width=5, dropout=0.5)
-VARIANTS = {"location": OPTIONS, "content": replace(OPTIONS, attention="content")}
+VARIANTS = {
+    "location": OPTIONS,
+    "content": replace(OPTIONS, attention="content"),
+    "dot": replace(OPTIONS, attention="dot"),
+    "two layers": replace(OPTIONS, speller_layers=2),
+    "as in the paper": replace(OPTIONS, attention="dot", speller_layers=2, layers=3),
+}
 
 
 @pytest.fixture(params=VARIANTS)
@@ -31,21 +37,30 @@ def by_definition(model, frames, target):
     """The logits of one utterance, a position of the text at a time, as the equations have them."""
     heard, lengths = model.listener(Padded(frames[None], torch.tensor([len(frames)])))
     heard, attention = heard[0, : lengths[0]], model.attention
-    hidden = cell = context = heard.new_zeros(heard.shape[1])
-    weights, found = heard.new_zeros(len(heard)), []
+    context, weights, found = heard.new_zeros(heard.shape[1]), heard.new_zeros(len(heard)), []
+    layers = [(model.input_proj, model.hidden_proj), *((one.input_proj, one.hidden_proj) for one in model.upper)]
+    states = [(context, context) for _ in layers]
     for token in target:
-        inputs = model.input_proj(torch.cat([model.embedding(token), context]))
-        first, forget, candidate, last = (inputs + model.hidden_proj(hidden)).chunk(4)
-        cell = torch.sigmoid(forget) * cell + torch.sigmoid(first) * torch.tanh(candidate)
-        hidden = torch.sigmoid(last) * torch.tanh(cell)
+        hidden = torch.cat([model.embedding(token), context])
+        for depth, (input_proj, hidden_proj) in enumerate(layers):
+            past, cell = states[depth]
+            first, forget, candidate, last = (input_proj(hidden) + hidden_proj(past)).chunk(4)
+            cell = torch.sigmoid(forget) * cell + torch.sigmoid(first) * torch.tanh(candidate)
+            hidden = torch.sigmoid(last) * torch.tanh(cell)
+            states[depth] = hidden, cell
         keys = attention.key_projection(heard)
         if model.location is not None:
             filters = model.location.filters.weight[:, 0]
             padded = F.pad(weights, (filters.shape[1] // 2,) * 2)
             seen = torch.stack([filters @ padded[place : place + filters.shape[1]] for place in range(len(heard))])
             keys = keys + model.location.projection(seen)
-        v = attention.score.get().v
-        weights = (torch.tanh(attention.query_projection(hidden) + keys) @ v).softmax(0)
+        if model.networks is None:
+            v = attention.score.get().v
+            weights = (torch.tanh(attention.query_projection(hidden) + keys) @ v).softmax(0)
+        else:
+            phi = attention.query_projection(model.networks.query(hidden))
+            psi = attention.key_projection(model.networks.key(heard))
+            weights = (psi @ phi).softmax(0)
         context = weights @ heard
         features = torch.tanh(model.readout(torch.cat([hidden, context])))
         found.append(model.embedding.weight @ features + model.bias)
@@ -151,6 +166,7 @@ def test_what_means_nothing_is_refused_by_name():
     wrong = {
         "hidden_dim": (7, "--hidden-dim: expected an even number"),
         "location_width": (4, "--location-width: expected an odd number"),
+        "speller_layers": (0, "--speller-layers: expected a number from 1"),
         "pyramid": (9, "--pyramid: expected at most 3, the --layers"),
         "ctc_weight": (1.0, "--ctc-weight: expected 0 <= ctc weight < 1"),
         "scheduled_sampling": (-0.1, "--scheduled-sampling: expected 0 <= scheduled sampling < 1"),

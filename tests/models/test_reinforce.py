@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from saccade.models.hard import Options
+from saccade.models.hard import Options, TextOptions
 from saccade.models.reinforce import _KEPT, Reinforce, Samples
 
 
@@ -103,6 +103,23 @@ def test_a_moving_average_is_of_what_a_token_cost_and_moves_in_training_alone():
     reinforce.cost(losses, samples, wanted).backward()
     torch.testing.assert_close(log_prob.grad * 2, torch.tensor([[4 - 2 * 1.5, 1 - 1.5]]))
     assert reinforce.average == 1.5
+
+
+def test_a_moving_average_of_whole_texts_is_the_papers():
+    """b <- 0.9 b + 0.1 log p(y), in the mean over texts that were drawn; each draw has the reward log p(y) - b."""
+    options = TextOptions(read="reinforce", baseline="moving-average", charge="whole", soft_share=0.5)
+    reinforce = Reinforce(options, 4)
+    losses, wanted = torch.tensor([[3.0, 1.0], [2.0, 0.0], [50.0, 50.0]]), torch.tensor([[5, 5], [5, 0], [5, 5]])
+    log_prob = torch.zeros(3, 2, requires_grad=True)
+    samples = Samples(False, [torch.zeros(3, 2, 4)], [log_prob], soft=torch.tensor([False, False, True]))
+    baseline = 0.0
+    for _ in range(3):
+        log_prob.grad = None
+        reinforce.cost(losses, samples, wanted).backward()
+        surplus = [[4 - baseline, 4 - baseline], [2 - baseline, 0.0], [0.0, 0.0]]
+        torch.testing.assert_close(log_prob.grad * 5, torch.tensor(surplus))
+        baseline = 0.9 * baseline + 0.1 * (4 + 2) / 2
+    torch.testing.assert_close(reinforce.average, torch.tensor(baseline))
 
 
 def test_rows_that_read_the_mean_teach_no_baseline():

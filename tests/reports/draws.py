@@ -83,7 +83,7 @@ def order(rng, effect):
 
 
 def soft_hard(rng, effect):
-    means = {"luong soft": 50.0, "luong reinforce": 50 * (1 - BEHIND) + effect}
+    means = {"luong soft": 50.0, "luong reinforce, as in the paper": 50 * (1 - BEHIND) + effect}
     return {"rows": scored(rng, means)}
 
 

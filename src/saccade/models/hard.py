@@ -18,9 +18,11 @@ from saccade.models.reinforce import Baseline, Reinforce, Samples, check_estimat
 from saccade.models.seq2seq import Seq2Seq, State
 from saccade.nn import Attention
 
-__all__ = ["Options", "Reader", "attended", "attention_options"]
+__all__ = ["OF_REINFORCE", "Options", "Reader", "TextOptions", "attended", "attention_options"]
 
 
+OF_REINFORCE = ("baseline", "samples", "entropy_bonus", "soft_share", "charge")
+"""Options that mean something with `read="reinforce"` alone."""
 X = TypeVar("X")
 S = TypeVar("S", bound=State)
 
@@ -49,18 +51,38 @@ class Options:
 
     soft_share: float = 0.0
     """Probability that an example reads the mean of all positions in training by REINFORCE, and not what it drew; 0.5
-    in the paper (section 4.1)."""
+    in the paper (section 4.1). With 1 it is trained as soft attention is, and answers from the likeliest position."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
-        for name in ("baseline", "samples", "entropy_bonus", "soft_share"):
-            value, plain = getattr(self, name), Options.__dataclass_fields__[name].default
+        known = type(self).__dataclass_fields__
+        for name in (name for name in OF_REINFORCE if name in known):
+            value, plain = getattr(self, name), known[name].default
             if self.read != "reinforce" and value != plain:
                 option, beside = f"--{name.replace('_', '-')}", f"--read {self.read}"
                 raise ArgumentError(f"{option}: expected only with --read reinforce, got {value} and {beside}")
-        if not 0 <= self.soft_share < 1:
-            raise ArgumentError(f"--soft-share: expected 0 <= soft share < 1, got {self.soft_share}")
+        if not 0 <= self.soft_share <= 1:
+            raise ArgumentError(f"--soft-share: expected a share from 0 to 1, got {self.soft_share}")
         check_estimator(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions(Options):
+    """How a model reads its memory that writes a text, token by token.
+
+    >>> TextOptions(read="reinforce", charge="whole").baseline
+    'learned'
+    """
+
+    charge: Literal["to-come", "whole"] = "to-come"
+    """What a draw is charged with: the tokens from it on, which alone it can change (to-come), or all of the text, as
+    in Xu et al. 2015, Eq. 11 (whole): the same gradient on the mean, and a noisier one."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        super().__post_init__()
+        if self.charge not in ("to-come", "whole"):
+            raise ArgumentError(f"--charge: expected to-come or whole, got {self.charge}")
 
 
 def attention_options(options: Options) -> dict[str, Any]:

@@ -6,7 +6,7 @@ attention of Chorowski et al. 2015, "Attention-Based Models for Speech Recogniti
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 import torch
 from torch import Tensor, nn
@@ -34,6 +34,7 @@ _SIZES = (
     ("hidden_dim", 2, 1 << 20),
     ("embedding_dim", 1, 1 << 20),
     ("layers", 1, 1000),
+    ("speller_layers", 1, 1000),
     ("pyramid", 0, 1000),
     ("location_filters", 1, 1 << 20),
     ("location_width", 1, 100_001),
@@ -56,12 +57,12 @@ RECIPES: dict[str, dict[str, Any]] = {
 class Options:
     """The sizes of listener and speller, how they attend, and what is done to them in training.
 
-    >>> Options(attention="content").ctc_weight
+    >>> Options(attention="dot", speller_layers=2).ctc_weight
     0.3
     """
 
     hidden_dim: int = 256
-    """Units of the speller, and of each listener layer's two directions together; even."""
+    """Units of each layer of the speller, and of each listener layer's two directions together; even."""
 
     embedding_dim: int = 64
     """Size of the token embeddings."""
@@ -73,9 +74,13 @@ class Options:
     """How many of them, from the first on, read two steps as one; the speller attends to steps that are 2^so many
     frames long."""
 
-    attention: Literal["location", "content"] = "location"
+    speller_layers: int = 1
+    """LSTM layers of the speller, the last of which asks; 2 in Chan et al. 2016."""
+
+    attention: Literal["location", "content", "dot"] = "location"
     """What is compared with the state: the encoded audio at each place, and where the last step looked (location), or
-    the encoded audio alone (content)."""
+    the encoded audio alone, by an additive score (content), or by the product of what a network of two layers makes of
+    each, as in Chan et al. 2016, Eq. 9 (dot)."""
 
     location_filters: int = 10
     """Features of where the last step looked."""
@@ -132,7 +137,7 @@ class State:
     """What the speller carries on, of every output under way.
 
     Args:
-        hidden, cell: `(examples, beam, hidden_dim)`.
+        hidden, cell: of the speller's layers side by side, `(examples, beam, speller_layers * hidden_dim)`.
         context: what was read last, `(examples, beam, hidden_dim)`.
         weights: where the last step looked, `(examples, beam, steps)`.
         memory: the encoded audio, `(examples, 1, steps, hidden_dim)`: one for all outputs of an example.
@@ -170,9 +175,10 @@ class Las(Seq2Seq[Padded, State]):
         c_i = \sum_j \alpha_{ij} h_j \\
         p(y_i) &= \operatorname{softmax}\big(E \tanh(W_o [s_i; c_i]) + b\big)
 
-    Without U f it is content-based. Where the last step looked moves the keys, so no tensor of queries times keys times
-    features is made. In training a share of the loss is that of CTC on \(h\) (Graves et al. 2006; Kim, Hori, Watanabe
-    2017, "Joint CTC-Attention based End-to-End Speech Recognition", Eq. 7).
+    Without U f it is content-based; by products \(e_{ij} = \langle\varphi(s_i), \psi(h_j)\rangle\), where φ and ψ are
+    linear maps of tanh of linear maps. Where the last step looked moves the keys, so no tensor of queries times keys
+    times features is made. In training a share of the loss is that of CTC on \(h\) (Graves et al. 2006; Kim, Hori,
+    Watanabe 2017, "Joint CTC-Attention based End-to-End Speech Recognition", Eq. 7).
 
     Args:
         source_dim: features of a frame.
@@ -186,9 +192,9 @@ class Las(Seq2Seq[Padded, State]):
         torch.Size([2, 6, 7])
 
     Source:
-        Chan et al. 2016, Eq. 1 to 9, whose score is a product of what two MLPs make of state and audio, and whose
-        speller has two layers; Chorowski et al. 2015, Eq. 5 to 9, where the score asks with the state before. What
-        else is otherwise is in docs/transcribe.md.
+        Chan et al. 2016, Eq. 1 to 11, whose score is `attention="dot"`, and whose speller has two layers; Chorowski et
+        al. 2015, Eq. 5 to 9, where the score asks with the state before. What else is otherwise is in
+        docs/transcribe.md.
     """
 
     Options: TypeAlias = Options
@@ -204,7 +210,10 @@ class Las(Seq2Seq[Padded, State]):
         self.embedding = nn.Embedding(target_size, dim, padding_idx=0)
         nn.init.normal_(self.embedding.weight, std=dim**-0.5)
         self.input_proj, self.hidden_proj = nn.Linear(dim + hidden, 4 * hidden), nn.Linear(hidden, 4 * hidden)
-        self.attention = Attention(hidden, hidden, hidden_dim=hidden, score="additive")
+        self.upper = nn.ModuleList(_Layer(hidden) for _ in range(options.speller_layers - 1))
+        by_products = options.attention == "dot"
+        self.attention = Attention(hidden, hidden, hidden_dim=hidden, score="dot" if by_products else "additive")
+        self.networks = _Networks(hidden) if by_products else None
         self.location = _Location(options, hidden) if options.attention == "location" else None
         self.readout = nn.Linear(2 * hidden, dim)
         self.bias = nn.Parameter(torch.zeros(target_size))
@@ -220,9 +229,12 @@ class Las(Seq2Seq[Padded, State]):
         """Listen to utterances: frames `(batch, length, source_dim)`."""
         encoded, lengths = self.listener(self.augment(source))
         encoded = self.dropout(encoded)
-        memory = self.attention.remember(encoded[:, None], mask=masks.Lengths(lengths[:, None]))
+        heard = encoded[:, None]
+        key = heard if self.networks is None else self.networks.key(heard)
+        memory = self.attention.remember(key, heard, mask=masks.Lengths(lengths[:, None]))
         nothing = encoded.new_zeros(len(encoded), 1, self.options.hidden_dim)
-        return State(nothing, nothing, nothing, encoded.new_zeros(len(encoded), 1, encoded.shape[1]), memory, lengths)
+        states = nothing.repeat(1, 1, self.options.speller_layers)
+        return State(states, states, nothing, encoded.new_zeros(len(encoded), 1, encoded.shape[1]), memory, lengths)
 
     def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
         features, state = self._decode(token[:, None], state)
@@ -286,21 +298,33 @@ class Las(Seq2Seq[Padded, State]):
     def _decode(self, target: Tensor, state: State) -> tuple[Tensor, State]:
         """What the tokens after `target` `(rows, length)` are predicted from, `(rows, length, embedding_dim)`."""
         examples, beam = state.hidden.shape[:2]
-        hidden, cell, context = (part.flatten(0, 1) for part in (state.hidden, state.cell, state.context))
-        advance, weights, found = lstm_of(self.hidden_proj), state.weights, list[Tensor]()
-        dropouts = [self.dropout.draw(context, width) for width in (self.options.embedding_dim, 2 * hidden.shape[1])]
+        context, width, upper = state.context.flatten(0, 1), self.options.hidden_dim, cast("list[_Layer]", self.upper)
+        hiddens, cells = (list(part.flatten(0, 1).split(width, -1)) for part in (state.hidden, state.cell))
+        advances, weights, found = list(map(lstm_of, self._hidden_projections())), state.weights, list[Tensor]()
+        widths = self.options.embedding_dim, 2 * width, *[width] * len(upper)
+        dropouts = [self.dropout.draw(context, width) for width in widths]
         for place, token in enumerate(target.unbind(1)):
             token = self._chosen(token, found) if place else token
             inputs = self.input_proj(torch.cat([dropouts[0](self.embedding(token)), context], -1))
-            hidden, cell = advance(inputs, hidden, cell)
+            for depth, advance in enumerate(advances):
+                if depth:
+                    inputs = upper[depth - 1].input_proj(dropouts[depth + 1](hiddens[depth - 1]))
+                hiddens[depth], cells[depth] = advance(inputs, hiddens[depth], cells[depth])
+            hidden = hiddens[-1]
             read, weights = self._read(hidden.view(examples, beam, 1, -1), weights, state.memory)
             context = read.flatten(0, 2)
             found.append(torch.tanh(self.readout(dropouts[1](torch.cat([hidden, context], -1)))))
-        hidden, cell, context = (part.view(examples, beam, -1) for part in (hidden, cell, context))
+        parts = torch.cat(hiddens, -1), torch.cat(cells, -1), context
+        hidden, cell, context = (part.view(examples, beam, -1) for part in parts)
         return torch.stack(found, 1), replace(state, hidden=hidden, cell=cell, context=context, weights=weights)
+
+    def _hidden_projections(self) -> list[nn.Linear]:
+        """Of each layer of the speller, from below."""
+        return [self.hidden_proj, *(layer.hidden_proj for layer in cast("list[_Layer]", self.upper))]
 
     def _read(self, query: Tensor, weights: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
         """What queries `(examples, beam, 1, hidden_dim)` find, and where, `(examples, beam, steps)`."""
+        query = query if self.networks is None else self.networks.query(query)
         if self.location is None:
             return self.attention(query, memory=memory), weights
         memory = memory.shift(self.location(weights))
@@ -320,6 +344,22 @@ def _least_steps(texts: Tensor, within: Tensor) -> Tensor:
     """The least steps in which CTC can write texts `(n, length)`: one a token, and one between two that are alike."""
     alike = (texts[:, 1:] == texts[:, :-1]) & within[:, 1:]
     return within.sum(1) + alike.sum(1)
+
+
+class _Layer(nn.Module):
+    """An upper layer of the speller: LSTM gates of what is below and of its own state, added."""
+
+    def __init__(self, hidden_dim: int) -> None:
+        super().__init__()
+        self.input_proj, self.hidden_proj = (nn.Linear(hidden_dim, 4 * hidden_dim) for _ in range(2))
+
+
+class _Networks(nn.Module):
+    """The first layers of φ and ψ, whose second ones are the projections of attention: Chan et al. 2016, Eq. 9."""
+
+    def __init__(self, hidden_dim: int) -> None:
+        super().__init__()
+        self.query, self.key = (nn.Sequential(nn.Linear(hidden_dim, hidden_dim), nn.Tanh()) for _ in range(2))
 
 
 class _Location(nn.Module):

@@ -55,7 +55,7 @@ RECIPES: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(hard.Options):
+class Options(hard.TextOptions):
     """The sizes of Luong's translator, and how it attends.
 
     >>> Options(attention="local-p", window=5).score
@@ -99,7 +99,7 @@ class Options(hard.Options):
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
-        hard.Options.__post_init__(self)
+        super().__post_init__()
         in_ranges(self, _SIZES)
         below_one(self, "dropout")
         self._refuse_what_nothing_reads()

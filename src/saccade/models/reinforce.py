@@ -110,10 +110,10 @@ class Reinforce(nn.Module):
         \nabla \mathbb{E}\Big[\sum_t \ell_t\Big] = \mathbb{E}\Big[\sum_t \nabla \ell_t
             + \sum_t \Big(\sum_{u \ge t} \ell_u - b_t\Big) \nabla \log p(s_t)\Big]
 
-    where the draw \(s_t\) is charged with the tokens that it can change, beside a baseline \(b_t\) that does not depend
-    on it: what a linear map of the state expects, learned by least squares, the mean of the other draws for the same
-    sentence, or a moving average over steps. An example may read the mean in the place of draws, as a coin falls. The
-    number is the cost of what was drawn, all else is in the gradient.
+    where the draw \(s_t\) is charged with the tokens that it can change, or with all of them, beside a baseline \(b_t\)
+    that does not depend on it: what a linear map of the state expects, learned by least squares, the mean of the other
+    draws for the same sentence, or a moving average over steps. An example may read the mean in the place of draws, as
+    a coin falls. The number is the cost of what was drawn, all else is in the gradient.
 
     Args:
         options: baseline, samples and entropy bonus.
@@ -133,11 +133,12 @@ class Reinforce(nn.Module):
 
     Source:
         Williams 1992, "Simple statistical gradient-following algorithms", section 4; Xu et al. 2015, Eq. 11 and 12,
-        whose rewards are the whole sentence's; leave-one-out: Kool, van Hoof, Welling 2019, section 3.
+        and the moving average of section 4.1, there of whole texts (`charge="whole"`); leave-one-out: Kool, van Hoof,
+        Welling 2019, section 3.
     """
 
     average: Tensor
-    """What a token cost of late, where that is the baseline."""
+    """What a token, or a whole text where draws are charged with that, cost of late, where that is the baseline."""
 
     def __init__(self, options: Estimator, hidden_dim: int, *, feeds: bool = True) -> None:
         super().__init__()
@@ -191,14 +192,18 @@ class Reinforce(nn.Module):
         """
         inside = (wanted != 0).repeat_interleave(self.options.samples, 0)
         number = inside.sum()
-        following, left = losses.detach(), inside.to(losses.dtype)
-        if self.feeds:
-            following, left = to_come(following), to_come(left)
+        following, left = self._charges(losses.detach(), inside.to(losses.dtype))
         learned, error = self.charged(following, samples, left)
         own = losses.new_zeros(()) if error is None else (error * inside).sum() / number
         hidden: Tensor = (learned * inside).sum() / number + own
         cost: Tensor = losses.sum() / number + (hidden - hidden.detach())
         return cost
+
+    def _charges(self, losses: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:
+        """What every draw is charged with, and of how many things that is the sum, of `(rows, length)` each."""
+        if getattr(self.options, "charge", "to-come") == "whole":
+            return losses.sum(1, keepdim=True).expand_as(losses), torch.ones_like(losses)
+        return (to_come(losses), to_come(inside)) if self.feeds else (losses, inside)
 
     def charged(self, following: Tensor, samples: Samples, left: Tensor) -> tuple[Tensor, Tensor | None]:
         """Return what has the gradient of where was looked, and what the baseline is off by, both `(rows, steps)`.

@@ -24,7 +24,7 @@ __all__ = ["Options", "RNNSearch", "State"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(recurrent.Options, hard.Options):
+class Options(recurrent.Options, hard.TextOptions):
     """The sizes of RNNsearch, and how it reads.
 
     >>> Options(hidden_dim=64).read
@@ -34,7 +34,7 @@ class Options(recurrent.Options, hard.Options):
     def __post_init__(self) -> None:
         """Refuse what either refuses."""
         recurrent.Options.__post_init__(self)
-        hard.Options.__post_init__(self)
+        hard.TextOptions.__post_init__(self)
 
 
 _DEFAULT = Options()

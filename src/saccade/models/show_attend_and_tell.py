@@ -26,7 +26,7 @@ __all__ = ["Options", "ShowAttendAndTell"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(captioning.Options, weighing.Options):
+class Options(captioning.Options, weighing.Options, hard.TextOptions):
     """The sizes of the model, and how it reads.
 
     >>> Options(read="reinforce", baseline="moving-average", soft_share=0.5).doubly_stochastic

@@ -5,7 +5,7 @@ from models.translators import LENGTHS, SOURCE, TARGET
 from saccade.models.padded import Padded
 from saccade.models.rnnsearch import Options, RNNSearch
 from saccade.reports.soft_hard import noise as module
-from saccade.reports.soft_hard.noise import LEARNED, estimators, noise
+from saccade.reports.soft_hard.noise import LEARNED, PAPER, estimators, noise
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.batches import Batch
 
@@ -36,10 +36,20 @@ def test_every_estimator_is_tried_at_the_same_weights(trained, monkeypatch):
     before = {name: value.clone() for name, value in model.state_dict().items()}
     wanted = estimators(2, 0.1)
     found = noise(wanted, task, model, 1)
-    assert list(found) == list(wanted) and all(len(one["batches"]) == 2 for one in found.values())
+    assert list(found) == [name for name in wanted if name != PAPER]
+    assert all(len(one["batches"]) == 2 for one in found.values())
     assert all(one["variance"] > 0 for one in found.values())
     assert noise(wanted, task, model, 1) == found != noise(wanted, task, model, 2)
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+
+
+def test_the_papers_estimator_is_tried_where_its_average_is_known_and_noisier_than_leaving_one_out(trained):
+    task, model = trained(**estimators(2, 0.1)[PAPER])
+    model.reinforce.average.fill_(12.0)
+    found = noise(estimators(2, 0.1), task, model, 1)
+    assert list(found) == ["leave-one-out", PAPER, "straight-through"]
+    assert found[PAPER]["variance"] > found["leave-one-out"]["variance"] > 0
+    assert model.reinforce.average == 12.0
 
 
 @pytest.mark.parametrize("options", [{}, {"read": "straight-through"}, estimators(2, 0.1)["leave-one-out"]])

@@ -9,15 +9,19 @@ def test_the_ways_of_a_translator_are_one_recipe_but_for_its_reads(tmp_path):
     variants = _variants(Options(data="dates", samples=3, entropy_bonus=0.5))
     made = {one.name: settings(Options(data="dates"), one, 1, tmp_path, 1.0) for one in variants}
     reads = {name: (one.read, one.baseline, one.samples, one.entropy_bonus) for name, one in made.items()}
+    xu = {name: one for name, one in made.items() if name.endswith("reinforce, as in the paper")}
+    assert {(one.charge, one.soft_share) for one in xu.values()} == {("whole", 0.5)} and len(xu) == 2
+    assert {(one.charge, one.soft_share) for name, one in made.items() if name not in xu} == {("to-come", 0.0)}
     assert {name: way for name, way in reads.items() if name.startswith("luong")} == {
         "luong soft": ("soft", "learned", 1, 0.0),
         "luong reinforce": ("reinforce", "learned", 3, 0.0),
         "luong reinforce, leave-one-out": ("reinforce", "leave-one-out", 3, 0.0),
         "luong reinforce, entropy bonus": ("reinforce", "learned", 3, 0.5),
+        "luong reinforce, as in the paper": ("reinforce", "moving-average", 3, 0.5),
         "luong straight-through": ("straight-through", "learned", 1, 0.0),
     }
     same = {one.learning_rate for one in made.values()}, {one.hidden_dim for one in made.values()}
-    assert [len(values) for values in same] == [1, 1] and len(made) == 10
+    assert [len(values) for values in same] == [1, 1] and len(made) == 12
 
 
 def test_quick_has_time_for_one_translator():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from saccade import runs
 from saccade.errors import SaccadeError
@@ -17,6 +18,16 @@ from saccade.train.task import options_class
 from tasks.laws.checks import is_near
 from tasks.laws.table import CASES, EARLIER, FIRST, STEPS, TABLE, questions, settings, several
 
+PAPER = {"read": "reinforce", "baseline": "moving-average", "soft_share": 0.5, "entropy_bonus": 0.01}
+AVERAGING = {
+    ("translate", "rnnsearch"): {**PAPER, "charge": "whole"},
+    ("translate", "luong"): {**PAPER, "charge": "whole"},
+    ("caption", "show-attend-and-tell"): {**PAPER, "charge": "whole", "doubly_stochastic": 0.0},
+    ("answer", "ask-attend-and-answer"): PAPER,
+    ("answer", "show-ask-attend-and-answer"): PAPER,
+    ("glimpse", "ram"): {"baseline": "moving-average"},
+}
+"""Models that learn where to look by rewards, and what a moving average is compared with."""
 NOISE = bytes(torch.randint(0, 256, (999,), generator=torch.Generator().manual_seed(1)).tolist())
 
 
@@ -69,16 +80,31 @@ def test_a_run_that_was_stopped_and_resumed_is_the_uninterrupted_one_byte_for_by
     whole = trained(task, model)
     for steps in (EARLIER, STEPS):
         runs.train(task, run=tmp_path / "parts", device="cpu", **settings(task, model, max_steps=steps))
-    for name in ("model.safetensors", "config.json", TABLE[task].file):
-        one, other = ((folder / name).read_bytes() for folder in (whole.folder, tmp_path / "parts"))
+    _are_one((whole.folder, tmp_path / "parts"), TABLE[task].file)
+
+
+@pytest.mark.parametrize(("task", "model"), AVERAGING, ids=map(" ".join, AVERAGING))
+def test_a_moving_average_of_rewards_is_carried_on_byte_for_byte(tmp_path, task, model):
+    folders = (tmp_path / "whole", tmp_path / "parts")
+    for folder, steps in ((folders[0], STEPS), (folders[1], EARLIER), (folders[1], STEPS)):
+        said = settings(task, model, max_steps=steps, **AVERAGING[task, model])
+        runs.train(task, run=folder, device="cpu", **said)
+    _are_one(folders, TABLE[task].file)
+    weights = load_file(folders[1] / "model.safetensors")
+    assert weights["reinforce.average"].abs() > 1e-3
+
+
+def _are_one(folders, file):
+    """Assert that two runs have come to the same, and would go on alike."""
+    for name in ("model.safetensors", "config.json", file):
+        one, other = ((folder / name).read_bytes() for folder in folders)
         if name == "config.json":
             one, other = (_identity(json.loads(content)) for content in (one, other))
         assert one == other, name
     for name in ("model.safetensors", "optimizer.safetensors"):
-        last = (step_folder(folder / "checkpoints", STEPS) / name for folder in (whole.folder, tmp_path / "parts"))
-        one, other = (path.read_bytes() for path in last)
+        one, other = ((step_folder(folder / "checkpoints", STEPS) / name).read_bytes() for folder in folders)
         assert one == other, name
-    results = [read_json(folder / "results.json") for folder in (whole.folder, tmp_path / "parts")]
+    results = [read_json(folder / "results.json") for folder in folders]
     assert all(results[0][name] == results[1][name] for name in ("metrics", "groups", "validation", "steps"))
 
 

@@ -13,6 +13,7 @@ from saccade.dots import product
 from saccade.kernels.scratch import scratch
 from saccade.normalizers import Softmax
 from saccade.numerics import HALF, tracing, transforming, wide
+from saccade.scores import Score
 
 __all__ = ["by_entries", "few_entries"]
 
@@ -29,7 +30,9 @@ def few_entries(call: Call) -> bool:
     """
     if tracing() or transforming() or call.state is not None or call.query.dtype not in HALF:
         return False
-    if call.mask is not None or call.bias is not None or call.dropout_p > 0 or call.score.leaves():
+    if call.mask is not None or call.bias is not None or call.dropout_p > 0:
+        return False
+    if not isinstance(call.score, Score) or call.score.leaves():
         return False
     if isinstance(call.normalizer, Softmax) and call.normalizer.sink is not None:
         return False

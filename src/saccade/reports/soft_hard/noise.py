@@ -6,16 +6,17 @@ from typing import Any
 
 from torch import nn
 
+from saccade.models.hard import OF_REINFORCE, TextOptions
 from saccade.models.padded import Padded
 from saccade.models.reinforce import gradient_noise
 from saccade.tasks.translate import Translate
 from saccade.train.randomness import seeded
 
-__all__ = ["BATCHES", "DRAWS", "LEARNED", "SENTENCES", "estimators", "noise"]
+__all__ = ["BATCHES", "DRAWS", "LEARNED", "PAPER", "SENTENCES", "estimators", "noise"]
 
 BATCHES, SENTENCES, DRAWS = 6, 8, 6
-LEARNED = "learned baseline"
-_OWN = "reinforce."  # how the names of weights begin that only the learned baseline has
+LEARNED, PAPER = "learned baseline", "as in the paper"
+_PLAIN: dict[str, Any] = {name: TextOptions.__dataclass_fields__[name].default for name in OF_REINFORCE}
 
 
 def estimators(samples: int, entropy_bonus: float) -> dict[str, dict[str, Any]]:
@@ -29,6 +30,13 @@ def estimators(samples: int, entropy_bonus: float) -> dict[str, dict[str, Any]]:
         LEARNED: drawn,
         "leave-one-out": {**drawn, "baseline": "leave-one-out"},
         "entropy bonus": {**drawn, "entropy_bonus": entropy_bonus},
+        PAPER: {
+            **drawn,
+            "baseline": "moving-average",
+            "charge": "whole",
+            "soft_share": 0.5,
+            "entropy_bonus": entropy_bonus,
+        },
         "straight-through": {"read": "straight-through"},
     }
 
@@ -39,8 +47,8 @@ def noise(
     """Return how noisy each estimator's gradient by the attention's weights is, where a model is.
 
     Args:
-        wanted: options of the estimators, by their names; those that need a baseline that the model has not learned are
-            left out.
+        wanted: options of the estimators, by their names; those whose baseline is of training, a linear map or a moving
+            average, are left out where the model has not been trained with it.
         task: of the model.
         model: its weights are looked at.
         seed: of the draws.
@@ -50,17 +58,15 @@ def noise(
         length of the mean gradient, both the means over `BATCHES` batches of training, and "batches", their variances.
     """
     weights = model.state_dict()
-    learned = any(name.startswith(_OWN) for name in weights)
     device = next(model.parameters()).device
     batches = [task.batch(step).to(device) for step in range(BATCHES)]
     found: dict[str, dict[str, Any]] = {}
     for name, options in wanted.items():
-        needs = options["read"] == "reinforce" and options.get("baseline", "learned") == "learned"
-        if needs and not learned:
+        other = replace(task, settings=replace(task.settings, **{**_PLAIN, **options})).build().to(device)
+        needed = other.state_dict().keys()
+        if not needed <= weights.keys():
             continue
-        settings = replace(task.settings, **{"baseline": "learned", "samples": 1, "entropy_bonus": 0.0, **options})
-        other = replace(task, settings=settings).build().to(device)
-        other.load_state_dict({key: value for key, value in weights.items() if needs or not key.startswith(_OWN)})
+        other.load_state_dict({name: weights[name] for name in needed})
         with seeded(seed, "noise", name):
             noises = [
                 gradient_noise(

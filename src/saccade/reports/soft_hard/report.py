@@ -8,8 +8,8 @@ from saccade.errors import ArgumentError
 from saccade.reports import Made
 from saccade.reports.making import Design
 from saccade.reports.options import Trained
-from saccade.reports.soft_hard.findings import BONUS, SOFT, summary
-from saccade.reports.soft_hard.noise import BATCHES, DRAWS, LEARNED, SENTENCES, estimators, noise
+from saccade.reports.soft_hard.findings import BONUS, SOFT, XU, summary
+from saccade.reports.soft_hard.noise import BATCHES, DRAWS, LEARNED, PAPER, SENTENCES, estimators, noise
 from saccade.reports.soft_hard.page import write_page
 from saccade.reports.training import Part, Plan, Variant, make, whole_test
 from saccade.tasks.translate import Translate
@@ -19,7 +19,7 @@ from saccade.train.options import not_positive
 __all__ = ["Options", "SoftHard"]
 
 _MODELS = ("rnnsearch", "luong")
-_NAMES = {LEARNED: "reinforce", "leave-one-out": "reinforce, leave-one-out", "entropy bonus": BONUS}
+_NAMES = {LEARNED: "reinforce", "leave-one-out": "reinforce, leave-one-out", "entropy bonus": BONUS, PAPER: XU}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Options(Trained):
     """How many times a sentence is read for one gradient of REINFORCE, at least 2."""
 
     entropy_bonus: float = 0.02
-    """What a nat of the weights' entropy is worth beside one of likelihood, in the row that has a bonus."""
+    """What a nat of the weights' entropy is worth beside one of likelihood, in the rows that have a bonus."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
@@ -48,10 +48,10 @@ class Options(Trained):
 class SoftHard:
     """Hard attention, which reads one position and learns by its rewards, does as well as soft attention.
 
-    Each translator is trained from its recipe with soft attention, with hard attention by REINFORCE (with a learned
-    baseline, the same and an entropy bonus, a leave-one-out baseline) and by the straight-through estimator. The
-    paper's own training, with a moving-average baseline and half of the draws replaced by their expectation, is not
-    among them.
+    Each translator is trained from its recipe with soft attention, with hard attention by REINFORCE (as in the paper,
+    by a moving average of log-probabilities of whole texts, an entropy bonus, and half of the examples reading the
+    mean; with a learned baseline, the same and an entropy bonus, a leave-one-out baseline) and by the straight-through
+    estimator.
 
     Source:
         Xu et al. 2015, section 4 (https://arxiv.org/abs/1502.03044).
