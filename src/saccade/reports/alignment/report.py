@@ -35,8 +35,8 @@ _PIECES = "bpe"  # of which words are put together again
 class Options(Shared):
     """What can be said about the report.
 
-    >>> Options(run="runs/fr").text.split()[0]
-    'This'
+    >>> Options(run="runs/fr", text="Good morning.").text
+    'Good morning.'
     """
 
     run: str = ""
