@@ -151,7 +151,7 @@ def draw(random: Random, symbol: str = "S", deepest: int = _DEEPEST) -> tuple[li
 
     Example:
         >>> draw(Random(0), "PP:with")
-        (['with', 'a', 'woman'], ['(PP', 'IN', '(NP', 'DT', 'NN', ')NP', ')PP'])
+        (['with', 'every', 'child'], ['(PP', 'IN', '(NP', 'DT', 'NN', ')NP', ')PP'])
     """
     shown = symbol.partition(":")[0]
     if symbol in WORDS:
