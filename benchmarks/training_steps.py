@@ -1,17 +1,21 @@
 """Where the time of a training step goes in each model of a task.
 
-    python benchmarks/training_steps.py [--task TASK] [--data DATA] [--steps N] [--others N]
+    python benchmarks/training_steps.py [--task TASK] [--data DATA] [--steps N] [--others N] [--output FILE]
 
 One thread, the recipe of the data; sentences a second, or seconds of audio a second. A step's parts are timed apart, in
 seconds of the processor, which other programs take none of; their means are shown, and the three operations that took
-most by torch.profiler.
+most by torch.profiler. FILE has the same numbers with the machine and the versions.
 """
 
 import argparse
+import json
+import shlex
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,7 +23,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from saccade.runs import options
 from saccade.tasks import load_task
-from saccade.train.environment import keep_freed_memory
+from saccade.train.environment import hardware, keep_freed_memory, versions
 from saccade.train.optimization import make_optimizer
 
 PARTS = ("batch", "forward", "backward", "update")
@@ -47,8 +51,8 @@ def step(task: Any, model: Any, optimizer: torch.optim.Optimizer, number: int) -
     return [after - before for before, after in pairwise(marks)], COUNTED[task.name][1](task, batch)
 
 
-def measured(kind: Any, name: str, data: str, steps: int, others: int) -> list[str]:
-    """A row of the table: how much a second, milliseconds of each part, and what takes most."""
+def measured(kind: Any, name: str, data: str, steps: int, others: int) -> dict[str, Any]:
+    """How much a second, milliseconds of each part, and the shares of what takes most."""
     task = kind.prepare(options(kind, data, name, {"run": "none"}))
     torch.manual_seed(1)
     model = task.build().train()
@@ -62,19 +66,34 @@ def measured(kind: Any, name: str, data: str, steps: int, others: int) -> list[s
             step(task, model, optimizer, number)
     events = sorted(seen.key_averages(), key=lambda event: -event.self_cpu_time_total)
     total = sum(event.self_cpu_time_total for event in events)
-    top = ", ".join(f"{event.key} {event.self_cpu_time_total / total:.0%}" for event in events[:3])
-    parts = [f"{1000 * statistics.fmean(column):.2f}" for column in zip(*times, strict=True)]
-    rate = sum(counts) / sum(map(sum, times))
-    return [f"`{name}`", f"{rate:,.0f}", *parts, top]
+    return {
+        "model": name,
+        "counted": COUNTED[kind.name][0],
+        "per_second": sum(counts) / sum(map(sum, times)),
+        "seconds": dict(zip(PARTS, map(statistics.fmean, zip(*times, strict=True)), strict=True)),
+        "most": {event.key: event.self_cpu_time_total / total for event in events[:3]},
+    }
+
+
+def cells(row: dict[str, Any]) -> list[str]:
+    """A row of the table."""
+    top = ", ".join(f"{name} {share:.0%}" for name, share in row["most"].items())
+    return [
+        f"`{row['model']}`",
+        f"{row['per_second']:,.0f}",
+        *(f"{1000 * part:.2f}" for part in row["seconds"].values()),
+        top,
+    ]
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table, and keep its numbers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--task", default="classify-text", choices=COUNTED)
     parser.add_argument("--data", help="as `saccade train` takes it; what is built in if not given")
     parser.add_argument("--steps", type=int, default=64, help="steps that are timed")
     parser.add_argument("--others", type=int, default=16, help="steps before them, and as many after them, profiled")
+    parser.add_argument("--output", help="JSON file that the numbers are written to")
     given = parser.parse_args()
     torch.set_num_threads(1)
     keep_freed_memory()
@@ -82,8 +101,14 @@ def main() -> None:
     header = ["model", COUNTED[given.task][0], *(f"{part}, ms" for part in PARTS), "operations that take most"]
     print(f"| {' | '.join(header)} |\n|{'---|' * len(header)}")
     data = given.data or next(iter(kind.builtin))
+    rows = []
     for name in kind.models:
-        print(f"| {' | '.join(measured(kind, name, data, given.steps, given.others))} |", flush=True)
+        rows.append(measured(kind, name, data, given.steps, given.others))
+        print(f"| {' | '.join(cells(rows[-1]))} |", flush=True)
+    if given.output:
+        machine = {"hardware": hardware(torch.device("cpu")), "versions": versions()}
+        found = {"command": shlex.join(["python", *sys.argv]), "rows": rows, **machine}
+        Path(given.output).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

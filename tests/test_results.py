@@ -28,6 +28,7 @@ ROWS = [
 
 PAGES = {
     "cnn-attention-cifar10": "cnn_attention",
+    "complexity-quick": "complexity",
     "experts-dates": "experts",
     "glimpse/quick": "glimpses",
     "glimpses-mnist": "glimpses",
@@ -36,6 +37,7 @@ PAGES = {
     "memory-copy": "memory",
     "memory-recall": "memory",
     "objects-scenes": "objects",
+    "order-quick": "order",
     "pointing-scenes": "pointing",
     "pooling-quick": "pooling",
     "pooling-sst2": "pooling",

@@ -1,5 +1,6 @@
 """The benchmark of training steps runs, and says what it says it says."""
 
+import json
 import runpy
 import sys
 from pathlib import Path
@@ -13,7 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.slow
 @pytest.mark.parametrize(("task", "models"), [("classify-text", 5), ("transcribe", 1)])
 def test_a_row_a_model(task, models, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["training_steps.py", "--task", task, "--steps", "1", "--others", "1"])
+    asked = ["training_steps.py", "--task", task, "--steps", "1", "--others", "1", "--output", "steps.json"]
+    monkeypatch.setattr(sys, "argv", asked)
     monkeypatch.chdir(tmp_path)
     threads = torch.get_num_threads()
     try:
@@ -22,6 +24,11 @@ def test_a_row_a_model(task, models, tmp_path, monkeypatch, capsys):
         torch.set_num_threads(threads)
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| `")]
     assert len(rows) == models
-    for row in rows:
+    found = json.loads((tmp_path / "steps.json").read_text(encoding="utf-8"))
+    assert found["command"].endswith(" ".join(asked)) and found["hardware"]["threads"] == 1
+    for row, kept in zip(rows, found["rows"], strict=True):
+        assert row.startswith(
+            f"| `{kept['model']}` | {kept['per_second']:,.0f} | {1000 * kept['seconds']['batch']:.2f} |"
+        )
         _, rate, *parts, top = (cell.strip() for cell in row.strip("|").split("|"))
         assert float(rate.replace(",", "")) > 0 and all(float(part) > 0 for part in parts) and "%" in top
