@@ -20,9 +20,10 @@ CHOSEN = {
     "seed",
     "seeds",
     "shape",
+    "shown",
     "parameters",
 }
-"""What a file has that nobody measured."""
+"""What a file has that nobody measured, or that pictures alone show."""
 COUNTED = re.compile(
     r"second|tokens_per|flops|speed|^(?:ours|theirs|limit|batch|forward|backward|update|padded|written|sentences|tokens|examples|pairs|rounds"
     r"|steps?|counts?|total|size|width|threads|cores|learning_rate|loss|rate)$"

@@ -117,6 +117,19 @@ def test_what_transcribe_says_runs(tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.slow
+def test_sentences_are_parsed_by_the_commands_of_the_page(tmp_path, capsys, monkeypatch):
+    """The section on trees, as it stands there, with fewer steps."""
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs/translate.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^saccade (.+)$", page.split("\n## Sentences to trees\n")[1].split("\n## ")[0], flags=re.M)
+    assert len(commands) == 5
+    for command in commands:
+        less = ["--max-steps", "4", *SMALL] if command.startswith("train ") else []
+        assert main([*shlex.split(command), *less]) == 0, command
+        assert capsys.readouterr().out
+
+
+@pytest.mark.slow
 def test_all_that_decoding_offers_runs(tmp_path, capsys, monkeypatch):
     """The commands of the section, as they stand there, beside two runs of a few steps."""
     monkeypatch.chdir(tmp_path)

@@ -12,6 +12,7 @@ from saccade.reports.bottleneck import findings as bottleneck
 from saccade.reports.cnn_attention import findings as cnn_attention
 from saccade.reports.experts import findings as experts
 from saccade.reports.fast_weights import findings as fast_weights
+from saccade.reports.implicit import findings as implicit
 from saccade.reports.isolation import findings as isolation
 from saccade.reports.memory import findings as memory
 from saccade.reports.pooling.findings import Findings
@@ -36,6 +37,7 @@ PAGES = {
     "fast-weights": "fast_weights",
     "glimpse/quick": "glimpses",
     "glimpses-mnist": "glimpses",
+    "implicit-dates": "implicit",
     "isolation-mnist": "isolation",
     "length-multi30k-de-en": "length",
     "memory-copy": "memory",
@@ -335,8 +337,28 @@ def test_what_stories_come_to_together_is_that_of_the_files():
         assert len(curves[f"joint-dnc-{seed}"]) == 22
 
 
+def test_what_trees_come_to_by_length_is_that_of_the_files():
+    body = PAGE.partition("| run | up to 8 words |")[2].partition("\n\n")[0]
+    header, *rows = ["up to 8 words", *cells(body.splitlines()[0])], *map(cells, body.splitlines()[2:])
+    files = sorted(path.stem for path in (ROOT / "results/trees").glob("*.json"))
+    assert sorted(row[0].replace(", seed ", "-") for row in rows) == files
+    for name, *shares in rows:
+        groups = reported_run(f"trees/{name.replace(', seed ', '-')}")["groups"]["exact_match"]
+        assert shares == [f"{100 * groups[words]:.1f}" for words in header]
+    plain = reported_run("trees/rnnsearch-1")["baselines"]["test"]["length"]["metrics"]["exact_match"]
+    assert f"tree of a training sentence of as many words has {100 * plain:.2f}% right" in PAGE
+
+
 def reported_run(name):
     return json.loads((ROOT / f"results/{name}.json").read_text(encoding="utf-8"))
+
+
+def test_the_tables_of_what_moves_an_output_are_those_of_its_report():
+    content = reported("implicit-dates")
+    found = implicit.Findings(content)
+    for table in (found.table(), found.by_distance(), found.reach()):
+        assert all(f"| {' | '.join(row)} |" in PAGE for row in table)
+    assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE and content["command"] in PAGE
 
 
 def test_the_table_of_experts_is_that_of_its_report():

@@ -3,7 +3,7 @@ import pytest
 from saccade.cli import main
 from saccade.reports import REPORTS, Made, load_report
 
-BY_ITSELF = ("complexity", "regression")  # which take no data
+BY_ITSELF = ("complexity", "regression", "alignment")  # which take no data
 
 
 def test_alone_it_lists_the_reports(capsys):
@@ -17,6 +17,7 @@ def test_alone_it_lists_the_reports(capsys):
     ("arguments", "words"),
     [
         (["lenght"], "did you mean length?"),
+        (["alignment"], "--run: expected the folder of a translation run, or --quick, got neither"),
         (["length", "--quik"], "did you mean --quick?"),
         *(([name], "--data: expected a corpus, got none") for name in REPORTS if name not in BY_ITSELF),
         (["scores", "--quick", "--data", "corpus"], "--quick: expected no --data but dates or several-dates"),

@@ -13,6 +13,8 @@ from saccade.reports.complexity.layers import LAYERS
 from saccade.reports.difference import packed, packed_counts, packed_shares
 from saccade.reports.fast_weights import layers as mixing
 from saccade.reports.fast_weights.findings import SOLVED
+from saccade.reports.implicit.measuring import ATTENTION as ATTENDED
+from saccade.reports.implicit.measuring import JACOBIAN
 from saccade.reports.isolation import forgetting, gradients
 from saccade.reports.memory.findings import NEAR as MORE
 from saccade.reports.objects.findings import ATTENTION
@@ -246,3 +248,31 @@ def complexity(rng, effect):
             found = {name: {"seconds": one, "error": 0.01 * one, "bytes": None} for name, one in seconds.items()}
             rows.append({"pass": way, "length": n, "rounds": 20, "layers": found})
     return {"rows": rows, "arguments": {"width": width}}
+
+
+def implicit(rng, effect):
+    """Shares on the word that decides: as much of one with attention as of ByteNet, and an effect more."""
+    hard, rows = rng.uniform(-0.05, 0.05, EXAMPLES), []
+    ways = {"rnnsearch": {JACOBIAN: 0.5 + effect, ATTENDED: 0.9}, "encoder-decoder": {JACOBIAN: 0.2}}
+    for model, shares in {**ways, "bytenet": {JACOBIAN: 0.5}}.items():
+        for seed in SEEDS:
+            noise = rng.normal(0, 0.02) + rng.normal(0, 0.05, EXAMPLES) + hard
+            found = {
+                way: {"share": packed_shares((share + noise).clip(0, 1).tolist())} for way, share in shares.items()
+            }
+            rows.append({"model": model, "seed": seed, "ways": found})
+    runs = [{"model": row["model"], "metrics": {"exact_match": 0.9}} for row in rows]
+    return {"rows": rows, "runs": {f"{run['model']}-{place}": run for place, run in enumerate(runs)}}
+
+
+def alignment(rng, effect):
+    """A sentence that is read in order, but for two neighbours with the same two words: evenly, or the farther one more
+    by an effect. A tenth of each row is spread over the sentence.
+    """
+    words = 8
+    weights = 0.1 / words + 0.9 * np.eye(words)
+    for place, shift in ((3, effect), (4, -effect)):
+        later = 0.45 + shift + rng.normal(0, 0.03)
+        weights[place, 3:5] += (0.9 - later, later) - 0.9 * np.eye(words)[place, 3:5]
+    tokens = [str(place) for place in range(words)]
+    return {"rows": [{"weights": weights.tolist(), "source": tokens, "target": tokens, "pieces": False}]}

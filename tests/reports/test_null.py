@@ -30,6 +30,8 @@ EFFECTS = {
     "regression": 0.1,
     "scaling": 0.15,
     "complexity": 0.2,
+    "implicit": 0.1,
+    "alignment": 0.2,
 }
 """What is true, in the units of each report's numbers."""
 

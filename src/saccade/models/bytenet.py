@@ -46,6 +46,7 @@ _DATES = {
 RECIPES: dict[str, dict[str, Any]] = {
     "dates": _DATES,
     "several-dates": {**_DATES, "max_dilation": 8, "batch_tokens": 1200},
+    "trees": {**_DATES, "max_dilation": 8, "batch_tokens": 1200},
     "files": {"hidden_dim": 128, "dropout": 0.2, "learning_rate": 1e-3},
 }
 """What suits each data set."""

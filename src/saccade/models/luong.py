@@ -47,7 +47,10 @@ _DATES = {
     "final_rate": 0.05,
     "max_steps": 1000,
 }
-RECIPES: dict[str, dict[str, Any]] = {"dates": _DATES, "several-dates": _DATES, "files": recurrent.RECIPES["files"]}
+RECIPES: dict[str, dict[str, Any]] = {
+    **dict.fromkeys(("dates", "several-dates", "trees"), _DATES),
+    "files": recurrent.RECIPES["files"],
+}
 """What suits each data set."""
 
 
@@ -267,9 +270,7 @@ class Luong(hard.Reader[Padded, State]):
         position = state.position + target.shape[1]
         return features, State(carried, fed.view(*shape, -1), position, state.lengths, state.memory)
 
-    def _read(
-        self, query: Tensor, state: State, first: int, samples: Samples | None, dropouts: "_Dropouts"
-    ) -> Tensor:
+    def _read(self, query: Tensor, state: State, first: int, samples: Samples | None, dropouts: "_Dropouts") -> Tensor:
         """What is predicted from, for queries `(rows, length, hidden_dim)` at the positions from `first` on."""
         asked = dropouts.asked(query)
         if self.attention is None:

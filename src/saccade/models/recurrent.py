@@ -36,6 +36,7 @@ _FEW = {"hidden_dim": 128, "embedding_dim": 128, "dropout": 0.2, "learning_rate"
 RECIPES: dict[str, dict[str, Any]] = {
     "dates": {"hidden_dim": 128, "embedding_dim": 64, "learning_rate": 8e-3},
     "several-dates": {"hidden_dim": 128, "embedding_dim": 64, "learning_rate": 8e-3},
+    "trees": {"hidden_dim": 128, "embedding_dim": 64, "learning_rate": 8e-3},
     "files": {"hidden_dim": 256, "embedding_dim": 256, "dropout": 0.3, "learning_rate": 2e-3},
     "hundreds": {**_FEW, "vocabulary_size": 500},
     "thousands": {**_FEW, "vocabulary_size": 500},

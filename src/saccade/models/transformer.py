@@ -59,6 +59,7 @@ _FEW = {"hidden_dim": 128, "layers": 2, "feedforward_dim": 512, "positions": "ro
 RECIPES: dict[str, dict[str, Any]] = {
     "dates": _DATES,
     "several-dates": _DATES,
+    "trees": _DATES,
     "files": {"hidden_dim": 256, "dropout": 0.3, "positions": "rotary", "learning_rate": 1e-3},
     "hundreds": {**_FEW, "dropout": 0.3, "vocabulary_size": 1000, "learning_rate": 2e-3},
     "thousands": {**_FEW, "dropout": 0.2, "vocabulary_size": 1000, "learning_rate": 3e-3},

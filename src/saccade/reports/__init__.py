@@ -30,6 +30,8 @@ REPORTS = {
     "bottleneck": "saccade.reports.bottleneck.report:Bottleneck",
     "isolation": "saccade.reports.isolation.report:Isolation",
     "fast-weights": "saccade.reports.fast_weights.report:FastWeights",
+    "implicit": "saccade.reports.implicit.report:Implicit",
+    "alignment": "saccade.reports.alignment.report:Alignment",
 }
 
 

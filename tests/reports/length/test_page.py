@@ -23,3 +23,9 @@ def test_the_plot_tells_its_points_in_words(tmp_path, content):
     said = told(tmp_path / "length.svg")
     assert said["title"] == "BLEU by length of the source"
     assert "encoder-decoder: 25 at 1-5, 18 at 6-10, 10 at 11-15" in said["desc"]
+
+
+def test_what_built_in_data_can_show_is_said_of_them_alone(tmp_path, content):
+    for data, said in (("dates", True), ("trees", False)):
+        write_page(tmp_path, {**content, "data": data})
+        assert ("A date's length" in (tmp_path / "index.md").read_text(encoding="utf-8")) is said

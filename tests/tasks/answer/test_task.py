@@ -13,10 +13,9 @@ from saccade.tasks.answer import AnswerQuestions, task, vocabulary
 from saccade.tasks.answer.answer import VisualAnswer
 from saccade.tasks.answer.data import Posed, scenes
 from saccade.tasks.answer.measures import measured
-from saccade.tasks.answer.options import Options
+from saccade.tasks.answer.options import LookRequest, Options
 from saccade.tasks.generate.answers import WrittenAnswers
 from saccade.tasks.image.features.store import FeatureStore, write_store
-from saccade.tasks.image.options import LookRequest
 from saccade.tasks.image.pointing import Pointing
 from saccade.tasks.labels.baselines import usual
 from saccade.train.task import Unreadable
@@ -121,6 +120,10 @@ def test_look_is_one_picture_with_numbers_behind(run, folder, tmp_path):
     paths = {path.suffix: path for path in found.draw(line, tmp_path / "pictures", json=True, by="gradient")}
     told = json.loads(paths[".json"].read_text())
     assert told["rows"] == ["gradient"] and max(told["words"]) == 1.0 and len(told["values"][0]) == 16
+    paths = {path.suffix: path for path in found.draw(line, tmp_path / "pictures", json=True, by="jacobian")}
+    told = json.loads(paths[".json"].read_text())
+    [moved] = told["values"]
+    assert told["rows"] == ["words"] and len(moved) == 4 and max(moved) == 1.0 and min(moved) > 0
     [described] = found.align(line)
     assert described["weights"].keys() == {"hop 1", "hop 2"} and described["question"] == "which is it?"
 
@@ -153,6 +156,9 @@ def test_what_does_not_attend_is_drawn_by_gradients_of_what_it_reads(model, tmp_
     assert told["rows"] == (["gradient"] if model == "image-only" else ["words"])
     with pytest.raises(ArgumentError, match="--by: expected gradient of a model that does not attend"):
         found.draw(line, tmp_path / "out", by="attention")
+    if model == "image-only":
+        with pytest.raises(ArgumentError, match="--by: expected gradient of a model that does not read the question"):
+            found.draw(line, tmp_path / "out", by="jacobian")
 
 
 def test_scenes_are_pointed_at(tmp_path, capsys):

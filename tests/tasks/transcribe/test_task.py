@@ -9,6 +9,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.generate import Ensemble
 from saccade.tasks.objects import OBJECTS
 from saccade.tasks.transcribe import Transcribe, task, vocabulary
+from saccade.tasks.transcribe.data.digits import DIGITS
 from saccade.tasks.transcribe.options import EvalRequest, Request
 from saccade.train.results import sample
 
@@ -36,6 +37,21 @@ def test_the_loss_counts_frames_and_falls_back_to_the_run(tones, model):
     batch = tones.batch(3)
     with torch.inference_mode():
         assert tones.loss(model, batch).count == int(batch.source.lengths.sum())
+
+
+def test_what_is_said_may_be_written_in_another_language():
+    """Built-in digits in French words, and sound with texts of one's own, in another order than it was said."""
+    french = prepared(language="fr")
+    assert set(french.vocabulary.target.units) == set(DIGITS["fr"])
+    sound = torch.randn(4000)
+    rows = {split: [(sound, "das habe ich gesehen"), (sound, "ja")] for split in ("train", "validation", "test")}
+    own = prepared(OBJECTS, rows, ctc_weight=0.0, ctc_rescoring=0.0)
+    for each, split in ((french, "test"), (own, "train")):
+        model = each.build()
+        each.loss(model, each.batch(0)).total.backward()
+        with torch.inference_mode():
+            [answer] = each.answer(model.eval(), [each.example(split, 0).input], None, "json")
+        assert answer.lines() and answer.to_json()["transcriptions"]
 
 
 def test_training_hears_everything_a_little_slower_or_faster(tones):

@@ -1,12 +1,21 @@
 import pytest
 import torch
 
-from saccade.models import recurrent
+from saccade.models import bytenet, luong, recurrent, rnnsearch, transformer
 from saccade.models.encoder_decoder import EncoderDecoder
 from saccade.models.padded import Padded
-from saccade.tasks.translate.gradients import influence
+from saccade.tasks.translate.gradients import influence, jacobian
 
 SIZES = recurrent.Options(hidden_dim=10, embedding_dim=6)
+MODELS = {
+    "encoder-decoder": lambda: EncoderDecoder(13, 11, SIZES),
+    "rnnsearch": lambda: rnnsearch.RNNSearch(13, 11, rnnsearch.Options(hidden_dim=10, embedding_dim=6)),
+    "luong": lambda: luong.Luong(13, 11, luong.Options(hidden_dim=10, embedding_dim=6, layers=1)),
+    "transformer": lambda: transformer.Transformer(
+        13, 11, transformer.Options(hidden_dim=8, heads=2, layers=1, feedforward_dim=12)
+    ),
+    "bytenet": lambda: bytenet.ByteNet(13, 11, bytenet.Options(hidden_dim=6, max_dilation=2, sets=1)),
+}
 
 
 @pytest.mark.parametrize("joint", [False, True])
@@ -52,3 +61,31 @@ def test_where_nothing_matters_rows_are_zero():
             part.zero_()
     found = influence(model, [4, 7], [5])
     assert bool((found == 0).all()) and found.shape == (2, 3)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_jacobian_is_what_differences_of_logits_say(name):
+    """By moving the vectors of words that stand once in the source, with nothing but the model itself."""
+    torch.manual_seed(0)
+    model = MODELS[name]().double().eval()
+    source, target, step = [4, 7, 12, 5], [5, 6], 1e-6
+    pair = Padded(torch.tensor([[*source, 2]]), torch.tensor([5])), torch.tensor([[1, *target]])
+    words, squares = model.source_embedding.weight, torch.zeros(3, 5, dtype=torch.float64)
+    with torch.no_grad():
+        for place, word in enumerate([*source, 2]):
+            for entry in range(words.shape[1]):
+                ends, before = [], words[word, entry].item()
+                for sign in (1, -1):
+                    words[word, entry] = before + sign * step
+                    ends.append(model(*pair)[0])
+                words[word, entry] = before
+                squares[:, place] += ((ends[0] - ends[1]) / (2 * step)).square().sum(-1)
+    with torch.inference_mode():
+        found = jacobian(model, source, target)
+    torch.testing.assert_close(found, squares.sqrt(), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(("source", "target"), [([], []), ([4], []), ([], [5, 6])])
+@pytest.mark.parametrize("name", MODELS)
+def test_the_jacobian_has_a_row_for_each_token_and_its_end(name, source, target):
+    assert jacobian(MODELS[name]().eval(), source, target).shape == (len(target) + 1, len(source) + 1)

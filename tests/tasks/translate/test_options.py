@@ -26,7 +26,7 @@ def test_all_files_have_one_recipe_which_the_models_own_comes_before(model):
         ("beam_size", 0),
         ("vocabulary_size", 259),
         ("max_length", 0),
-        ("tokenizer", "words"),
+        ("tokenizer", "syllables"),
         ("label_smoothing", 1.0),
         ("length_penalty", float("nan")),
         ("length_penalty", -1e6),

@@ -176,6 +176,18 @@ def test_coverage_ranks_all_that_the_search_has_found(trained):
     assert changed
 
 
+def test_an_unknown_word_is_the_word_that_it_looked_at():
+    """Luong et al. 2015, "Addressing the Rare Word Problem": by words, with the spaces between them."""
+    pairs = [(f"ein satz {number}", f"a sentence {number}") for number in range(60)]
+    small = {"hidden_dim": 8, "embedding_dim": 6, "tokenizer": "words"}
+    task = Translate.prepare(runs.options(Translate, "objects", "rnnsearch", small), pairs)
+    model = task.build().eval()
+    model.output[1][UNKNOWN] = 99.0
+    [answer] = ask(Trained(task, model), ["ein wort 💥"], replace_unknown=True)
+    assert answer.lines()[0].split(" ")[0] in ("ein", "wort", "💥") and MISSING not in answer.lines()[0]
+    assert len(answer.lines()[0].split(" ")) == len(answer.outputs[0].ids)
+
+
 def test_unknown_tokens_are_what_they_looked_at(trained):
     model = copy.deepcopy(trained.model)
     model.output[1][UNKNOWN] = 9.0

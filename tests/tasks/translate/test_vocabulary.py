@@ -24,8 +24,9 @@ def options(**given):
     return SimpleNamespace(**{"tokenizer": "characters", "vocabulary_size": 400, "max_length": 50, **given})
 
 
-def test_byte_pairs_serve_both_sides_and_characters_one_each():
-    joint, apart = (learn(Few(), options(tokenizer=kind))[0] for kind in ("bpe", "characters"))
+def test_byte_pairs_serve_both_sides_and_characters_and_words_one_each():
+    joint, apart, words = (learn(Few(), options(tokenizer=kind))[0] for kind in ("bpe", "characters", "words"))
+    assert words.source.units == ("Hund", "ein") and set(words.target.units) > {"a", "dog"} and not words.joint
     assert joint.source is joint.target and apart.source is not apart.target and joint.joint and not apart.joint
     assert apart.source.decode(apart.source.encode("Hund dog")) == "Hund d\ufffd\ufffd"
 
@@ -49,7 +50,7 @@ def test_endless_data_are_sampled(monkeypatch):
     assert learned.longest == len("2025-06-18") and learned.target.decode(learned.target.encode("2025-06-18"))
 
 
-@pytest.mark.parametrize("kind", ["bpe", "characters"])
+@pytest.mark.parametrize("kind", ["bpe", "characters", "words"])
 def test_what_is_saved_is_read_back(tmp_path, kind):
     learned, _ = learn(Few(), options(tokenizer=kind))
     learned.save(tmp_path)

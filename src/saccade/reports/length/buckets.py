@@ -9,13 +9,13 @@ from torch import nn
 
 from saccade.reports import scoring
 from saccade.tasks.translate import Translate
-from saccade.tasks.translate.data import BUILTIN
 from saccade.tasks.translate.data.corpus import Pair
 from saccade.tasks.translate.metrics import length_groups, length_unit
 
 __all__ = ["FEW", "Bucket", "by_source_length", "measured", "unit"]
 
 FEW = 30  # sentences: a score of fewer is marked, since one sentence more or less would move it
+_DATES = ("dates", "several-dates")
 _WIDTHS = {"words": 5, "characters": 10}
 
 
@@ -37,10 +37,10 @@ class Bucket:
 def unit(data: str, language: str | None) -> str:
     """Return what lengths are counted in: dates have too few words to tell short from long.
 
-    >>> unit("corpus", "de"), unit("corpus", "ja"), unit("dates", None)
-    ('words', 'characters', 'characters')
+    >>> unit("corpus", "de"), unit("corpus", "ja"), unit("dates", None), unit("trees", None)
+    ('words', 'characters', 'characters', 'words')
     """
-    return "characters" if data in BUILTIN else length_unit(language)
+    return "characters" if data in _DATES else length_unit(language)
 
 
 def by_source_length(pairs: Sequence[Pair], counted: str) -> list[Bucket]:

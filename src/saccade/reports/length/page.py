@@ -18,9 +18,9 @@ CLAIM = (
 )
 SOURCE = "Bahdanau, Cho, Bengio 2015, figure 2, https://arxiv.org/abs/1409.0473"
 _DATA = {
-    "exact_match": "A date's length is that of its language and form: 2019年2月15日 is short, четверг, 18 июня 2025 г. "
+    "dates": "A date's length is that of its language and form: 2019年2月15日 is short, четверг, 18 июня 2025 г. "
     "is long. A longer one says nothing more, so these data can hardly show the claim.",
-    "dates_in_place": "The data are rows of one to three dates, each in one of twenty languages, in training as in the "
+    "several-dates": "The data are rows of one to three dates, each in one of twenty languages, in training as in the "
     "test. The score is the share of dates that are right at their place: three are not harder for being three.",
 }
 _SAME = (
@@ -99,6 +99,5 @@ def _method(found: Findings) -> list[str]:
     """What a reader needs to judge the numbers."""
     count = sum(found.first(group)["sentences"] for group in found.groups)
     texts = [*about_data(found.content, count, f"; lengths are in {found.unit}"), _SAME, ERRORS, _LINE]
-    if found.metric in _DATA:
-        texts.append(_DATA[found.metric])
+    texts += filter(None, [_DATA.get(found.content["data"])])
     return texts + signatures(found.rows)

@@ -12,12 +12,13 @@ from torch import Tensor
 from saccade.look.answered import MOST_MAPS, answered
 from saccade.look.drawing import rounded
 from saccade.look.files import file_name
+from saccade.look.jacobian import given, sequential_jacobian
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 from saccade.numerics import divide
+from saccade.tasks.answer.options import LookRequest
 from saccade.tasks.generate.answers import WrittenAnswers
 from saccade.tasks.image.influence import Score, cells_of, gradients, word_vectors
-from saccade.tasks.image.options import LookRequest
 from saccade.tasks.image.shown import Shown, maps_of, parts_read, shares
 from saccade.tasks.image.sight import visual
 from saccade.tasks.labels.answers import ClassAnswers
@@ -133,11 +134,13 @@ def answers(
             continue
         source = visual([query.shown.seen]).to(device)
         question = Padded(torch.tensor([query.ids]), torch.tensor([len(query.ids)])).to(device)
-        attends = getattr(model, "attends", False) and look.by != "gradient"
+        attends = getattr(model, "attends", False) and look.by in (None, "attention")
         looked = model.look(source, question) if form != "lines" and attends else None
         ranking = output.ranking(model, source, question, count=count, looked=looked)
         seen = None if looked is None or looked.weights is None else _looked_at(model, looked, query.tokens)
-        if form == "pictures" and seen is None:
+        if form == "pictures" and look.by == "jacobian":
+            seen = _seen_by_words("jacobian", _moved_by_words(model, source, query.ids))
+        elif form == "pictures" and seen is None:
             seen = _moved_by(model, source, question, partial(output.log_probs, model, [ranking.labels[ranking.best]]))
         found.append(VisualAnswer(query, ranking, count, seen))
     return found
@@ -158,10 +161,39 @@ def _moved_by(model: Any, source: Visual, question: Padded, score: Score) -> See
     seen, words = gradients(source, score, question, reading=word_vectors(model))
     words = None if words is None else _scaled(words[0]).cpu()
     if seen is None:
-        return Seen("gradient", torch.zeros(0, 1), (1, 1), [], words)
+        return _seen_by_words("gradient", words)
     shape = cells_of(model, source) if source.boxes is not None else (seen.shape[2], seen.shape[3])
     moved = _scaled(shares(seen, shape)).cpu()
     return Seen("gradient", moved, shape, ["gradient"], words)
+
+
+def _seen_by_words(by: str, words: Tensor | None) -> Seen:
+    """A number for each word, and none for the image."""
+    return Seen(by, torch.zeros(0, 1), (1, 1), [], words)
+
+
+def _moved_by_words(model: Any, source: Visual, ids: Sequence[int]) -> Tensor:
+    r"""How much all that is made of image and question moves with each word, the most as 1.
+
+    .. math:: J_s = \lVert \partial y / \partial E x_s \rVert_F
+
+    with the logits of all answers y, or what writing an answer begins with. The image is seen once.
+    """
+    answerer = getattr(model, "answerer", model)
+    [words] = word_vectors(model)
+    with torch.inference_mode(mode=False), torch.no_grad():  # whoever answers is within that mode
+        seen = Visual(*(None if part is None else part.clone() for part in source))  # type: ignore[arg-type]
+        asked = torch.tensor([list(ids)], device=source.values.device)
+        vectors = words(asked)[0]
+
+    def features(moved: Tensor) -> Tensor:
+        copies = len(moved)
+        question = Padded(asked.expand(copies, -1), asked.new_full((copies,), asked.shape[1]))
+        with given(words, moved):
+            found: Tensor = answerer(seen._replace(about=asked.new_zeros(copies)), question)
+        return found[:, None]
+
+    return _scaled(sequential_jacobian(features, vectors)[0].float()).cpu()
 
 
 def _scaled(values: Tensor) -> Tensor:

@@ -1,14 +1,14 @@
 """What can be said about a run that answers questions about images, and the defaults that suit each data set."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
-from saccade.tasks.image.options import LookRequest, VisualOptions
+from saccade.tasks.image.options import VisualOptions
 from saccade.tasks.labels.request import EvalRequest, Request
 
-__all__ = ["RECIPES", "REQUESTS", "Options"]
+__all__ = ["RECIPES", "REQUESTS", "LookRequest", "Options"]
 
 #: What suits each data set, for all models; those have recipes of their own beside these.
 RECIPES: dict[str, dict[str, Any]] = {
@@ -63,6 +63,35 @@ class Options(VisualOptions):
             self.refuse_given(["beam_size"], "only with --generate")
         if not 0 <= self.label_smoothing < 1:
             raise ArgumentError(f"--label-smoothing: expected 0 <= label smoothing < 1, got {self.label_smoothing}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookRequest:
+    """What is drawn of a question about an image.
+
+    >>> LookRequest(by="jacobian").by
+    'jacobian'
+    """
+
+    by: Literal["attention", "gradient", "jacobian"] | None = None
+    """Where the model looked (attention), how much each part of the image and each word moves the answer (gradient), or
+    how much each word moves all answers (jacobian); attention if not given, and gradient of a model without."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        if self.by not in (None, "attention", "gradient", "jacobian"):
+            raise ArgumentError(f"--by: expected attention, gradient or jacobian, got {self.by}")
+
+    def check(self, *, attends: bool, reads: bool) -> None:
+        """Refuse attention of a model without, and words of one that reads none.
+
+        Raises:
+            ArgumentError: naming the option.
+        """
+        if self.by == "jacobian" and not reads:
+            raise ArgumentError("--by: expected gradient of a model that does not read the question, got jacobian")
+        if self.by == "attention" and not attends:
+            raise ArgumentError("--by: expected gradient of a model that does not attend, got attention")
 
 
 REQUESTS: dict[str, type] = {"predict": Request, "eval": EvalRequest, "look": LookRequest}

@@ -16,14 +16,14 @@ from saccade.tasks.answer.batches import Batch, Encoded, stacked
 from saccade.tasks.answer.data import BUILTIN, Asked, Corpus, open_corpus
 from saccade.tasks.answer.data.table import asked_in
 from saccade.tasks.answer.measures import HEADLINE, measured, pointing
-from saccade.tasks.answer.options import RECIPES, REQUESTS, Options
+from saccade.tasks.answer.options import RECIPES, REQUESTS, LookRequest, Options
 from saccade.tasks.answer.vocabulary import Vocabulary, learn
 from saccade.tasks.batches import spread
 from saccade.tasks.dataset import Lazy
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.generate.answers import WrittenAnswers
 from saccade.tasks.image.images import encode_png, read_image
-from saccade.tasks.image.options import LookRequest
+from saccade.tasks.image.influence import word_vectors
 from saccade.tasks.image.pointing import Pointing
 from saccade.tasks.image.shown import Shown, featured
 from saccade.tasks.image.task import VisualTask
@@ -164,7 +164,7 @@ class AnswerQuestions(VisualTask):
     def check(self, model: nn.Module, request: Any) -> None:
         """Refuse more answers than there are, and attention of a model without."""
         if isinstance(request, LookRequest):
-            request.check(attends=getattr(model, "attends", False))
+            request.check(attends=getattr(model, "attends", False), reads=bool(word_vectors(model)))
         else:
             self.output.check(completed(Request, request))
 

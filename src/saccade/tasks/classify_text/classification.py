@@ -13,12 +13,14 @@ from saccade.look import pictures
 from saccade.look.drawing import rounded
 from saccade.look.files import file_name
 from saccade.look.highlights import highlights
+from saccade.look.jacobian import shares
 from saccade.tasks.batches import in_batches
 from saccade.tasks.classify_text.batches import Encoded, pad
-from saccade.tasks.classify_text.looking import LookRequest, within_layer
+from saccade.tasks.classify_text.looking import LookRequest, jacobian, within_layer
 from saccade.tasks.experts import Taken, draw_taken, taken, taken_json
 from saccade.tasks.labels.ranked import Ranked
 from saccade.tasks.labels.ranking import Ranking, probabilities
+from saccade.tasks.looking import JACOBIAN
 from saccade.train.task import Form
 
 __all__ = ["Classification", "Text", "classify", "read_texts"]
@@ -56,6 +58,7 @@ class Classification(Ranked):
             attends to sentences.
         shares: what each word added to the logit of the most probable class, `(words,)`, where a picture is wanted of a
             model without attention.
+        jacobian: how much the logits of all classes move with each word, `(words,)`, where a picture is wanted of that.
         within: what each word attends to in a layer, `(words, words)`, where a picture of that is wanted.
         part: which layer and head that is, in words.
         experts: which experts took each word, of a model that has some, where pictures or JSON are wanted.
@@ -67,6 +70,7 @@ class Classification(Ranked):
     weights: Tensor | None = None
     levels: Tensor | None = None
     shares: Tensor | None = None
+    jacobian: Tensor | None = None
     within: Tensor | None = None
     part: str = ""
     experts: Sequence[Taken] = ()
@@ -90,6 +94,15 @@ class Classification(Ranked):
             title = f"{self.ranking.title}: {self.part}, a row for each word"
             path = folder / f"{name}-{file_name(self.part)}"
             yield from pictures.alignment(self.within, tokens, tokens, path, title=title, json=json)
+            return
+        if self.jacobian is not None:
+            yield from highlights(
+                shares(self.jacobian[None]),
+                tokens,
+                folder / name,
+                title=f"{self.ranking.title}: {JACOBIAN}",
+                json=json,
+            )
             return
         label = self.ranking.labels[self.ranking.best]
         rows = self.shares[None] if self.shares is not None else self.weights if self.levels is None else self.levels
@@ -171,14 +184,15 @@ def classify(
             answers.append(Classification(text, None, count))
             continue
         probable, weights, levels = next(found)
-        ranking, shares = Ranking(labels, probable), None
+        ranking, added = Ranking(labels, probable), None
         within = within_layer(model, text.ids, looked) if form == "pictures" else None
-        if form == "pictures" and weights is None:
+        moved = jacobian(model, text.ids) if form == "pictures" and looked.by == "jacobian" else None
+        if form == "pictures" and weights is None and moved is None:
             device = next(model.parameters()).device
-            shares = model.shares(torch.tensor(text.ids, device=device), ranking.best).cpu()
+            added = model.shares(torch.tensor(text.ids, device=device), ranking.best).cpu()
         part = "" if within is None else looked.told
         experts = [] if form == "lines" else _experts(model, text)
-        answers.append(Classification(text, ranking, count, weights, levels, shares, within, part, experts))
+        answers.append(Classification(text, ranking, count, weights, levels, added, moved, within, part, experts))
     return answers
 
 

@@ -8,14 +8,16 @@ from torch import Tensor
 
 from saccade import look
 from saccade.errors import ArgumentError
+from saccade.look.jacobian import given, sequential_jacobian
 from saccade.models.padded import Padded
+from saccade.tasks import looking
 from saccade.tasks.text.special import UNKNOWN
 
-__all__ = ["LookRequest", "within_layer"]
+__all__ = ["LookRequest", "jacobian", "within_layer"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LookRequest:
+class LookRequest(looking.LookRequest):
     """What is drawn of a text.
 
     >>> LookRequest(layer=2, head=1).told
@@ -31,6 +33,9 @@ class LookRequest:
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
+        super().__post_init__()
+        if self.by == "jacobian" and self.layer is not None:
+            raise ArgumentError(f"--by: expected attention with --layer {self.layer}, got jacobian")
         for name, number in (("--layer", self.layer), ("--head", self.head)):
             if number is not None and number < 1:
                 raise ArgumentError(f"{name}: expected a number from 1 on, got {number}")
@@ -43,7 +48,7 @@ class LookRequest:
         return f"layer {self.layer}, " + ("mean of heads" if self.head is None else f"head {self.head}")
 
     def check(self, model: Any) -> None:
-        """Refuse a layer or a head that there is not.
+        """Refuse attention, a layer or a head that there is not.
 
         Args:
             model: a classifier, in evaluation mode.
@@ -51,9 +56,10 @@ class LookRequest:
         Raises:
             ArgumentError: naming the option.
         """
-        if self.layer is None:
-            return
         layers = _layers(model, [UNKNOWN])
+        if self.layer is None:
+            self.check_attends(bool(layers) or self.by != "attention" or _pools(model))
+            return
         if not layers:
             way_out = "train one by --model self-attention, or leave it out"
             raise ArgumentError(f"--layer: expected one model with layers of self-attention, got another; {way_out}")
@@ -77,10 +83,46 @@ def within_layer(model: Any, ids: list[int], request: LookRequest) -> Tensor | N
     return heads.mean(0) if request.head is None else heads[request.head - 1]
 
 
+def jacobian(model: Any, ids: list[int]) -> Tensor:
+    r"""Return how much the logits of all classes move with the vector of each word, `(words,)` float64 on the CPU.
+
+    .. math:: J_s = \lVert \partial y / \partial E x_s \rVert_F
+
+    Runs of words (`--ngrams`) have vectors of their own, which are left as they are.
+
+    Args:
+        model: a classifier, in evaluation mode.
+        ids: of the words.
+    """
+    with torch.inference_mode(mode=False), torch.no_grad():  # whoever answers is within that mode
+        source = _batch(model, ids)
+        vectors = model.words.embedding(source.values)[0]
+
+    def logits(moved: Tensor) -> Tensor:
+        copies = Padded(*(part.expand(len(moved), *part.shape[1:]) for part in source))
+        with given(model.words.embedding, moved):
+            found: Tensor = model(copies)
+        return found[:, None]
+
+    return sequential_jacobian(logits, vectors)[0].cpu()
+
+
+def _batch(model: Any, ids: list[int]) -> Padded:
+    device = next(model.parameters()).device
+    return Padded(torch.tensor([ids], device=device), torch.tensor([len(ids)], device=device))
+
+
+def _pools(model: Any) -> bool:
+    """Whether a model attends as it makes one vector of a text."""
+    source = _batch(model, [UNKNOWN])
+    with look.record(model, detach=True) as records:
+        model(source)
+    return model.pooled(records, source) is not None
+
+
 def _layers(model: Any, ids: list[int]) -> list[Tensor]:
     """The weights of each layer, `(1, heads, words, words)`."""
-    device = next(model.parameters()).device
     with look.record(model, detach=True) as records:
-        model(Padded(torch.tensor([ids], device=device), torch.tensor([len(ids)], device=device)))
+        model(_batch(model, ids))
     found: list[Tensor] = model.layers_attended(records)
     return found

@@ -9,13 +9,17 @@ import torch
 from torch import Tensor, nn
 
 from saccade import look
+from saccade.look import pictures
 from saccade.look.drawing import rounded
 from saccade.look.files import file_name
+from saccade.look.jacobian import given, sequential_jacobian, shares
 from saccade.look.traces import Panel, traces
 from saccade.models.memorizer import Memorizer
 from saccade.models.memory_network import MemoryNetwork
+from saccade.models.padded import Padded
 from saccade.tasks.answered import Answered
 from saccade.tasks.batches import in_batches
+from saccade.tasks.looking import JACOBIAN, By
 from saccade.tasks.memorize.data.episode import Batch, Episode, pad
 from saccade.tasks.memorize.languages import Language
 from saccade.train.task import Form
@@ -52,6 +56,8 @@ class MemoryAnswer(Answered):
         panels: what is drawn; none where no picture is wanted.
         steps: what is read or said at each step, in a few characters; none of vectors, nor where only lines are wanted.
         memory: what was attended to, and what the state did, by names: a row a place, of numbers a step.
+        jacobian: how much all logits of each step that is asked move with what is read at each, `(asked, steps)`, where
+            a picture is wanted of that.
     """
 
     asked: Asked | None
@@ -60,6 +66,7 @@ class MemoryAnswer(Answered):
     panels: Sequence[Panel] = ()
     steps: Sequence[str] = ()
     memory: Mapping[str, Tensor] = field(default_factory=dict)
+    jacobian: Tensor | None = None
 
     def lines(self) -> list[str]:
         """Return what was said, blank lines where there are fewer answers than were asked for."""
@@ -76,8 +83,20 @@ class MemoryAnswer(Answered):
         if self.asked is None or self.asked.episode is None:
             return
         told = self.asked.text if len(self.asked.text) <= _TITLE else f"{self.asked.episode.order} steps"
+        if self.jacobian is not None:
+            yield from self._moved(folder / file_name(self.asked.text), f"{told}: {JACOBIAN}", json=json)
+            return
         title = f"{told}: what was read, said and remembered"
         yield from traces(self.panels, folder / file_name(self.asked.text), steps=self.steps, title=title, json=json)
+
+    def _moved(self, path: Path, title: str, *, json: bool) -> list[Path]:
+        """Draw the Jacobian: a row for each step at which something is said, a column for what is read."""
+        assert self.jacobian is not None
+        assert self.asked is not None
+        assert self.asked.episode is not None
+        names = list(self.steps) or [str(step) for step in range(1, 1 + self.jacobian.shape[1])]
+        said = [name for name, asked in zip(names, self.asked.episode.asked, strict=False) if asked]
+        return pictures.alignment(shares(self.jacobian), names, said, path, title=title, json=json)
 
 
 def logits_of(model: Memorizer, episodes: Sequence[Episode]) -> list[Tensor]:
@@ -99,16 +118,18 @@ def memories(model: nn.Module) -> list[MemoryNetwork]:
     return [module for module in model.modules() if isinstance(module, MemoryNetwork)]
 
 
-def answers(model: Memorizer, inputs: Sequence[Any], language: Language, count: int, form: Form) -> list[MemoryAnswer]:
+def answers(
+    model: Memorizer, inputs: Sequence[Any], language: Language, count: int, form: Form, by: By | None = None
+) -> list[MemoryAnswer]:
     """Return what a model says to each question; a blank line and one that could not be read have blank answers."""
     filled = [each for each in inputs if isinstance(each, Asked) and each.episode is not None]
     episodes = [each.episode for each in filled if each.episode is not None]
     said = dict(zip(map(id, filled), logits_of(model, episodes), strict=True))
-    return [_answer(model, each, said.get(id(each)), language, count, form) for each in inputs]
+    return [_answer(model, each, said.get(id(each)), language, count, form, by) for each in inputs]
 
 
 def _answer(
-    model: Memorizer, asked: Any, logits: Tensor | None, language: Language, count: int, form: Form
+    model: Memorizer, asked: Any, logits: Tensor | None, language: Language, count: int, form: Form, by: By | None
 ) -> MemoryAnswer:
     if logits is None or asked.episode is None:
         return MemoryAnswer(None, [], count)
@@ -117,9 +138,37 @@ def _answer(
         return MemoryAnswer(asked, texts, count)
     steps = language.labels(asked.text, texts[0])
     episode = Episode(*(part[: len(steps) or None] for part in asked.episode))  # nothing is said behind an end
+    if form == "pictures" and by == "jacobian":
+        return MemoryAnswer(asked, texts, count, (), steps, jacobian=jacobian(model, episode))
     trace, attended = _remembered(model, episode)
     panels = _panels(trace, attended, episode, logits, language) if form == "pictures" else ()
     return MemoryAnswer(asked, texts, count, panels, steps, {**trace, **attended})
+
+
+def jacobian(model: Memorizer, episode: Episode) -> Tensor:
+    r"""Return how much all logits of each step that is asked move with what is read at each step.
+
+    .. math:: J_{ts} = \lVert \partial y_t / \partial E x_s \rVert_F
+
+    Args:
+        model: in evaluation mode.
+        episode: the sequence.
+
+    Returns:
+        `(asked, length)`, in float64 on the CPU.
+    """
+    with torch.inference_mode(mode=False), torch.no_grad():  # whoever answers is within that mode
+        batch = pad([episode]).to(next(model.parameters()).device)
+        values, lengths = batch.source
+        vectors = model.embedding(values)[0]
+
+    def features(moved: Tensor) -> Tensor:
+        copies = Padded(values.expand(len(moved), *values.shape[1:]), lengths.expand(len(moved)))
+        with given(model.embedding, moved):
+            read = model.read(copies)
+        return model.features(read)[:, batch.asked[0]]
+
+    return sequential_jacobian(features, vectors, model.output.weight).cpu()
 
 
 def _remembered(model: Memorizer, episode: Episode) -> tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:

@@ -5,9 +5,10 @@ from typing import Any
 
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
+from saccade.tasks import looking
 from saccade.tasks.splits import SplitOptions
 
-__all__ = ["RECIPES", "REQUESTS", "STORIES", "EvalRequest", "Options", "Request"]
+__all__ = ["RECIPES", "REQUESTS", "STORIES", "EvalRequest", "LookRequest", "Options", "Request"]
 
 _FALLING = {"schedule": "linear", "final_rate": 0.1, "warmup_steps": 20, "clip": 10.0, "threads": 1}
 
@@ -92,4 +93,18 @@ class Request(EvalRequest):
         in_ranges(self, (("nbest", 1, 1000),))
 
 
-REQUESTS: dict[str, type] = {"predict": Request, "eval": EvalRequest, "look": EvalRequest}
+@dataclass(frozen=True, kw_only=True)
+class LookRequest(EvalRequest, looking.LookRequest):
+    """What is drawn of a sequence.
+
+    >>> LookRequest(by="jacobian").cells is None
+    True
+    """
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, naming the option as it is typed."""
+        EvalRequest.__post_init__(self)
+        looking.LookRequest.__post_init__(self)
+
+
+REQUESTS: dict[str, type] = {"predict": Request, "eval": EvalRequest, "look": LookRequest}

@@ -23,7 +23,7 @@ from saccade.tasks.memorize.data.episode import Batch, Episode, pad
 from saccade.tasks.memorize.ensemble import Ensemble
 from saccade.tasks.memorize.languages import Language, learn, restored
 from saccade.tasks.memorize.measures import HEADLINE, cost, judged, measured
-from saccade.tasks.memorize.options import RECIPES, REQUESTS, STORIES, EvalRequest, Options, Request
+from saccade.tasks.memorize.options import RECIPES, REQUESTS, STORIES, EvalRequest, LookRequest, Options, Request
 from saccade.tasks.memorize.room import check_answering, check_cells, check_training
 from saccade.tasks.request import completed
 from saccade.tasks.saved import TOKENIZER
@@ -185,12 +185,13 @@ class Memorize:
         self, model: nn.Module, inputs: Sequence[Asked | Unreadable], request: Any, form: Form = "lines"
     ) -> list[MemoryAnswer]:
         """Answer questions; a blank one has a blank answer."""
-        asked = completed(Request, request)
+        look = request if isinstance(request, LookRequest) else LookRequest()
+        asked = Request(cells=look.cells) if request is look else completed(Request, request)
         with _with_cells(model, asked):
             self._say_room(
                 model, [each.text for each in inputs if isinstance(each, Asked) and each.episode is not None]
             )
-            return answers(cast("Memorizer", model), inputs, self.language, asked.nbest, form)
+            return answers(cast("Memorizer", model), inputs, self.language, asked.nbest, form, look.by)
 
     def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
         """Return the task and the model of an ensemble."""

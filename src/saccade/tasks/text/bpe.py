@@ -40,6 +40,7 @@ class BytePairs:
     """
 
     unknowns: ClassVar[bool] = False
+    joint: ClassVar[str] = ""
 
     def __init__(self, tokenizer: "Tokenizer") -> None:
         self._tokenizer = tokenizer

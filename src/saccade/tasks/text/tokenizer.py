@@ -19,6 +19,8 @@ class Tokenizer(Protocol):
 
     unknowns: ClassVar[bool]
     """Whether there are texts that it does not know."""
+    joint: ClassVar[str]
+    """What stands between two tokens in a text."""
 
     def __len__(self) -> int:
         """How many ids there are."""
@@ -52,7 +54,6 @@ class _Units(ABC):
     unknowns: ClassVar[bool] = True
     kind: ClassVar[str]
     joint: ClassVar[str]
-    """What stands between two of them in a text."""
 
     def __init__(self, units: Sequence[str]) -> None:
         self.units = tuple(units)

@@ -37,6 +37,7 @@ class Words:
     """
 
     unknowns: ClassVar[bool] = True
+    joint: ClassVar[str] = " "
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = list(words)

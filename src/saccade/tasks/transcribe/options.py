@@ -9,7 +9,7 @@ from saccade.tasks.audio.recordings import RATES
 from saccade.tasks.generate import options as generate
 from saccade.tasks.generate.request import EvalRequest as GenerateEvalRequest
 from saccade.tasks.generate.request import Request as GenerateRequest
-from saccade.tasks.request import LookRequest
+from saccade.tasks.looking import LookRequest
 from saccade.tasks.splits import SplitOptions
 
 __all__ = ["RECIPES", "REQUESTS", "EvalRequest", "Options", "Request", "check_rescoring"]
@@ -63,6 +63,9 @@ class Options(SplitOptions, generate.Options):
 
     rate: int | None = None
     """Samples a second that recordings are brought to: as the data set has it if not given, 16000 for a manifest."""
+
+    language: str | None = None
+    """Language whose words the digits of built-in data are written in, as fr for zéro, un, deux; else as digits."""
 
     mels: int = 40
     """Bands of the log-mel features; data that come as features have their own."""

@@ -17,6 +17,7 @@ from saccade.tasks.ensembles import check_alike
 from saccade.tasks.generate import Ensemble
 from saccade.tasks.generate.generate import Search, best_texts
 from saccade.tasks.generate.request import check_prefix, search_of
+from saccade.tasks.looking import LookRequest
 from saccade.tasks.request import completed
 from saccade.tasks.splits import SplitNames
 from saccade.tasks.stream import texts
@@ -27,7 +28,7 @@ from saccade.tasks.transcribe.data.corpus import Corpus, Recording
 from saccade.tasks.transcribe.metrics import HEADLINE, baseline, measured
 from saccade.tasks.transcribe.options import RECIPES, REQUESTS, Options, Request, check_rescoring
 from saccade.tasks.transcribe.recipes import hear, smaller, suited
-from saccade.tasks.transcribe.transcription import Times, Transcription, alignments_of, transcribe
+from saccade.tasks.transcribe.transcription import Times, Transcription, alignments_of, moved, transcribe
 from saccade.tasks.transcribe.vocabulary import Vocabulary, learn
 from saccade.train import options as shared
 from saccade.train.notes import Once, say
@@ -207,6 +208,8 @@ class Transcribe:
 
     def check(self, model: nn.Module, request: Any) -> None:
         """Refuse what means nothing for the run, the model and so many answers."""
+        if isinstance(request, LookRequest):
+            return  # every transcriber attends
         asked, target = completed(Request, request), self.vocabulary.target
         share, how = self._share(asked), search_of(self.settings, asked, target)
         if share and asked.sample:
@@ -224,15 +227,17 @@ class Transcribe:
         self, model: nn.Module, inputs: Sequence[Utterance | Unreadable], request: Any, form: Form = "lines"
     ) -> list[Transcription]:
         """Transcribe recordings; one that could not be read has no text."""
-        asked = completed(Request, request)
+        look = request if isinstance(request, LookRequest) else LookRequest()
+        asked = completed(Request, None if request is look else request)
         found = iter(self._transcribed(model, [one for one in inputs if isinstance(one, Utterance)], asked, form))
         outputs = [next(found) if isinstance(one, Utterance) else [] for one in inputs]
         pairs = zip(inputs, outputs, strict=True)
         sounds = [self._sound(one) if isinstance(one, Utterance) and form != "lines" else None for one in inputs]
-        return [
+        answers = [
             Transcription(one, own, asked.nbest, self.times, sound)
             for (one, own), sound in zip(pairs, sounds, strict=True)
         ]
+        return [moved(model, answer) for answer in answers] if look.by == "jacobian" else answers
 
     def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
         """Return the task and the model of an ensemble."""
@@ -301,8 +306,8 @@ class Transcribe:
 
 
 def _opened(options: Any, objects: Any) -> Lazy[Corpus]:
-    names = SplitNames.of_options(options)
-    return opened(objects, lambda recordings: open_corpus(options.data, options.rate, recordings, names))
+    data, names = (options.data, options.rate), SplitNames.of_options(options)
+    return opened(objects, lambda recordings: open_corpus(*data, recordings, names, options.language))
 
 
 def _shared_parts(task: Transcribe) -> dict[str, tuple[object, str]]:

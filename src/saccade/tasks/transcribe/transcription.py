@@ -10,17 +10,20 @@ from torch import Tensor
 
 from saccade.look import spectrogram
 from saccade.look.files import file_name
+from saccade.look.jacobian import sequential_jacobian, shares
+from saccade.models.padded import Padded
 from saccade.tasks.batches import in_batches
 from saccade.tasks.generate import Hypotheses
 from saccade.tasks.generate.attention import attended, weights_of
 from saccade.tasks.generate.generate import Output, Search, generate, outputs_of
 from saccade.tasks.generate.written import Written
+from saccade.tasks.looking import JACOBIAN
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.tasks.transcribe.alignment_metrics import alignment_metrics
 from saccade.tasks.transcribe.batches import Utterance, pad
 from saccade.train.task import Form, Unreadable
 
-__all__ = ["Times", "Transcription", "alignments_of", "transcribe"]
+__all__ = ["Times", "Transcription", "alignments_of", "moved", "transcribe"]
 
 _DECODE_FRAMES = 100_000  # of all outputs under way, padding included, decoded at once
 
@@ -48,6 +51,8 @@ class Transcription(Written):
         count: how many were asked for.
         times: of its frames and steps.
         sound: at which steps it is louder than its mean; None where that is not known.
+        jacobian: how much all logits of each token of the best text move with each frame, `(tokens, frames)`, where a
+            picture is wanted of that.
     """
 
     utterance: Utterance | Unreadable
@@ -55,6 +60,7 @@ class Transcription(Written):
     count: int
     times: Times
     sound: Tensor | None = None
+    jacobian: Tensor | None = None
 
     @property
     def remark(self) -> str:
@@ -77,10 +83,13 @@ class Transcription(Written):
             return
         best, seconds = self.outputs[0], self.utterance.size * self.times.frame
         assert best.weights is not None
-        title = f"{best.text or 'nothing said'} ({alignment_metrics(best.weights, self.sound)})"
+        weights, step, told = best.weights, self.times.step, str(alignment_metrics(best.weights, self.sound))
+        if self.jacobian is not None:
+            weights, step, told = shares(self.jacobian), self.times.frame, JACOBIAN
+        title = f"{best.text or 'nothing said'} ({told})"
         name = "speech" if self.utterance.name == "-" else Path(self.utterance.name).stem
-        where, times, frames = folder / file_name(name), (seconds, self.times.step), self.utterance.frames
-        yield from spectrogram.draw(best.weights, frames, best.tokens, times, where, title=title, json=json)
+        where, frames = folder / file_name(name), self.utterance.frames
+        yield from spectrogram.draw(weights, frames, best.tokens, (seconds, step), where, title=title, json=json)
 
 
 def transcribe(
@@ -134,6 +143,23 @@ def alignments_of(model: Any, utterances: Sequence[Utterance]) -> list[Tensor]:
         assert weights is not None  # every transcriber attends
         found.append(weights[0])
     return found
+
+
+def moved(model: Any, answer: Transcription) -> Transcription:
+    """Return a recording's texts with how much each token of the best one moves with each frame."""
+    if isinstance(answer.utterance, Unreadable) or not answer.outputs:
+        return answer
+    with torch.inference_mode(mode=False), torch.no_grad():  # whoever answers is within that mode
+        one = replace(answer.utterance, ids=list(answer.outputs[0].ids))
+        (frames, lengths), target = pad([one]).to(next(model.parameters()).device)
+        before = target[:, :-1]
+
+    def features(copies: Tensor) -> Tensor:
+        count = len(copies)
+        found: Tensor = model.features(Padded(copies, lengths.expand(count)), before.expand(count, -1))
+        return found
+
+    return replace(answer, jacobian=sequential_jacobian(features, frames[0], model.output[0]).cpu())
 
 
 def _aligned(

@@ -1,14 +1,15 @@
-"""What mattered to each token of a translation where the model does not attend: its gradients."""
+"""What mattered to each token of a translation, whether the model attends or not: gradients, and the Jacobian."""
 
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from saccade.numerics import divide
+from saccade.look.jacobian import given, sequential_jacobian, shares
+from saccade.models.padded import Padded
 from saccade.tasks.translate.batches import Encoded, pad
 
-__all__ = ["influence"]
+__all__ = ["influence", "jacobian"]
 
 
 def influence(model: Any, source: list[int], target: list[int]) -> Tensor:
@@ -40,4 +41,35 @@ def influence(model: Any, source: list[int], target: list[int]) -> Tensor:
     finally:
         hook.remove()
     norms = torch.stack(grads)[:, : len(source) + 1].norm(dim=-1)  # some models read padding behind the source
-    return divide(norms, norms.sum(-1, keepdim=True)).cpu()
+    return shares(norms).cpu()
+
+
+def jacobian(model: Any, source: list[int], target: list[int]) -> Tensor:
+    r"""Return how much all logits of each target token move with each source token.
+
+    .. math:: J_{ts} = \lVert \partial y_t / \partial E x_s \rVert_F, \qquad y_t = W f_t + b
+
+    Args:
+        model: a translator with a `source_embedding`, in evaluation mode.
+        source: token ids, without an end.
+        target: token ids, without an end.
+
+    Returns:
+        `(len(target) + 1, len(source) + 1)`, ends included, in float64 on the CPU.
+
+    Source:
+        Graves 2012, "Supervised Sequence Labelling with Recurrent Neural Networks", chapter 3.
+    """
+    with torch.inference_mode(mode=False), torch.no_grad():  # whoever answers is within that mode
+        batch = pad([Encoded(source, target)]).to(next(model.parameters()).device)
+        (words, lengths), before = batch.source, batch.target[:, :-1]
+        vectors = model.source_embedding(words)[0]
+
+    def features(moved: Tensor) -> Tensor:
+        copies = len(moved)
+        with given(model.source_embedding, moved):  # the source is read before any target, as above
+            read = model.encode(Padded(words.expand(copies, -1), lengths.expand(copies)))
+        found: Tensor = model.decode(before.expand(copies, -1), read)
+        return found
+
+    return sequential_jacobian(features, vectors, model.output[0]).cpu()

@@ -7,7 +7,7 @@ from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.tasks.generate import coverage
 from saccade.tasks.generate import options as generate
-from saccade.tasks.request import LookRequest
+from saccade.tasks.looking import LookRequest
 from saccade.tasks.splits import SplitOptions
 
 __all__ = ["RECIPES", "REQUESTS", "TOKENIZERS", "EvalRequest", "Options", "Request"]
@@ -36,6 +36,19 @@ RECIPES: dict[str, dict[str, Any]] = {
         "validation_steps": 250,
         "tokenizer": "characters",
     },
+    # A word, a bracket and a tag is one token each. Sentences are short and long, so that a batch has from 20 to 200.
+    "trees": {
+        "batch_tokens": 2400,
+        "warmup_steps": 100,
+        "schedule": "cosine",
+        "schedule_steps": 800,
+        "final_rate": 0.05,
+        "max_steps": 800,
+        "threads": 1,
+        "checkpoint_steps": 100,
+        "validation_steps": 200,
+        "tokenizer": "words",
+    },
     # A corpus of one's own: found on the 29,000 pairs of Multi30k, which these steps pass 15 times. Batches of 2,000
     # make enough of them; without dropping a third of all features so small a corpus is learned by heart.
     "files": {
@@ -51,7 +64,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "length_penalty": 1.0,
     },
 }
-TOKENIZERS = ("bpe", "characters")
+TOKENIZERS = ("bpe", "characters", "words")
 _RANGES = (
     ("batch_tokens", 1, 10_000_000),
     ("vocabulary_size", 260, 1_000_000),  # 256 bytes and 4 special ids are the least that can write any text
@@ -74,10 +87,11 @@ class Options(SplitOptions, generate.Options):
     """The side to translate to, as en for train.en."""
 
     tokenizer: str = "bpe"
-    """What texts are cut into: bpe (pieces of words, the same for both sides) or characters."""
+    """What texts are cut into: bpe (pieces of words, the same for both sides), characters, or words as they stand
+    between spaces."""
 
     vocabulary_size: int = 4000
-    """The most tokens there may be, learned from the training split; of characters on each side."""
+    """The most tokens there may be, learned from the training split; of characters and words on each side."""
 
     max_length: int = 200
     """Training pairs with a side of more tokens are left out."""
@@ -91,7 +105,7 @@ class Options(SplitOptions, generate.Options):
         SplitOptions.__post_init__(self)
         in_ranges(self, _RANGES)
         if self.tokenizer not in TOKENIZERS:
-            raise ArgumentError(f"--tokenizer: expected {' or '.join(TOKENIZERS)}, got {self.tokenizer}")
+            raise ArgumentError(f"--tokenizer: expected {', '.join(TOKENIZERS)}, got {self.tokenizer}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,7 @@ from saccade.tasks.generate import Ensemble
 from saccade.tasks.generate.coverage import check_coverage
 from saccade.tasks.generate.generate import best_texts
 from saccade.tasks.generate.request import check_prefix, search_of
+from saccade.tasks.looking import LookRequest
 from saccade.tasks.request import completed
 from saccade.tasks.splits import SplitNames
 from saccade.tasks.stream import texts
@@ -175,6 +176,9 @@ class Translate:
 
     def check(self, model: nn.Module, request: Any) -> None:
         """Refuse what means nothing for these tokenizers, the model and so many answers."""
+        if isinstance(request, LookRequest):
+            request.check_attends(request.by != "attention" or attends(model))
+            return
         asked, target = completed(Request, request), self.vocabulary.target
         if asked.replace_unknown and not target.unknowns:
             got = f"--tokenizer {self.settings.tokenizer}, whose tokens can write any text"
@@ -189,10 +193,11 @@ class Translate:
         self, model: nn.Module, inputs: Sequence[Source], request: Any, form: Form = "lines"
     ) -> list[Translation]:
         """Translate texts; a blank one has a blank answer."""
-        asked = completed(Request, request)
+        look = request if isinstance(request, LookRequest) else LookRequest()
+        asked = completed(Request, None if request is look else request)
         rank_all = bool(asked.coverage_penalty)  # what has read more may come to be the best
         how = search_of(self.settings, asked, self.vocabulary.target, rank_all=rank_all)
-        return translate(model, inputs, self.vocabulary, how, asked, self.limits, form)
+        return translate(model, inputs, self.vocabulary, how, asked, self.limits, form, look.by)
 
     def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
         """Return the task and the model of an ensemble, whose texts are as long as every member takes them."""

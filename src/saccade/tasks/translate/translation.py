@@ -11,15 +11,17 @@ from torch.nn import functional as F
 
 from saccade.look import pictures
 from saccade.look.files import file_name
+from saccade.look.jacobian import shares
 from saccade.tasks.batches import in_batches
 from saccade.tasks.experts import Taken, draw_taken, taken, taken_json
 from saccade.tasks.generate.attention import END_MARK, NOTHING, ranked_by_coverage, weights_of
 from saccade.tasks.generate.generate import Output, Search, generate, outputs_of
 from saccade.tasks.generate.written import Written
+from saccade.tasks.looking import JACOBIAN, By
 from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.text.tokenizer import one_line
 from saccade.tasks.translate.batches import Encoded, pad
-from saccade.tasks.translate.gradients import influence
+from saccade.tasks.translate.gradients import influence, jacobian
 from saccade.tasks.translate.options import EvalRequest
 from saccade.tasks.translate.source import Source
 from saccade.tasks.translate.vocabulary import Vocabulary
@@ -56,8 +58,8 @@ class Translation(Written):
         outputs: its best translations, or draws; none of a blank text.
         count: how many were asked for.
         source_tokens: the text of each of its tokens and a mark for the end; empty if not asked for.
-        influence: how much each source token mattered to each token of the first output, where a picture is wanted of a
-            model that does not attend.
+        influence: how much each source token mattered to each token of the first output, and what that is, where a
+            picture is wanted of it or of a model that does not attend.
         experts: which experts took each token of the source and of the first output, of a model that has some, where
             pictures or JSON are wanted.
     """
@@ -66,7 +68,7 @@ class Translation(Written):
     outputs: Sequence[Output]
     count: int
     source_tokens: tuple[str, ...] = ()
-    influence: Tensor | None = None
+    influence: tuple[Tensor, str] | None = None
     experts: Experts = _NO_EXPERTS
 
     def to_json(self) -> dict[str, Any]:
@@ -81,7 +83,7 @@ class Translation(Written):
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
         """Draw what each token of the best translation attended to, or what mattered to it."""
         for best in self.outputs[:1]:
-            weights, title = (best.weights, None) if self.influence is None else (self.influence, _NO_ATTENTION)
+            weights, title = self.influence or (best.weights, None)
             assert weights is not None
             path = folder / file_name(self.source.text)
             yield from pictures.alignment(weights, self.source_tokens, best.tokens, path, title=title, json=json)
@@ -97,6 +99,7 @@ def translate(
     request: EvalRequest,
     limits: Callable[[Tensor], Tensor],
     form: Form = "lines",
+    by: By | None = None,
 ) -> list[Translation]:
     """Return the best translations of each source, decoded in batches of like length; of a blank one there is none.
 
@@ -108,6 +111,7 @@ def translate(
         request: what is made of what they attend to.
         limits: from lengths `(batch,)` to how many tokens an output may have.
         form: what the answers will be written as.
+        by: what a picture is of.
     """
     written = [source for source in sources if not source.blank]
 
@@ -123,7 +127,7 @@ def translate(
     sizes = [1 + len(source.ids) for source in written]
     found = iter(in_batches(sizes, max(1, _DECODE_TOKENS // how.width), decode))
     answers = [Translation(source, [] if source.blank else next(found), how.count) for source in sources]
-    return answers if form == "lines" else [_told(model, answer, vocabulary, form) for answer in answers]
+    return answers if form == "lines" else [_told(model, answer, vocabulary, form, by) for answer in answers]
 
 
 def attends(model: Any) -> bool:
@@ -185,19 +189,21 @@ def _replaced(output: Output, source: Source, vocabulary: Vocabulary) -> Output:
         sources[place] if number == UNKNOWN else vocabulary.target.piece(number)
         for number, place in zip(output.ids, most, strict=False)
     ]
-    return replace(output, text=one_line("".join(pieces)), tokens=tuple(pieces))
+    return replace(output, text=one_line(vocabulary.target.joint.join(pieces)), tokens=tuple(pieces))
 
 
-def _told(model: Any, answer: Translation, vocabulary: Vocabulary, form: Form) -> Translation:
+def _told(model: Any, answer: Translation, vocabulary: Vocabulary, form: Form, by: By | None) -> Translation:
     """The answer with the texts of all tokens, and for a picture what mattered where the model does not attend."""
     if not answer.outputs:
         return answer
     outputs = [replace(output, tokens=_tokens(output, vocabulary)) for output in answer.outputs]
-    found = None
-    if form == "pictures" and outputs[0].weights is None:
-        found = influence(model, answer.source.ids, outputs[0].ids)
+    found, pair = None, (answer.source.ids, outputs[0].ids)
+    if form == "pictures" and by == "jacobian":
+        found = shares(jacobian(model, *pair)), JACOBIAN
+    elif form == "pictures" and outputs[0].weights is None:
+        found = influence(model, *pair), _NO_ATTENTION
     tokens = (*answer.source.pieces(vocabulary.source), END_MARK)
-    experts = _experts(model, Encoded(answer.source.ids, outputs[0].ids))
+    experts = _experts(model, Encoded(*pair))
     return replace(answer, outputs=outputs, source_tokens=tokens, influence=found, experts=experts)
 
 

@@ -9,7 +9,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.dataset import training_sample
 from saccade.tasks.saved import TOKENIZER, reading, whole_number
 from saccade.tasks.text.bpe import BytePairs
-from saccade.tasks.text.tokenizer import Characters, Tokenizer, from_json
+from saccade.tasks.text.tokenizer import Characters, SpacedWords, Tokenizer, from_json
 from saccade.tasks.translate.batches import encode
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.train.files import write_json
@@ -103,4 +103,5 @@ def _tokenizers(pairs: Sequence[Pair], options: Any) -> tuple[Tokenizer, Tokeniz
     if options.tokenizer == "bpe":  # names, numbers and cognates are then the same tokens on both sides
         joint = BytePairs.learn([*sources, *targets], options.vocabulary_size)
         return joint, joint
-    return (Characters.learn(sources, options.vocabulary_size), Characters.learn(targets, options.vocabulary_size))
+    units = Characters if options.tokenizer == "characters" else SpacedWords
+    return units.learn(sources, options.vocabulary_size), units.learn(targets, options.vocabulary_size)

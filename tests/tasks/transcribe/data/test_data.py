@@ -18,9 +18,9 @@ def test_built_in_data_have_three_splits_a_rate_and_a_fingerprint(name):
     assert corpus.size("test") and corpus.rate and corpus.fingerprint == open_corpus(name).fingerprint
 
 
-def refused(data, rate=None):
+def refused(data, rate=None, **more):
     with pytest.raises(ArgumentError) as error:
-        open_corpus(str(data), rate)
+        open_corpus(str(data), rate, **more)
     assert "\n" not in str(error.value)
     return str(error.value)
 
@@ -78,3 +78,9 @@ def test_a_rate_is_the_datas_own():
     assert open_corpus("tones", 8000).rate == 8000
     message = refused("tones", 16000)
     assert message == "--rate: expected none for tones, as its recordings have 8000 Hz; leave 16000 out"
+
+
+def test_a_language_is_chosen_for_built_in_data_alone(tmp_path):
+    assert open_corpus("tones", language="fr").text("test", 6) == "six trois"
+    assert refused(tmp_path, language="fr") == "--language: expected only with --data tones, got fr"
+    assert "--language: expected one of ar, cs, " in refused("tones", language="french")

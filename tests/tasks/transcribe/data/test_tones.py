@@ -3,6 +3,7 @@ import torch
 
 from saccade.errors import ArgumentError
 from saccade.tasks.transcribe.data import tones
+from saccade.tasks.transcribe.data.digits import DIGITS
 from saccade.tasks.transcribe.data.tones import FREQUENCIES, Tones
 
 TONES = Tones()
@@ -68,6 +69,22 @@ def test_what_there_is_not_is_refused():
         TONES.example("train", -1)
     with pytest.raises(ArgumentError, match="split: expected one of train, validation, test, got 'tset'"):
         TONES.example("tset", 0)
+
+
+@pytest.mark.parametrize("language", DIGITS)
+def test_digits_are_said_in_the_words_of_a_language(language):
+    own, words = Tones(language), DIGITS[language]
+    assert len(words) == len(set(words)) == 10 and all(len(word.split()) == 1 for word in words)
+    for index in range(20):
+        assert own.text("test", index) == " ".join(words[int(digit)] for digit in TONES.text("test", index).split())
+    one, plain = own.example("train", 3), TONES.example("train", 3)
+    assert torch.equal(one.signal, plain.signal) and one.text == own.text("train", 3) != plain.text
+    assert TONES.fingerprint in own.fingerprint and own.fingerprint != TONES.fingerprint
+
+
+def test_another_language_is_refused():
+    with pytest.raises(ArgumentError, match="--language: expected one of ar, cs, de, .*, got eo"):
+        Tones("eo")
 
 
 def test_a_text_is_known_without_its_sound(monkeypatch):

@@ -23,7 +23,11 @@ BUILTIN = {"tones": "strings of digits as a telephone's keys send them, in noise
 
 
 def open_corpus(
-    data: str, rate: int | None = None, objects: Any = None, names: SplitNames | None = None
+    data: str,
+    rate: int | None = None,
+    objects: Any = None,
+    names: SplitNames | None = None,
+    language: str | None = None,
 ) -> Corpus:
     """Return the corpus that --data names: a built-in one, a data set's own folder, or what a manifest lists.
 
@@ -33,6 +37,7 @@ def open_corpus(
         rate: the samples a second that --rate asks for, in Hz; None: those of the data, and 16,000 for a manifest.
         objects: the waveforms and texts themselves, where `data` says that they are Python objects.
         names: what splits are called.
+        language: whose words the digits of the built-in corpus are written in; None: digits.
 
     Raises:
         ArgumentError: if there is none, or something is wrong with it.
@@ -43,11 +48,13 @@ def open_corpus(
         500
     """
     path, names, own = Path(data), names or SplitNames(), RATE if rate is None else rate
+    if language is not None and data not in BUILTIN:
+        raise ArgumentError(f"--language: expected only with --data {' or '.join(BUILTIN)}, got {language}")
     if data == OBJECTS:
         return open_objects(objects, own, names)
     if data in BUILTIN:
         names.refuse(data)
-        return _checked(Tones(), data, rate)
+        return _checked(Tones(language), data, rate)
     if not path.exists():
         raise no_such_data(data, BUILTIN)
     if is_arrow(path):

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from saccade.tasks.dataset import check_index, check_split
 from saccade.tasks.transcribe.data.corpus import Recording
+from saccade.tasks.transcribe.data.digits import spelled
 from saccade.train.randomness import generator
 
 __all__ = ["FREQUENCIES", "RATE", "Tones"]
@@ -36,7 +37,13 @@ class Tones:
 
         x(t) = a (sin 2πf₁t + sin 2πf₂t) + noise,    Gaussian, 5 to 30 dB below the keys' power
 
-    Training is endless; validation and test hold 500 strings each.
+    Training is endless; validation and test hold 500 strings each. Each of them sounds the same whatever the language.
+
+    Args:
+        language: what digits are written in: a key of `saccade.tasks.transcribe.data.digits.DIGITS`; None: as digits.
+
+    Raises:
+        ArgumentError: if the language is another.
 
     Source:
         ITU-T Q.23.
@@ -44,13 +51,17 @@ class Tones:
     Example:
         >>> FREQUENCIES["7"]
         (852, 1209)
-        >>> Tones().example("test", 0).text == Tones().example("test", 0).text
-        True
+        >>> Tones().text("test", 6), Tones("fr").text("test", 6)
+        ('6 3', 'six trois')
     """
 
     rate = RATE
     dim = None
     note = ""
+
+    def __init__(self, language: str | None = None) -> None:
+        spelled("", language)
+        self.language = language
 
     def example(self, split: str, index: int) -> Recording:
         """Return utterance number `index` of a split: always the same one; its group is "".
@@ -68,11 +79,11 @@ class Tones:
         amplitude = 10 ** (level / 20)
         clean = amplitude * torch.cat([_part(digits, place, length) for place, length in enumerate(lengths)])
         noise = amplitude * 10 ** (-distance / 20) * torch.randn(len(clean), generator=draws)
-        return Recording(f"{split} {index}", (clean + noise).clamp(-1, 1), " ".join(digits), "")
+        return Recording(f"{split} {index}", (clean + noise).clamp(-1, 1), spelled(digits, self.language), "")
 
     def text(self, split: str, index: int) -> str:
         """Return the words of an utterance alone, without its sound."""
-        return " ".join(self._digits(split, index)[0])
+        return spelled(self._digits(split, index)[0], self.language)
 
     def size(self, split: str) -> int | None:
         """Return the number of utterances in a split, None where it is endless.
@@ -87,7 +98,8 @@ class Tones:
     def fingerprint(self) -> str:
         """What the utterances are made of, in one string."""
         ends = ", ".join(f"{low:g} to {high:g}" for low, high in (LENGTHS, LEVELS, NOISE))
-        return f"tones 1 to {LONGEST} at {RATE} Hz, {ends}"
+        words = "" if self.language is None else f", {spelled('0123456789', self.language)}"
+        return f"tones 1 to {LONGEST} at {RATE} Hz, {ends}{words}"
 
     def _digits(self, split: str, index: int) -> tuple[str, torch.Generator]:
         """What is said, and the draws that follow."""

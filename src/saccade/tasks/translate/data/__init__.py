@@ -1,6 +1,6 @@
 """Which corpora there are, and what they are called on the command line."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,14 @@ from saccade.tasks.translate.data.dates import LANGUAGES, Dates
 from saccade.tasks.translate.data.files import Files
 from saccade.tasks.translate.data.folder import open_folder
 from saccade.tasks.translate.data.several import COUNTS, SeveralDates
+from saccade.tasks.translate.data.trees import LENGTHS, Trees
 
 __all__ = ["BUILTIN", "group_names", "open_corpus"]
 
 BUILTIN = {
     "dates": "dates as 20 languages write them, to ISO 8601 (2025-06-18); endless, made by Babel",
     "several-dates": "one to three dates in a row, each in a language of its own: what is longer says more",
+    "trees": "sentences of a small English grammar, to their trees as a row of brackets; endless",
 }
 
 
@@ -65,12 +67,15 @@ def open_corpus(
     raise no_such_data(data, BUILTIN)
 
 
+_BUILTIN: Mapping[str, Callable[[], Corpus]] = {"dates": Dates, "several-dates": SeveralDates, "trees": Trees}
+
+
 def _builtin(data: str, source: str | None, target: str | None, names: SplitNames) -> Corpus:
     names.refuse(data)
     for option, side in (("--source", source), ("--target", target)):
         if side is not None:
             raise ArgumentError(f"{option}: expected none, as {data} says what its sides are; leave {side} out")
-    return Dates() if data == "dates" else SeveralDates()
+    return _BUILTIN[data]()
 
 
 def _pairs(objects: Any, source: str | None, target: str | None, names: SplitNames) -> "_Pairs":
@@ -106,4 +111,4 @@ class _Pairs:
 
 def group_names(data: str) -> Mapping[str, str] | None:
     """Return what the groups of a built-in corpus are called, None of other corpora, whose pairs carry none."""
-    return {"dates": LANGUAGES, "several-dates": COUNTS}.get(data)
+    return {"dates": LANGUAGES, "several-dates": COUNTS, "trees": LENGTHS}.get(data)

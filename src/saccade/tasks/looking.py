@@ -1,0 +1,38 @@
+"""What is asked of a picture of what a model made of a sequence: what it attended to, or what moves it."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from saccade.errors import ArgumentError
+
+__all__ = ["JACOBIAN", "By", "LookRequest"]
+
+By = Literal["attention", "jacobian"]
+JACOBIAN = "Sequential Jacobian, shares of each row"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookRequest:
+    """How pictures of a sequence are drawn.
+
+    >>> LookRequest(by="jacobian").by
+    'jacobian'
+    """
+
+    by: By | None = None
+    """What is drawn: what was attended to (attention), or how much each part of the input moves all numbers of each
+    output (jacobian), which any model has; attention if not given."""
+
+    def __post_init__(self) -> None:
+        """Refuse another way, naming the option as it is typed."""
+        if self.by is not None and self.by not in get_args(By):
+            raise ArgumentError(f"--by: expected {' or '.join(get_args(By))}, got {self.by}")
+
+    def check_attends(self, attends: bool) -> None:
+        """Refuse attention of a model without.
+
+        Raises:
+            ArgumentError: naming the option.
+        """
+        if self.by == "attention" and not attends:
+            raise ArgumentError("--by: expected jacobian of a model that does not attend, got attention")
