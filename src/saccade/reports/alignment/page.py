@@ -12,8 +12,8 @@ from saccade.reports.pages import picture, publish, where
 __all__ = ["write_page"]
 
 _CLAIM = (
-    "Attention runs along the diagonal of a sentence and its translation, and jumps where the languages order words "
-    "otherwise, as adjectives and nouns of French and English."
+    "In this sentence, as this one training translates it, attention runs along the diagonal, and jumps where the "
+    "languages order words otherwise, as adjectives and nouns of French and English."
 )
 _SOURCE = "Bahdanau, Cho, Bengio 2015, section 5.2.1 and figure 3, https://arxiv.org/abs/1409.0473"
 _RULE = (
