@@ -3,7 +3,7 @@ import pytest
 from saccade.cli import main
 from saccade.reports import REPORTS, Made, load_report
 
-BY_ITSELF = ("complexity", "regression", "alignment")  # which take no data
+BY_ITSELF = ("complexity", "regression", "alignment", "bottleneck", "isolation", "fast-weights")  # which take no data
 
 
 def test_alone_it_lists_the_reports(capsys):

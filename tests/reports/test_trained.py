@@ -10,7 +10,7 @@ from saccade.reports.folder import Folder
 from saccade.reports.soft_hard import noise
 from saccade.tasks.translate import Translate
 
-REPORTS = {"order": 10 + 2 * (len(Translate.models) + 1), "scores": 9, "soft-hard": 2 * 5 * 2}  # how many rows
+REPORTS = {"order": 10 + 2 * (len(Translate.models) + 1), "scores": 9, "soft-hard": 2 * 6 * 2}  # how many rows
 REPORTS["experts"] = 7 * 2
 
 

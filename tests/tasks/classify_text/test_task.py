@@ -174,7 +174,7 @@ def test_what_means_nothing_here_is_refused_in_one_line_that_names_it(run, capsy
     captured = capsys.readouterr()
     assert more[0] in captured.err and captured.err.count("\n") == 1 and captured.out == ""
     name = more[0].removeprefix("--").replace("-", "_")
-    with pytest.raises(SaccadeError, match="nbest|has no such option"):
+    with pytest.raises(SaccadeError, match="nbest|has no such option|--by: expected attention or jacobian"):
         run.request(verb, {name: 3})
 
 

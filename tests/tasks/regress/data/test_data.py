@@ -1,7 +1,6 @@
 """Numbers from everywhere: files, arrays, scikit-learn, objects; and what is wrong with them in one line."""
 
 import gzip
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -379,18 +378,3 @@ def test_the_largest_of_a_set_is_in_it_and_all_sizes_come():
     assert all(row.answers == (max(row.numbers),) and row.group == str(len(row.numbers)) for row in found)
     assert {len(row.numbers) for row in found} == set(range(1, 11)) and data.size("train") is None
     assert data.example("train", 5) != data.example("test", 5)
-
-
-def test_results_say_what_the_curve_itself_comes_to():
-    page = " ".join((Path(__file__).resolve().parents[4] / "docs/results.md").read_text(encoding="utf-8").split())
-    found = []
-    for growing in (False, True):
-        rows = [Sine(growing=growing).example("test", index) for index in range(2000)]
-        x, y = (
-            np.array([part[0] for part in parts]) for parts in zip(*((row[0], row[1]) for row in rows), strict=True)
-        )
-        found.append(f"{1 - ((y - np.sin(x)) ** 2).mean() / y.var():.4f}")
-    told = (
-        f"The curve itself has an R² of {found[0]} on the test split of the sine, and of {found[1]} where noise grows"
-    )
-    assert told in page
