@@ -358,5 +358,5 @@ def test_the_kernels_and_who_calls_them_agree_on_sizes():
     from saccade.kernels.compiled import lanes, lanes_backward, packing
 
     theirs = lanes.NEAR, lanes.TILE, packing.STRIP, lanes_backward.QUERIES
-    assert theirs == (additive._NEAR, additive._TILE, additive._COLUMNS, additive._QUERIES)
-    assert additive._TILE % additive._LANES == 0
+    assert theirs == (additive._NEAR, additive._TILE, additive.COLUMNS, additive.QUERIES)
+    assert additive._TILE % additive.LANES == 0

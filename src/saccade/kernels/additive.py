@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -13,7 +14,19 @@ from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import serves
 from saccade.scores import EXPONENT_LIMIT, Additive
 
-__all__ = ["differentiated", "packed", "recorded", "scores", "scores_over"]
+__all__ = [
+    "COLUMNS",
+    "LANES",
+    "QUERIES",
+    "STRIP",
+    "bounds",
+    "differentiated",
+    "gradients",
+    "packed",
+    "rows_of",
+    "scores",
+    "tiles_of",
+]
 
 _pack, _unpack = of_type("packing:pack"), of_type("packing:unpack")
 _score, _ways = of_type("lanes:scores"), of_type("lanes_backward:ways")
@@ -22,13 +35,13 @@ _differentiate = of_type("lanes_backward:gradients")
 _MOST = {torch.float32: 2.0**31, torch.float64: 2.0**255}
 """The bound on 1 + e^{2(q + k)}, with which the product of four is in range."""
 
-_NEAR, _TILE, _COLUMNS, _QUERIES = 0.5, 512, 64, 4
-"""As in the kernels. Packed queries have a multiple of _QUERIES columns."""
+_NEAR, _TILE, COLUMNS, QUERIES = 0.5, 512, 64, 4
+"""As in the kernels. Packed queries have a multiple of QUERIES columns."""
 
-_STRIP = 16
+STRIP = 16
 """Queries a block, at most."""
 
-_LANES = 16
+LANES = 16
 """Packed keys have a multiple of as many columns: of a loop over them no rest is left that is no whole vector."""
 
 
@@ -44,7 +57,7 @@ def packed(projected: Tensor, powers: Tensor | None = None, room: str | None = N
         `(..., D', L)`, D' = D rounded up to a multiple of four, and one. Its rows are whole vectors apart.
     """
     length = projected.shape[-2]
-    found = _packed(projected, powers, room, _LANES)
+    found = _packed(projected, powers, room, LANES)
     return found if found.shape[-1] == length else found[..., :length]
 
 
@@ -56,18 +69,8 @@ def _packed(projected: Tensor, powers: Tensor | None, room: str | None, lanes: i
     found = projected.new_empty(shape) if room is None else scratch(room, shape, projected.dtype)
     projected = projected.contiguous()
     known = projected if powers is None else powers.contiguous()
-    strips, sizes = -(-length // _COLUMNS), (length, features, whole, int(powers is not None), columns)
+    strips, sizes = -(-length // COLUMNS), (length, features, whole, int(powers is not None), columns)
     _pack[projected.dtype](count * strips, projected, known, found, *sizes)
-    return found
-
-
-def _unpacked(columns: Tensor, factors: Tensor, length: int, features: int) -> Tensor:
-    """`(N, whole, L or more)` as `(N, L, features)`, each times its factor, `(features,)` or `(N, features)`."""
-    count, whole, width = columns.shape
-    found = columns.new_empty(count, length, features)
-    step = 0 if factors.ndim == 1 else features
-    strips = -(-length // _COLUMNS)
-    _unpack[columns.dtype](count * strips, columns, factors.contiguous(), found, length, features, whole, step, width)
     return found
 
 
@@ -155,31 +158,24 @@ def _forward(
 ) -> tuple[Tensor, Tensor, bool]:
     """Scores (in memory that is given, or fresh), the packed queries, and whether any tile needs the numbers."""
     (count, length, _), width = query.shape, key.shape[1]
-    left, keys = _packed(query, None, queries_room, _QUERIES), _by_rows(keys)
+    left, keys = _packed(query, None, queries_room, QUERIES), _by_rows(keys)
     raw = _leaves_range(left[:, -1], keys[:, -1])
     v = _padded(v, left.shape[1] - 1)
     found = query.new_empty(count, length, width) if found is None else found
-    strip = max(1, min(_STRIP, -(-count * length // (4 * torch.get_num_threads()))))  # no thread waits for long
+    strip = rows_of(count * length)
     _score[query.dtype](
         count * -(-length // strip),
-        *(left, keys, *_transposed(raw, query, key, v)),
-        *(v, 0 if v.ndim == 1 else v.stride(0), mask.flags, mask.offsets, found, _bounds(query.dtype)),
+        *(left, keys, *(_columns(query, key, v.shape[-1]) if raw else (query, key))),
+        *(v, 0 if v.ndim == 1 else v.stride(0), mask.flags, mask.offsets, found, bounds(query.dtype)),
         *(length, width, v.shape[-1], strip, int(raw), mask.offsets.numel(), *keys.stride()[:2]),
-        *(min(-(-width // _LANES) * _LANES, keys.stride(1)), left.shape[2]),
+        *(min(-(-width // LANES) * LANES, keys.stride(1)), left.shape[2]),
     )
     return found, left, raw
 
 
-def recorded(query: Tensor, key: Tensor, v: Tensor, keys: Tensor) -> tuple[Tensor, Tensor, bool]:
-    """The scores of all pairs, and what `differentiated` needs of them: the packed queries, and whether any tile was
-    computed from the numbers themselves. All as for `differentiated`.
-    """
-    return _forward(query, key, v, keys, mask_rows(None, ()))
-
-
-def scores_over(found: Tensor, query: Tensor, key: Tensor, v: Tensor, keys: Tensor) -> None:
-    """The same, written to `(N, Lq, Lk)` in one piece, which nobody differentiates."""
-    _forward(query, key, v, keys, mask_rows(None, ()), "additive queries", found)
+def rows_of(count: int) -> int:
+    """Of so many queries those of a block: few enough that no thread waits for long."""
+    return max(1, min(STRIP, -(-count // (4 * torch.get_num_threads()))))
 
 
 def differentiated(
@@ -195,28 +191,58 @@ def differentiated(
         left, raw: from the forward.
         keys: `packed` key.
     """
-    (count, length, features), width, dtype = query.shape, key.shape[1], query.dtype
-    whole, rows, lanes = left.shape[1] - 1, left.shape[2], -(-width // _LANES) * _LANES
+    width, dtype = key.shape[1], query.dtype
+    whole, rows, lanes = left.shape[1] - 1, left.shape[2], -(-width // LANES) * LANES
     grad, keys = _filled("filled gradients", grad, rows, lanes), _filled("filled keys", keys, whole + 1, lanes)
-    bounds = _bounds(dtype)
+    tiles = tiles_of(grad)
+    _ways[dtype](len(query), grad, left, keys, *tiles, bounds(dtype), rows, lanes, whole)
+    return gradients(grad, tiles, query, key, v, left, keys, raw)
+
+
+def tiles_of(grad: Tensor) -> tuple[Tensor, Tensor]:
+    """Room for how each tile of a few queries, of `(N, rows, lanes)`, is computed, and for the sum of its gradients."""
+    count, rows, lanes = grad.shape
+    shape = count, rows // QUERIES, -(-lanes // _TILE)
+    return grad.new_empty(shape, dtype=torch.uint8), grad.new_empty(shape)
+
+
+def gradients(
+    grad: Tensor,
+    tiles: tuple[Tensor, Tensor],
+    query: Tensor,
+    key: Tensor,
+    v: Tensor,
+    left: Tensor,
+    keys: Tensor,
+    raw: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The same of a gradient `(N, rows, lanes)` that is filled up to the columns of `left` and `keys`, whose `tiles` are
+    known.
+    """
+    (count, length, features), width, dtype = query.shape, key.shape[1], query.dtype
+    whole, rows, lanes = left.shape[1] - 1, left.shape[2], keys.shape[2]
+    columns: Sequence[Tensor] = (query, key)
     if raw:
-        query = _filled("filled raw queries", query, rows, features)
-        key = _filled("filled raw keys", key, lanes, features)
-    tiles = count, rows // _QUERIES, -(-lanes // _TILE)
-    ways, sums = grad.new_empty(tiles, dtype=torch.uint8), grad.new_empty(tiles)
-    _ways[dtype](count, grad, left, keys, ways, sums, bounds, rows, lanes, whole)
-    query_grad, key_grad = (
-        scratch(name, (count, whole, size), dtype) for name, size in (("query_grad", rows), ("key_grad", lanes))
+        filled = _filled("filled raw queries", query, rows, features), _filled("filled raw keys", key, lanes, features)
+        columns = _columns(*filled, whole)
+    query_columns, key_columns, parts = (
+        scratch(name, (count, whole, size), dtype)
+        for name, size in (("query_grad", rows), ("key_grad", lanes), ("v_grad", 2))
     )
-    v_grad = grad.new_empty(count, whole, 2)
     _differentiate[dtype](
         count * whole // 2,
-        *(grad, left, keys, *_transposed(raw, query, key, _padded(v, whole)), ways, bounds),
-        *(query_grad, key_grad, v_grad, rows, lanes, whole, int(raw)),
+        *(grad, left, keys, *columns, tiles[0], bounds(dtype)),
+        *(query_columns, key_columns, parts, rows, lanes, whole, int(raw)),
     )
-    v_grad = sums.sum((1, 2))[:, None] - 2 * v_grad[:, :features, 0] + v_grad[:, :features, 1]
-    v_grad, factors = v_grad.sum(0) if v.ndim == 1 else v_grad, 4 * v
-    return _unpacked(query_grad, factors, length, features), _unpacked(key_grad, factors, width, features), v_grad
+    v = v.contiguous()
+    query_grad, key_grad, v_grad = query.new_empty(query.shape), key.new_empty(key.shape), torch.empty_like(v)
+    of_keys, of_queries = (count * -(-size // COLUMNS) for size in (width, length))
+    _unpack[dtype](
+        of_keys + of_queries + 1,
+        *(key_columns, key_grad, query_columns, query_grad, v, tiles[1], parts, v_grad, of_keys, width, lanes),
+        *(length, rows, features, whole, 0 if v.ndim == 1 else features, count, tiles[1].shape[1] * tiles[1].shape[2]),
+    )
+    return query_grad, key_grad, v_grad
 
 
 def _filled(name: str, tensor: Tensor, rows: int, columns: int) -> Tensor:
@@ -239,16 +265,14 @@ def _leaves_range(query: Tensor, key: Tensor) -> bool:
     """Whether any tile may be computed by the tangent, from the largest |q| and |k| of each row."""
     if not query.numel() or not key.numel():
         return False
-    bounds = [torch.aminmax(reach) for reach in (query, key)]
-    inside = all(float(bound.max) <= EXPONENT_LIMIT[query.dtype] for bound in bounds)
-    return not (inside and sum(float(bound.min) for bound in bounds) >= _NEAR)
+    ends = [torch.aminmax(reach) for reach in (query, key)]
+    inside = all(float(end.max) <= EXPONENT_LIMIT[query.dtype] for end in ends)
+    return not (inside and sum(float(end.min) for end in ends) >= _NEAR)
 
 
-def _transposed(raw: bool, query: Tensor, key: Tensor, v: Tensor) -> Sequence[Tensor]:
-    """query and key with their features in rows, as many as v has; anything, where no tile needs them."""
-    if not raw:
-        return query, key
-    found = [tensor.new_zeros(len(tensor), v.shape[-1], tensor.shape[1]) for tensor in (query, key)]
+def _columns(query: Tensor, key: Tensor, size: int) -> Sequence[Tensor]:
+    """query and key with their features in rows, filled up with zeros to as many."""
+    found = [tensor.new_zeros(len(tensor), size, tensor.shape[1]) for tensor in (query, key)]
     for rows, columns in zip((query, key), found, strict=True):
         columns[:, : rows.shape[-1]] = rows.mT
     return found
@@ -259,5 +283,7 @@ def _padded(v: Tensor, size: int) -> Tensor:
     return v.contiguous() if v.shape[-1] == size else torch.nn.functional.pad(v, (0, size - v.shape[-1]))
 
 
-def _bounds(dtype: torch.dtype) -> Tensor:
-    return torch.tensor([EXPONENT_LIMIT[dtype], _MOST[dtype]], dtype=dtype, device="cpu")
+@lru_cache(maxsize=256)
+def bounds(dtype: torch.dtype, factor: float = 1.0) -> Tensor:
+    """[The exponential's range, the most that x may be, a factor], as kernels read them."""
+    return torch.tensor([EXPONENT_LIMIT[dtype], _MOST[dtype], factor], dtype=dtype, device="cpu")

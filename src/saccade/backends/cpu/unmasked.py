@@ -15,7 +15,7 @@ from torch import Tensor
 from saccade.auxiliary import AuxOutput, top
 from saccade.call import Call
 from saccade.dots import is_dot, product
-from saccade.kernels import additive, weights
+from saccade.kernels import all_pairs, weights
 from saccade.kernels.rows import TYPES
 from saccade.kernels.scratch import scratch
 from saccade.kernels.sums import by_definition
@@ -82,16 +82,23 @@ def _by_blocks(
 ) -> Tensor:
     """The output `(N, Lq, Dv)` of dot products, or with v `(D,)` or `(N, D)` of additive scores, statistics written."""
     count, length, width = *query.shape[:2], key.shape[1]
-    output = query.new_empty(count, length, value.shape[-1])
-    keys = key.mT if v is None else additive.packed(key, None, "additive keys")
-    for entries, rows in _blocks(count, length, width):
-        left, right = query[entries, rows], keys[entries]
+    output, blocks, known = query.new_empty(count, length, value.shape[-1]), _blocks(count, length, width), None
+    if v is not None:
+        query, key = query.contiguous(), key.contiguous()
+        if len(blocks) > count:  # several read the same keys
+            known = all_pairs.pack(query[:, :0], key).keys
+    for entries, rows in blocks:
+        left, right, part = query[entries, rows], key[entries], found.part(entries, rows)
         room = scratch("scores", (*left.shape[:-1], width), query.dtype)
         if v is None:
-            torch.bmm(left, right, out=room)
+            torch.bmm(left, right.mT, out=room)
+            weights.softmax_over(room, temperature, part)
         else:
-            additive.scores_over(room, left, key[entries], v if v.ndim == 1 else v[entries], right)
-        weights.softmax_over(room, temperature, found.part(entries, rows))
+            packed = all_pairs.pack(left, right, None if known is None else known[entries])
+            own, soft = v if v.ndim == 1 else v[entries], None if part.values.shape[-1] else temperature
+            all_pairs.weights_over(room, left, right, own, packed, soft, part.lse, part.entropy)
+            if soft is None:
+                weights.softmax_over(room, temperature, part)
         torch.bmm(room, value[entries], out=output[entries, rows])
     return output
 
@@ -125,26 +132,28 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, v: Tensor, temperature: float) -> Tensor:
-        keys = additive.packed(key)
-        found, left, raw = additive.recorded(query, key, v, keys)
-        weights.softmax_over(found, temperature, weights.Statistics.of(found.new_empty(found.shape[:2]), 0))
-        ctx.temperature, ctx.raw = temperature, raw
-        ctx.save_for_backward(query, key, value, v, left, keys, found)
+        query, key, value = query.contiguous(), key.contiguous(), value.contiguous()
+        packed = all_pairs.pack(query, key, kept=True)
+        found = query.new_empty(*query.shape[:2], key.shape[1])
+        unread = scratch("statistics", (2, *query.shape[:2]), query.dtype)
+        ctx.raw = all_pairs.weights_over(found, query, key, v, packed, temperature, *unread)
+        ctx.temperature = temperature
+        ctx.save_for_backward(query, key, value, v, *packed, found)
         return torch.bmm(found, value)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        query, key, value, v, left, keys, found = ctx.saved_tensors
+        query, key, value, v, queries, keys, found = ctx.saved_tensors
         if torch.is_grad_enabled() or not served(grad, dtypes=TYPES):  # a second derivative, or many at once
             definition = partial(_definition, temperature=ctx.temperature)
             return (*by_definition(definition, (query, key, value, v), ctx.needs_input_grad[:4], grad), None)
-        of_weights, of_scores = (scratch(name, found.shape, found.dtype) for name in ("of weights", "of scores"))
-        torch.bmm(grad, value.mT, out=of_weights)
-        weights.slopes_over(of_scores, found, of_weights, ctx.temperature)
         of_value = torch.bmm(found.mT, grad) if ctx.needs_input_grad[2] else None
         if not any(ctx.needs_input_grad[place] for place in (0, 1, 3)):
             return None, None, of_value, None, None
-        of_query, of_key, of_v = additive.differentiated(of_scores, query, key, v, left, keys, ctx.raw)
+        of_weights = torch.bmm(grad, value.mT, out=scratch("of weights", found.shape, found.dtype))
+        packed, raw = all_pairs.Packed(queries, keys), bool(ctx.raw)
+        of_scores = of_weights, found, query, key, v, packed, ctx.temperature, raw
+        of_query, of_key, of_v = all_pairs.differentiated(*of_scores)
         return of_query, of_key, of_value, of_v, None
 
 

@@ -125,7 +125,7 @@ def _tangents_near(scores: Any, key: Any, q: float, v: float) -> None:
 
 
 @loops
-def _identity_row(
+def identity_row(
     way: int, sums: Any, left: Any, i: int, right: int, first: int, step: int, v: Any, most: float
 ) -> None:
     """The sums of v r of a query and a tile of keys. Its rows are found by address: four slices cost 200 terms."""
@@ -142,7 +142,7 @@ def _identity_row(
 
 
 @loops
-def _ends(sums: Any, total: float, scores: Any) -> None:
+def ends(sums: Any, total: float, scores: Any) -> None:
     """Sums of v r as scores."""
     two = type(total)(2)
     for j in range(scores.size):
@@ -198,8 +198,8 @@ def _strip(
             if way in (IDENTITY, UNBOUNDED):
                 part = sums[begin : min(sums.size, -(-end // VECTOR) * VECTOR)]
                 part[:] = 0
-                _identity_row(way, part, left, i, address, start + first + begin, right.shape[1], v, most)
-                _ends(part, total, found[begin:end])
+                identity_row(way, part, left, i, address, start + first + begin, right.shape[1], v, most)
+                ends(part, total, found[begin:end])
             else:
                 found[:] = 0
                 _tangent_row(way, found, query, i, key, tile, v)

@@ -43,15 +43,15 @@ ROOM = 64
 
 
 @loops
-def _ways(grads: Any, left: Any, right: Any, limit: float, ways: Any, sums: Any) -> None:
+def find_ways(grads: Any, left: Any, right: Any, limit: float, ways: Any, sums: Any) -> None:
     """How each tile of a few queries is computed (not at all where its gradients are zero), and the sums of the
-    gradients where by the identity.
+    gradients where by the identity. `left` and `right` have the largest |q| and |k|.
     """
     length, width = grads.shape
-    last, zero = left.shape[0] - 1, grads.dtype.type(0)
+    zero = grads.dtype.type(0)
     for t in range(ways.shape[1]):
         tile = slice(t * TILE, min(width, (t + 1) * TILE))
-        reach = reach_of(right[last, tile])
+        reach = reach_of(right[tile])
         for i in range(0, length, QUERIES):
             busy, total = 0, zero
             for row in range(i, i + QUERIES):
@@ -61,7 +61,7 @@ def _ways(grads: Any, left: Any, right: Any, limit: float, ways: Any, sums: Any)
                     total += part[j]
             way = SKIP
             if busy:
-                way = way_of(reach_of(left[last, i : i + QUERIES]), reach, limit)
+                way = way_of(reach_of(left[i : i + QUERIES]), reach, limit)
             ways[i // QUERIES, t] = way
             sums[i // QUERIES, t] = total if way in (IDENTITY, UNBOUNDED) else zero
 
@@ -181,7 +181,7 @@ def _features(
 
 
 @loops
-def _find_ways(table: Any, kind: Any) -> None:
+def _ways(table: Any, kind: Any) -> None:
     """2 gradients of the scores, 3 left, 4 right, 5 ways, 6 sums, 7 bounds; [8 queries, 9 keys, 10 features]. A block
     is a batch entry.
     """
@@ -195,19 +195,19 @@ def _find_ways(table: Any, kind: Any) -> None:
         left, right = matrix(table[3], n, size + 1, length, kind), matrix(table[4], n, size + 1, width, kind)
         ways = flags(table[5] + n * strips * tiles, strips * tiles).reshape(strips, tiles)
         sums = matrix(table[6], n, strips, tiles, kind)
-        _ways(matrix(table[2], n, length, width, kind), left, right, bounds[0], ways, sums)
+        find_ways(matrix(table[2], n, length, width, kind), left[size], right[size], bounds[0], ways, sums)
 
 
 @kernel
 def ways(table: Any) -> None:
-    """How tiles of float32 numbers are computed backward: see `_find_ways`."""
-    _find_ways(table, np.float32(0))
+    """How tiles of float32 numbers are computed backward: see `_ways`."""
+    _ways(table, np.float32(0))
 
 
 @kernel
 def ways_double(table: Any) -> None:
     """The same of float64."""
-    _find_ways(table, np.float64(0))
+    _ways(table, np.float64(0))
 
 
 @loops

@@ -4,62 +4,88 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import apart, exp, kernel, loops, matrix, numbers, take, whole_vectors
+from saccade.kernels.compiled import (
+    F,
+    apart,
+    elementary,
+    exp,
+    kernel,
+    loops,
+    matrix,
+    numbers,
+    take,
+    whole_vectors,
+)
+from saccade.kernels.compiled.turning import SIDE, turn
 
 STRIP = 64
 """Rows a block."""
 
-CHUNK = 16
-"""Features that are moved together, so that what is written is still in the cache when it is written to again."""
+CHUNK = 256
+"""Features that are looked at together: as many numbers of 16 rows stay in the nearest cache."""
 
 
 @loops
-def _turn(rows: Any, columns: Any) -> None:
-    """A part of some rows into as many columns."""
-    for i in range(rows.shape[0]):
-        for d in range(rows.shape[1]):
-            columns[d, i] = rows[i, d]
+def _most_double(x: Any) -> float:
+    bits, most = x.view(np.int64), np.int64(0)
+    for i in range(bits.size):
+        size = bits[i] & np.int64(0x7FFFFFFFFFFFFFFF)
+        most = size if size > most else most
+    return np.nan if most >= np.int64(0x7FF0000000000000) else np.int64(most).view(np.float64)
+
+
+@elementary(_most_double)
+def _most(x: Any) -> float:
+    """The largest |x| of a row, NaN where some x is not finite: by the bits, which LLVM compares many at once."""
+    bits, most = x.view(np.int32), np.int32(0)
+    for i in range(bits.size):
+        size = np.int32(bits[i] & np.int32(0x7FFFFFFF))
+        most = size if size > most else most
+    return F(np.nan) if most >= np.int32(0x7F800000) else np.int32(most).view(np.float32)
 
 
 @loops
-def _reached(column: Any, reach: Any) -> None:
-    """The largest |x| so far; NaN from the first that is not finite on, since x - x is not zero then."""
-    for i in range(column.size):
-        x = abs(column[i])
-        most = x if x > reach[i] else reach[i]
-        reach[i] = most + (x - x)
-
-
-@loops
-def _exponentials(column: Any, reach: Any) -> None:
-    """The same, and x becomes e^2x."""
+def _exponentials(row: Any, found: Any) -> None:
+    """e^2x."""
     whole_vectors()
     apart()
-    two = column.dtype.type(2)
-    for i in range(column.size):
-        x = column[i]
-        most = abs(x) if abs(x) > reach[i] else reach[i]
-        reach[i] = most + (x - x)
-        column[i] = exp(two * x)
+    two = row.dtype.type(2)
+    for i in range(row.size):
+        found[i] = exp(two * row[i])
 
 
 @loops
-def _strip(rows: Any, powers: Any, given: bool, columns: Any, size: int, first: int, last: int) -> None:
-    whole, zero = columns.shape[0] - 1, columns.dtype.type(0)
-    reach = columns[whole, first:last]
-    for i in range(reach.size):
-        reach[i] = zero
-    for start in range(0, size, CHUNK):
-        stop = min(size, start + CHUNK)
-        _turn(rows[first:last, start:stop], columns[start:stop, first:last])
-        for d in range(start, stop):
-            if given:
-                _reached(columns[d, first:last], reach)
-            else:
-                _exponentials(columns[d, first:last], reach)
+def _strip(rows: Any, powers: Any, given: bool, columns: Any, size: int, first: int, last: int, room: Any) -> None:
+    """Rows from the first to before the last, to columns; in the room, 16 rows of exponentials."""
+    whole = columns.shape[0] - 1
+    for start in range(first, last, SIDE):
+        stop = min(last, start + SIDE)
+        for i in range(start, stop):
+            columns[whole, i] = _most(rows[i])
         if given:
-            _turn(powers[first:last, start:stop], columns[start:stop, first:last])
-    columns[size:whole, first:last] = zero
+            turn(powers, start, 0, columns, 0, start, stop - start, size)
+            continue
+        for d in range(0, size, CHUNK):
+            width = min(size, d + CHUNK) - d
+            for i in range(start, stop):
+                _exponentials(rows[i, d : d + width], room[i - start])
+            turn(room, 0, 0, columns, d, start, stop - start, width)
+    columns[size:whole, first:last] = columns.dtype.type(0)
+
+
+@loops
+def _part(
+    block: int, source: int, known: int, given: bool, found: int, length: int, width: int, room: Any, sizes: Any
+) -> None:
+    """A strip of one of the entries at an address; of `length` rows, to `width` columns."""
+    (size, whole), kind = sizes, room.dtype.type(0)
+    strips = (length + STRIP - 1) // STRIP
+    n, first = block // strips, block % strips * STRIP
+    rows, powers = matrix(source, n, length, size, kind), matrix(known, n, length, size, kind)
+    columns = matrix(found, n, whole + 1, width, kind)
+    _strip(rows, powers, given, columns, size, first, min(length, first + STRIP), room)
+    if first + STRIP >= length:
+        columns[:, length:] = columns.dtype.type(0)
 
 
 @loops
@@ -67,18 +93,12 @@ def _pack(table: Any, kind: Any) -> None:
     """2 numbers x `(N, length, features)`, 3 their e^2x or anything, 4 packed `(N, whole + 1, columns)`; [5 length, 6
     features, 7 whole, 8 whether 3 is there, 9 columns, those beyond the length zeros].
     """
-    length, size, whole = table[5], table[6], table[7]
-    strips = (length + STRIP - 1) // STRIP
+    room, sizes = np.empty((SIDE, CHUNK), numbers(table[2], 0, 1, kind).dtype), (table[6], table[7])
     while True:
         block = take(table)
         if block >= table[1]:
             return
-        n, first = block // strips, block % strips * STRIP
-        rows, powers = matrix(table[2], n, length, size, kind), matrix(table[3], n, length, size, kind)
-        columns = matrix(table[4], n, whole + 1, table[9], kind)
-        _strip(rows, powers, table[8] != 0, columns, size, first, min(length, first + STRIP))
-        if first + STRIP >= length:
-            columns[:, length:] = columns.dtype.type(0)
+        _part(block, table[2], table[3], table[8] != 0, table[4], table[5], table[9], room, sizes)
 
 
 @kernel
@@ -94,35 +114,97 @@ def pack_double(table: Any) -> None:
 
 
 @loops
-def _scaled(rows: Any, columns: Any, factors: Any) -> None:
-    for i in range(rows.shape[0]):
-        for d in range(rows.shape[1]):
-            rows[i, d] = columns[d, i] * factors[d]
-
-
-@loops
-def _unpack(table: Any, kind: Any) -> None:
-    """2 columns `(N, whole, columns)`, 3 factors `(N or 1, features)`, 4 rows `(N, length, features)`; [5 length, 6
-    features, 7 whole, 8 from one entry's factors to the next's, 9 columns, at least the length].
+def _pack_both(table: Any, kind: Any) -> None:
+    """Keys and queries at once, of as many entries: 2 keys, 3 packed, 4 queries, 5 packed; [6 blocks of keys, which
+    come first, 7 keys, 8 their columns, 9 queries, 10 their columns, 11 features, 12 whole].
     """
-    length, size, whole = table[5], table[6], table[7]
-    strips = (length + STRIP - 1) // STRIP
+    room, sizes = np.empty((SIDE, CHUNK), numbers(table[2], 0, 1, kind).dtype), (table[11], table[12])
     while True:
         block = take(table)
         if block >= table[1]:
             return
-        n, first = block // strips, block % strips * STRIP
-        last = min(length, first + STRIP)
-        rows, columns = matrix(table[4], n, length, size, kind), matrix(table[2], n, whole, table[9], kind)
-        factors = numbers(table[3], n * table[8], size, kind)
-        for start in range(0, size, CHUNK):
-            stop = min(size, start + CHUNK)
-            _scaled(rows[first:last, start:stop], columns[start:stop, first:last], factors[start:stop])
+        if block < table[6]:
+            _part(block, table[2], table[2], False, table[3], table[7], table[8], room, sizes)
+        else:
+            _part(block - table[6], table[4], table[4], False, table[5], table[9], table[10], room, sizes)
+
+
+@kernel
+def pack_both(table: Any) -> None:
+    """Rows of float32 keys and queries to columns: see `_pack_both`."""
+    _pack_both(table, np.float32(0))
+
+
+@kernel
+def pack_both_double(table: Any) -> None:
+    """The same of float64."""
+    _pack_both(table, np.float64(0))
+
+
+@loops
+def _scale(row: Any, v: Any) -> None:
+    apart()
+    four = v.dtype.type(4)
+    for d in range(row.size):
+        row[d] *= four * v[d]
+
+
+@loops
+def _returned(block: int, found: int, rows: int, length: int, width: int, sizes: Any, v: Any) -> None:
+    """A strip of one of the entries at an address, back to rows, times 4 v."""
+    size, whole = sizes
+    kind, strips = v.dtype.type(0), (length + STRIP - 1) // STRIP
+    n, first = block // strips, block % strips * STRIP
+    last = min(length, first + STRIP)
+    target, columns = matrix(rows, n, length, size, kind), matrix(found, n, whole, width, kind)
+    for d in range(0, size, SIDE):
+        turn(columns, d, first, target, first, d, min(SIDE, size - d), last - first)
+    for i in range(first, last):
+        _scale(target[i], v)
+
+
+@loops
+def _of_v(sums: Any, parts: Any, found: Any) -> None:
+    """What a batch entry adds to the gradient of its v: `parts` has [sum g r, sum g tanh] a feature."""
+    total, two = sums.dtype.type(0), sums.dtype.type(2)
+    for t in range(sums.size):
+        total += sums[t]
+    for d in range(found.size):
+        found[d] += total - two * parts[2 * d] + parts[2 * d + 1]
+
+
+@loops
+def _unpack(table: Any, kind: Any) -> None:
+    """Gradients of keys, queries and v. 2 keys' columns `(N, whole, columns)`, 3 their rows `(N, length, features)`, 4
+    and 5 those of queries, 6 v `(N or 1, features)`, 7 the sums of a tile, 8 v's parts `(N, whole, 2)`, 9 the gradient
+    of v `(N or 1, features)`; [10 blocks of keys, which come first, 11 keys, 12 their columns, 13 queries, 14 their
+    columns, 15 features, 16 whole, 17 from one entry's v to the next's, 18 entries, 19 tiles an entry]. The last block
+    is v's.
+    """
+    size, step, sizes = table[15], table[17], (table[15], table[16])
+    whole, of_keys = table[16], table[10]
+    while True:
+        block = take(table)
+        if block >= table[1]:
+            return
+        if block < of_keys:
+            n = block // ((table[11] + STRIP - 1) // STRIP)
+            v = numbers(table[6], n * step, size, kind)
+            _returned(block, table[2], table[3], table[11], table[12], sizes, v)
+        elif block < table[1] - 1:
+            n = (block - of_keys) // ((table[13] + STRIP - 1) // STRIP)
+            v = numbers(table[6], n * step, size, kind)
+            _returned(block - of_keys, table[4], table[5], table[13], table[14], sizes, v)
+        else:
+            numbers(table[9], 0, size if step == 0 else step * table[18], kind)[:] = 0
+            for n in range(table[18]):
+                sums = numbers(table[7], n * table[19], table[19], kind)
+                _of_v(sums, numbers(table[8], 2 * n * whole, 2 * whole, kind), numbers(table[9], n * step, size, kind))
 
 
 @kernel
 def unpack(table: Any) -> None:
-    """Columns of float32 numbers to rows, times a factor a feature: see `_unpack`."""
+    """Gradients of float32 numbers as they are given back: see `_unpack`."""
     _unpack(table, np.float32(0))
 
 

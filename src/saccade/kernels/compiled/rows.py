@@ -106,7 +106,7 @@ def _nothing(row: Any, most: float) -> bool:
 
 
 @loops
-def _softmax(row: Any, factor: float, lanes: Any) -> tuple[float, float]:
+def softmax(row: Any, factor: float, lanes: Any) -> tuple[float, float]:
     """Scores become weights, and so do the lanes; the logarithm of the sum of exponentials, and the entropy. Zeros,
     -inf and 0 where nothing is allowed.
     """
@@ -336,7 +336,7 @@ def _weigh(table: Any, kind: Any) -> None:
             _forbid(weights, allowed)
             if a == 0:
                 lanes = lanes_of(weights, room) if by_lanes else room[:0]
-                lse, entropy = _softmax(weights, factor, lanes)
+                lse, entropy = softmax(weights, factor, lanes)
                 numbers(table[10], i, 1, kind)[0], numbers(table[11], i, 1, kind)[0] = lse, entropy
                 if many:
                     values = numbers(table[14], i * many, many, kind)

@@ -28,7 +28,7 @@ def _slope(weights: Any, a: float, slopes: Any) -> None:
 
 
 @loops
-def _dot(first: Any, second: Any) -> float:
+def dot(first: Any, second: Any) -> float:
     total = first.dtype.type(0)
     for j in range(first.size):
         total += first[j] * second[j]
@@ -36,7 +36,7 @@ def _dot(first: Any, second: Any) -> float:
 
 
 @loops
-def _centered(grads: Any, mean: float, factor: float, slopes: Any) -> None:
+def centered(grads: Any, mean: float, factor: float, slopes: Any) -> None:
     """Slopes become gradients."""
     for j in range(slopes.size):
         slopes[j] = slopes[j] * (grads[j] - mean) * factor if slopes[j] != 0 else slopes[j]
@@ -59,11 +59,11 @@ def _differentiate(table: Any, kind: Any) -> None:
             total = sum_of(slopes)
             if total == zero:
                 continue
-            mean = _dot(slopes, grads)
+            mean = dot(slopes, grads)
             mean = mean if a == 0 else mean / total
             if table[14]:
                 mean -= numbers(table[13], i, 1, kind)[0]
-            _centered(grads, mean, factor, slopes)
+            centered(grads, mean, factor, slopes)
 
 
 @kernel
