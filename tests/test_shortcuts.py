@@ -13,6 +13,7 @@ from saccade import AuxRequest, attend, biases, masks, normalizers, reads, remem
 from saccade.attention import full_path
 from saccade.backends.cpu.steps import Steps
 from saccade.call import BackendState
+from saccade.errors import SaccadeError
 
 X = torch.randn(2, 3, 5, 8, generator=torch.Generator().manual_seed(0))
 FLAGS = torch.rand(2, 1, 5, 5, generator=torch.Generator().manual_seed(1)) < 0.5
@@ -129,6 +130,103 @@ def test_both_paths_give_the_same_gradients(call, learn):
         found.append(torch.autograd.grad(path(*inputs, mask=mask).square().sum(), wanted))
     for ours, theirs in zip(*found, strict=True):
         assert torch.equal(ours.nan_to_num(), theirs.nan_to_num())
+
+
+def additive_inputs(*batch, queries=64, keys=70, features=256, outputs=5):
+    shapes = (*batch, queries, features), (*batch, keys, features), (*batch, keys, outputs), (features,)
+    return [torch.randn(shape, generator=torch.Generator().manual_seed(i)) for i, shape in enumerate(shapes)]
+
+
+@pytest.mark.parametrize("batch", [(), (2,), (2, 1)], ids=str)
+@pytest.mark.parametrize("learn", [False, True])
+def test_an_additive_call_has_the_bits_of_the_full_path(batch, learn):
+    found = []
+    for path in (attend, in_full):
+        *tensors, v = [part.requires_grad_(learn) for part in additive_inputs(*batch)]
+        score = scores.Additive(v)
+        output = path(*tensors, score=score)
+        found.append([output, *(torch.autograd.grad(output.square().sum(), [*tensors, v]) if learn else [])])
+        served = shortcuts.additive(*tensors, score)
+        assert served is not None and torch.equal(served, output)
+    assert all(map(torch.equal, *found))
+
+
+def test_an_additive_call_may_have_strides():
+    *tensors, v = additive_inputs(2)
+    twisted = [part.mT.contiguous().mT for part in tensors]
+    found = shortcuts.additive(*twisted, scores.Additive(v))
+    assert found is not None and torch.equal(found, in_full(*twisted, score=scores.Additive(v)))
+    torch.testing.assert_close(found, attend(*tensors, score=scores.Additive(v)))
+
+
+X1, X2, X3, V = additive_inputs(2)
+UNUSUAL = {
+    "few terms": additive_inputs(2, features=64),
+    "a step": additive_inputs(40, queries=8, keys=128),
+    "one v a batch entry": (X1, X2, X3, V.expand(2, -1)),
+    "float64": [part.double() for part in (X1, X2, X3, V)],
+    "half": [part.half() for part in (X1, X2, X3, V)],
+    "keys that all share": (X1, X2[:1], X3, V),
+    "values that all share": (X1, X2, X3[:1], V),
+    "groups": (X1[:, None], X2, X3, V),
+    "no values": (X1, X2, X3[..., :0], V),
+    "a subclass": (torch.nn.Parameter(X1), X2, X3, V),
+    "a v that is no tensor": (X1, X2, X3, "no tensor"),
+    "another v": (X1, X2, X3, V[:-1]),
+    "other features": (X1[..., :-1], X2, X3, V[:-1]),
+    "other keys": (X1, X2[:, :-1], X3, V),
+}
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_what_is_unusual_of_an_additive_call_goes_the_full_path(name):
+    *tensors, v = UNUSUAL[name]
+    assert shortcuts.additive(*tensors, scores.Additive(v)) is None
+
+
+@pytest.mark.parametrize("name", ["values", "a v", "another v", "other features", "other keys"])
+def test_an_additive_call_that_is_wrong_is_told_so(name):
+    tensors = {"values": (X1, X2, None, V), "a v": (X1, X2, X3, "no tensor"), **UNUSUAL}[name]
+    found = []
+    for path in (attend, in_full):
+        with pytest.raises(SaccadeError) as error:
+            path(*tensors[:3], score=scores.Additive(tensors[3]))
+        found.append((type(error.value), str(error.value)))
+    assert found[0] == found[1]
+
+
+def test_an_additive_call_with_more_goes_the_full_path(monkeypatch):
+    options = [
+        {"mask": masks.Causal("end")},
+        {"bias": torch.zeros(64, 70)},
+        {"gate": torch.ones(64, 70)},
+        {"normalizer": normalizers.Softmax(2.0)},
+        {"read": reads.Argmax()},
+        {"dropout_p": 0.5},
+        {"aux": AuxRequest(lse=True)},
+        {"backend": "cpu"},
+    ]
+    monkeypatch.setattr(shortcuts, "additive", None)
+    for more in options:
+        attend(X1, X2, X3, score=scores.Additive(V), **more)
+    with pytest.raises(TypeError):
+        attend(X1, X2, X3, score=scores.Additive(V))
+
+
+def test_a_recorded_additive_call_of_many_pairs_goes_the_full_path():
+    x = torch.zeros(1, 1100, 1)
+    query = torch.zeros(1, 1100, 1, requires_grad=True)
+    assert shortcuts.additive(query, x, x, scores.Additive(torch.ones(1))) is None
+    assert shortcuts.additive(query.detach(), x, x, scores.Additive(torch.ones(1))) is not None
+
+
+def test_an_additive_call_under_a_mode_goes_the_full_path():
+    score = scores.Additive(V)
+    with torch.autocast("cpu"):
+        assert shortcuts.additive(X1, X2, X3, score) is None
+    seen = []
+    torch.func.vmap(lambda x: seen.append(shortcuts.additive(x, X2, X3, score)) or x)(X1[None])
+    assert seen == [None]
 
 
 WRONG = {

@@ -1,6 +1,7 @@
 """`attend`, the one operation, and `explain`, what it would do.
 
     attend ─────────┬─ shortcuts.plain ───▶ output      a small plain call, or None
+                    ├─ shortcuts.additive ▶ output      an additive call with nothing else, or None
     Memory.read ────┼─ shortcuts.repeated ▶ output      a step like the memory's last one, or None
                     ▼
                 full_path       down: cast as autocast says, then
@@ -147,9 +148,13 @@ def attend(
     """
     if foreign:
         refuse(attend, foreign)
-    usual = score is _SCORE and normalizer is _NORMALIZER and read is _READ and backend == "auto"
+    usual = normalizer is _NORMALIZER and read is _READ and backend == "auto"
     if usual and isinstance(value, Tensor) and bias is None and gate is None and aux is None and dropout_p == 0:
-        output = shortcuts.plain(query, key, value, mask)
+        output = None
+        if score is _SCORE:
+            output = shortcuts.plain(query, key, value, mask)
+        elif mask is None:
+            output = shortcuts.additive(query, key, value, score)
         if output is not None:
             return output
     return full_path(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, backend)

@@ -1,6 +1,7 @@
-"""The two shortcuts past the full path of a call (`saccade.attention.full_path`), and all that they may skip.
+"""The three shortcuts past the full path of a call (`saccade.attention.full_path`), and all that they may skip.
 
     attend(query, key, value)      `plain`: everything else at its default, small float32 tensors of one shape on a CPU
+    attend(..., score=Additive(v)) `additive`: everything else at its default, float32 tensors of one batch on a CPU
     memory.read(query)             `repeated`: a query like the last one that this memory was read with
 
 Checking a call, building its tree and choosing a backend take 30 to 100 µs; a call this small computes for 10. A
@@ -17,14 +18,18 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from saccade.backends import sdpa
-from saccade.backends.cpu.steps import Steps
+from saccade.backends.cpu import unmasked
+from saccade.backends.cpu.steps import FEW, PAIRS, TERMS, Steps
+from saccade.backends.cpu.unmasked import AT_ONCE
 from saccade.backends.sdpa.derivatives import keeping_elsewhere, twice_differentiable
 from saccade.call import BackendState
 from saccade.checks import ambiguous
+from saccade.kernels.threads import serves
 from saccade.masks import Causal
 from saccade.numerics import tracing, transforming
+from saccade.scores import Additive
 
-__all__ = ["plain", "repeated"]
+__all__ = ["additive", "plain", "repeated"]
 
 
 def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | None:
@@ -67,6 +72,46 @@ def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | N
         if not math.isfinite(torch.dot(flat, flat).item()):
             return None  # what is forbidden may have come through: the full path cleans it
     return output[(0,) * missing] if missing else output
+
+
+def additive(query: Tensor, key: Tensor, value: Tensor, score: object) -> Tensor | None:
+    r"""\(\operatorname{softmax}(v^\top \tanh(q_i + k_j))\) times the values, of tensors of one batch and a v that
+    all share; None of any others.
+
+    Args:
+        query, key, value, score: whatever was given; served are float32 tensors on a CPU of a million terms and more.
+
+    Returns:
+        What `backends.cpu` returns, or None: the full path is to be taken.
+
+    >>> import torch
+    >>> from saccade.scores import Additive
+    >>> x = torch.zeros(1, 100, 100)
+    >>> additive(x, x, x + 1, Additive(x[0, 0])).mean(), additive(x, x, x, "no score")
+    (tensor(1.), None)
+    """
+    if type(score) is not Additive or not type(query) is type(key) is type(value) is Tensor:
+        return None
+    v = score.v
+    if not isinstance(v, Tensor) or not query.ndim == key.ndim == value.ndim >= 2 or v.ndim != 1:
+        return None
+    *batch, length, features = query.shape
+    width = value.shape[-2]
+    if key.shape != (*batch, width, features) or value.shape[:-2] != query.shape[:-2] or v.shape[0] != features:
+        return None
+    count = math.prod(batch)
+    pairs = count * length * width
+    if pairs * features < TERMS or length <= FEW or length * width <= PAIRS or not value.numel():
+        return None
+    if not serves(query, key, value, v):
+        return None
+    parts = query, key, value, v
+    if pairs > AT_ONCE and torch.is_grad_enabled() and any(part.requires_grad for part in parts):
+        return None
+    if query.ndim != 3:
+        query, key, value = (part.reshape(count, *part.shape[-2:]) for part in (query, key, value))
+    output = unmasked.additive(query, key, value, v, 1.0)[0]
+    return output if output.ndim == len(batch) + 2 else output.view(*batch, length, output.shape[-1])
 
 
 def _simple(tensor: Tensor) -> bool:

@@ -216,7 +216,7 @@ def gradients(
     keys: Tensor,
     raw: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The same of a gradient `(N, rows, lanes)` that is filled up to the columns of `left` and `keys`, whose `tiles` are
+    """The same of a gradient `(N, rows, lanes)` that is filled up to the columns of `left` and `keys`, whose tiles are
     known.
     """
     (count, length, features), width, dtype = query.shape, key.shape[1], query.dtype

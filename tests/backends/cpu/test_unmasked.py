@@ -143,7 +143,9 @@ def test_many_gradients_at_once():
     ids=lambda options: next(iter(options)),
 )
 def test_what_else_a_call_may_have_goes_another_way(options, monkeypatch):
-    monkeypatch.setattr(unmasked, "run", None)
+    refused, serves = [], unmasked.serves
+    monkeypatch.setattr(unmasked, "serves", lambda call: refused.append(serves(call)) or serves(call))
     monkeypatch.setattr(cpu, "one_block", lambda call: True)
     x = draw(2, 4, 3)
     attend(x, x, x, score=scores.Additive(torch.ones(3)), backend="cpu", **options)
+    assert refused == [False]

@@ -25,7 +25,7 @@ from saccade.numerics import tracing, transforming, wide
 from saccade.reads import Soft
 from saccade.scores import Additive
 
-__all__ = ["run", "serves"]
+__all__ = ["AT_ONCE", "additive", "run", "serves"]
 
 PAIRS = 1 << 18
 """Pairs of a query and a key in a block, for each thread: a megabyte of scores."""
@@ -60,16 +60,36 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
     assert isinstance(call.normalizer, Softmax)
     count, temperature = math.prod(call.batch), float(call.normalizer.temperature)
     query, key, value = (_folded(wide(part), count) for part in (call.query, call.key, call.value))
-    statistics = weights.Statistics.of(query.new_empty(query.shape[:2]), min(call.aux.top, key.shape[1]))
-    if not isinstance(call.score, Additive):
+    many = min(call.aux.top, key.shape[1])
+    if isinstance(call.score, Additive):
+        v = wide(call.score.v)
+        v = v if v.ndim == 1 else v.expand(*call.batch, v.shape[-1]).reshape(count, -1)
+        output, found = additive(query, key, value, v.to(query.dtype), temperature, many)
+    else:
         query, key, scale, _ = product(call.score, query, key)
-        output = _by_blocks(query if scale == 1 else query * scale, key, value, None, temperature, statistics)
-        return _shaped(call, output, statistics)
-    v = wide(call.score.v)
-    v = v.to(query.dtype) if v.ndim == 1 else v.expand(*call.batch, v.shape[-1]).reshape(count, -1).to(query.dtype)
+        found = weights.Statistics.of(query.new_empty(query.shape[:2]), many)
+        output = _by_blocks(query if scale == 1 else query * scale, key, value, None, temperature, found)
+    return _shaped(call, output, found)
+
+
+def additive(
+    query: Tensor, key: Tensor, value: Tensor, v: Tensor, temperature: float, many: int = 0
+) -> tuple[Tensor, weights.Statistics]:
+    r"""\(\operatorname{softmax}(v^\top \tanh(q_i + k_j) / T)\) times the values.
+
+    Args:
+        query, key, value: `(N, L, D)`, float32 or float64; recorded ones of at most `AT_ONCE` pairs.
+        v: `(D,)` or `(N, D)`.
+        temperature: T.
+        many: how many of the largest weights are found.
+
+    Returns:
+        `(N, Lq, Dv)`, and the statistics, which are unspecified where something is recorded.
+    """
+    found = weights.Statistics.of(query.new_empty(query.shape[:2]), many)
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, value, v)):
-        return _shaped(call, _Attention.apply(query, key, value, v, temperature), statistics)
-    return _shaped(call, _by_blocks(query, key, value, v, temperature, statistics), statistics)
+        return _Attention.apply(query, key, value, v, temperature), found
+    return _by_blocks(query.contiguous(), key.contiguous(), value, v, temperature, found), found
 
 
 def _folded(tensor: Tensor, count: int) -> Tensor:
@@ -82,25 +102,41 @@ def _by_blocks(
 ) -> Tensor:
     """The output `(N, Lq, Dv)` of dot products, or with v `(D,)` or `(N, D)` of additive scores, statistics written."""
     count, length, width = *query.shape[:2], key.shape[1]
-    output, blocks, known = query.new_empty(count, length, value.shape[-1]), _blocks(count, length, width), None
-    if v is not None:
-        query, key = query.contiguous(), key.contiguous()
-        if len(blocks) > count:  # several read the same keys
-            known = all_pairs.pack(query[:, :0], key).keys
+    output, blocks, keys = query.new_empty(count, length, value.shape[-1]), _blocks(count, length, width), None
+    if len(blocks) == 1:  # views of the whole would take as long as a small block
+        _block(query, key, value, v, None, temperature, found, output)
+        return output
+    if v is not None and len(blocks) > count:  # several read the same keys
+        keys = all_pairs.pack(query[:, :0], key).keys
     for entries, rows in blocks:
-        left, right, part = query[entries, rows], key[entries], found.part(entries, rows)
-        room = scratch("scores", (*left.shape[:-1], width), query.dtype)
-        if v is None:
-            torch.bmm(left, right.mT, out=room)
-            weights.softmax_over(room, temperature, part)
-        else:
-            packed = all_pairs.pack(left, right, None if known is None else known[entries])
-            own, soft = v if v.ndim == 1 else v[entries], None if part.values.shape[-1] else temperature
-            all_pairs.weights_over(room, left, right, own, packed, soft, part.lse, part.entropy)
-            if soft is None:
-                weights.softmax_over(room, temperature, part)
-        torch.bmm(room, value[entries], out=output[entries, rows])
+        own = v[entries] if v is not None and v.ndim == 2 else v
+        packed = None if keys is None else keys[entries]
+        parts = found.part(entries, rows), output[entries, rows]
+        _block(query[entries, rows], key[entries], value[entries], own, packed, temperature, *parts)
     return output
+
+
+def _block(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    v: Tensor | None,
+    keys: Tensor | None,
+    temperature: float,
+    found: weights.Statistics,
+    output: Tensor,
+) -> None:
+    """One block: its output and its statistics are written where they belong."""
+    room, ready = scratch("scores", (*query.shape[:-1], key.shape[1]), query.dtype), False
+    if v is None:
+        torch.bmm(query, key.mT, out=room)
+    else:
+        ready = not found.values.shape[-1]  # the largest are found by the kernel of rows
+        packed = all_pairs.pack(query, key, keys)
+        all_pairs.weights_over(room, query, key, v, packed, temperature if ready else None, found.lse, found.entropy)
+    if not ready:
+        weights.softmax_over(room, temperature, found)
+    torch.bmm(room, value, out=output)
 
 
 def _blocks(count: int, length: int, width: int) -> list[tuple[slice, slice]]:

@@ -77,10 +77,10 @@ def _strip(
 
 @loops
 def _weights(table: Any, kind: Any) -> None:
-    """2 packed queries, 3 packed keys, 4 queries, 5 keys, 6 v `(N or 1, features)`, 7 weights, 8 lse, 9 entropy, 10 [the
-    exponential's range, the most x may be, 1 / temperature], 11 a byte that becomes 1 where some tile was not computed by
-    the identity; [12 queries, 13 keys, 14 features, 15 whole, 16 columns of 2, 17 of 3, 18 from one entry's v to the
-    next's, 19 queries a block, 20 whether scores become weights].
+    """2 packed queries, 3 packed keys, 4 queries, 5 keys, 6 v `(N or 1, features)`, 7 weights, 8 lse, 9 entropy, 10
+    [the exponential's range, the most x may be, 1 / temperature], 11 a byte that becomes 1 where some tile was not
+    computed by the identity; [12 queries, 13 keys, 14 features, 15 whole, 16 columns of 2, 17 of 3, 18 from one entry's
+    v to the next's, 19 queries a block, 20 whether scores become weights].
     """
     length, width, features, whole, strip = table[12], table[13], table[14], table[15], table[19]
     blocks, bounds = (length + strip - 1) // strip, numbers(table[10], 0, 3, kind)

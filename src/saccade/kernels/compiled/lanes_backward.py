@@ -83,32 +83,53 @@ def _pair_by(bounded: Any) -> Any:
 
     @loops
     def pair(
-        grads: tuple[Any, ...], b0: Any, b1: Any, k0: Any, k1: Any, left: tuple[Any, Any], most: float, out: Any
+        grads: int,
+        first: int,
+        step: int,
+        begin: int,
+        end: int,
+        b0: Any,
+        b1: Any,
+        k0: Any,
+        k1: Any,
+        a0: Any,
+        a1: Any,
+        q0: Any,
+        q1: Any,
+        most: float,
+        out: Any,
     ) -> None:
-        """Two features of four queries and a tile of keys: g r (1 - r) added to the keys' gradients and, summed over
-        keys, to `out`, with g r behind it.
+        """Two features of some queries, four at a time, and a tile of keys: g r (1 - r) added to the gradients of keys
+        and queries, and the sums of g r, for v, to `out`. The gradients of a query's scores begin at number `first` of
+        `grads`, those of the next `step` further. All queries are done in one call, since a call of so many arrays
+        takes as long as 200 terms.
         """
         whole_vectors()
         apart()
-        g0, g1, g2, g3 = grads
-        a, b = left
         zero = type(most)(0)
-        p0, p1, p2, p3, q0, q1, q2, q3, v0, v1 = zero, zero, zero, zero, zero, zero, zero, zero, zero, zero
-        for j in range(b0.size):
-            r0, r1, r2, r3 = four(b0[j], a, most)
-            u0, u1, u2, u3 = g0[j] * r0, g1[j] * r1, g2[j] * r2, g3[j] * r3
-            v0 += (u0 + u1) + (u2 + u3)
-            u0, u1, u2, u3 = u0 - u0 * r0, u1 - u1 * r1, u2 - u2 * r2, u3 - u3 * r3
-            p0, p1, p2, p3 = p0 + u0, p1 + u1, p2 + u2, p3 + u3
-            k0[j] += (u0 + u1) + (u2 + u3)
-            r0, r1, r2, r3 = four(b1[j], b, most)
-            u0, u1, u2, u3 = g0[j] * r0, g1[j] * r1, g2[j] * r2, g3[j] * r3
-            v1 += (u0 + u1) + (u2 + u3)
-            u0, u1, u2, u3 = u0 - u0 * r0, u1 - u1 * r1, u2 - u2 * r2, u3 - u3 * r3
-            q0, q1, q2, q3 = q0 + u0, q1 + u1, q2 + u2, q3 + u3
-            k1[j] += (u0 + u1) + (u2 + u3)
-        out[0], out[1], out[2], out[3], out[4], out[5], out[6], out[7] = p0, p1, p2, p3, q0, q1, q2, q3
-        out[8], out[9] = v0, v1
+        for i in range(begin, end, QUERIES):
+            a, b = (a0[i], a0[i + 1], a0[i + 2], a0[i + 3]), (a1[i], a1[i + 1], a1[i + 2], a1[i + 3])
+            p0, p1, p2, p3, s0, s1, s2, s3, v0, v1 = zero, zero, zero, zero, zero, zero, zero, zero, zero, zero
+            at, size = first + i * step, b0.size
+            g0, g1 = numbers(grads, at, size, most), numbers(grads, at + step, size, most)
+            g2, g3 = numbers(grads, at + 2 * step, size, most), numbers(grads, at + 3 * step, size, most)
+            for j in range(size):
+                r0, r1, r2, r3 = four(b0[j], a, most)
+                u0, u1, u2, u3 = g0[j] * r0, g1[j] * r1, g2[j] * r2, g3[j] * r3
+                v0 += (u0 + u1) + (u2 + u3)
+                u0, u1, u2, u3 = u0 - u0 * r0, u1 - u1 * r1, u2 - u2 * r2, u3 - u3 * r3
+                p0, p1, p2, p3 = p0 + u0, p1 + u1, p2 + u2, p3 + u3
+                k0[j] += (u0 + u1) + (u2 + u3)
+                r0, r1, r2, r3 = four(b1[j], b, most)
+                u0, u1, u2, u3 = g0[j] * r0, g1[j] * r1, g2[j] * r2, g3[j] * r3
+                v1 += (u0 + u1) + (u2 + u3)
+                u0, u1, u2, u3 = u0 - u0 * r0, u1 - u1 * r1, u2 - u2 * r2, u3 - u3 * r3
+                s0, s1, s2, s3 = s0 + u0, s1 + u1, s2 + u2, s3 + u3
+                k1[j] += (u0 + u1) + (u2 + u3)
+            q0[i], q0[i + 1], q0[i + 2], q0[i + 3] = q0[i] + p0, q0[i + 1] + p1, q0[i + 2] + p2, q0[i + 3] + p3
+            q1[i], q1[i + 1], q1[i + 2], q1[i + 3] = q1[i] + s0, q1[i + 1] + s1, q1[i + 2] + s2, q1[i + 3] + s3
+            out[0] += v0
+            out[1] += v1
 
     return pair
 
@@ -134,7 +155,7 @@ def _features(
     d: int,
     grads: Any,
     upstream: int,
-    first: int,
+    start: int,
     left: Any,
     right: Any,
     query: Any,
@@ -145,36 +166,33 @@ def _features(
     most: float,
     room: Any,
 ) -> None:
-    """The gradients of two features, not yet times 4 v: of queries and keys; into the room, from 10 on, [sum g r, sum
-    g tanh] of both for v, by how a tile was computed. The gradients' rows are found by address, from number `first` on:
-    a slice costs what 20 terms do.
+    """The gradients of two features, not yet times 4 v: of queries and keys; to the room's first four, [sum g r, sum g
+    tanh] of both for v, by how a tile was computed.
     """
     length, width = grads.shape
-    zero, out, grad_v = type(most)(0), room[:10], room[10:14].reshape(2, 2)
+    strips, zero, out, grad_v = length // QUERIES, type(most)(0), room[4:6], room[:4].reshape(2, 2)
     grad_query[d : d + 2], grad_key[d : d + 2], grad_v[:] = zero, zero, zero
     for t in range(ways.shape[1]):
         tile = slice(t * TILE, min(width, (t + 1) * TILE))
         b0, b1, k0, k1 = right[d, tile], right[d + 1, tile], grad_key[d, tile], grad_key[d + 1, tile]
-        for i in range(0, length, QUERIES):
-            way = ways[i // QUERIES, t]
+        strip = 0
+        while strip < strips:
+            way, begin = ways[strip, t], strip
+            while strip < strips and ways[strip, t] == way:
+                strip += 1
+            first, last = begin * QUERIES, strip * QUERIES
             if way in (IDENTITY, UNBOUNDED):
-                at, size = first + i * width + tile.start, b0.size
-                g0, g1 = numbers(upstream, at, size, most), numbers(upstream, at + width, size, most)
-                g2, g3 = numbers(upstream, at + 2 * width, size, most), numbers(upstream, at + 3 * width, size, most)
-                a0, a1 = left[d, i : i + QUERIES], left[d + 1, i : i + QUERIES]
-                a = (a0[0], a0[1], a0[2], a0[3]), (a1[0], a1[1], a1[2], a1[3])
+                a, q = (left[d], left[d + 1]), (grad_query[d], grad_query[d + 1])
+                out[:] = zero
                 if way == UNBOUNDED:
-                    _pair_unbounded((g0, g1, g2, g3), b0, b1, k0, k1, a, most, out)
+                    _pair_unbounded(upstream, start + tile.start, width, first, last, b0, b1, k0, k1, *a, *q, most, out)
                 else:
-                    _pair((g0, g1, g2, g3), b0, b1, k0, k1, a, most, out)
-                for row in range(QUERIES):
-                    grad_query[d, i + row] += out[row]
-                    grad_query[d + 1, i + row] += out[4 + row]
-                grad_v[0, 0] += out[8]
-                grad_v[1, 0] += out[9]
+                    _pair(upstream, start + tile.start, width, first, last, b0, b1, k0, k1, *a, *q, most, out)
+                grad_v[0, 0] += out[0]
+                grad_v[1, 0] += out[1]
             elif way != SKIP:
                 for e in range(d, d + 2):
-                    for row in range(i, i + QUERIES):
+                    for row in range(first, last):
                         _slopes(way, grads[row, tile], key[e, tile], query[e, row], grad_key[e, tile], out)
                         grad_query[e, row] += out[0]
                         grad_v[e - d, 1] += out[1]
@@ -232,9 +250,9 @@ def _gradients(table: Any, kind: Any) -> None:
             query, key = matrix(table[5], n, size, length, kind), matrix(table[6], n, size, width, kind)
         ways = flags(table[7] + n * strips * tiles, strips * tiles).reshape(strips, tiles)
         grad_query, grad_key = matrix(table[9], n, size, length, kind), matrix(table[10], n, size, width, kind)
-        first = n * length * width
-        _features(d, grads, table[2], first, left, right, query, key, ways, grad_query, grad_key, bounds[1], room)
-        numbers(table[11], 2 * (n * size + d), 4, kind)[:] = room[10:14]
+        start = n * length * width
+        _features(d, grads, table[2], start, left, right, query, key, ways, grad_query, grad_key, bounds[1], room)
+        numbers(table[11], 2 * (n * size + d), 4, kind)[:] = room[:4]
 
 
 @kernel

@@ -29,6 +29,7 @@ def _slope(weights: Any, a: float, slopes: Any) -> None:
 
 @loops
 def dot(first: Any, second: Any) -> float:
+    """The sum of products of two rows."""
     total = first.dtype.type(0)
     for j in range(first.size):
         total += first[j] * second[j]
