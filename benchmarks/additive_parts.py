@@ -27,7 +27,13 @@ from saccade.train.environment import hardware, versions
 
 LARGE = (8, 256, 256, 256)
 SIZES = ((3, 301, 77, 130), (32, 40, 45, 512), (16, 64, 64, 64), (2, 128, 128, 64), (4, 100, 100, 30), LARGE)
-NAMES = {"pack": "packing", "unpack": "packing", "scores": "scores", "ways": "scores", "gradients": "scores"}
+NAMES = {
+    "pack_both": "packing",
+    "unpack": "packing",
+    "weights": "scores and softmax",
+    "slopes": "scores and softmax",
+    "gradients": "scores and softmax",
+}
 
 
 @contextmanager
@@ -38,7 +44,7 @@ def counted() -> Iterator[dict[str, float]]:
     def timed(kernel: Kernel, *table: Any) -> None:
         began = time.thread_time()
         run(kernel, *table)
-        found[NAMES.get(kernel.name.partition(":")[2], "softmax")] += time.thread_time() - began
+        found[NAMES[kernel.name.partition(":")[2]]] += time.thread_time() - began
 
     Kernel.__call__ = timed  # type: ignore[method-assign]
     try:
@@ -81,7 +87,7 @@ def measured(sizes: tuple[int, ...], calls: int, *, trained: bool) -> dict[str, 
         parts["product"] += median(lambda: torch.bmm(upstream, values.mT), calls)
         parts["product"] += median(lambda: torch.bmm(weights.mT, upstream), calls)
     parts["around them"] = whole - sum(parts.values())
-    named = {name: round(parts[name], 1) for name in ("packing", "scores", "softmax", "product", "around them")}
+    named = {name: round(parts[name], 1) for name in ("packing", "scores and softmax", "product", "around them")}
     return {"sizes": list(sizes), "trained": trained, "whole": round(whole, 1), "parts": named}
 
 
@@ -112,8 +118,8 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     rows = with_shares([measured(sizes, given.calls, trained=trained) for trained in (False, True) for sizes in SIZES])
-    print("| call | µs | packing | scores | softmax | product | around them | of the large one's speed | at most |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+    print("| call | µs | packing | scores and softmax | product | around them | of the large one's speed | at most |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|")
     for row in rows:
         print(line(row))
     if given.output:
