@@ -1,10 +1,10 @@
 """What a small additive call consists of: its kernels, its product of weights and values, and all around them.
 
-    python benchmarks/additive_parts.py [--calls N] [--output FILE]
+    python benchmarks/additive_parts.py [--calls N] [--threads N] [--output FILE]
 
-One thread; microseconds of the processor, which other programs take none of, the median of the calls. A call takes no
-less than its parts: the share of the large call's terms a second that they allow is the most that a small one can reach
-with these kernels, whatever is around them.
+Of one thread microseconds of the processor, which other programs take none of; of more, by the clock, while nothing
+else runs; the median of the calls. A call takes no less than its parts: the share of the large call's terms a second
+that they allow is the most that a small one can reach with these kernels, whatever is around them.
 """
 
 import argparse
@@ -36,15 +36,20 @@ NAMES = {
 }
 
 
+def now() -> float:
+    """Seconds: of the processor where one thread works, else by the clock."""
+    return time.thread_time() if torch.get_num_threads() == 1 else time.perf_counter()
+
+
 @contextmanager
 def counted() -> Iterator[dict[str, float]]:
-    """Processor seconds of kernels, by what they do, until the end of the context."""
+    """Seconds of kernels, by what they do, until the end of the context."""
     run, found = Kernel.__call__, defaultdict[str, float](float)
 
     def timed(kernel: Kernel, *table: Any) -> None:
-        began = time.thread_time()
+        began = now()
         run(kernel, *table)
-        found[NAMES[kernel.name.partition(":")[2]]] += time.thread_time() - began
+        found[NAMES[kernel.name.partition(":")[2]]] += now() - began
 
     Kernel.__call__ = timed  # type: ignore[method-assign]
     try:
@@ -54,12 +59,12 @@ def counted() -> Iterator[dict[str, float]]:
 
 
 def median(call: Callable[[], object], calls: int) -> float:
-    """Microseconds of the processor that one of several calls takes."""
+    """Microseconds that one of several calls takes."""
     found = []
     for _ in range(calls + 2):
-        began = time.thread_time()
+        began = now()
         call()
-        found.append(time.thread_time() - began)
+        found.append(now() - began)
     return 1e6 * statistics.median(found[2:])
 
 
@@ -114,9 +119,10 @@ def main() -> None:
     """Measure every size, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=50)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--output", help="JSON file to write")
     given = parser.parse_args()
-    torch.set_num_threads(1)
+    torch.set_num_threads(given.threads)
     rows = with_shares([measured(sizes, given.calls, trained=trained) for trained in (False, True) for sizes in SIZES])
     print("| call | µs | packing | scores and softmax | product | around them | of the large one's speed | at most |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|")

@@ -24,7 +24,10 @@ SOURCES = {
     "docs/benchmarks-decoder-step.md": ["benchmarks/results/decoder-step.json"],
     "docs/benchmarks-training-share.md": ["benchmarks/results/training-share.json"],
     "docs/benchmarks-plain-sum.md": ["benchmarks/results/plain-sum-cpu.json", "benchmarks/results/sum-cpu.json"],
-    "docs/benchmarks-small.md": ["benchmarks/results/additive-parts-cpu.json"],
+    "docs/benchmarks-small.md": [
+        "benchmarks/results/additive-parts-cpu.json",
+        "benchmarks/results/additive-parts-2-cpu.json",
+    ],
     "docs/benchmarks-rnnsearch.md": ["benchmarks/results/rnnsearch-kernels.json"],
     "docs/benchmarks-translate.md": ["benchmarks/results/translate.json"],
     "docs/benchmarks-translate-transformer.md": ["benchmarks/results/translate-transformer.json"],
