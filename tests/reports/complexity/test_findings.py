@@ -34,9 +34,9 @@ def test_it_says_where_attention_falls_behind():
     slow = Findings(made_up({**POWERS, "self-attention": (1.8, 9.0)}))
     assert slow.crossing("forward").endswith("takes longer than the GRU from 128 positions on already")
     fast = Findings(made_up({**POWERS, "self-attention": (1.8, 0.005)})).crossing("forward")
-    assert "up to 1024 positions, there 6.2 times less; the fitted powers would meet at 10119, 158.1 times" in fast
+    assert "up to 1024 positions by the medians, there by a factor of 6.2; the fitted powers would meet at 10119, 158.1 times" in fast
     never = Findings(made_up({**POWERS, "self-attention": (1.0, 1.0)})).crossing("forward")
-    assert never.endswith("there 8.0 times less")
+    assert never.endswith("there by a factor of 8.0")
 
 
 def test_a_length_that_was_disturbed_is_no_crossing(content):

@@ -33,6 +33,20 @@ def test_a_slope_is_that_of_least_squares_over_images():
     )
 
 
+def test_nothing_is_concluded_beside_a_model_that_has_not_learned_to_name_the_fewest_things():
+    """It names more of many things than of one by chance, so that attention gains less with each."""
+    found = Findings(made_up([lambda count: 0.95, lambda count: 0.03 * count, lambda count: 1 - 0.1 * count]))
+    by_model = {text: result for text, _, result in found.claimed()[1:]}
+    assert [result for text, result in by_model.items() if TOLD in text] == ["nothing learned"] * 3
+    assert [result for text, result in by_model.items() if EVERY in text] == ["reproduced"] * 3
+    assert found.verdict.result == "not decided" and f"nothing is concluded beside {TOLD}: " in found.verdict.reason
+
+
+def test_nothing_is_concluded_where_no_model_with_a_fixed_vector_has_learned():
+    verdict = Findings(made_up([lambda count: 0.95] + 2 * [lambda count: 0.03 * count])).verdict
+    assert verdict.result == "not decided" and f"beside {TOLD} and {EVERY}: " in verdict.reason
+
+
 @pytest.mark.parametrize(
     ("content", "result"),
     [

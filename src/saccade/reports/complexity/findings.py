@@ -101,8 +101,8 @@ class Findings:
             return f"{way}, {ATTENTION} takes longer than the {RECURRENT} from {n:.0f} positions on, {self._widths(n)}"
         if attention[-1] <= recurrent[-1]:
             ratio = recurrent[-1] / attention[-1]
-            ahead = f"{way}, {ATTENTION} takes less time than the {RECURRENT} up to {self.lengths[-1]} positions"
-            return f"{ahead}, there {ratio:.1f} times less{self._meeting(way)}"
+            ahead = f"{way}, {ATTENTION} takes less time than the {RECURRENT} up to {self.lengths[-1]} positions by the medians"
+            return f"{ahead}, there by a factor of {ratio:.1f}{self._meeting(way)}"
         return f"{way}, {ATTENTION} takes longer than the {RECURRENT} from {self.lengths[0]} positions on already"
 
     def _meeting(self, way: str) -> str:

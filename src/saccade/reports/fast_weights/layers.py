@@ -82,7 +82,7 @@ LAYERS: Mapping[str, Kind] = {
 }
 """Layers by name. Location is Luong, Pham, Manning 2015, equation 8; of a query's own place it is the dynamic
 convolution of Wu et al. 2019 (https://arxiv.org/abs/1901.10430). Fast weights are those of Schmidhuber 1992 in the form
-of Schlag, Irie, Schmidhuber 2021, equation 4 (https://arxiv.org/abs/2102.11174)."""
+of Schlag, Irie, Schmidhuber 2021, section 3 (https://arxiv.org/abs/2102.11174)."""
 
 
 @torch.no_grad()

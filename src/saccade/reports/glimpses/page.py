@@ -19,7 +19,10 @@ CLAIM = (
     "and than a network that sees everything where that is cluttered; more glimpses help, and without a coarse view "
     "it searches in vain."
 )
-SOURCE = "after Mnih, Heess, Graves, Kavukcuoglu 2014, tables 1 and 2, https://arxiv.org/abs/1406.6247"
+SOURCE = (
+    "after Mnih, Heess, Graves, Kavukcuoglu 2014, tables 1 and 2, https://arxiv.org/abs/1406.6247; what a coarse view is "
+    "worth they do not try, and random glimpses they have among clutter alone"
+)
 _SAME = (
     "All eyes learn alike: one rollout of each of 128 images a step, a learned baseline, Adam at 0.002 along a "
     "cosine, a deviation from 0.15 to 0.05 of half the image. Each differs from the first in what its name says. "

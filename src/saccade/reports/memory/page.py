@@ -6,7 +6,7 @@ from typing import Any
 
 from saccade.look.curves import Curve, draw
 from saccade.reports.document import Heading, Part, Picture, Table, Text
-from saccade.reports.memory.findings import CONTENT, LEARNED, LOCATION, NEAR, NTM, Findings
+from saccade.reports.memory.findings import CONTENT, LEARNED, LOCATION, LSTM, NEAR, NTM, Findings
 from saccade.reports.pages import beginning, picture, publish, runs
 from saccade.reports.verdict import rule
 
@@ -26,6 +26,13 @@ _NEAR = (
     "here, for a bit is right or wrong at its place. Nothing is concluded where the NTM has more than "
     f"{100 * LEARNED:g} in 100 bits wrong at the trained length."
 )
+_UNLEARNED = {
+    "copy": "The paper's LSTM copies up to 20 vectors nearly without a fault and fails beyond them (figure 5). This one has "
+    "not learned that in as many steps: that it is worse on longer sequences is seen, and not how far an LSTM takes what "
+    "it has learned.",
+    "recall": "The paper's LSTM does not learn recall to the end either (figure 10): that this one is worse on longer "
+    "sequences is seen, and not how far an LSTM takes what it has learned.",
+}
 _HEADS = (
     "Heads go by content and location; by content alone, where they never stay or move on; or by location alone, where "
     "they find nothing by a key. The paper has both and takes neither away, so that nothing of this is in the verdict. "
@@ -59,7 +66,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         _plot(found, folder / "memory", kinds, "Bits wrong by length, by kind of memory"),
         Heading("What is claimed"),
         claims,
-        *map(Text, (f"{found.note} {rule(len(found.claims))}", _NEAR)),
+        *map(Text, (f"{found.note} {rule(len(found.claims))}", _NEAR, *_unlearned(found))),
         Heading(f"Bits wrong in percent, by {found.unit}"),
         wrong,
         Text(found.note),
@@ -75,6 +82,12 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         *runs(content),
     ]
     publish(folder, parts)
+
+
+def _unlearned(found: Findings) -> list[str]:
+    """What the claim lacks where the LSTM has not learned what it was trained on."""
+    learned = found.error(LSTM, found.trained).value <= LEARNED
+    return [] if learned else [_UNLEARNED[found.content["data"]]]
 
 
 def _data(found: Findings) -> str:

@@ -10,13 +10,15 @@ from saccade.reports.pages import COSTS, aligned, costs, ending
 from saccade.reports.resampling import Cell, between, contrast
 from saccade.reports.slope import weights
 from saccade.reports.statistics import Estimate, judged
-from saccade.reports.verdict import NOTHING, Verdict, both_bars, conclude
+from saccade.reports.verdict import NOTHING, Verdict, both_bars, conclude, together
 from saccade.reports.verdict import Claim as Part
 
-__all__ = ["ATTENTION", "EXACT", "FIXED", "NAMED", "Claim", "Findings", "summary"]
+__all__ = ["ATTENTION", "EXACT", "FIXED", "LEARNED", "NAMED", "Claim", "Findings", "summary"]
 
 ATTENTION, FIXED = "show-attend-and-tell", ("show-and-tell", "m-rnn")
 EXACT, NAMED = "exact match", "things named"
+LEARNED = 0.5
+"""Share of the things that a model has to name where there are fewest: of one that does not, nothing can fall."""
 _Rates = list[list[float]]  # a row a seed, a number an image
 
 
@@ -27,10 +29,12 @@ class Claim:
     Args:
         text: what is claimed.
         slope: what is to be above 0, with one thing more; None of a single number of things.
+        fixed: the model with a fixed vector of which it is claimed.
     """
 
     text: str
     slope: Estimate | None
+    fixed: str
 
     @property
     def told(self) -> str:
@@ -57,7 +61,8 @@ class Findings:
         }
         pairs = [(name, key) for name in self.rows for key in (EXACT, NAMED)]
         self._known = {(name, key): [_scores(row, key) for row in self.rows[name]] for name, key in pairs}
-        self.claims = [claim for name in FIXED if name in self.rows for claim in self._claims(name)]
+        self.fixed = [name for name in FIXED if name in self.rows]
+        self.claims = [claim for name in self.fixed for claim in self._claims(name)]
         self.verdict = self._decide()
 
     def images(self, group: int) -> int:
@@ -103,15 +108,15 @@ class Findings:
 
     def table(self, key: str) -> list[list[str]]:
         """Header, a row a number of things, and the slopes."""
-        fixed = [name for name in FIXED if name in self.rows]
         body = []
         for group in self.groups:
             scores = [spread([statistics.fmean(row) for row in self.rates(name, key, group)]) for name in self.rows]
-            gains = [self.gain(name, key, group).short() for name in fixed]
+            gains = [self.gain(name, key, group).short() for name in self.fixed]
             body.append([str(group), str(self.images(group)), *scores, *gains])
-        slopes = [self.slope(key, name) for name in self.rows] + [self.slope(key, ATTENTION, name) for name in fixed]
+        slopes = [self.slope(key, name) for name in self.rows]
+        slopes += [self.slope(key, ATTENTION, name) for name in self.fixed]
         last = ["with one thing more", "", *("-" if one is None else one.short() for one in slopes)]
-        return [["things", "images", *self.rows, *(f"attention − {name}" for name in fixed)], *body, last]
+        return [["things", "images", *self.rows, *(f"attention − {name}" for name in self.fixed)], *body, last]
 
     def models(self) -> list[list[str]]:
         """Header, and a row a model: its scores on all test images in percent, and what it cost."""
@@ -123,9 +128,13 @@ class Findings:
 
     def claimed(self) -> list[list[str]]:
         """Header, and a row a claim: the slope, and what follows."""
-        known = [one for one in self.claims if one.slope is not None]
-        results = dict(zip([one.text for one in known], judged([one.slope for one in known if one.slope]), strict=True))
-        body = [[one.text, one.told, results.get(one.text, "not decided")] for one in self.claims]
+        known = {one.text: one.slope for one in self.counted() if one.slope is not None}
+        results: dict[str, str] = dict(zip(known, judged([*known.values()]), strict=True))
+        asked = {one.text for one in self.counted()}
+        body = [
+            [one.text, one.told, results.get(one.text, "not decided" if one.text in asked else "nothing learned")]
+            for one in self.claims
+        ]
         return [["claim", "with one thing more", "verdict"], *body]
 
     @property
@@ -137,14 +146,23 @@ class Findings:
         """Whether a model gets sentences right, by the 95% interval; of one seed that of images counts."""
         return self.score(name, EXACT).known.beyond() > 0
 
+    def begun(self, fixed: str) -> bool:
+        """Whether a model names most things where there are fewest, without which nothing of it can fall."""
+        rates = self.rates(fixed, NAMED, self.groups[0])
+        return statistics.fmean(statistics.fmean(row) for row in rates) > LEARNED
+
+    def counted(self) -> list[Claim]:
+        """The claims beside models that have learned to name the fewest things."""
+        return [claim for claim in self.claims if self.begun(claim.fixed)]
+
     def _claims(self, fixed: str) -> list[Claim]:
         """What is claimed of a model that is told of an image by a fixed vector."""
         falls = self.slope(EXACT, fixed)
         less = None if falls is None else falls.times(-1.0)
         return [
-            Claim(f"{fixed} gets fewer sentences right", less),
+            Claim(f"{fixed} gets fewer sentences right", less, fixed),
             *(
-                Claim(f"attention gains more {key} over {fixed}", self.slope(key, ATTENTION, fixed))
+                Claim(f"attention gains more {key} over {fixed}", self.slope(key, ATTENTION, fixed), fixed)
                 for key in (EXACT, NAMED)
             ),
         ]
@@ -153,11 +171,16 @@ class Findings:
         """Whether all that is claimed holds: see docs/reports.md."""
         if not any(map(self.learned, self.rows)):
             return NOTHING
-        known = [Part(one.text, one.slope, one.told) for one in self.claims if one.slope is not None]
-        verdict = conclude(known)
-        if len(known) < len(self.claims):
+        known = [Part(one.text, one.slope, one.told) for one in self.counted() if one.slope is not None]
+        without = [name for name in self.fixed if not self.begun(name)]
+        least = f"at most {LEARNED:.0%} of the things named where there are fewest"
+        left = f"nothing is concluded beside {' and '.join(without)}: {least}"
+        if without == self.fixed:
+            return Verdict("not decided", left)
+        verdict = conclude(known, lambda results: together([*results, *(["not decided"] if without else [])]))
+        if len(known) < len(self.counted()):
             return Verdict("not decided", "there are too few images to fit a line")
-        return Verdict(verdict.result, f"with one thing more {verdict.reason}")
+        return Verdict(verdict.result, f"with one thing more {verdict.reason}{f'; {left}' if without else ''}")
 
 
 def _scores(row: Mapping[str, Any], key: str) -> Sequence[float]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from saccade.look.curves import Curve, draw
 from saccade.reports.document import Heading, Part, Picture, Table, Text
-from saccade.reports.objects.findings import EXACT, NAMED, Findings
+from saccade.reports.objects.findings import EXACT, LEARNED, NAMED, Findings
 from saccade.reports.pages import beginning, picture, publish, runs, sentence
 from saccade.reports.verdict import rule
 
@@ -34,7 +34,9 @@ _TWO = (
 )
 _LINE = (
     "Lines are fitted by least squares, each image once; a slope has the errors of a difference. Where both models "
-    "fail a gain has no room, so that one that rises and falls again has no slope: the tables say which it is."
+    "fail a gain has no room, so that one that rises and falls again has no slope: the tables say which it is. A model "
+    f"that names {LEARNED:.0%} of the things or fewer where there are fewest has learned too little to get worse, so that "
+    "nothing is concluded beside it, and the report decides nothing as a whole, unless another claim is contradicted."
 )
 
 
@@ -57,7 +59,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         _plot(found, folder, EXACT),
         Heading("What is claimed"),
         claims,
-        *map(Text, (f"{found.note} {rule(len(found.claims))}", _LINE)),
+        *map(Text, (f"{found.note} {rule(len(found.counted()))}", _LINE)),
         Heading("Exact match in percent"),
         exact,
         *map(Text, (found.note, _TWO)),

@@ -16,8 +16,8 @@ from saccade.reports.verdict import bars, rule
 __all__ = ["write_page"]
 
 CLAIM = (
-    "Attention has no recurrence and no convolution, so it sees the positions of its input as a set; a model that "
-    "attends sees their order by what is added for it, and by that alone."
+    "Attention has no recurrence and no convolution, so without a mask it sees the positions of its input as a set; a "
+    "model that attends to all of them sees their order by what is added for it."
 )
 SOURCE = "Vaswani et al. 2017, section 3.5, https://arxiv.org/abs/1706.03762"
 _EXACT = (

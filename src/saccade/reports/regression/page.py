@@ -15,8 +15,8 @@ __all__ = ["write_page"]
 
 CLAIM = (
     "The squared error of a Nadaraya-Watson estimate of a curve over one number falls as n^(-4/5) with n known points "
-    "and the best bandwidth, no estimate of a curve that is twice differentiable being faster; the error of the mean "
-    "of all answers stays."
+    "and the best bandwidth, no estimate being faster for all curves that are twice differentiable; the error of the "
+    "mean of all answers stays."
 )
 SOURCE = "Nadaraya 1964; Watson 1964; Stone 1982, 'Optimal global rates of convergence'; Härdle, Marron 1985"
 _POINTS = (

@@ -18,7 +18,10 @@ CLAIM = (
     "parts of it, or convolves it, costs more the larger it is. The size is not in the architecture either: the "
     "same weights answer images of any."
 )
-SOURCE = "Mnih, Heess, Graves, Kavukcuoglu 2014, abstract and section 1, https://arxiv.org/abs/1406.6247"
+SOURCE = (
+    "Mnih, Heess, Graves, Kavukcuoglu 2014, abstract and section 1, https://arxiv.org/abs/1406.6247; that the same "
+    "weights answer images of any size follows, and is not tried there"
+)
 _TURNS = (
     "The answer to one image of floats that lies in memory, on one thread of a processor, by weights as they are "
     "made: what they were trained to plays no part in the time. All models are called in turns in one process, "

@@ -23,7 +23,7 @@ _NOTE = "The paper's order: none < general < location < dot, local-m < local-p"
 _PAPER = (
     "The paper's figures are BLEU of English to German, newstest2014, before and after unknown words were replaced "
     "through the alignment; that without attention is of table 1, where the last read state is not fed on, the others "
-    "are of table 4. Each is one training, and steps of half a point may be chance. "
+    "are of table 4. They come without errors, and steps of half a point may be chance. "
     "It has no scaled dot, no cosine and, in that table, no additive score."
 )
 _SAME = (

@@ -17,7 +17,7 @@ MARGIN = 0.02  # of soft attention's score: what a row may be behind and do as w
 _SAID = {
     "reproduced": "every translator does as well",
     "contradicted": "every translator is behind",
-    "not decided": "not every translator does as well",
+    "not decided": "that every translator does as well is not shown",
 }
 _BESIDE = {LEARNED: "the learned baseline", PAPER: "training as in the paper"}
 

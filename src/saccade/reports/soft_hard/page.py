@@ -16,12 +16,14 @@ CLAIM = (
     "Hard attention, which reads one position of the source at each step and learns where by what it is rewarded for, "
     "does as well as soft attention, which reads a mean of all."
 )
-SOURCE = "after Xu et al. 2015, section 4, there for captions of images, https://arxiv.org/abs/1502.03044"
+SOURCE = "after Xu et al. 2015, section 4 and table 1, there for captions of images, https://arxiv.org/abs/1502.03044"
 _PAPER = (
     f"`{XU}` is the training of Xu et al. (section 4.1): a draw's reward is the log-probability of the whole text, "
     "beside a moving average of it over batches, b ← 0.9 b + 0.1 log p; the weights' entropy is added; and with "
-    "probability ½ an example reads the mean in the place of its draws. Their weight of the entropy is not published, "
-    "and their texts are captions of images: their figures are not tried here, their claim is."
+    "probability ½ an example reads the mean in the place of its draws. Their weights of the reward and of the entropy "
+    "are not published; the reward's is 1 here. Their texts are captions of images: their figures are not tried here. "
+    "In their table 1 hard attention has as high a BLEU as soft attention or a higher one on all three sets of images, "
+    "and a METEOR that is lower on two of them."
 )
 _DECIDED = (
     f"Of a row it is claimed that a loss of {MARGIN:.0%} of soft attention's score or more is excluded; it is behind "
