@@ -203,6 +203,13 @@ def test_a_published_page_says_what_its_numbers_say_by_the_rules_of_today(name, 
     content = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     importlib.import_module(f"saccade.reports.{PAGES[name]}.page").write_page(tmp_path, content)
     assert (tmp_path / "index.md").read_text() == (folder / "index.md").read_text()
+    for picture in folder.glob("*.svg"):
+        assert said_by(picture) == said_by(tmp_path / picture.name), picture.name
+
+
+def said_by(picture):
+    """The numbers that a drawing tells to who cannot see it, and its words."""
+    return re.findall(r"<desc>.*?</desc>|<!--.*?-->", picture.read_text(encoding="utf-8"))
 
 
 def test_what_stands_beside_published_figures_is_that_of_the_files():
