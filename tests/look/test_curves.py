@@ -32,7 +32,7 @@ def test_svg_tells_in_words_what_it_shows(tmp_path):
 
 
 def test_powers_are_drawn_on_logarithmic_axes_with_plain_numbers(tmp_path):
-    """A bar that reaches below zero does not stretch the axis without end: it would need all the room there is."""
+    """A bar that reaches below zero is cut there, and not above: it would need all the room there is."""
     ticks = [(10.0, "10"), (100.0, "100")]
     line = Curve("n", [10.0, 100.0], [1.0, 10.0], [5.0, 0.1], [False, False], trend=(1.0, 10.0))
     shown = []
@@ -46,6 +46,8 @@ def test_powers_are_drawn_on_logarithmic_axes_with_plain_numbers(tmp_path):
         draw([line], tmp_path / "a", ticks=ticks, labels=("n", "ms"), title="t", log=True)
     low, high = shown[0].get_ylim()
     assert 0.05 < low < 0.2 and 10 < high < 50 and shown[0].get_xscale() == "log"
+    [bars] = [container.lines[2][0].get_segments() for container in shown[0].containers]
+    assert bars[0][:, 1].tolist() == pytest.approx([0.2, 6.0])
     assert {"1", "2", "5", "10"} <= {label.get_text() for label in shown[0].get_yticklabels()}
 
 

@@ -20,7 +20,7 @@ __all__ = ["STYLES", "Curve", "draw", "framed", "plain_ticks"]
 #: Told apart by lightness and by marker too, so that print and every eye see them.
 STYLES = (("#27459a", "o"), ("#d1495b", "s"), ("#2e9e83", "^"), ("#8d5fa8", "D"), ("#b07d1e", "v"))
 _SIZE = (7.2, 4.2)  # inches
-_CUT = 0.8  # of a height: the longest bar on a logarithmic axis
+_CUT = 0.8  # of a height: how far a bar goes below it at the most, on a logarithmic axis
 
 
 @dataclass(frozen=True)
@@ -131,10 +131,10 @@ def _figure(
 def _line(axes: "Axes", curve: Curve, colour: str, marker: str) -> None:
     """Points with their bars, joined; the trend behind them."""
     axes.plot(curve.x, curve.y, color=colour, marker=marker, markersize=5.5, linewidth=1.6, label=curve.name)
-    bars = curve.errors
+    below = list(curve.errors)
     if axes.get_yscale() == "log":  # on which 0 is infinitely far below
-        bars = [min(error, _CUT * y) for error, y in zip(curve.errors, curve.y, strict=True)]
-    axes.errorbar(curve.x, curve.y, yerr=bars, fmt="none", ecolor=colour, elinewidth=0.9, capsize=2.5)
+        below = [min(error, _CUT * y) for error, y in zip(curve.errors, curve.y, strict=True)]
+    axes.errorbar(curve.x, curve.y, yerr=[below, curve.errors], fmt="none", ecolor=colour, elinewidth=0.9, capsize=2.5)
     faces = ["white" if hollow else colour for hollow in curve.hollow]
     axes.scatter(curve.x, curve.y, s=28, marker=marker, facecolors=faces, edgecolors=colour, zorder=3)
     if curve.trend is not None:

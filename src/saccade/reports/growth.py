@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from saccade.reports.slope import Line, fit, weights
 from saccade.reports.statistics import Estimate, Part, quantile
 
-__all__ = ["LENGTHS", "MEASURING", "Power", "crossings", "exponent", "median_error", "milliseconds"]
+__all__ = ["LENGTHS", "MEASURING", "Power", "crossings", "exponent", "median_error", "milliseconds", "timed"]
 
 LENGTHS, MEASURING = "lengths", "measurements"
 """Where an exponent has its error from: too few lengths for a line, or amounts that were measured inexactly."""
@@ -125,11 +125,21 @@ def median_error(taken: Sequence[float]) -> float:
     return 1.2533 * (high - low) / 1.349 / math.sqrt(len(taken))
 
 
-def milliseconds(seconds: float, error: float, rounds: int) -> str:
-    """Return the median of a number of times with half its interval, in three digits or more.
+def timed(seconds: float, error: float, rounds: int) -> Estimate:
+    """Return the median of a number of times in milliseconds, with its error.
 
-    >>> milliseconds(0.0123, 0.0001, 11)
+    Args:
+        seconds: the median.
+        error: its standard error.
+        rounds: how many times there are.
+    """
+    return Estimate(1e3 * seconds, (Part(MEASURING, 1e3 * error, rounds - 1, rounds),))
+
+
+def milliseconds(time: Estimate) -> str:
+    """Return a median in milliseconds with half its interval, in three digits or more.
+
+    >>> milliseconds(timed(0.0123, 0.0001, 11))
     '12.3 ± 0.2'
     """
-    decimals = max(0, 2 - math.floor(math.log10(1e3 * seconds)))
-    return Estimate(1e3 * seconds, (Part(MEASURING, 1e3 * error, rounds - 1, rounds),)).text(decimals)
+    return time.text(max(0, 2 - math.floor(math.log10(time.value))))

@@ -1,4 +1,8 @@
+import pytest
+
 from reports.pages import told, written_twice
+from saccade.look.curves import draw
+from saccade.reports.complexity.findings import Findings
 from saccade.reports.complexity.page import write_page
 
 
@@ -13,3 +17,18 @@ def test_the_plot_tells_its_points_in_words(tmp_path, content):
     write_page(tmp_path, content)
     said = told(tmp_path / "forward.svg")
     assert said["desc"].startswith("GRU: n^(1.00 ± 0.00): 1.024 at 128, 2.048 at 256")
+
+
+def test_bars_of_the_plot_are_the_intervals_of_the_table(tmp_path, content, monkeypatch):
+    drawn = []
+
+    def kept(curves, *arguments, **options):
+        drawn.append(curves)
+        return draw(curves, *arguments, **options)
+
+    monkeypatch.setattr("saccade.reports.complexity.page.draw", kept)
+    write_page(tmp_path, content)
+    _, *rows = Findings(content).table("forward")
+    for place, curve in enumerate(drawn[0], start=1):
+        halves = [float(row[place].partition(" ± ")[2]) for row in rows[: len(curve.x)]]
+        assert curve.errors == pytest.approx(halves, abs=0.1) and max(halves) > 0

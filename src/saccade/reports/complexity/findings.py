@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from saccade.reports.complexity.layers import LAYERS, PASSES
-from saccade.reports.growth import Power, crossings, exponent, milliseconds
+from saccade.reports.growth import Power, crossings, exponent, milliseconds, timed
 from saccade.reports.pages import aligned, ending
 from saccade.reports.statistics import Estimate, Within
 from saccade.reports.verdict import Claim, Verdict, conclude
@@ -41,6 +41,12 @@ class Findings:
         row = next(row for row in rows if (row["pass"], row["length"]) == (way, length))
         found: Mapping[str, Any] = row["layers"][name]
         return found
+
+    def median(self, way: str, length: int, name: str) -> Estimate:
+        """Its time at one point in milliseconds, with its error."""
+        one, rows = self.layer(way, length, name), self.content["rows"]
+        rounds = next(row["rounds"] for row in rows if (row["pass"], row["length"]) == (way, length))
+        return timed(one["seconds"], one["error"], rounds)
 
     def seconds(self, way: str, name: str) -> list[float]:
         """Its times, length by length."""
@@ -101,8 +107,8 @@ class Findings:
             return f"{way}, {ATTENTION} takes longer than the {RECURRENT} from {n:.0f} positions on, {self._widths(n)}"
         if attention[-1] <= recurrent[-1]:
             ratio = recurrent[-1] / attention[-1]
-            ahead = f"{way}, {ATTENTION} takes less time than the {RECURRENT} up to {self.lengths[-1]} positions by the medians"
-            return f"{ahead}, there by a factor of {ratio:.1f}{self._meeting(way)}"
+            ahead = f"{way}, {ATTENTION} takes less time than the {RECURRENT} up to {self.lengths[-1]} positions"
+            return f"{ahead} by the medians, there by a factor of {ratio:.1f}{self._meeting(way)}"
         return f"{way}, {ATTENTION} takes longer than the {RECURRENT} from {self.lengths[0]} positions on already"
 
     def _meeting(self, way: str) -> str:
@@ -118,8 +124,7 @@ class Findings:
 
     def _cells(self, way: str, length: int) -> list[str]:
         found = [self.layer(way, length, name) for name in self.layers]
-        rounds = next(row["rounds"] for row in self.content["rows"] if (row["pass"], row["length"]) == (way, length))
-        times = [milliseconds(one["seconds"], one["error"], rounds) for one in found]
+        times = [milliseconds(self.median(way, length, name)) for name in self.layers]
         return [*times, *("-" if one["bytes"] is None else f"{one['bytes'] / 2**20:.1f}" for one in found)]
 
     def claims(self) -> list[Claim]:

@@ -96,8 +96,8 @@ def _plot(found: Findings, folder: Path, way: str) -> Picture:
 
 def _curve(found: Findings, way: str, name: str) -> Curve:
     line = found.time(way, name)
-    errors = [2e3 * found.layer(way, length, name)["error"] for length in found.lengths]
+    times = [found.median(way, length, name) for length in found.lengths]
     ends = 1e3 * line.at(found.lengths[0]), 1e3 * line.at(found.lengths[-1])
     label = f"{name}: n^({line.text()})"
-    heights = [1e3 * seconds for seconds in found.seconds(way, name)]
+    heights, errors = [one.value for one in times], [one.known.half() for one in times]
     return Curve(label, found.lengths, heights, errors, [False] * len(errors), ends)

@@ -20,8 +20,8 @@ CLAIM = (
     "it searches in vain."
 )
 SOURCE = (
-    "after Mnih, Heess, Graves, Kavukcuoglu 2014, tables 1 and 2, https://arxiv.org/abs/1406.6247; what a coarse view is "
-    "worth they do not try, and random glimpses they have among clutter alone"
+    "after Mnih, Heess, Graves, Kavukcuoglu 2014, tables 1 and 2, https://arxiv.org/abs/1406.6247; what a coarse view "
+    "is worth they do not try, and random glimpses they have among clutter alone"
 )
 _SAME = (
     "All eyes learn alike: one rollout of each of 128 images a step, a learned baseline, Adam at 0.002 along a "

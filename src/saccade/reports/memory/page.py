@@ -27,9 +27,9 @@ _NEAR = (
     f"{100 * LEARNED:g} in 100 bits wrong at the trained length."
 )
 _UNLEARNED = {
-    "copy": "The paper's LSTM copies up to 20 vectors nearly without a fault and fails beyond them (figure 5). This one has "
-    "not learned that in as many steps: that it is worse on longer sequences is seen, and not how far an LSTM takes what "
-    "it has learned.",
+    "copy": "The paper's LSTM copies up to 20 vectors nearly without a fault and fails beyond them (figure 5). This "
+    "one has not learned that in as many steps: that it is worse on longer sequences is seen, and not how far an LSTM "
+    "takes what it has learned.",
     "recall": "The paper's LSTM does not learn recall to the end either (figure 10): that this one is worse on longer "
     "sequences is seen, and not how far an LSTM takes what it has learned.",
 }

@@ -9,7 +9,7 @@ from saccade.reports.difference import spread, unpacked, unpacked_counts
 from saccade.reports.pages import COSTS, aligned, costs, ending
 from saccade.reports.resampling import Cell, between, contrast
 from saccade.reports.slope import weights
-from saccade.reports.statistics import Estimate, judged
+from saccade.reports.statistics import Estimate, Result, judged
 from saccade.reports.verdict import NOTHING, Verdict, both_bars, conclude, together
 from saccade.reports.verdict import Claim as Part
 
@@ -177,7 +177,8 @@ class Findings:
         left = f"nothing is concluded beside {' and '.join(without)}: {least}"
         if without == self.fixed:
             return Verdict("not decided", left)
-        verdict = conclude(known, lambda results: together([*results, *(["not decided"] if without else [])]))
+        missing: list[Result] = ["not decided"] if without else []
+        verdict = conclude(known, lambda results: together([*results, *missing]))
         if len(known) < len(self.counted()):
             return Verdict("not decided", "there are too few images to fit a line")
         return Verdict(verdict.result, f"with one thing more {verdict.reason}{f'; {left}' if without else ''}")

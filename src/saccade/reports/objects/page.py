@@ -35,8 +35,9 @@ _TWO = (
 _LINE = (
     "Lines are fitted by least squares, each image once; a slope has the errors of a difference. Where both models "
     "fail a gain has no room, so that one that rises and falls again has no slope: the tables say which it is. A model "
-    f"that names {LEARNED:.0%} of the things or fewer where there are fewest has learned too little to get worse, so that "
-    "nothing is concluded beside it, and the report decides nothing as a whole, unless another claim is contradicted."
+    f"that names {LEARNED:.0%} of the things or fewer where there are fewest has learned too little to get worse, so "
+    "that nothing is concluded beside it, and the report decides nothing as a whole, unless another claim is "
+    "contradicted."
 )
 
 

@@ -21,8 +21,8 @@ CLAIM = (
     "over a GRU; and where words know their neighbours, a not lowers the weight of the word that it denies."
 )
 SOURCE = (
-    "after Yang et al. 2016, section 3.4, https://aclanthology.org/N16-1174, who have attention over a GRU above its mean "
-    "and its maximum, for documents; the other steps and the not are this report's own"
+    "after Yang et al. 2016, section 3.4, https://aclanthology.org/N16-1174, who have attention over a GRU above its "
+    "mean and its maximum, for documents; the other steps and the not are this report's own"
 )
 _SAME = (
     "All models are trained by one recipe: data, words, batches, dropout, budget, patience and seeds; learning rates "

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from saccade.reports.eyes import wrong_shares
-from saccade.reports.growth import MEASURING, Power, exponent, milliseconds
+from saccade.reports.growth import MEASURING, Power, exponent, milliseconds, timed
 from saccade.reports.pages import aligned, ending
 from saccade.reports.resampling import between
 from saccade.reports.scaling.answering import HARD, MODELS, SOFT
@@ -44,6 +44,11 @@ class Findings:
         assert line is not None
         return line
 
+    def median(self, side: int, name: str) -> Estimate:
+        """Its time at one size in milliseconds, with its error."""
+        found = self.timed[side][name]
+        return timed(found["seconds"], found["error"], self.rounds[side])
+
     def operations(self, name: str) -> float:
         """The same of its operations."""
         found = [self.timed[side][name]["flops"] for side in self.long]
@@ -53,7 +58,7 @@ class Findings:
 
     def table(self) -> list[list[str]]:
         """Header, a row a side, and the fitted powers: milliseconds of an answer."""
-        body = [[str(side), *(self._time(side, name) for name in self.models)] for side in self.sides]
+        body = [[str(side), *(milliseconds(self.median(side, name)) for name in self.models)] for side in self.sides]
         powers = [self.time(name).text() for name in self.models]
         return [["pixels a side", *self.models], *body, ["power of the pixels", *powers]]
 
@@ -87,10 +92,6 @@ class Findings:
 
     def _pixels(self) -> list[float]:
         return [float(side * side) for side in self.long]
-
-    def _time(self, side: int, name: str) -> str:
-        found = self.timed[side][name]
-        return milliseconds(found["seconds"], found["error"], self.rounds[side])
 
     @property
     def note(self) -> str:

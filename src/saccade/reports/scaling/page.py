@@ -100,8 +100,8 @@ def _plot(found: Findings, folder: Path) -> Picture:
 
 
 def _curve(found: Findings, name: str) -> Curve:
-    line, own = found.time(name), [found.timed[side][name] for side in found.sides]
+    line, own = found.time(name), [found.median(side, name) for side in found.sides]
     ends = [1e3 * line.at(side * side) for side in (found.sides[0], found.sides[-1])]
-    heights, errors = [1e3 * one["seconds"] for one in own], [2e3 * one["error"] for one in own]
-    label = f"{name}: pixels^{line.value:.2f}"
+    heights, errors = [one.value for one in own], [one.known.half() for one in own]
+    label = f"{name}: pixels^({line.text()})"
     return Curve(label, found.sides, heights, errors, [False] * len(own), (ends[0], ends[1]))
