@@ -141,7 +141,7 @@ def _solve_entmax(scores: Tensor, excess: Tensor) -> Tensor:
 
 
 class _SparsemaxWeights(torch.autograd.Function):
-    """p = [s − τ]₊ with τ such that Σ p = 1, by sorting (Martins, Astudillo 2016, algorithm 1 and equation 10)."""
+    """p = [s − τ]₊ with τ such that Σ p = 1, by sorting (Martins, Astudillo 2016, algorithm 1)."""
 
     generate_vmap_rule = True
 

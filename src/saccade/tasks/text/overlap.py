@@ -90,7 +90,7 @@ def cider(outputs: Sequence[str], references: References) -> float:
 
     where g_n are the weights of an output's n-grams, r_nj those of its j-th reference of m, an n-gram's weight is how
     often it is there times ln(images / images of whose references one has it), l are lengths in words, and σ = 6. This
-    is CIDEr-D (Vedantam et al. 2015, section 5), without stemming, as pycocoevalcap 1.2 computes it under the name of
+    is CIDEr-D (Vedantam et al. 2015), without stemming, as pycocoevalcap 1.2 computes it under the name of
     Cider; papers often print a hundred times this number. One image alone has 0, as no n-gram tells it from others.
 
     Args:
