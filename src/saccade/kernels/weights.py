@@ -135,7 +135,7 @@ def sparsemax(scores: Tensor, allowed: Tensor | None = None) -> Tensor:
 
 
 def entmax(scores: Tensor, alpha: float | Tensor = 1.5, allowed: Tensor | None = None) -> Tensor:
-    r"""\([(\alpha - 1) s_j - \tau]_+^{1 / (\alpha - 1)}\) (Peters, Niculae, Martins 2019).
+    r"""\([(\alpha - 1) s_j - \tau]_+^{1 / (\alpha - 1)}\) (Peters, Niculae, Martins 2019, equation 10).
 
     Args:
         scores, allowed: as for `softmax`.

@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ from saccade.tasks.translate.source import encode_sources
 from saccade.train.randomness import seeded
 from saccade.train.task import Metric, value
 
-__all__ = ["ERRORS", "SENTENCES", "Score", "Trial", "digits", "learned", "mean", "measured", "metric_name"]
+__all__ = ["ERRORS", "SENTENCES", "Score", "Trial", "by_model", "digits", "learned", "mean", "measured", "metric_name"]
 
 SENTENCES = "sentences"
 
@@ -147,6 +147,18 @@ def learned(score: Score) -> bool:
     return score.found.known.beyond() > 0
 
 
+def by_model(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of each model, models in the order in which they come first.
+
+    >>> by_model([{"model": "b", "seed": 1}, {"model": "a", "seed": 1}, {"model": "b", "seed": 2}])["b"]
+    [{'model': 'b', 'seed': 1}, {'model': 'b', 'seed': 2}]
+    """
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row["model"], []).append(row)
+    return found
+
+
 class Trial:
     """Models that were each trained and scored on the whole test split.
 
@@ -157,8 +169,7 @@ class Trial:
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content = content
         self.rows: list[dict[str, Any]] = [row for row in content["rows"] if "score" in row]
-        models = dict.fromkeys(row["model"] for row in self.rows)
-        self.scores = {model: mean([row for row in self.rows if row["model"] == model]) for model in models}
+        self.scores = {model: mean(rows) for model, rows in by_model(self.rows).items()}
         first = self.rows[0]
         self.seeds = len({row["seed"] for row in self.rows})
         self.sentences, self.name, self.digits = (

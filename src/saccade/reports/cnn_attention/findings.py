@@ -7,6 +7,7 @@ from typing import Any
 from saccade.reports.difference import spread, unpacked
 from saccade.reports.pages import COSTS, aligned, costs, ending
 from saccade.reports.resampling import between
+from saccade.reports.scoring import by_model
 from saccade.reports.verdict import Claim, Verdict, bars, conclude, nothing
 
 __all__ = ["PAPER", "WITH", "WITHOUT", "Findings", "summary"]
@@ -25,7 +26,7 @@ class Findings:
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content, self.models = content, (WITHOUT, WITH)
-        self.rows = {model: [row for row in content["rows"] if row["model"] == model] for model in self.models}
+        self.rows = by_model(content["rows"])
         self.images: int = self.rows[WITHOUT][0]["images"]
         right = {model: [unpacked(row["right"], self.images) for row in rows] for model, rows in self.rows.items()}
         self.difference = between(right[WITH], right[WITHOUT])

@@ -11,6 +11,7 @@ from saccade.reports.glimpses.noise import LEARNED
 from saccade.reports.noise import ratio_text, variance_text
 from saccade.reports.pages import COSTS, aligned, costs, ending
 from saccade.reports.resampling import between
+from saccade.reports.scoring import by_model
 from saccade.reports.statistics import Estimate, judged
 from saccade.reports.verdict import Claim as Part
 from saccade.reports.verdict import Verdict, bars, conclude, nothing
@@ -50,9 +51,7 @@ class Findings:
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content = content
-        rows = [row for row in content["rows"] if row["measured"] == "paths"]
-        names = dict.fromkeys(row["model"] for row in rows)
-        self.rows = {name: [row for row in rows if row["model"] == name] for name in names}
+        self.rows = by_model(row for row in content["rows"] if row["measured"] == "paths")
         self.noises = [row for row in content["rows"] if row["measured"] == "noise" and row["estimators"]]
         self.first: dict[str, Any] = {name: own[0] for name, own in self.rows.items()}
         self.images: int = self.first[EYE]["images"]

@@ -8,7 +8,7 @@ from saccade.reports.difference import spread, unpacked_shares
 from saccade.reports.implicit.measuring import ATTENTION, DISTANCES, JACOBIAN, STEPS, WORD
 from saccade.reports.pages import COSTS, aligned, costs, ending
 from saccade.reports.resampling import between
-from saccade.reports.scoring import SENTENCES
+from saccade.reports.scoring import SENTENCES, by_model
 from saccade.reports.statistics import Estimate, judged
 from saccade.reports.verdict import Claim, Verdict, both_bars, conclude, nothing
 
@@ -28,8 +28,7 @@ class Findings:
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content = content
-        names = dict.fromkeys(row["model"] for row in content["rows"])
-        self.rows = {name: [row for row in content["rows"] if row["model"] == name] for name in names}
+        self.rows = by_model(content["rows"])
         self.first: dict[str, Any] = content["rows"][0]
         self.gains = self._gains()
         self.said = judged(list(self.gains.values()))

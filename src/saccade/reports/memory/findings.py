@@ -8,6 +8,7 @@ from typing import Any
 from saccade.reports.difference import spread
 from saccade.reports.pages import COSTS, aligned, costs, ending
 from saccade.reports.resampling import Cell, between, contrast
+from saccade.reports.scoring import by_model
 from saccade.reports.statistics import Estimate, judged
 from saccade.reports.verdict import Claim as Part
 from saccade.reports.verdict import Verdict, both_bars, conclude, nothing
@@ -58,8 +59,7 @@ class Findings:
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content, self.unit = content, _UNITS[content["data"]]
-        names = dict.fromkeys(row["model"] for row in content["rows"])
-        self.rows = {name: [row["lengths"] for row in content["rows"] if row["model"] == name] for name in names}
+        self.rows = {name: [row["lengths"] for row in rows] for name, rows in by_model(content["rows"]).items()}
         self.groups: list[str] = list(self.rows[NTM][0])
         self.lengths = sorted(int(group) for group in self.groups if group.isdecimal())
         self.trained, self.longest = self.lengths[0], self.lengths[-1]

@@ -8,6 +8,7 @@ from typing import Any
 from saccade.reports.difference import spread, unpacked, unpacked_counts
 from saccade.reports.pages import COSTS, aligned, costs, ending
 from saccade.reports.resampling import Cell, between, contrast
+from saccade.reports.scoring import by_model
 from saccade.reports.slope import weights
 from saccade.reports.statistics import Estimate, Result, judged
 from saccade.reports.verdict import NOTHING, Verdict, both_bars, conclude, together
@@ -51,8 +52,7 @@ class Findings:
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content = content
-        names = dict.fromkeys(row["model"] for row in content["rows"])
-        self.rows = {name: [row for row in content["rows"] if row["model"] == name] for name in names}
+        self.rows = by_model(content["rows"])
         self.things = unpacked_counts(content["rows"][0]["things"])
         self.groups = sorted(set(self.things))
         self._places = {

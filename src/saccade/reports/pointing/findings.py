@@ -9,6 +9,7 @@ from saccade.reports.difference import spread, unpacked, unpacked_counts, unpack
 from saccade.reports.pages import COSTS, aligned, costs, ending
 from saccade.reports.pointing.measuring import ANY, GRADIENT, OTHERS, RANDOM, THINGS, WEIGHTS
 from saccade.reports.resampling import between
+from saccade.reports.scoring import by_model
 from saccade.reports.statistics import Estimate, judged
 from saccade.reports.verdict import Claim as Part
 from saccade.reports.verdict import Verdict, both_bars, conclude, nothing
@@ -54,8 +55,7 @@ class Findings:
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content = content
-        names = dict.fromkeys(row["model"] for row in content["rows"])
-        self.rows = {name: [row for row in content["rows"] if row["model"] == name] for name in names}
+        self.rows = by_model(content["rows"])
         self.first: Mapping[str, Any] = content["rows"][0]
         self.claims = [claim for name in self.rows for claim in self._claims(name)]
         self.verdict = self._decide()

@@ -11,7 +11,7 @@ from typing import Any
 from saccade.reports.difference import spread, unpacked
 from saccade.reports.pages import aligned, ending
 from saccade.reports.resampling import Cell, contrast, over_seeds
-from saccade.reports.scoring import SENTENCES
+from saccade.reports.scoring import SENTENCES, by_model
 from saccade.reports.statistics import Estimate, Part, judged
 from saccade.reports.verdict import Claim, Verdict, bars, conclude, nothing
 
@@ -39,8 +39,8 @@ class Findings:
         measured = [row for row in content["rows"] if row["measured"] == "accuracy"]
         self.probes = [row for row in content["rows"] if row["measured"] == "not"]
         self.texts: int = measured[0]["texts"]
-        self.models = list(dict.fromkeys(row["model"] for row in measured))
-        self.rows = {model: [row for row in measured if row["model"] == model] for model in self.models}
+        self.rows = by_model(measured)
+        self.models = list(self.rows)
         self.seeds = len({row["seed"] for row in measured})
         self.ladders = [
             own for ends in (False, True) if (own := [m for m in self.models if m.endswith(VECTORS) is ends])

@@ -9,6 +9,7 @@ from saccade.reports.growth import MEASURING, Power, exponent, milliseconds, tim
 from saccade.reports.pages import aligned, ending
 from saccade.reports.resampling import between
 from saccade.reports.scaling.answering import HARD, MODELS, SOFT
+from saccade.reports.scoring import by_model
 from saccade.reports.statistics import Estimate, Part
 from saccade.reports.verdict import Claim, Verdict, bars, conclude
 
@@ -79,8 +80,7 @@ class Findings:
     def answered(self) -> list[list[str]]:
         """Header, and a row a model and size: errors in percent without new weights, and what the size has cost."""
         body = []
-        for name in dict.fromkeys(row["model"] for row in self.tried):
-            own = [row for row in self.tried if row["model"] == name]
+        for name, own in by_model(self.tried).items():
             sides = sorted({row["side"] for row in own})
             for side in sides:
                 rows, first = ([row for row in own if row["side"] == one] for one in (side, sides[0]))
