@@ -133,18 +133,23 @@ def both_bars(of: str, seeds: int) -> str:
     return f"± of a score is its standard deviation over seeds, of a difference or a slope {whole}"
 
 
-def rule(claims: int) -> str:
+def rule(claims: int, *, seeded: bool = True) -> str:
     """Return how claims are judged, for a page.
+
+    Args:
+        claims: how many there are.
+        seeded: whether they are of trainings, whose seeds differ; times are of none.
 
     >>> rule(6)[-106:]
     'chance alone in at most 5 of 100 cases (Holm 1979). One seed decides nothing, for no error has its chance.'
     """
     several = "Each claim" if claims > 1 else "The claim"
+    single = " One seed decides nothing, for no error has its chance." if seeded else ""
     holm = f"; of {claims} claims the intervals are so wide that any is decided by" if claims > 1 else ", which is by"
     return (
         f"{several} is reproduced where the 95% interval of what is to be above 0 lies above it, contradicted where it "
         f"lies below, and not decided else{holm} chance alone in at most 5 of 100 cases"
-        f"{' (Holm 1979)' if claims > 1 else ''}. One seed decides nothing, for no error has its chance."
+        f"{' (Holm 1979)' if claims > 1 else ''}.{single}"
     )
 
 

@@ -79,7 +79,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         sizes,
         Text(f"{found.note} {_SIZES}"),
         Heading("How it was measured"),
-        *map(Text, (_TURNS, _POWERS, rule(len(found.claims())), _TILES)),
+        *map(Text, (_TURNS, _POWERS, rule(len(found.claims()), seeded=False), _TILES)),
         *runs(content),
     ]
     publish(folder, parts)
