@@ -29,6 +29,7 @@ def test_every_estimator_is_tried_at_the_same_weights(few):
     found = noise(task, model, 1)
     assert list(found) == list(ESTIMATORS) and all(len(one["batches"]) == 2 for one in found.values())
     assert all(found[name]["variance"] > 0 for name in ("learned", "moving-average"))
+    assert 0 < found["moving-average"]["average"] < 1 and "average" not in found["learned"]
     assert noise(task, model, 1) == found != noise(task, model, 2)
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
     assert list(noise(replace(task, settings=replace(task.settings, samples=2)), model, 1)) == list(found)

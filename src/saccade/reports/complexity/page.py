@@ -15,9 +15,9 @@ __all__ = ["write_page"]
 
 CLAIM = (
     "A self-attention layer takes n² d operations where a recurrent one takes n d² and a convolution k n d², for n "
-    "positions of d features and a kernel of k: it is the faster one while n is smaller than d."
+    "positions of d features and a kernel of k: it is faster than the recurrent one while n is smaller than d."
 )
-SOURCE = "Vaswani et al. 2017, table 1, https://arxiv.org/abs/1706.03762"
+SOURCE = "Vaswani et al. 2017, section 4 and table 1, https://arxiv.org/abs/1706.03762"
 _TURNS = (
     "At each length all layers are called in turns in one process, every other round in the opposite order, so that "
     "whatever else the machine does falls on all of them. The time is the median over rounds, ± half of its 95% "
@@ -38,8 +38,8 @@ _FORMULAS = (
     "The formulas count all multiplications of a layer: 6 n d² for the two matrices of a GRU's three gates, 3 n d² "
     "for the convolution, and for self-attention 4 n d² of projections beside the 2 n² d of the table. So the "
     "exponent expected of self-attention lies between 1 and 2, and by multiplications alone it would take as long as "
-    "the GRU at n = d. That a recurrent layer has to do its n steps one after the other is the table's second column; "
-    "here it shows in the time of a step."
+    "the GRU at n = d. That a recurrent layer has to do its n steps one after the other has a column of its own in the "
+    "table; here it shows in the time of a step."
 )
 _BACKEND = (
     "Self-attention is `saccade.nn.MultiheadAttention` on the backend that `auto` chooses, which need not hold all n² "

@@ -103,7 +103,7 @@ class Complexity:
     in a fresh process each.
 
     Source:
-        Vaswani et al. 2017, table 1 (https://arxiv.org/abs/1706.03762).
+        Vaswani et al. 2017, section 4 and table 1 (https://arxiv.org/abs/1706.03762).
     """
 
     sentence: ClassVar[str] = "time and memory of a layer against length (Vaswani et al. 2017, table 1)"

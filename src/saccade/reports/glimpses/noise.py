@@ -13,14 +13,14 @@ from saccade.tasks.glimpse import Glimpse
 from saccade.tasks.glimpse.task import Batch
 from saccade.train.randomness import seeded
 
-__all__ = ["DRAWS", "ESTIMATORS", "GROUPS", "LEARNED", "ROLLOUTS", "noise"]
+__all__ = ["DRAWS", "ESTIMATORS", "GROUPS", "LEARNED", "MOVING", "ROLLOUTS", "noise"]
 
 GROUPS, DRAWS = 6, 6  # variances, and gradients of each, every one of images of its own
 ROLLOUTS = 128  # of one gradient, whatever the baseline: what an estimator costs
-LEARNED = "learned"
+LEARNED, MOVING = "learned", "moving-average"
 ESTIMATORS: dict[str, dict[str, Any]] = {
     LEARNED: {"baseline": "learned", "samples": 1},
-    "moving-average": {"baseline": "moving-average", "samples": 1},
+    MOVING: {"baseline": MOVING, "samples": 1},
     "leave-one-out": {"baseline": "leave-one-out", "samples": 4},
     "learned, 4 rollouts an image": {"baseline": "learned", "samples": 4},
 }
@@ -40,7 +40,8 @@ def noise(task: Glimpse, model: Any, seed: int) -> dict[str, dict[str, Any]]:
 
     Returns:
         By the estimator's name "variance", the sum over all weights of the variance over gradients, "signal", the
-        squared length of the mean gradient, both the means over `GROUPS` groups, and "batches", their variances.
+        squared length of the mean gradient, both the means over `GROUPS` groups, and "batches", their variances; of a
+        moving average "average", what it stood at.
     """
     weights, device = model.state_dict(), next(model.parameters()).device
     images = [task.batch(step).to(device) for step in range(GROUPS * DRAWS)]
@@ -51,13 +52,15 @@ def noise(task: Glimpse, model: Any, seed: int) -> dict[str, dict[str, Any]]:
         if options["baseline"] == LEARNED and not any(key.startswith(f"{_OWN}baseline.") for key in weights):
             continue
         other = _with(task, weights, options).to(device).eval()
+        stood: dict[str, float] = {}
         with seeded(seed, "noise", name):
-            if options["baseline"] == "moving-average":
-                other.reinforce.average.fill_(-_reward(other, images))
+            if options["baseline"] == MOVING:
+                stood = {"average": _reward(other, images)}
+                other.reinforce.average.fill_(-stood["average"])
             noises = [_noise_of(other, images[group * DRAWS : (group + 1) * DRAWS]) for group in range(GROUPS)]
         variances = [one.variance for one in noises]
         signal = sum(one.signal for one in noises) / GROUPS
-        found[name] = {"variance": sum(variances) / GROUPS, "signal": signal, "batches": variances}
+        found[name] = {"variance": sum(variances) / GROUPS, "signal": signal, "batches": variances, **stood}
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from saccade.look.dot_plot import Dots, draw
 from saccade.reports.document import Heading, Part, Table, Text
 from saccade.reports.glimpses.findings import EYE, Findings
+from saccade.reports.glimpses.noise import MOVING
 from saccade.reports.glimpses.paper import CHECKED, PAPER
 from saccade.reports.pages import beginning, picture, publish, runs, sentence
 from saccade.reports.verdict import rule
@@ -33,6 +34,10 @@ _ONE = (
     "their mean and of the likeliest path stand beside it and are never reported as one. Of random glimpses the "
     "likeliest path is the middle again and again, which means nothing. Entropy is the mean over choices of what a "
     "place is chosen from: of a density over the image for the Gaussian, of cells for a grid."
+)
+_UNKNOWN = (
+    "unless these rows, which do not tell where it stood, are older than that rule: then it stood at the share of "
+    "right answers, and its noise is overstated where paths are rewarded otherwise"
 )
 
 
@@ -88,9 +93,11 @@ def _plot(found: Findings, folder: Path) -> Any:
 def _noise(found: Findings) -> str:
     row = found.noises[0]
     sizes = f"{row['groups']} times {row['draws']} gradients, each of {row['rollouts']} rollouts over images of its own"
+    moving = [row["estimators"][MOVING] for row in found.noises if MOVING in row["estimators"]]
+    unknown = "" if all("average" in one for one in moving) else f", {_UNKNOWN}"
     return (
         f"Noise is looked at where an eye ended, without a deviation that is still wide: {sizes}, so that all cost the "
         "same. The variance is summed over the policy's weights, ± half of a 95% interval of its mean over groups "
         "(Student's t); what images differ by is in it. A moving average stands where it would settle, at the mean of "
-        "the rewards."
+        f"the rewards{unknown}."
     )
