@@ -124,7 +124,7 @@ class Findings:
         moved = _MOVED if base["pieces"] == _PIECES else ""
         wanted = [
             ("an eye that chooses where to look errs less than one that looks anywhere", "random", EYE, moved),
-            ("with a coarse view it errs less than without, where it searches in vain", self._eye(scales=1), EYE, ""),
+            ("with a coarse view it errs less than without", self._eye(scales=1), EYE, ""),
             ("with more glimpses it errs less", *self._ends("glimpses"), ""),
         ]
         for pieces in sorted({row["pieces"] for row in self.first.values()} - {0}):

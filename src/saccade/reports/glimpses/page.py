@@ -17,8 +17,7 @@ __all__ = ["write_page"]
 
 CLAIM = (
     "An eye that learns where to look recognizes what it sees little of. It is better than one that looks anywhere, "
-    "and than a network that sees everything where that is cluttered; more glimpses help, and without a coarse view "
-    "it searches in vain."
+    "and than a network that sees everything where that is cluttered; more glimpses help, and so does a coarse view."
 )
 SOURCE = (
     "after Mnih, Heess, Graves, Kavukcuoglu 2014, tables 1 and 2, https://arxiv.org/abs/1406.6247; what a coarse view "

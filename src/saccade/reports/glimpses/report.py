@@ -37,7 +37,7 @@ class Options(Canvas):
 
 
 class Glimpses:
-    """An eye that chooses where to look is better than one that does not, and by more glimpses and a coarse view.
+    """Whether an eye that chooses where to look is better than one that does not, and by more and by coarse glimpses.
 
     One eye is trained, and others that differ from it in one thing: where they look (a Gaussian, a grid, anywhere), how
     often, at how many scales, and among how much clutter. The difference of two errors has an error from the seeds and

@@ -48,7 +48,7 @@ class Options(Trained):
 
 
 class Implicit:
-    """What moves an output is the word that decides it, where a model attends; without, much else does, too.
+    """Whether more of what moves an output is the word that decides it where a model attends than where it does not.
 
     An RNN encoder-decoder, ByteNet and models that attend are trained on dates by their own recipes. Of each output of
     the same sentences the whole sequential Jacobian is computed: which share of it is on the word that decides, whether

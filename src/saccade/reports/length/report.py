@@ -21,7 +21,7 @@ Options = Trained
 
 
 class Length:
-    """With attention, a translation does not get worse with the length of its source; without, it does.
+    """Whether a translation gets worse with the length of its source without attention, and does not with it.
 
     Both models are trained from one recipe: the same data, batches, sizes, budget and seeds. The test sentences are
     grouped by the length of their source, and each group is scored as a corpus of its own.

@@ -53,7 +53,7 @@ class Options(Seeded):
 
 
 class Objects:
-    """A caption model that is told of an image by one vector gets worse with the number of things in it.
+    """Whether a caption model that is told of an image by one vector gets worse with the number of things in it.
 
     Three models that differ in what they are told of the image are trained by one recipe. The test images are grouped
     by how many things they show.

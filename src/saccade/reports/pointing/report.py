@@ -46,7 +46,7 @@ class Options(Seeded):
 
 
 class Pointing:
-    """Where a model attends is what its answer hangs on.
+    """Whether where a model attends is what its answer hangs on.
 
     One model is trained with its cells read softly, by sparse weights and one at a time, beside one that knows an image
     by one vector. Asked of each: whether its heaviest cell lies on a thing that the answer depends on, and what becomes

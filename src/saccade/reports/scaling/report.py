@@ -63,7 +63,7 @@ class Options(Canvas):
 
 
 class Scaling:
-    """What an eye costs follows from its glimpses and not from the image's size, which no weight knows of.
+    """Whether what an eye costs follows from its glimpses and not from the image's size, which no weight knows of.
 
     Answers to one image are timed on one thread, models in turns, from 28 to 800 pixels a side; and eyes that were
     trained on small canvases answer larger ones.

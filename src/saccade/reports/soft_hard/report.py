@@ -46,7 +46,7 @@ class Options(Trained):
 
 
 class SoftHard:
-    """Hard attention, which reads one position and learns by its rewards, does as well as soft attention.
+    """Whether hard attention, which reads one position and learns by its rewards, does as well as soft attention.
 
     Each translator is trained from its recipe with soft attention, with hard attention by REINFORCE (as in the paper,
     by a moving average of log-probabilities of whole texts, an entropy bonus, and half of the examples reading the
@@ -54,7 +54,7 @@ class SoftHard:
     estimator.
 
     Source:
-        Xu et al. 2015, section 4 (https://arxiv.org/abs/1502.03044).
+        Xu et al. 2015, section 4 and table 1 (https://arxiv.org/abs/1502.03044).
     """
 
     sentence: ClassVar[str] = "soft attention beside hard, and the noise of its gradients (Xu et al. 2015, section 4)"
