@@ -13,9 +13,9 @@ from saccade.reports.verdict import rule
 __all__ = ["write_page"]
 
 CLAIM = (
-    "Where a model attends is what its answer hangs on: the heaviest cell lies on a thing that the answer depends on "
-    "more often than a thing of the image at random is one, and erasing the heaviest cells takes more of the answer's "
-    "probability than erasing as many of any things."
+    "Where a model that has learned to answer attends is what its answer hangs on: the heaviest cell lies on a thing "
+    "that the answer depends on more often than a thing of the image at random is one, and erasing the heaviest cells "
+    "takes more of the answer's probability than erasing as many of any things."
 )
 SOURCE = (
     "the question of Jain, Wallace 2019, https://arxiv.org/abs/1902.10186, who answer it with no, and of Wiegreffe, "
