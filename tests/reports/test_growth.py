@@ -47,3 +47,11 @@ def test_crossings_are_where_ours_becomes_the_larger_one():
     assert crossings(LENGTHS, theirs, ours) == []
     twice = crossings(LENGTHS, [1.0, 4.0, 1.0, 4.0], [2.0] * 4)
     assert twice == pytest.approx([100 * 2**0.5, 400 * 2**0.5])
+
+
+def test_few_rounds_make_an_interval_wider_than_many():
+    """Welch's degrees of freedom: those of the one that errs most, where the others err little."""
+    amounts, errors = [n**2.0 for n in LENGTHS], [1e-6, 1e-6, 1e-6, 0.2 * 800**2]
+    [few] = exponent(LENGTHS, amounts, errors, freedoms=[50, 50, 50, 2]).found.parts
+    [alike] = exponent(LENGTHS, amounts, [0.1 * n**2 for n in LENGTHS], freedoms=[9] * 4).found.parts
+    assert few.freedom == pytest.approx(2) and 9 < alike.freedom < 36

@@ -48,11 +48,12 @@ def exponent(
     errors: Sequence[float],
     shape: Sequence[float] | None = None,
     of: str = LENGTHS,
+    freedoms: Sequence[float] | None = None,
 ) -> Power | None:
     r"""Fit a power of the length, \(a\, n^b\), as a line through logarithms.
 
-    The error of b is what the errors of the amounts come to, or what the m points' distances from the line say, with
-    m - 2 degrees of freedom, whichever makes the interval wider:
+    The error of b is what the errors of the amounts come to, with Welch's degrees of freedom, or what the m points'
+    distances from the line say, with m - 2 degrees of freedom, whichever makes the interval wider:
 
     .. math:: \sigma_b^2 = \frac{\sum_i r_i^2 / (m - 2)}{\sum_i (x_i - \bar x)^2}
 
@@ -63,6 +64,7 @@ def exponent(
         shape: what the amounts are to be proportional to, if not to a power: distances are taken from that, turned by
             the rest of a power.
         of: what lengths are called.
+        freedoms: degrees of freedom of each amount's error; None: all are known exactly.
 
     Returns:
         The power; None of fewer than two lengths.
@@ -78,14 +80,20 @@ def exponent(
     each, line, rest = weights(x, [1] * len(x)), fit(x, y, [1] * len(x)), fit(x, straight, [1] * len(x))
     if each is None or line is None or rest is None:
         return None
-    own = math.hypot(*(w * e / a / math.log(2) for w, e, a in zip(each, errors, amounts, strict=True)))
+    own = [w * e / a / math.log(2) for w, e, a in zip(each, errors, amounts, strict=True)]
+    known = Part(MEASURING, math.hypot(*own), _welch(own, freedoms or [math.inf] * len(x)), len(x))
     if len(x) < _FEWEST:
-        return Power(Estimate(line.slope, (Part(of, own, 0, len(x)),)), line)
+        return Power(Estimate(line.slope, (Part(of, known.error, 0, len(x)),)), line)
     far = sum((one - rest.at(n)) ** 2 for n, one in zip(x, straight, strict=True)) / (len(x) - 2)
     scattered = Part(of, math.sqrt(far * sum(w * w for w in each)), len(x) - 2, len(x))
-    inexact = Part(MEASURING, own, math.inf, len(x))
-    widest = max(scattered, inexact, key=lambda part: quantile(part.freedom) * part.error)
+    widest = max(scattered, known, key=lambda part: quantile(part.freedom) * part.error)
     return Power(Estimate(line.slope, (widest,)), line)
+
+
+def _welch(errors: Sequence[float], freedoms: Sequence[float]) -> float:
+    """The degrees of freedom of a sum of independent errors (Welch, Satterthwaite)."""
+    lost = sum(error**4 / freedom for error, freedom in zip(errors, freedoms, strict=True) if error)
+    return sum(error**2 for error in errors) ** 2 / lost if lost else math.inf
 
 
 def crossings(lengths: Sequence[float], ours: Sequence[float], theirs: Sequence[float]) -> list[float]:

@@ -44,9 +44,8 @@ class Findings:
 
     def median(self, way: str, length: int, name: str) -> Estimate:
         """Its time at one point in milliseconds, with its error."""
-        one, rows = self.layer(way, length, name), self.content["rows"]
-        rounds = next(row["rounds"] for row in rows if (row["pass"], row["length"]) == (way, length))
-        return timed(one["seconds"], one["error"], rounds)
+        one = self.layer(way, length, name)
+        return timed(one["seconds"], one["error"], self._rounds(way, length))
 
     def seconds(self, way: str, name: str) -> list[float]:
         """Its times, length by length."""
@@ -56,7 +55,7 @@ class Findings:
         """The power of the length that its time grows with at the long end; its distances are from its formula."""
         found = [self.layer(way, length, name) for length in self.long]
         seconds, errors = ([one[key] for one in found] for key in ("seconds", "error"))
-        line = exponent(self.long, seconds, errors, self._products(name))
+        line = exponent(self.long, seconds, errors, self._products(name), freedoms=self._freedoms(way))
         assert line is not None
         return line
 
@@ -69,7 +68,7 @@ class Findings:
         relative = [math.hypot(*(one["error"] / one["seconds"] for one in pair)) for pair in pairs]
         errors = [ratio * error for ratio, error in zip(ratios, relative, strict=True)]
         shape = [ours / theirs for ours, theirs in zip(self._products(ATTENTION), self._products(name), strict=True)]
-        line = exponent(self.long, ratios, errors, shape)
+        line = exponent(self.long, ratios, errors, shape, freedoms=self._freedoms(way))
         assert line is not None
         return line.found
 
@@ -78,6 +77,14 @@ class Findings:
         found = [self.layer(way, length, name)["bytes"] for length in self.long]
         seen = all(one is not None and one >= _SEEN for one in found)
         return exponent(self.long, found, [0.0] * len(found)) if seen else None
+
+    def _rounds(self, way: str, length: int) -> int:
+        rows = self.content["rows"]
+        return int(next(row["rounds"] for row in rows if (row["pass"], row["length"]) == (way, length)))
+
+    def _freedoms(self, way: str) -> list[float]:
+        """Degrees of freedom of the times at the long end."""
+        return [self._rounds(way, length) - 1.0 for length in self.long]
 
     def _products(self, name: str) -> list[float]:
         return [LAYERS[name].products(length, self.width) for length in self.long]

@@ -43,7 +43,9 @@ class Findings:
         """The power of n that it falls with, as a line of logarithms; None of fewer than two counts."""
         counts = self.counts(way)
         means = [self.mean(way, count, what) for count in counts]
-        return exponent(counts, [mean.value for mean in means], [mean.error for mean in means], of="numbers of points")
+        values, errors = [mean.value for mean in means], [mean.error for mean in means]
+        freedoms = [mean.parts[0].freedom for mean in means]
+        return exponent(counts, values, errors, of="numbers of points", freedoms=freedoms)
 
     def table(self) -> list[list[str]]:
         """Header, a row for each number of points, and the powers."""

@@ -41,7 +41,9 @@ class Findings:
     def time(self, name: str) -> Power:
         """The power of the pixels that a model's time grows with at the long end, as a line of logarithms."""
         found = [self.timed[side][name] for side in self.long]
-        line = exponent(self._pixels(), [one["seconds"] for one in found], [one["error"] for one in found], of="sizes")
+        seconds, errors = ([one[key] for one in found] for key in ("seconds", "error"))
+        freedoms = [self.rounds[side] - 1.0 for side in self.long]
+        line = exponent(self._pixels(), seconds, errors, of="sizes", freedoms=freedoms)
         assert line is not None
         return line
 
