@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from saccade.look.curves import Curve
 from saccade.look.dot_plot import Dots, draw
 from saccade.reports.document import Code, Heading, Part, Picture, Table, Text, html, markdown
 from saccade.reports.scoring import Trial
+from saccade.reports.statistics import Estimate
 from saccade.reports.verdict import Verdict
 from saccade.train.files import write
 from saccade.train.task import value
@@ -19,6 +21,7 @@ __all__ = [
     "beginning",
     "clock",
     "costs",
+    "curve",
     "dotted",
     "ending",
     "picture",
@@ -87,6 +90,32 @@ def clock(content: Mapping[str, Any]) -> str:
 def _late(steps: int, max_steps: int | None, max_minutes: float | None) -> bool:
     """Whether a run ended by its minutes."""
     return max_minutes is not None and (max_steps is None or steps < max_steps)
+
+
+def curve(
+    name: str,
+    x: Sequence[float],
+    found: Sequence[Estimate],
+    scale: float = 1.0,
+    trend: tuple[float, float] | None = None,
+) -> Curve:
+    """Return estimates as a line of a plot, with their 95% intervals as bars.
+
+    Args:
+        name: what the legend calls it.
+        x: where its points are.
+        found: an estimate a point; what is not known of its error is in no bar.
+        scale: what heights and bars are multiplied by: 100 for percent.
+        trend: as of `Curve`.
+
+    Example:
+        >>> from saccade.reports.statistics import Part
+        >>> line = curve("a", [1.0], [Estimate(0.5, (Part("seeds", 0.1, 2, 3),))], scale=100)
+        >>> line.y, round(line.errors[0], 1)
+        ([50.0], 43.0)
+    """
+    heights, bars = [scale * one.value for one in found], [scale * one.known.half() for one in found]
+    return Curve(name, x, heights, bars, [False] * len(found), trend)
 
 
 def dotted(found: Trial, path: Path, what: str, note: str) -> Picture:

@@ -1,7 +1,7 @@
 """The page of the report `bottleneck` and its pictures, all from report.json."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,7 @@ from saccade.reports.bottleneck.codes import AUTOENCODER, PIXELS, PRINCIPAL, dra
 from saccade.reports.bottleneck.copying import ATTENTION, SYMBOLS, VECTOR
 from saccade.reports.bottleneck.findings import LEARNED, Findings
 from saccade.reports.document import Heading, Part, Picture, Text
-from saccade.reports.pages import COSTS, beginning, costs, picture, publish, table, where
-from saccade.reports.statistics import Estimate
+from saccade.reports.pages import COSTS, beginning, costs, curve, picture, publish, table, where
 from saccade.reports.verdict import claimed, decided
 
 __all__ = ["write_page"]
@@ -88,19 +87,14 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     publish(folder, parts)
 
 
-def _curve(name: str, found: Findings, of: Callable[[str, int], Estimate], scale: float) -> Curve:
-    values = [of(name, length) for length in found.lengths]
-    bars = [scale * one.known.half() for one in values]
-    places = [math.log2(length) for length in found.lengths]
-    return Curve(name, places, [scale * one.value for one in values], bars, [False] * len(values))
-
-
 def _by_length(found: Findings, folder: Path) -> Picture:
     title = "Tokens copied right, by the length of the sequence"
+    places = [math.log2(length) for length in found.lengths]
+    shares = {name: [found.right(name, length) for length in found.lengths] for name in (ATTENTION, VECTOR)}
     drawn = draw(
-        [_curve(name, found, found.right, 100) for name in (ATTENTION, VECTOR)],
+        [curve(name, places, own, 100) for name, own in shares.items()],
         folder / "bottleneck",
-        ticks=[(math.log2(length), str(length)) for length in found.lengths],
+        ticks=[(place, str(length)) for place, length in zip(places, found.lengths, strict=True)],
         labels=("tokens; bars: 95% over seeds", "% right"),
         title=title,
         note=f"A guess is right in {100 / SYMBOLS:g} of 100",

@@ -8,7 +8,7 @@ from saccade.look.curves import Curve, draw
 from saccade.reports.complexity.findings import NEAR, Findings
 from saccade.reports.complexity.layers import KERNEL, LAYERS, PASSES
 from saccade.reports.document import Heading, Part, Picture, Table, Text
-from saccade.reports.pages import beginning, picture, publish, sentence, where
+from saccade.reports.pages import beginning, curve, picture, publish, sentence, where
 from saccade.reports.verdict import rule
 
 __all__ = ["write_page"]
@@ -98,6 +98,4 @@ def _curve(found: Findings, way: str, name: str) -> Curve:
     line = found.time(way, name)
     times = [found.median(way, length, name) for length in found.lengths]
     ends = 1e3 * line.at(found.lengths[0]), 1e3 * line.at(found.lengths[-1])
-    label = f"{name}: n^({line.text()})"
-    heights, errors = [one.value for one in times], [one.known.half() for one in times]
-    return Curve(label, found.lengths, heights, errors, [False] * len(errors), ends)
+    return curve(f"{name}: n^({line.text()})", found.lengths, times, trend=ends)

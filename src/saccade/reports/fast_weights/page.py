@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
-from saccade.look.curves import Curve, draw
+from saccade.look.curves import draw
 from saccade.look.grid import grid
 from saccade.reports.document import Heading, Part, Picture, Text
 from saccade.reports.fast_weights.findings import EXACT, FAILED, SOLVED, Findings
 from saccade.reports.fast_weights.recall import KEYS, VALUES
-from saccade.reports.pages import COSTS, beginning, costs, picture, publish, table, where
+from saccade.reports.pages import COSTS, beginning, costs, curve, picture, publish, table, where
 from saccade.reports.verdict import claimed, decided
 
 __all__ = ["write_page"]
@@ -101,13 +101,8 @@ def _matrices(found: Findings, folder: Path) -> Picture:
 def _recalled(found: Findings, folder: Path) -> Picture:
     title = "Questions answered right, by the number of pairs"
     places = [math.log2(count) for count in found.pairs]
-    curves = []
-    for name in found.layers:
-        shares = [found.right(name, count) for count in found.pairs]
-        bars = [100 * one.known.half() for one in shares]
-        curves.append(Curve(name, places, [100 * one.value for one in shares], bars, [False] * len(places)))
     drawn = draw(
-        curves,
+        [curve(name, places, [found.right(name, count) for count in found.pairs], 100) for name in found.layers],
         folder / "fast-weights",
         ticks=[(place, str(count)) for place, count in zip(places, found.pairs, strict=True)],
         labels=("pairs; bars: 95% over seeds", "% right"),

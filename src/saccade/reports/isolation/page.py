@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade.look.curves import Curve, draw
+from saccade.look.curves import draw
 from saccade.reports.document import Heading, Part, Picture, Text
 from saccade.reports.isolation.findings import EXACT, Findings
 from saccade.reports.isolation.forgetting import GATES, OPTIMIZERS
 from saccade.reports.isolation.picture import draw_graphs
-from saccade.reports.pages import COSTS, beginning, costs, picture, publish, table, where
+from saccade.reports.pages import COSTS, beginning, costs, curve, picture, publish, table, where
 from saccade.reports.verdict import claimed, decided
 
 __all__ = ["write_page"]
@@ -103,14 +103,9 @@ def _forgotten(found: Findings, folder: Path) -> Picture:
     gates = [name for name in GATES if name in found.gates]
     places = list(range(len(gates)))
     weights = [found.seeds(name, "sgd", "weight").value for name in gates]
-    curves = []
-    for name in OPTIMIZERS:
-        lost = [found.forgotten(gate, name) for gate in gates]
-        bars = [100 * one.known.half() for one in lost]
-        curves.append(Curve(name, places, [100 * one.value for one in lost], bars, [False] * len(gates)))
     title = "What is forgotten by the weight of the expert that knows it"
     drawn = draw(
-        curves,
+        [curve(name, places, [found.forgotten(gate, name) for gate in gates], 100) for name in OPTIMIZERS],
         folder / "isolation",
         ticks=[
             (place, f"{weight:.2g}" if weight else "exactly 0") for place, weight in zip(places, weights, strict=True)

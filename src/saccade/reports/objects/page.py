@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade.look.curves import Curve, draw
+from saccade.look.curves import draw
 from saccade.reports.document import Heading, Part, Picture, Table, Text
 from saccade.reports.objects.findings import EXACT, LEARNED, NAMED, Findings
-from saccade.reports.pages import beginning, picture, publish, runs, sentence
+from saccade.reports.pages import beginning, curve, picture, publish, runs, sentence
 from saccade.reports.verdict import rule
 
 __all__ = ["write_page"]
@@ -79,7 +79,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
 def _plot(found: Findings, folder: Path, key: str) -> Picture:
     title = f"{sentence(key)} by the number of things"
     drawn = draw(
-        [_curve(found, name, key) for name in found.rows],
+        [curve(name, found.groups, [found.score(name, key, group) for group in found.groups]) for name in found.rows],
         folder / f"objects-{key.replace(' ', '-')}",
         ticks=[(group, f"{group}\nn={found.images(group)}") for group in found.groups],
         labels=("things, n images; bars: 95% intervals", key),
@@ -87,9 +87,3 @@ def _plot(found: Findings, folder: Path, key: str) -> Picture:
         bounds=(0.0, 1.03),
     )
     return picture(drawn, title)
-
-
-def _curve(found: Findings, name: str, key: str) -> Curve:
-    scores = [found.score(name, key, group) for group in found.groups]
-    errors = [one.known.half() for one in scores]
-    return Curve(name, found.groups, [one.value for one in scores], errors, [False] * len(scores))

@@ -6,7 +6,7 @@ from typing import Any
 
 from saccade.look.curves import Curve, draw
 from saccade.reports.document import Heading, Part, Picture, Table, Text
-from saccade.reports.pages import beginning, picture, publish, where
+from saccade.reports.pages import beginning, curve, picture, publish, where
 from saccade.reports.regression.estimates import NOISE
 from saccade.reports.regression.findings import NEAR, Findings
 from saccade.reports.verdict import rule
@@ -87,5 +87,4 @@ def _curve(found: Findings, way: str) -> Curve:
     means = [found.mean(way, count) for count in counts]
     ends = None if line is None else (line.at(counts[0]), line.at(counts[-1]))
     label = way if line is None else f"{way}: n^({line.text()})"
-    heights, errors = [mean.value for mean in means], [mean.known.half() for mean in means]
-    return Curve(label, counts, heights, errors, [False] * len(counts), ends)
+    return curve(label, counts, means, trend=ends)

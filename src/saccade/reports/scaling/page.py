@@ -6,7 +6,7 @@ from typing import Any
 
 from saccade.look.curves import Curve, draw
 from saccade.reports.document import Heading, Part, Picture, Table, Text
-from saccade.reports.pages import beginning, picture, publish, runs, sentence
+from saccade.reports.pages import beginning, curve, picture, publish, runs, sentence
 from saccade.reports.scaling.answering import GLIMPSES, MODELS, PATCH
 from saccade.reports.scaling.findings import NEAR, Findings
 from saccade.reports.verdict import rule
@@ -101,7 +101,5 @@ def _plot(found: Findings, folder: Path) -> Picture:
 
 def _curve(found: Findings, name: str) -> Curve:
     line, own = found.time(name), [found.median(side, name) for side in found.sides]
-    ends = [1e3 * line.at(side * side) for side in (found.sides[0], found.sides[-1])]
-    heights, errors = [one.value for one in own], [one.known.half() for one in own]
-    label = f"{name}: pixels^({line.text()})"
-    return Curve(label, found.sides, heights, errors, [False] * len(own), (ends[0], ends[1]))
+    ends = 1e3 * line.at(found.sides[0] ** 2), 1e3 * line.at(found.sides[-1] ** 2)
+    return curve(f"{name}: pixels^({line.text()})", found.sides, own, trend=ends)
