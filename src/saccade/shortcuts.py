@@ -19,12 +19,10 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from saccade.backends import sdpa
 from saccade.backends.cpu import unmasked
-from saccade.backends.cpu.steps import FEW, PAIRS, TERMS, Steps
-from saccade.backends.cpu.unmasked import AT_ONCE
+from saccade.backends.cpu.steps import Steps
 from saccade.backends.sdpa.derivatives import keeping_elsewhere, twice_differentiable
 from saccade.call import BackendState
 from saccade.checks import ambiguous
-from saccade.kernels.threads import serves
 from saccade.masks import Causal
 from saccade.numerics import tracing, transforming
 from saccade.scores import Additive
@@ -92,26 +90,7 @@ def additive(query: Tensor, key: Tensor, value: Tensor, score: object) -> Tensor
     """
     if type(score) is not Additive or not type(query) is type(key) is type(value) is Tensor:
         return None
-    v = score.v
-    if not isinstance(v, Tensor) or not query.ndim == key.ndim == value.ndim >= 2 or v.ndim != 1:
-        return None
-    *batch, length, features = query.shape
-    width = value.shape[-2]
-    if key.shape != (*batch, width, features) or value.shape[:-2] != query.shape[:-2] or v.shape[0] != features:
-        return None
-    count = math.prod(batch)
-    pairs = count * length * width
-    if pairs * features < TERMS or length <= FEW or length * width <= PAIRS or not value.numel():
-        return None
-    if not serves(query, key, value, v):
-        return None
-    parts = query, key, value, v
-    if pairs > AT_ONCE and torch.is_grad_enabled() and any(part.requires_grad for part in parts):
-        return None
-    if query.ndim != 3:
-        query, key, value = (part.reshape(count, *part.shape[-2:]) for part in (query, key, value))
-    output = unmasked.additive(query, key, value, v, 1.0)[0]
-    return output if output.ndim == len(batch) + 2 else output.view(*batch, length, output.shape[-1])
+    return unmasked.alone(query, key, value, score.v)
 
 
 def _simple(tensor: Tensor) -> bool:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from saccade.auxiliary import AuxOutput, top
+from saccade.backends.cpu import steps
 from saccade.call import Call
 from saccade.dots import is_dot, product
 from saccade.kernels import all_pairs, weights
@@ -25,7 +26,7 @@ from saccade.numerics import tracing, transforming, wide
 from saccade.reads import Soft
 from saccade.scores import Additive
 
-__all__ = ["AT_ONCE", "additive", "run", "serves"]
+__all__ = ["additive", "alone", "run", "serves"]
 
 PAIRS = 1 << 18
 """Pairs of a query and a key in a block, for each thread: a megabyte of scores."""
@@ -90,6 +91,31 @@ def additive(
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, value, v)):
         return _Attention.apply(query, key, value, v, temperature), found
     return _by_blocks(query.contiguous(), key.contiguous(), value, v, temperature, found), found
+
+
+def alone(query: Tensor, key: Tensor, value: Tensor, v: object) -> Tensor | None:
+    """What `run` returns of an additive call with nothing else; None where this, or another backend, may not be what
+    serves it.
+
+    Args:
+        query, key, value: of any shape and type.
+        v: likewise, whatever it is.
+    """
+    if not isinstance(v, Tensor) or not query.ndim == key.ndim == value.ndim >= 2 or v.ndim != 1:
+        return None
+    *batch, length, features = query.shape
+    width = value.shape[-2]
+    if key.shape != (*batch, width, features) or value.shape[:-2] != query.shape[:-2] or v.shape[0] != features:
+        return None
+    count = math.prod(batch)
+    pairs = count * length * width
+    step = length <= steps.FEW or length * width <= steps.PAIRS
+    if step or pairs * features < steps.TERMS or not value.numel() or not served(query, key, value, v):
+        return None
+    if pairs > AT_ONCE and torch.is_grad_enabled() and any(part.requires_grad for part in (query, key, value, v)):
+        return None
+    output = additive(_folded(query, count), _folded(key, count), _folded(value, count), v, 1.0)[0]
+    return output.view(*batch, length, output.shape[-1])
 
 
 def _folded(tensor: Tensor, count: int) -> Tensor:
