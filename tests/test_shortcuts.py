@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch._dynamo.testing import CompileCounter
 
 from saccade import AuxRequest, attend, biases, masks, normalizers, reads, remember, scores, shortcuts
 from saccade.attention import full_path
@@ -193,6 +194,33 @@ def test_an_additive_call_that_is_wrong_is_told_so(name):
             path(*tensors[:3], score=scores.Additive(tensors[3]))
         found.append((type(error.value), str(error.value)))
     assert found[0] == found[1]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_a_compiled_additive_call_is_one_graph_for_few_terms_and_many():
+    torch._dynamo.reset()
+    counter = CompileCounter()
+
+    def call(query, key, value, v):
+        return attend(query, key, value, score=scores.Additive(v))
+
+    compiled = torch.compile(call, fullgraph=True, dynamic=True, backend=counter)
+    for length in (9, 300):
+        *tensors, v = additive_inputs(2, queries=length, keys=length + 1)
+        torch.testing.assert_close(compiled(*tensors, v), in_full(*tensors, score=scores.Additive(v)))
+    assert counter.frame_count == 1
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
+def test_nested_tensors_of_an_additive_call_are_told_so():
+    nested = torch.nested.nested_tensor([torch.ones(3, 4), torch.ones(5, 4)])
+    dense = torch.ones(2, 5, 4)
+    for place in range(3):
+        tensors = [dense, dense, dense]
+        tensors[place] = nested
+        with pytest.raises(SaccadeError, match="nested"):
+            attend(*tensors, score=scores.Additive(torch.ones(4)))
 
 
 def test_an_additive_call_with_more_goes_the_full_path(monkeypatch):

@@ -90,6 +90,8 @@ def additive(query: Tensor, key: Tensor, value: Tensor, score: object) -> Tensor
     """
     if type(score) is not Additive or not type(query) is type(key) is type(value) is Tensor:
         return None
+    if tracing() or query.is_nested or key.is_nested or value.is_nested:  # none of these has sizes to compare
+        return None
     return unmasked.alone(query, key, value, score.v)
 
 

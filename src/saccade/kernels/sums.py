@@ -88,7 +88,7 @@ def by_definition(
         grad: of the output, or of each of several.
     """
     again = torch.is_grad_enabled()
-    with torch.enable_grad():
+    with torch.enable_grad(), torch.autocast("cpu", enabled=False):  # whatever the forward has cast is cast
         # Views: what one input owes to another is not this function's derivative.
         moving = [
             tensor.view_as(tensor) if again else tensor.detach().requires_grad_(want)

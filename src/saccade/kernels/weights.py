@@ -12,7 +12,7 @@ from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import serves
 from saccade.numerics import HALF
 
-__all__ = ["MANY", "Statistics", "entmax", "serves_rows", "slopes_over", "softmax", "softmax_over", "sparsemax"]
+__all__ = ["MANY", "Statistics", "entmax", "serves_rows", "softmax", "softmax_over", "sparsemax"]
 
 _weigh, _differentiate = of_type("rows:weigh"), of_type("rows_backward:differentiate")
 
@@ -118,12 +118,6 @@ def softmax_over(scores: Tensor, temperature: float, found: Statistics) -> None:
     numbers, _ = _numbers(_Family(temperature), scores)
     wanted = found.values, found.indices, found.values.shape[-1]
     by_rows(_weigh, scores, mask_rows(None, scores.shape), scores, found.lse, found.entropy, numbers, 0, *wanted)
-
-
-def slopes_over(found: Tensor, weights: Tensor, grad: Tensor, temperature: float) -> None:
-    """The gradients of scores, `(..., rows, Lk)`, from the weights that `softmax` made of them and the weights' own."""
-    numbers, _ = _numbers(_Family(temperature), weights)
-    by_rows(_differentiate, weights, mask_rows(None, weights.shape), grad, found, numbers, 0, 0, 0)
 
 
 def sparsemax(scores: Tensor, allowed: Tensor | None = None) -> Tensor:

@@ -109,6 +109,15 @@ def test_it_is_differentiable_twice(v):
     assert torch.autograd.gradcheck(call, inputs) and torch.autograd.gradgradcheck(call, inputs)
 
 
+def test_it_is_differentiable_twice_where_the_inputs_have_strides():
+    inputs = [draw(*shape).double().requires_grad_() for shape in ((2, 3, 5), (2, 3, 4), (2, 2, 4), (6,))]
+
+    def call(query, key, value, v):
+        return attend(query.mT, key.mT, value.mT, score=scores.Additive(v[::2]), backend="cpu")
+
+    assert torch.autograd.gradcheck(call, inputs) and torch.autograd.gradgradcheck(call, inputs)
+
+
 @pytest.mark.parametrize("learning", range(4))
 def test_one_input_alone_may_learn(learning):
     inputs = [draw(2, 5, 3), draw(2, 4, 3, seed=1), draw(2, 4, 2, seed=2), draw(3, seed=3)]
@@ -119,6 +128,15 @@ def test_one_input_alone_may_learn(learning):
         return torch.autograd.grad(output.square().sum(), inputs[learning])[0]
 
     torch.testing.assert_close(gradient("cpu"), gradient("reference"), rtol=1e-4, atol=1e-5)
+
+
+def test_a_backward_under_autocast_is_that_of_the_forward():
+    query, key, value = (draw(2, 5, 3, seed=seed).requires_grad_() for seed in range(3))
+    output = attend(query, key, value, score=scores.Additive(torch.ones(3)), backend="cpu").square().sum()
+    expected = torch.autograd.grad(output, (query, key, value), retain_graph=True)
+    with torch.autocast("cpu"):
+        found = torch.autograd.grad(output, (query, key, value))
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_many_gradients_at_once():

@@ -87,10 +87,11 @@ def additive(
     Returns:
         `(N, Lq, Dv)`, and the statistics, which are unspecified where something is recorded.
     """
+    query, key = query.contiguous(), key.contiguous()
     found = weights.Statistics.of(query.new_empty(query.shape[:2]), many)
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, value, v)):
         return _Attention.apply(query, key, value, v, temperature), found
-    return _by_blocks(query.contiguous(), key.contiguous(), value, v, temperature, found), found
+    return _by_blocks(query, key, value, v, temperature, found), found
 
 
 def alone(query: Tensor, key: Tensor, value: Tensor, v: object) -> Tensor | None:
@@ -190,11 +191,14 @@ def _shaped(call: Call, output: Tensor, found: weights.Statistics) -> tuple[Tens
 
 
 class _Attention(torch.autograd.Function):
-    """Query `(N, Lq, D)`, key `(N, Lk, D)`, value `(N, Lk, Dv)` and v, `(D,)` or `(N, D)`, to `(N, Lq, Dv)`."""
+    """Query `(N, Lq, D)` and key `(N, Lk, D)`, each in one piece, value `(N, Lk, Dv)` and v, `(D,)` or `(N, D)`, to
+    `(N, Lq, Dv)`.
+
+    What is saved is the inputs themselves: a copy made in here would have no history, and no second derivative.
+    """
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, v: Tensor, temperature: float) -> Tensor:
-        query, key, value = query.contiguous(), key.contiguous(), value.contiguous()
         packed = all_pairs.pack(query, key, kept=True)
         found = query.new_empty(*query.shape[:2], key.shape[1])
         unread = scratch("statistics", (2, *query.shape[:2]), query.dtype)
