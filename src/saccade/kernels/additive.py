@@ -140,6 +140,7 @@ class _Scores(torch.autograd.Function):
         # where a second derivative is to follow, or many gradients come at once, the definition
         if torch.is_grad_enabled() or not serves(grad, dtypes=TYPES):
             return (*by_definition(_definition, (query, key, v), ctx.needs_input_grad[:3], grad), None, None)
+        left = left.contiguous()  # which it is, unless a hook on saved tensors has changed its strides
         return (*differentiated(grad, query, key, v, left, keys, ctx.raw), None, None)
 
 

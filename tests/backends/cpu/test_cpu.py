@@ -245,3 +245,29 @@ def test_beams_that_share_keys_and_their_mask_are_a_step(monkeypatch):
         found, expected = (attend(query, key, key, score=v, mask=mask, backend=name) for name in ("cpu", "reference"))
         torch.testing.assert_close(found, expected)
     assert len(ran) == 1
+
+
+SAVED = {
+    "a step": (3, {"score": scores.Additive(draw(5, seed=3))}),
+    "all pairs": (70, {"score": scores.Additive(draw(5, seed=3))}),
+    "under a mask": (70, {"score": scores.Additive(draw(5, seed=3)), "mask": masks.Window(9, 0, "end")}),
+    "sparse": (70, {"normalizer": normalizers.Sparsemax()}),
+}
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_hooks_on_saved_tensors_may_change_their_strides(name):
+    length, options = SAVED[name]
+    shapes = (2, length, 5), (2, 75, 5), (2, 75, 3)
+    leaves = [draw(*shape, seed=seed).requires_grad_() for seed, shape in enumerate(shapes)]
+
+    def loss():
+        return attend(*leaves, backend="cpu", **options).square().sum()
+
+    expected = torch.autograd.grad(loss(), leaves)
+    twist = torch.autograd.graph.saved_tensors_hooks(
+        lambda part: part.detach(), lambda part: part.mT.contiguous().mT if part.ndim > 1 else part
+    )
+    with twist:
+        output = loss()
+    torch.testing.assert_close(torch.autograd.grad(output, leaves), expected)

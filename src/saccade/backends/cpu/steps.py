@@ -291,6 +291,7 @@ class _Attention(torch.autograd.Function):
         summing = ctx.sums is not None and ctx.needs_input_grad[4]
         total = ctx.sums.current() if summing else None
         parts, sizes = _table(query, key, value, v, powers, mask)
+        weights, kinds = weights.contiguous(), kinds.contiguous()  # hooks on saved tensors may change strides
         grad, features, width = grad.contiguous(), query.shape[-1], key.shape[-2]
         query_grad = query.new_empty(query.shape)
         key_grad = key.new_zeros(key.shape) if total is None or total["key"] is None else total["key"]

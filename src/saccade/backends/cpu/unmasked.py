@@ -209,7 +209,8 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        query, key, value, v, queries, keys, found = ctx.saved_tensors
+        # in one piece, as the kernels read them: hooks on saved tensors may change strides
+        query, key, value, v, queries, keys, found = (part.contiguous() for part in ctx.saved_tensors)
         if torch.is_grad_enabled() or not served(grad, dtypes=TYPES):  # a second derivative, or many at once
             definition = partial(_definition, temperature=ctx.temperature)
             return (*by_definition(definition, (query, key, value, v), ctx.needs_input_grad[:4], grad), None)
