@@ -271,3 +271,20 @@ def test_hooks_on_saved_tensors_may_change_their_strides(name):
     with twist:
         output = loss()
     torch.testing.assert_close(torch.autograd.grad(output, leaves), expected)
+
+
+INFINITE = {"softmax": normalizers.Softmax(), "sparsemax": normalizers.Sparsemax(), "entmax": normalizers.Entmax(1.5)}
+
+
+@pytest.mark.parametrize("normalizer", INFINITE.values(), ids=INFINITE)
+@pytest.mark.parametrize("masked", [False, True])
+def test_scores_of_minus_infinity_alone_are_not_taken_for_a_mask(normalizer, masked):
+    query, key, value = torch.full((1, 3, 1), torch.inf), -1 - torch.rand(1, 5, 1), draw(1, 5, 2)
+    mask = torch.tensor([[True, False, True, True, True], [False] * 5, [True] * 5]) if masked else None
+    found = []
+    for backend in ("reference", "cpu"):
+        options = {"normalizer": normalizer, "mask": mask, "aux": AuxRequest(entropy=True, top=2), "backend": backend}
+        output, aux = attend(query, key, value, **options)
+        found.append([output, aux.entropy, *aux.top])
+    torch.testing.assert_close(found[1], found[0], equal_nan=True)
+    assert found[1][0].isnan().any(-1).tolist() == [[True, not masked, True]]

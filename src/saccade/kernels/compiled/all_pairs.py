@@ -99,7 +99,7 @@ def _weights(table: Any, kind: Any) -> None:
             flags(table[11], 1)[0] = 1
         if table[20]:
             for i in rows:
-                lse, entropy = softmax(found[i], bounds[2], room[:0])
+                lse, entropy = softmax(found[i], flags(table[11], 0), bounds[2], room[:0])
                 numbers(table[8], n * length + i, 1, kind)[0] = lse
                 numbers(table[9], n * length + i, 1, kind)[0] = entropy
 

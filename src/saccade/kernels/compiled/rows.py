@@ -106,14 +106,24 @@ def _nothing(row: Any, most: float) -> bool:
 
 
 @loops
-def softmax(row: Any, factor: float, lanes: Any) -> tuple[float, float]:
+def _weight_of_nothing(row: Any, allowed: Any) -> float:
+    """The weight where all of a row is -inf: 0 if nothing is allowed, and NaN if something is, by its own score."""
+    something = row.size > 0 and allowed.size == 0
+    for j in range(allowed.size):
+        something |= allowed[j] != 0
+    return row.dtype.type(np.nan) if something else row.dtype.type(0)
+
+
+@loops
+def softmax(row: Any, allowed: Any, factor: float, lanes: Any) -> tuple[float, float]:
     """Scores become weights, and so do the lanes; the logarithm of the sum of exponentials, and the entropy. Zeros,
-    -inf and 0 where nothing is allowed.
+    -inf and 0 where nothing is allowed; NaN, -inf and NaN where only scores of -inf are.
     """
     most = largest_of(lanes if lanes.size else row)
     if _nothing(row, most):
-        row[:], lanes[:] = 0, 0
-        return most, type(factor)(0)
+        weight = _weight_of_nothing(row, allowed)
+        row[:], lanes[:] = weight, weight
+        return most, weight
     total, mean = _exponentials(row, most, factor)
     _scale(row, type(factor)(1) / total)
     if lanes.size:
@@ -124,13 +134,16 @@ def softmax(row: Any, factor: float, lanes: Any) -> tuple[float, float]:
 
 
 @inline
-def _top(weights: Any, allowed: Any, lse: float, lanes: Any, room: Any, few: int, values: Any, indices: Any) -> None:
+def _top(
+    weights: Any, allowed: Any, entropy: float, lanes: Any, room: Any, few: int, values: Any, indices: Any
+) -> None:
     """The largest weights of a softmax, 0 and -1 beyond the allowed. Where there are lanes the room begins with them.
+    Where a weight is NaN the entropy is.
 
     The lanes were computed apart from the row, and may be rounded otherwise: by the error of an exponent's digits,
     times an exponent of at most 88 (745).
     """
-    if np.isnan(lse):
+    if np.isnan(entropy):
         top_one_by_one(weights, allowed, values, indices)
     elif lanes.size:
         one = weights.dtype.type(1)
@@ -280,7 +293,7 @@ def _sparse(scores: Any, allowed: Any, a: float, weights: Any) -> None:
     one = type(a)(1)
     most = largest_of(weights)
     if _nothing(weights, most):
-        weights[:] = 0
+        weights[:] = _weight_of_nothing(weights, allowed)
         return
     count = _candidates(weights, most, one / a)
     if not count or most == np.inf:  # NaN or infinite
@@ -336,12 +349,12 @@ def _weigh(table: Any, kind: Any) -> None:
             _forbid(weights, allowed)
             if a == 0:
                 lanes = lanes_of(weights, room) if by_lanes else room[:0]
-                lse, entropy = softmax(weights, factor, lanes)
+                lse, entropy = softmax(weights, allowed, factor, lanes)
                 numbers(table[10], i, 1, kind)[0], numbers(table[11], i, 1, kind)[0] = lse, entropy
                 if many:
                     values = numbers(table[14], i * many, many, kind)
                     indices = integers(table[15] + 8 * i * many, many)
-                    _top(weights, allowed, lse, lanes, room, few, values, indices)
+                    _top(weights, allowed, entropy, lanes, room, few, values, indices)
             else:
                 _sparse(scores, allowed, a, weights)
 
