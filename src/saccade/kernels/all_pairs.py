@@ -72,7 +72,7 @@ def weights_over(
         lse, entropy: where the statistics go, `(N, Lq)`.
 
     Returns:
-        A number, 1 where some score was computed from query and key themselves, and 0 else.
+        One byte, `(1,)`: 1 where some score was computed from query and key themselves, and 0 else.
     """
     (count, length, features), width, v = query.shape, key.shape[1], v.contiguous()
     raw, strip = torch.zeros(1, dtype=torch.uint8, device="cpu"), rows_of(count * length)

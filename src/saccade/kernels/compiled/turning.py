@@ -68,9 +68,10 @@ def turn(source: Any, row: int, column: int, target: Any, place: int, other: int
     """Some rows of a matrix as columns of another, each in one piece.
 
     Args:
-        source, row, column: where what is read begins.
-        target, place, other: where it goes: the row and column of its first number.
-        count: rows that are read; with fewer than 16 that end neither matrix, more are moved, up to 16.
+        source, row, column: the matrix that is read, and the row and column of its first number.
+        target, place, other: the matrix that is written, and the row and column of the same number there.
+        count: rows that are read, at most 16. Where 16 rows of the source and 16 columns of the target are left, all of
+            them are moved: what is written beyond the count is anything.
         size: columns that are read.
     """
     kind, whole = source.dtype.type(0), 0
