@@ -130,7 +130,8 @@ def decide(call: Call) -> str:
         return "cpu"
     if tracing():  # sizes are symbols: the choice must not depend on them
         return "chunked" if opaque(call) and not transforming() else "reference"
-    return "reference" if reference.peak_bytes(call) <= small(call) else "chunked"
+    little = reference.peak_bytes(call) <= small(call)
+    return "reference" if little or chunked.unsupported(call) is not None else "chunked"
 
 
 def without_flex(call: Call) -> str | None:

@@ -96,6 +96,18 @@ def test_transforms_are_served():
         torch.testing.assert_close(mapped, attend(part, part, part, score=score, backend="reference"))
 
 
+@pytest.mark.parametrize("backend", ["cpu", "chunked"])
+def test_forward_mode_under_transforms_is_the_references(backend):
+    x, score = draw(1, 100, 100), scores.Additive(draw(100, seed=1))
+
+    def derivative(**options):
+        return torch.func.jvp(lambda query: attend(query, x, x, score=score, **options), (x,), (x,))
+
+    assert all(map(torch.equal, derivative(), derivative(backend="reference")))
+    with pytest.raises(errors.UnsupportedBackend, match="forward mode"):
+        derivative(backend=backend)
+
+
 WISE = {
     "additive": (ADDITIVE, "small"),
     "additive, sigmoid": ({**ADDITIVE, "normalizer": normalizers.Sigmoid()}, "small"),

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from saccade.auxiliary import AuxOutput, AuxRequest
 from saccade.backends import reference
@@ -24,6 +25,8 @@ def unsupported(call: Call) -> str | None:
     """Why no blocks can serve the call, or None."""
     if tracing() and not opaque(call):
         return "a callable cannot cross into an opaque operator; torch.compile fuses the reference instead"
+    if not tracing() and forward_ad._current_level >= 0 and call.built_in:
+        return "its blocks are differentiated backward, and this is in forward mode"
     return None
 
 
