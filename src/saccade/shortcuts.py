@@ -85,7 +85,7 @@ def additive(query: Tensor, key: Tensor, value: Tensor, score: object) -> Tensor
     >>> import torch
     >>> from saccade.scores import Additive
     >>> x = torch.zeros(1, 100, 100)
-    >>> additive(x, x, x + 1, Additive(x[0, 0])).mean(), additive(x, x, x, "no score")
+    >>> additive(x, x, x + 1, Additive(x[0, 0])).mean().round(decimals=3), additive(x, x, x, "no score")
     (tensor(1.), None)
     """
     if type(score) is not Additive or not type(query) is type(key) is type(value) is Tensor:
