@@ -66,8 +66,8 @@ def find_ways(grads: Any, left: Any, right: Any, limit: float, ways: Any, sums: 
             sums[i // QUERIES, t] = total if way in (IDENTITY, UNBOUNDED) else zero
 
 
-def _pair_by(bounded: Any) -> Any:
-    """The loop of the backward, with or without a bound on x."""
+def _four_by(bounded: Any) -> Any:
+    """What four queries share, with or without a bound on x."""
 
     @inline
     def four(b: float, left: tuple[float, ...], most: float) -> tuple[float, ...]:
@@ -80,6 +80,13 @@ def _pair_by(bounded: Any) -> Any:
         shared = one / (first * second)
         first, second = first * shared, second * shared
         return x1 * second, x0 * second, x3 * first, x2 * first
+
+    return four
+
+
+def _pair_by(bounded: Any) -> Any:
+    """The loop of the backward, with or without a bound on x."""
+    four = _four_by(bounded)
 
     @loops
     def pair(
@@ -102,7 +109,7 @@ def _pair_by(bounded: Any) -> Any:
         """Two features of some queries, four at a time, and a tile of keys: g r (1 - r) added to the gradients of keys
         and queries, and the sums of g r, for v, to `out`. The gradients of a query's scores begin at number `first` of
         `grads`, those of the next `step` further. All queries are done in one call, since a call of so many arrays
-        takes as long as 200 terms.
+        takes as long as about a hundred terms.
         """
         whole_vectors()
         apart()
