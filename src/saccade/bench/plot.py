@@ -87,7 +87,7 @@ def _over_sizes(axes: "Axes", family: str, results: Sequence[Result]) -> None:
     axes.set_title(family, fontsize=9.5, color=INK, loc="left")
     axes.set_xlabel("length", fontsize=8, color=INK)
     axes.set_ylabel("peer's time / ours" if not results[0].row.memory else "peer's bytes / ours", fontsize=8, color=INK)
-    axes.legend(frameon=False, fontsize=7, labelcolor=INK)
+    axes.legend(frameon=False, fontsize=7, labelcolor=INK, loc="best")
     _frame(axes)
 
 

@@ -123,7 +123,7 @@ def _figure(
     framed(axes, labels, style, grid="y")
     figure.text(0.1, 0.945, title, fontsize=12, **style)
     figure.text(0.1, 0.885, note, fontsize=8.5, **{**style, "color": FAINT})
-    where: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if beside else {}
+    where: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if beside else {"loc": "best"}
     axes.legend(frameon=False, prop={"family": style["family"], "size": 9}, labelcolor=INK, **where)
     return figure
 

@@ -247,7 +247,7 @@ def _widths_figure(tried: Tensor, errors: Tensor, chosen: float, label: str, tit
     plain_ticks(axes.xaxis)
     axes.axvline(chosen, color=_CHOSEN, linewidth=1.2, linestyle=":", label=f"taken: {chosen:.4g}")
     framed(axes, (label, "mean squared error, each point by all others"), style, grid="y")
-    axes.legend(frameon=False, prop={"family": style["family"], "size": 9}, labelcolor=INK)
+    axes.legend(frameon=False, prop={"family": style["family"], "size": 9}, labelcolor=INK, loc="best")
     figure.text(0.1, 1 - 0.28 / height, title, fontsize=12, **style)
     return figure
 
