@@ -185,6 +185,8 @@ def counted(call: Call, chosen: ModuleType) -> Pairs | None:
     if not call.built_in or foreign(call.mask):
         return None
     all_of_them = chosen is reference or (chosen is cpu and cpu.one_block(call))
+    if chosen is cpu and not all_of_them and (windowed := cpu.windowed(call)) is not None:
+        return windowed
     return pairs(call, DEFINITION.pairs if all_of_them else chosen.ENGINE.pairs, all_of_them=all_of_them)
 
 

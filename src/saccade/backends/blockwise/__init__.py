@@ -6,7 +6,7 @@ backward are opaque operators, so that another length is not another graph. The 
 the reference. Any other callable runs as one checkpoint a block.
 """
 
-from saccade.backends.blockwise.engine import Engine
+from saccade.backends.blockwise.engine import Engine, Whole
 from saccade.backends.blockwise.run import peak_bytes, run, unsupported
 
-__all__ = ["Engine", "peak_bytes", "run", "unsupported"]
+__all__ = ["Engine", "Whole", "peak_bytes", "run", "unsupported"]

@@ -164,7 +164,9 @@ def batched(leaf: Leaf) -> bool:
 
 
 def forward(engine: Engine, call: Call) -> list[Tensor]:
-    """All results of an aligned call, block after block."""
+    """All results of an aligned call, block after block where the engine has no other way."""
+    if engine.whole is not None and (results := engine.whole.forward(call)) is not None:
+        return results
     grid, (planned, shared, prepare) = call.grid(), divided(engine, call)
     if len(planned) == 1 and isinstance(planned[0], Block) and planned[0].width is None:
         found = evaluate(engine, shared, grid)
@@ -188,8 +190,10 @@ def whole(part: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 def backward(engine: Engine, call: Call, grads: Sequence[Tensor], wanted: Sequence[bool]) -> list[Tensor]:
     """Gradients of the wanted leaves from those of the floating results: each block computed again and
-    differentiated.
+    differentiated, where the engine has no other way.
     """
+    if engine.whole is not None and (gradients := engine.whole.backward(call, grads, wanted)) is not None:
+        return gradients
     grid, (planned, shared, prepare) = call.grid(), divided(engine, call)
     shared = replace(shared, read=Unread()) if type(shared.read) in (Soft, Sliding) else shared
     leaves, names = shared.leaves(), floating_results(call)

@@ -1,9 +1,10 @@
 """What a backend puts into the blocks: how a block's weights are computed, and what is read with them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from typing import NamedTuple
 
 from torch import Tensor
 
@@ -18,6 +19,18 @@ weights.
 """
 
 
+class Whole(NamedTuple):
+    """How a backend computes some calls without blocks; None is the answer where it does not.
+
+    Args:
+        forward: all results of an aligned call, in their order.
+        backward: the gradients of its wanted leaves, from those of the floating results.
+    """
+
+    forward: Callable[[Call], list[Tensor] | None]
+    backward: Callable[[Call, Sequence[Tensor], Sequence[bool]], list[Tensor] | None]
+
+
 @dataclass(frozen=True, eq=False)
 class Engine:
     """How the blocks of a backend are computed; `blockwise` does the rest: slicing, memory, derivatives, operators.
@@ -29,6 +42,7 @@ class Engine:
         weigh: the weights of one block of queries; differentiable by autograd.
         read: output and statistics from the weights; differentiable by autograd.
         pairs: of a query and a key in one block, at most.
+        whole: what needs no blocks, or None.
     """
 
     name: str
@@ -36,6 +50,7 @@ class Engine:
     weigh: Callable[[Call, Grid], Weighed]
     read: Callable[[Call, Grid, Tensor, Tensor | None, reference.Known], tuple[Tensor, AuxOutput]]
     pairs: int
+    whole: Whole | None = None
 
 
 DEFINITION = Engine("reference", lambda call: call, reference.weigh, reference.read, 1 << 19)

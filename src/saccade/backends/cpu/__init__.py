@@ -13,7 +13,9 @@ from torch import Tensor
 from saccade.auxiliary import AuxOutput
 from saccade.backends import blockwise, reference
 from saccade.backends.blockwise.blocks import prepared
-from saccade.backends.cpu import steps, unmasked
+from saccade.backends.blockwise.plan import Pairs
+from saccade.backends.blockwise.run import once
+from saccade.backends.cpu import banded, steps, unmasked
 from saccade.backends.cpu.engine import ENGINE
 from saccade.call import Call
 from saccade.kernels.threads import numba_missing, reason
@@ -99,6 +101,11 @@ def one_block(call: Call) -> bool:
     if not call.built_in or tracing() or transforming():
         return False
     return _pairs(call) <= min(AT_ONCE, ENGINE.pairs)
+
+
+def windowed(call: Call) -> Pairs | None:
+    """The pairs of a call that is computed without blocks because it is a window, or None."""
+    return banded.pairs(once(call).aligned())
 
 
 def _pairs(call: Call) -> int:

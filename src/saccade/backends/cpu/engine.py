@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from saccade.backends import reference
-from saccade.backends.blockwise import Engine
+from saccade.backends.blockwise import Engine, Whole
 from saccade.backends.blockwise.products import multiplied, multiply
+from saccade.backends.cpu import banded
 from saccade.call import Call, opaque
 from saccade.dots import is_dot, product
 from saccade.kernels import additive, statistics, weights
@@ -84,6 +85,11 @@ def chosen(read: Read, found: Tensor, allowed: Tensor | None) -> Tensor:
 PARTS = reference.Parts(compared, normalized, chosen, statistics.entropy, statistics.largest)
 
 ENGINE = Engine(
-    "cpu", prepare, partial(reference.weigh, parts=PARTS), partial(reference.read, parts=PARTS), pairs=1 << 21
+    "cpu",
+    prepare,
+    partial(reference.weigh, parts=PARTS),
+    partial(reference.read, parts=PARTS),
+    pairs=1 << 21,
+    whole=Whole(banded.forward, banded.backward),
 )
 """8 MiB of scores in a block: what begins and ends with a block costs more than the cache spares below that."""

@@ -134,7 +134,7 @@ def softmax(row: Any, allowed: Any, factor: float, lanes: Any) -> tuple[float, f
 
 
 @inline
-def _top(
+def top_weights(
     weights: Any, allowed: Any, entropy: float, lanes: Any, room: Any, few: int, values: Any, indices: Any
 ) -> None:
     """The largest weights of a softmax, 0 and -1 beyond the allowed. Where there are lanes the room begins with them.
@@ -288,7 +288,7 @@ def _fill_exactly(weights: Any, most: float, t: float, a: float) -> None:
 
 
 @loops
-def _sparse(scores: Any, allowed: Any, a: float, weights: Any) -> None:
+def sparse(scores: Any, allowed: Any, a: float, weights: Any) -> None:
     """Weights of the scores that they are a copy of, -inf where forbidden."""
     one = type(a)(1)
     most = largest_of(weights)
@@ -328,14 +328,8 @@ def _finite(row: Any) -> float:
 
 
 @loops
-def _weigh(table: Any, kind: Any) -> None:
-    """8 scores, 9 weights (softmax may write them over the scores), 10 lse and 11 entropy (both of softmax alone), 12
-    [1 / temperature, a], a of each row if 13 is 1, not 0, 14 the largest weights and 15 their indices, 16 a row (of
-    softmax alone).
-    """
+def _weigh_rows(table: Any, room: Any, few_room: Any, kind: Any) -> None:
     width, factor, many = table[2], numbers(table[12], 0, 1, kind)[0], table[16]
-    room = np.empty(LANES, numbers(table[12], 0, 1, kind).dtype)
-    few_room = np.empty(FEW_ROOM, np.int64)
     few, by_lanes = few_room.ctypes.data, many > MOST_FEW or (many > 0 and (width > FEW_WIDTH or room.itemsize > 4))
     while True:
         block = take(table)
@@ -354,9 +348,19 @@ def _weigh(table: Any, kind: Any) -> None:
                 if many:
                     values = numbers(table[14], i * many, many, kind)
                     indices = integers(table[15] + 8 * i * many, many)
-                    _top(weights, allowed, entropy, lanes, room, few, values, indices)
+                    top_weights(weights, allowed, entropy, lanes, room, few, values, indices)
             else:
-                _sparse(scores, allowed, a, weights)
+                sparse(scores, allowed, a, weights)
+
+
+@loops
+def _weigh(table: Any, kind: Any) -> None:
+    """8 scores, 9 weights (softmax may write them over the scores), 10 lse and 11 entropy (both of softmax alone), 12
+    [1 / temperature, a], a of each row if 13 is 1, not 0, 14 the largest weights and 15 their indices, 16 a row (of
+    softmax alone).
+    """
+    # an array is freed after its last use: whoever keeps an address of it alone is called with it
+    _weigh_rows(table, np.empty(LANES, numbers(table[12], 0, 1, kind).dtype), np.empty(FEW_ROOM, np.int64), kind)
 
 
 @kernel

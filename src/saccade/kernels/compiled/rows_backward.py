@@ -9,7 +9,7 @@ from saccade.kernels.compiled.rows import sum_of
 
 
 @loops
-def _slope(weights: Any, a: float, slopes: Any) -> None:
+def slopes_of(weights: Any, a: float, slopes: Any) -> None:
     """p^(1-a) where p > 0: the derivative of a weight by its own score at a fixed threshold."""
     zero, one = type(a)(0), type(a)(1)
     if a == 0:
@@ -56,7 +56,7 @@ def _differentiate(table: Any, kind: Any) -> None:
         for i in range(block * table[4], min(table[3], (block + 1) * table[4])):
             weights, grads = numbers(table[8], i * width, width, kind), numbers(table[9], i * width, width, kind)
             slopes, a = numbers(table[10], i * width, width, kind), numbers(table[11], 1 + i * table[12], 1, kind)[0]
-            _slope(weights, a, slopes)
+            slopes_of(weights, a, slopes)
             total = sum_of(slopes)
             if total == zero:
                 continue

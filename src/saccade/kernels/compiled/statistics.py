@@ -10,7 +10,7 @@ from saccade.kernels.compiled.top import LANES, lanes_of, top_of, top_one_by_one
 
 
 @loops
-def _entropy_of(weights: Any) -> float:
+def entropy_of(weights: Any) -> float:
     """-sum w log w over weights above 0."""
     whole_vectors()
     zero, one, total = weights.dtype.type(0), weights.dtype.type(1), weights.dtype.type(0)
@@ -42,7 +42,7 @@ def _entropy(table: Any, kind: Any) -> None:
                 factor = numbers(table[10], i, 1, kind)[0]
                 _entropy_slopes(weights, factor, numbers(table[11], i * width, width, kind))
             else:
-                numbers(table[9], i, 1, kind)[0] = _entropy_of(weights)
+                numbers(table[9], i, 1, kind)[0] = entropy_of(weights)
 
 
 @kernel
@@ -110,7 +110,7 @@ def _first_beyond(weights: Any, before: float, bound: float) -> int:
 
 
 @loops
-def _draw_of(weights: Any, uniform: float) -> int:
+def draw_of(weights: Any, uniform: float) -> int:
     """The first index whose cumulative weight exceeds uniform times the sum, -1 where the sum is not above 0."""
     total, negative = np.float64(0.0), np.float64(0.0)
     for first in range(0, weights.size, STRIDE):  # in the order in which they are summed again below
@@ -144,7 +144,7 @@ def _draw(table: Any, kind: Any) -> None:
             return
         for i in range(block * table[4], min(table[3], (block + 1) * table[4])):
             uniform = np.float64(numbers(table[9], i, 1, kind)[0])
-            integers(table[10] + 8 * i, 1)[0] = _draw_of(numbers(table[8], i * width, width, kind), uniform)
+            integers(table[10] + 8 * i, 1)[0] = draw_of(numbers(table[8], i * width, width, kind), uniform)
 
 
 @kernel
