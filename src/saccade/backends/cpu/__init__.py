@@ -14,8 +14,7 @@ from saccade.auxiliary import AuxOutput
 from saccade.backends import blockwise, reference
 from saccade.backends.blockwise.blocks import prepared
 from saccade.backends.blockwise.plan import Pairs
-from saccade.backends.blockwise.run import once
-from saccade.backends.cpu import banded, steps, unmasked
+from saccade.backends.cpu import fused, steps, unmasked
 from saccade.backends.cpu.engine import ENGINE
 from saccade.call import Call
 from saccade.kernels.threads import numba_missing, reason
@@ -89,9 +88,9 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
     """Output and statistics."""
     if steps.serves_step(call):
         return steps.run(call), AuxOutput()
-    if unmasked.serves(call):
+    if unmasked.serves(call) and (one_block(call) or not fused.serves(call)):
         return unmasked.run(call)
-    return _at_once(call) if one_block(call) else blockwise.run(ENGINE, call)
+    return _at_once(call) if one_block(call) else blockwise.run(ENGINE, fused.multiplied(call))
 
 
 def one_block(call: Call) -> bool:
@@ -105,7 +104,7 @@ def one_block(call: Call) -> bool:
 
 def windowed(call: Call) -> Pairs | None:
     """The pairs of a call that is computed without blocks because it is a window, or None."""
-    return banded.pairs(once(call).aligned())
+    return fused.pairs(fused.multiplied(call).aligned())
 
 
 def _pairs(call: Call) -> int:

@@ -9,7 +9,7 @@ from torch import Tensor
 from saccade.backends import reference
 from saccade.backends.blockwise import Engine, Whole
 from saccade.backends.blockwise.products import multiplied, multiply
-from saccade.backends.cpu import banded
+from saccade.backends.cpu import fused
 from saccade.call import Call, opaque
 from saccade.dots import is_dot, product
 from saccade.kernels import additive, statistics, weights
@@ -90,6 +90,6 @@ ENGINE = Engine(
     partial(reference.weigh, parts=PARTS),
     partial(reference.read, parts=PARTS),
     pairs=1 << 21,
-    whole=Whole(banded.forward, banded.backward),
+    whole=Whole(fused.forward, fused.backward),
 )
 """8 MiB of scores in a block: what begins and ends with a block costs more than the cache spares below that."""

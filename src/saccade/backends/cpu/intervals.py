@@ -31,31 +31,32 @@ def intervals(mask: Mask, grid: Grid) -> Bounds | None:
 
 
 def _bounds(mask: Mask, grid: Grid) -> Bounds | None:
-    kind, none, all_of_them = type(mask), torch.tensor([0]), torch.tensor([grid.k_len])
-    if isinstance(mask, masks.Both):
+    nothing, everything = _column(0), _column(grid.k_len)
+    if type(mask) is masks.Both:
         one, other = _bounds(mask.first, grid), _bounds(mask.second, grid)
         if one is None or other is None:
             return None
         return torch.maximum(one[0], other[0]), torch.minimum(one[1], other[1])
-    if kind is masks.Causal or kind is masks.Window:
+    if type(mask) is masks.Causal:
+        return nothing, _positions(mask, grid) + 1
+    if type(mask) is masks.Window:
         own = _positions(mask, grid)
-        left, right = (None, 0) if isinstance(mask, masks.Causal) else (mask.left, mask.right)  # type: ignore[attr-defined]
-        return none if left is None else own - left, all_of_them if right is None else own + right + 1
-    if isinstance(mask, masks.Intervals):
+        first = nothing if mask.left is None else own - mask.left
+        return first, everything if mask.right is None else own + mask.right + 1
+    if type(mask) is masks.Intervals:
         return _column(mask.start), _column(mask.end)
-    if isinstance(mask, masks.Prefix):
-        return none, _column(mask.length)[..., None] if isinstance(mask.length, Tensor) else _column(mask.length)
-    return (none, mask.key_lengths.long()[..., None]) if isinstance(mask, masks.Lengths) else None
+    if type(mask) is masks.Prefix:
+        return nothing, mask.length.long()[..., None] if isinstance(mask.length, Tensor) else _column(mask.length)
+    return (nothing, mask.key_lengths.long()[..., None]) if type(mask) is masks.Lengths else None
 
 
-def _positions(mask: Mask, grid: Grid) -> Tensor:
+def _positions(mask: masks.Causal | masks.Window, grid: Grid) -> Tensor:
     """Where the queries stand among the keys, `(..., Lq)`."""
-    assert isinstance(mask, masks.Causal | masks.Window)
     start = masks.shift(mask.align, grid)
-    queries = torch.arange(grid.q_len)
+    queries = torch.arange(grid.q_len, device="cpu")
     return queries + (start.long()[..., 0] if isinstance(start, Tensor) else start)
 
 
 def _column(bound: Tensor | int) -> Tensor:
     """A bound as a tensor that broadcasts against the queries."""
-    return bound.long() if isinstance(bound, Tensor) else torch.tensor([bound])
+    return bound.long() if isinstance(bound, Tensor) else torch.tensor([bound], device="cpu")

@@ -39,74 +39,94 @@ SIZE = 4
 _WORD = ir.IntType(64)
 
 
-def _tile(vectors: int, *, adds: bool) -> Any:
-    """c = a b, or c += a b, of `ROWS` rows of a and as many vectors of columns of b; all lengths are in bytes."""
-    number = ir.FloatType()
-    vector = ir.VectorType(number, LANES)
-    same = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+_NUMBER = ir.FloatType()
+_VECTOR = ir.VectorType(_NUMBER, LANES)
 
-    def at(builder: Any, address: Any, kind: Any) -> Any:
-        return builder.inttoptr(address, kind.as_pointer())
 
-    def moved(builder: Any, address: Any, by: int) -> Any:
-        return builder.add(address, ir.Constant(_WORD, by))
+class _Code:
+    """What a tile is written with: addresses and lengths are in bytes."""
 
-    def loaded(builder: Any, address: Any) -> Any:
-        found = builder.load(at(builder, address, vector))
-        found.align = SIZE
+    def __init__(self, builder: Any) -> None:
+        self.builder = builder
+        kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
+        self.multiply_add = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fmuladd.v{LANES}f32")
+
+    def moved(self, address: Any, by: int) -> Any:
+        return self.builder.add(address, ir.Constant(_WORD, by))
+
+    def places(self, first: Any, step: Any) -> list[Any]:
+        """As many as a tile has rows, the step apart."""
+        return [self.builder.add(first, self.builder.mul(step, ir.Constant(_WORD, i))) for i in range(ROWS)]
+
+    def row(self, address: Any, vectors: int) -> list[Any]:
+        """Vectors that lie next to each other."""
+        found = []
+        for by in range(0, vectors * LANES * SIZE, LANES * SIZE):
+            place = self.builder.inttoptr(self.moved(address, by), _VECTOR.as_pointer())
+            found.append(self.builder.load(place))
+            found[-1].align = SIZE
         return found
 
-    def everywhere(builder: Any, address: Any) -> Any:
-        found = builder.load(at(builder, address, number))
-        found = builder.insert_element(ir.Constant(vector, ir.Undefined), found, ir.Constant(ir.IntType(32), 0))
-        return builder.shuffle_vector(found, found, same)
+    def store(self, row: list[Any], address: Any) -> None:
+        for by, vector in enumerate(row):
+            place = self.builder.inttoptr(self.moved(address, by * LANES * SIZE), _VECTOR.as_pointer())
+            self.builder.store(vector, place).align = SIZE
 
-    def places(builder: Any, first: Any, step: Any) -> list[Any]:
-        return [builder.add(first, builder.mul(step, ir.Constant(_WORD, i))) for i in range(ROWS)]
+    def everywhere(self, address: Any) -> Any:
+        """The number at an address in all lanes."""
+        found = self.builder.load(self.builder.inttoptr(address, _NUMBER.as_pointer()))
+        first = ir.Constant(ir.IntType(32), 0)
+        found = self.builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), found, first)
+        return self.builder.shuffle_vector(found, found, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+
+    def carried(self, start: Any, before: Any) -> Any:
+        """What a loop has from the block before it, and then from itself."""
+        found = self.builder.phi(start.type)
+        found.add_incoming(start, before)
+        return found
+
+
+def _summed(
+    code: _Code, sums: list[list[Any]], a: Any, a_row: Any, a_step: Any, b: Any, b_step: Any, depth: Any
+) -> Any:
+    """Write the loop over columns of a and rows of b; sums with all products."""
+    builder, vectors = code.builder, len(sums[0])
+    before, body, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
+    away = code.places(ir.Constant(_WORD, 0), a_row)
+    builder.branch(body)
+    builder.position_at_end(body)
+    k, left, right = (code.carried(start, before) for start in (ir.Constant(_WORD, 0), a, b))
+    old = [[code.carried(start, before) for start in row] for row in sums]
+    columns, new = code.row(right, vectors), []
+    for row, by in zip(old, away, strict=True):
+        factor = code.everywhere(builder.add(left, by))
+        pairs = zip(columns, row, strict=True)
+        new.append([builder.call(code.multiply_add, [factor, column, total]) for column, total in pairs])
+    following = code.moved(k, 1)
+    for phi, value in ((k, following), (left, builder.add(left, a_step)), (right, builder.add(right, b_step))):
+        phi.add_incoming(value, body)
+    for phis, values in zip(old, new, strict=True):
+        for phi, value in zip(phis, values, strict=True):
+            phi.add_incoming(value, body)
+    builder.cbranch(builder.icmp_signed("<", following, depth), body, after)
+    builder.position_at_end(after)
+    return new
+
+
+def _tile(vectors: int, *, adds: bool) -> Any:
+    """c = a b, or c += a b, of `ROWS` rows of a and as many vectors of columns of b; all lengths are in bytes."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         a, a_row, a_step, b, b_step, c, c_row, depth = arguments
-        kind = ir.FunctionType(vector, [vector] * 3)
-        multiply_add = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fmuladd.v{LANES}f32")
-        across, targets = range(0, vectors * LANES * SIZE, LANES * SIZE), places(builder, c, c_row)
-        zero = ir.Constant(vector, [0.0] * LANES)
-        first = [[loaded(builder, moved(builder, row, by)) if adds else zero for by in across] for row in targets]
-        away = [builder.mul(a_row, ir.Constant(_WORD, i)) for i in range(ROWS)]
-        before, body, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
-        builder.branch(body)
-
-        builder.position_at_end(body)
-
-        def carried(start: Any) -> Any:
-            found = builder.phi(start.type)
-            found.add_incoming(start, before)
-            return found
-
-        k, left, right = carried(ir.Constant(_WORD, 0)), carried(a), carried(b)
-        sums = [[carried(start) for start in row] for row in first]
-        columns = [loaded(builder, moved(builder, right, by)) for by in across]
-        found = []
-        for i, row in enumerate(sums):
-            factor = everywhere(builder, builder.add(left, away[i]))
-            pairs = zip(columns, row, strict=True)
-            found.append([builder.call(multiply_add, [factor, column, total]) for column, total in pairs])
-        following = builder.add(k, ir.Constant(_WORD, 1))
-        nexts = [(k, following), (left, builder.add(left, a_step)), (right, builder.add(right, b_step))]
-        nexts += [pair for old, new in zip(sums, found, strict=True) for pair in zip(old, new, strict=True)]
-        for old, new in nexts:
-            old.add_incoming(new, body)
-        builder.cbranch(builder.icmp_signed("<", following, depth), body, after)
-
-        builder.position_at_end(after)
-        for row, target in zip(found, targets, strict=True):
-            for by, total in zip(across, row, strict=True):
-                builder.store(total, at(builder, moved(builder, target, by), vector)).align = SIZE
+        code = _Code(builder)
+        targets, zeros = code.places(c, c_row), [ir.Constant(_VECTOR, [0.0] * LANES)] * vectors
+        sums = [code.row(target, vectors) if adds else zeros for target in targets]
+        for row, target in zip(_summed(code, sums, a, a_row, a_step, b, b_step, depth), targets, strict=True):
+            code.store(row, target)
         return context.get_dummy_value()
 
     @intrinsic
-    def tile(
-        context: Any, a: Any, a_row: Any, a_step: Any, b: Any, b_step: Any, c: Any, c_row: Any, depth: Any
-    ) -> Any:
+    def tile(context: Any, a: Any, a_row: Any, a_step: Any, b: Any, b_step: Any, c: Any, c_row: Any, depth: Any) -> Any:
         return types.none(*[types.int64] * 8), generate
 
     return tile
@@ -118,7 +138,16 @@ _one_more, _two_more = _tile(1, adds=True), _tile(2, adds=True)
 
 @loops
 def product(
-    a: int, a_row: int, a_step: int, b: int, b_row: int, c: int, c_row: int, rows: int, depth: int, columns: int,
+    a: int,
+    a_row: int,
+    a_step: int,
+    b: int,
+    b_row: int,
+    c: int,
+    c_row: int,
+    rows: int,
+    depth: int,
+    columns: int,
     adds: bool,
 ) -> None:
     """c = a b, or c += a b, of float32 matrices at addresses.

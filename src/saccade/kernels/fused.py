@@ -1,4 +1,4 @@
-"""Attention of dot products under intervals of keys, in kernels that never lay scores out: see `compiled.band`."""
+"""Attention of dot products under intervals of keys, in kernels that never lay scores out: see `compiled.fused`."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,7 +9,18 @@ from torch import Tensor
 
 from saccade.kernels.threads import Kernel
 
-__all__ = ["BLOCK", "Band", "Dealt", "Found", "Inputs", "Weights", "attention", "band", "dealt_apart", "gradients"]
+__all__ = [
+    "BLOCK",
+    "Intervals",
+    "Dealt",
+    "Found",
+    "Inputs",
+    "Weights",
+    "attention",
+    "intervals",
+    "dealt_apart",
+    "gradients",
+]
 
 BLOCK = 24
 """Queries of a block, as the kernels have it."""
@@ -17,13 +28,18 @@ BLOCK = 24
 CHUNK = 240
 """Queries of a chunk at least: it copies its keys, which are an interval's length more than its queries."""
 
+BUSY = 8
+"""Chunks that there are in all at least, where they cannot be many: for any number of threads the same, since sums of
+other chunks are rounded otherwise.
+"""
+
 _FAR = 1 << 62
 """The first key of nothing."""
 
-_forward, _backward = Kernel("band:forward"), Kernel("band_backward:backward")
+_forward, _backward = Kernel("fused:forward"), Kernel("fused_backward:backward")
 
 
-class Band(NamedTuple):
+class Intervals(NamedTuple):
     """Which keys each query may attend to.
 
     Args:
@@ -39,8 +55,13 @@ class Band(NamedTuple):
     widest: int
 
     @property
-    def pairs(self) -> int:
-        """How many pairs of a query and a key are computed, of one entry for each row of the intervals."""
+    def allowed(self) -> int:
+        """How many pairs of a query and a key these are."""
+        return int((self.ends - self.starts).clamp(min=0).sum())
+
+    @property
+    def computed(self) -> int:
+        """How many are computed."""
         return BLOCK * int((self.highs - self.lows).clamp(min=0).sum())
 
 
@@ -51,46 +72,62 @@ class Dealt(NamedTuple):
         chunk: queries of a chunk.
         keys: that a chunk has at most.
         chunks: of an entry.
+        own: whether each chunk sums the gradients of keys in memory of its own; else every second one does so at once.
     """
 
     chunk: int
     keys: int
     chunks: int
+    own: bool = False
+
+    def sums(self, inputs: "Inputs") -> int:
+        """Numbers that these sums take."""
+        _, width, size = inputs.key.shape
+        return self.chunks * inputs.entries * width * (size + inputs.value.shape[2])
 
 
-def band(starts: Tensor, ends: Tensor) -> Band:
+def intervals(starts: Tensor, ends: Tensor) -> Intervals:
     """The blocks of queries with these intervals.
 
     Args:
         starts, ends: int64 `(N or 1, Lq)`, in one piece, within the keys.
 
-    >>> band(torch.arange(100)[None], torch.arange(100)[None] + 9).widest
+    >>> intervals(torch.arange(100)[None], torch.arange(100)[None] + 9).widest
     32
     """
     some = starts < ends
     lows = _joined(starts.masked_fill(~some, _FAR), BLOCK, torch.amin, _FAR)
     highs = _joined(ends.masked_fill(~some, 0), BLOCK, torch.amax, 0)
-    return Band(starts, ends, lows, highs, int((highs - lows).amax().clamp(min=0)))
+    return Intervals(starts, ends, lows, highs, int((highs - lows).amax().clamp(min=0)))
 
 
-def dealt(band: Band, chunk: int = CHUNK) -> Dealt:
+def dealt(given: Intervals, chunk: int = CHUNK) -> Dealt:
     """Chunks of a size, a multiple of a block's."""
-    first, last = _chunks(band, chunk)
+    first, last = _chunks(given, chunk)
     return Dealt(chunk, int((last - first).amax().clamp(min=0)), first.shape[-1])
 
 
-def dealt_apart(band: Band) -> Dealt:
-    """The smallest chunks of which every second one has no key in common, for all to add to their keys' gradients."""
-    chunk, length = CHUNK, band.starts.shape[-1]
-    while chunk < length and not (chunk >= band.widest and _apart(*_chunks(band, chunk))):
+def dealt_apart(given: Intervals, entries: int) -> Dealt:
+    """Chunks that may add to the gradients of their keys at the same time: the smallest of which every second one has
+    no key in common, or as few as keep threads busy, each with sums of its own.
+
+    Args:
+        given: of the queries.
+        entries: of the batch.
+    """
+    chunk, length = CHUNK, given.starts.shape[-1]
+    while chunk < length and not (chunk >= given.widest and _apart(*_chunks(given, chunk))):
         chunk *= 2
-    return dealt(band, chunk)
+    if chunk < length or entries >= BUSY:
+        return dealt(given, chunk)
+    blocks = -(-length // BLOCK)
+    return dealt(given, BLOCK * -(-blocks // -(-BUSY // entries)))._replace(own=True)
 
 
-def _chunks(band: Band, chunk: int) -> tuple[Tensor, Tensor]:
+def _chunks(given: Intervals, chunk: int) -> tuple[Tensor, Tensor]:
     """The first key of each chunk and the end of the last."""
     blocks = chunk // BLOCK
-    return _joined(band.lows, blocks, torch.amin, _FAR), _joined(band.highs, blocks, torch.amax, 0)
+    return _joined(given.lows, blocks, torch.amin, _FAR), _joined(given.highs, blocks, torch.amax, 0)
 
 
 def _joined(bounds: Tensor, size: int, join: Callable[..., Tensor], nothing: int) -> Tensor:
@@ -119,10 +156,15 @@ class Weights(NamedTuple):
     alpha: float = 1.0
     scale: float = 1.0
 
+    def usable(self) -> bool:
+        """Whether float32 holds them."""
+        factor, scale = np.float32(self.scale / self.temperature), np.float32(self.scale)
+        return bool(0 < factor < np.inf and 0 < scale < np.inf)
+
     def numbers(self) -> Tensor:
-        """As the kernels read them."""
-        factor = self.scale / self.temperature
-        return torch.tensor([factor, np.float32(self.alpha) - np.float32(1), self.scale], device="cpu")
+        """As the kernels read them: what a softmax multiplies products by, alpha - 1, and the scale."""
+        numbers = [self.scale / self.temperature, np.float32(self.alpha) - np.float32(1), self.scale]
+        return torch.tensor(numbers, dtype=torch.float32, device="cpu")
 
 
 class Inputs(NamedTuple):
@@ -131,7 +173,7 @@ class Inputs(NamedTuple):
     Args:
         query, key, value: `(N or 1, Lq, D)`, `(N or 1, Lk, D)`, `(N or 1, Lk, Dv)`, float32, each in one piece, D and
             Dv multiples of 16, Lq at least `BLOCK`.
-        band: the intervals, of `(N or 1, Lq)`.
+        intervals: of `(N or 1, Lq)`.
         weights: how products become weights.
         uniform: u of draws, float32 `(N, Lq)` in one piece; None for expectations.
         entries: N.
@@ -140,21 +182,22 @@ class Inputs(NamedTuple):
     query: Tensor
     key: Tensor
     value: Tensor
-    band: Band
+    intervals: Intervals
     weights: Weights
     uniform: Tensor | None
     entries: int
 
     def table(self, dealt: Dealt, flag: Tensor) -> tuple["int | Tensor", ...]:
         """The beginning of the kernels' tables."""
-        starts, ends = self.band.starts, self.band.ends
+        starts, ends = self.intervals.starts, self.intervals.ends
         tensors = self.query, self.key, self.value
         places = [0 if len(part) == 1 else part.stride(0) for part in tensors]
         offsets = torch.arange(self.entries, device="cpu")[:, None] * torch.tensor(places, device="cpu")
         sizes = self.query.shape[1], *self.key.shape[1:], self.value.shape[2]
         drawn = (0, 0) if self.uniform is None else (self.uniform, 1)
         step = 0 if len(starts) == 1 else starts.shape[1]
-        return (*tensors, offsets, starts, ends, step, self.weights.numbers(), *drawn, flag, *sizes, dealt.chunk, dealt.keys, self.band.widest)
+        most = dealt.chunk, dealt.keys, self.intervals.widest
+        return (*tensors, offsets, starts, ends, step, self.weights.numbers(), *drawn, flag, *sizes, *most)
 
 
 class Found(NamedTuple):
@@ -164,14 +207,14 @@ class Found(NamedTuple):
         output: `(N, Lq, Dv)`.
         lse, entropy: `(N, Lq)`, of a softmax; of others the entropy alone, where it was asked for.
         top: the largest weights and which keys have them, `(N, Lq, many)`: 0 and -1 beyond those that there are.
-        index: which keys were drawn, `(N, Lq)`, -1 for none; empty of expectations.
+        drawn: which keys were, `(N, Lq)`, -1 for none; empty of expectations.
     """
 
     output: Tensor
     lse: Tensor
     entropy: Tensor
     top: tuple[Tensor, Tensor]
-    index: Tensor
+    drawn: Tensor
 
 
 def attention(inputs: Inputs, many: int = 0, *, entropy: bool = False) -> Found | None:
@@ -184,17 +227,19 @@ def attention(inputs: Inputs, many: int = 0, *, entropy: bool = False) -> Found 
         entropy: whether it is wanted of what is no softmax.
     """
     query, rows = inputs.query, (inputs.entries, inputs.query.shape[1])
-    output, index = query.new_empty(*rows, inputs.value.shape[2]), query.new_empty(0, dtype=torch.int64)
-    index = index if inputs.uniform is None else query.new_empty(rows, dtype=torch.int64)
-    lse, values = query.new_empty(rows), query.new_empty(*rows, many)
-    found = Found(output, lse, query.new_empty(rows), (values, torch.empty_like(values, dtype=torch.int64)), index)
-    flag, chunks = torch.zeros(1, dtype=torch.uint8, device="cpu"), dealt(inputs.band)
-    wanted = found.lse, found.entropy, *found.top, many, int(entropy), found.index
+    output, values = query.new_empty(*rows, inputs.value.shape[2]), query.new_empty(*rows, many)
+    lse, entropies = query.new_empty(rows), query.new_empty(rows)
+    drawn = query.new_empty(rows if inputs.uniform is not None else 0, dtype=torch.int64)
+    found = Found(output, lse, entropies, (values, torch.empty_like(values, dtype=torch.int64)), drawn)
+    flag, chunks = torch.zeros(1, dtype=torch.uint8, device="cpu"), dealt(inputs.intervals)
+    wanted = found.lse, found.entropy, *found.top, many, int(entropy), drawn
     _forward(inputs.entries * chunks.chunks, *inputs.table(chunks, flag), output, *wanted)
     return None if flag.item() else found
 
 
-def gradients(inputs: Inputs, chunks: Dealt, grad: Tensor, *, scores: bool, values: bool) -> tuple[Tensor, Tensor, Tensor] | None:
+def gradients(
+    inputs: Inputs, chunks: Dealt, grad: Tensor, *, scores: bool, values: bool
+) -> tuple[Tensor, Tensor, Tensor] | None:
     """The gradients of query, key and value of each entry, from those of the output; None where something of them is
     not finite.
 
@@ -206,9 +251,13 @@ def gradients(inputs: Inputs, chunks: Dealt, grad: Tensor, *, scores: bool, valu
         values: whether those of the value are. What is not wanted is anything.
     """
     entries, flag = len(grad), torch.zeros(1, dtype=torch.uint8, device="cpu")
+    slots, step = (chunks.chunks, 1) if chunks.own else (1, 2)
     of_query = grad.new_empty(entries, *inputs.query.shape[1:])
-    of_key, of_value = (grad.new_zeros(entries, *part.shape[1:]) for part in (inputs.key, inputs.value))
-    table = *inputs.table(chunks, flag), grad, of_query, of_key, of_value, int(scores), int(values)
-    for first in range(min(2, chunks.chunks)):
-        _backward(entries * ((chunks.chunks - first + 1) // 2), *table, first)
-    return None if flag.item() else (of_query, of_key, of_value)
+    of_key, of_value = (grad.new_zeros(entries, slots, *part.shape[1:]) for part in (inputs.key, inputs.value))
+    table = *inputs.table(chunks, flag), grad, of_query, of_key, of_value, int(scores), int(values), slots, step
+    for first in range(min(step, chunks.chunks)):
+        _backward(entries * -(-(chunks.chunks - first) // step), *table, first)
+    if flag.item():
+        return None
+    of_key, of_value = (part[:, 0] if slots == 1 else part.sum(1) for part in (of_key, of_value))
+    return of_query, of_key, of_value

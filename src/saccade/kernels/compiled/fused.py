@@ -1,4 +1,4 @@
-"""Attention of dot products where each query may attend to one interval of keys, the intervals near each other: windows.
+"""Attention of dot products where each query may attend to one interval of keys: a window, all before it, all.
 
 A block of queries and the keys between the first and the last that any of them may attend to are multiplied, the
 products become weights row by row, each row its own interval and zeros beside it, and the weights are multiplied with
@@ -113,10 +113,10 @@ def interval(row: Any, begin: int, end: int) -> Any:
 
 
 @loops
-def scored(table: Any, query: int, first: int, keys: int, columns: int, width: int, scores: int, step: int) -> None:
-    """The products of a block of queries and the turned keys at an address."""
+def scored(table: Any, query: int, keys: int, columns: int, width: int, scores: int, step: int) -> None:
+    """The products of a block of queries and turned keys at addresses."""
     size = table[15]
-    product(query + SIZE * first * size, size, 1, keys, columns, scores, step, BLOCK, size, width, False)
+    product(query, size, 1, keys, columns, scores, step, BLOCK, size, width, False)
 
 
 @loops
@@ -136,7 +136,16 @@ def _largest(table: Any, i: int, part: Any, entropy: float, lanes: Any, spare: A
 
 @loops
 def _block(
-    table: Any, n: int, first: int, skipped: int, low: int, starts: Any, ends: Any, scores: int, step: int, spare: Any,
+    table: Any,
+    n: int,
+    first: int,
+    skipped: int,
+    low: int,
+    starts: Any,
+    ends: Any,
+    scores: int,
+    step: int,
+    spare: Any,
     few: int,
 ) -> None:
     """A block's products become weights, with zeros beside the intervals; statistics and draws are written.
@@ -171,8 +180,9 @@ def _block(
 
 
 @loops
-def _read(table: Any, n: int, first: int, skipped: int, value: int, low: int, width: int, scores: int, step: int,
-          room: int) -> float:
+def _read(
+    table: Any, n: int, first: int, skipped: int, value: int, low: int, width: int, scores: int, step: int, room: int
+) -> float:
     """The outputs of a block; NaN where something is not finite."""
     size, total, kind = table[16], np.float32(0), np.float32(0)
     if width and not table[11]:
@@ -191,33 +201,40 @@ def _read(table: Any, n: int, first: int, skipped: int, value: int, low: int, wi
 
 
 @loops
+def _chunk(table: Any, n: int, begin: int, keys: int, scores: int, outputs: int, spare: Any, few: int) -> float:
+    """The outputs of a chunk of queries; NaN where one is not finite."""
+    length, size, columns, step = table[13], table[15], stretch(table[18]), stretch(table[19])
+    end, offsets = min(length, begin + table[17]), integers(table[5] + 24 * n, 3)
+    query, value = table[2] + SIZE * offsets[0], table[4] + SIZE * offsets[2]
+    starts, ends = integers(table[6] + 8 * n * table[8], length), integers(table[7] + 8 * n * table[8], length)
+    lowest, highest = reached(starts[begin:end], ends[begin:end])
+    turned(table[3] + SIZE * offsets[1], table[14], size, lowest, highest, keys, columns)
+    total = np.float32(0)
+    for place in range(begin, end, BLOCK):
+        first = min(place, length - BLOCK)
+        skipped, some = place - first, slice(first, first + BLOCK)
+        low, high = reached(starts[place : first + BLOCK], ends[place : first + BLOCK])
+        if high > low:
+            away = SIZE * (low - lowest)
+            scored(table, query + SIZE * first * size, keys + away, columns, high - low, scores, step)
+        _block(table, n, first, skipped, low, starts[some], ends[some], scores, step, spare, few)
+        total += _read(table, n, first, skipped, value, low, high - low, scores, step, outputs)
+    return total
+
+
+@loops
 def _forward(table: Any, room: Any, few_room: Any) -> None:
-    length, size, chunk = table[13], table[15], table[17]
-    chunks, columns, step = (length + chunk - 1) // chunk, stretch(table[18]), stretch(table[19])
+    chunks, step = (table[13] + table[17] - 1) // table[17], stretch(table[19])
     keys, few = aligned(room), few_room.ctypes.data
-    scores = keys + SIZE * columns * size
+    scores = keys + SIZE * stretch(table[18]) * table[15]
     outputs = scores + SIZE * BLOCK * step
     spare = numbers(outputs + SIZE * BLOCK * table[16], 0, step + LANES_ROOM, np.float32(0))
     while True:
         block = take(table)
         if block >= table[1]:
             return
-        n, begin = block // chunks, block % chunks * chunk
-        end, offsets = min(length, begin + chunk), integers(table[5] + 24 * n, 3)
-        query, value = table[2] + SIZE * offsets[0], table[4] + SIZE * offsets[2]
-        starts, ends = integers(table[6] + 8 * n * table[8], length), integers(table[7] + 8 * n * table[8], length)
-        lowest, highest = reached(starts[begin:end], ends[begin:end])
-        turned(table[3] + SIZE * offsets[1], table[14], size, lowest, highest, keys, columns)
-        total = np.float32(0)
-        for place in range(begin, end, BLOCK):
-            first = min(place, length - BLOCK)
-            skipped, some = place - first, slice(first, first + BLOCK)
-            low, high = reached(starts[place : first + BLOCK], ends[place : first + BLOCK])
-            if high > low:
-                scored(table, query, first, keys + SIZE * (low - lowest), columns, high - low, scores, step)
-            _block(table, n, first, skipped, low, starts[some], ends[some], scores, step, spare, few)
-            total += _read(table, n, first, skipped, value, low, high - low, scores, step, outputs)
-        if not total == 0:
+        begin = block % chunks * table[17]
+        if not _chunk(table, block // chunks, begin, keys, scores, outputs, spare, few) == 0:
             flags(table[12], 1)[0] = 1
 
 
@@ -227,5 +244,6 @@ def forward(table: Any) -> None:
     26 whether the entropy of others than softmax is wanted, 27 which keys were drawn.
     """
     keys, step = stretch(table[18]) * table[15], stretch(table[19])
+    # an array is freed after its last use: who keeps its address alone is called with the array
     room = np.empty(keys + (BLOCK + 1) * step + BLOCK * table[16] + LANES_ROOM + LINE, np.float32)
     _forward(table, room, np.empty(FEW_ROOM, np.int64))

@@ -1,0 +1,201 @@
+"""Dot products of which each query may attend to one interval of keys, under any of the entmax family: two kernels.
+
+Blocks of the map would compute one and a half times the pairs of a narrow window, and bring the scores of any call to
+memory; the kernels compute little more than the pairs that are allowed, and bring nothing (`kernels.fused`). Whether a
+number that nobody may see has come into a result is found out afterwards: then there are blocks.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from saccade.auxiliary import top
+from saccade.backends.blockwise.blocks import floating_results, result_kinds, result_names
+from saccade.backends.blockwise.plan import Pairs
+from saccade.backends.cpu.intervals import intervals
+from saccade.call import Call
+from saccade.dots import product
+from saccade.kernels import fused as kernels
+from saccade.kernels.threads import serves as served
+from saccade.kernels.unit import unit
+from saccade.kernels.weights import MANY
+from saccade.normalizers import Entmax, Softmax, Sparsemax
+from saccade.numerics import HALF, transforming, wide
+from saccade.reads import Sample, Soft
+from saccade.scores import Cosine, Dot, ScaledDot, UnitKeyCosine
+
+__all__ = ["backward", "forward", "multiplied", "pairs", "serves"]
+
+WIDEST = 1 << 15
+"""Keys of a chunk of queries at most, of which each thread has copies."""
+
+LOOSE, SLACK = 4, 128
+"""How many times the keys that a query may attend to are computed for it at most, and how many beside: where the
+intervals of neighbours are far apart, blocks of the map pass over what is between them.
+"""
+
+MUCH = 1 << 26
+"""Numbers that the sums of chunks of their own take at most."""
+
+WHOLE = 16
+"""What features are a multiple of."""
+
+ASKED = {"output", "lse", "index", "entropy", "top_values", "top_indices"}
+"""The results that the kernels give."""
+
+
+def forward(call: Call) -> list[Tensor] | None:
+    """All results of an aligned call; None where it is none of these."""
+    inputs = _inputs(call)
+    if inputs is None or kernels.dealt(inputs.intervals).keys > WIDEST:
+        return None
+    sparse, many = inputs.weights.alpha != 1, min(call.aux.top, call.key.shape[-2])
+    found = kernels.attention(inputs, many, entropy=sparse and call.aux.entropy)
+    if found is None:
+        return None
+    values, indices = top(*found.top)
+    results = {**found._asdict(), "index": found.drawn, "top_values": values, "top_indices": indices}
+    kinds = zip(result_names(call), result_kinds(call), strict=True)
+    return [results[name].reshape(shape).to(dtype) for name, (shape, dtype) in kinds]
+
+
+def serves(call: Call) -> bool:
+    """Whether a call is one of these, whatever its mask says."""
+    return _weights(call) is not None and _fits(call)
+
+
+def multiplied(call: Call) -> Call:
+    """The call with a dot product as its score, where a cosine is one of vectors of unit length: blocks would make
+    these again and again.
+    """
+    score = call.score
+    if not isinstance(score, Cosine) or type(score) not in (Cosine, UnitKeyCosine) or isinstance(score.beta, Tensor):
+        return call
+    query, key = wide(call.query), wide(call.key)
+    if not served(query, key):
+        return call
+    kept = torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in call.leaves())
+    query = unit(query, None if kept else "unit queries")
+    key = key if isinstance(score, UnitKeyCosine) else unit(key, None if kept else "unit keys")
+    return replace(call, query=query, key=key, score=ScaledDot(score.beta))
+
+
+def backward(call: Call, grads: Sequence[Tensor], wanted: Sequence[bool]) -> list[Tensor] | None:
+    """Gradients of the wanted leaves from those of the floating results; None where the kernels do not give them."""
+    upstream = dict(zip(floating_results(call), grads, strict=True))
+    grad = upstream.pop("output")
+    if any(wanted[3:]) or any(bool(other.any()) for other in upstream.values()):
+        return None
+    if not served(grad, dtypes=(torch.float32, *HALF)):
+        return None
+    inputs = _inputs(call)
+    if inputs is None:
+        return None
+    chunks, scores = kernels.dealt_apart(inputs.intervals, inputs.entries), inputs.uniform is None and any(wanted[:2])
+    if chunks.keys > WIDEST or (chunks.own and chunks.sums(inputs) > MUCH):
+        return None
+    grad = grad.to(torch.float32).reshape(inputs.entries, *grad.shape[-2:]).contiguous()
+    found = kernels.gradients(inputs, chunks, grad, scores=scores, values=wanted[2])
+    if found is None:
+        return None
+    leaves = call.query, call.key, call.value
+    moved = scores, scores, wanted[2]
+    return [
+        _summed(part, leaf, call.batch) if moves else torch.zeros_like(leaf)
+        for part, leaf, moves, want in zip(found, leaves, moved, wanted[:3], strict=True)
+        if want
+    ]
+
+
+def pairs(call: Call) -> Pairs | None:
+    """How many pairs an aligned call has, its mask allows, and are computed; None where it is none of these."""
+    inputs = _inputs(call)
+    if inputs is None:
+        return None
+    each, found = inputs.entries // len(inputs.intervals.starts), inputs.intervals
+    every = inputs.entries * call.query.shape[-2] * call.key.shape[-2]
+    return Pairs(every, each * found.allowed, each * found.computed)
+
+
+def _summed(grad: Tensor, leaf: Tensor, batch: tuple[int, ...]) -> Tensor:
+    """The gradients of all entries as those of a tensor that several may share."""
+    shared = grad.view(*batch, *grad.shape[-2:]).sum_to_size(leaf.shape)
+    return shared.to(leaf.dtype).contiguous()
+
+
+def _inputs(call: Call) -> kernels.Inputs | None:
+    """What the kernels take, or None where they do not serve the call."""
+    weights = _weights(call)
+    if weights is None or not _fits(call):
+        return None
+    found = _intervals(call)
+    if found is None or found.computed > LOOSE * found.allowed + SLACK * found.starts.numel():
+        return None
+    entries, uniform = math.prod(call.batch), None
+    if isinstance(call.read, Sample) and call.read.uniform is not None:
+        uniform = call.read.uniform.to(torch.float32).expand(*call.batch, call.query.shape[-2]).contiguous()
+    query, key, value = (_flat(part.to(torch.float32), call.batch) for part in (call.query, call.key, call.value))
+    return kernels.Inputs(query, key, value, found, weights, uniform, entries)
+
+
+def _weights(call: Call) -> kernels.Weights | None:
+    """How products become weights, where the kernels know it."""
+    score, normalizer, temperature, alpha = call.score, call.normalizer, 1.0, 1.0
+    if not isinstance(score, Dot | ScaledDot) or type(score) not in (Dot, ScaledDot) or score.leaves():
+        return None
+    if isinstance(normalizer, Softmax):
+        if normalizer.sink is not None or isinstance(normalizer.temperature, Tensor):
+            return None
+        temperature = normalizer.temperature
+    elif isinstance(normalizer, Entmax):
+        if isinstance(normalizer.alpha, Tensor):
+            return None
+        alpha = normalizer.alpha
+    elif isinstance(normalizer, Sparsemax):
+        alpha = 2.0
+    else:
+        return None
+    made = product(score, call.query[..., :1, :], call.key[..., :1, :])
+    found = kernels.Weights(temperature, alpha, made.scale)
+    return found if made.softcap is None and found.usable() else None
+
+
+def _fits(call: Call) -> bool:
+    """Whether everything beside score and normalizer is what the kernels know."""
+    read, sizes = call.read, (call.query.shape[-1], call.value.shape[-1])
+    if call.bias is not None or call.gate is not None or call.noise is not None or transforming():
+        return False
+    drawn = type(read) is Sample and read.estimator == "reinforce" and read.uniform is not None
+    if not drawn and type(read) is not Soft:
+        return False
+    if call.aux.top > (MANY if isinstance(call.normalizer, Softmax) else 0) or not ASKED.issuperset(result_names(call)):
+        return False
+    if call.query.shape[-2] < kernels.BLOCK or not call.key.shape[-2] or 0 in call.batch:
+        return False
+    whole = all(size and size % WHOLE == 0 for size in sizes)
+    return whole and served(call.query, call.key, call.value, dtypes=(torch.float32, *HALF))
+
+
+def _intervals(call: Call) -> kernels.Intervals | None:
+    """The intervals of the call's mask."""
+    everything = torch.tensor([0], device="cpu"), torch.tensor([call.key.shape[-2]], device="cpu")
+    bounds = everything if call.mask is None else intervals(call.mask, call.grid())
+    if bounds is None:
+        return None
+    length = call.query.shape[-2]
+    starts, ends = (bound.expand(*bound.shape[:-1], length) for bound in torch.broadcast_tensors(*bounds))
+    if math.prod(starts.shape[:-1]) == 1:
+        starts, ends = starts.reshape(1, length), ends.reshape(1, length)
+    else:
+        starts, ends = (bound.expand(*call.batch, length).reshape(-1, length) for bound in (starts, ends))
+    return kernels.intervals(starts.contiguous(), ends.contiguous())
+
+
+def _flat(part: Tensor, batch: tuple[int, ...]) -> Tensor:
+    """A tensor of one batch dimension, in one piece; of size one where all entries share it."""
+    single = math.prod(part.shape[:-2]) == 1
+    part = part if single else part.expand(*batch, *part.shape[-2:])
+    return part.reshape(-1, *part.shape[-2:]).contiguous()
