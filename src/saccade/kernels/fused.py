@@ -11,15 +11,15 @@ from saccade.kernels.threads import Kernel
 
 __all__ = [
     "BLOCK",
-    "Intervals",
     "Dealt",
     "Found",
     "Inputs",
+    "Intervals",
     "Weights",
     "attention",
-    "intervals",
     "dealt_apart",
     "gradients",
+    "intervals",
 ]
 
 BLOCK = 24
@@ -158,8 +158,8 @@ class Weights(NamedTuple):
 
     def usable(self) -> bool:
         """Whether float32 holds them."""
-        factor, scale = np.float32(self.scale / self.temperature), np.float32(self.scale)
-        return bool(0 < factor < np.inf and 0 < scale < np.inf)
+        held = torch.finfo(torch.float32)
+        return all(held.tiny <= number <= held.max for number in (self.scale / self.temperature, self.scale))
 
     def numbers(self) -> Tensor:
         """As the kernels read them: what a softmax multiplies products by, alpha - 1, and the scale."""

@@ -88,7 +88,7 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
     """Output and statistics."""
     if steps.serves_step(call):
         return steps.run(call), AuxOutput()
-    if unmasked.serves(call) and (one_block(call) or not fused.serves(call)):
+    if unmasked.serves(call) and not (fused.serves(call) and not one_block(call)):
         return unmasked.run(call)
     return _at_once(call) if one_block(call) else blockwise.run(ENGINE, fused.multiplied(call))
 

@@ -234,7 +234,7 @@ def _forward(table: Any, room: Any, few_room: Any) -> None:
         if block >= table[1]:
             return
         begin = block % chunks * table[17]
-        if not _chunk(table, block // chunks, begin, keys, scores, outputs, spare, few) == 0:
+        if _chunk(table, block // chunks, begin, keys, scores, outputs, spare, few) != 0:
             flags(table[12], 1)[0] = 1
 
 

@@ -251,7 +251,7 @@ def _backward(table: Any, room: Any) -> None:
             return
         n, place = block // some, block % some * table[27] + table[28]
         total = _chunk(table, n, place * table[17], n * table[26] + place % table[26], rooms)
-        if not total == 0:
+        if total != 0:
             flags(table[12], 1)[0] = 1
 
 
