@@ -12,6 +12,7 @@ MASKS = {
     "window": masks.Window(7, 2, align="end"),
     "causal": masks.Causal(align="end"),
     "ragged": masks.Causal(align="end") & masks.Lengths(torch.tensor([[40], [13]])),
+    "documents": masks.Documents(torch.arange(50) // 11, torch.arange(45) // 11) & masks.Causal(align="end"),
     "intervals": masks.Intervals(torch.arange(50) % 9, torch.arange(50) // 2),
 }
 SCORES = {"scaled": scores.ScaledDot(), "dot": scores.Dot(), "cosine": scores.Cosine(beta=3.0)}

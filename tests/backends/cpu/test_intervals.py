@@ -28,16 +28,43 @@ def simple(draw, queries):
 
 
 @given(st.data(), st.integers(1, 12), NUMBER)
+def test_documents_whose_keys_lie_together_are_intervals(data, queries, keys):
+    """In any order, with ids that queries alone have, beside any other mask."""
+    names = data.draw(st.permutations(range(-2, 5)))
+    key_ids = torch.tensor(
+        sorted(data.draw(st.lists(st.sampled_from(names), min_size=keys, max_size=keys)), key=names.index)
+    )
+    query_ids = torch.tensor(data.draw(st.lists(st.integers(-3, 6), min_size=2 * queries, max_size=2 * queries)))
+    mask = masks.Documents(query_ids.view(2, queries), key_ids.long()) & data.draw(simple(queries))
+    grid = Grid(queries, keys, 0, queries, torch.device("cpu"), rank=1)
+    if not keys:
+        assert intervals(mask, grid) is None
+        return
+    assert_same(mask, grid)
+
+
+def test_documents_in_pieces_are_not():
+    ids = torch.tensor([1, 2, 1])
+    grid = Grid(3, 3, 0, 3, torch.device("cpu"))
+    assert intervals(masks.Documents(ids, ids), grid) is None
+    assert intervals(masks.Documents(ids, ids.sort().values), grid) is not None
+
+
+def assert_same(mask, grid):
+    starts, ends = (bound.expand(2, grid.q_len)[..., None] for bound in intervals(mask, grid))
+    places = torch.arange(grid.k_len)
+    expected = mask.dense(grid).expand(2, grid.q_len, grid.k_len)
+    assert torch.equal((places >= starts) & (places < ends), expected)
+    assert starts.min() >= 0 and ends.max() <= grid.k_len
+
+
+@given(st.data(), st.integers(1, 12), NUMBER)
 def test_intervals_are_what_the_mask_allows(data, queries, keys):
     mask = data.draw(simple(queries))
     for _ in range(data.draw(st.integers(0, 2))):
         mask = mask & data.draw(simple(queries))
     grid = Grid(queries, keys, 0, queries, torch.device("cpu"), rank=1)
-    starts, ends = (bound.expand(2, queries)[..., None] for bound in intervals(mask, grid))
-    places = torch.arange(keys)
-    expected = mask.dense(grid).expand(2, queries, keys)
-    assert torch.equal((places >= starts) & (places < ends), expected)
-    assert starts.min() >= 0 and ends.max() <= keys
+    assert_same(mask, grid)
 
 
 def test_masks_of_more_than_one_interval_and_of_ones_own_have_none():

@@ -47,7 +47,9 @@ def _bounds(mask: Mask, grid: Grid) -> Bounds | None:
         return _column(mask.start), _column(mask.end)
     if type(mask) is masks.Prefix:
         return nothing, mask.length.long()[..., None] if isinstance(mask.length, Tensor) else _column(mask.length)
-    return (nothing, mask.key_lengths.long()[..., None]) if type(mask) is masks.Lengths else None
+    if type(mask) is masks.Lengths:
+        return nothing, mask.key_lengths.long()[..., None]
+    return _documents(mask.query_ids.long(), mask.key_ids.long()) if type(mask) is masks.Documents else None
 
 
 def _positions(mask: masks.Causal | masks.Window, grid: Grid) -> Tensor:
@@ -60,3 +62,16 @@ def _positions(mask: masks.Causal | masks.Window, grid: Grid) -> Tensor:
 def _column(bound: Tensor | int) -> Tensor:
     """A bound as a tensor that broadcasts against the queries."""
     return bound.long() if isinstance(bound, Tensor) else torch.tensor([bound], device="cpu")
+
+
+def _documents(queries: Tensor, keys: Tensor) -> Bounds | None:
+    """The keys of each query's document, where those of each lie together."""
+    batch = torch.broadcast_shapes(queries.shape[:-1], keys.shape[:-1])
+    queries, keys = (ids.expand(*batch, ids.shape[-1]).contiguous() for ids in (queries, keys))
+    keys, order = keys.sort(dim=-1, stable=True)
+    together = (order[..., 1:] - order[..., :-1] == 1) | (keys[..., 1:] != keys[..., :-1])
+    if not bool(together.all()) or not keys.shape[-1]:
+        return None
+    first, last = (torch.searchsorted(keys, queries, side=side) for side in ("left", "right"))
+    starts = order.gather(-1, first.clamp(max=keys.shape[-1] - 1))
+    return starts, starts + (last - first)
