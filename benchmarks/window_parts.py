@@ -1,11 +1,11 @@
-"""What a narrow window costs at the least: the products and the weights of its blocks alone, beside what it may cost.
+"""What a query of a narrow window costs at the least: its products and its weights alone, beside what it may cost.
 
-    python benchmarks/window_parts.py [--threads 2] [--rounds 15] [--output FILE] [--page PAGE]
+    python benchmarks/window_parts.py [--rounds 15] [--output FILE] [--page PAGE]
 
 Rows called "ideal" of `saccade bench` may take twice the time of the allowed pairs in the same call without a mask.
-Here stands what of that the parts take that no order of the work can spare: the matrix products of blocks of queries
-and the keys that they reach, by torch's batched product, and the kernels that make weights of scores. All take turns
-in one process; times are medians.
+Here stands, for one thread and one query, what of that the parts of the kernel take by themselves, in a core's nearest
+caches: the products of a block of queries and its keys and values, and what makes weights of them. The rest of the call
+is the turning of keys, memory that is new, and Python. All take turns in one process; times are medians.
 """
 
 import argparse
@@ -16,156 +16,187 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numba import njit
 from torch import Tensor
 
-from saccade import AuxRequest, attend
-from saccade.backends.blockwise.products import multiply
-from saccade.kernels import statistics as of_weights
-from saccade.kernels import weights
+from saccade import AuxRequest, attend, masks
+from saccade.kernels import fused
+from saccade.kernels.compiled.fused import BLOCK, read_block, scored, stretch, weigh_block
 from saccade.normalizers import Entmax, Sparsemax
 from saccade.reads import Sample
 from saccade.scores import Cosine
 from saccade.train.environment import hardware, versions
 
 HEADS, LENGTH, SIZE, LEFT = 8, 4096, 64, 128
-TOGETHER = 1 << 21
-"""Pairs that are computed at once."""
+BLOCKS = 1000
+"""Blocks of queries whose parts are timed together."""
+
+DIFFERENT = 64
+"""Blocks whose products differ: how long a threshold is looked for depends on them, and branches are learned."""
 
 MARKS = "<!-- parts -->\n", "<!-- end of parts -->\n"
 
-
-def windows(tensor: Tensor, rows: int, width: int, tiles: int) -> Tensor:
-    """The keys of each block of queries, as views into each other."""
-    return tensor.as_strided((HEADS, tiles, width, SIZE), (LENGTH * SIZE, rows * SIZE, SIZE, 1))
-
-
-class Blocks:
-    """Blocks of so many queries against the keys that a window leaves them."""
-
-    def __init__(self, rows: int) -> None:
-        self.rows, self.width = rows, rows + LEFT
-        self.tiles = (LENGTH - LEFT) // rows
-        self.at_once = min(self.tiles, TOGETHER // (HEADS * rows * self.width))
-        query, key, value = (torch.randn(HEADS, LENGTH, SIZE) for _ in range(3))
-        self.query = windows(query, rows, rows, self.tiles)
-        self.key, self.value = (windows(x, rows, self.width, self.tiles) for x in (key, value))
-        self.scores, self.room = (torch.randn(HEADS, self.at_once, rows, self.width) for _ in range(2))
-        self.uniform = torch.rand(HEADS, self.at_once, rows)
-        positions = torch.arange(self.width) - torch.arange(rows)[:, None]
-        self.allowed = (positions >= 0) & (positions <= LEFT)
-
-    def parts(self) -> list[slice]:
-        """Which blocks are computed at once."""
-        return [slice(first, first + self.at_once) for first in range(0, self.tiles, self.at_once)]
-
-    def products(self, count: int) -> None:
-        """Scores and reads in turns, as the forward has two of them, and both passes seven."""
-        for part in self.parts():
-            query, key, value = self.query[:, part], self.key[:, part], self.value[:, part]
-            room = self.room[:, : query.shape[1]]
-            for number in range(count):
-                if number % 2:
-                    multiply(room, value)
-                else:
-                    multiply(query, key.mT, room)
-
-    def weigh(self, function: Callable[[Tensor, Tensor, Tensor], Any]) -> None:
-        """Weights of all blocks, and what is drawn by them."""
-        for part in self.parts():
-            count = len(range(*part.indices(self.tiles)))
-            function(self.scores[:, :count], self.allowed, self.uniform[:, :count])
-
-
-ROWS: dict[str, tuple[dict[str, Any], int, Callable[[Tensor, Tensor, Tensor], Any]]] = {
-    "entropy": ({"aux": AuxRequest(entropy=True)}, 2, lambda scores, allowed, _: weights.softmax(scores, allowed)),
-    "top 4": ({"aux": AuxRequest(top=4)}, 2, lambda scores, allowed, _: weights.softmax(scores, allowed, top=4)),
-    "cosine": ({"score": Cosine(8.0)}, 2, lambda scores, allowed, _: weights.softmax(scores, allowed)),
-    "sparsemax": ({"normalizer": Sparsemax()}, 2, lambda scores, allowed, _: weights.sparsemax(scores, allowed)),
-    "entmax 1.5": ({"normalizer": Entmax(1.5)}, 2, lambda scores, allowed, _: weights.entmax(scores, 1.5, allowed)),
-    "draws": (
-        {"read": Sample(uniform=torch.rand(1, HEADS, LENGTH))},
-        1,
-        lambda scores, allowed, uniform: of_weights.draw(weights.softmax(scores, allowed)[0], uniform),
-    ),
+SOFTMAX = fused.Weights(scale=0.125)
+ROWS: dict[str, tuple[dict[str, Any], fused.Weights, bool]] = {
+    "entropy": ({"aux": AuxRequest(entropy=True)}, SOFTMAX, False),
+    "top 4": ({"aux": AuxRequest(top=4)}, SOFTMAX, False),
+    "cosine": ({"score": Cosine(8.0)}, fused.Weights(scale=8.0), False),
+    "sparsemax": ({"normalizer": Sparsemax()}, fused.Weights(alpha=2.0, scale=0.125), False),
+    "entmax 1.5": ({"normalizer": Entmax(1.5)}, fused.Weights(alpha=1.5, scale=0.125), False),
+    "draws": ({"read": Sample()}, SOFTMAX, True),
 }
-"""By name: arguments of the call, products in its forward, and what makes its weights."""
+"""By name: arguments of the call, how its kernel makes weights, and whether it draws."""
 
 
-def milliseconds(function: Callable[[], Any]) -> float:
+class Table:
+    """What the kernel's parts are given, of one head, and the memory it is in."""
+
+    def __init__(self, weights: fused.Weights, many: int, *, draws: bool) -> None:
+        query, key, value = (torch.randn(1, LENGTH, SIZE) for _ in range(3))
+        places = torch.arange(LENGTH)
+        intervals = fused.intervals((places - LEFT).clamp(min=0)[None], (places + 1)[None])
+        uniform = torch.rand(1, LENGTH) if draws else None
+        given = fused.Inputs(query, key, value, intervals, weights, uniform, 1)
+        self.dealt = fused.dealt(intervals)
+        rows = (1, LENGTH)
+        output, lse, entropy, values = (torch.empty(*rows, size) for size in (SIZE, 1, 1, max(many, 1)))
+        indices, drawn, flag = (torch.empty(*rows, max(many, 1), dtype=torch.int64) for _ in range(3))
+        entries = [0, 1, *given.table(self.dealt, flag), output, lse, entropy, values, indices, many, 0, drawn]
+        self.kept = entries, key
+        self.numbers = np.array([part.data_ptr() if isinstance(part, Tensor) else part for part in entries], np.int64)
+        self.starts, self.ends = intervals.starts[0].numpy(), intervals.ends[0].numpy()
+        self.keys = key[0].T.contiguous()[:, : stretch(self.dealt.keys)].contiguous()
+        self.step = stretch(intervals.widest)
+        self.products = torch.randn(DIFFERENT, BLOCK, self.step) / weights.scale  # scores are of unit variance
+        self.scores = self.products[0].clone()
+        self.outputs, self.spare, self.few = torch.empty(BLOCK, SIZE), torch.empty(2 * self.step), torch.empty(512)
+        self.width = LEFT + BLOCK
+        self.query, self.value = query, value
+
+    def multiply(self, reads: bool) -> None:
+        """The products of all blocks."""
+        addresses = self.query.data_ptr(), self.keys.data_ptr(), self.value.data_ptr()
+        rooms = self.scores.data_ptr(), self.outputs.data_ptr()
+        _products(self.numbers, *addresses, *rooms, self.step, self.keys.shape[1], self.width, reads, BLOCKS)
+
+    def weigh(self) -> None:
+        """The weights of all blocks, each from the same products."""
+        scores, products = self.scores.numpy(), self.products.numpy()
+        bounds = self.starts, self.ends
+        _weights(self.numbers, scores, products, *bounds, self.spare.numpy(), self.few.data_ptr(), LEFT, BLOCKS)
+
+    def copy(self) -> None:
+        """What `weigh` does beside."""
+        _copies(self.scores.numpy(), self.products.numpy(), BLOCKS)
+
+
+@njit
+def _products(
+    table: Any,
+    query: int,
+    keys: int,
+    value: int,
+    scores: int,
+    outputs: int,
+    step: int,
+    columns: int,
+    width: int,
+    reads: bool,
+    count: int,
+) -> float:
+    total = 0.0
+    for block in range(count):
+        first = BLOCK * (block % 100)
+        scored(table, query + 4 * SIZE * first, keys + 4 * BLOCK * (block % 8), columns, width, scores, step)
+        if reads:
+            total += read_block(table, 0, first, 0, value, first, width, scores, step, outputs)
+    return total
+
+
+@njit
+def _copied(source: Any, target: Any) -> None:
+    for i in range(source.shape[0]):
+        for j in range(source.shape[1]):
+            target[i, j] = source[i, j]
+
+
+@njit
+def _weights(
+    table: Any, scores: Any, products: Any, starts: Any, ends: Any, spare: Any, few: int, left: int, count: int
+) -> None:
+    for block in range(count):
+        _copied(products[block % products.shape[0]], scores)
+        first = left + BLOCK * (block % 100)
+        own, their = starts[first : first + BLOCK], ends[first : first + BLOCK]
+        weigh_block(table, 0, first, 0, starts[first], own, their, scores.ctypes.data, scores.shape[1], spare, few)
+
+
+@njit
+def _copies(scores: Any, products: Any, count: int) -> None:
+    for block in range(count):
+        _copied(products[block % products.shape[0]], scores)
+
+
+def microseconds(function: Callable[[], Any]) -> float:
     """Of one call."""
     began = time.perf_counter()
     function()
-    return (time.perf_counter() - began) * 1e3
+    return (time.perf_counter() - began) * 1e6
 
 
 def medians(functions: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
     """Of functions that take turns."""
     for function in functions.values():
         function()
-    times = [{name: milliseconds(function) for name, function in functions.items()} for _ in range(rounds)]
+    times = [{name: microseconds(function) for name, function in functions.items()} for _ in range(rounds)]
     return {name: statistics.median(each[name] for each in times) for name in functions}
 
 
 def measured(rounds: int) -> dict[str, Any]:
-    """The rates of the products, and of each row what it may take and what its parts take."""
+    """Of each row what a query may take, what its parts take, and what its call does, in microseconds."""
     torch.manual_seed(0)
     query, key, value = (torch.randn(1, HEADS, LENGTH, SIZE) for _ in range(3))
-    blocks = {rows: Blocks(rows) for rows in (32, 64, 128)}
-    large = torch.randn(2048, 2048)
-    found = medians(
-        {"large": lambda: large @ large, **{str(rows): partly(each, 2) for rows, each in blocks.items()}}, rounds
-    )
-    rates = {"large": 2 * 2048**3 / found["large"] / 1e6}
-    for rows, each in blocks.items():
-        rates[str(rows)] = 4 * SIZE * HEADS * each.tiles * rows * each.width / found[str(rows)] / 1e6
     table, share = {}, (LEFT + 1) / LENGTH
-    for name, (options, count, weigh) in ROWS.items():
-        own = blocks[64]
+    for name, (options, weights, draws) in ROWS.items():
+        parts = Table(weights, options["aux"].top if "aux" in options else 0, draws=draws)
+        options = {**options, "backend": "cpu"}
         functions = {
             "dense": lambda options=options: attend(query, key, value, **options),
-            "products": partly(own, count),
-            "weights": lambda weigh=weigh, own=own: own.weigh(weigh),
+            "call": lambda options=options: attend(query, key, value, mask=masks.Window(LEFT, 0), **options),
+            "products": lambda parts=parts, draws=draws: parts.multiply(not draws),
+            "weights": parts.weigh,
+            "copies": parts.copy,
         }
-        row = medians(functions, rounds)
+        found = medians(functions, rounds)
+        row = {way: found[way] / (HEADS * LENGTH) for way in ("dense", "call")}
+        row["products"] = found["products"] / (BLOCKS * BLOCK)
+        row["weights"] = max(found["weights"] - found["copies"], 0.0) / (BLOCKS * BLOCK)
         row["allowed"] = 2 * share * row["dense"]
         row["share"] = (row["products"] + row["weights"]) / row["allowed"]
         table[name] = row
-    return {"gflops": rates, "rows": table, "hardware": hardware(torch.device("cpu")), "versions": versions()}
-
-
-def partly(blocks: Blocks, count: int) -> Callable[[], None]:
-    """The products of blocks, to be called."""
-    return lambda: blocks.products(count)
+    return {"rows": table, "hardware": hardware(torch.device("cpu")), "versions": versions()}
 
 
 def page(found: dict[str, Any]) -> str:
-    """The tables as Markdown."""
-    rates = found["gflops"]
-    lines = [
-        "| products of blocks of | keys each | pairs per allowed one | GFLOP/s | of a large product's |",
-        "|---:|---:|---:|---:|---:|",
-    ]
-    for rows in (32, 64, 128):
-        ratio, rate = (rows + LEFT) / (LEFT + 1), rates[str(rows)]
-        lines.append(f"| {rows} | {rows + LEFT} | {ratio:.2f} | {rate:.0f} | {rate / rates['large']:.0%} |")
-    lines += ["", "| row | may take | products | weights | both |", "|---|---:|---:|---:|---:|"]
+    """The table as Markdown."""
+    lines = ["| row | a query may take | products | weights | both | the call |", "|---|---:|---:|---:|---:|---:|"]
     for name, row in found["rows"].items():
-        times = " | ".join(f"{row[key]:.1f} ms" for key in ("allowed", "products", "weights"))
-        lines.append(f"| {name} | {times} | {row['share']:.0%} |")
+        times = " | ".join(f"{row[key]:.2f} µs" for key in ("allowed", "products", "weights"))
+        lines.append(f"| {name} | {times} | {row['share']:.0%} | {row['call']:.2f} µs |")
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
     """Measure, print, and write the file and the part of a page between two marks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--output", type=Path, help="JSON file")
     parser.add_argument("--page", type=Path, help="page whose part between two marks is replaced")
     given = parser.parse_args()
-    torch.set_num_threads(given.threads)
-    found = {"threads": given.threads, "rounds": given.rounds, **measured(given.rounds)}
+    torch.set_num_threads(1)
+    found = {"threads": 1, "rounds": given.rounds, **measured(given.rounds)}
     print(page(found))
     if given.output:
         given.output.write_text(json.dumps(found, indent=1) + "\n")

@@ -24,7 +24,7 @@ from saccade.kernels.compiled.top import FEW_ROOM, MOST_FEW, lanes_of
 from saccade.kernels.compiled.top import LANES as LANES_ROOM
 from saccade.kernels.compiled.turning import SIDE, turn
 
-__all__ = ["BLOCK", "forward"]
+__all__ = ["BLOCK", "forward", "read_block", "scored", "weigh_block"]
 
 BLOCK = 24
 """Queries that are computed together: a multiple of the rows of a product's tile."""
@@ -135,7 +135,7 @@ def _largest(table: Any, i: int, part: Any, entropy: float, lanes: Any, spare: A
 
 
 @loops
-def _block(
+def weigh_block(
     table: Any,
     n: int,
     first: int,
@@ -180,7 +180,7 @@ def _block(
 
 
 @loops
-def _read(
+def read_block(
     table: Any, n: int, first: int, skipped: int, value: int, low: int, width: int, scores: int, step: int, room: int
 ) -> float:
     """The outputs of a block; NaN where something is not finite."""
@@ -217,8 +217,8 @@ def _chunk(table: Any, n: int, begin: int, keys: int, scores: int, outputs: int,
         if high > low:
             away = SIZE * (low - lowest)
             scored(table, query + SIZE * first * size, keys + away, columns, high - low, scores, step)
-        _block(table, n, first, skipped, low, starts[some], ends[some], scores, step, spare, few)
-        total += _read(table, n, first, skipped, value, low, high - low, scores, step, outputs)
+        weigh_block(table, n, first, skipped, low, starts[some], ends[some], scores, step, spare, few)
+        total += read_block(table, n, first, skipped, value, low, high - low, scores, step, outputs)
     return total
 
 

@@ -42,6 +42,11 @@ from saccade.kernels.compiled.top import (
     top_one_by_one,
 )
 
+SHORT = 512
+"""Numbers of a row up to which all of them are looked at for the threshold of alpha = 1.5: to pick those that may have
+a weight takes longer there, since no branch predicts which.
+"""
+
 STEPS = 80
 """Newton's steps, or halvings, at most: both end before, when t no longer moves."""
 
@@ -153,6 +158,12 @@ def top_weights(
         few_of(weights, allowed, few, values, indices)
     for t in range(values.size):
         values[t] = weights[indices[t]] if indices[t] >= 0 else weights.dtype.type(0)
+
+
+@loops
+def _subtract(row: Any, most: float) -> None:
+    for j in range(row.size):
+        row[j] -= most
 
 
 @loops
@@ -295,7 +306,11 @@ def sparse(scores: Any, allowed: Any, a: float, weights: Any) -> None:
     if _nothing(weights, most):
         weights[:] = _weight_of_nothing(weights, allowed)
         return
-    count = _candidates(weights, most, one / a)
+    count = weights.size
+    if count <= SHORT and a == 0.5:
+        _subtract(weights, most)
+    else:
+        count = _candidates(weights, most, one / a)
     if not count or most == np.inf:  # NaN or infinite
         weights[:] = np.nan
         return
