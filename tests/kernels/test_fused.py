@@ -44,10 +44,13 @@ def inputs(query, key, value, starts, ends, weights, uniform=None):
 
 
 def laid_out(query, key, starts, ends, weights):
-    """The weights, by their definition."""
-    places = torch.arange(key.shape[1])
+    """The weights, by their definition, and an lse."""
+    return by_family(weights.scale / weights.temperature * query @ key.mT, starts, ends, weights)
+
+
+def by_family(scores, starts, ends, weights):
+    places = torch.arange(scores.shape[-1])
     allowed = (places >= starts[..., None]) & (places < ends[..., None])
-    scores = weights.scale / weights.temperature * query @ key.mT
     allowed = allowed.expand(scores.shape[0] if len(allowed) == 1 else len(allowed), -1, -1)
     scores = scores.expand(len(allowed), -1, -1)
     if weights.alpha == 1:
@@ -187,3 +190,34 @@ def test_what_is_hidden_and_not_finite_does_no_harm_where_nothing_comes_near_it(
 def test_numbers_that_float32_does_not_hold_are_not_usable():
     assert fused.Weights(1.0, 1.0, 1.0).usable() and not fused.Weights(1e-45, 1.0, 1.0).usable()
     assert not fused.Weights(1.0, 1.0, 0.0).usable() and not fused.Weights(1.0, 1.0, -1.0).usable()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scale", [0.05, 1.0, 30.0], ids=str)
+@pytest.mark.parametrize("name", ["window", "causal", "ragged", "anything", "nothing", "halves"])
+def test_additive_outputs_and_statistics_are_the_definitions(name, scale, kind):
+    """By the polynomial, the identity and the tangent itself, of any number of features."""
+    starts, ends = bounds(name, 2, 50, 45)
+    parts = scale * draw(2, 50, 7), scale * draw(2, 45, 7, seed=1), draw(2, 45, 32, seed=2), draw(2, 7, seed=3)
+    assert_additive(starts, ends, KINDS[kind]._replace(scale=1.0), *parts)
+
+
+@given(st.integers(24, 90), st.integers(1, 700), st.integers(1, 9), st.booleans(), st.integers(0, 99))
+@settings(max_examples=30)
+def test_additive_calls_of_any_sizes(queries, keys, size, shared, seed):
+    starts, ends = bounds("anything", 2, queries, keys)
+    key, value = draw(1 if shared else 2, keys, size, seed=seed), draw(2, keys, 16, seed=seed + 1)
+    v = draw(size, seed=seed + 2) if shared else draw(2, size, seed=seed + 2)
+    assert_additive(starts, ends, fused.Weights(), draw(2, queries, size, seed=seed + 3), key, value, v)
+
+
+def assert_additive(starts, ends, weights, *parts):
+    def plain(query, key, value, v):
+        terms = torch.tanh(query[:, :, None] + key[:, None]) * (v if v.ndim == 1 else v[:, None, None])
+        made, lse = by_family(terms.sum(-1) / weights.temperature, starts, ends, weights)
+        return [made @ value, torch.special.entr(made).sum(-1), *([] if lse is None else [lse])]
+
+    query, key, value, v = parts
+    found = fused.attention(inputs(query, key, value, starts, ends, weights), entropy=True, v=v)
+    ours = [found.output, found.entropy, *([found.lse] if weights.alpha == 1 else [])]
+    assert_near(ours, plain, *parts, times=6.0, unit=4.0)

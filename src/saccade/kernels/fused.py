@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from saccade.kernels.additive import bounds, packed
 from saccade.kernels.threads import Kernel
 
 __all__ = [
@@ -36,7 +37,11 @@ other chunks are rounded otherwise.
 _FAR = 1 << 62
 """The first key of nothing."""
 
+FEW = 48
+"""Queries of a chunk of additive scores, which cost more, and copy nothing."""
+
 _forward, _backward = Kernel("fused:forward"), Kernel("fused_backward:backward")
+_forward_additive = Kernel("fused_additive:forward")
 
 
 class Intervals(NamedTuple):
@@ -217,7 +222,7 @@ class Found(NamedTuple):
     drawn: Tensor
 
 
-def attention(inputs: Inputs, many: int = 0, *, entropy: bool = False) -> Found | None:
+def attention(inputs: Inputs, many: int = 0, *, entropy: bool = False, v: Tensor | None = None) -> Found | None:
     """Output and statistics; None where something of the output is not finite: a number that no query may see may have
     come into it, and this is no place to find out.
 
@@ -225,16 +230,31 @@ def attention(inputs: Inputs, many: int = 0, *, entropy: bool = False) -> Found 
         inputs: what is attended to.
         many: how many of the largest weights are wanted, of a softmax.
         entropy: whether it is wanted of what is no softmax.
+        v: of additive scores, `(D,)` or `(N, D)`, in the place of dot products; D is any then.
     """
     query, rows = inputs.query, (inputs.entries, inputs.query.shape[1])
     output, values = query.new_empty(*rows, inputs.value.shape[2]), query.new_empty(*rows, many)
     lse, entropies = query.new_empty(rows), query.new_empty(rows)
     drawn = query.new_empty(rows if inputs.uniform is not None else 0, dtype=torch.int64)
     found = Found(output, lse, entropies, (values, torch.empty_like(values, dtype=torch.int64)), drawn)
-    flag, chunks = torch.zeros(1, dtype=torch.uint8, device="cpu"), dealt(inputs.intervals)
-    wanted = found.lse, found.entropy, *found.top, many, int(entropy), drawn
-    _forward(inputs.entries * chunks.chunks, *inputs.table(chunks, flag), output, *wanted)
+    flag, chunks = torch.zeros(1, dtype=torch.uint8, device="cpu"), dealt(inputs.intervals, CHUNK if v is None else FEW)
+    wanted = output, found.lse, found.entropy, *found.top, many, int(entropy), drawn
+    table = *inputs.table(chunks, flag), *wanted
+    if v is None:
+        _forward(inputs.entries * chunks.chunks, *table)
+    else:
+        _forward_additive(inputs.entries * chunks.chunks, *table, *_additive(inputs, v))
     return None if flag.item() else found
+
+
+def _additive(inputs: Inputs, v: Tensor) -> tuple[int | Tensor, ...]:
+    """The end of the table for additive scores."""
+    queries, keys = packed(inputs.query, room="additive queries"), packed(inputs.key, room="additive keys")
+    whole = queries.shape[1] - 1
+    v = torch.nn.functional.pad(v, (0, whole - v.shape[-1])).contiguous()
+    sizes = whole, queries.stride(1), keys.stride(1)
+    steps = (0 if len(part) == 1 else part.stride(0) for part in (queries, keys))
+    return queries, keys, v, 0 if v.ndim == 1 else whole, bounds(torch.float32), *sizes, *steps
 
 
 def gradients(

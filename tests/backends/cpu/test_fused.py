@@ -98,6 +98,22 @@ def test_outputs_statistics_and_gradients_are_the_definitions(mask, score, norma
     assert calls == SERVED
 
 
+@pytest.mark.parametrize(("normalizer", "asked"), WAYS)
+@pytest.mark.parametrize("mask", [name for name in MASKS if name != "none"])
+def test_additive_calls_are_read_by_the_kernel_and_differentiated_by_blocks(mask, normalizer, asked, calls):
+    v = draw(16, seed=3)
+    for shared in (v, draw(3, 16, seed=4)):
+        options = {"score": scores.Additive(shared), "normalizer": NORMALIZERS[normalizer], "aux": ASKED[asked]}
+
+        def own(backend, *inputs, options=options):
+            score = options["score"].map(lambda tensor, axes: tensor.to(inputs[0].dtype))
+            return run(backend, *inputs, mask=MASKS[mask], **{**options, "score": score})
+
+        found = own("cpu", *parts())
+        assert_near(found, lambda *inputs, own=own: own("reference", *inputs), *parts(), times=6.0, unit=4.0)
+    assert calls == [("attention", True)] * 2
+
+
 @pytest.mark.parametrize("normalizer", NORMALIZERS)
 @pytest.mark.parametrize("mask", MASKS)
 def test_draws_are_those_of_the_definition(mask, normalizer, calls):

@@ -1,4 +1,5 @@
-"""Dot products of which each query may attend to one interval of keys, under any of the entmax family: two kernels.
+"""Calls whose queries may attend to one interval of keys each, under any of the entmax family: one kernel forward, for
+dot products and additive scores, and one backward, for dot products.
 
 Blocks of the map would compute one and a half times the pairs of a narrow window, and bring the scores of any call to
 memory; the kernels compute little more than the pairs that are allowed, and bring nothing (`kernels.fused`). Whether a
@@ -25,7 +26,7 @@ from saccade.kernels.weights import MANY
 from saccade.normalizers import Entmax, Softmax, Sparsemax
 from saccade.numerics import HALF, transforming, wide
 from saccade.reads import Sample, Soft
-from saccade.scores import Cosine, Dot, ScaledDot, UnitKeyCosine
+from saccade.scores import Additive, Cosine, Dot, ScaledDot, UnitKeyCosine
 
 __all__ = ["backward", "forward", "multiplied", "pairs", "serves"]
 
@@ -53,7 +54,7 @@ def forward(call: Call) -> list[Tensor] | None:
     if inputs is None or kernels.dealt(inputs.intervals).keys > WIDEST:
         return None
     sparse, many = inputs.weights.alpha != 1, min(call.aux.top, call.key.shape[-2])
-    found = kernels.attention(inputs, many, entropy=sparse and call.aux.entropy)
+    found = kernels.attention(inputs, many, entropy=sparse and call.aux.entropy, v=_v(call))
     if found is None:
         return None
     values, indices = top(*found.top)
@@ -85,6 +86,8 @@ def multiplied(call: Call) -> Call:
 
 def backward(call: Call, grads: Sequence[Tensor], wanted: Sequence[bool]) -> list[Tensor] | None:
     """Gradients of the wanted leaves from those of the floating results; None where the kernels do not give them."""
+    if isinstance(call.score, Additive):
+        return None
     upstream = dict(zip(floating_results(call), grads, strict=True))
     grad = upstream.pop("output")
     if any(wanted[3:]) or any(bool(other.any()) for other in upstream.values()):
@@ -142,30 +145,47 @@ def _inputs(call: Call) -> kernels.Inputs | None:
 
 
 def _weights(call: Call) -> kernels.Weights | None:
-    """How products become weights, where the kernels know it."""
-    score, normalizer, temperature, alpha = call.score, call.normalizer, 1.0, 1.0
+    """How scores become weights, where the kernels know it."""
+    scale, family = _scale(call), _family(call.normalizer)
+    if scale is None or family is None:
+        return None
+    found = kernels.Weights(*family, scale)
+    return found if found.usable() else None
+
+
+def _scale(call: Call) -> float | None:
+    """What the products of query and key are multiplied by, or 1 of additive scores; None of any other."""
+    score = call.score
+    if type(score) is Additive:
+        return 1.0
     if not isinstance(score, Dot | ScaledDot) or type(score) not in (Dot, ScaledDot) or score.leaves():
         return None
+    found = product(score, call.query[..., :1, :], call.key[..., :1, :])
+    return found.scale if found.softcap is None else None
+
+
+def _family(normalizer: object) -> tuple[float, float] | None:
+    """The temperature and alpha of a member of the entmax family."""
     if isinstance(normalizer, Softmax):
-        if normalizer.sink is not None or isinstance(normalizer.temperature, Tensor):
-            return None
         temperature = normalizer.temperature
-    elif isinstance(normalizer, Entmax):
-        if isinstance(normalizer.alpha, Tensor):
-            return None
-        alpha = normalizer.alpha
-    elif isinstance(normalizer, Sparsemax):
-        alpha = 2.0
-    else:
+        return None if normalizer.sink is not None or isinstance(temperature, Tensor) else (temperature, 1.0)
+    if isinstance(normalizer, Entmax):
+        return None if isinstance(normalizer.alpha, Tensor) else (1.0, normalizer.alpha)
+    return (1.0, 2.0) if isinstance(normalizer, Sparsemax) else None
+
+
+def _v(call: Call) -> Tensor | None:
+    """The v of an additive score, float32 `(D,)` or `(N, D)`."""
+    if not isinstance(call.score, Additive):
         return None
-    made = product(score, call.query[..., :1, :], call.key[..., :1, :])
-    found = kernels.Weights(temperature, alpha, made.scale)
-    return found if made.softcap is None and found.usable() else None
+    v, size = call.score.v.to(torch.float32), call.query.shape[-1]
+    return v.reshape(size) if v.numel() == size else v.expand(*call.batch, size).reshape(-1, size)
 
 
 def _fits(call: Call) -> bool:
     """Whether everything beside score and normalizer is what the kernels know."""
-    read, sizes = call.read, (call.query.shape[-1], call.value.shape[-1])
+    read, additive = call.read, isinstance(call.score, Additive)
+    sizes = [call.value.shape[-1], *([] if additive else [call.query.shape[-1]])]
     if call.bias is not None or call.gate is not None or call.noise is not None or transforming():
         return False
     drawn = type(read) is Sample and read.estimator == "reinforce" and read.uniform is not None
@@ -173,10 +193,11 @@ def _fits(call: Call) -> bool:
         return False
     if call.aux.top > (MANY if isinstance(call.normalizer, Softmax) else 0) or not ASKED.issuperset(result_names(call)):
         return False
-    if call.query.shape[-2] < kernels.BLOCK or not call.key.shape[-2] or 0 in call.batch:
+    if call.query.shape[-2] < kernels.BLOCK or not call.key.shape[-2] or 0 in (*call.batch, call.query.shape[-1]):
         return False
-    whole = all(size and size % WHOLE == 0 for size in sizes)
-    return whole and served(call.query, call.key, call.value, dtypes=(torch.float32, *HALF))
+    if (additive and call.mask is None) or not all(size and size % WHOLE == 0 for size in sizes):
+        return False
+    return served(call.query, call.key, call.value, dtypes=(torch.float32, *HALF))
 
 
 def _intervals(call: Call) -> kernels.Intervals | None:

@@ -14,7 +14,7 @@ from saccade.kernels.compiled.lanes_backward import QUERIES, find_ways
 from saccade.kernels.compiled.rows import softmax
 from saccade.kernels.compiled.rows_backward import centered, dot
 
-__all__ = ["slopes", "slopes_double", "weights", "weights_double"]
+__all__ = ["slopes", "slopes_double", "tangent_row", "weights", "weights_double"]
 
 
 @loops
@@ -34,7 +34,8 @@ def _tangents_near(query: Any, key: Any, v: Any) -> float:
 
 
 @loops
-def _tangent_row(way: int, scores: Any, query: Any, keys: Any, v: Any) -> None:
+def tangent_row(way: int, scores: Any, query: Any, keys: Any, v: Any) -> None:
+    """The scores of a query and some keys by the tangent itself, or by its polynomial."""
     for j in range(scores.size):
         scores[j] = _tangents_near(query, keys[j], v) if way == SMALL else _tangents(query, keys[j], v)
 
@@ -70,7 +71,7 @@ def _strip(
                 identity_row(way, sums, left, i, address, start + first, right.shape[1], v, most)
                 ends(sums, total, found)
             else:
-                _tangent_row(way, found, query[i], key[first:last], v[:features])
+                tangent_row(way, found, query[i], key[first:last], v[:features])
                 raw = True
     return raw
 

@@ -21,10 +21,25 @@ from saccade.kernels.compiled.products import LANES, ROWS, SIZE, product
 from saccade.kernels.compiled.rows import softmax, sparse, top_weights
 from saccade.kernels.compiled.statistics import draw_of, entropy_of
 from saccade.kernels.compiled.top import FEW_ROOM, MOST_FEW, lanes_of
-from saccade.kernels.compiled.top import LANES as LANES_ROOM
+from saccade.kernels.compiled.top import LANES as ROOM
 from saccade.kernels.compiled.turning import SIDE, turn
 
-__all__ = ["BLOCK", "forward", "read_block", "scored", "weigh_block"]
+__all__ = [
+    "BLOCK",
+    "LINE",
+    "ROOM",
+    "aligned",
+    "forward",
+    "interval",
+    "moved",
+    "reached",
+    "read_block",
+    "scored",
+    "stretch",
+    "turned",
+    "weigh",
+    "weigh_block",
+]
 
 BLOCK = 24
 """Queries that are computed together: a multiple of the rows of a product's tile."""
@@ -165,7 +180,7 @@ def weigh_block(
             row[:] = 0
             continue
         part, i = interval(row, starts[r] - low, ends[r] - low), n * table[13] + first + r
-        lanes = lanes_of(part, spare[:LANES_ROOM]) if many > MOST_FEW else spare[:0]
+        lanes = lanes_of(part, spare[:ROOM]) if many > MOST_FEW else spare[:0]
         lse, entropy = weigh(part, given, spare, none, lanes)
         if given[1] == 0:
             numbers(table[21], i, 1, kind)[0] = lse
@@ -228,7 +243,7 @@ def _forward(table: Any, room: Any, few_room: Any) -> None:
     keys, few = aligned(room), few_room.ctypes.data
     scores = keys + SIZE * stretch(table[18]) * table[15]
     outputs = scores + SIZE * BLOCK * step
-    spare = numbers(outputs + SIZE * BLOCK * table[16], 0, step + LANES_ROOM, np.float32(0))
+    spare = numbers(outputs + SIZE * BLOCK * table[16], 0, step + ROOM, np.float32(0))
     while True:
         block = take(table)
         if block >= table[1]:
@@ -245,5 +260,5 @@ def forward(table: Any) -> None:
     """
     keys, step = stretch(table[18]) * table[15], stretch(table[19])
     # an array is freed after its last use: who keeps its address alone is called with the array
-    room = np.empty(keys + (BLOCK + 1) * step + BLOCK * table[16] + LANES_ROOM + LINE, np.float32)
+    room = np.empty(keys + (BLOCK + 1) * step + BLOCK * table[16] + ROOM + LINE, np.float32)
     _forward(table, room, np.empty(FEW_ROOM, np.int64))
