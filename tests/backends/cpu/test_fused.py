@@ -167,6 +167,7 @@ def test_half_types_are_computed_in_single(dtype, calls):
         {"mask": masks.Prefix(3) | masks.Causal(align="end")},
         {"read": reads.Argmax()},
         {"aux": AuxRequest(received=True)},
+        {"aux": AuxRequest(weights=True)},
     ],
     ids=lambda options: next(iter(options)),
 )

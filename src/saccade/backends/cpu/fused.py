@@ -86,9 +86,9 @@ def multiplied(call: Call) -> Call:
 
 def backward(call: Call, grads: Sequence[Tensor], wanted: Sequence[bool]) -> list[Tensor] | None:
     """Gradients of the wanted leaves from those of the floating results; None where the kernels do not give them."""
-    if isinstance(call.score, Additive):
-        return None
     upstream = dict(zip(floating_results(call), grads, strict=True))
+    if isinstance(call.score, Additive) or "output" not in upstream:
+        return None
     grad = upstream.pop("output")
     if any(wanted[3:]) or any(bool(other.any()) for other in upstream.values()):
         return None
