@@ -1,6 +1,6 @@
 """Random calls of `attend`, each compared with the definition: shapes 0 to 300, strides, broadcasts, masks, biases,
 dtypes, backends; and one in eight with 300 to 2,000 queries and keys under masks composed of others, whose empty
-blocks are left out.
+blocks are left out. Every second one goes the way of large calls on a CPU, however small it is.
 
     python benchmarks/random_calls.py --calls 10000 --seed 0
 
@@ -15,11 +15,13 @@ import sys
 import time
 from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor
 
 from saccade import AuxRequest, attend, biases, errors, masks, normalizers, reads, remember, scores
+from saccade.backends import cpu
 from saccade.normalizers import Normalizer
 from saccade.structure import Definition, Grid
 
@@ -38,6 +40,7 @@ class Draw:
     generator: torch.Generator
     dtype: torch.dtype
     backend: str
+    at_once: int = cpu.AT_ONCE
     query: Tensor = field(init=False)
     key: Tensor = field(init=False)
     value: Tensor = field(init=False)
@@ -60,10 +63,12 @@ def drawn(seed: int, number: int) -> Draw:
     """The call with this number."""
     rng = random.Random(f"{seed}:{number}")
     draw = Draw(rng, torch.Generator().manual_seed(rng.getrandbits(48)), rng.choice(DTYPES), rng.choice(BACKENDS))
+    draw.at_once = rng.choice((0, cpu.AT_ONCE))
     long = rng.random() < LONG
     batch = rng.choice(((), (1,), (2,), (3,), (1, 2), (2, 1, 2)) if long else BATCHES)
     q_len, k_len = (rng.randint(300, 2000) if long else length(rng) for _ in range(2))
-    dim, v_dim = rng.choice((1, 2, 3) if long else (1, 2, 8, 11, 32)), rng.choice((1, 3) if long else (1, 3, 11, 32))
+    dim = rng.choice((1, 2, 3, 16) if long else (1, 2, 8, 11, 16, 32))
+    v_dim = rng.choice((1, 3, 16) if long else (1, 3, 11, 16, 32))
     while q_len * k_len * dim * max(1, torch.Size(batch).numel()) > LIMIT:
         q_len, k_len = (q_len + 1) // 2, (k_len + 1) // 2
     scale = rng.choice((0.01, 1.0, 1.0, 1.0, 5.0))
@@ -252,7 +257,8 @@ def computed(draw: Draw, dtype: torch.dtype, backend: str) -> list[tuple[str, Te
             kind = chosen.pop("score")
             output, aux = remember(*tensors[1:], score=kind).read(tensors[0], **chosen)
         else:
-            output, aux = attend(*tensors, **chosen, backend=backend)
+            with patch.object(cpu, "AT_ONCE", draw.at_once):
+                output, aux = attend(*tensors, **chosen, backend=backend)
     except errors.UnsupportedBackend:
         return None
     found = [("output", output)]
