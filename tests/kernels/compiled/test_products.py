@@ -35,3 +35,12 @@ def test_products_are_those_of_float64_whichever_way_the_first_lies(rows, depth,
         -(-columns // products.LANES) * products.LANES,
     )
     assert (c[whole_rows:] == before[whole_rows:]).all() and (c[:, whole_columns:] == before[:, whole_columns:]).all()
+
+
+@pytest.mark.parametrize("adds", [False, True])
+def test_many_equal_products_do_not_all_err_the_same_way(adds):
+    depth = 30000
+    a, b = np.full((products.ROWS, depth), 1 / depth, "float32"), np.ones((depth, products.LANES), "float32")
+    c = np.ones((products.ROWS, products.LANES), "float32")
+    multiplied(a, depth, 1, b, c, products.ROWS, depth, products.LANES, adds)
+    assert (np.abs(c - (1 + adds)) < 1e-5).all()
