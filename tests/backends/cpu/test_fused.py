@@ -233,6 +233,23 @@ def test_under_a_compiler_and_transforms_results_are_the_same():
     assert torch.allclose(torch.func.vmap(own)(*inputs), own(*inputs), atol=1e-5)
 
 
+def test_a_callable_that_attends_itself_does_not_write_over_the_cosines_vectors():
+    inputs, others = parts((), 60, 60), [draw(60, 16, seed=seed) for seed in (3, 4, 5)]
+
+    def normalizer(scores, mask):
+        attend(*others, score=SCORES["cosine"], mask=masks.Causal(), backend="cpu")
+        return scores.softmax(-1)
+
+    options = {"score": SCORES["cosine"], "normalizer": normalizer}
+    before = cpu.ENGINE.pairs
+    object.__setattr__(cpu.ENGINE, "pairs", 1000)  # several blocks
+    try:
+        found = attend(*inputs, backend="cpu", **options)
+    finally:
+        object.__setattr__(cpu.ENGINE, "pairs", before)
+    assert torch.allclose(found, attend(*inputs, backend="reference", **options), atol=1e-5)
+
+
 def test_explain_counts_the_pairs_that_are_computed():
     query, key, value = parts((2,), 96, 96)
     found = explain(query, key, value, mask=masks.Window(8, 0), backend="cpu")

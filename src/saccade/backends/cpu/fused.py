@@ -17,7 +17,7 @@ from saccade.auxiliary import top
 from saccade.backends.blockwise.blocks import floating_results, result_kinds, result_names
 from saccade.backends.blockwise.plan import Pairs
 from saccade.backends.cpu.intervals import intervals
-from saccade.call import Call
+from saccade.call import Call, opaque
 from saccade.dots import product
 from saccade.kernels import fused as kernels
 from saccade.kernels.threads import serves as served
@@ -78,7 +78,8 @@ def multiplied(call: Call) -> Call:
     query, key = wide(call.query), wide(call.key)
     if not served(query, key):
         return call
-    kept = torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in call.leaves())
+    # what is recorded is kept, and what is not our own may come back here before the blocks are done
+    kept = not opaque(call) or (torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in call.leaves()))
     query = unit(query, None if kept else "unit queries")
     key = key if isinstance(score, UnitKeyCosine) else unit(key, None if kept else "unit keys")
     return replace(call, query=query, key=key, score=ScaledDot(score.beta))
