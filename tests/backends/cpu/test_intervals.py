@@ -1,3 +1,4 @@
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,6 +66,14 @@ def test_intervals_are_what_the_mask_allows(data, queries, keys):
         mask = mask & data.draw(simple(queries))
     grid = Grid(queries, keys, 0, queries, torch.device("cpu"), rank=1)
     assert_same(mask, grid)
+
+
+@pytest.mark.parametrize("align", [2**63 - 1, 2**63 - 3, -(2**63)])
+def test_aligns_at_the_ends_of_what_integers_hold(align):
+    grid = Grid(3, 5, 0, 3, torch.device("cpu"), rank=1)
+    at = torch.tensor([align, align])
+    for mask in (masks.Causal(at), masks.Window(None, 0, align=at), masks.Window(2, 1, align=at)):
+        assert_same(mask, grid)
 
 
 def test_masks_of_more_than_one_interval_and_of_ones_own_have_none():

@@ -38,11 +38,11 @@ def _bounds(mask: Mask, grid: Grid) -> Bounds | None:
             return None
         return torch.maximum(one[0], other[0]), torch.minimum(one[1], other[1])
     if type(mask) is masks.Causal:
-        return nothing, _positions(mask, grid) + 1
+        return nothing, _behind(_positions(mask, grid), grid)
     if type(mask) is masks.Window:
         own = _positions(mask, grid)
         first = nothing if mask.left is None else own - mask.left
-        return first, everything if mask.right is None else own + mask.right + 1
+        return first, everything if mask.right is None else _behind(own + mask.right, grid)
     if type(mask) is masks.Intervals:
         return _column(mask.start), _column(mask.end)
     if type(mask) is masks.Prefix:
@@ -57,6 +57,11 @@ def _positions(mask: masks.Causal | masks.Window, grid: Grid) -> Tensor:
     start = masks.shift(mask.align, grid)
     queries = torch.arange(grid.q_len, device="cpu")
     return queries + (start.long()[..., 0] if isinstance(start, Tensor) else start)
+
+
+def _behind(last: Tensor, grid: Grid) -> Tensor:
+    """The key behind the last that may be attended to; an align may be the largest number there is."""
+    return last.clamp(max=grid.k_len) + 1
 
 
 def _column(bound: Tensor | int) -> Tensor:
