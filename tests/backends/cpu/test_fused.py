@@ -189,6 +189,17 @@ def test_neighbours_that_look_far_apart_go_by_blocks(calls):
     assert calls == []
 
 
+def test_outputs_and_gradients_may_be_written_to(calls):
+    """They are no views, which autograd would not allow where it records."""
+    leaves = [part.requires_grad_() for part in parts()]
+    output, aux = attend(*leaves, mask=masks.Window(9, 2, align="end"), aux=AuxRequest(lse=True, top=2), backend="cpu")
+    for result in (output, aux.lse, aux.top[0]):
+        result.mul_(2.0)
+    for grad in torch.autograd.grad(output.sum(), leaves, create_graph=True):
+        grad.mul_(2.0)
+    assert calls == SERVED
+
+
 @pytest.mark.parametrize("name", ["lse", "entropy"])
 def test_gradients_of_statistics_go_by_blocks(name, calls):
     options = {"mask": masks.Window(9, 2, align="end"), "aux": AuxRequest(**{name: True})}

@@ -60,7 +60,7 @@ def forward(call: Call) -> list[Tensor] | None:
     values, indices = top(*found.top)
     results = {**found._asdict(), "index": found.drawn, "top_values": values, "top_indices": indices}
     kinds = zip(result_names(call), result_kinds(call), strict=True)
-    return [results[name].reshape(shape).to(dtype) for name, (shape, dtype) in kinds]
+    return [_own(results[name].reshape(shape).to(dtype)) for name, (shape, dtype) in kinds]
 
 
 def serves(call: Call) -> bool:
@@ -127,7 +127,12 @@ def pairs(call: Call) -> Pairs | None:
 def _summed(grad: Tensor, leaf: Tensor, batch: tuple[int, ...]) -> Tensor:
     """The gradients of all entries as those of a tensor that several may share."""
     shared = grad.view(*batch, *grad.shape[-2:]).sum_to_size(leaf.shape)
-    return shared.to(leaf.dtype).contiguous()
+    return _own(shared.to(leaf.dtype).contiguous())
+
+
+def _own(tensor: Tensor) -> Tensor:
+    """The same memory as a tensor that is no view: autograd lets nobody write into views that a Function returns."""
+    return tensor.new_empty(0).set_(tensor) if tensor._is_view() else tensor
 
 
 def _inputs(call: Call) -> kernels.Inputs | None:
