@@ -123,6 +123,15 @@ def test_draws_are_those_of_the_definition(mask, normalizer, calls):
     assert calls == SERVED
 
 
+def test_draws_where_products_overflow_before_they_are_scaled_are_those_of_the_definition():
+    inputs = torch.full((60, 16), 5e18), torch.full((60, 16), 5e18), draw(60, 16, seed=2)
+    read = reads.Sample(uniform=torch.linspace(0.02, 0.97, 60))
+    options = {"mask": masks.Window(9, 2), "read": read, "aux": AuxRequest(index=True)}
+    found, exact = (run(backend, *inputs, **options) for backend in ("cpu", "reference"))
+    assert torch.equal(found[4], exact[4]) and (found[4] >= 0).all()
+    assert torch.equal(found[0], exact[0]) and torch.allclose(found[3], exact[3])
+
+
 @pytest.mark.parametrize(
     ("query", "key", "value"),
     [((2, 4), (2, 1), (2, 1)), ((2, 4), (1, 4), (2, 1)), ((1, 1), (2, 3), (2, 3)), ((4,), (), ()), ((), (), ())],

@@ -192,6 +192,8 @@ def weigh_block(
         if table[11]:
             found = draw_of(part, np.float64(numbers(table[10], i, 1, kind)[0]))
             integers(table[27] + 8 * i, 1)[0] = found + starts[r] if found >= 0 else found
+            if found < 0 and part.size:  # weights that are NaN
+                flags(table[12], 1)[0] = 1
 
 
 @loops

@@ -97,6 +97,8 @@ def _draws(
         if drawn >= 0:
             place = drawn + starts[r] - lowest
             _added(numbers(upstream, r * size, size, kind), numbers(values, place * size, size, kind))
+        elif part.size:  # weights that are NaN
+            flags(table[12], 1)[0] = 1
 
 
 @loops
