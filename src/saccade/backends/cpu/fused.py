@@ -132,7 +132,9 @@ def _summed(grad: Tensor, leaf: Tensor, batch: tuple[int, ...]) -> Tensor:
 
 def _own(tensor: Tensor) -> Tensor:
     """The same memory as a tensor that is no view: autograd lets nobody write into views that a Function returns."""
-    return tensor.new_empty(0).set_(tensor) if tensor._is_view() else tensor
+    if not tensor._is_view():
+        return tensor
+    return tensor.new_empty(0).set_(tensor.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride())
 
 
 def _inputs(call: Call) -> kernels.Inputs | None:
