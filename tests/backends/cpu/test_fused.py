@@ -278,6 +278,14 @@ def test_explain_counts_the_pairs_that_are_computed():
     assert found.pairs.computed == 2 * 24 * sum(end - first for first, end in windows)
 
 
+def test_explain_counts_blocks_where_a_chunk_has_too_many_keys(monkeypatch):
+    inputs, mask = parts((2,), 96, 96), masks.Window(8, 0)
+    by_kernels = explain(*inputs, mask=mask, backend="cpu").pairs
+    monkeypatch.setattr("saccade.backends.cpu.fused.WIDEST", 1)
+    by_blocks = explain(*inputs, mask=mask, backend="cpu").pairs
+    assert by_blocks.allowed == by_kernels.allowed and by_blocks.computed != by_kernels.computed
+
+
 def test_memory_for_the_sums_of_chunks_has_a_limit(monkeypatch, calls):
     monkeypatch.setattr("saccade.backends.cpu.fused.MUCH", 1)
     assert_as_defined(*parts((), 300, 300), mask=masks.Causal(), aux=AuxRequest(entropy=True))

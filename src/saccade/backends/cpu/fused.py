@@ -117,7 +117,7 @@ def backward(call: Call, grads: Sequence[Tensor], wanted: Sequence[bool]) -> lis
 def pairs(call: Call) -> Pairs | None:
     """How many pairs an aligned call has, its mask allows, and are computed; None where it is none of these."""
     inputs = _inputs(call)
-    if inputs is None:
+    if inputs is None or kernels.dealt(inputs.intervals).keys > WIDEST:
         return None
     each, found = inputs.entries // len(inputs.intervals.starts), inputs.intervals
     every = inputs.entries * call.query.shape[-2] * call.key.shape[-2]
