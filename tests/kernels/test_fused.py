@@ -221,3 +221,13 @@ def assert_additive(starts, ends, weights, *parts):
     found = fused.attention(inputs(query, key, value, starts, ends, weights), entropy=True, v=v)
     ours = [found.output, found.entropy, *([found.lse] if weights.alpha == 1 else [])]
     assert_near(ours, plain, *parts, times=6.0, unit=4.0)
+
+
+def test_blocks_are_as_long_here_as_in_the_kernels_and_whole_tiles():
+    """Of longer ones queries behind the last would be read."""
+    compiled = pytest.importorskip("saccade.kernels.compiled.fused", reason="needs Numba")
+    assert (
+        fused.BLOCK == compiled.BLOCK
+        and fused.CHUNK % fused.BLOCK == 0 == fused.FEW % fused.BLOCK
+        and fused.BLOCK % compiled.ROWS == 0
+    )
