@@ -124,10 +124,12 @@ def test_several_chunks_add_to_the_gradients_of_their_keys(name, entries, count,
 def test_results_are_the_same_for_any_number_of_threads():
     parts, threads = [draw(2, 500, 16, seed=seed) for seed in range(3)], torch.get_num_threads()
     found = []
-    for count in (1, 2, 3):
-        torch.set_num_threads(count)
-        found.append(by_kernels(*parts, *bounds("causal", 2, 500, 500), KINDS["softmax"]))
-    torch.set_num_threads(threads)
+    try:
+        for count in (1, 2, 3):
+            torch.set_num_threads(count)
+            found.append(by_kernels(*parts, *bounds("causal", 2, 500, 500), KINDS["softmax"]))
+    finally:
+        torch.set_num_threads(threads)
     assert all(torch.equal(one, other) for run in found[1:] for one, other in zip(found[0], run, strict=True))
 
 
