@@ -11,17 +11,10 @@ from saccade.kernels.compiled.all_pairs import tangent_row
 from saccade.kernels.compiled.fused import BLOCK, LINE, ROOM, aligned, reached, read_block, stretch, weigh_block
 from saccade.kernels.compiled.lanes import IDENTITY, TILE, UNBOUNDED, VECTOR, ends, identity_row, reach_of, way_of
 from saccade.kernels.compiled.products import SIZE
+from saccade.kernels.compiled.rows import sum_of
 from saccade.kernels.compiled.top import FEW_ROOM
 
 __all__ = ["forward"]
-
-
-@loops
-def _total(v: Any) -> float:
-    total = v.dtype.type(0)
-    for d in range(v.size):
-        total += v[d]
-    return total
 
 
 @loops
@@ -30,7 +23,7 @@ def _row(table: Any, n: int, i: int, start: int, end: int, scores: Any, sums: An
     kind, whole, left_columns, columns = np.float32(0), table[33], table[34], table[35]
     bounds, v = numbers(table[32], 0, 2, kind), numbers(table[30], n * table[31], whole, kind)
     left = numbers(table[28], n * table[36], (whole + 1) * left_columns, kind).reshape(whole + 1, left_columns)
-    right, total = n * table[37], _total(v)
+    right, total = n * table[37], sum_of(v)
     for first in range(start // VECTOR * VECTOR, end, TILE):
         last = min(end, first + TILE)
         reach = reach_of(numbers(table[29], right + whole * columns + first, last - first, kind))

@@ -133,7 +133,7 @@ def _sums(source: int, first: int, end: int, size: int, target: int) -> float:
 
 
 @inline
-def _summed(table: Any) -> int:
+def _room_of_keys(table: Any) -> int:
     """Keys that a chunk has room for the gradients of: whole tiles are written."""
     return table[18] + ROWS
 
@@ -143,7 +143,7 @@ def _rooms(table: Any, room: Any) -> tuple[int, ...]:
     """Where, in a room, a chunk has its keys and values, turned; the sums of their gradients; a block's weights, the
     gradients of its products and of its queries; room for a row more.
     """
-    size, out, summed = table[15], table[16], SIZE * _summed(table)
+    size, out, summed = table[15], table[16], SIZE * _room_of_keys(table)
     columns, step = SIZE * stretch(table[18]), SIZE * BLOCK * stretch(table[19])
     values = aligned(room) + columns * size
     key_sums = values + columns * out
@@ -223,7 +223,7 @@ def _block(
 @loops
 def _chunk(table: Any, n: int, begin: int, slot: int, rooms: tuple[int, ...]) -> float:
     """The gradients that a chunk of queries has a part in; NaN where one is not finite."""
-    length, width, size, out, summed = table[13], table[14], table[15], table[16], _summed(table)
+    length, width, size, out, summed = table[13], table[14], table[15], table[16], _room_of_keys(table)
     end, columns, offsets = min(length, begin + table[17]), stretch(table[18]), integers(table[5] + 24 * n, 3)
     query, key, value = table[2] + SIZE * offsets[0], table[3] + SIZE * offsets[1], table[4] + SIZE * offsets[2]
     starts, ends = integers(table[6] + 8 * n * table[8], length), integers(table[7] + 8 * n * table[8], length)
@@ -263,5 +263,5 @@ def backward(table: Any) -> None:
     to; 24 whether those of query and key are wanted, 25 of the value; 26 how many sums of those of keys and values an
     entry has, 27 of how many chunks one is done, 28 the first.
     """
-    rows, step = (stretch(table[18]) + _summed(table)) * (table[15] + table[16]), stretch(table[19])
+    rows, step = (stretch(table[18]) + _room_of_keys(table)) * (table[15] + table[16]), stretch(table[19])
     _backward(table, np.empty(rows + (2 * BLOCK + 1) * step + BLOCK * table[15] + LINE, np.float32))

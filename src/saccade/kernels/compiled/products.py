@@ -56,7 +56,7 @@ class _Code:
         kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
         self.multiply_add = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fmuladd.v{LANES}f32")
 
-    def moved(self, address: Any, by: int) -> Any:
+    def offset(self, address: Any, by: int) -> Any:
         return self.builder.add(address, ir.Constant(_WORD, by))
 
     def places(self, first: Any, step: Any) -> list[Any]:
@@ -67,14 +67,14 @@ class _Code:
         """Vectors that lie next to each other."""
         found = []
         for by in range(0, vectors * LANES * SIZE, LANES * SIZE):
-            place = self.builder.inttoptr(self.moved(address, by), _VECTOR.as_pointer())
+            place = self.builder.inttoptr(self.offset(address, by), _VECTOR.as_pointer())
             found.append(self.builder.load(place))
             found[-1].align = SIZE
         return found
 
     def store(self, row: list[Any], address: Any) -> None:
         for by, vector in enumerate(row):
-            place = self.builder.inttoptr(self.moved(address, by * LANES * SIZE), _VECTOR.as_pointer())
+            place = self.builder.inttoptr(self.offset(address, by * LANES * SIZE), _VECTOR.as_pointer())
             self.builder.store(vector, place).align = SIZE
 
     def everywhere(self, address: Any) -> Any:
@@ -107,7 +107,7 @@ def _summed(
         factor = code.everywhere(builder.add(left, by))
         pairs = zip(columns, row, strict=True)
         new.append([builder.call(code.multiply_add, [factor, column, total]) for column, total in pairs])
-    following = code.moved(k, 1)
+    following = code.offset(k, 1)
     for phi, value in ((k, following), (left, builder.add(left, a_step)), (right, builder.add(right, b_step))):
         phi.add_incoming(value, body)
     for phis, values in zip(old, new, strict=True):
