@@ -3,6 +3,7 @@ dtypes, backends; and one in eight with 300 to 2,000 queries and keys under mask
 blocks are left out. Every second one goes the way of large calls on a CPU, however small it is.
 
     python benchmarks/random_calls.py --calls 10000 --seed 0
+    python benchmarks/random_calls.py --calls 1000 --seed 0 --device cuda --gradients
 
 Every call is drawn from (seed, number), so that one mismatch is one command to repeat: `--only NUMBER`. The yardstick
 is the reference backend in float64; float32 and half types may err as much as the reference itself does in their own
@@ -10,6 +11,7 @@ dtype, three times (float32) or twice over, plus rounding of the inputs' size. E
 """
 
 import argparse
+import math
 import random
 import sys
 import time
@@ -27,8 +29,10 @@ from saccade.structure import Definition, Grid
 
 DTYPES = (torch.float64, torch.float64, torch.float32, torch.float32, torch.bfloat16, torch.float16)
 BACKENDS = ("auto", "auto", "chunked", "chunked", "reference", "sdpa", "cpu", "memory")
+ON_CUDA = ("auto", "triton", "triton", "triton", "chunked", "sdpa", "flex", "reference", "memory")
 BATCHES = ((), (1,), (2,), (3,), (2, 3), (1, 5), (2, 1, 3), (0,))
 LIMIT = 3_000_000  # query-key-feature terms of one call: the reference lays them out
+GRADIENT = "gradient of "
 LONG = 1 / 8  # share of the calls with lengths of 300 to 2,000, before LIMIT
 
 
@@ -40,6 +44,8 @@ class Draw:
     generator: torch.Generator
     dtype: torch.dtype
     backend: str
+    device: str = "cpu"
+    gradients: bool = False
     at_once: int = cpu.AT_ONCE
     query: Tensor = field(init=False)
     key: Tensor = field(init=False)
@@ -59,10 +65,11 @@ def length(rng: random.Random) -> int:
     return rng.choice((0, 1, 2, 3, rng.randint(4, 40), rng.randint(4, 40), rng.randint(41, 300)))
 
 
-def drawn(seed: int, number: int) -> Draw:
+def drawn(seed: int, number: int, device: str = "cpu", gradients: bool = False) -> Draw:
     """The call with this number."""
     rng = random.Random(f"{seed}:{number}")
-    draw = Draw(rng, torch.Generator().manual_seed(rng.getrandbits(48)), rng.choice(DTYPES), rng.choice(BACKENDS))
+    generator, dtype = torch.Generator().manual_seed(rng.getrandbits(48)), rng.choice(DTYPES)
+    draw = Draw(rng, generator, dtype, rng.choice(BACKENDS if device == "cpu" else ON_CUDA), device, gradients)
     draw.at_once = rng.choice((0, cpu.AT_ONCE))
     long = rng.random() < LONG
     batch = rng.choice(((), (1,), (2,), (3,), (1, 2), (2, 1, 2)) if long else BATCHES)
@@ -181,7 +188,7 @@ def mask(draw: Draw, batch: tuple[int, ...], q_len: int, k_len: int) -> Any:
                 masks.Window(left=rng.choice((None, 2)), right=rng.choice((None, 1)), align=align),
                 masks.Documents(*ids),
                 masks.Prefix(rng.randint(0, 5)),
-                masks.Where(lambda i, j: dense[..., i % dense.shape[-2], j]),
+                masks.Where(lambda i, j: dense.to(i.device)[..., i % dense.shape[-2], j]),
                 masks.Intervals(*ends(draw, batch, q_len, k_len, 5)),
                 masks.Around((draw.uniform(*batch, q_len) * k_len).to(draw.dtype).double(), 2.0),
             )
@@ -216,7 +223,7 @@ def structured(draw: Draw, batch: tuple[int, ...], q_len: int, k_len: int, depth
         masks.Lengths(torch.randint(0, k_len + 1, whole, generator=draw.generator)),
         masks.Documents(torch.arange(q_len) // document, torch.arange(k_len) // document),
         masks.Intervals(*ends(draw, whole, q_len, k_len, rng.choice((0, 40, k_len)))),
-        masks.Where(lambda i, j: dense[..., i // 90 % dense.shape[-2], j]),
+        masks.Where(lambda i, j: dense.to(i.device)[..., i // 90 % dense.shape[-2], j]),
         masks.Where(lambda i, j: (i - j) // 7 % document == 0),
         masks.Around((draw.uniform(*batch, q_len) * k_len).sort(-1).values.to(draw.dtype).double(), rng.uniform(0, 90)),
         masks.Dense(dense if dense.shape[-2] == 1 else dense.repeat_interleave(90, -2)[..., :q_len, :]),
@@ -241,17 +248,21 @@ def bias(draw: Draw, batch: tuple[int, ...], q_len: int, k_len: int) -> Any:
     return draw.rng.choice((dense, forbidding, window, near, table, slopes, slopes + dense))
 
 
-def cast(thing: Any, dtype: torch.dtype) -> Any:
-    """Floating tensors of an argument in another dtype."""
+def cast(thing: Any, dtype: torch.dtype, device: str) -> Any:
+    """Tensors of an argument on another device, floating ones in another dtype."""
     if isinstance(thing, Tensor):
-        return thing.to(dtype) if thing.is_floating_point() else thing
-    return thing.map(lambda tensor, axes: cast(tensor, dtype)) if isinstance(thing, Definition) else thing
+        return thing.to(device, dtype if thing.is_floating_point() else None)
+    if isinstance(thing, Definition):
+        return thing.map(lambda tensor, axes: cast(tensor, dtype, device))
+    return thing
 
 
-def computed(draw: Draw, dtype: torch.dtype, backend: str) -> list[tuple[str, Tensor]] | None:
-    """Output and statistics, flat; None where the backend says that it does not serve the call."""
-    tensors = [cast(tensor, dtype) for tensor in (draw.query, draw.key, draw.value)]
-    chosen = {name: cast(thing, dtype) for name, thing in draw.options.items()}
+def computed(draw: Draw, dtype: torch.dtype, backend: str, device: str = "cpu") -> list[tuple[str, Tensor]] | None:
+    """Output, statistics and gradients, flat; None where the backend says that it does not serve the call."""
+    tensors = [cast(tensor, dtype, device) for tensor in (draw.query, draw.key, draw.value)]
+    if draw.gradients:
+        tensors = [tensor.requires_grad_() for tensor in tensors]
+    chosen = {name: cast(thing, dtype, device) for name, thing in draw.options.items()}
     try:
         if backend == "memory":
             kind = chosen.pop("score")
@@ -267,12 +278,17 @@ def computed(draw: Draw, dtype: torch.dtype, backend: str) -> list[tuple[str, Te
             found.append(("top", tensor[0]))
         elif tensor is not None:
             found.append((name, tensor))
-    return found
+    if draw.gradients:
+        upstream = torch.randn(output.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        total = (output * upstream.to(draw.dtype).to(device, dtype)).sum() + 0.0 * sum(t.sum() for t in tensors)
+        grads = torch.autograd.grad(total, tensors)
+        found += [(f"{GRADIENT}{name}", grad) for name, grad in zip(("query", "key", "value"), grads, strict=True)]
+    return [(name, tensor.detach().cpu()) for name, tensor in found]
 
 
 def mismatches(draw: Draw) -> list[str] | None:
     """What differs from the definition by more than rounding; None where the backend does not serve the call."""
-    ours = computed(draw, draw.dtype, draw.backend)
+    ours = computed(draw, draw.dtype, draw.backend, draw.device)
     if ours is None:
         return None
     truth = computed(draw, torch.float64, "reference")
@@ -286,7 +302,7 @@ def mismatches(draw: Draw) -> list[str] | None:
     return [
         f"{name}: {problem}"
         for (name, a), (_, b), (_, c) in zip(ours, truth, plain, strict=True)
-        if (problem := differs(a, b, c, draw))
+        if (problem := differs(a, b, c, draw, derived=name.startswith(GRADIENT)))
     ]
 
 
@@ -299,7 +315,7 @@ def structural(ours: list[tuple[str, Tensor]], truth: list[tuple[str, Tensor]]) 
     ]
 
 
-def differs(ours: Tensor, truth: Tensor, plain: Tensor, draw: Draw) -> str | None:
+def differs(ours: Tensor, truth: Tensor, plain: Tensor, draw: Draw, *, derived: bool = False) -> str | None:
     """The difference, if it is more than the allowance of the dtype."""
     if ours.shape != truth.shape:
         return f"shape {tuple(ours.shape)} for {tuple(truth.shape)}"
@@ -312,6 +328,8 @@ def differs(ours: Tensor, truth: Tensor, plain: Tensor, draw: Draw) -> str | Non
     size = b.abs().max().clamp(min=1.0)
     if not isinstance(draw.options["normalizer"], normalizers.Softmax):
         size = size * max(1, draw.key.shape[-2]) ** 0.5  # a sum of so many terms, no mean, or a threshold of as many
+    if derived:  # a sum over all queries or keys of terms with the other side's numbers in them
+        size = size * max(draw.query.shape[-2], draw.key.shape[-2], 1) ** 0.5 * (1 + largest(draw.query, draw.key))
     eps = torch.finfo(draw.dtype).eps
     factor = 3 if draw.dtype in (torch.float32, torch.float64) else 2
     compute = torch.finfo(torch.float64 if draw.dtype == torch.float64 else torch.float32).eps
@@ -320,17 +338,21 @@ def differs(ours: Tensor, truth: Tensor, plain: Tensor, draw: Draw) -> str | Non
     return None if bool(worst <= allowance) else f"off by {worst:.3g}, allowed {allowance:.3g}"
 
 
+def largest(*tensors: Tensor) -> float:
+    """The largest size of a number."""
+    return max(tensor.abs().max().item() if tensor.numel() else 0.0 for tensor in tensors)
+
+
 def magnitude(draw: Draw) -> float:
     """The largest score with its bias: what every sum rounds in proportion to (Σ|v| if additive, law 3)."""
     kind, added = draw.options["score"], 0.0
     if "bias" in draw.options:
         grid = Grid(draw.query.shape[-2], draw.key.shape[-2], 0, draw.query.shape[-2], draw.query.device)
         values = biases.as_bias(draw.options["bias"]).values(grid, torch.float64)
-        added = values.masked_fill(values == -torch.inf, 0.0).abs().max().item() if values.numel() else 0.0
+        added = largest(values.masked_fill(values == -torch.inf, 0.0))
     if isinstance(kind, scores.Additive):
         return added + 4 * kind.v.abs().sum().item()
-    found = kind(draw.query, draw.key)
-    return added + (found.abs().max().item() if found.numel() else 0.0)
+    return added + largest(kind(draw.query, draw.key))
 
 
 def described(draw: Draw) -> str:
@@ -346,22 +368,35 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="repeat one call by its number")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no call after so many")
+    parser.add_argument("--device", default="cpu", help="where the calls are computed; the definition is on the CPU")
+    parser.add_argument("--gradients", action="store_true", help="compare the gradients of the tensors, too")
     arguments = parser.parse_args()
     numbers = range(arguments.calls) if arguments.only is None else [arguments.only]
-    begin, wrong, skipped = time.perf_counter(), 0, 0
+    begin, made, wrong, skipped = time.perf_counter(), 0, 0, 0
     for number in numbers:
-        draw = drawn(arguments.seed, number)
-        problems = mismatches(draw)
+        if time.perf_counter() - begin > arguments.seconds:
+            break
+        draw, made = drawn(arguments.seed, number, arguments.device, arguments.gradients), made + 1
+        problems = told(draw)
         skipped += problems is None
         if problems:
             wrong += 1
-            print(f"call {number}: {described(draw)}: {'; '.join(problems)}")
+            print(f"call {number}: {described(draw)}: {'; '.join(problems)}", flush=True)
     seconds = time.perf_counter() - begin
     print(
-        f"{len(numbers)} calls, {skipped} of them refused by the backend named, {wrong} mismatches, seed "
+        f"{made} calls, {skipped} of them refused by the backend named, {wrong} mismatches, seed "
         f"{arguments.seed}, {seconds:.0f} s"
     )
     return 1 if wrong else 0
+
+
+def told(draw: Draw) -> list[str] | None:
+    """The mismatches of a call, or the error in which it ends: the calls after it are made all the same."""
+    try:
+        return mismatches(draw)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is a mismatch, and told
+        return [f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"]
 
 
 if __name__ == "__main__":

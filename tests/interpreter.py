@@ -22,7 +22,7 @@ def tiles(patch: pytest.MonkeyPatch, rows: int, block: int, tile: int) -> None:
     small ones, so that a handful of queries and keys fills several with remainders, or large ones, since the
     interpreter takes its time for each.
     """
-    names = ("ROWS", "KEYS", "ITS_KEYS", "GRADIENT_ROWS", "FEATURES", "CHUNK")
-    for module, sizes in ((launch, {"ROWS": rows, "BLOCK": block}), (additive, dict.fromkeys(names, tile))):
-        for name, size in sizes.items():
-            patch.setattr(module, name, size)
+    for name in ("SHORT", "LONG"):
+        patch.setattr(launch, name, launch.Shape(rows, block, 4))
+    for name in ("ROWS", "KEYS", "ITS_KEYS", "GRADIENT_ROWS", "FEATURES", "FEW_ROWS", "FEW_FEATURES", "CHUNK"):
+        patch.setattr(additive, name, tile)

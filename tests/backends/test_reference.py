@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from calls import call_of, drawn
 from saccade import AuxRequest, masks, normalizers, scores
 from saccade.backends import reference
-from saccade.backends.reference import both, cleaned, dropout, participants, shared, untrusted, without
+from saccade.backends.reference import both, cleaned, dropout, looked_up, participants, shared, untrusted, without
 from saccade.errors import ShapeError
 
 Q, K, V = drawn(2, 3, 5, 4), drawn(2, 1, 7, 4, seed=1), drawn(2, 1, 7, 6, seed=2)
@@ -43,7 +43,7 @@ def test_it_is_the_textbook():
 def test_who_takes_part(seed, density, budget):
     """Keys that some query may attend to and queries that may attend to some key, whatever the blocks."""
     mask = torch.rand(2, 3, 5, 7, generator=torch.Generator().manual_seed(seed)) < density
-    keys, queries = participants(call_of(Q, K, V, mask=mask), budget * 42)
+    keys, queries = looked_up(call_of(Q, K, V, mask=mask), budget * 42)
     assert torch.equal(keys, mask.any(-2)) and torch.equal(queries, mask.any(-1))
 
 
@@ -52,7 +52,7 @@ def test_a_bias_of_minus_infinity_forbids_as_a_mask_does():
     bias = torch.zeros(5, 7).masked_fill(~flags, -math.inf)
     by_mask, by_bias = (reference.run(call_of(Q, K, V, **option))[0] for option in ({"mask": flags}, {"bias": bias}))
     torch.testing.assert_close(by_mask, by_bias)
-    assert torch.equal(participants(call_of(Q, K, V, bias=bias))[0], flags.any(0).expand(2, 3, 7))
+    assert torch.equal(participants(call_of(Q, K, V, bias=bias))[0].expand(2, 3, 7), flags.any(0).expand(2, 3, 7))
 
 
 def test_what_takes_part_in_nothing_is_cleaned_and_nothing_else():

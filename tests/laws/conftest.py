@@ -13,7 +13,7 @@ def small_blocks():
     with pytest.MonkeyPatch.context() as patch:
         for engine in before:
             object.__setattr__(engine, "pairs", 37)
-        patch.setattr(reference.participants, "__defaults__", (37,))
+        patch.setattr(reference.looked_up, "__defaults__", (37,))
         patch.setattr(additive, "TILE", 64)
         yield
     for engine, pairs in before.items():

@@ -12,11 +12,11 @@ import torch
 
 from saccade.backends import chunked, cpu, flex, reference, sdpa, triton
 from saccade.backends.blockwise.engine import DEFINITION
-from saccade.backends.blockwise.outline import by_numbers
 from saccade.backends.blockwise.plan import Pairs, pairs, recorded, share
 from saccade.backends.sdpa.documents import documented
 from saccade.call import Call, opaque
 from saccade.errors import ArgumentError, ArgumentTypeError, UnsupportedBackend
+from saccade.masks.intervals import by_numbers
 from saccade.numerics import tracing, transforming
 from saccade.scores import Additive
 from saccade.structure import foreign
@@ -187,7 +187,8 @@ def counted(call: Call, chosen: ModuleType) -> Pairs | None:
     all_of_them = chosen is reference or (chosen is cpu and cpu.one_block(call))
     if chosen is cpu and not all_of_them and (windowed := cpu.windowed(call)) is not None:
         return windowed
-    return pairs(call, DEFINITION.pairs if all_of_them else chosen.ENGINE.pairs, all_of_them=all_of_them)
+    engine = DEFINITION if all_of_them else chosen.ENGINE
+    return pairs(call, engine.budget(call), all_of_them=all_of_them)
 
 
 def documents(call: Call) -> Pairs | None:

@@ -17,11 +17,17 @@ from saccade.biases import unread
 from saccade.call import Call, rows
 from saccade.callables import placed
 from saccade.errors import ShapeError
+from saccade.masks import intervals
 from saccade.normalizers import Normalizer, Softmax
 from saccade.numerics import tracing, transforming, wide
 from saccade.reads import Read, largest
 from saccade.scores import Additive, Score
 from saccade.structure import Grid
+
+LOOKS, FAR_LOOKS = 1 << 22, 1 << 28
+"""Pairs that are looked at together to find out who takes part: what stays in a CPU's cache, and elsewhere so many that
+the starts of small operations are few.
+"""
 
 
 def unsupported(call: Call) -> str | None:
@@ -234,7 +240,10 @@ def cleaned(call: Call, found: tuple[Tensor, Tensor] | None = None) -> Call:
         call: with a mask or a bias.
         found: its `participants`, where they are known.
     """
-    keys, queries = participants(call) if found is None else found
+    keys, queries = found or by_intervals(call) or looked_up(call)
+    if keys.device.type == "cpu" and not (tracing() or transforming()) and bool(keys.all() and queries.all()):
+        return call
+    keys, queries = keys.to(call.query.device), queries.to(call.query.device)
     return replace(
         call,
         query=call.query.masked_fill(~shared(queries, call.query)[..., None], 0.0),
@@ -253,21 +262,45 @@ def without(key: Tensor, kept: Tensor, mixed: bool) -> Tensor:
     return torch.where(kept, key, mean.to(key.dtype))
 
 
-def participants(call: Call, budget: int = 1 << 22) -> tuple[Tensor, Tensor]:
-    """Which keys `(..., Lk)` some query may attend to, and which queries `(..., Lq)` may attend to some key, block by
-    block.
+def participants(call: Call) -> tuple[Tensor, Tensor]:
+    """Which keys `(..., Lk)` some query may attend to, and which queries `(..., Lq)` may attend to some key; batch
+    dimensions in which they are alike are 1.
     """
-    grid, batch = call.grid(), call.batch
-    size = grid.q_len if tracing() or transforming() else max(1, budget // max(1, math.prod(batch) * grid.k_len))
+    keys, queries = by_intervals(call) or looked_up(call)
+    return keys.to(call.query.device), queries.to(call.query.device)
+
+
+def by_intervals(call: Call) -> tuple[Tensor, Tensor] | None:
+    """The `participants` by the ends of each query's interval of keys, on the CPU where the mask's numbers tell them;
+    None where the mask has no such ends, or a bias may forbid more.
+    """
+    if call.mask is None or call.bias is not None or tracing() or transforming():
+        return None
+    found = intervals.participants(call.mask, call.grid())
+    return None if found is None else (ranked(call, found[0]), ranked(call, found[1]))
+
+
+def looked_up(call: Call, budget: int | None = None) -> tuple[Tensor, Tensor]:
+    """The `participants` by a look at every pair, block by block."""
+    grid = call.grid()
+    if budget is None:
+        budget = LOOKS if grid.device.type == "cpu" else FAR_LOOKS
+    pairs = math.prod(call.batch) * grid.k_len  # of one query
+    size = grid.q_len if tracing() or transforming() else max(1, budget // max(1, pairs))
     keys: list[Tensor] = []
     queries: list[Tensor] = []
     for start in range(0, grid.q_len, size) if size < grid.q_len else (0,):
         count = min(size, grid.q_len - start)
         allowed = allowed_keys(rows(call, start, count), grid._replace(start=start, rows=count))
-        allowed = allowed.expand(*batch, count, grid.k_len)
+        allowed = allowed.expand(*allowed.shape[:-2], count, grid.k_len)
         keys = [functools.reduce(torch.logical_or, (*keys, allowed.any(-2)))]
         queries.append(allowed.any(-1))
-    return keys[0], torch.cat(queries, -1)
+    return ranked(call, keys[0]), ranked(call, torch.cat(queries, -1))
+
+
+def ranked(call: Call, flags: Tensor) -> Tensor:
+    """Flags with as many dimensions in front as the batch has."""
+    return flags[(None,) * (len(call.batch) + 1 - flags.ndim)]
 
 
 def allowed_keys(call: Call, grid: Grid) -> Tensor:

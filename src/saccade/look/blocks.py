@@ -189,7 +189,7 @@ def _planned(call: Call) -> tuple[plan.Pairs, list[Part]]:
         )
     if pairs.computed == pairs.all:
         return pairs, [Block(None, 0, 1, 0, call.query.shape[-2])]
-    return pairs, plan.parts(call, module.ENGINE.pairs)
+    return pairs, plan.parts(call, module.ENGINE.budget(call))
 
 
 def _holds(part: Part, entry: tuple[int, ...], differing: tuple[int, ...]) -> bool:

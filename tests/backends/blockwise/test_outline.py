@@ -17,7 +17,7 @@ from saccade.backends.blockwise.blocks import backward, forward, participants
 from saccade.backends.blockwise.engine import DEFINITION
 from saccade.backends.blockwise.outline import outline
 from saccade.backends.blockwise.parts import Tiles
-from saccade.backends.reference import participants as of_all_pairs
+from saccade.backends.reference import by_intervals, looked_up
 from saccade.structure import Grid
 
 ONE = st.one_of(
@@ -100,8 +100,17 @@ def test_off_the_cpu_small_calls_and_what_tensors_alone_decide_are_not_listed(mo
 @pytest.mark.parametrize("budget", [1 << 14, 1 << 20])
 def test_participants_are_found_in_the_parts_alone(name, budget):
     call = asked(MASKED[name])
-    for found, expected in zip(participants(call, plan.parts(call, budget)), of_all_pairs(call), strict=True):
-        assert torch.equal(found, expected)
+    for found, expected in zip(participants(call, plan.parts(call, budget)), looked_up(call), strict=True):
+        assert torch.equal(found, expected.expand_as(found))
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_participants_are_those_of_the_intervals(name):
+    call = asked(MASKED[name])
+    if (known := by_intervals(call)) is not None:
+        for found, expected in zip(known, looked_up(call), strict=True):
+            assert torch.equal(*torch.broadcast_tensors(found, expected))
+    assert (known is None) == (name == "two pieces")
 
 
 class Elsewhere(TorchDispatchMode):

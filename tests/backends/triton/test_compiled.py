@@ -14,11 +14,14 @@ from interpreter import REASON
 
 COMPILES = """
 import inspect
+import torch
 import triton
 import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+from saccade.backends.triton import additive as tiles, launch
 from saccade.backends.triton.kernels import additive, entmax, softmax, statistics
+from saccade.scores import EXPONENT_LIMIT
 
 POINTERS = {
     "allowed": "*u8", "reached": "*u8", "index": "*i64", "indices": "*i64", "tolerance": "fp32",
@@ -28,7 +31,7 @@ POINTERS = {
          "lse_grad", "alpha", "alpha_found", "uniform"), "*DTYPE"),
 }
 
-def compiled(kernel, dtype, **constants):
+def compiled(kernel, dtype, warps=4, **constants):
     parameters = list(inspect.signature(kernel.fn).parameters.values())
     types = {
         p.name: "constexpr" if p.annotation is tl.constexpr else POINTERS.get(p.name, "i32").replace("DTYPE", dtype)
@@ -36,26 +39,29 @@ def compiled(kernel, dtype, **constants):
     }
     values = {(i,): constants[p.name] for i, p in enumerate(parameters) if types[p.name] == "constexpr"}
     source = ASTSource(fn=kernel, signature=types, constexprs=values)
-    options = {"enable_fp_fusion": True}
+    options = {"enable_fp_fusion": True, "num_warps": warps}
     assert triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options).asm["cubin"]
 
-ROWS = {"ROWS": 4, "BLOCK": 256}
-for dtype, limit, cap in (("fp32", 43.0, 2.0**31), ("fp64", 350.0, 2.0**255)):
-    ranges = {"SMALL": 0.25, "LIMIT": limit, "CAP": cap}
-    compiled(additive.scores, dtype, **ranges, FREE=10.7, MASKED=True, ROWS=1, KEYS=128)
-    tiles = {"MASKED": True, "MINE": 32, "OTHERS": 64}
-    compiled(additive.gradients, dtype, **ranges, **tiles, WITH_V=True, ROWS=16, FEATURES=64, CHUNK=32)
-    compiled(softmax.softmax, dtype, MASKED=True, **ROWS)
-    compiled(statistics.draw, dtype, **ROWS)
-dtype, ranges = "fp32", {"SMALL": 0.25, "LIMIT": 43.0, "CAP": 2.0**31}
-compiled(additive.scores, dtype, **ranges, FREE=10.7, MASKED=False, ROWS=32, KEYS=64)
-compiled(softmax.softmax_gradient, dtype, **ROWS)
-for kind in range(3):
-    compiled(entmax.entmax, dtype, MASKED=True, KIND=kind, **ROWS)
-    compiled(entmax.entmax_gradient, dtype, KIND=kind, LEARNS=kind == 0, **ROWS)
-compiled(statistics.entropy, dtype, **ROWS)
-compiled(statistics.entropy_gradient, dtype, **ROWS)
-compiled(statistics.largest, dtype, MASKED=False, **ROWS)
+SHAPES = [{"ROWS": shape.rows, "BLOCK": shape.block, "warps": shape.warps} for shape in (launch.SHORT, launch.LONG)]
+for dtype in (torch.float32, torch.float64):
+    name, cap = {torch.float32: "fp32", torch.float64: "fp64"}[dtype], tiles.CAP[dtype]
+    ranges = {"SMALL": tiles.SMALL, "LIMIT": EXPONENT_LIMIT[dtype], "CAP": cap}
+    for rows, keys in ((tiles.ROWS, tiles.KEYS), (tiles.ONE_ROW, tiles.ITS_KEYS)):
+        free = {**ranges, "FREE": tiles.FREE[dtype], "ROWS": rows, "KEYS": keys}
+        compiled(additive.scores, name, **free, MASKED=rows == 1)
+    for rows, features in ((tiles.GRADIENT_ROWS, tiles.FEATURES), (tiles.FEW_ROWS, tiles.FEW_FEATURES)):
+        within = {"MASKED": True, "MINE": tiles.ROWS, "OTHERS": tiles.KEYS, "CHUNK": tiles.CHUNK}
+        compiled(additive.gradients, name, **ranges, **within, WITH_V=True, ROWS=rows, FEATURES=features)
+    for shape in SHAPES if name == "fp32" else SHAPES[:1]:
+        compiled(softmax.softmax, name, MASKED=True, **shape)
+        compiled(softmax.softmax_gradient, name, **shape)
+        for kind in range(3):
+            compiled(entmax.entmax, name, MASKED=True, KIND=kind, **shape)
+            compiled(entmax.entmax_gradient, name, KIND=kind, LEARNS=kind == 0, **shape)
+        compiled(statistics.entropy, name, **shape)
+        compiled(statistics.entropy_gradient, name, **shape)
+        compiled(statistics.largest, name, MASKED=False, **shape)
+        compiled(statistics.draw, name, **shape)
 """
 
 RUNS = """

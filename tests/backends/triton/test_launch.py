@@ -48,9 +48,10 @@ def test_without_a_mask_something_stands_in():
 def test_as_many_programs_as_rows_need(monkeypatch):
     started = []
     monkeypatch.setattr(launch, "launch", lambda kernel, programs, *given, **constants: started.append(programs))
-    for rows in (0, 1, launch.ROWS, launch.ROWS + 1):
-        launch.launch_rows(None, rows)
-    assert started == [0, 1, 1, 2]
+    for rows in (0, 1, launch.SHORT.rows, launch.SHORT.rows + 1):
+        launch.launch_rows(None, rows, launch.SHORT.block)
+    launch.launch_rows(None, 5, launch.SHORT.block + 1)
+    assert started == [0, 1, 1, 2, 5 // launch.LONG.rows]
 
 
 def test_no_programs_start_no_kernel():

@@ -74,7 +74,7 @@ def divided(engine: Engine, call: Call) -> Divided:
     """An aligned call in parts. Where keys are copied, the engine prepares the copies: to copy what it made of all keys
     takes longer.
     """
-    planned = parts(call, engine.pairs)
+    planned = parts(call, engine.budget(call))
     shared = widened(call, planned)
     tiles = [part for part in planned if isinstance(part, Tiles)]
     if tiles:
@@ -93,8 +93,10 @@ def prepared(engine: Engine, call: Call) -> Call:
 def widened(call: Call, planned: Sequence[Part] = ()) -> Call:
     """The call without what nobody may see, where that need be, and in whole types."""
     if reference.untrusted(call):
-        fewer = any(isinstance(part, Tiles) or part.width is not None for part in planned)
-        call = reference.cleaned(call, participants(call, planned) if fewer else None)
+        found = reference.by_intervals(call)
+        if found is None and any(isinstance(part, Tiles) or part.width is not None for part in planned):
+            found = participants(call, planned)
+        call = reference.cleaned(call, found)
     return call.map(lambda tensor, axes: wide(tensor))
 
 

@@ -35,7 +35,7 @@ def checkpointed(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
     call = reference.cleaned(call) if reference.untrusted(call) else call
     call = engine.prepare(call)
     grid, pairs = call.grid(), max(1, math.prod(call.batch) * call.key.shape[-2])
-    count = max(1, engine.pairs // pairs)
+    count = max(1, engine.budget(call) // pairs)
     if count >= grid.q_len:
         return evaluated(engine, call, grid)
     check_rows(call, count)

@@ -31,6 +31,10 @@ class Whole(NamedTuple):
     backward: Callable[[Call, Sequence[Tensor], Sequence[bool]], list[Tensor] | None]
 
 
+FAR_PAIRS = 1 << 25
+"""Pairs a block off the CPU, where to begin a block costs what a million pairs do: 128 MiB of float32 scores."""
+
+
 @dataclass(frozen=True, eq=False)
 class Engine:
     """How the blocks of a backend are computed; `blockwise` does the rest: slicing, memory, derivatives, operators.
@@ -41,7 +45,7 @@ class Engine:
             tensors may change, their number and order may not.
         weigh: the weights of one block of queries; differentiable by autograd.
         read: output and statistics from the weights; differentiable by autograd.
-        pairs: of a query and a key in one block, at most.
+        pairs: of a query and a key in one block on a CPU, at most.
         whole: what needs no blocks, or None.
     """
 
@@ -51,6 +55,10 @@ class Engine:
     read: Callable[[Call, Grid, Tensor, Tensor | None, reference.Known], tuple[Tensor, AuxOutput]]
     pairs: int
     whole: Whole | None = None
+
+    def budget(self, call: Call) -> int:
+        """Pairs of a query and a key in one block of a call, at most."""
+        return self.pairs if call.query.device.type == "cpu" else max(self.pairs, FAR_PAIRS)
 
 
 DEFINITION = Engine("reference", lambda call: call, reference.weigh, reference.read, 1 << 19)

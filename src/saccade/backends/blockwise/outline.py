@@ -2,9 +2,7 @@
 
 from saccade import masks
 from saccade.masks import Mask
-
-POSITIONED = (masks.Causal, masks.Window, masks.Prefix, masks.Intervals)
-"""Masks that numbers alone may describe."""
+from saccade.masks.intervals import by_numbers
 
 
 def outline(mask: Mask, k_len: int, *, most: bool = True) -> Mask:
@@ -25,16 +23,3 @@ def outline(mask: Mask, k_len: int, *, most: bool = True) -> Mask:
     if isinstance(mask, masks.Both | masks.Either):
         return type(mask)(outline(mask.first, k_len, most=most), outline(mask.second, k_len, most=most))
     return mask if by_numbers(mask) else masks.Prefix(k_len if most else 0)
-
-
-def by_numbers(mask: Mask) -> bool:
-    """Whether all of a mask is known without its tensors.
-
-    >>> by_numbers(~masks.Causal() | masks.Prefix(3)), by_numbers(masks.Causal() & masks.Where(lambda i, j: i == j))
-    (True, False)
-    """
-    if isinstance(mask, masks.Not):
-        return by_numbers(mask.other)
-    if isinstance(mask, masks.Both | masks.Either):
-        return by_numbers(mask.first) and by_numbers(mask.second)
-    return type(mask) in POSITIONED and not mask.leaves()

@@ -37,7 +37,7 @@ def peak_bytes(engine: Engine, call: Call) -> int:
     size = 8 if call.query.dtype == torch.float64 else 4
     grid = call.grid()
     pairs = math.prod(call.batch) * grid.q_len * grid.k_len
-    block = min(pairs, max(engine.pairs, grid.k_len))
+    block = min(pairs, max(engine.budget(call), grid.k_len))
     return size * (block * 6 + call.key.numel() + call.value.numel() + call.query.numel())
 
 

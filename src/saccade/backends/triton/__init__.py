@@ -19,7 +19,6 @@ from saccade.reads import Sample
 from saccade.scores import Additive
 
 ENGINE = blockwise.Engine("triton", prepare, weigh, read, 1 << 23)
-"""A block of 2²³ pairs is 32 MiB of float32 scores, and four thousand tiles of them: enough to fill any GPU."""
 
 MISSING = importlib.util.find_spec("triton") is None
 

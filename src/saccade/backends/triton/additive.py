@@ -26,12 +26,13 @@ CAP = {torch.float32: 2.0**31, torch.float64: 2.0**255}
 FREE = {torch.float32: 10.7, torch.float64: 88.0}
 """The largest |q| + |k| for which 1 + e^{2(q + k)} is at most CAP by itself."""
 
-# Sizes of tiles, for the 132 multiprocessors of an H200; not tuned: measured on no GPU yet. A tile of scores is 16 a
-# thread of four warps, which with four x in flight leaves two or three such programs a multiprocessor; a gradient's
-# tile is 8 a thread, with twice as many sums. One query, as a decoder has, would leave 31 of 32 rows idle.
-ROWS, KEYS = 32, 64
+# Sizes of tiles, the fastest of those that `benchmarks/triton_tiles.py` tries on an H100: 8 scores a thread of four warps,
+# 16 of a gradient's tile. One query, as a decoder has, would leave 31 of 32 rows idle.
+ROWS, KEYS = 32, 32
 ONE_ROW, ITS_KEYS = 1, 128
-GRADIENT_ROWS, FEATURES, CHUNK = 16, 64, 32
+GRADIENT_ROWS, FEATURES, CHUNK = 16, 128, 32
+FEW_ROWS, FEW_FEATURES = 8, 64
+"""A gradient's tile where there are no more features than these, which a wider one would leave half empty."""
 
 
 def by_key(powers: Tensor) -> Tensor:
@@ -73,7 +74,7 @@ def sizes(tensor: Tensor) -> Tensor:
     """max |x| of each row `(N, L)`; infinite where there is a NaN, so that its tile takes the tangent itself."""
     if not tensor.shape[-1]:
         return tensor.new_zeros(tensor.shape[:-1])
-    return tensor.abs().amax(-1).nan_to_num(nan=torch.inf, posinf=torch.inf)
+    return torch.linalg.vector_norm(tensor, torch.inf, -1).nan_to_num(nan=torch.inf, posinf=torch.inf)  # in one pass
 
 
 class _Scores(torch.autograd.Function):
@@ -168,12 +169,13 @@ def _gradients(mine: Side, other: Side, v: Tensor, grad: Tensor, within: Tiles, 
     from saccade.backends.triton.kernels import additive
 
     batch, length, features = mine.rows.shape
-    tiles = -(-length // GRADIENT_ROWS)
+    tile = (FEW_ROWS, FEW_FEATURES) if features <= FEW_FEATURES else (GRADIENT_ROWS, FEATURES)
+    tiles = -(-length // tile[0])
     found = torch.empty_like(mine.rows)
     parts = found.new_empty((batch, tiles, features) if with_v else 0)
     launch(
         additive.gradients,
-        batch * tiles * -(-features // FEATURES),
+        batch * tiles * -(-features // tile[1]),
         *mine,
         *other,
         *(v, _step(v)),
@@ -186,8 +188,8 @@ def _gradients(mine: Side, other: Side, v: Tensor, grad: Tensor, within: Tiles, 
         MINE=within.mine,
         OTHERS=within.others,
         WITH_V=with_v,
-        ROWS=GRADIENT_ROWS,
-        FEATURES=FEATURES,
+        ROWS=tile[0],
+        FEATURES=tile[1],
         CHUNK=CHUNK,
     )
     return found, parts

@@ -7,10 +7,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-ROWS, BLOCK = 4, 256
-"""Rows of a program of four warps, so that no sum crosses warps, and keys that it holds of each at once, eight a
-thread. Not tuned: measured on no GPU yet.
-"""
+
+class Shape(NamedTuple):
+    """A program of a kernel of rows: its rows, the keys that it holds of each at once, and its warps."""
+
+    rows: int
+    block: int
+    warps: int
+
+
+SHORT, LONG = Shape(4, 256, 4), Shape(1, 1024, 1)
+"""Of rows up to 256 keys, and of longer ones: a warp a row, so that no sum crosses warps (`triton_tiles.py`)."""
 
 
 def launch(kernel: Any, programs: int, *arguments: Any, **constants: Any) -> None:
@@ -24,9 +31,11 @@ def launch(kernel: Any, programs: int, *arguments: Any, **constants: Any) -> Non
         kernel[(programs,)](*arguments, **constants, enable_fp_fusion=True)
 
 
-def launch_rows(kernel: Any, rows: int, *arguments: Any, **constants: Any) -> None:
-    """`launch` for a kernel of rows."""
-    launch(kernel, -(-rows // ROWS), *arguments, **constants, ROWS=ROWS, BLOCK=BLOCK)
+def launch_rows(kernel: Any, rows: int, width: int, *arguments: Any, **constants: Any) -> None:
+    """`launch` for a kernel of rows of `width` keys."""
+    shape = SHORT if width <= SHORT.block else LONG
+    settings = {"ROWS": shape.rows, "BLOCK": shape.block, "num_warps": shape.warps}
+    launch(kernel, -(-rows // shape.rows), *arguments, **constants, **settings)
 
 
 def stacked(tensor: Tensor, batch: tuple[int, ...]) -> Tensor:

@@ -44,7 +44,7 @@ def entmax(scores: Tensor, allowed: Tensor | None, alpha: float | Tensor) -> Ten
         allowed: boolean, broadcastable to the scores, or None.
         alpha: a number, or a tensor that broadcasts against `(..., L, 1)`, for which there is a gradient.
     """
-    each = alpha if isinstance(alpha, Tensor) else scores.new_tensor(float(alpha))
+    each = alpha if isinstance(alpha, Tensor) else scores.new_full((1,), alpha)  # made there: nothing is copied to it
     each = each.to(scores.dtype).expand(*scores.shape[:-1], 1)[..., 0]
     kind = {2.0: 1, 1.5: 2}.get(alpha, 0) if not isinstance(alpha, Tensor) else 0
     found: Tensor = _Entmax.apply(scores, allowed, each, kind)
@@ -76,7 +76,7 @@ def _indices(weights: Tensor, count: int, allowed: Tensor | None) -> Tensor:
     mask, masked = flags(allowed, weights.shape, weights)
     rows = indices.numel() // count if count else 0
     arguments = weights, indices, *mask, rows, length, width, count
-    launch_rows(statistics.largest, rows, *arguments, MASKED=masked)
+    launch_rows(statistics.largest, rows, width, *arguments, MASKED=masked)
     return indices
 
 
@@ -92,7 +92,8 @@ def draw(weights: Tensor, uniform: Tensor) -> Tensor:
     weights = weights.detach().contiguous()
     uniform = uniform.to(weights.dtype).expand(weights.shape[:-1]).contiguous()
     index = torch.empty(uniform.shape, dtype=torch.int64, device=weights.device)
-    launch_rows(statistics.draw, index.numel(), weights, uniform, index, index.numel(), weights.shape[-1])
+    rows, width = index.numel(), weights.shape[-1]
+    launch_rows(statistics.draw, rows, width, weights, uniform, index, rows, width)
     return index
 
 
@@ -106,7 +107,7 @@ class _Softmax(torch.autograd.Function):
         weights, lse = torch.empty_like(scores), scores.new_empty(scores.shape[:-1])
         mask, masked = flags(allowed, scores.shape, scores)
         arguments = scores, weights, lse, *mask, lse.numel(), length, width
-        launch_rows(kernels.softmax, lse.numel(), *arguments, MASKED=masked)
+        launch_rows(kernels.softmax, lse.numel(), width, *arguments, MASKED=masked)
         ctx.save_for_backward(weights)
         return weights, lse
 
@@ -119,7 +120,7 @@ class _Softmax(torch.autograd.Function):
         found = torch.empty_like(weights)
         rows = lse_grad.numel()
         arguments = weights, grad.contiguous(), lse_grad.contiguous(), found, rows, weights.shape[-1]
-        launch_rows(kernels.softmax_gradient, rows, *arguments)
+        launch_rows(kernels.softmax_gradient, rows, weights.shape[-1], *arguments)
         return found, None
 
 
@@ -134,7 +135,7 @@ class _Entmax(torch.autograd.Function):
         mask, masked = flags(allowed, scores.shape, scores)
         rows, tolerance = alpha.numel(), 2 * torch.finfo(scores.dtype).eps
         arguments = scores, weights, alpha, tolerance, *mask, rows, length, width
-        launch_rows(kernels.entmax, rows, *arguments, MASKED=masked, KIND=kind)
+        launch_rows(kernels.entmax, rows, width, *arguments, MASKED=masked, KIND=kind)
         ctx.kind = kind
         ctx.save_for_backward(weights, alpha)
         return weights
@@ -149,7 +150,7 @@ class _Entmax(torch.autograd.Function):
         found, alpha_found = torch.empty_like(weights), torch.empty_like(alpha)
         rows, kind = alpha.numel(), 0 if learns else ctx.kind
         arguments = weights, grad.contiguous(), found, alpha, alpha_found, rows, weights.shape[-1]
-        launch_rows(kernels.entmax_gradient, rows, *arguments, KIND=kind, LEARNS=learns)
+        launch_rows(kernels.entmax_gradient, rows, weights.shape[-1], *arguments, KIND=kind, LEARNS=learns)
         return found, None, alpha_found if learns else None, None
 
 
@@ -161,7 +162,7 @@ class _Entropy(torch.autograd.Function):
         ctx.save_for_backward(weights)
         found = weights.new_empty(weights.shape[:-1])
         arguments = weights.contiguous(), found, found.numel(), weights.shape[-1]
-        launch_rows(statistics.entropy, found.numel(), *arguments)
+        launch_rows(statistics.entropy, found.numel(), weights.shape[-1], *arguments)
         return found
 
     @staticmethod
@@ -173,5 +174,5 @@ class _Entropy(torch.autograd.Function):
             return by_definition(plain_entropy, (weights,), (True,), grad)[0]
         found = torch.empty(weights.shape, dtype=weights.dtype, device=weights.device)
         arguments = weights.contiguous(), grad.contiguous(), found, grad.numel(), weights.shape[-1]
-        launch_rows(statistics.entropy_gradient, grad.numel(), *arguments)
+        launch_rows(statistics.entropy_gradient, grad.numel(), weights.shape[-1], *arguments)
         return found

@@ -13,6 +13,7 @@ from saccade.backends.triton.kernels import kernel
 from saccade.backends.triton.kernels.rows import (
     clear,
     ends,
+    lanes_of,
     load,
     nowhere,
     own_rows,
@@ -96,12 +97,13 @@ def entmax(
     r, there = own_rows(R, ROWS)
     mask, rows = (allowed, allowed_n, allowed_i, allowed_j), (r, there, L, S)
     zero, stretch = zeros(weights, ROWS), nowhere(S, ROWS)
-    top = zero - float("inf")
+    lanes = lanes_of(weights, ROWS, BLOCK) - float("inf")
     for start in range(0, S, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
         wanted = permitted(mask, r, L, j, inside, MASKED)
         stretch = stretched(stretch, wanted, start, S, BLOCK)
-        top = tl.maximum(top, tl.max(load(scores, r, S, j, wanted, -float("inf")), 1))
+        lanes = tl.maximum(lanes, load(scores, r, S, j, wanted, -float("inf")))
+    top = tl.max(lanes, 1)
     low_key, high_key = ends(stretch)
     empty = top == -float("inf")
     top = tl.where(empty, 0.0, top)
@@ -116,11 +118,12 @@ def entmax(
     high = tl.minimum(tl.log(zero + S), tl.where(a == 0, float("inf"), 1.0 / tl.where(a == 0, 1.0, a)))
     move, step = tl.where(empty, 0.0, high + 1.0), 0
     while (step < STEPS) & (tl.max(move) > tolerance):
-        total, slope = zero, zero
+        sums, slopes = lanes_of(weights, ROWS, BLOCK), lanes_of(weights, ROWS, BLOCK)
         for start in range(low_key, high_key, BLOCK):
             p, dp, j, inside = _deformed(scores, mask, rows, top, t, a, start, MASKED, KIND, BLOCK)
-            total += tl.sum(p, 1)
-            slope += tl.sum(dp, 1)
+            sums += p
+            slopes += dp
+        total, slope = tl.sum(sums, 1), tl.sum(slopes, 1)
         heavy = total >= 1.0
         low = tl.where(heavy, t, low)
         high = tl.where(heavy, high, t)
@@ -130,11 +133,11 @@ def entmax(
         move = tl.where(empty, 0.0, tl.abs(new - t))
         t = new
         step += 1
-    total = zero
+    sums = lanes_of(weights, ROWS, BLOCK)
     for start in range(low_key, high_key, BLOCK):
         p, dp, j, inside = _deformed(scores, mask, rows, top, t, a, start, MASKED, KIND, BLOCK)
-        total += tl.sum(p, 1)
-    safe = tl.where(empty, 1.0, total)
+        sums += p
+    safe = tl.where(empty, 1.0, tl.sum(sums, 1))
     clear(weights, r, S, there, low_key, high_key, zero, BLOCK)
     for start in range(low_key, high_key, BLOCK):
         p, dp, j, inside = _deformed(scores, mask, rows, top, t, a, start, MASKED, KIND, BLOCK)
@@ -183,21 +186,23 @@ def entmax_gradient(
     a = zero
     if KIND == 0:
         a = tl.load(alpha + r, mask=there, other=2.0) - 1.0
-    mass, pulled, changed, gained = zero, zero, zero, zero
+    slopes, pulls = lanes_of(found, ROWS, BLOCK), lanes_of(found, ROWS, BLOCK)
+    changes, gains = lanes_of(found, ROWS, BLOCK), lanes_of(found, ROWS, BLOCK)
     for start in range(0, S, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
         p = load(weights, r, S, j, inside, 0.0)
         stretch = stretched(stretch, p != 0, start, S, BLOCK)
         u = load(grad, r, S, j, p > 0, 0.0)
         slope = _slope(p, a[:, None], KIND)
-        mass += tl.sum(slope, 1)
-        pulled += tl.sum(slope * u, 1)
+        slopes += slope
+        pulls += slope * u
         if LEARNS:
             log = tl.log(tl.where(p > 0, p, 1.0))
             change = -p * log * log * _second_order(a[:, None] * log)
-            changed += tl.sum(change, 1)
-            gained += tl.sum(change * u, 1)
-    mean = pulled / tl.where(mass == 0, 1.0, mass)
+            changes += change
+            gains += change * u
+    mass = tl.sum(slopes, 1)
+    mean = tl.sum(pulls, 1) / tl.where(mass == 0, 1.0, mass)
     low, high = ends(stretch)
     clear(found, r, S, there, low, high, zero, BLOCK)
     for start in range(low, high, BLOCK):
@@ -206,4 +211,4 @@ def entmax_gradient(
         u = load(grad, r, S, j, p > 0, 0.0)
         store(found, r, S, j, inside, _slope(p, a[:, None], KIND) * (u - mean[:, None]))
     if LEARNS:
-        tl.store(alpha_found + r, gained - mean * changed, mask=there)
+        tl.store(alpha_found + r, tl.sum(gains, 1) - mean * tl.sum(changes, 1), mask=there)

@@ -2,6 +2,9 @@
 
 A row is read in pieces of BLOCK keys, whatever its length: what is needed more than once comes from the cache. The
 first pass over a row finds the stretch of pieces outside of which nothing is wanted, and later ones read that alone.
+
+Sums over a row are kept by lane and joined behind the loop: no lane waits for another in it, and Triton 3.6 fails on a
+sum that is joined inside a loop and used twice behind it (`TritonGPUOptimizeThreadLocality`).
 """
 
 import triton
@@ -86,3 +89,9 @@ def clear(tensor, r, S, there, low, high, zero, BLOCK: tl.constexpr):
 def zeros(like, ROWS: tl.constexpr):
     """A zero a row, of the dtype of a tensor."""
     return tl.zeros([ROWS], like.dtype.element_ty)
+
+
+@triton.jit
+def lanes_of(like, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """A zero for each of BLOCK keys of a row."""
+    return tl.zeros([ROWS, BLOCK], like.dtype.element_ty)

@@ -7,6 +7,7 @@ from saccade.backends.triton.kernels import kernel
 from saccade.backends.triton.kernels.rows import (
     clear,
     ends,
+    lanes_of,
     load,
     nowhere,
     own_rows,
@@ -68,13 +69,13 @@ def softmax_gradient(weights, grad, lse_grad, found, R, S, ROWS: tl.constexpr, B
     r, there = own_rows(R, ROWS)
     shift = tl.load(lse_grad + r, mask=there, other=0.0)
     zero, stretch = zeros(found, ROWS), nowhere(S, ROWS)
-    total = zero
+    lanes = lanes_of(found, ROWS, BLOCK)
     for start in range(0, S, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
         w = load(weights, r, S, j, inside, 0.0)
         stretch = stretched(stretch, w != 0, start, S, BLOCK)
-        total += tl.sum(w * load(grad, r, S, j, w != 0, 0.0), 1)
-    shift -= total
+        lanes += w * load(grad, r, S, j, w != 0, 0.0)
+    shift -= tl.sum(lanes, 1)
     low, high = ends(stretch)
     clear(found, r, S, there, low, high, zero, BLOCK)
     for start in range(low, high, BLOCK):

@@ -6,6 +6,7 @@ import triton.language as tl
 from saccade.backends.triton.kernels import kernel
 from saccade.backends.triton.kernels.rows import (
     ends,
+    lanes_of,
     load,
     nowhere,
     own_rows,
@@ -26,12 +27,12 @@ def _log_of_positive(w):
 def entropy(weights, found, R, S, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     """found = -Σ w log w, 0 log 0 = 0."""
     r, there = own_rows(R, ROWS)
-    total = zeros(found, ROWS)
+    lanes = lanes_of(found, ROWS, BLOCK)
     for start in range(0, S, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
         w = load(weights, r, S, j, inside, 0.0)
-        total += tl.sum(w * _log_of_positive(w), 1)
-    tl.store(found + r, -total, mask=there)
+        lanes += w * _log_of_positive(w)
+    tl.store(found + r, -tl.sum(lanes, 1), mask=there)
 
 
 @kernel
@@ -89,15 +90,16 @@ def draw(weights, uniform, index, R, S, ROWS: tl.constexpr, BLOCK: tl.constexpr)
     however the sums are rounded.
     """
     r, there = own_rows(R, ROWS)
-    zero, none = zeros(weights, ROWS), tl.full([ROWS], -1, tl.int32)
-    total, stretch = zero, nowhere(S, ROWS)
+    none, stretch = tl.full([ROWS], -1, tl.int32), nowhere(S, ROWS)
+    lanes = lanes_of(weights, ROWS, BLOCK)
     for start in range(0, S, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
         w = load(weights, r, S, j, inside, 0.0)
         stretch = stretched(stretch, w > 0, start, S, BLOCK)
-        total += tl.sum(w, 1)
+        lanes += w
+    total = tl.sum(lanes, 1)
     threshold = tl.load(uniform + r, mask=there, other=0.0) * total
-    before, found = zero, none + 1 + S
+    before, found = total * 0.0, none + 1 + S
     last = none  # the last of positive weight, for where u Σ w rounds up to Σ w
     low, high = ends(stretch)
     for start in range(low, high, BLOCK):

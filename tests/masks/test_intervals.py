@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade import masks
-from saccade.backends.cpu.intervals import intervals
+from saccade.masks.intervals import intervals
 from saccade.structure import Grid
 
 NUMBER = st.integers(0, 12)
