@@ -28,7 +28,7 @@ POINTERS = {
     **dict.fromkeys(
         ("query", "key", "query_powers", "key_powers", "v", "query_sizes", "key_sizes", "found", "mine", "other",
          "mine_powers", "other_powers", "mine_sizes", "other_sizes", "grad", "parts", "scores", "weights", "lse",
-         "lse_grad", "alpha", "alpha_found", "uniform"), "*DTYPE"),
+         "lse_grad", "alpha", "alpha_found", "uniform", "x", "sizes"), "*DTYPE"),
 }
 
 def compiled(kernel, dtype, warps=4, **constants):
@@ -53,6 +53,7 @@ for dtype in (torch.float32, torch.float64):
         within = {"MASKED": True, "MINE": tiles.ROWS, "OTHERS": tiles.KEYS, "CHUNK": tiles.CHUNK}
         compiled(additive.gradients, name, **ranges, **within, WITH_V=True, ROWS=rows, FEATURES=features)
     for shape in SHAPES if name == "fp32" else SHAPES[:1]:
+        compiled(additive.powers, name, LIMIT=EXPONENT_LIMIT[dtype], **shape)
         compiled(softmax.softmax, name, MASKED=True, **shape)
         compiled(softmax.softmax_gradient, name, **shape)
         for kind in range(3):

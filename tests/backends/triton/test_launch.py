@@ -12,6 +12,7 @@ from calls import drawn
 from interpreter import interpreted
 from saccade.backends.triton import additive, launch
 from saccade.backends.triton.launch import Flags, flags, stacked
+from saccade.scores import EXPONENT_LIMIT, exponentials
 
 
 @settings(max_examples=30)
@@ -58,11 +59,21 @@ def test_no_programs_start_no_kernel():
     launch.launch(None, 0, torch.zeros(1))
 
 
-def test_a_sides_parts_are_contiguous_and_of_one_shape():
-    side = additive._side(drawn(2, 5, 3))
-    assert side.rows.shape == side.powers.shape and side.sizes.shape == (2, 5)
+@interpreted
+@pytest.mark.parametrize("by_key", [False, True])
+@pytest.mark.parametrize("dtype", EXPONENT_LIMIT)
+def test_a_sides_parts_are_what_they_are_called(by_key, dtype):
+    rows = drawn(2, 5, 300, dtype=dtype)
+    rows[0, 1, 7], rows[1, 2, 299], rows[1, 3, 0] = 2 * EXPONENT_LIMIT[dtype], torch.nan, -torch.inf
+    side = additive.side(rows, by_key=by_key)
+    expected = exponentials(rows)
     assert all(part.is_contiguous() for part in side)
-    assert torch.equal(side.sizes, side.rows.abs().amax(-1))
+    torch.testing.assert_close(side.powers, expected.mT if by_key else expected, equal_nan=True)
+    assert torch.equal(side.sizes, rows.abs().nan_to_num(nan=torch.inf, posinf=torch.inf).amax(-1))
+    assert torch.equal(side.sizes, additive.sizes(rows))
+
+
+def test_the_step_of_v_is_none_where_all_share_it():
     assert additive._step(torch.zeros(3)) == 0 and additive._step(torch.zeros(2, 3)) == 3
 
 

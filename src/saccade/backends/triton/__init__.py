@@ -12,13 +12,14 @@ from functools import partial
 
 from saccade.backends import blockwise
 from saccade.backends.triton.blocks import prepare, read, weigh
+from saccade.backends.triton.single import SINGLE
 from saccade.call import Call
 from saccade.normalizers import Entmax, Sparsemax
 from saccade.numerics import tracing, transforming
 from saccade.reads import Sample
 from saccade.scores import Additive
 
-ENGINE = blockwise.Engine("triton", prepare, weigh, read, 1 << 23)
+ENGINE = blockwise.Engine("triton", prepare, weigh, read, 1 << 23, SINGLE)
 
 MISSING = importlib.util.find_spec("triton") is None
 

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from saccade.backends.triton.launch import flags, launch, stacked
-from saccade.scores import EXPONENT_LIMIT, exponentials
+from saccade.backends.triton.launch import flags, launch, launch_rows, stacked
+from saccade.scores import EXPONENT_LIMIT
 
 __all__ = ["additive_scores", "by_key"]
 
@@ -26,8 +26,8 @@ CAP = {torch.float32: 2.0**31, torch.float64: 2.0**255}
 FREE = {torch.float32: 10.7, torch.float64: 88.0}
 """The largest |q| + |k| for which 1 + e^{2(q + k)} is at most CAP by itself."""
 
-# Sizes of tiles, the fastest of those that `benchmarks/triton_tiles.py` tries on an H100: 8 scores a thread of four warps,
-# 16 of a gradient's tile. One query, as a decoder has, would leave 31 of 32 rows idle.
+# Sizes of tiles, the fastest of those that `benchmarks/triton_tiles.py` tries on an H100: 8 scores a thread of four
+# warps, 16 numbers of a gradient. One query, as a decoder has, would leave 31 of 32 rows idle.
 ROWS, KEYS = 32, 32
 ONE_ROW, ITS_KEYS = 1, 128
 GRADIENT_ROWS, FEATURES, CHUNK = 16, 128, 32
@@ -40,30 +40,33 @@ def by_key(powers: Tensor) -> Tensor:
     return powers.mT.contiguous().mT
 
 
-def additive_scores(query: Tensor, key: Tensor, v: Tensor, powers: Tensor, allowed: Tensor | None) -> Tensor:
+def additive_scores(query: Tensor, key: Tensor, v: Tensor, powers: Tensor | None, allowed: Tensor | None) -> Tensor:
     r"""Scores \(v^\top \tanh(q_i + k_j)\), `(..., L, S)`; 0 in tiles in which nothing is allowed.
 
     Args:
         query: `(..., L, D)`, float32 or float64; leading dimensions broadcast.
         key: `(..., S, D)`.
         v: `(..., D)`.
-        powers: `saccade.scores.exponentials` of the key; no gradient passes through them.
+        powers: `saccade.scores.exponentials` of the key where they are known, laid out `by_key`; no gradient passes
+            through them.
         allowed: boolean, broadcastable to the scores, or None.
     """
     batch = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], v.shape[:-1])
     shape = torch.Size((*batch, query.shape[-2], key.shape[-2]))
     rank = len(batch)
-    query, key, powers = (part[(None,) * (rank + 2 - part.ndim)] for part in (query, key, powers))
+    query, key = (part[(None,) * (rank + 2 - part.ndim)] for part in (query, key))
+    powers = None if powers is None else powers[(None,) * (rank + 2 - powers.ndim)]
     v = v[(None,) * (rank + 1 - v.ndim)] if v.ndim > 1 else v
     query, lead = query.expand(*batch, *query.shape[-2:]), batch
     mask = None if allowed is None else allowed.expand(shape)
     while lead and key.shape[len(lead) - 1] == 1 and (v.ndim == 1 or v.shape[len(lead) - 1] == 1):
         # queries that share their keys (groups of heads) are more rows, not copies of the keys
-        query, key, powers = query.flatten(-3, -2), key.squeeze(-3), powers.squeeze(-3)
+        query, key = query.flatten(-3, -2), key.squeeze(-3)
+        powers = None if powers is None else powers.squeeze(-3)
         v, lead = v if v.ndim == 1 else v.squeeze(-2), lead[:-1]
         mask = None if mask is None else mask.flatten(-3, -2)
-    query, key, powers = (stacked(part, lead) for part in (query, key, powers))
-    mask = None if mask is None else stacked(mask, lead)
+    query, key = stacked(query, lead), stacked(key, lead)
+    powers, mask = (None if part is None else stacked(part, lead) for part in (powers, mask))
     if v.ndim > 1:
         v = v.expand(*lead, v.shape[-1]).reshape(len(query), v.shape[-1])
     found: Tensor = _Scores.apply(query, key, v, powers, mask)
@@ -74,14 +77,17 @@ def sizes(tensor: Tensor) -> Tensor:
     """max |x| of each row `(N, L)`; infinite where there is a NaN, so that its tile takes the tangent itself."""
     if not tensor.shape[-1]:
         return tensor.new_zeros(tensor.shape[:-1])
-    return torch.linalg.vector_norm(tensor, torch.inf, -1).nan_to_num(nan=torch.inf, posinf=torch.inf)  # in one pass
+    most: Tensor = torch.linalg.vector_norm(tensor, torch.inf, -1)  # in one pass
+    return most.nan_to_num(nan=torch.inf, posinf=torch.inf)
 
 
 class _Scores(torch.autograd.Function):
     """scores (N, L, S) of query (N, L, D) and key (N, S, D), with v (D) or (N, D)."""
 
     @staticmethod
-    def forward(ctx: Any, query: Tensor, key: Tensor, v: Tensor, powers: Tensor, allowed: Tensor | None) -> Tensor:
+    def forward(
+        ctx: Any, query: Tensor, key: Tensor, v: Tensor, powers: Tensor | None, allowed: Tensor | None
+    ) -> Tensor:
         from saccade.backends.triton.kernels import additive
 
         query, key, v = query.contiguous(), key.contiguous(), v.to(query.dtype).contiguous()
@@ -91,13 +97,15 @@ class _Scores(torch.autograd.Function):
         rows, keys = (ONE_ROW, ITS_KEYS) if length == 1 else (ROWS, KEYS)
         tiles = batch, -(-length // rows), -(-width // keys)
         reached = query.new_empty(tiles if masked else (0, 0, 0), dtype=torch.uint8)
-        ctx.save_for_backward(query, key, v, reached)
+        queries = side(query)
+        others = side(key, by_key=True) if powers is None else Side(key, powers.mT.contiguous(), sizes(key))
+        ctx.save_for_backward(*queries, key, others.sizes, v, reached)
         ctx.tile = rows, keys
         launch(
             additive.scores,
             math.prod(tiles),
-            *_side(query),
-            *Side(key, powers.mT.contiguous(), sizes(key)),
+            *queries,
+            *others,
             *(v, _step(v)),
             *mask,
             *(found, reached),
@@ -113,9 +121,9 @@ class _Scores(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        query, key, v, reached = ctx.saved_tensors
+        *queries, key, key_sizes, v, reached = ctx.saved_tensors
         of_query, of_key, of_v, *_ = ctx.needs_input_grad
-        queries, keys, tiles = _side(query), _side(key), Tiles(reached, *ctx.tile)
+        queries, keys, tiles = Side(*queries), Side(key, side(key).powers, key_sizes), Tiles(reached, *ctx.tile)
         query_grad, parts = _gradients(queries, keys, v, grad, tiles, of_v) if of_query or of_v else (None, grad)
         key_grad = _gradients(keys, queries, v, grad.mT, tiles.of_keys(), False)[0] if of_key else None
         v_grad = None
@@ -155,8 +163,17 @@ class Tiles(NamedTuple):
         return Tiles(self.reached.mT, self.others, self.mine)
 
 
-def _side(tensor: Tensor) -> Side:
-    return Side(tensor, exponentials(tensor).contiguous(), sizes(tensor))
+def side(tensor: Tensor, *, by_key: bool = False) -> Side:
+    """The `Side` of a contiguous `(N, I, D)`; `by_key` with powers `(N, D, I)`."""
+    from saccade.backends.triton.kernels import additive
+
+    batch, length, features = tensor.shape
+    found = tensor.new_empty((batch, features, length) if by_key else tensor.shape)
+    most = tensor.new_empty(batch, length)
+    strides = (found.mT if by_key else found).stride()
+    arguments = tensor, found, *strides, most, batch * length, length, features
+    launch_rows(additive.powers, batch * length, features, *arguments, LIMIT=EXPONENT_LIMIT[tensor.dtype])
+    return Side(tensor, found, most)
 
 
 def _step(v: Tensor) -> int:

@@ -23,7 +23,7 @@ def scores(query, key, v, allowed=None):
     (batch, length, features), width = query.shape, key.shape[1]
     found = query.new_empty(batch, length, width)
     mask, masked = flags(allowed, found.shape, query)
-    side, other = additive._side(query), additive._side(key)
+    side, other = additive.side(query), additive.side(key)
     other = other._replace(powers=other.powers.mT.contiguous())
     programs = batch * -(-length // 2) * -(-width // 4)
     reached = torch.full((batch, -(-length // 2), -(-width // 4)), 7, dtype=torch.uint8)
@@ -78,7 +78,7 @@ def test_gradients_of_both_sides(name, queries, keys, features, shared, seed):
     ):
         length, tiles = mine.shape[1], -(-mine.shape[1] // 2)
         found, parts = torch.empty_like(mine), mine.new_empty(2, tiles, features)
-        sides = *additive._side(mine), *additive._side(other)
+        sides = *additive.side(mine), *additive.side(other)
         launch(
             kernels.gradients,
             2 * tiles * -(-features // 4),
@@ -121,7 +121,7 @@ def test_gradients_do_not_read_what_is_in_no_tile_that_was_reached():
         launch(
             kernels.gradients,
             3,
-            *(*additive._side(mine), *additive._side(other), v, 0, upstream, *upstream.stride()),
+            *(*additive.side(mine), *additive.side(other), v, 0, upstream, *upstream.stride()),
             *(tiles.reached, *tiles.reached.stride(), found, found),
             *(6, 6, 3),
             **additive._constants(mine),

@@ -17,6 +17,33 @@ import triton
 import triton.language as tl
 
 from saccade.backends.triton.kernels import kernel
+from saccade.backends.triton.kernels.rows import lanes_of, load, own_rows, piece
+
+
+@kernel
+def powers(
+    x, found, found_n, found_i, found_d, sizes,
+    R, L, D,
+    LIMIT: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """found[n, i, d] = e^2x, NaN where |x| > LIMIT; sizes[n, i] = max |x| over the features, infinite beside a NaN.
+
+    Args:
+        x: `(N, L, D)`, R = N L.
+        found: as x, of any strides.
+        sizes: `(N, L)`.
+    """
+    r, there = own_rows(R, ROWS)
+    places = (r // L) * found_n + (r % L) * found_i
+    lanes = lanes_of(sizes, ROWS, BLOCK)
+    for start in range(0, D, BLOCK):
+        d, inside = piece(start, D, there, BLOCK)
+        y = load(x, r, D, d, inside, 0.0)
+        size = tl.abs(y)
+        lanes = tl.maximum(lanes, tl.where(size == size, size, float("inf")))
+        e = tl.where(size <= LIMIT, tl.exp(2.0 * y), float("nan"))
+        tl.store(found + places[:, None] + d[None].to(tl.int64) * found_d, e, mask=inside)
+    tl.store(sizes + r, tl.max(lanes, 1), mask=there)
 
 
 @triton.jit

@@ -1,0 +1,76 @@
+"""Additive attention as one block, past the machinery of blocks: what begins and ends with a block takes ten times as
+long as a GPU computes for a small one.
+"""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from saccade.backends import reference
+from saccade.backends.blockwise.engine import FAR_PAIRS, Whole
+from saccade.backends.blockwise.plan import FAR
+from saccade.backends.triton import rows
+from saccade.backends.triton.additive import additive_scores, by_key
+from saccade.call import Call
+from saccade.normalizers import Softmax
+from saccade.numerics import transforming
+from saccade.reads import Soft
+from saccade.scores import Additive
+
+__all__ = ["SINGLE"]
+
+
+def served(call: Call) -> bool:
+    """Whether an aligned call is additive scores, a plain softmax and its expectation, under a mask at the most; and no
+    larger than one block, nor so large under a mask that blocks are left out.
+    """
+    kinds = type(call.score), type(call.normalizer), type(call.read)
+    if kinds != (Additive, Softmax, Soft) or call.query.dtype not in (torch.float32, torch.float64) or transforming():
+        return False
+    if call.bias is not None or call.gate is not None or call.dropout_p > 0 or set(call.aux.names()) - {"lse"}:
+        return False
+    if call.normalizer != Softmax():
+        return False
+    pairs = call.query.shape[-2] * call.key.shape[-2]
+    return 0 < math.prod(call.batch) * pairs <= FAR_PAIRS and (call.mask is None or pairs < FAR)
+
+
+def results(call: Call) -> list[Tensor]:
+    """The output, and lse if it is asked for; differentiable."""
+    assert isinstance(call.score, Additive)
+    grid = call.grid()
+    allowed = None if call.mask is None else call.mask.dense(grid)
+    powers = None if call.cache is None else by_key(call.cache)
+    alike = call.key.shape[:-2] == call.batch or call.query.shape[:-2] == call.batch
+    scores = additive_scores(call.query, call.key, call.score.v, powers, allowed if alike else None)
+    weights, lse = rows.softmax(scores.expand(*call.batch, grid.q_len, grid.k_len), allowed)
+    output = weights @ call.value
+    return [output, lse] if call.aux.lse else [output]
+
+
+def forward(call: Call) -> list[Tensor] | None:
+    """All results of a call that is served."""
+    return results(cleaned(call)) if served(call) else None
+
+
+def backward(call: Call, grads: Sequence[Tensor], wanted: Sequence[bool]) -> list[Tensor] | None:
+    """The gradients of the wanted leaves; scores and weights are computed again."""
+    if not served(call):
+        return None
+    call = cleaned(call)
+    tensors = [leaf.tensor.detach().requires_grad_(want) for leaf, want in zip(call.leaves(), wanted, strict=True)]
+    with torch.enable_grad():
+        found = results(call.with_leaves(iter(tensors)))
+        moving = [tensor for tensor, want in zip(tensors, wanted, strict=True) if want]
+        return list(torch.autograd.grad(found, moving, grads, allow_unused=True, materialize_grads=True))
+
+
+def cleaned(call: Call) -> Call:
+    """The call without what nobody may see."""
+    return reference.cleaned(call) if reference.untrusted(call) else call
+
+
+SINGLE = Whole(forward, backward)
+"""What the engine asks first."""

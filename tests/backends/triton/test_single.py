@@ -1,0 +1,91 @@
+"""A call as one block gives what the blocks give, and is taken where nothing else is asked for."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from calls import call_of
+from interpreter import interpreted, tiles
+from saccade import AuxRequest, attend, masks, normalizers, reads, scores
+from saccade.backends.triton import single
+
+pytestmark = interpreted
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small():
+    with pytest.MonkeyPatch.context() as patch:
+        tiles(patch, 8, 8, 8)
+        yield
+
+
+def drawn(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+SHAPES = {
+    "one": ((5, 6), (7, 6), (7, 3)),
+    "batch": ((2, 3, 5, 6), (2, 3, 7, 6), (2, 3, 7, 3)),
+    "shared keys": ((2, 3, 5, 6), (2, 1, 7, 6), (2, 1, 7, 3)),
+    "wider values": ((1, 5, 6), (1, 7, 6), (4, 7, 3)),
+    "one query": ((3, 1, 6), (3, 7, 6), (3, 7, 3)),
+}
+MASKS = {
+    "none": None,
+    "causal": masks.Causal("end"),
+    "nobody's keys": masks.Prefix(4),
+    "nothing": masks.Prefix(0),
+    "lengths": masks.Lengths(torch.tensor(3)),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("mask", MASKS)
+def test_output_lse_and_gradients_are_the_definitions(shape, mask):
+    tensors = [drawn(*size, seed=place) for place, size in enumerate((*SHAPES[shape], (6,)))]
+    if mask != "none":
+        tensors[1][..., 5:, :] = torch.nan if mask in ("nobody's keys", "lengths") else 1.0
+    found = []
+    for backend in ("triton", "reference"):
+        leaves = [tensor.clone().requires_grad_() for tensor in tensors]
+        output, aux = attend(
+            *leaves[:3], score=scores.Additive(leaves[3]), mask=MASKS[mask], aux=AuxRequest(lse=True), backend=backend
+        )
+        total = (output * torch.linspace(-1, 1, output.numel(), dtype=output.dtype).view_as(output)).sum()
+        total = total + aux.lse.masked_fill(aux.lse == -torch.inf, 0.0).square().sum()
+        found.append((output, aux.lse, *torch.autograd.grad(total, leaves)))
+    torch.testing.assert_close(found[0], found[1])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"score": scores.ScaledDot()},
+        {"normalizer": normalizers.Softmax(temperature=2.0)},
+        {"normalizer": normalizers.Softmax(sink=0.0)},
+        {"normalizer": normalizers.Sparsemax(), "aux": None},
+        {"read": reads.Argmax()},
+        {"bias": torch.zeros(7)},
+        {"gate": torch.ones(7)},
+        {"dropout_p": 0.5},
+        {"aux": AuxRequest(entropy=True)},
+        {"aux": AuxRequest(weights=True)},
+        {"aux": AuxRequest(top=2)},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_it_is_taken_for_nothing_else(options):
+    query, key, value = drawn(2, 5, 6), drawn(2, 7, 6), drawn(2, 7, 3)
+    plain = {"score": scores.Additive(drawn(6)), "aux": AuxRequest(lse=True)}
+    assert single.served(call_of(query, key, value, **plain))
+    assert not single.served(call_of(query, key, value, **{**plain, **options}))
+
+
+def test_large_calls_are_left_to_the_blocks(monkeypatch):
+    query, key, value = drawn(2, 5, 6), drawn(2, 7, 6), drawn(2, 7, 3)
+    call = call_of(query, key, value, score=scores.Additive(drawn(6)), mask=masks.Prefix(2))
+    monkeypatch.setattr(single, "FAR", 35)
+    assert not single.served(call) and single.served(replace(call, mask=None))
+    monkeypatch.setattr(single, "FAR_PAIRS", 2 * 35 - 1)
+    assert not single.served(replace(call, mask=None))
