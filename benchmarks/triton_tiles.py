@@ -26,8 +26,17 @@ from saccade.scores import exponentials
 from saccade.train.environment import hardware, versions
 
 Run = Callable[[], object]
-FEATURES = 256
-ROWS = "softmax", "sparsemax", "entmax 1.5", "entropy", "top 4", "draw"
+SIZE = 256
+KINDS = "softmax", "sparsemax", "entmax 1.5", "entropy", "top 4", "draw"
+
+SCORES = (16, 64, 4), (16, 128, 4), (32, 32, 4), (32, 32, 8), (32, 64, 4), (64, 64, 4), (8, 128, 4), (16, 256, 4)
+STEPS = (32, 1), (64, 2), (128, 4), (256, 4), (256, 8)
+GRADIENTS = (
+    *((16, 64, 32, 4), (16, 64, 32, 8), (32, 64, 32, 4), (8, 64, 32, 4)),
+    *((16, 128, 32, 4), (8, 128, 32, 4), (16, 256, 32, 4), (8, 256, 32, 4), (32, 128, 32, 4)),
+)
+SHAPES = (4, 256, 4), (4, 1024, 4), (1, 256, 1), (1, 512, 1), (1, 1024, 1), (1, 1024, 4), (1, 2048, 4)
+"""The tiles that are tried, each with its number of warps last."""
 
 
 class Variant(NamedTuple):
@@ -90,22 +99,18 @@ def rows_of(kind: str, many: int, width: int) -> Callable[[], Run]:
 
 def variants() -> Iterator[Variant]:
     """All that is timed; the package's own constants are among them."""
-    for shape in ((8, 256, 256), (1, 4096, 4096)):
-        work, tiles = math.prod(shape) * FEATURES, ((16, 64), (16, 128), (32, 32), (32, 64), (32, 128), (64, 64))
-        for (mine, keys), warps in product(tiles, (4, 8)):
-            settings = {"ROWS": mine, "KEYS": keys, "num_warps": warps}
-            yield Variant(f"additive scores {shape}", settings, work, scores_of(*shape, FEATURES))
-    for keys, warps in ((32, 1), (64, 2), (128, 4), (256, 4), (256, 8), (512, 4)):
-        settings, work = {"ITS_KEYS": keys, "num_warps": warps}, 64 * 4096 * 512
-        yield Variant("additive step (64, 1, 4096)", settings, work, scores_of(64, 1, 4096, 512))
-    tiles = ((16, 64, 32), (16, 64, 16), (32, 64, 32), (32, 64, 16), (32, 32, 32), (16, 128, 32), (8, 64, 32))
-    for (many, length), tile, warps in product(((8, 256), (1, 2048)), tiles, (4, 8)):
-        settings = dict(zip(("GRADIENT_ROWS", "FEATURES", "CHUNK", "num_warps"), (*tile, warps), strict=True))
-        work = many * length**2 * FEATURES
-        yield Variant(f"additive gradients {many, length}", settings, work, gradients_of(many, length, FEATURES))
-    shapes = ((4, 256, 4), (4, 512, 4), (4, 1024, 4), (1, 1024, 1), (1, 1024, 4), (8, 256, 8))
-    for kind, (many, width), shape in product(ROWS, ((16384, 1024), (8192, 4096)), shapes):
-        settings = dict(zip(("row.ROWS", "row.BLOCK", "num_warps"), shape, strict=True))
+    for shape, tile in product(((8, 256, 256), (1, 4096, 4096)), SCORES):
+        settings = dict(zip(("ROWS", "KEYS", "num_warps"), tile, strict=True))
+        yield Variant(f"additive scores {shape}", settings, math.prod(shape) * SIZE, scores_of(*shape, SIZE))
+    for tile in STEPS:
+        settings = dict(zip(("ITS_KEYS", "num_warps"), tile, strict=True))
+        yield Variant("additive step (64, 1, 4096)", settings, 64 * 4096 * 512, scores_of(64, 1, 4096, 512))
+    for (many, length), tile in product(((8, 256), (1, 2048)), GRADIENTS):
+        settings = dict(zip(("GRADIENT_ROWS", "FEATURES", "CHUNK", "num_warps"), tile, strict=True))
+        work = many * length**2 * SIZE
+        yield Variant(f"additive gradients {many, length}", settings, work, gradients_of(many, length, SIZE))
+    for kind, (many, width), shape in product(KINDS, ((65536, 256), (8192, 4096)), SHAPES):
+        settings = dict(zip(("rows", "block", "warps"), shape, strict=True))
         yield Variant(f"{kind} {many, width}", settings, many * width, rows_of(kind, many, width))
 
 
@@ -114,13 +119,12 @@ def under(settings: dict[str, int]) -> ExitStack:
     stack = ExitStack()
     for name, value in settings.items():
         if name == "num_warps":
-            begin = launch.launch
-            for module in (additive, launch):
-                stack.enter_context(patch.object(module, "launch", _with_warps(begin, value)))
-        elif name.startswith("row."):
-            stack.enter_context(patch.object(launch, name.removeprefix("row."), value))
-        else:
+            stack.enter_context(patch.object(additive, "launch", _with_warps(additive.launch, value)))
+        elif name.isupper():
             stack.enter_context(patch.object(additive, name, value))
+    if "block" in settings:
+        for name in ("SHORT", "LONG"):
+            stack.enter_context(patch.object(launch, name, launch.Shape(**settings)))
     return stack
 
 

@@ -188,7 +188,8 @@ def test_what_nobody_may_see_is_not_read(name, whole, monkeypatch, large_tiles):
 def test_on_a_device_nothing_is_waited_for(normalizer, monkeypatch):
     """On "meta" there is nothing to look at: what asks for a value fails."""
     monkeypatch.setattr("saccade.backends.triton.additive.launch", lambda *arguments, **constants: None)
-    monkeypatch.setattr("saccade.backends.triton.rows.launch_rows", lambda *arguments, **constants: None)
+    for module in ("additive", "rows"):
+        monkeypatch.setattr(f"saccade.backends.triton.{module}.launch_rows", lambda *arguments, **constants: None)
     monkeypatch.setattr(plan, "FAR", 0)
     x, request = drawn(2, 300, 4), AuxRequest(entropy=True, received=True, top=2)
     mask = masks.Window(70, 0) & masks.Lengths(torch.tensor([300, 20]))
