@@ -1,6 +1,6 @@
 """From which size on a map of blocks pays on a GPU: what skips blocks, beside torch's kernel with the mask laid out.
 
-    python benchmarks/cuda_masks.py [--output FILE] [--seconds 0.1]
+    python benchmarks/cuda_masks.py [--output FILE] [--seconds 0.1] [--batch 1]
 
 Eight heads of 64 features under windows, causality, documents and prefixes, forward and trained, by each backend that
 serves the call, in turns in one process. What `auto` takes is named beside.
@@ -8,7 +8,7 @@ serves the call, in turns in one process. What `auto` takes is named beside.
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +31,12 @@ MASKS: dict[str, Callable[[int], Mask]] = {
 }
 
 
-def calls(dtype: torch.dtype, batch: int) -> Iterator[tuple[str, int, bool, tuple[Tensor, ...], Mask]]:
+def calls(
+    dtype: torch.dtype, batch: int, lengths: Sequence[int]
+) -> Iterator[tuple[str, int, bool, tuple[Tensor, ...], Mask]]:
     """Everything that is timed: mask, length, whether trained, and the tensors."""
     for name, mask in MASKS.items():
-        for length in LENGTHS:
+        for length in lengths:
             for trained in (False, True):
                 shape = (batch, 8, length, 64)
                 tensors = tuple(torch.randn(shape, device="cuda", dtype=dtype, requires_grad=trained) for _ in range(3))
@@ -57,11 +59,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", help="write what was measured as JSON to this new file")
     parser.add_argument("--seconds", type=float, default=0.1, help="of each call's turns")
+    parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
     parser.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float16", "float32"))
     parser.add_argument("--batch", type=int, default=1)
     given = parser.parse_args()
     found = []
-    for name, length, trained, tensors, mask in calls(getattr(torch, given.dtype), given.batch):
+    for name, length, trained, tensors, mask in calls(getattr(torch, given.dtype), given.batch, given.lengths):
         runs: dict[str, Callable[[], object]] = {}
         row: dict[str, Any] = {"mask": name, "length": length, "trained": trained}
         for backend in BACKENDS:
@@ -77,7 +80,8 @@ def main() -> None:
         print(row, flush=True)
         found.append(row)
     if given.output:
-        command = f"python benchmarks/cuda_masks.py --dtype {given.dtype} --batch {given.batch}"
+        lengths = " ".join(map(str, given.lengths))
+        command = f"python benchmarks/cuda_masks.py --batch {given.batch} --dtype {given.dtype} --lengths {lengths}"
         record = {"command": command, "hardware": hardware(torch.device("cuda")), "versions": versions()}
         Path(given.output).write_text(json.dumps({**record, "rows": found}, indent=2) + "\n")
 

@@ -24,5 +24,6 @@ def tiles(patch: pytest.MonkeyPatch, rows: int, block: int, tile: int) -> None:
     """
     for name in ("SHORT", "LONG"):
         patch.setattr(launch, name, launch.Shape(rows, block, 4))
-    for name in ("ROWS", "KEYS", "ITS_KEYS", "GRADIENT_ROWS", "FEATURES", "FEW_ROWS", "FEW_FEATURES", "CHUNK"):
+    of_scores = "ROWS", "KEYS", "WIDE_ROWS", "WIDE_KEYS", "ITS_KEYS"
+    for name in (*of_scores, "GRADIENT_ROWS", "FEATURES", "FEW_ROWS", "FEW_FEATURES", "CHUNK"):
         patch.setattr(additive, name, tile)

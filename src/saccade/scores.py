@@ -246,7 +246,8 @@ class Additive(Score):
         parameter("v", self, self.v, (extent.q_dim,), "(..., D)", extent)
 
     def prepare(self, key: Tensor) -> tuple[Score, Tensor, Tensor | None]:
-        return self, key, exponentials(wide(key.detach()))
+        powers = exponentials(wide(key.detach()))
+        return self, key, powers if key.is_cpu else by_key(powers)
 
 
 #: The largest |x| for which e^{2x} neither overflows nor leaves the normal numbers, by dtype.
@@ -257,6 +258,11 @@ def exponentials(projected: Tensor) -> Tensor:
     """e^{2x}, and NaN where it would leave the range: whoever multiplies with it notices, and takes the tanh itself."""
     limit = EXPONENT_LIMIT[projected.dtype]
     return torch.exp(2 * projected).masked_fill_(~(projected.abs() <= limit), torch.nan)
+
+
+def by_key(powers: Tensor) -> Tensor:
+    """The same numbers `(..., S, D)`, neighbouring keys beside each other in memory, as a GPU's lanes read them."""
+    return powers.mT.contiguous().mT
 
 
 @registered

@@ -1,6 +1,6 @@
 """The three shortcuts past the full path of a call (`saccade.attention.full_path`), and all that they may skip.
 
-    attend(query, key, value)      `plain`: everything else at its default, small float32 tensors of one shape on a CPU
+    attend(query, key, value)      `plain`: everything else at its default, tensors of one shape
     attend(..., score=Additive(v)) `additive`: everything else at its default, float32 tensors of one batch on a CPU
     memory.read(query)             `repeated`: a query like the last one that this memory was read with
 
@@ -29,13 +29,17 @@ from saccade.scores import Additive
 
 __all__ = ["additive", "plain", "repeated"]
 
+_ON_GPU = torch.float32, torch.float16, torch.bfloat16
+
 
 def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | None:
     r"""\(\operatorname{softmax}(q k^\top / \sqrt{D})\, v\) of three tensors of one shape; None of any others.
 
     Args:
-        query, key, value: whatever was given; served are float32 `(L, D)` to `(B, H, L, D)` on a CPU.
-        mask: whatever was given; served are none, a causal one, and where no gradient is to follow a dense one.
+        query, key, value: whatever was given; served are float32 `(L, D)` to `(B, H, L, D)` on a CPU, and half types,
+            too, on a GPU.
+        mask: whatever was given; served are none, a causal one, and on a CPU, where no gradient is to follow, a dense
+            one.
 
     Returns:
         What `backends.sdpa` returns, or None: the full path is to be taken.
@@ -49,14 +53,15 @@ def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | N
         return None
     if not query.shape == key.shape == value.shape or not 2 <= query.ndim <= 4 or not all(map(_simple, tensors)):
         return None
-    if torch.is_autocast_enabled("cpu") or tracing() or transforming() or sdpa.rounding():
+    if tracing() or transforming() or torch.is_autocast_enabled(query.device.type) or not _alike(*tensors):
         return None
     is_causal = type(mask) is Causal and mask.align is None
     recorded = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
     if recorded and keeping_elsewhere():
         return None
     missing = 4 - query.ndim
-    dense = None if mask is None or is_causal or recorded else _dense(mask, query.shape)
+    looked_at = query.is_cpu and not (mask is None or is_causal or recorded)
+    dense = _dense(mask, query.shape) if looked_at else None
     if mask is not None and not is_causal and dense is None:
         return None
     if missing:
@@ -96,9 +101,16 @@ def additive(query: Tensor, key: Tensor, value: Tensor, score: object) -> Tensor
 
 
 def _simple(tensor: Tensor) -> bool:
-    """Whether a tensor is float32 on a CPU, dense and not empty."""
-    known = tensor.dtype == torch.float32 and tensor.is_cpu and tensor.layout == torch.strided
-    return known and tensor.numel() > 0
+    """Whether a tensor is float32 on a CPU, or of a type that torch's kernels know on a GPU, dense and not empty."""
+    known = (tensor.is_cpu and tensor.dtype == torch.float32) or (tensor.is_cuda and tensor.dtype in _ON_GPU)
+    return known and tensor.layout == torch.strided and tensor.numel() > 0
+
+
+def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether three such tensors are of one type and place, and the kernels for it multiply as they are told."""
+    if query.is_cpu:
+        return key.is_cpu and value.is_cpu and not sdpa.rounding()
+    return query.device == key.device == value.device and query.dtype == key.dtype == value.dtype
 
 
 def _dense(mask: object, shape: torch.Size) -> Tensor | None:

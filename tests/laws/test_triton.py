@@ -191,6 +191,7 @@ def test_on_a_device_nothing_is_waited_for(normalizer, monkeypatch):
     for module in ("additive", "rows"):
         monkeypatch.setattr(f"saccade.backends.triton.{module}.launch_rows", lambda *arguments, **constants: None)
     monkeypatch.setattr(plan, "FAR", 0)
+    monkeypatch.setattr(plan, "FAR_SPARSE", plan.SPARSE)
     x, request = drawn(2, 300, 4), AuxRequest(entropy=True, received=True, top=2)
     mask = masks.Window(70, 0) & masks.Lengths(torch.tensor([300, 20]))
     call = call_of(x, x, x, mask=mask, score=scores.Additive(drawn(4)), normalizer=normalizer, aux=request).aligned()

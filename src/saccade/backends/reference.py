@@ -240,6 +240,9 @@ def cleaned(call: Call, found: tuple[Tensor, Tensor] | None = None) -> Call:
         call: with a mask or a bias.
         found: its `participants`, where they are known.
     """
+    alone = call.mask if found is None and call.bias is None and not tracing() else None
+    if alone is not None and intervals.everybody(alone, call.grid()):
+        return call
     keys, queries = found or by_intervals(call) or looked_up(call)
     if keys.device.type == "cpu" and not (tracing() or transforming()) and bool(keys.all() and queries.all()):
         return call

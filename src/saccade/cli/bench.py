@@ -45,7 +45,7 @@ class Arguments:
     """Measure a short list, shortly: within two minutes on two cores."""
 
     rows: str = "*"
-    """Measure the rows whose name contains this alone; * and ? stand for whatever is there."""
+    """Measure the rows whose name contains this alone; * and ? stand for whatever is there, | for either."""
 
     seconds: float | None = None
     """How long to measure each row: 2 if not given, 0.3 with --quick; slow rows take the time of five rounds."""

@@ -8,7 +8,7 @@ from saccade.masks.contents import Documents, Intervals
 from saccade.masks.positions import Causal, Lengths, Prefix, Window, shift
 from saccade.structure import Grid
 
-__all__ = ["by_numbers", "intervals", "participants"]
+__all__ = ["by_numbers", "everybody", "intervals", "participants"]
 
 Bounds = tuple[Tensor, Tensor]
 
@@ -28,6 +28,28 @@ def by_numbers(mask: Mask) -> bool:
     if isinstance(mask, Both | Either):
         return by_numbers(mask.first) and by_numbers(mask.second)
     return type(mask) in POSITIONED and not mask.leaves()
+
+
+def everybody(mask: Mask, grid: Grid) -> bool:
+    """Whether numbers alone tell that every query may attend to some key, and that some query may to each.
+
+    >>> from saccade import masks
+    >>> grid = Grid(4, 6, 0, 4, torch.device("cpu"))
+    >>> [everybody(masks.Causal(align), grid) for align in ("end", "start")], everybody(masks.Prefix(5), grid)
+    ([True, False], False)
+    """
+    if type(mask) is Prefix and not isinstance(mask.length, Tensor):
+        return mask.length >= max(grid.k_len, 1)
+    if type(mask) not in (Causal, Window) or not (grid.q_len and grid.k_len):
+        return False
+    assert isinstance(mask, Causal | Window)
+    left, right = (None, 0) if isinstance(mask, Causal) else (mask.left, mask.right)
+    start = shift(mask.align, grid)
+    if isinstance(start, Tensor):
+        return False
+    last = start + grid.q_len - 1  # where the last query stands
+    before = left is None or (start - left <= 0 and last - left < grid.k_len)
+    return before and (right is None or (start + right >= 0 and last + right >= grid.k_len - 1))
 
 
 def participants(mask: Mask, grid: Grid) -> tuple[Tensor, Tensor] | None:

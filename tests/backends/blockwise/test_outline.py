@@ -79,6 +79,7 @@ def asked(mask, device="cpu", **options):
 @pytest.fixture
 def lists_everywhere(monkeypatch):
     monkeypatch.setattr(plan, "FAR", 0)
+    monkeypatch.setattr(plan, "FAR_SPARSE", plan.SPARSE)
 
 
 @pytest.mark.parametrize("name", MASKED)
@@ -93,6 +94,7 @@ def test_off_the_cpu_blocks_are_listed_from_numbers_alone(name, lists_everywhere
 def test_off_the_cpu_small_calls_and_what_tensors_alone_decide_are_not_listed(monkeypatch):
     assert plan.share(asked(MASKED["window"], "meta")) == 1
     monkeypatch.setattr(plan, "FAR", 0)
+    monkeypatch.setattr(plan, "FAR_SPARSE", plan.SPARSE)
     assert plan.share(asked(masks.Lengths(torch.tensor([[9], [3]])), "meta")) == 1
 
 
@@ -148,6 +150,7 @@ def test_explain_counts_pairs_off_the_cpu_where_the_mask_is_numbers(backend, mon
     mask = masks.Window(70, 0, align="end")
     call, same = asked(mask, "meta"), asked(mask)
     monkeypatch.setattr(plan, "FAR", 0)
+    monkeypatch.setattr(plan, "FAR_SPARSE", plan.SPARSE)
     monkeypatch.setattr(plan, "LEAST", 0)
     found = choose.counted(call, backend)
     assert found == choose.counted(same, backend) and found.allowed < found.computed < 0.3 * found.all

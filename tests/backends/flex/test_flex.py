@@ -88,7 +88,8 @@ def test_a_bias_that_learns_is_served_where_no_gradient_is_asked_for(monkeypatch
         assert explain(X, X, X, bias=biases.Alibi(torch.ones(3, requires_grad=True)), backend="flex").backend == "flex"
 
 
-def test_auto_takes_it_where_blocks_can_be_skipped(cuda):
+def test_auto_takes_it_where_blocks_can_be_skipped(cuda, monkeypatch):
+    monkeypatch.setattr(flex, "PAIRS", 1 << 20)
     x, ids = long(), torch.empty(2, 1, 4096, device="cuda", dtype=torch.int64)
     lengths = masks.Lengths(torch.empty(2, 1, device="cuda", dtype=torch.int64))
     for mask in (masks.Window(100, 100), masks.Causal() & lengths, masks.Causal() & masks.Documents(ids, ids)):
@@ -113,15 +114,17 @@ def test_auto_takes_it_for_what_torchs_other_kernels_do_not_know(cuda):
         (~masks.Window(0, 0), "too many"),
     ],
 )
-def test_auto_leaves_to_torchs_other_kernels_what_they_do_as_fast(mask, reason, cuda):
+def test_auto_leaves_to_torchs_other_kernels_what_they_do_as_fast(mask, reason, cuda, monkeypatch):
+    monkeypatch.setattr(flex, "PAIRS", 1 << 20)
     x = long()
     plan = explain(x, x, x, mask=mask)
     assert plan.backend == "sdpa" and reason in plan.why["flex"]
 
 
-def test_auto_leaves_short_calls_alone(cuda):
+def test_auto_leaves_calls_of_few_pairs_alone(cuda):
     x = long(512)
-    assert "too few" in explain(x, x, x, mask=masks.Window(9, 9)).why["flex"]
+    plan = explain(x, x, x, mask=masks.Window(9, 9))
+    assert plan.backend == "sdpa" and "too few" in plan.why["flex"]
 
 
 def test_a_named_flex_says_no_more_of_the_others_than_is_so(cuda):

@@ -5,12 +5,13 @@ from hypothesis import strategies as st
 
 from interpreter import interpreted, tiles
 from saccade.backends.triton import additive
-from saccade.backends.triton.additive import additive_scores, by_key
-from saccade.scores import EXPONENT_LIMIT, Additive, exponentials
+from saccade.backends.triton.additive import additive_scores
+from saccade.scores import EXPONENT_LIMIT, Additive, by_key, exponentials
 
 pytestmark = interpreted
 
-SHIPPED = {name: getattr(additive, name) for name in ("ROWS", "KEYS", "ITS_KEYS", "GRADIENT_ROWS", "FEW_ROWS", "CHUNK")}
+TILES = "ROWS", "KEYS", "WIDE_ROWS", "WIDE_KEYS", "ITS_KEYS"
+SHIPPED = {name: getattr(additive, name) for name in (*TILES, "GRADIENT_ROWS", "FEW_ROWS", "CHUNK")}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -144,7 +145,7 @@ def test_gradients_ask_for_nothing_where_nothing_is_allowed(queries):
 
 
 def test_tiles_of_gradients_lie_in_tiles_of_scores():
-    for tile in ("ROWS", "KEYS", "ITS_KEYS"):
+    for tile in TILES:
         assert not any(SHIPPED[tile] % SHIPPED[inner] for inner in ("GRADIENT_ROWS", "FEW_ROWS", "CHUNK"))
 
 

@@ -46,9 +46,9 @@ SHAPES = [{"ROWS": shape.rows, "BLOCK": shape.block, "warps": shape.warps} for s
 for dtype in (torch.float32, torch.float64):
     name, cap = {torch.float32: "fp32", torch.float64: "fp64"}[dtype], tiles.CAP[dtype]
     ranges = {"SMALL": tiles.SMALL, "LIMIT": EXPONENT_LIMIT[dtype], "CAP": cap}
-    for rows, keys in ((tiles.ROWS, tiles.KEYS), (tiles.ONE_ROW, tiles.ITS_KEYS)):
+    for rows, keys in ((tiles.WIDE_ROWS, tiles.WIDE_KEYS), (tiles.ONE_ROW, tiles.ITS_KEYS), (tiles.ROWS, tiles.KEYS)):
         free = {**ranges, "FREE": tiles.FREE[dtype], "ROWS": rows, "KEYS": keys}
-        compiled(additive.scores, name, **free, MASKED=rows == 1)
+        compiled(additive.scores, name, **free, MASKED=rows != tiles.WIDE_ROWS)
     for rows, features in ((tiles.GRADIENT_ROWS, tiles.FEATURES), (tiles.FEW_ROWS, tiles.FEW_FEATURES)):
         within = {"MASKED": True, "MINE": tiles.ROWS, "OTHERS": tiles.KEYS, "CHUNK": tiles.CHUNK}
         compiled(additive.gradients, name, **ranges, **within, WITH_V=True, ROWS=rows, FEATURES=features)

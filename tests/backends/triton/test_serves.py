@@ -54,9 +54,19 @@ def test_auto_never_takes_the_interpreter(monkeypatch):
 def test_on_cuda_it_is_taken_where_its_kernels_take_part(options, taken, monkeypatch):
     elsewhere = call("meta", **options)
     monkeypatch.setattr(triton, "unsupported", lambda call: None)
+    monkeypatch.setattr(triton, "FEW", 0)
     assert (triton.unwise(elsewhere) is None) == taken
     if "aux" not in options:
         assert (choose.decide(elsewhere) == "triton") == taken
+
+
+def test_on_cuda_few_terms_of_additive_scores_are_left_to_the_plain_formula(monkeypatch):
+    monkeypatch.setattr(triton, "unsupported", lambda call: None)
+    small = call("meta", score=scores.Additive(torch.ones(8)))
+    assert "plain formula" in triton.unwise(small) and choose.decide(small) == "reference"
+    assert triton.unwise(call("meta", score=scores.Additive(torch.ones(8)), aux=AuxRequest(entropy=True))) is None
+    monkeypatch.setattr(triton, "FEW", 2 * 5 * 5 * 8)
+    assert choose.decide(small) == "triton"
 
 
 @interpreted

@@ -1,13 +1,11 @@
 """A call as one block gives what the blocks give, and is taken where nothing else is asked for."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 
 from calls import call_of
 from interpreter import interpreted, tiles
-from saccade import AuxRequest, attend, masks, normalizers, reads, scores
+from saccade import AuxRequest, attend, masks, normalizers, reads, remember, scores
 from saccade.backends.triton import single
 
 pytestmark = interpreted
@@ -83,9 +81,18 @@ def test_it_is_taken_for_nothing_else(options):
 
 
 def test_large_calls_are_left_to_the_blocks(monkeypatch):
-    query, key, value = drawn(2, 5, 6), drawn(2, 7, 6), drawn(2, 7, 3)
-    call = call_of(query, key, value, score=scores.Additive(drawn(6)), mask=masks.Prefix(2))
-    monkeypatch.setattr(single, "FAR", 35)
-    assert not single.served(call) and single.served(replace(call, mask=None))
+    call = call_of(drawn(2, 5, 6), drawn(2, 7, 6), drawn(2, 7, 3), score=scores.Additive(drawn(6)))
+    assert single.served(call)
     monkeypatch.setattr(single, "FAR_PAIRS", 2 * 35 - 1)
-    assert not single.served(replace(call, mask=None))
+    assert not single.served(call)
+
+
+def test_a_memory_under_a_mask_has_its_gradients():
+    """Its prepared keys are a leaf of the call, and not of keys that were cleaned."""
+    found = []
+    for backend in ("triton", "reference"):
+        leaves = [drawn(*size, seed=place).requires_grad_() for place, size in enumerate(((5, 6), (7, 6), (7, 3)))]
+        memory = remember(leaves[1], leaves[2], score=scores.Additive(drawn(6, seed=3)))
+        output = memory.read(leaves[0], mask=masks.Prefix(3), backend=backend)[0]
+        found.append((output, *torch.autograd.grad(output.square().sum(), leaves)))
+    torch.testing.assert_close(found[0], found[1])

@@ -28,13 +28,17 @@ SIZE = 64
 LEAST = 1 << 16
 """Pairs of queries and keys below which no map is made."""
 
-FAR = 1 << 20
-"""The same off the CPU, where a few large blocks are faster than many small ones. Not yet measured on a GPU."""
+FAR = 1 << 28
+"""Pairs of all entries below which none is made off the CPU, where a few large blocks are faster than many small ones
+(`benchmarks/cuda_masks.py`).
+"""
 
 CPU = torch.device("cpu")
 
-SPARSE = 0.8
-"""Share of the pairs in blocks that are looked into, at most, for the map to be used: it costs copies of keys."""
+SPARSE, FAR_SPARSE = 0.8, 0.3
+"""Share of the pairs in blocks that are looked into, at most, for the map to be used: it costs copies of keys; and off
+the CPU.
+"""
 
 SLACK = 1.1
 """How many times as many pairs a larger block of queries may look into: fewer blocks cost less beside."""
@@ -150,12 +154,14 @@ def needed(call: Call) -> list[Need] | None:
     """
     q_len, k_len, batch = call.query.shape[-2], call.key.shape[-2], call.batch
     far = call.query.device.type != "cpu"
-    if call.mask is None or q_len * k_len < max(FAR if far else LEAST, 1) or 0 in batch or recorded():
+    if call.mask is None or 0 in (q_len, k_len, *batch) or recorded():
+        return None
+    if q_len * k_len < LEAST or (far and q_len * k_len * math.prod(batch) < FAR):
         return None
     if k_len <= SIZE or foreign(call.mask) or isinstance(call.score, Location) or not call.built_in:
         return None  # a score by place has a row of weights a key
     some = aligned(possible(call), ("q", "k"), len(batch))
-    if (single := mean(some)) > SPARSE:
+    if (single := mean(some)) > (FAR_SPARSE if far else SPARSE):
         return None
     together = some[None].flatten(0, -3).any(0)
     dim = max(range(len(batch)), key=lambda d: batch[d]) if batch else None

@@ -30,15 +30,13 @@ TRITON = importlib.util.find_spec("triton") is not None
 LEAST_FEATURES = 16
 """Features that keys and values must have: the smallest product of Triton's."""
 
-PAIRS = 1 << 20
-"""Pairs of queries and keys a head from which `auto` considers it: below, a map of blocks costs more than it spares.
-Not yet measured on a GPU.
+PAIRS = 1 << 31
+"""Pairs of queries and keys of all heads from which `auto` prefers it to torch's kernels with the mask laid out: what
+comes before its kernel takes 3 to 5 ms on an H100's host, in which those look at as many (`benchmarks/cuda_masks.py`).
 """
 
 SPARSE = 0.75
-"""Share of pairs that may be allowed at most for `auto` to take it where torch's other kernels could serve as well. Not
-yet measured on a GPU.
-"""
+"""Share of pairs that may be allowed at most for `auto` to take it where torch's other kernels could serve as well."""
 
 PACKED = 0.5
 """Share of pairs taken for allowed where documents are packed, in intervals and by functions: what ids and ends hold is
@@ -83,9 +81,6 @@ def unwise(call: Call) -> str | None:
     """Why `auto` should pass this backend over although it could serve: where it would not pay."""
     if tracing():
         return "under a compiler sizes are symbols, and whether skipping blocks pays depends on them"
-    pairs = call.query.shape[-2] * call.key.shape[-2]
-    if pairs < PAIRS:
-        return f"{pairs:,} pairs a head are too few to make a map of blocks for, fewer than {PAIRS:,}"
     return None
 
 
@@ -100,6 +95,9 @@ def spares_little(call: Call, native: bool) -> str | None:
         return "without a mask no block can be skipped"
     if native:
         return "torch's other kernels know this mask themselves, skip the same blocks and compile nothing"
+    pairs = math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2]
+    if pairs < PAIRS:
+        return f"{pairs:,} pairs are too few to make a map of blocks for, fewer than {PAIRS:,}"
     share = allowed(call.mask, call.query.shape[-2], call.key.shape[-2])
     if share > SPARSE:
         return f"about {share:.0%} of the pairs may be allowed, too many for skipping blocks to pay"

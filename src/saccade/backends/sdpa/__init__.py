@@ -25,8 +25,8 @@ from saccade.normalizers import Softmax
 from saccade.numerics import HALF, tracing, transforming, wide
 
 NOTHING = AuxOutput()
-LAYOUT_LIMIT = 64 << 20
-"""Bytes of weights, mask or bias that may be laid out before `auto` prefers a backend of linear memory."""
+LAYOUT_LIMIT, FAR_LAYOUT_LIMIT = 64 << 20, 1 << 30
+"""Bytes of weights, mask or bias that may be laid out before `auto` prefers a backend of linear memory; off the CPU."""
 
 LITTLE_SUNK = 1 << 19
 """Pairs of a query and a key below which `auto` leaves a softmax with a sink to others, which copy no keys."""
@@ -66,7 +66,8 @@ def unwise(call: Call) -> str | None:
         return None
     bytes_a_pair = 4 + (1 if call.mask is not None else 0)
     layout = bytes_a_pair * math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2]
-    if layout <= LAYOUT_LIMIT:
+    limit = LAYOUT_LIMIT if call.query.device.type == "cpu" else FAR_LAYOUT_LIMIT
+    if layout <= limit:
         return None
     if call.dropout_p > 0 and call.query.device.type == "cpu":
         return f"dropout on a CPU takes torch's math path, which lays out {layout >> 20} MiB of weights"
@@ -78,7 +79,7 @@ def unwise(call: Call) -> str | None:
         return f"a bias that needs gradients takes torch's math path, which lays out {layout >> 20} MiB of weights"
     if lays_out(call):
         pairs = laid_out(call)
-        if pairs * 4 > LAYOUT_LIMIT:
+        if pairs * 4 > limit:
             return f"mask and bias would be laid out in {pairs * 4 >> 20} MiB"
     if call.query.device.type == "cpu" and (call.query.shape[-1] != call.value.shape[-1]):
         return f"values of another width take torch's math path, which lays out {layout >> 20} MiB of weights"

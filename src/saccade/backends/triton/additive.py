@@ -15,7 +15,7 @@ from torch.autograd.function import once_differentiable
 from saccade.backends.triton.launch import flags, launch, launch_rows, stacked
 from saccade.scores import EXPONENT_LIMIT
 
-__all__ = ["additive_scores", "by_key"]
+__all__ = ["additive_scores"]
 
 SMALL = 0.25
 """Where |q| and |k| of a tile are all below this, 1 − 2 r would cancel and a quotient of polynomials is taken."""
@@ -26,18 +26,14 @@ CAP = {torch.float32: 2.0**31, torch.float64: 2.0**255}
 FREE = {torch.float32: 10.7, torch.float64: 88.0}
 """The largest |q| + |k| for which 1 + e^{2(q + k)} is at most CAP by itself."""
 
-# Sizes of tiles, the fastest of those that `benchmarks/triton_tiles.py` tries on an H100: 8 scores a thread of four
-# warps, 16 numbers of a gradient. One query, as a decoder has, would leave 31 of 32 rows idle.
+# Sizes of tiles, the fastest of those that `benchmarks/triton_tiles.py` tries on an H100: queries and keys of a tile of
+# scores, where many keys follow each other under no mask, elsewhere, and of one query, as a decoder has.
+WIDE_ROWS, WIDE_KEYS = 16, 256
 ROWS, KEYS = 32, 32
 ONE_ROW, ITS_KEYS = 1, 128
-GRADIENT_ROWS, FEATURES, CHUNK = 16, 128, 32
+GRADIENT_ROWS, FEATURES, CHUNK = 16, 128, 16
 FEW_ROWS, FEW_FEATURES = 8, 64
 """A gradient's tile where there are no more features than these, which a wider one would leave half empty."""
-
-
-def by_key(powers: Tensor) -> Tensor:
-    """The same numbers `(..., S, D)`, neighbouring keys beside each other in memory, as the scores' lanes read them."""
-    return powers.mT.contiguous().mT
 
 
 def additive_scores(query: Tensor, key: Tensor, v: Tensor, powers: Tensor | None, allowed: Tensor | None) -> Tensor:
@@ -94,7 +90,7 @@ class _Scores(torch.autograd.Function):
         (batch, length, features), width = query.shape, key.shape[-2]
         found = query.new_empty(batch, length, width)
         mask, masked = flags(allowed, found.shape, query)
-        rows, keys = (ONE_ROW, ITS_KEYS) if length == 1 else (ROWS, KEYS)
+        rows, keys = tile(length, width, masked)
         tiles = batch, -(-length // rows), -(-width // keys)
         reached = query.new_empty(tiles if masked else (0, 0, 0), dtype=torch.uint8)
         queries = side(query)
@@ -163,6 +159,13 @@ class Tiles(NamedTuple):
         return Tiles(self.reached.mT, self.others, self.mine)
 
 
+def tile(length: int, width: int, masked: bool) -> tuple[int, int]:
+    """Queries and keys of a tile of scores."""
+    if length == 1:
+        return ONE_ROW, ITS_KEYS
+    return (WIDE_ROWS, WIDE_KEYS) if width >= WIDE_KEYS and not masked else (ROWS, KEYS)
+
+
 def side(tensor: Tensor, *, by_key: bool = False) -> Side:
     """The `Side` of a contiguous `(N, I, D)`; `by_key` with powers `(N, D, I)`."""
     from saccade.backends.triton.kernels import additive
@@ -186,13 +189,13 @@ def _gradients(mine: Side, other: Side, v: Tensor, grad: Tensor, within: Tiles, 
     from saccade.backends.triton.kernels import additive
 
     batch, length, features = mine.rows.shape
-    tile = (FEW_ROWS, FEW_FEATURES) if features <= FEW_FEATURES else (GRADIENT_ROWS, FEATURES)
-    tiles = -(-length // tile[0])
+    height, across = (FEW_ROWS, FEW_FEATURES) if features <= FEW_FEATURES else (GRADIENT_ROWS, FEATURES)
+    tiles = -(-length // height)
     found = torch.empty_like(mine.rows)
     parts = found.new_empty((batch, tiles, features) if with_v else 0)
     launch(
         additive.gradients,
-        batch * tiles * -(-features // tile[1]),
+        batch * tiles * -(-features // across),
         *mine,
         *other,
         *(v, _step(v)),
@@ -205,8 +208,8 @@ def _gradients(mine: Side, other: Side, v: Tensor, grad: Tensor, within: Tiles, 
         MINE=within.mine,
         OTHERS=within.others,
         WITH_V=with_v,
-        ROWS=tile[0],
-        FEATURES=tile[1],
+        ROWS=height,
+        FEATURES=across,
         CHUNK=CHUNK,
     )
     return found, parts

@@ -8,11 +8,11 @@ from torch import Tensor
 
 from saccade.backends import reference
 from saccade.backends.triton import rows
-from saccade.backends.triton.additive import additive_scores, by_key
+from saccade.backends.triton.additive import additive_scores
 from saccade.call import Call
 from saccade.normalizers import Entmax, Softmax, Sparsemax
 from saccade.reads import Read, Sample
-from saccade.scores import Additive, exponentials
+from saccade.scores import Additive, by_key, exponentials
 from saccade.structure import Grid
 
 

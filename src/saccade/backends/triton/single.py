@@ -10,21 +10,20 @@ from torch import Tensor
 
 from saccade.backends import reference
 from saccade.backends.blockwise.engine import FAR_PAIRS, Whole
-from saccade.backends.blockwise.plan import FAR
 from saccade.backends.triton import rows
-from saccade.backends.triton.additive import additive_scores, by_key
+from saccade.backends.triton.additive import additive_scores
 from saccade.call import Call
 from saccade.normalizers import Softmax
 from saccade.numerics import transforming
 from saccade.reads import Soft
-from saccade.scores import Additive
+from saccade.scores import Additive, by_key
 
 __all__ = ["SINGLE"]
 
 
 def served(call: Call) -> bool:
-    """Whether an aligned call is additive scores, a plain softmax and its expectation, under a mask at the most; and no
-    larger than one block, nor so large under a mask that blocks are left out.
+    """Whether an aligned call is additive scores, a plain softmax and its expectation, under a mask at the most, and no
+    larger than one block.
     """
     kinds = type(call.score), type(call.normalizer), type(call.read)
     if kinds != (Additive, Softmax, Soft) or call.query.dtype not in (torch.float32, torch.float64) or transforming():
@@ -34,7 +33,7 @@ def served(call: Call) -> bool:
     if call.normalizer != Softmax():
         return False
     pairs = call.query.shape[-2] * call.key.shape[-2]
-    return 0 < math.prod(call.batch) * pairs <= FAR_PAIRS and (call.mask is None or pairs < FAR)
+    return 0 < math.prod(call.batch) * pairs <= FAR_PAIRS
 
 
 def results(call: Call) -> list[Tensor]:
@@ -60,10 +59,11 @@ def backward(call: Call, grads: Sequence[Tensor], wanted: Sequence[bool]) -> lis
     if not served(call):
         return None
     call = cleaned(call)
-    tensors = [leaf.tensor.detach().requires_grad_(want) for leaf, want in zip(call.leaves(), wanted, strict=True)]
+    # what a memory's score prepared is its last leaf, asks for no gradient, and is not of keys that were cleaned
+    tensors = [leaf.tensor.detach().requires_grad_(want) for leaf, want in zip(call.leaves(), wanted, strict=False)]
     with torch.enable_grad():
         found = results(call.with_leaves(iter(tensors)))
-        moving = [tensor for tensor, want in zip(tensors, wanted, strict=True) if want]
+        moving = [tensor for tensor in tensors if tensor.requires_grad]
         return list(torch.autograd.grad(found, moving, grads, allow_unused=True, materialize_grads=True))
 
 

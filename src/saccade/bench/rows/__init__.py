@@ -21,7 +21,8 @@ def select(found: Sequence[Row], pattern: str = "*", *, quick: bool = False) -> 
 
     Args:
         found: the rows there are.
-        pattern: of a row's family, shape and peer, any part of it; * and ? stand for whatever is there.
+        pattern: of a row's family, shape and peer, any part of it; * and ? stand for whatever is there, and | between
+            two patterns for either.
         quick: only those of the short list.
 
     Raises:
@@ -33,7 +34,8 @@ def select(found: Sequence[Row], pattern: str = "*", *, quick: bool = False) -> 
         ['8x256x256']
     """
     offered = [row for row in found if row.quick] if quick else list(found)
-    wanted = [row for row in offered if fnmatchcase(row.name.lower(), f"*{pattern.lower()}*")]
+    patterns = [f"*{one}*" for one in pattern.lower().split("|")]
+    wanted = [row for row in offered if any(fnmatchcase(row.name.lower(), one) for one in patterns)]
     if not wanted:
         families = ", ".join(dict.fromkeys(row.family for row in offered))
         short = " of the short list" if quick else ""
