@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from saccade.numerics import divide, like, root, squared_distance, unit, wide
+from saccade.numerics import divide, like, root, shares, squared_distance, unit, wide
 
 
 def test_wide_widens_half_types_alone():
@@ -64,3 +64,22 @@ def test_the_derivatives_of_squared_distance():
     assert torch.autograd.gradcheck(squared_distance, tensors) and torch.autograd.gradgradcheck(
         squared_distance, tensors
     )
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-25, 1e-35])
+def test_shares_of_tiny_weights_have_finite_gradients(size):
+    """The square of their sum is below what float32 holds."""
+    weights = torch.tensor([[1.0, 3.0, 0.0]]) * size
+    weights.requires_grad_()
+    found = shares(weights)
+    torch.testing.assert_close(found, torch.tensor([[0.25, 0.75, 0.0]]))
+    (gradient,) = torch.autograd.grad(found, weights, torch.tensor([[4.0, -8.0, 2.0]]))
+    exact = torch.tensor([[4.0, -8.0, 2.0]]) - (0.25 * 4 - 0.75 * 8)
+    expected = exact / (4 * size) if size > 1e-30 else torch.zeros(1, 3)
+    torch.testing.assert_close(gradient, expected)
+
+
+def test_shares_of_nothing_are_zeros():
+    weights = torch.zeros(2, 3, requires_grad=True)
+    (gradient,) = torch.autograd.grad(shares(weights).sum(), weights)
+    assert not shares(weights).any() and not gradient.any()

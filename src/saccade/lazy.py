@@ -21,7 +21,7 @@ from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
 from saccade.call import Call
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.numerics import divide, tracing, transforming, wide
+from saccade.numerics import shares, tracing, transforming, wide
 from saccade.reads import Soft, TopK, largest
 from saccade.scores import Score
 
@@ -139,7 +139,7 @@ def read(call: Call, values: LazyValue, found: AuxOutput) -> tuple[Tensor, AuxOu
         return values.gather(found.index, rank, call.query), replace(found, index=found.index if aux.index else None)
     weights, index = _dropped(call, found) if call.dropout_p > 0 else _top(call, found)
     taken = values.gather(index, rank, call.query)
-    share = divide(weights, weights.sum(-1, keepdim=True))
+    share = shares(weights)
     output = (share[..., None, :] @ wide(taken))[..., 0, :].to(taken.dtype)
     return output, replace(found, weights=found.weights if aux.weights else None, top=_asked(call, found))
 

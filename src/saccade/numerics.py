@@ -26,6 +26,24 @@ def divide(numerator: Tensor, denominator: Tensor) -> Tensor:
     return (numerator / denominator.masked_fill(zero, 1.0)).masked_fill(zero, 0.0)
 
 
+def shares(weights: Tensor) -> Tensor:
+    """weights / Σ weights of each row; 0 where the sum is 0, or so small that it has lost digits.
+
+    The derivative of a quotient has the sum's square in it, which leaves the range long before the sum does (10⁻¹⁹ in
+    float32): so the weights are divided by their sum as a number first, and then by what that makes of it, about 1. No
+    gradient passes where the sum is so small (10⁻³¹) that a gradient over it may leave the range, too.
+
+    >>> shares(torch.tensor([[1e-30, 3e-30], [0.0, 0.0]])).tolist()
+    [[0.25, 0.75], [0.0, 0.0]]
+    """
+    total = weights.detach().sum(-1, keepdim=True)
+    least = torch.finfo(weights.dtype).tiny
+    gone, lost = total.abs() < least, total.abs() < 2.0**24 * least
+    weights = torch.where(lost, weights.detach(), weights)
+    scaled = (weights / total.masked_fill(gone, 1.0)).masked_fill(gone, 0.0)
+    return divide(scaled, scaled.sum(-1, keepdim=True))
+
+
 def unit(vectors: Tensor) -> Tensor:
     """vectors / ‖vectors‖ along the last dimension; a zero vector stays zero.
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from saccade.checks import ensure, per_position
 from saccade.errors import ArgumentError, ArgumentTypeError
-from saccade.numerics import divide
+from saccade.numerics import shares
 from saccade.structure import Axes, Definition, Extent, registered
 
 
@@ -253,7 +253,7 @@ class TopK(Read):
         _, indices = largest(weights, self.k, mask)
         keep = torch.zeros_like(weights, dtype=torch.bool).scatter(-1, indices.clamp(min=0), True)
         kept = weights.masked_fill(~keep, 0.0)
-        return divide(kept, kept.sum(-1, keepdim=True)) @ value
+        return shares(kept) @ value
 
 
 def largest(weights: Tensor, k: int, mask: Tensor | None) -> tuple[Tensor, Tensor]:

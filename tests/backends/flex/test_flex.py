@@ -89,7 +89,8 @@ def test_a_bias_that_learns_is_served_where_no_gradient_is_asked_for(monkeypatch
 
 
 def test_auto_takes_it_where_blocks_can_be_skipped(cuda, monkeypatch):
-    monkeypatch.setattr(flex, "PAIRS", 1 << 20)
+    for name in ("PAIRS", "FLOAT_PAIRS"):
+        monkeypatch.setattr(flex, name, 1 << 20)
     x, ids = long(), torch.empty(2, 1, 4096, device="cuda", dtype=torch.int64)
     lengths = masks.Lengths(torch.empty(2, 1, device="cuda", dtype=torch.int64))
     for mask in (masks.Window(100, 100), masks.Causal() & lengths, masks.Causal() & masks.Documents(ids, ids)):
@@ -115,7 +116,8 @@ def test_auto_takes_it_for_what_torchs_other_kernels_do_not_know(cuda):
     ],
 )
 def test_auto_leaves_to_torchs_other_kernels_what_they_do_as_fast(mask, reason, cuda, monkeypatch):
-    monkeypatch.setattr(flex, "PAIRS", 1 << 20)
+    for name in ("PAIRS", "FLOAT_PAIRS"):
+        monkeypatch.setattr(flex, name, 1 << 20)
     x = long()
     plan = explain(x, x, x, mask=mask)
     assert plan.backend == "sdpa" and reason in plan.why["flex"]

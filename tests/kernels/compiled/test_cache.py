@@ -2,6 +2,8 @@
 
 import ctypes
 import os
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 pytest.importorskip("numba")
 
 from saccade.kernels import compiled
-from saccade.kernels.compiled import Loaded, cache, integers, kernel
+from saccade.kernels.compiled import cache, integers, kernel
 
 CODE = cache.Code("library", "entry", b"machine\ncode", b"bitcode")
 
@@ -42,19 +44,40 @@ def only(tmp_path):
 
 def test_a_kernel_is_compiled_once_and_loaded_ever_after(place, tmp_path):
     first = kernel(added)
-    assert not isinstance(first, Loaded) and run(first) == 42
+    assert first.anew and run(first) == 42
     kept = only(tmp_path)
     assert kept.name == "test_cache.added.kernel" and kept.stat().st_mode & 0o777 == 0o600
     assert kept.parent.stat().st_mode & 0o777 == 0o700
     before = kept.read_bytes()
     second = kernel(added)
-    assert isinstance(second, Loaded) and run(second) == 42 and kept.read_bytes() == before
+    assert not second.anew and run(second) == 42 and kept.read_bytes() == before
     for broken in (b"", before[:1000], before[:-1], before.replace(b"added", b"taken")):
         kept.write_bytes(broken)
         assert cache.read(kept.parent, "test_cache.added") is None
     again = kernel(added)  # after the last of them, as after any
-    assert not isinstance(again, Loaded) and run(again) == 42
-    assert isinstance(kernel(added), Loaded) and not list(tmp_path.rglob("*.tmp"))
+    assert again.anew and run(again) == 42
+    assert not kernel(added).anew and not list(tmp_path.rglob("*.tmp"))
+
+
+PROGRAM = """
+import torch
+from saccade.kernels import lstm
+random = torch.Generator().manual_seed(0)
+projections = [torch.randn(16, 512, generator=random) for _ in range(2)]
+cell, *grads = (torch.randn(16, 128, generator=random) for _ in range(3))
+*results, gates = lstm.lstm_forward(*projections, cell)
+for tensor in (*results, *lstm.lstm_backward(*grads, gates, cell)):
+    print(tensor.numpy().tobytes().hex())
+"""
+
+
+@pytest.mark.slow
+def test_what_is_compiled_anew_gives_the_bits_of_what_is_loaded(tmp_path):
+    """In one engine for all a function that several pieces contain was that of the piece which came first."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", PROGRAM]
+    first, second = (subprocess.run(command, env=environment, capture_output=True, check=True) for _ in range(2))
+    assert first.stdout and first.stdout == second.stdout and list(tmp_path.rglob("lstm.*.kernel"))
 
 
 def test_what_is_written_is_read_and_nothing_else(place):
@@ -121,7 +144,7 @@ def refused(tmp_path, match):
     """
     with pytest.warns(RuntimeWarning, match=match) as told:
         found = kernel(added)
-    assert run(found) == 42 and not isinstance(found, Loaded)
+    assert run(found) == 42 and found.anew
     assert len(told) == 1 and "NUMBA_CACHE_DIR names another folder" in str(told[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -30,9 +30,10 @@ TRITON = importlib.util.find_spec("triton") is not None
 LEAST_FEATURES = 16
 """Features that keys and values must have: the smallest product of Triton's."""
 
-PAIRS = 1 << 31
-"""Pairs of queries and keys of all heads from which `auto` prefers it to torch's kernels with the mask laid out: what
-comes before its kernel takes 3 to 5 ms on an H100's host, in which those look at as many (`benchmarks/cuda_masks.py`).
+PAIRS, FLOAT_PAIRS = 1 << 31, 1 << 29
+"""Pairs of queries and keys of all heads, in half types and in float32, from which `auto` prefers it to torch's kernels
+with the mask laid out. What comes before its kernel takes 3 to 6 ms on an H100's host; those take 2 to 3.5 ms for 2²⁹
+pairs in bfloat16 (`benchmarks/cuda_masks.py`), and 17 in float32.
 """
 
 SPARSE = 0.75
@@ -96,8 +97,9 @@ def spares_little(call: Call, native: bool) -> str | None:
     if native:
         return "torch's other kernels know this mask themselves, skip the same blocks and compile nothing"
     pairs = math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2]
-    if pairs < PAIRS:
-        return f"{pairs:,} pairs are too few to make a map of blocks for, fewer than {PAIRS:,}"
+    least = FLOAT_PAIRS if call.query.dtype == torch.float32 else PAIRS
+    if pairs < least:
+        return f"{pairs:,} pairs are too few to make a map of blocks for, fewer than {least:,}"
     share = allowed(call.mask, call.query.shape[-2], call.key.shape[-2])
     if share > SPARSE:
         return f"about {share:.0%} of the pairs may be allowed, too many for skipping blocks to pay"

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from llvmlite import ir
 from numba import carray, cfunc, njit, types
+from numba.core.codegen import JITCPUCodegen
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic, overload
@@ -90,15 +91,29 @@ def elementary(double: Any) -> Callable[[Callable[[Any], Any]], Any]:
 
 
 class Loaded(NamedTuple):
-    """A kernel that was compiled by another process.
+    """A kernel's machine code in memory.
 
     Args:
         address: of the C function.
-        library: what holds its memory.
+        anew: whether this process compiled it.
+        memory: what holds it.
     """
 
     address: int
-    library: Any
+    anew: bool
+    memory: Any
+
+
+def _loaded(code: cache.Code, *, anew: bool) -> Loaded:
+    """A kernel's machine code in an engine of its own, whether it was compiled just now or by another process.
+
+    In one engine for all, a function that several compiled pieces contain is that of the piece which came first, and
+    two copies of one function may round otherwise: the process that compiles would compute other bits than those after
+    it.
+    """
+    engine = JITCPUCodegen(code.entry)
+    library = engine.unserialize_library((code.library, "object", (code.machine, code.bitcode)))
+    return Loaded(library.get_pointer_to_function(code.entry), anew, (engine, library))
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -113,16 +128,16 @@ def kernel(function: Callable[..., Any]) -> Any:
         context.refresh()
         place = _place(context.codegen().magic_tuple())
         if place is not None and (code := cache.read(place, name)) is not None:
-            library = context.codegen().unserialize_library((code.library, "object", (code.machine, code.bitcode)))
-            return Loaded(library.get_pointer_to_function(code.entry), library)
+            return _loaded(code, anew=False)
         made = cfunc(types.void(types.CPointer(types.int64)), fastmath=FAST, error_model="numpy")(function)
+        library, _, parts = made._library.serialize_using_object_code()
+        code = cache.Code(library, made.native_name, *parts)
         if place is not None:
-            library, _, parts = made._library.serialize_using_object_code()
             try:
-                cache.write(place, name, cache.Code(library, made.native_name, *parts))
+                cache.write(place, name, code)
             except OSError as error:
                 _say_once(error)
-        return made
+        return _loaded(code, anew=True)
 
 
 def _place(processor: object) -> Path | None:
