@@ -21,6 +21,7 @@ SOURCES = {
     "README.md": ["results/multi30k-de-en"],
     "docs/benchmarks.md": ["benchmarks/results"],
     "docs/benchmarks-cpu.md": ["benchmarks/results/attention-cpu.json"],
+    "docs/benchmarks-gpu.md": ["benchmarks/results/attention-gpu.json"],
     "docs/benchmarks-decoder-step.md": ["benchmarks/results/decoder-step.json"],
     "docs/benchmarks-training-share.md": ["benchmarks/results/training-share.json"],
     "docs/benchmarks-plain-sum.md": ["benchmarks/results/plain-sum-cpu.json", "benchmarks/results/sum-cpu.json"],

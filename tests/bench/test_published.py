@@ -11,6 +11,7 @@ from saccade.bench.table import cells, summary
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
     "attention-cpu": "benchmarks-cpu",
+    "attention-gpu": "benchmarks-gpu",
     "normalizers-cpu": "benchmarks-normalizers",
     "lazy-cpu": "benchmarks-lazy",
     "memory-cpu": "benchmarks-memory",
