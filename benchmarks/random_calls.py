@@ -272,12 +272,10 @@ def computed(draw: Draw, dtype: torch.dtype, backend: str, device: str = "cpu") 
                 output, aux = attend(*tensors, **chosen, backend=backend)
     except errors.UnsupportedBackend:
         return None
-    found = [("output", output)]
-    for name, tensor in vars(aux).items():
-        if name == "top" and tensor is not None:
-            found.append(("top", tensor[0]))
-        elif tensor is not None:
-            found.append((name, tensor))
+    statistics = (
+        (name, tensor[0] if name == "top" else tensor) for name, tensor in vars(aux).items() if tensor is not None
+    )
+    found = [("output", output), *statistics]
     if draw.gradients:
         upstream = torch.randn(output.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
         total = (output * upstream.to(draw.dtype).to(device, dtype)).sum() + 0.0 * sum(t.sum() for t in tensors)
@@ -384,11 +382,8 @@ def main() -> int:
         if problems:
             wrong += 1
             print(f"call {number}: {described(draw)}: {'; '.join(problems)}", flush=True)
-    seconds = time.perf_counter() - begin
-    print(
-        f"{made} calls, {skipped} of them refused by the backend named, {wrong} mismatches, seed "
-        f"{arguments.seed}, {seconds:.0f} s"
-    )
+    told_of = f"{made} calls, {skipped} of them refused by the backend named, {wrong} mismatches"
+    print(f"{told_of}, seed {arguments.seed}, {time.perf_counter() - begin:.0f} s")
     return 1 if wrong else 0
 
 

@@ -43,9 +43,6 @@ SMALL_ADDITIVE_RECORDED = 4 << 20
 one call: a decoder that makes many keeps as many.
 """
 
-FAR_SMALL = 1 << 27
-"""Both off the CPU, where what begins with a block takes longer: 2²⁵ terms of an additive score."""
-
 HALF = 0.5
 """Share of the pairs in blocks that a mask leaves any, up to which `auto` takes our blocks in the place of torch's
 kernel with the mask laid out. At half of them they are 1.3 to 1.8 times as fast forward and 1.0 to 1.5 times trained,
@@ -158,7 +155,7 @@ def by_blocks(call: Call) -> bool:
 def small(call: Call) -> int:
     """Bytes up to which `auto` lays everything out."""
     if call.query.device.type != "cpu":
-        return FAR_SMALL
+        return triton.few(call)
     if not isinstance(call.score, Additive):
         return SMALL
     learned = torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in call.leaves())

@@ -19,12 +19,12 @@ from saccade.callables import placed
 from saccade.errors import ShapeError
 from saccade.masks import intervals
 from saccade.normalizers import Normalizer, Softmax
-from saccade.numerics import tracing, transforming, wide
+from saccade.numerics import recorded, tracing, transforming, wide
 from saccade.reads import Read, largest
 from saccade.scores import Additive, Score
 from saccade.structure import Grid
 
-LOOKS, FAR_LOOKS = 1 << 22, 1 << 28
+LOOKS, FAR_LOOKS = 1 << 22, 1 << 26
 """Pairs that are looked at together to find out who takes part: what stays in a CPU's cache, and elsewhere so many that
 the starts of small operations are few.
 """
@@ -243,10 +243,7 @@ def cleaned(call: Call, found: tuple[Tensor, Tensor] | None = None) -> Call:
     alone = call.mask if found is None and call.bias is None and not tracing() else None
     if alone is not None and intervals.everybody(alone, call.grid()):
         return call
-    keys, queries = found or by_intervals(call) or looked_up(call)
-    if keys.device.type == "cpu" and not (tracing() or transforming()) and bool(keys.all() and queries.all()):
-        return call
-    keys, queries = keys.to(call.query.device), queries.to(call.query.device)
+    keys, queries = found or participants(call)
     return replace(
         call,
         query=call.query.masked_fill(~shared(queries, call.query)[..., None], 0.0),
@@ -269,15 +266,14 @@ def participants(call: Call) -> tuple[Tensor, Tensor]:
     """Which keys `(..., Lk)` some query may attend to, and which queries `(..., Lq)` may attend to some key; batch
     dimensions in which they are alike are 1.
     """
-    keys, queries = by_intervals(call) or looked_up(call)
-    return keys.to(call.query.device), queries.to(call.query.device)
+    return by_intervals(call) or looked_up(call)
 
 
 def by_intervals(call: Call) -> tuple[Tensor, Tensor] | None:
-    """The `participants` by the ends of each query's interval of keys, on the CPU where the mask's numbers tell them;
-    None where the mask has no such ends, or a bias may forbid more.
+    """The `participants` by the ends of each query's interval of keys; None where the mask has no such ends, or a bias
+    may forbid more.
     """
-    if call.mask is None or call.bias is not None or tracing() or transforming():
+    if call.mask is None or call.bias is not None or tracing() or transforming() or recorded():
         return None
     found = intervals.participants(call.mask, call.grid())
     return None if found is None else (ranked(call, found[0]), ranked(call, found[1]))

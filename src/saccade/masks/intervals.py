@@ -38,9 +38,11 @@ def everybody(mask: Mask, grid: Grid) -> bool:
     >>> [everybody(masks.Causal(align), grid) for align in ("end", "start")], everybody(masks.Prefix(5), grid)
     ([True, False], False)
     """
+    if not (grid.q_len and grid.k_len):
+        return False
     if type(mask) is Prefix and not isinstance(mask.length, Tensor):
-        return mask.length >= max(grid.k_len, 1)
-    if type(mask) not in (Causal, Window) or not (grid.q_len and grid.k_len):
+        return mask.length >= grid.k_len
+    if type(mask) not in (Causal, Window):
         return False
     assert isinstance(mask, Causal | Window)
     left, right = (None, 0) if isinstance(mask, Causal) else (mask.left, mask.right)
@@ -57,15 +59,14 @@ def participants(mask: Mask, grid: Grid) -> tuple[Tensor, Tensor] | None:
     laying the mask out; None where its intervals are not known.
 
     Args:
-        mask: of an aligned call. One without tensors is looked at on the CPU, where the answer is then.
-        grid: all queries and keys.
+        mask: of an aligned call.
+        grid: all queries and keys; the answer is on its device, and nothing is waited for.
 
     >>> from saccade import masks
     >>> mask, grid = masks.Window(1, 0, align=-1), Grid(4, 4, 0, 4, torch.device("cpu"))
     >>> [flags.tolist() for flags in participants(mask, grid)]
     [[True, True, True, False], [False, True, True, True]]
     """
-    grid = grid._replace(device=torch.device("cpu")) if by_numbers(mask) else grid
     if (found := intervals(mask, grid)) is None:
         return None
     first, end = torch.broadcast_tensors(*found)

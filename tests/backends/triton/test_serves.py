@@ -65,8 +65,18 @@ def test_on_cuda_few_terms_of_additive_scores_are_left_to_the_plain_formula(monk
     small = call("meta", score=scores.Additive(torch.ones(8)))
     assert "plain formula" in triton.unwise(small) and choose.decide(small) == "reference"
     assert triton.unwise(call("meta", score=scores.Additive(torch.ones(8)), aux=AuxRequest(entropy=True))) is None
-    monkeypatch.setattr(triton, "FEW", 2 * 5 * 5 * 8)
+    monkeypatch.setattr(triton, "FEW", 4 * 2 * 5 * 5 * 8 - 1)
     assert choose.decide(small) == "triton"
+
+
+def test_on_cuda_fewer_terms_are_kept_for_a_backward(monkeypatch):
+    monkeypatch.setattr(triton, "unsupported", lambda call: None)
+    v = torch.ones(8, requires_grad=True)
+    assert choose.decide(call("meta", score=scores.Additive(v))) == "reference"
+    monkeypatch.setattr(triton, "FEW_RECORDED", 4 * 2 * 5 * 5 * 8 - 1)
+    assert choose.decide(call("meta", score=scores.Additive(v))) == "triton"
+    with torch.no_grad():
+        assert choose.decide(call("meta", score=scores.Additive(v))) == "reference"
 
 
 @interpreted

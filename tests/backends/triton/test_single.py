@@ -61,6 +61,7 @@ def test_output_lse_and_gradients_are_the_definitions(shape, mask):
     [
         {"score": scores.ScaledDot()},
         {"normalizer": normalizers.Softmax(temperature=2.0)},
+        {"normalizer": normalizers.Softmax(temperature=torch.ones(2, 1, 1))},
         {"normalizer": normalizers.Softmax(sink=0.0)},
         {"normalizer": normalizers.Sparsemax(), "aux": None},
         {"read": reads.Argmax()},
@@ -96,3 +97,20 @@ def test_a_memory_under_a_mask_has_its_gradients():
         output = memory.read(leaves[0], mask=masks.Prefix(3), backend=backend)[0]
         found.append((output, *torch.autograd.grad(output.square().sum(), leaves)))
     torch.testing.assert_close(found[0], found[1])
+
+
+def test_values_alone_learn_beside_a_statistic_that_no_gradient_reaches():
+    query, key, value = drawn(2, 5, 6), drawn(2, 7, 6), drawn(2, 7, 3).requires_grad_()
+    options = {"score": scores.Additive(drawn(6)), "aux": AuxRequest(lse=True)}
+    found = [
+        torch.autograd.grad(attend(query, key, value, **options, backend=backend)[0].square().sum(), value)[0]
+        for backend in ("triton", "reference")
+    ]
+    torch.testing.assert_close(found[0], found[1])
+
+
+def test_a_gradient_may_be_written_into():
+    query, key, value = drawn(1, 5, 6).requires_grad_(), drawn(2, 7, 6), drawn(2, 7, 3)
+    output = attend(query, key, value, score=scores.Additive(drawn(6)), backend="triton")
+    (gradient,) = torch.autograd.grad(output.square().sum(), query, create_graph=True)
+    assert gradient.mul_(2).shape == query.shape

@@ -96,7 +96,7 @@ def widened(call: Call, planned: Sequence[Part] = ()) -> Call:
         found = reference.by_intervals(call)
         if found is None and any(isinstance(part, Tiles) or part.width is not None for part in planned):
             found = participants(call, planned)
-        call = reference.cleaned(call, found)
+        call = reference.cleaned(call, found or reference.looked_up(call))
     return call.map(lambda tensor, axes: wide(tensor))
 
 

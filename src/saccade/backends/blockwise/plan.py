@@ -161,7 +161,8 @@ def needed(call: Call) -> list[Need] | None:
     if k_len <= SIZE or foreign(call.mask) or isinstance(call.score, Location) or not call.built_in:
         return None  # a score by place has a row of weights a key
     some = aligned(possible(call), ("q", "k"), len(batch))
-    if (single := mean(some)) > (FAR_SPARSE if far else SPARSE):
+    most = FAR_SPARSE if far else SPARSE
+    if (single := mean(some)) > most:
         return None
     together = some[None].flatten(0, -3).any(0)
     dim = max(range(len(batch)), key=lambda d: batch[d]) if batch else None
@@ -170,7 +171,7 @@ def needed(call: Call) -> list[Need] | None:
         return [all_of_them]
     dim = max(range(some.ndim - 2), key=lambda d: some.shape[d])
     if q_len * k_len * math.prod(batch) // batch[dim] < ENTRY:
-        return [all_of_them] if all_of_them.share <= SPARSE else None
+        return [all_of_them] if all_of_them.share <= most else None
     entries = some.movedim(dim, 0)[:, None].flatten(1, -3).any(1)
     return [Need(dim, entry, 1, keys) for entry, keys in enumerate(entries)]
 

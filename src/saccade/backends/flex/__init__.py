@@ -36,6 +36,9 @@ with the mask laid out. What comes before its kernel takes 3 to 6 ms on an H100'
 pairs in bfloat16 (`benchmarks/cuda_masks.py`), and 17 in float32.
 """
 
+LEAST = 1 << 20
+"""Pairs a head from which `auto` takes it for what torch's other kernels do not know."""
+
 SPARSE = 0.75
 """Share of pairs that may be allowed at most for `auto` to take it where torch's other kernels could serve as well."""
 
@@ -82,6 +85,9 @@ def unwise(call: Call) -> str | None:
     """Why `auto` should pass this backend over although it could serve: where it would not pay."""
     if tracing():
         return "under a compiler sizes are symbols, and whether skipping blocks pays depends on them"
+    pairs = call.query.shape[-2] * call.key.shape[-2]
+    if pairs < LEAST:
+        return f"{pairs:,} pairs a head are too few for what comes before its kernel, fewer than {LEAST:,}"
     return None
 
 

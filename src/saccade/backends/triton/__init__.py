@@ -7,11 +7,12 @@ normalizers, sums over queries and the log-probability of a draw torch's own ope
 """
 
 import importlib.util
-import math
 import os
 from functools import partial
 
-from saccade.backends import blockwise
+import torch
+
+from saccade.backends import blockwise, reference
 from saccade.backends.triton.blocks import prepare, read, weigh
 from saccade.backends.triton.single import SINGLE
 from saccade.call import Call
@@ -24,9 +25,10 @@ ENGINE = blockwise.Engine("triton", prepare, weigh, read, 1 << 23, SINGLE)
 
 MISSING = importlib.util.find_spec("triton") is None
 
-FEW = 1 << 25
-"""Terms of additive scores below which the plain formula, which lays them out, takes less time: measured on an H100
-(`saccade bench --rows "additive forward*eager"`).
+FEW, FEW_RECORDED = 1 << 27, 1 << 24
+"""Bytes that the plain formula of additive scores may lay out instead, since it takes less time there, measured on an
+H100 (`saccade bench --rows "additive forward*eager"`); and where it keeps them for a backward, which a decoder does at
+each step.
 """
 
 peak_bytes, run = partial(blockwise.peak_bytes, ENGINE), partial(blockwise.run, ENGINE)
@@ -52,9 +54,10 @@ def interpreted() -> bool:
     return os.environ.get("TRITON_INTERPRET", "0").lower() in ("1", "true", "on", "yes", "y")
 
 
-def few(call: Call) -> bool:
-    """Whether an additive call has few terms."""
-    return math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2] * call.query.shape[-1] < FEW
+def few(call: Call) -> int:
+    """Bytes that the plain formula of a call may lay out before the kernels are faster, or keep less."""
+    learned = torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in call.leaves())
+    return FEW_RECORDED if learned else FEW
 
 
 def unwise(call: Call) -> str | None:
@@ -64,8 +67,9 @@ def unwise(call: Call) -> str | None:
     if tracing() and transforming():
         return "a transform of torch.func inside a compiler looks into no operator"
     sparse = isinstance(call.normalizer, Sparsemax | Entmax)
-    if not sparse and not call.asks() and call.soft() and isinstance(call.score, Additive) and few(call):
-        return f"what begins its kernels takes longer than the plain formula of fewer than {FEW:,} terms"
+    plain = not sparse and not call.asks() and call.soft() and isinstance(call.score, Additive)
+    if plain and reference.peak_bytes(call) <= few(call):
+        return f"the plain formula, which lays out no more than {few(call):,} bytes, is done before its kernels begin"
     if isinstance(call.score, Additive) or sparse or isinstance(call.read, Sample) or call.asks():
         return None
     return "no kernel of it takes part in this call"

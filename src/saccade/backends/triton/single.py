@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from saccade.backends import reference
+from saccade.backends.blockwise.blocks import whole
 from saccade.backends.blockwise.engine import FAR_PAIRS, Whole
 from saccade.backends.triton import rows
 from saccade.backends.triton.additive import additive_scores
@@ -30,7 +31,9 @@ def served(call: Call) -> bool:
         return False
     if call.bias is not None or call.gate is not None or call.dropout_p > 0 or set(call.aux.names()) - {"lse"}:
         return False
-    if call.normalizer != Softmax():
+    assert isinstance(call.normalizer, Softmax)
+    temperature = call.normalizer.temperature
+    if call.normalizer.sink is not None or isinstance(temperature, Tensor) or temperature != 1:
         return False
     pairs = call.query.shape[-2] * call.key.shape[-2]
     return 0 < math.prod(call.batch) * pairs <= FAR_PAIRS
@@ -63,8 +66,13 @@ def backward(call: Call, grads: Sequence[Tensor], wanted: Sequence[bool]) -> lis
     tensors = [leaf.tensor.detach().requires_grad_(want) for leaf, want in zip(call.leaves(), wanted, strict=False)]
     with torch.enable_grad():
         found = results(call.with_leaves(iter(tensors)))
-        moving = [tensor for tensor in tensors if tensor.requires_grad]
-        return list(torch.autograd.grad(found, moving, grads, allow_unused=True, materialize_grads=True))
+    moving = [tensor for tensor in tensors if tensor.requires_grad]
+    reached = [(result, grad) for result, grad in zip(found, grads, strict=True) if result.requires_grad]
+    if not reached:
+        return [torch.zeros_like(tensor) for tensor in moving]
+    outputs, upstream = zip(*reached, strict=True)
+    gradients = torch.autograd.grad(outputs, moving, upstream, allow_unused=True, materialize_grads=True)
+    return [whole(gradient, tensor.shape) for gradient, tensor in zip(gradients, moving, strict=True)]
 
 
 def cleaned(call: Call) -> Call:

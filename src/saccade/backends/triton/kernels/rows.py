@@ -3,8 +3,8 @@
 A row is read in pieces of BLOCK keys, whatever its length: what is needed more than once comes from the cache. The
 first pass over a row finds the stretch of pieces outside of which nothing is wanted, and later ones read that alone.
 
-Sums over a row are kept by lane and joined behind the loop: no lane waits for another in it, and Triton 3.6 fails on a
-sum that is joined inside a loop and used twice behind it (`TritonGPUOptimizeThreadLocality`).
+Plain sums over a row are kept by lane and joined behind the loop: no lane waits for another in it, and Triton 3.6 fails
+on one that is joined inside a loop and used twice behind it (`TritonGPUOptimizeThreadLocality`).
 """
 
 import triton
