@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade import masks
-from saccade.masks.intervals import intervals
+from saccade.masks.intervals import everybody, intervals, participants
 from saccade.structure import Grid
 
 NUMBER = st.integers(0, 12)
@@ -85,3 +85,15 @@ def test_masks_of_more_than_one_interval_and_of_ones_own_have_none():
     flags = torch.ones(4, 4, dtype=torch.bool)
     others = ~masks.Causal(), masks.Causal() | masks.Prefix(2), masks.as_mask(flags), Mine(1, 0)
     assert all(intervals(mask, grid) is None for mask in (*others, masks.Causal() & ~masks.Prefix(1)))
+
+
+@given(st.data(), NUMBER, NUMBER)
+def test_who_takes_part_is_what_the_mask_laid_out_says(data, queries, keys):
+    mask, grid = data.draw(simple(queries)), Grid(queries, keys, 0, queries, torch.device("cpu"), rank=1)
+    dense = mask.dense(grid).expand(2, queries, keys)
+    for found, expected in zip(participants(mask, grid), (dense.any(-2), dense.any(-1)), strict=True):
+        assert torch.equal(found.expand_as(expected), expected)
+    if everybody(mask, grid):
+        assert dense.any(-2).all() and dense.any(-1).all() and queries and keys
+    elif isinstance(mask, masks.Causal) and not mask.leaves() and queries and keys:
+        assert not (dense.any(-2).all() and dense.any(-1).all())
