@@ -41,7 +41,7 @@ FEW = 48
 """Queries of a chunk of additive scores, which cost more, and copy nothing."""
 
 _forward, _backward = Kernel("fused:forward"), Kernel("fused_backward:backward")
-_forward_additive = Kernel("fused_additive:forward")
+_forward_additive, _backward_additive = Kernel("fused_additive:forward"), Kernel("fused_additive_backward:backward")
 
 
 class Intervals(NamedTuple):
@@ -258,26 +258,29 @@ def _additive(inputs: Inputs, v: Tensor) -> tuple[int | Tensor, ...]:
 
 
 def gradients(
-    inputs: Inputs, chunks: Dealt, grad: Tensor, *, scores: bool, values: bool
-) -> tuple[Tensor, Tensor, Tensor] | None:
-    """The gradients of query, key and value of each entry, from those of the output; None where something of them is
-    not finite.
+    inputs: Inputs, chunks: Dealt, grad: Tensor, *, scores: bool, values: bool, v: Tensor | None = None
+) -> tuple[Tensor, ...] | None:
+    """The gradients of query, key and value of each entry, and of v where there is one, from those of the output; None
+    where something of them is not finite.
 
     Args:
         inputs: what was attended to.
         chunks: of its queries, from `dealt_apart`.
         grad: `(N, Lq, Dv)`, float32, in one piece.
-        scores: whether those of query and key are wanted, which a draw does not have.
+        scores: whether those of query, key and v are wanted, which a draw does not have.
         values: whether those of the value are. What is not wanted is anything.
+        v: of additive scores, as for `attention`.
     """
     entries, flag = len(grad), torch.zeros(1, dtype=torch.uint8, device="cpu")
     slots, step = (chunks.chunks, 1) if chunks.own else (1, 2)
     of_query = grad.new_empty(entries, *inputs.query.shape[1:])
     of_key, of_value = (grad.new_zeros(entries, slots, *part.shape[1:]) for part in (inputs.key, inputs.value))
     table = *inputs.table(chunks, flag), grad, of_query, of_key, of_value, int(scores), int(values), slots, step
+    of_v = grad.new_empty(0 if v is None else entries, chunks.chunks, inputs.query.shape[2])
+    kernel, table = (_backward, table) if v is None else (_backward_additive, (*table, *_additive(inputs, v), of_v))
     for first in range(min(step, chunks.chunks)):
-        _backward(entries * -(-(chunks.chunks - first) // step), *table, first)
+        kernel(entries * -(-(chunks.chunks - first) // step), *table, first)
     if flag.item():
         return None
     of_key, of_value = (part[:, 0] if slots == 1 else part.sum(1) for part in (of_key, of_value))
-    return of_query, of_key, of_value
+    return of_query, of_key, of_value, of_v.sum(1)

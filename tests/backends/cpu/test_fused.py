@@ -100,18 +100,51 @@ def test_outputs_statistics_and_gradients_are_the_definitions(mask, score, norma
 
 @pytest.mark.parametrize(("normalizer", "asked"), WAYS)
 @pytest.mark.parametrize("mask", [name for name in MASKS if name != "none"])
-def test_additive_calls_are_read_by_the_kernel_and_differentiated_by_blocks(mask, normalizer, asked, calls):
+def test_additive_outputs_statistics_and_gradients_are_the_definitions(mask, normalizer, asked, calls):
+    options = {"mask": MASKS[mask], "normalizer": NORMALIZERS[normalizer], "aux": ASKED[asked]}
+    for v in (draw(16, seed=3), draw(3, 16, seed=4), draw(2, 1, 16, seed=5)):
+        assert_additive_as_defined(*parts(), v, **options)
+    assert calls == SERVED * 3
+
+
+def assert_additive_as_defined(*inputs, **options):
+    """Of query, key, value and v."""
+
+    def own(backend, *inputs):
+        leaves = [tensor.detach().clone().requires_grad_() for tensor in inputs]
+        output = attend(*leaves[:3], score=scores.Additive(leaves[3]), backend=backend, **options)
+        output, aux = output if isinstance(output, tuple) else (output, None)
+        ramp = torch.linspace(-1, 2, output.numel(), dtype=output.dtype).reshape(output.shape)
+        grads = torch.autograd.grad((output * ramp).sum(), leaves)
+        known = [] if aux is None else [part for part in (aux.lse, aux.entropy) if part is not None]
+        return [output, *grads, *known, *([aux.top[0]] if aux is not None and aux.top else [])]
+
+    assert_near(own("cpu", *inputs), lambda *inputs: own("reference", *inputs), *inputs, times=6.0, unit=4.0)
+
+
+@pytest.mark.parametrize("wanted", [(0,), (1,), (2,), (3,), (0, 3), (1, 2)], ids=str)
+def test_additive_gradients_that_are_asked_for_are_those_of_all(wanted, calls):
+    def grads(wanted):
+        leaves = [tensor.requires_grad_(at in wanted) for at, tensor in enumerate((*parts(), draw(16, seed=3)))]
+        output = attend(*leaves[:3], score=scores.Additive(leaves[3]), mask=MASKS["window"], backend="cpu")
+        return torch.autograd.grad(output.square().sum(), [leaves[at] for at in wanted])
+
+    every = grads((0, 1, 2, 3))
+    assert all(torch.equal(one, every[at]) for one, at in zip(grads(wanted), wanted, strict=True))
+    assert calls == SERVED * 2
+
+
+@pytest.mark.parametrize("mask", ["window", "documents"])
+def test_draws_by_additive_scores_are_those_of_the_definition(mask, calls):
+    read = reads.Sample(uniform=torch.linspace(0.02, 0.97, 50))
     v = draw(16, seed=3)
-    for shared in (v, draw(3, 16, seed=4)):
-        options = {"score": scores.Additive(shared), "normalizer": NORMALIZERS[normalizer], "aux": ASKED[asked]}
 
-        def own(backend, *inputs, options=options):
-            score = options["score"].map(lambda tensor, axes: tensor.to(inputs[0].dtype))
-            return run(backend, *inputs, mask=MASKS[mask], **{**options, "score": score})
+    def own(backend, *inputs):
+        score = scores.Additive(v.to(inputs[0].dtype))
+        return run(backend, *inputs, score=score, mask=MASKS[mask], read=read, aux=AuxRequest(index=True))
 
-        found = own("cpu", *parts())
-        assert_near(found, lambda *inputs, own=own: own("reference", *inputs), *parts(), times=6.0, unit=4.0)
-    assert calls == [("attention", True)] * 2
+    assert_near(own("cpu", *parts()), lambda *inputs: own("reference", *inputs), *parts(), times=6.0, unit=4.0)
+    assert calls == SERVED
 
 
 @pytest.mark.parametrize("normalizer", NORMALIZERS)

@@ -1,5 +1,5 @@
 """Calls whose queries may attend to one interval of keys each, under any of the entmax family: one kernel forward, for
-dot products and additive scores, and one backward, for dot products.
+dot products and additive scores, and one backward.
 
 Blocks of the map would compute one and a half times the pairs of a narrow window, and bring the scores of any call to
 memory; the kernels compute little more than the pairs that are allowed, and bring nothing (`kernels.fused`). Whether a
@@ -44,6 +44,9 @@ MUCH = 1 << 26
 WHOLE = 16
 """What features are a multiple of."""
 
+VALUE = 2
+"""Which leaf of a call the value is: query and key come before it, and the v of additive scores behind it."""
+
 ASKED = {"output", "lse", "index", "entropy", "top_values", "top_indices"}
 """The results that the kernels give."""
 
@@ -87,29 +90,30 @@ def multiplied(call: Call) -> Call:
 
 def backward(call: Call, grads: Sequence[Tensor], wanted: Sequence[bool]) -> list[Tensor] | None:
     """Gradients of the wanted leaves from those of the floating results; None where the kernels do not give them."""
-    upstream = dict(zip(floating_results(call), grads, strict=True))
-    if isinstance(call.score, Additive) or "output" not in upstream:
+    upstream, v = dict(zip(floating_results(call), grads, strict=True)), _v(call)
+    if "output" not in upstream:
         return None
-    grad = upstream.pop("output")
-    if any(wanted[3:]) or any(bool(other.any()) for other in upstream.values()):
+    grad, leaves = upstream.pop("output"), call.leaves()[: 3 if v is None else 4]
+    if any(wanted[len(leaves) :]) or any(bool(other.any()) for other in upstream.values()):
         return None
     if not served(grad, dtypes=(torch.float32, *HALF)):
         return None
     inputs = _inputs(call)
     if inputs is None:
         return None
-    chunks, scores = kernels.dealt_apart(inputs.intervals, inputs.entries), inputs.uniform is None and any(wanted[:2])
+    wanted = wanted[: len(leaves)]
+    chunks = kernels.dealt_apart(inputs.intervals, inputs.entries)
+    scores = inputs.uniform is None and any(want for at, want in enumerate(wanted) if at != VALUE)
     if chunks.keys > WIDEST or (chunks.own and chunks.sums(inputs) > MUCH):
         return None
     grad = grad.to(torch.float32).reshape(inputs.entries, *grad.shape[-2:]).contiguous()
-    found = kernels.gradients(inputs, chunks, grad, scores=scores, values=wanted[2])
+    found = kernels.gradients(inputs, chunks, grad, scores=scores, values=wanted[VALUE], v=v)
     if found is None:
         return None
-    leaves = call.query, call.key, call.value
-    moved = scores, scores, wanted[2]
+    moved = scores, scores, wanted[VALUE], scores
     return [
-        _summed(part, leaf, call.batch) if moves else torch.zeros_like(leaf)
-        for part, leaf, moves, want in zip(found, leaves, moved, wanted[:3], strict=True)
+        _summed(part, leaf.tensor, call.batch) if moves else torch.zeros_like(leaf.tensor)
+        for part, leaf, moves, want in zip(found, leaves, moved, wanted, strict=False)
         if want
     ]
 
@@ -126,7 +130,7 @@ def pairs(call: Call) -> Pairs | None:
 
 def _summed(grad: Tensor, leaf: Tensor, batch: tuple[int, ...]) -> Tensor:
     """The gradients of all entries as those of a tensor that several may share."""
-    shared = grad.view(*batch, *grad.shape[-2:]).sum_to_size(leaf.shape)
+    shared = grad.view(*batch, *grad.shape[1:]).sum_to_size(leaf.shape)
     return _own(shared.to(leaf.dtype).contiguous())
 
 

@@ -14,11 +14,11 @@ from saccade.kernels.compiled.products import SIZE
 from saccade.kernels.compiled.rows import sum_of
 from saccade.kernels.compiled.top import FEW_ROOM
 
-__all__ = ["forward"]
+__all__ = ["forward", "score_row"]
 
 
 @loops
-def _row(table: Any, n: int, i: int, start: int, end: int, scores: Any, sums: Any) -> None:
+def score_row(table: Any, n: int, i: int, start: int, end: int, scores: Any, sums: Any) -> None:
     """The scores of a query with the keys of its interval."""
     kind, whole, left_columns, columns = np.float32(0), table[33], table[34], table[35]
     bounds, v = numbers(table[32], 0, 2, kind), numbers(table[30], n * table[31], whole, kind)
@@ -55,7 +55,7 @@ def _chunk(table: Any, n: int, begin: int, scores: int, outputs: int, spare: Any
         for i in range(place, first + BLOCK):
             row = numbers(scores, (i - first) * step, step, np.float32(0))
             if starts[i] < ends_[i]:
-                _row(table, n, i, starts[i], ends_[i], row[starts[i] - low :], sums)
+                score_row(table, n, i, starts[i], ends_[i], row[starts[i] - low :], sums)
         weigh_block(table, n, first, skipped, low, starts[some], ends_[some], scores, step, spare, few)
         total += read_block(table, n, first, skipped, value, low, high - low, scores, step, outputs)
     return total

@@ -26,11 +26,11 @@ from saccade.kernels.compiled.rows import sum_of
 from saccade.kernels.compiled.rows_backward import centered, dot, slopes_of
 from saccade.kernels.compiled.statistics import draw_of
 
-__all__ = ["backward"]
+__all__ = ["add_drawn", "add_sums", "backward", "differentiate_rows", "emptied", "place_of"]
 
 
 @loops
-def _added(source: Any, target: Any) -> float:
+def added(source: Any, target: Any) -> float:
     """Add numbers to others; 0, or NaN where a sum is not finite."""
     total = np.float32(0)
     for j in range(source.size):
@@ -55,7 +55,7 @@ def _differentiate(weights: Any, grads: Any, given: Any, slopes: Any) -> None:
 
 
 @loops
-def _rows(
+def differentiate_rows(
     table: Any, skipped: int, low: int, starts: Any, ends: Any, scores: int, grads: int, step: int, spare: Any
 ) -> None:
     """A block's products become weights, and the gradients of weights those of products; zeros beside the intervals."""
@@ -72,7 +72,7 @@ def _rows(
 
 
 @loops
-def _draws(
+def add_drawn(
     table: Any,
     n: int,
     first: int,
@@ -96,7 +96,7 @@ def _draws(
         drawn = draw_of(part, np.float64(numbers(table[10], i, 1, kind)[0]))
         if drawn >= 0:
             place = drawn + starts[r] - lowest
-            _added(numbers(upstream, r * size, size, kind), numbers(values, place * size, size, kind))
+            added(numbers(upstream, r * size, size, kind), numbers(values, place * size, size, kind))
         elif part.size:  # weights that are NaN
             flags(table[12], 1)[0] = 1
 
@@ -119,15 +119,16 @@ def _of_queries(
 
 
 @loops
-def _emptied(address: int, size: int) -> None:
+def emptied(address: int, size: int) -> None:
+    """Zeros, so many."""
     numbers(address, 0, size, np.float32(0))[:] = 0
 
 
 @loops
-def _sums(source: int, first: int, end: int, size: int, target: int) -> float:
+def add_sums(source: int, first: int, end: int, size: int, target: int) -> float:
     """What a chunk has found for its keys, added to that of all; NaN where a sum is not finite."""
     kind = np.float32(0)
-    return _added(
+    return added(
         numbers(source, 0, (end - first) * size, kind), numbers(target, first * size, (end - first) * size, kind)
     )
 
@@ -173,7 +174,7 @@ def _products(
         if table[24]:
             product(upstream, out, 1, rooms[1] + SIZE * away, columns, rooms[5], step, BLOCK, out, width, False)
     spare = numbers(rooms[7], 0, step, np.float32(0))
-    _rows(table, skipped, low, starts, ends, rooms[4], rooms[5], step, spare)
+    differentiate_rows(table, skipped, low, starts, ends, rooms[4], rooms[5], step, spare)
 
 
 @loops
@@ -209,7 +210,7 @@ def _block(
         if width:
             scored(table, query, rooms[0] + SIZE * away, stretch(table[18]), width, rooms[4], step)
         spare = numbers(rooms[7], 0, step, np.float32(0))
-        _draws(table, n, first, skipped, low, lowest, own, their, rooms[4], step, spare, upstream, rooms[3])
+        add_drawn(table, n, first, skipped, low, lowest, own, their, rooms[4], step, spare, upstream, rooms[3])
         return np.float32(0)
     _products(table, query, upstream, away, width, skipped, own, their, low, rooms)
     total = np.float32(0)
@@ -231,29 +232,38 @@ def _chunk(table: Any, n: int, begin: int, slot: int, rooms: tuple[int, ...]) ->
     turned(key, width, size, lowest, highest, rooms[0], columns)
     if table[24]:
         turned(value, width, out, lowest, highest, rooms[1], columns)
-        _emptied(rooms[2], summed * size)
-    _emptied(rooms[3], summed * out)
+        emptied(rooms[2], summed * size)
+    emptied(rooms[3], summed * out)
     total, upstream = np.float32(0), table[20] + SIZE * n * length * out
     for place in range(begin, end, BLOCK):
         total += _block(table, n, place, starts, ends, lowest, query, key, upstream, rooms)
     if table[24]:
-        total += _sums(rooms[2], lowest, highest, size, table[22] + SIZE * slot * width * size)
+        total += add_sums(rooms[2], lowest, highest, size, table[22] + SIZE * slot * width * size)
     if table[25]:
-        total += _sums(rooms[3], lowest, highest, out, table[23] + SIZE * slot * width * out)
+        total += add_sums(rooms[3], lowest, highest, out, table[23] + SIZE * slot * width * out)
     return total
 
 
 @loops
+def place_of(table: Any, block: int, first: int) -> tuple[int, int, int]:
+    """Of a block of work the entry, its first query, and where it adds to gradients of keys and values; `first` is the
+    first of the chunks that are done.
+    """
+    chunks = (table[13] + table[17] - 1) // table[17]
+    some = (chunks - first + table[27] - 1) // table[27]
+    n, chunk = block // some, block % some * table[27] + first
+    return n, chunk * table[17], n * table[26] + chunk % table[26]
+
+
+@loops
 def _backward(table: Any, room: Any) -> None:
-    chunks, rooms = (table[13] + table[17] - 1) // table[17], _rooms(table, room)
-    some = (chunks - table[28] + table[27] - 1) // table[27]
+    rooms = _rooms(table, room)
     while True:
         block = take(table)
         if block >= table[1]:
             return
-        n, place = block // some, block % some * table[27] + table[28]
-        total = _chunk(table, n, place * table[17], n * table[26] + place % table[26], rooms)
-        if total != 0:
+        n, begin, slot = place_of(table, block, table[28])
+        if _chunk(table, n, begin, slot, rooms) != 0:
             flags(table[12], 1)[0] = 1
 
 

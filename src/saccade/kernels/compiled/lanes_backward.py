@@ -103,13 +103,14 @@ def _pair_by(bounded: Any) -> Any:
         a1: Any,
         q0: Any,
         q1: Any,
+        spans: Any,
         most: float,
         out: Any,
     ) -> None:
-        """Two features of some queries, four at a time, and a tile of keys: g r (1 - r) added to the gradients of keys
-        and queries, and the sums of g r, for v, to `out`. The gradients of a query's scores begin at number `first` of
-        `grads`, those of the next `step` further. All queries are done in one call, since a call of so many arrays
-        takes as long as about a hundred terms.
+        """Two features of some queries, four at a time, and of a tile the keys that each four spans: g r (1 - r) added
+        to the gradients of keys and queries, and the sums of g r, for v, to `out`. The gradients of a query's scores
+        begin at number `first` of `grads`, those of the next `step` further. All queries are done in one call, since a
+        call of so many arrays takes as long as about a hundred terms.
         """
         whole_vectors()
         apart()
@@ -117,22 +118,24 @@ def _pair_by(bounded: Any) -> Any:
         for i in range(begin, end, QUERIES):
             a, b = (a0[i], a0[i + 1], a0[i + 2], a0[i + 3]), (a1[i], a1[i + 1], a1[i + 2], a1[i + 3])
             p0, p1, p2, p3, s0, s1, s2, s3, v0, v1 = zero, zero, zero, zero, zero, zero, zero, zero, zero, zero
-            at, size = first + i * step, b0.size
+            low, high = spans[i // QUERIES]
+            at, size = first + i * step + low, high - low
             g0, g1 = numbers(grads, at, size, most), numbers(grads, at + step, size, most)
             g2, g3 = numbers(grads, at + 2 * step, size, most), numbers(grads, at + 3 * step, size, most)
+            c0, c1, l0, l1 = b0[low:high], b1[low:high], k0[low:high], k1[low:high]
             for j in range(size):
-                r0, r1, r2, r3 = four(b0[j], a, most)
+                r0, r1, r2, r3 = four(c0[j], a, most)
                 u0, u1, u2, u3 = g0[j] * r0, g1[j] * r1, g2[j] * r2, g3[j] * r3
                 v0 += (u0 + u1) + (u2 + u3)
                 u0, u1, u2, u3 = u0 - u0 * r0, u1 - u1 * r1, u2 - u2 * r2, u3 - u3 * r3
                 p0, p1, p2, p3 = p0 + u0, p1 + u1, p2 + u2, p3 + u3
-                k0[j] += (u0 + u1) + (u2 + u3)
-                r0, r1, r2, r3 = four(b1[j], b, most)
+                l0[j] += (u0 + u1) + (u2 + u3)
+                r0, r1, r2, r3 = four(c1[j], b, most)
                 u0, u1, u2, u3 = g0[j] * r0, g1[j] * r1, g2[j] * r2, g3[j] * r3
                 v1 += (u0 + u1) + (u2 + u3)
                 u0, u1, u2, u3 = u0 - u0 * r0, u1 - u1 * r1, u2 - u2 * r2, u3 - u3 * r3
                 s0, s1, s2, s3 = s0 + u0, s1 + u1, s2 + u2, s3 + u3
-                k1[j] += (u0 + u1) + (u2 + u3)
+                l1[j] += (u0 + u1) + (u2 + u3)
             q0[i], q0[i + 1], q0[i + 2], q0[i + 3] = q0[i] + p0, q0[i + 1] + p1, q0[i + 2] + p2, q0[i + 3] + p3
             q1[i], q1[i + 1], q1[i + 2], q1[i + 3] = q1[i] + s0, q1[i + 1] + s1, q1[i + 2] + s2, q1[i + 3] + s3
             out[0] += v0
@@ -141,11 +144,11 @@ def _pair_by(bounded: Any) -> Any:
     return pair
 
 
-_pair, _pair_unbounded = _pair_by(bounded), _pair_by(unbounded)
+pair, pair_unbounded = _pair_by(bounded), _pair_by(unbounded)
 
 
 @loops
-def _slopes(way: int, g: Any, key: Any, q: float, key_grad: Any, out: Any) -> None:
+def slopes_of_tile(way: int, g: Any, key: Any, q: float, key_grad: Any, out: Any) -> None:
     """One query and one feature of a tile: g (1 - tanh^2) / 4, a quarter as with the identity, and g tanh."""
     quarter, one, total, value = key.dtype.type(0.25), key.dtype.type(1), key.dtype.type(0), key.dtype.type(0)
     for j in range(g.size):
@@ -178,11 +181,12 @@ def _features(
     """
     length, width = grads.shape
     strips, zero, out, grad_v = length // QUERIES, type(most)(0), room[4:6], room[:4].reshape(2, 2)
+    spans = np.zeros((strips, 2), np.int64)
     grad_query[d : d + 2], grad_key[d : d + 2], grad_v[:] = zero, zero, zero
     for t in range(ways.shape[1]):
         tile = slice(t * TILE, min(width, (t + 1) * TILE))
-        b0, b1, k0, k1 = right[d, tile], right[d + 1, tile], grad_key[d, tile], grad_key[d + 1, tile]
-        strip = 0
+        b, k = (right[d, tile], right[d + 1, tile]), (grad_key[d, tile], grad_key[d + 1, tile])
+        strip, spans[:, 1] = 0, tile.stop - tile.start
         while strip < strips:
             way, begin = ways[strip, t], strip
             while strip < strips and ways[strip, t] == way:
@@ -191,16 +195,17 @@ def _features(
             if way in (IDENTITY, UNBOUNDED):
                 a, q = (left[d], left[d + 1]), (grad_query[d], grad_query[d + 1])
                 out[:] = zero
+                at = start + tile.start
                 if way == UNBOUNDED:
-                    _pair_unbounded(upstream, start + tile.start, width, first, last, b0, b1, k0, k1, *a, *q, most, out)
+                    pair_unbounded(upstream, at, width, first, last, *b, *k, *a, *q, spans, most, out)
                 else:
-                    _pair(upstream, start + tile.start, width, first, last, b0, b1, k0, k1, *a, *q, most, out)
+                    pair(upstream, at, width, first, last, *b, *k, *a, *q, spans, most, out)
                 grad_v[0, 0] += out[0]
                 grad_v[1, 0] += out[1]
             elif way != SKIP:
                 for e in range(d, d + 2):
                     for row in range(first, last):
-                        _slopes(way, grads[row, tile], key[e, tile], query[e, row], grad_key[e, tile], out)
+                        slopes_of_tile(way, grads[row, tile], key[e, tile], query[e, row], grad_key[e, tile], out)
                         grad_query[e, row] += out[0]
                         grad_v[e - d, 1] += out[1]
 
