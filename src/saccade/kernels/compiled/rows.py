@@ -43,8 +43,8 @@ from saccade.kernels.compiled.top import (
 )
 
 SHORT = 512
-"""Numbers of a row up to which all of them are looked at for the threshold of alpha = 1.5: to pick those that may have
-a weight takes longer there, since no branch predicts which.
+"""Numbers of a row up to which all of them are looked at for the threshold of alpha = 1.5 and 2: to pick those that may
+have a weight takes longer there, since no branch predicts which.
 """
 
 STEPS = 80
@@ -198,12 +198,16 @@ def _weight(x: float, a: float) -> float:
 
 @loops
 def _linear(x: Any, threshold: float) -> float:
-    """The next threshold of sparsemax: what makes the weights of those above this one sum to one."""
-    zero, total, count = np.float64(0), np.float64(0), np.float64(0)
+    """The next threshold of sparsemax: what makes the weights of those above this one sum to one. Written so that LLVM
+    vectorizes it: it makes no vectors of sums of numbers that are chosen.
+    """
+    zero, total, count = x.dtype.type(0), np.float64(0), 0
     for j in range(x.size):
-        total += np.float64(x[j]) if x[j] > threshold else zero
-        count += 1.0 if x[j] > threshold else zero
-    return type(threshold)((total - 1.0) / count)
+        u = x[j] - threshold
+        count += u > zero
+        u = u if u > zero else zero
+        total += np.float64(u)
+    return type(threshold)(threshold + (total - 1.0) / count)
 
 
 @loops
@@ -307,7 +311,7 @@ def sparse(scores: Any, allowed: Any, a: float, weights: Any) -> None:
         weights[:] = _weight_of_nothing(weights, allowed)
         return
     count = weights.size
-    if count <= SHORT and a == 0.5:
+    if count <= SHORT and (a == 0.5 or a == 1):  # noqa: PLR1714 (Numba compiles no mixed tuple)
         _subtract(weights, most)
     else:
         count = _candidates(weights, most, one / a)
