@@ -79,7 +79,8 @@ class Table:
         """The products of all blocks."""
         addresses = self.query.data_ptr(), self.keys.data_ptr(), self.value.data_ptr()
         rooms = self.scores.data_ptr(), self.outputs.data_ptr()
-        _products(self.numbers, *addresses, *rooms, self.step, self.keys.shape[1], self.width, reads, BLOCKS)
+        sizes = self.step, self.keys.shape[1], self.width, LEFT, reads, BLOCKS
+        _products(self.numbers, *addresses, *rooms, self.starts, self.ends, *sizes)
 
     def weigh(self) -> None:
         """The weights of all blocks, each from the same products."""
@@ -100,18 +101,23 @@ def _products(
     value: int,
     scores: int,
     outputs: int,
+    starts: Any,
+    ends: Any,
     step: int,
     columns: int,
     width: int,
+    left: int,
     reads: bool,
     count: int,
 ) -> float:
     total = 0.0
     for block in range(count):
-        first = BLOCK * (block % 100)
-        scored(table, query + 4 * SIZE * first, keys + 4 * BLOCK * (block % 8), columns, width, scores, step)
+        first = left + BLOCK * (block % 100)
+        low, own, their = starts[first], starts[first : first + BLOCK], ends[first : first + BLOCK]
+        asked, turned = query + 4 * SIZE * first, keys + 4 * BLOCK * (block % 8)
+        scored(asked, SIZE, turned, columns, low, width, own, their, scores, step)
         if reads:
-            total += read_block(table, 0, first, 0, value, first, width, scores, step, outputs)
+            total += read_block(table, 0, first, 0, value, low, width, own, their, scores, step, outputs)
     return total
 
 

@@ -32,9 +32,11 @@ __all__ = [
     "forward",
     "interval",
     "moved",
+    "multiplied",
     "reached",
     "read_block",
     "scored",
+    "spanned",
     "stretch",
     "turned",
     "weigh",
@@ -128,10 +130,24 @@ def interval(row: Any, begin: int, end: int) -> Any:
 
 
 @loops
-def scored(table: Any, query: int, keys: int, columns: int, width: int, scores: int, step: int) -> None:
-    """The products of a block of queries and turned keys at addresses."""
-    size = table[15]
-    product(query, size, 1, keys, columns, scores, step, BLOCK, size, width, False)
+def spanned(starts: Any, ends: Any, r: int, low: int, width: int) -> tuple[int, int]:
+    """Of the rows of one tile of a block's products, from row r on: the first of the block's keys that any of them may
+    attend to, from `low` on, and the end of the last.
+    """
+    first, end = reached(starts[r : r + ROWS], ends[r : r + ROWS])
+    return max(first - low, 0), min(end - low, width)
+
+
+@loops
+def scored(
+    query: int, size: int, keys: int, columns: int, low: int, width: int, starts: Any, ends: Any, scores: int, step: int
+) -> None:
+    """The products of a block of queries and turned keys at addresses, of each tile of rows those that it needs."""
+    for r in range(0, BLOCK, ROWS):
+        first, end = spanned(starts, ends, r, low, width)
+        if first < end:
+            own, row = query + SIZE * r * size, scores + SIZE * (r * step + first)
+            product(own, size, 1, keys + SIZE * first, columns, row, step, ROWS, size, end - first, False)
 
 
 @loops
@@ -197,18 +213,44 @@ def weigh_block(
 
 
 @loops
+def multiplied(
+    value: int, size: int, low: int, width: int, starts: Any, ends: Any, weights: int, step: int, room: int
+) -> None:
+    """The products of a block of weights and values at addresses, of each tile of rows those that it needs."""
+    for r in range(0, BLOCK, ROWS):
+        first, end = spanned(starts, ends, r, low, width)
+        target = room + SIZE * r * size
+        if first < end:
+            row, own = weights + SIZE * (r * step + first), value + SIZE * (low + first) * size
+            product(row, step, 1, own, size, target, size, ROWS, end - first, size, False)
+        else:
+            numbers(target, 0, ROWS * size, np.float32(0))[:] = 0
+
+
+@loops
 def read_block(
-    table: Any, n: int, first: int, skipped: int, value: int, low: int, width: int, scores: int, step: int, room: int
+    table: Any,
+    n: int,
+    first: int,
+    skipped: int,
+    value: int,
+    low: int,
+    width: int,
+    starts: Any,
+    ends: Any,
+    scores: int,
+    step: int,
+    room: int,
 ) -> float:
     """The outputs of a block; NaN where something is not finite."""
     size, total, kind = table[16], np.float32(0), np.float32(0)
-    if width and not table[11]:
-        product(scores, step, 1, value + SIZE * low * size, size, room, size, BLOCK, width, size, False)
+    if not table[11]:
+        multiplied(value, size, low, width, starts, ends, scores, step, room)
     for r in range(skipped, BLOCK):
         i = n * table[13] + first + r
         output = numbers(table[20], i * size, size, kind)
         drawn = integers(table[27] + 8 * i, 1)[0] if table[11] else 0
-        if not width or drawn < 0:
+        if drawn < 0:
             output[:] = 0
         elif table[11]:
             total += moved(numbers(value, drawn * size, size, kind), output)
@@ -229,13 +271,12 @@ def _chunk(table: Any, n: int, begin: int, keys: int, scores: int, outputs: int,
     total = np.float32(0)
     for place in range(begin, end, BLOCK):
         first = min(place, length - BLOCK)
-        skipped, some = place - first, slice(first, first + BLOCK)
+        skipped, own, their = place - first, starts[first : first + BLOCK], ends[first : first + BLOCK]
         low, high = reached(starts[place : first + BLOCK], ends[place : first + BLOCK])
-        if high > low:
-            away = SIZE * (low - lowest)
-            scored(table, query + SIZE * first * size, keys + away, columns, high - low, scores, step)
-        weigh_block(table, n, first, skipped, low, starts[some], ends[some], scores, step, spare, few)
-        total += read_block(table, n, first, skipped, value, low, high - low, scores, step, outputs)
+        asked, away = query + SIZE * first * size, SIZE * (low - lowest)
+        scored(asked, size, keys + away, columns, low, high - low, own, their, scores, step)
+        weigh_block(table, n, first, skipped, low, own, their, scores, step, spare, few)
+        total += read_block(table, n, first, skipped, value, low, high - low, own, their, scores, step, outputs)
     return total
 
 

@@ -50,14 +50,14 @@ def _chunk(table: Any, n: int, begin: int, scores: int, outputs: int, spare: Any
     value, total = table[4] + SIZE * integers(table[5] + 24 * n, 3)[2], np.float32(0)
     for place in range(begin, end, BLOCK):
         first = min(place, length - BLOCK)
-        skipped, some = place - first, slice(first, first + BLOCK)
+        skipped, own, their = place - first, starts[first : first + BLOCK], ends_[first : first + BLOCK]
         low, high = reached(starts[place : first + BLOCK], ends_[place : first + BLOCK])
         for i in range(place, first + BLOCK):
             row = numbers(scores, (i - first) * step, step, np.float32(0))
             if starts[i] < ends_[i]:
                 score_row(table, n, i, starts[i], ends_[i], row[starts[i] - low :], sums)
-        weigh_block(table, n, first, skipped, low, starts[some], ends_[some], scores, step, spare, few)
-        total += read_block(table, n, first, skipped, value, low, high - low, scores, step, outputs)
+        weigh_block(table, n, first, skipped, low, own, their, scores, step, spare, few)
+        total += read_block(table, n, first, skipped, value, low, high - low, own, their, scores, step, outputs)
     return total
 
 

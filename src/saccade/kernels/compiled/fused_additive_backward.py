@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from saccade.kernels.compiled import flags, inline, integers, kernel, loops, numbers, take
-from saccade.kernels.compiled.fused import BLOCK, LINE, aligned, reached, stretch, turned
+from saccade.kernels.compiled.fused import BLOCK, LINE, aligned, reached, scored, stretch, turned
 from saccade.kernels.compiled.fused_additive import score_row
 from saccade.kernels.compiled.fused_backward import add_drawn, add_sums, differentiate_rows, emptied, place_of
 from saccade.kernels.compiled.lanes import IDENTITY, TILE, UNBOUNDED, VECTOR, reach_of, way_of
@@ -228,9 +228,9 @@ def _block(
     if table[11]:
         add_drawn(table, n, first, skipped, low, lowest, own, their, rooms[3], step, spare, upstream, rooms[2])
         return kind, kind
-    if width and table[24]:
+    if table[24]:
         values = rooms[0] + SIZE * away
-        product(upstream, out, 1, values, _columns(table), rooms[4], step, BLOCK, out, width, False)
+        scored(upstream, out, values, _columns(table), low, width, own, their, rooms[4], step)
     differentiate_rows(table, skipped, low, own, their, rooms[3], rooms[4], step, spare)
     if width and table[25]:
         product(rooms[3], 1, step, upstream, out, rooms[2] + SIZE * away * out, out, width, BLOCK, out, True)

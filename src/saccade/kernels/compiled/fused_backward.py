@@ -15,6 +15,7 @@ from saccade.kernels.compiled.fused import (
     aligned,
     interval,
     moved,
+    multiplied,
     reached,
     scored,
     stretch,
@@ -103,18 +104,25 @@ def add_drawn(
 
 @loops
 def _of_queries(
-    table: Any, n: int, first: int, skipped: int, key: int, low: int, width: int, grads: int, step: int, room: int
+    table: Any,
+    n: int,
+    first: int,
+    skipped: int,
+    key: int,
+    low: int,
+    width: int,
+    starts: Any,
+    ends: Any,
+    grads: int,
+    step: int,
+    room: int,
 ) -> float:
     """The gradients of a block's queries; NaN where one is not finite."""
     size, total, kind = table[15], np.float32(0), np.float32(0)
-    if width:
-        product(grads, step, 1, key + SIZE * low * size, size, room, size, BLOCK, width, size, False)
+    multiplied(key, size, low, width, starts, ends, grads, step, room)
     for r in range(skipped, BLOCK):
         target = numbers(table[21], (n * table[13] + first + r) * size, size, kind)
-        if width:
-            total += moved(numbers(room, r * size, size, kind), target)
-        else:
-            target[:] = 0
+        total += moved(numbers(room, r * size, size, kind), target)
     return total
 
 
@@ -169,10 +177,9 @@ def _products(
 ) -> None:
     """The weights of a block of queries, and the gradients of its products where they are wanted."""
     columns, step, out = stretch(table[18]), stretch(table[19]), table[16]
-    if width:
-        scored(table, query, rooms[0] + SIZE * away, columns, width, rooms[4], step)
-        if table[24]:
-            product(upstream, out, 1, rooms[1] + SIZE * away, columns, rooms[5], step, BLOCK, out, width, False)
+    scored(query, table[15], rooms[0] + SIZE * away, columns, low, width, starts, ends, rooms[4], step)
+    if table[24]:
+        scored(upstream, out, rooms[1] + SIZE * away, columns, low, width, starts, ends, rooms[5], step)
     spare = numbers(rooms[7], 0, step, np.float32(0))
     differentiate_rows(table, skipped, low, starts, ends, rooms[4], rooms[5], step, spare)
 
@@ -207,15 +214,14 @@ def _block(
     own, their = starts[first : first + BLOCK], ends[first : first + BLOCK]
     query, upstream = query + SIZE * first * table[15], upstream + SIZE * first * table[16]
     if table[11]:
-        if width:
-            scored(table, query, rooms[0] + SIZE * away, stretch(table[18]), width, rooms[4], step)
+        scored(query, table[15], rooms[0] + SIZE * away, stretch(table[18]), low, width, own, their, rooms[4], step)
         spare = numbers(rooms[7], 0, step, np.float32(0))
         add_drawn(table, n, first, skipped, low, lowest, own, their, rooms[4], step, spare, upstream, rooms[3])
         return np.float32(0)
     _products(table, query, upstream, away, width, skipped, own, their, low, rooms)
     total = np.float32(0)
     if table[24]:
-        total = _of_queries(table, n, first, skipped, key, low, width, rooms[5], step, rooms[6])
+        total = _of_queries(table, n, first, skipped, key, low, width, own, their, rooms[5], step, rooms[6])
     if width:
         _added_to_keys(table, query, upstream, away, width, rooms)
     return total

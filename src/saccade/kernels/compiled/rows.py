@@ -311,7 +311,7 @@ def sparse(scores: Any, allowed: Any, a: float, weights: Any) -> None:
         weights[:] = _weight_of_nothing(weights, allowed)
         return
     count = weights.size
-    if count <= SHORT and (a == 0.5 or a == 1):  # noqa: PLR1714 (Numba compiles no mixed tuple)
+    if count <= SHORT and (a == 0.5 or a == 1):  # Numba compiles no mixed tuple
         _subtract(weights, most)
     else:
         count = _candidates(weights, most, one / a)
