@@ -40,8 +40,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "top 4": {"aux": AuxRequest(top=4)},
     "additive": {"score": Additive(torch.linspace(-1, 1, SIZE) / SIZE**0.5)},
 }
-PRODUCTS = ((24, 64, 160), (24, 152, 64), (156, 24, 64))
-"""Rows, depth and columns: a block's scores, its read, and what it adds to the gradients of its keys."""
+PRODUCTS = ((12, 64, 144), (12, 140, 64), (156, 24, 64))
+"""Rows, depth and columns: a tile of rows' scores, its read, and what it adds to the gradients of its keys."""
 
 
 def kinds_of_masks() -> dict[str, masks.Mask | None]:

@@ -24,6 +24,7 @@ SOURCES = {
     "docs/benchmarks-gpu.md": ["benchmarks/results/attention-gpu.json"],
     "docs/benchmarks-decoder-step.md": ["benchmarks/results/decoder-step.json"],
     "docs/benchmarks-training-share.md": ["benchmarks/results/training-share.json"],
+    "docs/benchmarks-masks.md": ["benchmarks/results/fused-cpu.json"],
     "docs/benchmarks-plain-sum.md": ["benchmarks/results/plain-sum-cpu.json", "benchmarks/results/sum-cpu.json"],
     "docs/benchmarks-small.md": [
         "benchmarks/results/additive-parts-cpu.json",
