@@ -235,7 +235,9 @@ def _powers(x: Any, t: float, a: float) -> tuple[float, float]:
 
 @loops
 def _risen(x: Any, a: float) -> float:
-    """The threshold for a of 1/2 and 1, t for what is less than 1, by steps that only rise."""
+    """The threshold for a of 1/2 and 1, t for what is less than 1, by steps that rise; of the last, which rounding may
+    have made too large, the step back is taken.
+    """
     one = type(a)(1)
     found = type(a)(0)
     if a == 0.5 or a == 1:  # Numba compiles no mixed tuple
@@ -249,7 +251,7 @@ def _risen(x: Any, a: float) -> float:
             total, slope = _powers(x, found, a)
             following = found + (total - one) / slope
         if not following > found:
-            return found
+            return following if following > found - one else found  # NaN, or -inf, where no weight is left
         found = following
     return found
 
