@@ -82,7 +82,7 @@ def by_kernels(query, key, value, starts, ends, weights):
     ramp = torch.linspace(-1, 2, found.output.numel()).reshape(found.output.shape)
     chunks = fused.dealt_apart(given.intervals, given.entries)
     grads = fused.gradients(given, chunks, ramp, scores=True, values=True)
-    grads = [grad.sum_to_size(part.shape) for grad, part in zip(grads, (query, key, value), strict=False)]
+    grads = [grad.sum_to_size(part.shape) for grad, part in zip(grads, (query, key, value), strict=True)]
     return [found.output, found.entropy, *grads, *([found.lse] if weights.alpha == 1 else [])]
 
 
@@ -244,15 +244,38 @@ def assert_additive(starts, ends, weights, *parts):
 
 
 @pytest.mark.parametrize("place", ["query", "key", "value", "grad"])
-@pytest.mark.parametrize("number", [torch.nan, torch.inf])
-def test_what_is_not_finite_in_additive_gradients_is_told(place, number):
+def test_what_is_not_finite_in_additive_gradients_is_told(place):
     starts, ends = bounds("window", 1, 60, 60)
     parts = {name: draw(1, 60, 16, seed=seed) for seed, name in enumerate(("query", "key", "value", "grad"))}
-    parts[place][0, 30, 3] = number
+    parts[place][0, 30, 3] = torch.nan
     grad = parts.pop("grad")
     given, v = inputs(*parts.values(), starts, ends, fused.Weights()), draw(16, seed=4)
-    found = fused.gradients(given, fused.dealt_apart(given.intervals, 1), grad, scores=True, values=True, v=v)
-    assert found is None or (place in ("query", "key") and number == torch.inf)  # whose tangent is 1
+    assert fused.gradients(given, fused.dealt_apart(given.intervals, 1), grad, scores=True, values=True, v=v) is None
+
+
+@pytest.mark.parametrize("additive", [False, True])
+def test_a_chunk_adds_to_its_own_keys_alone(additive, monkeypatch):
+    """Others may be those of a chunk that is computed at the same time, and a zero that is added is a write."""
+    i, kernel = torch.arange(9600)[None], "_backward_additive" if additive else "_backward"
+    starts, ends = i // 120, i // 120 + 1
+    given = inputs(draw(1, 9600, 16), draw(1, 80, 16, seed=1), draw(1, 80, 16, seed=2), starts, ends, fused.Weights())
+    chunks, own, written = fused.dealt_apart(given.intervals, 1), getattr(fused, kernel), []
+
+    def marked(items, *table):
+        sums = table[20:22]
+        for part in sums:
+            part.fill_(-0.0)
+        own(items, *table)
+        written.append([~torch.signbit(part).all(-1).flatten() for part in sums])
+
+    monkeypatch.setattr(fused, kernel, marked)
+    v = draw(16, seed=3) if additive else None
+    fused.gradients(given, chunks, draw(1, 9600, 16, seed=4), scores=True, values=True, v=v)
+    assert not chunks.own and len(written) == 2
+    for launch, parts in enumerate(written):
+        theirs = torch.zeros(80, dtype=torch.bool)
+        theirs[starts[i // chunks.chunk % 2 == launch]] = True
+        assert not theirs.all() and all(torch.equal(part, theirs) for part in parts)
 
 
 def test_blocks_are_as_long_here_as_in_the_kernels_and_whole_tiles():

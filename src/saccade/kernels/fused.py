@@ -1,4 +1,6 @@
-"""Attention of dot products under intervals of keys, in kernels that never lay scores out: see `compiled.fused`."""
+"""Attention of dot products and additive scores under intervals of keys, in kernels that never lay scores out: see
+`compiled.fused`.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -283,4 +285,4 @@ def gradients(
     if flag.item():
         return None
     of_key, of_value = (part[:, 0] if slots == 1 else part.sum(1) for part in (of_key, of_value))
-    return of_query, of_key, of_value, of_v.sum(1)
+    return (of_query, of_key, of_value) if v is None else (of_query, of_key, of_value, of_v.sum(1))

@@ -90,10 +90,10 @@ def multiplied(call: Call) -> Call:
 
 def backward(call: Call, grads: Sequence[Tensor], wanted: Sequence[bool]) -> list[Tensor] | None:
     """Gradients of the wanted leaves from those of the floating results; None where the kernels do not give them."""
-    upstream, v = dict(zip(floating_results(call), grads, strict=True)), _v(call)
+    upstream = dict(zip(floating_results(call), grads, strict=True))
     if "output" not in upstream:
         return None
-    grad, leaves = upstream.pop("output"), call.leaves()[: 3 if v is None else 4]
+    grad, leaves = upstream.pop("output"), call.leaves()[: 4 if isinstance(call.score, Additive) else 3]
     if any(wanted[len(leaves) :]) or any(bool(other.any()) for other in upstream.values()):
         return None
     if not served(grad, dtypes=(torch.float32, *HALF)):
@@ -107,13 +107,13 @@ def backward(call: Call, grads: Sequence[Tensor], wanted: Sequence[bool]) -> lis
     if chunks.keys > WIDEST or (chunks.own and chunks.sums(inputs) > MUCH):
         return None
     grad = grad.to(torch.float32).reshape(inputs.entries, *grad.shape[-2:]).contiguous()
-    found = kernels.gradients(inputs, chunks, grad, scores=scores, values=wanted[VALUE], v=v)
+    found = kernels.gradients(inputs, chunks, grad, scores=scores, values=wanted[VALUE], v=_v(call))
     if found is None:
         return None
-    moved = scores, scores, wanted[VALUE], scores
+    moved = [scores, scores, wanted[VALUE], scores][: len(leaves)]
     return [
         _summed(part, leaf.tensor, call.batch) if moves else torch.zeros_like(leaf.tensor)
-        for part, leaf, moves, want in zip(found, leaves, moved, wanted, strict=False)
+        for part, leaf, moves, want in zip(found, leaves, moved, wanted, strict=True)
         if want
     ]
 

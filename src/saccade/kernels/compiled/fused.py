@@ -36,7 +36,6 @@ __all__ = [
     "reached",
     "read_block",
     "scored",
-    "spanned",
     "stretch",
     "turned",
     "weigh",
@@ -130,7 +129,7 @@ def interval(row: Any, begin: int, end: int) -> Any:
 
 
 @loops
-def spanned(starts: Any, ends: Any, r: int, low: int, width: int) -> tuple[int, int]:
+def _spanned(starts: Any, ends: Any, r: int, low: int, width: int) -> tuple[int, int]:
     """Of the rows of one tile of a block's products, from row r on: the first of the block's keys that any of them may
     attend to, from `low` on, and the end of the last.
     """
@@ -144,7 +143,7 @@ def scored(
 ) -> None:
     """The products of a block of queries and turned keys at addresses, of each tile of rows those that it needs."""
     for r in range(0, BLOCK, ROWS):
-        first, end = spanned(starts, ends, r, low, width)
+        first, end = _spanned(starts, ends, r, low, width)
         if first < end:
             own, row = query + SIZE * r * size, scores + SIZE * (r * step + first)
             product(own, size, 1, keys + SIZE * first, columns, row, step, ROWS, size, end - first, False)
@@ -218,7 +217,7 @@ def multiplied(
 ) -> None:
     """The products of a block of weights and values at addresses, of each tile of rows those that it needs."""
     for r in range(0, BLOCK, ROWS):
-        first, end = spanned(starts, ends, r, low, width)
+        first, end = _spanned(starts, ends, r, low, width)
         target = room + SIZE * r * size
         if first < end:
             row, own = weights + SIZE * (r * step + first), value + SIZE * (low + first) * size

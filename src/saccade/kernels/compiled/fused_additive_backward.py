@@ -66,7 +66,7 @@ def _size_of_room(table: Any) -> int:
 
 
 @loops
-def _spanned(starts: Any, ends: Any, skipped: int, first: int, last: int, spans: Any) -> None:
+def _spans_of_fours(starts: Any, ends: Any, skipped: int, first: int, last: int, spans: Any) -> None:
     """Of each four queries the keys, in whole vectors from `first` on, that any of them may attend to before `last`."""
     for f in range(FOURS):
         begin, end = max(skipped, f * QUERIES), (f + 1) * QUERIES
@@ -161,7 +161,7 @@ def _of_scores(
         reach = reach_of(numbers(table[29], right + whole * table[35] + key, last - key, kind))
         way = way_of(asked, reach, bounds[0])
         grads = rooms[4] + SIZE * (key - low)
-        _spanned(starts, ends, skipped, key, last, spans)
+        _spans_of_fours(starts, ends, skipped, key, last, spans)
         if way in (IDENTITY, UNBOUNDED):
             _by_identity(table, n, way, first, key, grads, spans, rooms, key - lowest)
             for r in range(BLOCK):
@@ -185,11 +185,13 @@ def _to_queries(table: Any, n: int, first: int, skipped: int, v: Any, room: int)
 
 
 @loops
-def _to_keys(table: Any, slot: int, lowest: int, highest: int, v: Any, room: int) -> float:
-    """What a chunk has found for its keys, in columns, added to that of all; NaN where a sum is not finite."""
+def _to_keys(table: Any, slot: int, lowest: int, first: int, highest: int, v: Any, room: int) -> float:
+    """What a chunk has found for its keys, in columns from `lowest` on, added to that of all; NaN where a sum is not
+    finite. Those before `first` may be another chunk's, which is computed at the same time: not even zeros are added.
+    """
     size, kind, total, four, columns = table[15], np.float32(0), np.float32(0), np.float32(4), _columns(table)
     found = numbers(room, 0, size * columns, kind).reshape(size, columns)
-    for j in range(lowest, highest):
+    for j in range(first, highest):
         target = numbers(table[22], (slot * table[14] + j) * size, size, kind)
         for d in range(size):
             target[d] += four * v[d] * found[d, j - lowest]
@@ -214,20 +216,20 @@ def _block(
     """The gradients that a block of queries has a part in; NaN where one of the queries is not finite, and the sum of
     the gradients of its scores.
     """
-    first, step, out, kind, total = min(place, table[13] - BLOCK), _step(table), table[16], np.float32(0), np.float32(0)
+    first, step, out, zero = min(place, table[13] - BLOCK), _step(table), table[16], np.float32(0)
     low, high = reached(starts[place : first + BLOCK], ends[place : first + BLOCK])
     low -= low % VECTOR
     width, away, skipped = high - low, low - lowest, place - first
     own, their = starts[first : first + BLOCK], ends[first : first + BLOCK]
-    spare = numbers(rooms[7], 0, max(step, TILE), kind)
+    spare = numbers(rooms[7], 0, max(step, TILE), zero)
     upstream = table[20] + SIZE * (n * table[13] + first) * out
     for r in range(skipped, BLOCK):
         if own[r] < their[r]:
-            row = numbers(rooms[3], r * step, step, kind)
+            row = numbers(rooms[3], r * step, step, zero)
             score_row(table, n, first + r, own[r], their[r], row[own[r] - low :], spare[:TILE])
     if table[11]:
         add_drawn(table, n, first, skipped, low, lowest, own, their, rooms[3], step, spare, upstream, rooms[2])
-        return kind, kind
+        return zero, zero
     if table[24]:
         values = rooms[0] + SIZE * away
         scored(upstream, out, values, _columns(table), low, width, own, their, rooms[4], step)
@@ -238,34 +240,34 @@ def _block(
         emptied(rooms[5], BLOCK * table[33])
         total = _of_scores(table, n, first, skipped, own, their, low, high, lowest, rooms, spans)
         return _to_queries(table, n, first, skipped, v, rooms[5]), total
-    return kind, kind
+    return zero, zero
 
 
 @loops
 def _chunk(table: Any, n: int, begin: int, slot: int, rooms: tuple[int, ...], spans: Any) -> float:
     """The gradients that a chunk of queries has a part in; NaN where one is not finite."""
     length, width, out, whole, columns = table[13], table[14], table[16], table[33], _columns(table)
-    kind, end = np.float32(0), min(length, begin + table[17])
-    v = numbers(table[30], n * table[31], whole, kind)
+    end, v = min(length, begin + table[17]), numbers(table[30], n * table[31], whole, np.float32(0))
     starts, ends = integers(table[6] + 8 * n * table[8], length), integers(table[7] + 8 * n * table[8], length)
-    lowest, highest = reached(starts[begin:end], ends[begin:end])
-    lowest -= lowest % VECTOR
+    first, highest = reached(starts[begin:end], ends[begin:end])
+    lowest = first - first % VECTOR
     if table[24]:
         turned(_place(table, 2, n), width, out, lowest, highest, rooms[0], columns)
         emptied(rooms[1], columns * whole)
         emptied(rooms[6], 2 * whole)
     emptied(rooms[2], (columns + ROWS) * out)
-    total, added = kind, kind
+    total, added = np.float32(0), np.float32(0)
     for place in range(begin, end, BLOCK):
         found, sums = _block(table, n, place, starts, ends, lowest, v, rooms, spans)
         total += found
         added += sums
     if table[24]:
-        total += _to_keys(table, slot, lowest, highest, v, rooms[1])
+        total += _to_keys(table, slot, lowest, first, highest, v, rooms[1])
         chunk = n * ((length + table[17] - 1) // table[17]) + begin // table[17]
-        total += _to_v(numbers(table[38], chunk * table[15], table[15], kind), added, rooms[6])
+        total += _to_v(numbers(table[38], chunk * table[15], table[15], total), added, rooms[6])
     if table[25]:
-        total += add_sums(rooms[2], lowest, highest, out, table[23] + SIZE * slot * width * out)
+        sums = rooms[2] + SIZE * (first - lowest) * out
+        total += add_sums(sums, first, highest, out, table[23] + SIZE * slot * width * out)
     return total
 
 
