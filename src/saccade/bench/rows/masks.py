@@ -12,7 +12,7 @@ from saccade import AuxRequest, attend
 from saccade.bench.formulas import forward, training
 from saccade.bench.row import Place, Row, Target, Work
 from saccade.bench.rows.additive import BACKWARD_COST, FORWARD_COST
-from saccade.bench.targets import at_most, close_behind, times
+from saccade.bench.targets import at_most, close_behind, times, within
 from saccade.masks import Causal, Documents, Mask, Window
 from saccade.normalizers import Entmax, Sparsemax
 from saccade.reads import Sample
@@ -22,9 +22,11 @@ __all__ = ["rows"]
 
 _HEADS, _LENGTH, _DIM, _DOCUMENT = 8, 8192, 64, 512
 _SHORT, _LONG, _TIMES = 4096, 1 << 17, 8
+_MILLION, _WARM, _MEBIBYTES = 1 << 20, 4096, 3 * 1024
 _DENSE, _UNMASKED = "torch, the mask laid out", "without a mask"
 
 Function = Callable[..., Tensor]
+Inputs = Callable[[Place], tuple[Tensor, ...]]
 Options = dict[str, Any]
 
 
@@ -70,6 +72,7 @@ _MASKED = (
     _Case("additive", "causal", Causal(), _LENGTH * (_LENGTH + 1) // 2, (times(1.7), times(1.7))),
 )
 _DOCUMENTS = _Case("dot", "16 documents", None, _LENGTH * _DOCUMENT, (at_most(1.2), at_most(1.2)))
+_MEMORY = _window("dot", "window 256, memory of training", 256, 0, length=_MILLION)
 _GROWTH = _window("dot", "window 128, growth", 128, 0, at_most(1.1), at_most(1.1), length=_LONG)
 
 
@@ -96,7 +99,31 @@ def rows(place: Place) -> list[Row]:
         masked = (*_MASKED, *(case for way in _WAYS if way != "dot" for case in _ideal(way)))
         found += [_row(place, case, _UNMASKED, _call(place, case, masked=False), trained) for case in masked]
         found.append(_row(place, _GROWTH, f"{_TIMES} calls of {_LONG // _TIMES}", _parts(place), trained))
+    found.append(_memory(place))
     return found
+
+
+def _memory(place: Place) -> Row:
+    """What training with a million keys takes beyond its inputs."""
+
+    def inputs(length: int) -> Inputs:
+        return lambda place: tuple(place.normal(1, 1, length, _DIM, grad=True) for _ in range(3))
+
+    return Row(
+        subject="masks",
+        family=f"{_MEMORY.way}, {_MEMORY.name}",
+        shape=f"1x1x{_MILLION}x{_DIM}",
+        size=_MILLION,
+        peer=_DENSE,
+        inputs=inputs(_MILLION),
+        ours=training(_call(place, _MEMORY)),
+        theirs=training(_dense(_MEMORY.mask)),
+        targets=(within(_MEBIBYTES),),
+        memory=True,
+        warm=inputs(_WARM),
+        peer_bytes=_MILLION**2,
+        same=False,
+    )
 
 
 def _row(place: Place, case: _Case, peer: str, theirs: Function, trained: bool) -> Row:
