@@ -294,7 +294,8 @@ def mismatches(draw: Draw) -> list[str] | None:
     assert truth is not None
     assert plain is not None
     hard = isinstance(draw.options.get("read"), reads.Read) or isinstance(draw.options["normalizer"], normalizers.Sum)
-    tied = isinstance(draw.options.get("read"), reads.Argmax) and draw.query.shape[-1] == 1  # one tanh: many keys alike
+    chosen = isinstance(draw.options.get("read"), reads.Argmax | reads.TopK)
+    tied = chosen and draw.query.shape[-1] == 1  # one tanh: many keys alike
     if hard and (draw.dtype != torch.float64 or tied):
         return structural(ours, truth)  # rounding may decide another draw, another argmax or the edge of a support
     return [
