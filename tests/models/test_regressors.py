@@ -107,6 +107,19 @@ def test_a_deviation_is_that_of_the_weights():
     torch.testing.assert_close(model(asked(x)).deviation, spread, rtol=1e-2, atol=2e-2)
 
 
+@pytest.mark.parametrize("kernel", ["epanechnikov", "triangular"])
+def test_where_no_known_point_is_in_reach_all_answers_are_the_answer(kernel):
+    model, x, y = made(NadarayaWatson, options=nadaraya_watson.Options(kernel=kernel, bandwidth=0.1))
+    far = model(asked(torch.cat([x[:1] + 1000, x[:1]])))
+    torch.testing.assert_close(far.mean[0], y.mean(0))
+    torch.testing.assert_close(far.deviation[0], y.std(0, correction=0))
+    torch.testing.assert_close(far.mean[1], y[0])
+    assert bool((far.deviation[1] < y.std(0) / 100).all())
+    error = model.loss(asked(x[:1] + 1000), y[:1], torch.tensor([-1]), "squared")
+    error.backward()
+    assert bool(model.log_bandwidth.grad.isfinite().all())
+
+
 def test_bandwidths_tried_are_in_the_units_of_the_feature_and_least_at_the_one_of_leave_one_out():
     x, y = rows(60, 1)
     model = NadarayaWatson(Sizes(1, 2, 60))

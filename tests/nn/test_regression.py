@@ -90,6 +90,20 @@ def test_intervals_hold_about_as_many_as_they_should():
     assert width[~left].mean() > 1.5 * width[left].mean()  # noise grows to the right
 
 
+@pytest.mark.parametrize("kernel", ["boxcar", "epanechnikov", "triangular"])
+def test_intervals_are_wide_where_no_known_point_is_near(kernel):
+    X = np.linspace(0, 6, 61)[:, None]
+    y = 100 + np.sin(X[:, 0])
+    known = nn.KernelRegression(kernel, 0.25).fit(X, y)
+    low, high = known.predict_interval([[3.0], [50.0]], coverage=0.9)
+    assert high[0] - low[0] < 0.2
+    np.testing.assert_allclose((low[1] + high[1]) / 2, y.mean())
+    assert high[1] - low[1] > y.std()
+    lone = nn.KernelRegression(kernel, 0.25).fit(np.append(X, [[50.0]], 0), np.append(y, 100.0))
+    wide = lone.predict_interval([[3.0]], coverage=0.999)
+    assert wide[1] - wide[0] < 10  # of a known point without another one near the error is measured so, too
+
+
 def test_nothing_near_is_the_mean_and_outputs_may_be_several():
     X, y = data()
     both = np.stack([y, 3 - y], 1)

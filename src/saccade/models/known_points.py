@@ -20,7 +20,8 @@ class KnownPoints(Regressor):
     .. math::
         f(z) = \sum_i w_i(z) y_i, \qquad s^2(z) = \sum_i w_i(z) y_i^2 - f(z)^2
 
-    In training each point is answered by all others: its own weight is 0, by a mask.
+    In training each point is answered by all others: its own weight is 0, by a mask. Where all weights are 0, since a
+    kernel of bounded reach finds no known point, the mean and the deviation are those of all answers of training.
 
     Args:
         sizes: what it is made for, with the number of points that are kept.
@@ -58,12 +59,14 @@ class KnownPoints(Regressor):
 
     def read(self, points: Padded, places: Tensor | None = None) -> Predicted:
         """Return the means and deviations of known answers."""
-        mask = None
+        mask, outputs = None, self.sizes.outputs
         if places is not None:
             mask = torch.arange(len(self.points), device=places.device) != places[:, None]
-        values = torch.cat([self.answers, self.answers.square()], 1)
-        mean, square = self.attended(points.values, values, mask).chunk(2, 1)
-        return Predicted(mean, (square - mean.square()).clamp(min=_LEAST).sqrt())
+        values = torch.cat([self.answers, self.answers.square(), torch.ones_like(self.answers[:, :1])], 1)
+        mean, square, total = self.attended(points.values, values, mask).split([outputs, outputs, 1], 1)
+        variance = (square - mean.square()).clamp(min=_LEAST)
+        # Where no point has weight the mean is 0, that of all standardized answers; their variance is 1.
+        return Predicted(mean, variance.where(total != 0, 1.0).sqrt())
 
     def weights(self, points: Padded) -> Tensor:
         """Return the weight of each known point, `(batch, 1, points)`."""

@@ -77,7 +77,8 @@ class LearnedKernel(KnownPoints):
         features, hidden = sizes.features, options.hidden_dim
         self.asked = nn.Sequential(nn.Linear(features, hidden), nn.Tanh())
         self.known = nn.Sequential(nn.Linear(features, hidden), nn.Tanh())
-        self.attention = Attention(hidden, hidden, 2 * sizes.outputs, hidden_dim=options.key_dim, score=options.score)
+        values = 2 * sizes.outputs + 1  # answers, their squares and 1
+        self.attention = Attention(hidden, hidden, values, hidden_dim=options.key_dim, score=options.score)
 
     def attended(self, points: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
         """Return means of what known points have, weighed by the learned score."""

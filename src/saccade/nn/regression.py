@@ -9,7 +9,7 @@ but the diagonal's.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -149,7 +149,7 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         and q such that the share `coverage` of the known answers lies within their own, those of leave-one-out:
         the jackknife's quantile (Lei et al. 2018, "Distribution-free predictive inference for regression", section
-        5.2, scale residuals so).
+        5.2, scale residuals so). Where no known point is near, σ is the standard deviation of all known answers.
 
         Args:
             X: `(m, features)`.
@@ -169,10 +169,11 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ArgumentError("predict_interval: expected 2 points or more to be fitted, got 1")
         points = validate_data(self, X, dtype=np.float64, reset=False)
         least = self._squares.mean(0).sqrt() * 1e-6 + 1e-300
-        own = self._left_out(torch.from_numpy(self.transform_), self._squares).clamp(min=0).sqrt().maximum(least)
+        transform = torch.from_numpy(self.transform_)
+        own = self._missed_by(lambda values: self._left_out(transform, values)).maximum(least)
         rank = min(count, math.ceil((count + 1) * coverage))  # as split conformal prediction has it
         factor = (self._squares.sqrt() / own).sort(0).values[rank - 1]
-        sigma = self._read(points, self._squares).clamp(min=0).sqrt().maximum(least)
+        sigma = self._missed_by(lambda values: self._read(points, values)).maximum(least)
         middle, width = self.predict(X), self._shaped(factor * sigma)
         return middle - width, middle + width
 
@@ -240,6 +241,13 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         keys = self._points @ transform.mT
         asked = (torch.tensor(points) - self._centre).split(_AT_ONCE)
         return torch.cat([means(one @ transform.mT, keys, values, self.kernel) for one in asked])
+
+    def _missed_by(self, read: Callable[[Tensor], Tensor]) -> Tensor:
+        """What known answers near some points are missed by; where none is near, the deviation of all answers."""
+        values = torch.cat([self._squares, torch.ones_like(self._squares[:, :1])], 1)
+        near, total = read(values).split([self._squares.shape[1], 1], 1)
+        squares = torch.where(total != 0, near, self._answers.square().mean(0))
+        return squares.clamp(min=0).sqrt()
 
     def _shaped(self, values: Tensor) -> _Numbers:
         return values.numpy().reshape(-1, *self._y_shape)
