@@ -234,7 +234,7 @@ class Sum(Normalizer):
 @dataclass(frozen=True)
 class Identity(Normalizer):
     """w_j = s_j where allowed: a plain readout, nothing normalized (linear associative memory, Schlag et al. 2021,
-    equation 4).
+    section 3.1).
 
     >>> import torch
     >>> Identity()(torch.tensor([[2.0, -1.0]]), torch.tensor([[True, False]])).tolist()

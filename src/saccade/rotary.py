@@ -40,7 +40,7 @@ def rotate(
     Args:
         x: `(..., L, D)`, D even.
         positions: `(..., L)`, int or float, in tokens; None with tables, which hold them.
-        base: the wavelengths run from 2π to 2π · base; None is 10,000.
+        base: the wavelengths run from 2π to 2π · base^(1 − 2/D), in tokens; None is 10,000.
         frequencies: instead of a base the angle of each pair from one token to the next, in radians `(..., D/2)`:
             scaled as position interpolation (Chen et al. 2023) or YaRN (Peng et al. 2023) has them, or learned.
         tables: instead of positions and a base the cosines and sines `(..., L, D/2)` of the angles, computed once for

@@ -50,7 +50,7 @@ class MLP(Regressor):
         options: sizes of the layers, and the pool.
 
     Source:
-        Zaheer et al. 2017, "Deep Sets", equation 4 (https://arxiv.org/abs/1703.06114), for sets; pools are those that
+        Zaheer et al. 2017, "Deep Sets", theorem 2 (https://arxiv.org/abs/1703.06114), for sets; pools are those that
         Lee et al. 2019 compare (table 1).
 
     Example:

@@ -245,7 +245,7 @@ class Transformer(Seq2Seq[Any, State]):
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
         """What each target position looked at, `(batch, target_length, source_length)`, from what `look.record` has of
         a `forward`: the mean over heads of the last layer but one, or of the one there is, which follows the words
-        best (Garg et al. 2019, section 3).
+        best (the "layer average baseline" of Garg et al. 2019).
         """
         found = [aux.weights for name, aux in records if name.endswith("source_attention")]
         weights = found[max(len(found) - 2, 0)]
