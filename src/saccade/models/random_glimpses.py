@@ -21,7 +21,7 @@ class RandomGlimpses(ram.Ram):
         (torch.Size([2, 1, 6, 2]), False)
 
     Source:
-        Mnih et al. 2014, section 4.1, table 2, "8 random glimpses".
+        Mnih et al. 2014, section 4.1, table 2 of the NIPS proceedings, "8 random glimpses".
     """
 
     Options: TypeAlias = ram.Sizes

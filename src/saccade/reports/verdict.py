@@ -140,16 +140,20 @@ def rule(claims: int, *, seeded: bool = True) -> str:
         claims: how many there are.
         seeded: whether they are of trainings, whose seeds differ; times are of none.
 
-    >>> rule(6)[-106:]
-    'chance alone in at most 5 of 100 cases (Holm 1979). One seed decides nothing, for no error has its chance.'
+    >>> rule(6)[-98:]
+    'even where the printed one would decide it. One seed decides nothing, for no error has its chance.'
     """
-    several = "Each claim" if claims > 1 else "The claim"
     single = " One seed decides nothing, for no error has its chance." if seeded else ""
-    holm = f"; of {claims} claims the intervals are so wide that any is decided by" if claims > 1 else ", which is by"
+    if claims < 2:
+        return (
+            "The claim is reproduced where the 95% interval of what is to be above 0 lies above it, contradicted where "
+            f"it lies below, and not decided else, which is by chance alone in at most 5 of 100 cases.{single}"
+        )
     return (
-        f"{several} is reproduced where the 95% interval of what is to be above 0 lies above it, contradicted where it "
-        f"lies below, and not decided else{holm} chance alone in at most 5 of 100 cases"
-        f"{' (Holm 1979)' if claims > 1 else ''}.{single}"
+        f"The ± of a claim is half of its 95% interval by itself; {claims} claims together are judged by wider ones as "
+        "long as others are not decided (Holm 1979), so that any is decided by chance alone in at most 5 of 100 cases. "
+        "A claim is reproduced where that interval of what is to be above 0 lies above it, contradicted where it lies "
+        f"below, and not decided else, even where the printed one would decide it.{single}"
     )
 
 

@@ -8,7 +8,12 @@ def test_the_page_says_everything_and_is_the_same_again(tmp_path, content):
     files, page = written_twice(write_page, content, tmp_path)
     assert files == ["index.html", "index.md", "scores.png", "scores.svg"]
     words = ["1508.04025", "**reproduced**", "| local-m → local-p | +2.00 ± 0.00 | holds |", "100 sentences", "`s|1`"]
-    words.append("| general | 17.3 | 19.1 | 12.00 ± 1.13 |")
+    words += [
+        "| general | 17.3 | 19.1 | 12.00 ± 1.13 |",
+        "| local-p, dot | 18.0 | 19.6 | - |",
+        "| local-m, dot | - | - | - |",
+    ]
+    words.append("does not order all six")
     assert all(word in page for word in words)
 
 

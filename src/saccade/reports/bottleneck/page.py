@@ -38,8 +38,8 @@ _BITS = (
     "least, as the tokens are independent. Below 0 a model is surer than it may be."
 )
 _LIMITS = (
-    "What is compared is what is learned in so many steps: at short lengths one vector would come further with "
-    f"more of them. Nothing is concluded where a model copies less than {LEARNED:.0%} of the shortest sequences."
+    "What is compared is what is learned in {steps} steps, at long lengths as at short ones, and not how much {width} "
+    "numbers hold: {seen}. Nothing is concluded where a model copies less than {learned:.0%} of the shortest sequences."
 )
 _CODES = (
     "Digits go through a code of 2 to 64 numbers, by an autoencoder with a layer of 256 either way that is trained "
@@ -71,7 +71,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         Heading("Copied by length"),
         table(found.copies()),
         _bits(found, folder),
-        *map(Text, (f"The vector has {about['width']} numbers. {_COPYING}", _BITS, _LIMITS)),
+        *map(Text, (f"The vector has {about['width']} numbers. {_COPYING}", _BITS, _limits(found))),
         Heading("Digits by the size of their code"),
         _digits(found, folder, about["side"]),
         table(found.code_table()),
@@ -85,6 +85,17 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         *where(content),
     ]
     publish(folder, parts)
+
+
+def _limits(found: Findings) -> str:
+    """What the bits through one vector say of it: one that is full keeps as many, however long the sequence is."""
+    short, long = found.lengths[0], found.lengths[-1]
+    few, many = (found.bits(VECTOR, length) for length in (long, short))
+    seen = f"of {short} tokens {many.text(0)} bits come through one vector, of {long} {few.text(0)}"
+    if few.value < many.value:
+        seen += f", where one that is merely full would keep its {many.value:.0f}"
+    steps = costs(found.content, VECTOR)[COSTS.index("steps")]
+    return _LIMITS.format(steps=steps, width=found.content["arguments"]["width"], seen=seen, learned=LEARNED)
 
 
 def _by_length(found: Findings, folder: Path) -> Picture:

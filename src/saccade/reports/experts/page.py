@@ -28,8 +28,8 @@ _DECIDED = (
 _BALANCE = (
     f"Balance is of {BATCHES} batches of training, with noise and dropout, after training: the mean over batches and "
     "over the model's mixtures. Importance is the sum of an expert's weights, load the number of tokens that it may "
-    "expect (equation 10 of the paper). On the test split nothing is noisy and tokens are counted: what a gate leaves "
-    "to its noise is even in training alone. ± is the standard deviation over seeds."
+    "expect (equation 10 of the paper). On the test split nothing is noisy and tokens are counted: loads that only the "
+    "noise makes even are even in training alone. ± is the standard deviation over seeds."
 )
 _KNOWN = (
     "Which share of the entropy of a source token's first expert, in the encoder's last mixture, is known from the "

@@ -20,8 +20,9 @@ CLAIM = (
     "and than a network that sees everything where that is cluttered; more glimpses help, and so does a coarse view."
 )
 SOURCE = (
-    "after Mnih, Heess, Graves, Kavukcuoglu 2014, tables 1 and 2, https://arxiv.org/abs/1406.6247; what a coarse view "
-    "is worth they do not try, and random glimpses they have among clutter alone"
+    "after Mnih, Heess, Graves, Kavukcuoglu 2014, tables 1 and 2 of the NIPS proceedings, "
+    "https://papers.nips.cc/paper/5542-recurrent-models-of-visual-attention; what a coarse view is worth they do not "
+    "try, and random glimpses they have among clutter alone"
 )
 _SAME = (
     "All eyes learn alike: one rollout of each of 128 images a step, a learned baseline, Adam at 0.002 along a "

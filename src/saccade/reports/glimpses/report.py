@@ -44,7 +44,8 @@ class Glimpses:
     one from the images.
 
     Source:
-        Mnih, Heess, Graves, Kavukcuoglu 2014, tables 1 and 2 (https://arxiv.org/abs/1406.6247).
+        Mnih, Heess, Graves, Kavukcuoglu 2014, tables 1 and 2 of the NIPS proceedings
+        (https://papers.nips.cc/paper/5542-recurrent-models-of-visual-attention).
     """
 
     sentence: ClassVar[str] = "eyes by glimpses, scales, policy and clutter (Mnih et al. 2014, tables 1 and 2)"

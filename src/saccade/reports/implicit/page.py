@@ -35,7 +35,7 @@ _ASKED = (
 )
 _FAR = (
     "A step is a character: an output at t and an input at s are |t − s| apart, which is how ByteNet lays one on the "
-    "other. The last row of the first table says what a model would reach for that looks at nothing but the word."
+    "other. The last row of each table says what a model would reach for that looks at nothing but the word."
 )
 _CARE = (
     "A gradient is what a small change would do where the model is, and no explanation: a saturated output moves with "

@@ -40,10 +40,15 @@ _HEADS = (
 )
 _SAME = (
     "Each model is trained by its own recipe for the problem, on the same sequences in the same batches, for as many "
-    "steps unless the clock ends it. Lengths of training are drawn evenly. A bit is said to be 1 where its probability "
-    "is above a half; bits of a sequence are what the right ones cost by their probabilities, summed over it. Nothing "
-    "is chosen by the test split."
+    "steps unless the clock ends it. {weights} Lengths of training are drawn evenly. A bit is said to be 1 where its "
+    "probability is above a half; bits of a sequence are what the right ones cost by their probabilities, summed over "
+    "it. Nothing is chosen by the test split."
 )
+_WEIGHTS = {
+    "copy": "The NTM's recipe also ends training where validation gets no better, and takes the weights of the best "
+    "validation; all other models have those of the last step.",
+    "recall": "The weights are those of the last step.",
+}
 _FLOOR = 1e-4  # the lowest share that is drawn: a logarithm has no place for none
 
 
@@ -78,7 +83,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         bits,
         Heading("How it was measured"),
         models,
-        *map(Text, (_SAME, _data(found))),
+        *map(Text, (_SAME.format(weights=_WEIGHTS[content["data"]]), _data(found))),
         *runs(content),
     ]
     publish(folder, parts)

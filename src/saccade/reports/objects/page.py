@@ -7,7 +7,7 @@ from typing import Any
 from saccade.look.curves import draw
 from saccade.reports.document import Heading, Part, Picture, Table, Text
 from saccade.reports.objects.findings import EXACT, LEARNED, NAMED, Findings
-from saccade.reports.pages import beginning, curve, picture, publish, runs, sentence
+from saccade.reports.pages import COSTS, beginning, costs, curve, picture, publish, runs, sentence
 from saccade.reports.verdict import rule
 
 __all__ = ["write_page"]
@@ -70,10 +70,18 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         Heading("All test images"),
         models,
         Heading("How it was measured"),
-        *map(Text, (_SAME, f"{data}{found.groups[-1]} things.")),
+        *map(Text, (_SAME, _unequal(found), f"{data}{found.groups[-1]} things.")),
         *runs(content),
     ]
     publish(folder, parts)
+
+
+def _unequal(found: Findings) -> str:
+    """What models have beside attention that others do not."""
+    seconds, parameters = (COSTS.index(cost) for cost in ("seconds", "parameters"))
+    each = {name: costs(found.content, name) for name in found.rows}
+    has = ", ".join(f"{name} {cost[parameters]} and {cost[seconds]} s" for name, cost in each.items())
+    return f"Parameters and seconds are not equal, {has}: what attention gains need not be the vector's room alone."
 
 
 def _plot(found: Findings, folder: Path, key: str) -> Picture:
