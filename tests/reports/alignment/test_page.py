@@ -8,7 +8,7 @@ def test_the_page_says_everything_and_is_the_same_again(tmp_path, content):
     assert files == ["alignment.png", "alignment.svg", "index.html", "index.md"]
     words = ["1409.0473", "**reproduced**", "| zone économique européenne | European Economic Area |", "4,400 steps"]
     assert all(word in page for word in words)
-    assert told(tmp_path / "a/alignment.svg")["title"].endswith("Area: what was attended to")
+    assert told(tmp_path / "a/alignment.svg")["title"].startswith("What was attended to: This agreement")
 
 
 def test_the_page_by_the_jacobian_does_not_speak_of_attention(tmp_path):
@@ -19,13 +19,14 @@ def test_the_page_by_the_jacobian_does_not_speak_of_attention(tmp_path):
         "what moves the words of the translation runs along the diagonal",
         "1610.10099",
         "| written | moved most by | share of the row, % |",
-        "shares of a source word are summed",
+        "shares of a source word are summed, so that more pieces have more;",
         "more spread than weights",
         "no explanation",
     ]
     assert all(word in page for word in words)
     drawn = told(tmp_path / "a/alignment.svg")
-    assert drawn["title"].endswith("Area: what moves each word") and "zone is moved most by Area" in drawn["desc"]
+    assert drawn["title"].startswith("What moves each word: This agreement")
+    assert "zone is moved most by Area" in drawn["desc"]
     assert not any(word in text for text in (page, *drawn.values()) for word in ("attend", "attention"))
 
 

@@ -36,7 +36,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     """
     found = Findings(content)
     said, sides, path = found.wording, (found.source, found.target), folder / "alignment"
-    title = f"{found.row['text']}: {said.picture}"
+    title = f"{said.picture}: {found.row['text']}"
     drawn = pictures.alignment(found.weights, *sides, path, title=title, verb=said.verb)
     words = {"share": said.share, "amount": said.amount, "end": said.end}
     parts: list[Part] = [

@@ -13,7 +13,7 @@ class Wording:
 
     Args:
         heading: of the page.
-        picture: follows the sentence in the picture's title.
+        picture: stands before the sentence in the picture's title.
         verb: what a written word does to the source's word with its largest weight, in the picture's own words.
         claim: what is claimed of the sentence.
         source: who claims it.
@@ -68,7 +68,7 @@ _CARE = (
 
 _ATTENTION = Wording(
     heading="What a sentence's translation attends to",
-    picture="what was attended to",
+    picture="What was attended to",
     verb="attends to",
     claim=_CLAIM.format("attention runs"),
     source="Bahdanau, Cho, Bengio 2015, section 5.2.1 and figure 3, https://arxiv.org/abs/1409.0473",
@@ -87,7 +87,7 @@ _ATTENTION = Wording(
 
 _JACOBIAN = Wording(
     heading="What moves the words of a sentence's translation",
-    picture="what moves each word",
+    picture="What moves each word",
     verb=MOVED,
     claim=_CLAIM.format("what moves the words of the translation runs"),
     source=(
@@ -106,7 +106,7 @@ _JACOBIAN = Wording(
     amount="row",
     away="of a row is away in the mean",
     end="The share of the source's end is left out.",
-    pieces="shares of a source word are summed, a target word has the mean of its pieces' rows",
+    pieces="shares of a source word are summed, so that more pieces have more; a target word has the mean of its rows",
     method=(_COMPUTED, _CARE),
 )
 
