@@ -53,6 +53,9 @@ def test_svg_tells_in_words_what_it_shows(tmp_path):
     told = texts(svg.read_text(encoding="utf-8"))
     assert told["title"] == "A < B"
     assert told["desc"] == "cat attends to chat (0.90); & attends to <le> (0.75)"
+    _, svg = alignment(matrix, ["<le>", "chat"], ["cat", "&"], tmp_path / "b", verb="is moved most by")
+    told = texts(svg.read_text(encoding="utf-8"))
+    assert told["desc"] == "cat is moved most by chat (0.90); & is moved most by <le> (0.75)"
 
 
 def test_rows_are_targets_from_the_top_and_columns_sources_from_the_left():

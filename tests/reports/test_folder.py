@@ -61,6 +61,18 @@ def test_another_report_or_other_arguments_are_refused_with_the_difference(tmp_p
     assert (tmp_path / "a/report.json").read_bytes() == before
 
 
+def test_an_argument_that_a_report_does_not_tell_is_what_it_was_before_there_was_one(tmp_path):
+    made(tmp_path / "a")
+    before = {"unsaid": {"by": "attention"}}
+    with pytest.raises(ReportError, match="made with --by attention, not jacobian"):
+        Folder.open(tmp_path / "a", "length", {**ARGUMENTS, "by": "jacobian"}, "c", **before)
+    folder = Folder.open(tmp_path / "a", "length", {**ARGUMENTS, "by": "attention"}, "c", **before)
+    with folder.locked():
+        folder.commit()
+    with pytest.raises(ReportError, match="made with --by attention, not jacobian"):
+        opened(tmp_path / "a", by="jacobian")
+
+
 def test_no_resume_starts_beside(tmp_path):
     made(tmp_path / "a")
     folder = Folder.open(tmp_path / "a", "length", {"max_steps": 9}, "c", resume=False)

@@ -37,6 +37,9 @@ def test_rows_of_the_jacobian_are_drawn_and_are_shares(name, tmp_path, capsys):
     [numbers] = [path for path in paths if path.endswith(".json")]
     told = json.loads(Path(numbers).read_text(encoding="utf-8"))
     assert "Jacobian" in told["title"]
+    if task in ("translate", "memorize"):  # whose pictures tell in words what each row is moved by
+        [svg] = [Path(path).read_text(encoding="utf-8") for path in paths if path.endswith(".svg")]
+        assert "is moved most by" in svg and "attends to" not in svg
     rows = torch.tensor(told["values"])
     assert bool(((rows.sum(-1) - 1).abs() < 0.02).all()) and bool((rows >= 0).all())
 

@@ -32,6 +32,7 @@ def alignment(
     path: str | Path,
     *,
     title: str | None = None,
+    verb: str = "attends to",
     json: bool = False,
 ) -> list[Path]:
     """Draw which source tokens each target token attended to (as figure 3 of Bahdanau, Cho, Bengio 2015).
@@ -46,6 +47,7 @@ def alignment(
         target: the target tokens.
         path: where to write, without a suffix; a name that is taken by another picture gets -2, -3, ... appended.
         title: a line above the picture.
+        verb: what a target token does to the source token with its largest weight, in the words that the SVG tells.
         json: whether the numbers are written beside it.
 
     Returns:
@@ -72,7 +74,7 @@ def alignment(
         path,
         lambda: _figure(matrix, labels(source), labels(target), (sentence(source), sentence(target)), heading),
         title=heading or "Attention alignment",
-        story=_story(matrix, source, target),
+        story=_story(matrix, source, target, verb),
         behind=numbers(heading, target, source, matrix, darkest=darkest) if json else None,
     )
 
@@ -198,10 +200,10 @@ def _scale(figure: "Figure", image: Any, size: tuple[float, float], style: dict[
     axes.set_yticks(axes.get_yticks(), [f"{tick:g}" for tick in axes.get_yticks()], family=style["family"])
 
 
-def _story(matrix: Tensor, source: Sequence[str], target: Sequence[str]) -> str:
-    """What the picture shows, in words: for each target token the source token that it attended to most."""
+def _story(matrix: Tensor, source: Sequence[str], target: Sequence[str], verb: str) -> str:
+    """What the picture shows, in words: for each target token the source token with its largest weight."""
     shown = ["".join(map(visible, token)) for token in source]
     best, where = matrix.max(-1)
     rows = zip(target, where.tolist(), best.tolist(), strict=True)
     named = (("".join(map(visible, token)), shown[j], weight) for token, j, weight in rows)
-    return "; ".join(f"{token} attends to {key} ({weight:.2f})" for token, key, weight in named)
+    return "; ".join(f"{token} {verb} {key} ({weight:.2f})" for token, key, weight in named)

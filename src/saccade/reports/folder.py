@@ -34,14 +34,23 @@ class Folder:
         path: where it is.
         content: what report.json says: "report", "command" (what was typed), "arguments" (all that decides what the
             rows say), "runs" (by their names), "rows".
+        unsaid: what holds of arguments that a report.json does not tell, which was made before there were these.
     """
 
     path: Path
     content: dict[str, Any] = field(repr=False)
+    unsaid: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def open(
-        cls, path: Path, name: str, arguments: Mapping[str, Any], command: str, *, resume: bool = True
+        cls,
+        path: Path,
+        name: str,
+        arguments: Mapping[str, Any],
+        command: str,
+        *,
+        resume: bool = True,
+        unsaid: Mapping[str, Any] | None = None,
     ) -> "Folder":
         """Return the report that is there, or one to be made; it is read or written when it is `locked`.
 
@@ -51,13 +60,15 @@ class Folder:
             arguments: all that decides what its rows say; another value of one is refused, but more seeds are not.
             command: what was typed, for the page.
             resume: go on with what is there; if False, a new report is started beside it.
+            unsaid: what holds of arguments that a report.json does not tell, which was made before there were these.
 
         Raises:
             ReportError: if the folder is something else, or was made with other arguments.
         """
         if not resume and path.exists():
             path = beside(path)
-        folder = cls(path, {"report": name, "command": command, "arguments": dict(arguments), "runs": {}, "rows": []})
+        content = {"report": name, "command": command, "arguments": dict(arguments), "runs": {}, "rows": []}
+        folder = cls(path, content, unsaid or {})
         if (path / _FILE).exists():
             folder._refuse_difference(_read(path))
         elif path.exists() and (not path.is_dir() or any(not file.name.startswith(_OWN) for file in path.iterdir())):
@@ -101,7 +112,7 @@ class Folder:
         if found["report"] != name:
             raise ReportError(f"{self.path}: this is the report {found['report']}, not {name}; {way_out}")
         for key, new in self.content["arguments"].items():
-            old = found["arguments"].get(key)
+            old = found["arguments"].get(key, self.unsaid.get(key))
             if old != new and not (key in _GROWS and isinstance(old, int) and old < new):
                 raise ReportError(f"{self.path}: this report was made with {flag(key)} {old}, not {new}; {way_out}")
 

@@ -5,10 +5,11 @@ from typing import Literal, get_args
 
 from saccade.errors import ArgumentError
 
-__all__ = ["JACOBIAN", "By", "LookRequest"]
+__all__ = ["JACOBIAN", "MOVED", "By", "LookRequest"]
 
 By = Literal["attention", "jacobian"]
 JACOBIAN = "Sequential Jacobian, shares of each row"
+MOVED = "is moved most by"  # what a picture of gradients tells in words, where one of attention says "attends to"
 
 
 @dataclass(frozen=True, kw_only=True)

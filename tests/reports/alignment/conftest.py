@@ -7,8 +7,8 @@ FR = ["Cet", " accord", " sur", " la", " zone", " économique", " europé", "enn
 MOST = (0, 1, 2, 3, 6, 5, 4, 4)
 
 
-def made_up(most=MOST, sure=0.8, pieces=True, source=EN, target=FR):
-    """report.json of one sentence."""
+def made_up(most=MOST, sure=0.8, pieces=True, source=EN, target=FR, **about):
+    """report.json of one sentence; without `by` as it was before there was a choice."""
     weights = torch.full((len(target), len(source)), (1 - sure) / (len(source) - 1))
     weights[range(len(target)), most] = sure
     row = {
@@ -22,14 +22,15 @@ def made_up(most=MOST, sure=0.8, pieces=True, source=EN, target=FR):
         "target": target,
         "weights": [[round(weight, 5) for weight in row] for row in weights.tolist()],
         "steps": 4400,
+        **about,
     }
-    about = {"hardware": {"device": "cpu"}, "versions": {"torch": "2"}}
+    where = {"hardware": {"device": "cpu"}, "versions": {"torch": "2"}}
     return {
         "report": "alignment",
         "command": "saccade report alignment --run runs/fr",
         "rows": [row],
         "runs": {},
-        **about,
+        **where,
     }
 
 

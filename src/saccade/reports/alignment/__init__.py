@@ -1,1 +1,1 @@
-"""What a translator attends to in one sentence, and which words it puts in another order (figure 3 of Bahdanau)."""
+"""What moves the words of one sentence's translation, and which are put in another order (figure 3 of Bahdanau)."""

@@ -6,13 +6,14 @@ from typing import Any
 import torch
 
 from saccade.reports.alignment.reordering import Block, blocks, by_words, crossed, off_diagonal
+from saccade.reports.alignment.wording import WORDINGS
 from saccade.reports.pages import aligned
 from saccade.reports.verdict import Verdict
 
 __all__ = ["MARGIN", "SURE", "Findings", "summary"]
 
 MARGIN = 1.0  # source words from the diagonal that are as if on it
-SURE = 0.5  # of a word's weight that is on one source word where it is said to be read there
+SURE = 0.5  # of a word's weight that is on one source word where it is said to be read there, or moved by it
 
 
 class Findings:
@@ -25,6 +26,7 @@ class Findings:
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content = content
         [self.row] = content["rows"]
+        self.wording = WORDINGS[self.row.get("by", "attention")]  # rows of before there was a choice are of attention
         weights = torch.tensor(self.row["weights"], dtype=torch.float64)
         source, target = self.row["source"], self.row["target"]
         if self.row["pieces"]:
@@ -48,17 +50,18 @@ class Findings:
         return len(crossed(self.most)), count * (count - 1) // 2
 
     def words(self) -> list[list[str]]:
-        """Header, and a row a target word: what it attends to most, and its weight away from the diagonal."""
+        """Header, and a row a target word: where its largest weight is, and its weight away from the diagonal."""
         body = [
             [word, self.source[most], _percent(float(row[most])), _percent(float(far))]
             for word, most, row, far in zip(self.target, self.most, self.weights, self.far, strict=True)
         ]
-        return [["written", "most weight on", "weight, %", f"beyond {MARGIN:g} of the diagonal, %"], *body]
+        said = self.wording
+        return [["written", said.most, said.weight, f"beyond {MARGIN:g} of the diagonal, %"], *body]
 
     def reordered(self) -> list[list[str]]:
         """Header, and a row for each group of words that is read in another order than it is written."""
         body = [[self._written(block), self._read(block), _percent(block.sure)] for block in self.blocks]
-        return [["written", "where it is read, in the source's order", "least weight, %"], *body]
+        return [["written", self.wording.place, self.wording.least], *body]
 
     def _written(self, block: Block) -> str:
         return " ".join(self.target[place] for place in block.target)
@@ -67,16 +70,19 @@ class Findings:
         return " ".join(self.source[place] for place in sorted({*block.source}))
 
     def _decide(self) -> Verdict:
-        """Whether the sentence is read along the diagonal but where words are reordered: see docs/reports.md."""
+        """Whether the largest weights run along the diagonal but where words are reordered: see docs/reports.md."""
         (count, all_pairs), sure = self.pairs, [block for block in self.blocks if block.sure > SURE]
-        told = f"{count} of {all_pairs} pairs of {self.unit} are crossed, {_percent(self.away)}% of the weight is away"
+        said, far = self.wording, _percent(self.away)
+        told = f"{count} of {all_pairs} pairs of {self.unit} are crossed, {far}% {said.away}"
         if not self.blocks:
-            return Verdict("contradicted", f"no neighbours are read in another order than they are written; {told}")
+            return Verdict("contradicted", f"{said.ordered}; {told}")
         if 2 * count > all_pairs:
             return Verdict("contradicted", f"most pairs are crossed, so that this is no diagonal; {told}")
-        named = ", ".join(f"“{self._written(block)}” is read at “{self._read(block)}”" for block in sure or self.blocks)
+        named = ", ".join(
+            f"“{self._written(block)}” {said.read} “{self._read(block)}”" for block in sure or self.blocks
+        )
         if not sure:
-            reason = f"{named}, with {_percent(SURE)}% of the weight or less on some of it; {told}"
+            reason = f"{named}, with {_percent(SURE)}% of the {said.amount} or less on some of it; {told}"
             return Verdict("not decided", reason)
         return Verdict("reproduced", f"{named}; {told}")
 

@@ -11,19 +11,14 @@ from saccade.reports.pages import picture, publish, where
 
 __all__ = ["write_page"]
 
-_CLAIM = (
-    "In this sentence, as this one training translates it, attention runs along the diagonal, and jumps where the "
-    "languages order words otherwise, as adjectives and nouns of French and English."
-)
-_SOURCE = "Bahdanau, Cho, Bengio 2015, section 5.2.1 and figure 3, https://arxiv.org/abs/1409.0473"
 _RULE = (
-    "A pair is crossed where the first of two has its largest weight behind that of the second. Groups are neighbours "
+    "A pair is crossed where the first of two has its largest {share} behind that of the second. Groups are neighbours "
     "each of which is crossed with the next. The diagonal is where the source would be read if both ran at an even "
-    f"pace; what is more than {MARGIN:g} from it is away. The weight of the source's end is left out."
+    f"pace; what is more than {MARGIN:g} from it is away. {{end}}"
 )
 _DECIDED = (
-    f"It is reproduced where a group is reordered, each of it with more than {100 * SURE:g}% of its weight in one "
-    "place, and at most half of all pairs are crossed; not decided where no group's weights are as sure; contradicted "
+    f"It is reproduced where a group is reordered, each of it with more than {100 * SURE:g}% of its {{amount}} in one "
+    "place, and at most half of all pairs are crossed; not decided where no group's {share}s are as sure; contradicted "
     "where no neighbours are reordered, or most pairs are crossed. One sentence of one run bears no more than that: "
     "these rules have no errors."
 )
@@ -40,22 +35,24 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         OSError: if they cannot be written.
     """
     found = Findings(content)
-    title = f"{found.row['text']}: what was attended to"
-    drawn = pictures.alignment(found.weights, found.source, found.target, folder / "alignment", title=title)
+    said, sides, path = found.wording, (found.source, found.target), folder / "alignment"
+    title = f"{said.picture}: {found.row['text']}"
+    drawn = pictures.alignment(found.weights, *sides, path, title=title, verb=said.verb)
+    words = {"share": said.share, "amount": said.amount, "end": said.end}
     parts: list[Part] = [
-        Heading("What a sentence's translation attends to", 1),
-        Text(f"The claim: {_CLAIM} ({_SOURCE})"),
+        Heading(said.heading, 1),
+        Text(f"The claim: {said.claim} ({said.source})"),
         Text(f"**{found.verdict.result}**: {found.verdict.reason}."),
         Code([content["command"]]),
         Text(f"“{found.row['text']}” is translated as “{found.row['translation']}”."),
         picture(drawn, f"A row for each of the {found.unit} that were written, a column for each of the source's"),
         Heading("What is reordered"),
         *([_table(found.reordered())] if found.blocks else [Text("Nothing is.")]),
-        *map(Text, (_RULE, _DECIDED)),
+        *(Text(rule.format(**words)) for rule in (_RULE, _DECIDED)),
         Heading("Word by word"),
         _table(found.words()),
         Heading("How it was made"),
-        Text(_run(found)),
+        *map(Text, (_run(found), *said.method)),
         *where(content),
     ]
     publish(folder, parts)
@@ -68,5 +65,5 @@ def _table(rows: list[list[str]]) -> Table:
 def _run(found: Findings) -> str:
     row = found.row
     steps = "" if row["steps"] is None else f", trained for {row['steps']:,} steps"
-    joined = " Pieces of words are put together: weights on a source word are summed, a target word has the mean."
+    joined = f" Pieces of words are put together: {found.wording.pieces}."
     return f"A run of `{row['model']}` on `{row['data']}`{steps}.{joined if row['pieces'] else ''}"

@@ -14,7 +14,7 @@ class Block(NamedTuple):
 
     Args:
         target: the words, by their places.
-        source: what each of them attends to most.
+        source: where the largest weight of each of them is.
         sure: the least of the weights on these.
     """
 
@@ -51,10 +51,10 @@ def off_diagonal(weights: Tensor, margin: float = 1.0) -> Tensor:
 
 
 def crossed(most: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the pairs of target words of which the first attends most to what stands behind that of the second.
+    """Return the pairs of target words of which the first has its largest weight behind that of the second.
 
     Args:
-        most: what each attends to most.
+        most: where the largest weight of each is.
 
     Example:
         >>> crossed([0, 3, 2, 1, 4])
@@ -64,7 +64,7 @@ def crossed(most: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def blocks(weights: Tensor) -> list[Block]:
-    """Return the runs of neighbouring target words each of which attends most to what stands before that of the last.
+    """Return the runs of neighbouring target words each of which has its largest weight before that of the last.
 
     Args:
         weights: `(target, source)`, at least 0.

@@ -19,7 +19,7 @@ from saccade.models.memory_network import MemoryNetwork
 from saccade.models.padded import Padded
 from saccade.tasks.answered import Answered
 from saccade.tasks.batches import in_batches
-from saccade.tasks.looking import JACOBIAN, By
+from saccade.tasks.looking import JACOBIAN, MOVED, By
 from saccade.tasks.memorize.data.episode import Batch, Episode, pad
 from saccade.tasks.memorize.languages import Language
 from saccade.train.task import Form
@@ -96,7 +96,7 @@ class MemoryAnswer(Answered):
         assert self.asked.episode is not None
         names = list(self.steps) or [str(step) for step in range(1, 1 + self.jacobian.shape[1])]
         said = [name for name, asked in zip(names, self.asked.episode.asked, strict=False) if asked]
-        return pictures.alignment(shares(self.jacobian), names, said, path, title=title, json=json)
+        return pictures.alignment(shares(self.jacobian), names, said, path, title=title, verb=MOVED, json=json)
 
 
 def logits_of(model: Memorizer, episodes: Sequence[Episode]) -> list[Tensor]:

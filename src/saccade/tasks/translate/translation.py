@@ -17,7 +17,7 @@ from saccade.tasks.experts import Taken, draw_taken, taken, taken_json
 from saccade.tasks.generate.attention import END_MARK, NOTHING, ranked_by_coverage, weights_of
 from saccade.tasks.generate.generate import Output, Search, generate, outputs_of
 from saccade.tasks.generate.written import Written
-from saccade.tasks.looking import JACOBIAN, By
+from saccade.tasks.looking import JACOBIAN, MOVED, By
 from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.text.tokenizer import one_line
 from saccade.tasks.translate.batches import Encoded, pad
@@ -86,7 +86,9 @@ class Translation(Written):
             weights, title = self.influence or (best.weights, None)
             assert weights is not None
             path = folder / file_name(self.source.text)
-            yield from pictures.alignment(weights, self.source_tokens, best.tokens, path, title=title, json=json)
+            verb = MOVED if self.influence else "attends to"
+            sides = self.source_tokens, best.tokens
+            yield from pictures.alignment(weights, *sides, path, title=title, verb=verb, json=json)
             yield from draw_taken(self.experts.source, self.source_tokens, path, "Source", json=json)
             yield from draw_taken(self.experts.target, best.tokens, path, "Translation", json=json)
 
