@@ -2,6 +2,7 @@ import itertools
 
 import pytest
 import torch
+from torch.nn import functional
 
 from models.translators import BATCH, LENGTHS, SOURCE, TARGET
 from saccade import AuxRequest, look, reads
@@ -59,11 +60,12 @@ def test_a_translators_gradient_is_that_of_its_expected_cost(baseline, input_fee
     learning = [p for name, p in model.named_parameters() if not name.startswith("reinforce.")]
     kept, original = [], model.reinforce.cost
 
-    def cost(losses, samples, wanted):
+    def cost(losses, samples, wanted, mean):
         kept[:] = losses, torch.cat(samples.log_prob, 1)
-        return original(losses, samples, wanted)
+        return original(losses, samples, wanted, mean)
 
     monkeypatch.setattr(model.reinforce, "cost", cost)
+    monkeypatch.setattr("saccade.models.reinforce.linear_cross_entropies", _differentiable_losses)
     estimated = [torch.zeros_like(p) for p in learning]
     expected, total = 0.0, 0.0
     for path in itertools.product((0.0, 0.999999), repeat=8):
@@ -85,6 +87,14 @@ def test_a_translators_gradient_is_that_of_its_expected_cost(baseline, input_fee
         torch.testing.assert_close(one, other)
 
 
+def _differentiable_losses(features, weight, bias, target, label_smoothing):
+    """What each token costs with its gradient, which `linear_cross_entropies` leaves to the mean."""
+    losses = functional.cross_entropy(
+        features @ weight.T + bias, target, reduction="none", label_smoothing=label_smoothing
+    )
+    return losses.mean(), losses
+
+
 def _drawn_by(monkeypatch, path):
     """Have every read draw the next of these numbers, `(steps, rows)`."""
     steps = iter(torch.tensor(path, dtype=torch.float64).unbind(0))
@@ -103,12 +113,13 @@ def test_trained_as_in_the_paper_the_gradient_is_that_of_the_expected_objective(
     wanted, learning = torch.tensor([[4, 5], [5, 6]]), list(model.parameters())
     kept, original = [], model.reinforce.cost
 
-    def cost(losses, samples, wanted):
+    def cost(losses, samples, wanted, mean):
         kept[:] = losses, torch.cat(samples.log_prob, 1), samples.entropy
         model.reinforce.average.fill_(3.0)
-        return original(losses, samples, wanted)
+        return original(losses, samples, wanted, mean)
 
     monkeypatch.setattr(model.reinforce, "cost", cost)
+    monkeypatch.setattr("saccade.models.reinforce.linear_cross_entropies", _differentiable_losses)
     estimated, objective, total = [torch.zeros_like(p) for p in learning], 0.0, 0.0
     for coins in itertools.product((False, True), repeat=2):
         monkeypatch.setattr(model.reinforce, "_soft", lambda rows, coins=coins: torch.tensor(coins))

@@ -1,4 +1,4 @@
-"""`linear_cross_entropy`: what the tokens that follow cost, without all logits in memory at once."""
+"""What the tokens that follow cost, on the mean and each, without all logits in memory at once."""
 
 from functools import partial
 from typing import Any
@@ -11,7 +11,7 @@ from saccade.errors import ArgumentError, ShapeError
 from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import Kernel, serves
 
-__all__ = ["linear_cross_entropy"]
+__all__ = ["linear_cross_entropies", "linear_cross_entropy"]
 
 _ROWS = 4  # in a block, as compiled.cross_entropy has it
 _CHUNK = 512  # rows of logits in memory: enough for a product at full speed
@@ -50,6 +50,28 @@ def linear_cross_entropy(
         >>> f"{linear_cross_entropy(torch.ones(2, 2), weight, torch.zeros(4), target):.4f}"
         '1.3863'
     """
+    return linear_cross_entropies(features, weight, bias, target, label_smoothing)[0]
+
+
+def linear_cross_entropies(
+    features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, label_smoothing: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """Return `linear_cross_entropy`, and what it is the mean of, which no gradient passes through.
+
+    Args: as for `linear_cross_entropy`.
+
+    Returns:
+        A number, and `(N,)`.
+
+    Raises:
+        ShapeError, ArgumentError: likewise.
+
+    Example:
+        >>> weight, target = torch.zeros(4, 2), torch.tensor([1, 3])
+        >>> mean, each = linear_cross_entropies(torch.ones(2, 2), weight, torch.zeros(4), target)
+        >>> f"{mean:.4f}", each
+        ('1.3863', tensor([1.3863, 1.3863]))
+    """
     rows, dim, size = len(features), features.shape[-1], len(weight)
     if target.shape != (rows,):
         raise ShapeError(f"target: expected one a row of features, ({rows},), got shape {tuple(target.shape)}")
@@ -59,20 +81,26 @@ def linear_cross_entropy(
     if rows and (int(target.min()) < 0 or int(target.max()) >= size):
         raise ArgumentError(f"target: expected tokens from 0 to {size - 1}, got some outside; leave padding out")
     if rows and target.dtype == torch.int64 and serves(features, weight, bias):
-        found: Tensor = _LinearCrossEntropy.apply(features, weight, bias, target, label_smoothing)
-        return found
-    return _plain(features, weight, bias, target, label_smoothing)
+        mean, losses = _LinearCrossEntropy.apply(features, weight, bias, target, label_smoothing)
+        return mean, losses
+    losses = _plain(features, weight, bias, target, label_smoothing)
+    return losses.mean(), losses.detach()
 
 
 def _plain(features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, label_smoothing: float) -> Tensor:
-    return F.cross_entropy(F.linear(features, weight, bias), target, label_smoothing=label_smoothing)
+    logits = F.linear(features, weight, bias)
+    return F.cross_entropy(logits, target, reduction="none", label_smoothing=label_smoothing)
+
+
+def _mean(features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, label_smoothing: float) -> Tensor:
+    return _plain(features, weight, bias, target, label_smoothing).mean()
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, label_smoothing: float
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor]:
         count, wanted = len(features), any(ctx.needs_input_grad)
         losses, numbers = features.new_empty(count), features.new_tensor([label_smoothing, 1 / count])
         room = features.new_empty(min(count, _CHUNK), len(weight))
@@ -91,12 +119,13 @@ class _LinearCrossEntropy(torch.autograd.Function):
                 grads[2].add_(logits.sum(0))
         ctx.save_for_backward(features, weight, bias, target, *grads)
         ctx.label_smoothing = label_smoothing
-        return losses.mean()
+        ctx.mark_non_differentiable(losses)
+        return losses.mean(), losses
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Any, ...]:
         features, weight, bias, target, *grads = ctx.saved_tensors
         if torch.is_grad_enabled() or not serves(grad):
-            definition = partial(_plain, target=target, label_smoothing=ctx.label_smoothing)
+            definition = partial(_mean, target=target, label_smoothing=ctx.label_smoothing)
             return *by_definition(definition, (features, weight, bias), ctx.needs_input_grad[:3], grad), None, None
         return *(part * grad for part in grads), None, None

@@ -9,10 +9,10 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from saccade import AuxOutput, AuxRequest
 from saccade.errors import ArgumentError
+from saccade.kernels.cross_entropy import linear_cross_entropies
 from saccade.models.renames import renamed
 
 __all__ = [
@@ -167,12 +167,12 @@ class Reinforce(nn.Module):
         count = self.options.samples
         rows = torch.arange(len(wanted), device=wanted.device)[:, None].expand(-1, count)
         samples = Samples(self.options.entropy_bonus > 0, soft=self._soft(rows))
-        logits = F.linear(decode(rows, samples), weight, bias)
-        tokens = wanted.repeat_interleave(count, 0)
-        losses = F.cross_entropy(
-            logits.flatten(0, 1), tokens.flatten(), ignore_index=0, reduction="none", label_smoothing=label_smoothing
-        )
-        return self.cost(losses.view(tokens.shape), samples, wanted)
+        features, tokens = decode(rows, samples).flatten(0, 1), wanted.repeat_interleave(count, 0)
+        places = (tokens != 0).flatten().nonzero()[:, 0]
+        written = features.index_select(0, places), weight, bias, tokens.flatten()[places]
+        mean, each = linear_cross_entropies(*written, label_smoothing)
+        losses = each.new_zeros(tokens.numel()).index_copy(0, places, each)
+        return self.cost(losses.view(tokens.shape), samples, wanted, mean)
 
     def _soft(self, rows: Tensor) -> Tensor | None:
         """Which of the rows `(batch, samples)` read the mean, as a coin falls for each example; None: none ever do."""
@@ -182,22 +182,22 @@ class Reinforce(nn.Module):
         coins = torch.rand(len(rows), device=rows.device) < share
         return coins.repeat_interleave(rows.shape[1])
 
-    def cost(self, losses: Tensor, samples: Samples, wanted: Tensor) -> Tensor:
+    def cost(self, losses: Tensor, samples: Samples, wanted: Tensor, mean: Tensor | None = None) -> Tensor:
         """Return the mean of what tokens cost, with the gradient above.
 
         Args:
             losses: `(batch * samples, length)`, 0 where nothing is wanted.
             samples: of every token.
             wanted: `(batch, length)`.
+            mean: of the losses, with its gradient, where it is known and they have none.
         """
         inside = (wanted != 0).repeat_interleave(self.options.samples, 0)
         number = inside.sum()
         following, left = self._charges(losses.detach(), inside.to(losses.dtype))
         learned, error = self.charged(following, samples, left)
-        own = losses.new_zeros(()) if error is None else (error * inside).sum() / number
-        hidden: Tensor = (learned * inside).sum() / number + own
-        cost: Tensor = losses.sum() / number + (hidden - hidden.detach())
-        return cost
+        hidden = ((learned if error is None else learned + error) * inside).sum() / number
+        mean = losses.sum() / number if mean is None else mean
+        return mean + (hidden - hidden.detach())
 
     def _charges(self, losses: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:
         """What every draw is charged with, and of how many things that is the sum, of `(rows, length)` each."""

@@ -14,7 +14,7 @@ from saccade.auxiliary import AuxOutput
 from saccade.backends import blockwise, reference
 from saccade.backends.blockwise.blocks import prepared
 from saccade.backends.blockwise.plan import Pairs
-from saccade.backends.cpu import fused, steps, unmasked
+from saccade.backends.cpu import draws, fused, steps, unmasked
 from saccade.backends.cpu.engine import ENGINE
 from saccade.call import Call
 from saccade.kernels.threads import numba_missing, reason
@@ -88,6 +88,8 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
     """Output and statistics."""
     if steps.serves_step(call):
         return steps.run(call), AuxOutput()
+    if draws.serves_draws(call):
+        return draws.run(call)
     if unmasked.serves(call) and not (fused.serves(call) and not one_block(call)):
         return unmasked.run(call)
     return _at_once(call) if one_block(call) else blockwise.run(ENGINE, fused.multiplied(call))

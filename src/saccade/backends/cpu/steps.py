@@ -22,7 +22,7 @@ from saccade.numerics import HALF, tracing, transforming, wide
 from saccade.scores import Additive, exponentials
 from saccade.structure import aligned
 
-__all__ = ["Steps", "attention", "run", "serves_step"]
+__all__ = ["Steps", "attention", "fits", "gradients", "run", "serves_step", "weigh"]
 
 FEW, PAIRS = 8, (1 << 10) - 1
 """Queries of a sequence, or pairs of a query and a key, up to which a call is a step: with more, packing the keys
@@ -39,6 +39,11 @@ _forward, _backward = Kernel("additive:forward"), Kernel("additive:backward")
 
 def serves_step(call: Call) -> bool:
     """Whether a call is a step."""
+    return call.soft() and not call.asks() and fits(call)
+
+
+def fits(call: Call) -> bool:
+    """Whether the weights of a call are those of a step, whatever is read by them."""
     normalizer = call.normalizer
     if tracing() or transforming():  # sizes may be symbols, which nothing may depend on
         return False
@@ -48,7 +53,7 @@ def serves_step(call: Call) -> bool:
     if length > FEW and length * width > _pairs(call):
         return False
     plain = normalizer.sink is None and not isinstance(normalizer.temperature, Tensor)
-    more = call.bias is not None or call.gate is not None or not call.soft() or call.dropout_p or call.asks()
+    more = call.bias is not None or call.gate is not None or call.dropout_p
     tensors = call.query, call.key, call.value, call.score.v
     served = plain and not more and serves(*tensors, dtypes=(torch.float32, *HALF))
     return served and not (call.mask is not None and _copies(call, call.mask))
@@ -259,8 +264,9 @@ class _Sums(Sums[dict[str, Any]]):
     def start(self) -> dict[str, Any]:
         return {"key": None, "weights": [], "grads": []}
 
-    def finish(self, total: dict[str, Any]) -> tuple[Tensor, Tensor]:
-        return total["key"], torch.cat(total["weights"], 1).mT @ torch.cat(total["grads"], 1)
+    def finish(self, total: dict[str, Any]) -> tuple[Tensor | None, Tensor | None]:
+        read = torch.cat(total["weights"], 1).mT @ torch.cat(total["grads"], 1) if total["grads"] else None
+        return total["key"], read
 
 
 class _Attention(torch.autograd.Function):
@@ -290,15 +296,9 @@ class _Attention(torch.autograd.Function):
             return (*by_definition(definition, (query, key, value, v), ctx.needs_input_grad[:4], grad), *[None] * 5)
         summing = ctx.sums is not None and ctx.needs_input_grad[4]
         total = ctx.sums.current() if summing else None
-        parts, sizes = _table(query, key, value, v, powers, mask)
-        weights, kinds = weights.contiguous(), kinds.contiguous()  # hooks on saved tensors may change strides
-        grad, features, width = grad.contiguous(), query.shape[-1], key.shape[-2]
-        query_grad = query.new_empty(query.shape)
-        key_grad = key.new_zeros(key.shape) if total is None or total["key"] is None else total["key"]
-        v_grad, room = query.new_zeros(len(query), features), query.new_empty(len(query), 2 * features + width)
-        numbers = _number(ctx.temperature)
-        _backward(len(query), *parts, grad, weights, kinds, room, *sizes, numbers, query_grad, key_grad, v_grad)
-        v_grad = v_grad.sum(0) if v.ndim == 1 else v_grad
+        weights, grad = weights.contiguous(), grad.contiguous()  # hooks on saved tensors may change strides
+        inputs, known = Folded(query, key, value, v, powers, mask), None if total is None else total["key"]
+        query_grad, key_grad, v_grad = gradients(inputs, grad, weights, kinds, ctx.temperature, known)
         if total is None:
             value_grad = weights.mT @ grad if ctx.needs_input_grad[2] else None
             return query_grad, key_grad, value_grad, v_grad, *[None] * 5
@@ -319,6 +319,35 @@ def _table(
     steps = 0 if len(mask) == 1 else mask.stride(0), 0 if mask.shape[1] == 1 else mask.stride(1)
     parts = query, key, powers, value, v, 0 if v.ndim == 1 else features, mask, *steps
     return parts, (length, width, features, out)
+
+
+def gradients(
+    inputs: Folded, grad: Tensor, weights: Tensor | None, kinds: Tensor, temperature: float, known: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of query, key and v.
+
+    Args:
+        inputs: of the forward.
+        grad: of the output `(N, Lq, Dv)`, in one piece; without weights that of the scores `(N, Lq, Lk)`, which sums to
+            zero in each row.
+        weights, kinds: from the forward, weights in one piece.
+        temperature: T.
+        known: what the key's gradient is added to, in its place; None: zeros.
+    """
+    parts, sizes = _table(*inputs)
+    query, key, v = inputs.query, inputs.key, inputs.v
+    features, width = query.shape[-1], key.shape[-2]
+    query_grad, key_grad = query.new_empty(query.shape), key.new_zeros(key.shape) if known is None else known
+    v_grad, room = query.new_zeros(len(query), features), query.new_empty(len(query), 2 * features + width)
+    given = grad, 0 if weights is None else weights, kinds.contiguous(), room
+    _backward(len(query), *parts, *given, *sizes, _number(temperature), query_grad, key_grad, v_grad)
+    return query_grad, key_grad, v_grad.sum(0) if v.ndim == 1 else v_grad
+
+
+def weigh(inputs: Folded, temperature: float) -> tuple[Tensor, Tensor]:
+    """The weights alone, `(N, Lq, Lk)`, and which way each row's scores were computed."""
+    nothing = inputs.value[..., :0]  # is read: the kernel has no values to add up
+    return _run(*inputs._replace(value=nothing), temperature)[1:]
 
 
 def _run(

@@ -226,10 +226,45 @@ def _shares(grad: Any, values: Any, weights: Any, allowed: Any, temperature: flo
         shares[j] = weights[j] * (shares[j] - mean) / temperature if allowed[j] else F(0.0)
 
 
+@loops
+def _differentiate(
+    kind: int,
+    query: Any,
+    keys: Any,
+    powers: Any,
+    v: Any,
+    allowed: Any,
+    shares: Any,
+    left: Any,
+    terms: Any,
+    query_grad: Any,
+    keys_grad: Any,
+    v_grad: Any,
+) -> None:
+    """What the gradients of a row's scores make of those of query, key and v, the last two added to."""
+    size = query.size
+    if kind == IDENTITY:
+        _powers(query, left)
+    query_grad[:] = F(0.0)
+    for j in range(allowed.size):
+        if not allowed[j]:
+            continue
+        at = slice(j * size, (j + 1) * size)
+        if kind == IDENTITY:
+            _identity_gradients(left, powers[at], v, shares[j], query_grad, keys_grad[at], v_grad)
+            continue
+        _terms(kind, query, keys[at], terms)
+        _add(v_grad, terms, shares[j])
+        _slopes(terms, v, shares[j])
+        _add(query_grad, terms, F(1.0))
+        _add(keys_grad[at], terms, F(1.0))
+
+
 @kernel
 def backward(table: Any) -> None:
     """As `forward` up to 19, but 11 is the output's gradient, and the room has two rows of features and one of keys;
-    then the gradients of [query, key, v], one v a batch entry, those of key and v to be added to.
+    then the gradients of [query, key, v], one v a batch entry, those of key and v to be added to. Without weights (0 in
+    12), 11 is the gradient of the scores, which sums to zero in each row as that of any softmax does.
     """
     length, width, size, out = table[15], table[16], table[17], table[18]
     temperature = floats(table[19], 1)[0]
@@ -249,21 +284,12 @@ def backward(table: Any) -> None:
             row = n * length + i
             allowed = flags(table[8] + n * table[9] + i * table[10], width)
             query, query_grad = floats(table[2] + 4 * row * size, size), floats(table[20] + 4 * row * size, size)
-            grad, weights = floats(table[11] + 4 * row * out, out), floats(table[12] + 4 * row * width, width)
+            if table[12]:
+                grad, weights = floats(table[11] + 4 * row * out, out), floats(table[12] + 4 * row * width, width)
+                _shares(grad, values, weights, allowed, temperature, shares)
+            else:
+                shares[:] = floats(table[11] + 4 * row * width, width)
             kind = flags(table[13] + row, 1)[0]
-            _shares(grad, values, weights, allowed, temperature, shares)
-            if kind == IDENTITY:
-                _powers(query, left)
-            query_grad[:] = F(0.0)
-            for j in range(width):
-                if not allowed[j]:
-                    continue
-                at = slice(j * size, (j + 1) * size)
-                if kind == IDENTITY:
-                    _identity_gradients(left, powers[at], v, shares[j], query_grad, keys_grad[at], v_grad)
-                    continue
-                _terms(kind, query, keys[at], terms)
-                _add(v_grad, terms, shares[j])
-                _slopes(terms, v, shares[j])
-                _add(query_grad, terms, F(1.0))
-                _add(keys_grad[at], terms, F(1.0))
+            _differentiate(
+                kind, query, keys, powers, v, allowed, shares, left, terms, query_grad, keys_grad, v_grad
+            )
