@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from near import assert_near, largest
 from saccade.errors import ArgumentError, ShapeError
 from saccade.kernels import cross_entropy
-from saccade.kernels.cross_entropy import linear_cross_entropy
+from saccade.kernels.cross_entropy import linear_cross_entropies, linear_cross_entropy
 
 
 def draw(rows, dim, size, seed, scale=1.0, dtype=torch.float32):
@@ -47,6 +47,18 @@ def test_it_is_the_cross_entropy_with_its_gradients(rows, dim, size, seed, smoot
     assert_near(found, gradients, *inputs)
     with torch.no_grad():
         assert torch.equal(linear_cross_entropy(*inputs, target, smoothing), loss) or chunk < 512
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_each_tokens_cost_is_told_without_a_gradient(dtype):
+    inputs, target = draw(700, 3, 7, 0, dtype=dtype)
+    mean, each = linear_cross_entropies(*inputs, target, 0.1)
+    features, weight, bias = inputs
+    expected = torch.nn.functional.cross_entropy(
+        features @ weight.T + bias, target, reduction="none", label_smoothing=0.1
+    )
+    torch.testing.assert_close(each, expected)
+    assert not each.requires_grad and torch.equal(mean, linear_cross_entropy(*inputs, target, 0.1))
 
 
 def test_a_second_backward_of_the_same_loss_gives_the_same():

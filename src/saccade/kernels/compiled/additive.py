@@ -290,6 +290,4 @@ def backward(table: Any) -> None:
             else:
                 shares[:] = floats(table[11] + 4 * row * width, width)
             kind = flags(table[13] + row, 1)[0]
-            _differentiate(
-                kind, query, keys, powers, v, allowed, shares, left, terms, query_grad, keys_grad, v_grad
-            )
+            _differentiate(kind, query, keys, powers, v, allowed, shares, left, terms, query_grad, keys_grad, v_grad)
