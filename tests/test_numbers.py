@@ -23,6 +23,7 @@ SOURCES = {
     "docs/benchmarks-cpu.md": ["benchmarks/results/attention-cpu.json"],
     "docs/benchmarks-gpu.md": ["benchmarks/results/attention-gpu.json"],
     "docs/benchmarks-decoder-step.md": ["benchmarks/results/decoder-step.json"],
+    "docs/benchmarks-hard.md": ["benchmarks/results/hard-steps.json"],
     "docs/benchmarks-training-share.md": ["benchmarks/results/training-share.json"],
     "docs/benchmarks-masks.md": ["benchmarks/results/fused-cpu.json"],
     "docs/benchmarks-plain-sum.md": ["benchmarks/results/plain-sum-cpu.json", "benchmarks/results/sum-cpu.json"],

@@ -18,6 +18,7 @@ from torch.autograd import forward_ad
 from saccade import biases, masks, windows
 from saccade.auxiliary import AuxOutput
 from saccade.backends import cpu
+from saccade.backends.cpu.draws import serves_draws
 from saccade.backends.cpu.steps import serves_step
 from saccade.call import Call
 from saccade.masks import Mask
@@ -177,7 +178,8 @@ def _plain(call: Call) -> bool:
 
 def _skips(call: Call) -> bool:
     """Whether a call is one that passes over forbidden keys anyhow."""
-    return isinstance(call.score, Additive) and cpu.unsupported(call) is None and serves_step(call)
+    own = isinstance(call.score, Additive) and cpu.unsupported(call) is None
+    return own and (serves_step(call) or serves_draws(call))
 
 
 def _fewest(call: Call) -> int:

@@ -1,8 +1,9 @@
 """Attention on the CPU with kernels compiled by Numba: additive scores without a tanh a term, softmax, sparsemax and
 entmax, statistics and draws.
 
-A call of a few queries is one kernel (`steps`). Any other goes by blocks of queries (`blockwise`), in which what is
-compiled takes the place of the reference's formulas (`engine`), and everything else is the reference's.
+A call of a few queries is one kernel (`steps`), and so are the weights of a few draws from a memory (`draws`). Any
+other goes by blocks of queries (`blockwise`), in which what is compiled takes the place of the reference's formulas
+(`engine`), and everything else is the reference's.
 """
 
 import math

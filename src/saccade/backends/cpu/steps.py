@@ -6,23 +6,24 @@ their gradients to one sum. The weights are kept for the backward.
 
 import math
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from saccade.backends.cpu.folding import Folded, folded
+from saccade.backends.cpu.step_kernels import defined, forward, gradients
 from saccade.call import Call, Widened
 from saccade.kernels.sums import Sums, by_definition
-from saccade.kernels.threads import Kernel, serves
+from saccade.kernels.threads import serves
 from saccade.masks import Dense, Mask
 from saccade.normalizers import Softmax
 from saccade.numerics import HALF, tracing, transforming, wide
 from saccade.scores import Additive, exponentials
 from saccade.structure import aligned
 
-__all__ = ["Steps", "attention", "fits", "gradients", "run", "serves_step", "weigh"]
+__all__ = ["MemorySums", "Steps", "attention", "fits", "folded_step", "run", "serves_step"]
 
 FEW, PAIRS = 8, (1 << 10) - 1
 """Queries of a sequence, or pairs of a query and a key, up to which a call is a step: with more, packing the keys
@@ -33,8 +34,6 @@ MANY, TERMS = 1 << 12, 10**6
 """Pairs up to which a read of a memory, which has its sums to share, is a step nevertheless, and any call of fewer
 terms, for which what begins and ends with a block is too much.
 """
-
-_forward, _backward = Kernel("additive:forward"), Kernel("additive:backward")
 
 
 def serves_step(call: Call) -> bool:
@@ -84,18 +83,24 @@ def run(call: Call) -> Tensor:
     if call.query.dtype in HALF:
         return _widened(call).to(call.value.dtype)
     shape = (*call.batch, call.query.shape[-2], call.value.shape[-1])
-    powers = exponentials(call.key.detach()) if call.cache is None else call.cache
-    mask = None if call.mask is None else call.mask.dense(call.grid())
-    assert isinstance(call.score, Additive)
-    assert isinstance(call.normalizer, Softmax)
-    inputs = folded(call.batch, call.query, call.key, call.value, call.score.v, powers, mask)
-    temperature = float(call.normalizer.temperature)
-    # Reads share their sums where the tensors are the memory's own, not folded or expanded for this query.
-    own = inputs.key.shape == call.key.shape and inputs.value.shape == call.value.shape
+    inputs, temperature, own = folded_step(call)
     shared = None if call.state is None else call.state.of(Steps)
     if shared is not None and call.cache is not None:
         shared.keep(call, inputs, temperature, own=own)
     return attention(*inputs, temperature, shared if own else None).reshape(shape)
+
+
+def folded_step(call: Call) -> tuple[Folded, float, bool]:
+    """The tensors of a step, folded, and its temperature; and whether key and value are as the call has them: reads of
+    a memory share their sums where they are its own, not folded or expanded for this query.
+    """
+    assert isinstance(call.score, Additive)
+    assert isinstance(call.normalizer, Softmax)
+    powers = exponentials(call.key.detach()) if call.cache is None else call.cache
+    mask = None if call.mask is None else call.mask.dense(call.grid())
+    inputs = folded(call.batch, call.query, call.key, call.value, call.score.v, powers, mask)
+    own = inputs.key.shape == call.key.shape and inputs.value.shape == call.value.shape
+    return inputs, float(call.normalizer.temperature), own
 
 
 def _widened(call: Call) -> Tensor:
@@ -132,7 +137,7 @@ def attention(
     """
     tensors = query, key, value, v
     if not torch.is_grad_enabled() or not any(tensor.requires_grad for tensor in tensors):
-        return _run(*tensors, powers, mask, temperature)[0]
+        return forward(*tensors, powers, mask, temperature)[0]
     gate, sums = (None, None) if steps is None else steps.of(key, value)
     found: Tensor = _Attention.apply(*tensors, gate, sums, powers, mask, temperature)
     return found
@@ -144,10 +149,10 @@ class Steps:
     """
 
     def __init__(self) -> None:
-        self._made: tuple[Tensor, _Sums] | None = None
+        self._made: tuple[Tensor, MemorySums] | None = None
         self._last: _Step | None = None
 
-    def of(self, key: Tensor, value: Tensor) -> "tuple[Tensor | None, _Sums | None]":
+    def of(self, key: Tensor, value: Tensor) -> "tuple[Tensor | None, MemorySums | None]":
         """The gate of key and value, always the same, and its sums; None where neither learns.
 
         Args:
@@ -156,7 +161,7 @@ class Steps:
         if not (key.requires_grad or value.requires_grad):
             return None, None
         if self._made is None:
-            sums = _Sums()
+            sums = MemorySums()
             self._made = sums.gate(key, value), sums
         return self._made
 
@@ -206,7 +211,7 @@ class Steps:
         learns = query.requires_grad or key.requires_grad or value.requires_grad or v.requires_grad
         query = query.reshape(last.folded)
         if not learns or not torch.is_grad_enabled():
-            output = _run(query, key, value, v, powers, mask, last.temperature)[0]
+            output = forward(query, key, value, v, powers, mask, last.temperature)[0]
         elif last.own:
             output = attention(query, key, value, v, powers, mask, last.temperature, self)
         else:
@@ -258,15 +263,20 @@ def _same_memory(old: Tensor | None, new: Tensor | None) -> bool:
     return old is not None and new is not None and old.data_ptr() == new.data_ptr()
 
 
-class _Sums(Sums[dict[str, Any]]):
-    """The gradients of a memory's key and value, over all reads of it."""
+class MemorySums(Sums[dict[str, Any]]):
+    """The gradients of a memory's key and value, over all reads of it: of values by what was drawn, and by weights with
+    the gradients of what was read, whose product is made once.
+    """
 
     def start(self) -> dict[str, Any]:
-        return {"key": None, "weights": [], "grads": []}
+        return {"key": None, "drawn": None, "weights": [], "grads": []}
 
     def finish(self, total: dict[str, Any]) -> tuple[Tensor | None, Tensor | None]:
-        read = torch.cat(total["weights"], 1).mT @ torch.cat(total["grads"], 1) if total["grads"] else None
-        return total["key"], read
+        value = total["drawn"]
+        if total["grads"]:
+            read = torch.cat(total["weights"], 1).mT @ torch.cat(total["grads"], 1)
+            value = read if value is None else value + read
+        return total["key"], value
 
 
 class _Attention(torch.autograd.Function):
@@ -278,12 +288,12 @@ class _Attention(torch.autograd.Function):
         value: Tensor,
         v: Tensor,
         gate: Tensor | None,
-        sums: _Sums | None,
+        sums: MemorySums | None,
         powers: Tensor,
         mask: Tensor | None,
         temperature: float,
     ) -> Tensor:
-        output, weights, kinds = _run(query, key, value, v, powers, mask, temperature)
+        output, weights, kinds = forward(query, key, value, v, powers, mask, temperature)
         ctx.temperature, ctx.sums = temperature, sums
         ctx.save_for_backward(query, key, value, v, powers, mask, weights, kinds)
         return output
@@ -308,80 +318,9 @@ class _Attention(torch.autograd.Function):
         return query_grad, None, None, v_grad, grad.new_zeros(()), *[None] * 4
 
 
-def _table(
-    query: Tensor, key: Tensor, value: Tensor, v: Tensor, powers: Tensor, mask: Tensor | None
-) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """The beginning of the kernels' table, and the sizes."""
-    length, features = query.shape[1:]
-    width, out = value.shape[-2:]
-    query, key, value, v, powers = (part.contiguous() for part in (query, key, value, v, powers))
-    mask = _all_allowed(width) if mask is None else mask.contiguous()
-    steps = 0 if len(mask) == 1 else mask.stride(0), 0 if mask.shape[1] == 1 else mask.stride(1)
-    parts = query, key, powers, value, v, 0 if v.ndim == 1 else features, mask, *steps
-    return parts, (length, width, features, out)
-
-
-def gradients(
-    inputs: Folded, grad: Tensor, weights: Tensor | None, kinds: Tensor, temperature: float, known: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of query, key and v.
-
-    Args:
-        inputs: of the forward.
-        grad: of the output `(N, Lq, Dv)`, in one piece; without weights that of the scores `(N, Lq, Lk)`, which sums to
-            zero in each row.
-        weights, kinds: from the forward, weights in one piece.
-        temperature: T.
-        known: what the key's gradient is added to, in its place; None: zeros.
-    """
-    parts, sizes = _table(*inputs)
-    query, key, v = inputs.query, inputs.key, inputs.v
-    features, width = query.shape[-1], key.shape[-2]
-    query_grad, key_grad = query.new_empty(query.shape), key.new_zeros(key.shape) if known is None else known
-    v_grad, room = query.new_zeros(len(query), features), query.new_empty(len(query), 2 * features + width)
-    given = grad, 0 if weights is None else weights, kinds.contiguous(), room
-    _backward(len(query), *parts, *given, *sizes, _number(temperature), query_grad, key_grad, v_grad)
-    return query_grad, key_grad, v_grad.sum(0) if v.ndim == 1 else v_grad
-
-
-def weigh(inputs: Folded, temperature: float) -> tuple[Tensor, Tensor]:
-    """The weights alone, `(N, Lq, Lk)`, and which way each row's scores were computed."""
-    nothing = inputs.value[..., :0]  # is read: the kernel has no values to add up
-    return _run(*inputs._replace(value=nothing), temperature)[1:]
-
-
-def _run(
-    query: Tensor, key: Tensor, value: Tensor, v: Tensor, powers: Tensor, mask: Tensor | None, temperature: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Output, weights, and which way each row's scores were computed."""
-    parts, sizes = _table(query, key, value, v, powers, mask)
-    length, width, features, out = sizes
-    batch = len(query)
-    output, weights = query.new_empty(batch, length, out), query.new_empty(batch, length, width)
-    kinds, room = query.new_empty(batch, length, dtype=torch.uint8), query.new_empty(batch, features)
-    _forward(batch, *parts, output, weights, kinds, room, *sizes, _number(temperature))
-    return output, weights, kinds
-
-
-@lru_cache(maxsize=64)
-def _all_allowed(width: int) -> Tensor:
-    """A mask that forbids nothing, `(1, 1, width)`; to be read alone."""
-    return torch.ones(1, 1, width, dtype=torch.bool, device="cpu")
-
-
-@lru_cache(maxsize=64)
-def _number(value: float) -> Tensor:
-    """A number as kernels read it; to be read alone."""
-    return torch.tensor([value], dtype=torch.float32, device="cpu")
-
-
 def _definition(
     query: Tensor, key: Tensor, value: Tensor, v: Tensor, *, mask: Tensor | None, temperature: float
 ) -> Tensor:
-    """The same by the formula; what no query of an entry may attend to is taken for zeros, whatever it holds."""
-    allowed = None
-    if mask is not None:
-        allowed = mask.expand(*query.shape[:2], key.shape[1])
-        hidden = ~allowed.any(1)[..., None]
-        key, value = key.masked_fill(hidden, 0.0), value.masked_fill(hidden, 0.0)
-    return Softmax(temperature)(Additive(v)(query, key), allowed) @ value
+    """The same by the formula."""
+    weights, value, _ = defined(query, key, value, v, mask, temperature)
+    return weights @ value
