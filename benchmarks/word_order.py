@@ -57,8 +57,16 @@ def measured(folder: Path, sentences: int) -> list[dict[str, Any]]:
     for by in ("attention", "gradient") if attends(trained.model) else ("gradient",):
         shares = [_of(trained.model, answer, by, task.settings.tokenizer == "bpe") for answer in answers]
         about = {"model": task.settings.model, "seed": task.settings.seed, "steps": results.get("steps"), "by": by}
-        found.append({**about, "shares": shares})
+        found.append({**about, **summed(shares), "shares": shares})
     return found
+
+
+def summed(shares: Sequence[float | None]) -> dict[str, float]:
+    """The mean share, half of its interval, and the share of the sentences that have a crossed pair."""
+    counted = [each for each in shares if each is not None]
+    half = quantile(len(counted) - 1) * stdev(counted) / math.sqrt(len(counted))
+    some = fmean(each > 0 for each in counted)
+    return {"crossed": round(fmean(counted), 6), "half": round(half, 6), "any": round(some, 6)}
 
 
 def _of(model: Any, answer: Any, by: str, pieces: bool) -> float | None:
@@ -79,11 +87,8 @@ def table(results: dict[str, Any]) -> str:
         "|---|---|---|---:|---:|",
     ]
     for row in results["rows"]:
-        shares = [each for each in row["shares"] if each is not None]
-        half = quantile(len(shares) - 1) * stdev(shares) / math.sqrt(len(shares))
-        some = 100 * sum(each > 0 for each in shares) / len(shares)
-        told = f"{100 * fmean(shares):.2f} ± {100 * half:.2f}"
-        lines.append(f"| {row['model']} | {row['seed']} | {row['by']} | {told} | {some:.0f} |")
+        told = f"{100 * row['crossed']:.2f} ± {100 * row['half']:.2f} | {100 * row['any']:.0f}"
+        lines.append(f"| {row['model']} | {row['seed']} | {row['by']} | {told} |")
     return "\n".join(lines) + "\n"
 
 
@@ -99,7 +104,7 @@ def main() -> int:
     torch.set_num_threads(1)
     rows = [row for folder in arguments.runs for row in measured(folder, arguments.sentences)]
     machine = {"hardware": hardware(torch.device("cpu")), "versions": versions()}
-    results = {"sentences": arguments.sentences, **machine, "rows": rows}
+    results = {"sentences": arguments.sentences, "level": 0.95, **machine, "rows": rows}
     sys.stdout.write(table(results))
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

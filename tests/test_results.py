@@ -30,6 +30,9 @@ ROWS = [
 ]
 
 PAGES = {
+    "alignment-bytenet": "alignment",
+    "alignment-fr": "alignment",
+    "alignment-fr-adjectives": "alignment",
     "bottleneck-mnist": "bottleneck",
     "cnn-attention-cifar10": "cnn_attention",
     "complexity-quick": "complexity",
@@ -51,6 +54,7 @@ PAGES = {
     "scaling-quick": "scaling",
     "scores-dates": "scores",
     "scores-multi30k": "scores",
+    "scores-multi30k-whole": "scores",
     "soft-hard-dates": "soft_hard",
 }
 """Published reports, and what made them."""
@@ -263,7 +267,9 @@ def test_the_headline_beside_joeynmt_is_that_of_its_table():
 @pytest.mark.parametrize("name", PAGES)
 def test_a_published_page_says_what_stands_behind_its_numbers_and_has_one_of_three_verdicts(name):
     page = (ROOT / "results" / name / "index.md").read_text(encoding="utf-8")
-    assert re.search(r"± (is|of|half of)\b", page) and "twice the" not in page
+    told = re.search(r"± (is|of|half of)\b", page) is not None
+    assert told or ("±" not in page and "these rules have no errors" in page)  # one sentence of one run has none
+    assert "twice the" not in page
     assert re.search(r"^\*\*(reproduced|contradicted|not decided)\*\*: ", page, flags=re.M)
 
 

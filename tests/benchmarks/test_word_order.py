@@ -24,6 +24,7 @@ def test_the_page_has_the_table_of_the_kept_runs(script):
     kept = json.loads((ROOT / "results/multi30k-de-en/word-order.json").read_text(encoding="utf-8"))
     page = (ROOT / "docs/results.md").read_text(encoding="utf-8")
     assert all(len(row["shares"]) == kept["sentences"] for row in kept["rows"])
+    assert all(script.summed(row["shares"]).items() <= row.items() for row in kept["rows"])
     assert script.table(kept).partition("\n\n")[2] in page
 
 
@@ -56,4 +57,11 @@ def test_a_run_is_looked_at_by_all_ways_that_it_has(script, model, ways, tmp_pat
     rows = script.measured(run.folder, 4)
     assert [row["by"] for row in rows] == ways and all(len(row["shares"]) == 4 for row in rows)
     assert all(row["model"] == model and row["steps"] == 1 for row in rows)
-    assert f"| {model} | 1 |" in script.table({"sentences": 4, "rows": [{**rows[0], "shares": [0.0, 0.5, None, 0.1]}]})
+    assert f"| {model} | 1 |" in script.table({"sentences": 4, "rows": rows})
+
+
+def test_means_are_of_sentences_with_a_pair(script):
+    """Of 0, 10 and 20%: a mean of 10, a standard error of 10/√3, and t = 4.303 of two degrees of freedom."""
+    found = script.summed([0.0, None, 0.1, 0.2])
+    assert (found["crossed"], found["any"]) == (pytest.approx(0.1), pytest.approx(2 / 3, abs=1e-5))
+    assert found["half"] == pytest.approx(4.303 * 0.1 / 3**0.5, rel=1e-3)
