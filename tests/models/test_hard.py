@@ -254,6 +254,8 @@ def test_noise_is_of_the_draws_alone(model):
         ({"read": "reinforce", "entropy_bonus": -1.0}, "--entropy-bonus"),
         ({"read": "reinforce", "entropy_bonus": float("nan")}, "--entropy-bonus"),
         ({"soft_share": 0.5}, "--soft-share: expected only with --read reinforce"),
+        ({"reward_weight": 0.5}, "--reward-weight: expected only with --read reinforce"),
+        ({"read": "reinforce", "reward_weight": 0.0}, "--reward-weight: expected a finite number above 0, got 0.0"),
         ({"read": "reinforce", "soft_share": 1.5}, "--soft-share: expected a share from 0 to 1, got 1.5"),
         ({"charge": "whole", "read": "straight-through"}, "--charge: expected only with --read reinforce"),
         ({"read": "reinforce", "charge": "mine"}, "--charge: expected to-come or whole, got mine"),

@@ -39,6 +39,24 @@ def test_entropy_is_worth_its_bonus():
     torch.testing.assert_close(entropy.grad, torch.tensor([[-0.125, -0.125, 0.0]]))
 
 
+@pytest.mark.parametrize("baseline", ["learned", "leave-one-out", "moving-average"])
+def test_a_rewards_weight_scales_the_gradient_of_draws_alone(baseline):
+    def grads(weight):
+        torch.manual_seed(0)
+        options = Options(read="reinforce", baseline=baseline, samples=2, entropy_bonus=0.25, reward_weight=weight)
+        reinforce = Reinforce(options, 4)
+        log_prob, entropy = (torch.zeros(2, 3, requires_grad=True) for _ in range(2))
+        losses = torch.tensor([[1.0, 2.0, 3.0], [2.0, 2.0, 1.0]], requires_grad=True)
+        samples = Samples(True, [torch.randn(2, 3, 4)], [log_prob], [entropy])
+        reinforce.cost(losses, samples, torch.tensor([[5, 5, 5]])).backward()
+        return log_prob.grad, entropy.grad, losses.grad, [part.grad for part in reinforce.parameters()]
+
+    (whole, *rest), (tenth, *same) = grads(1.0), grads(0.1)
+    assert bool(whole.abs().sum() > 0)
+    torch.testing.assert_close(tenth, 0.1 * whole)
+    torch.testing.assert_close(same, rest, rtol=0, atol=0)
+
+
 def test_what_is_read_and_not_fed_on_changes_its_own_token_alone():
     reinforce = Reinforce(Options(read="reinforce"), 4, feeds=False)
     for parameter in reinforce.parameters():

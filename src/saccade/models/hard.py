@@ -21,7 +21,7 @@ from saccade.nn import Attention
 __all__ = ["OF_REINFORCE", "Options", "Reader", "TextOptions", "attended", "attention_options"]
 
 
-OF_REINFORCE = ("baseline", "samples", "entropy_bonus", "soft_share", "charge")
+OF_REINFORCE = ("baseline", "samples", "entropy_bonus", "reward_weight", "soft_share", "charge")
 """Options that mean something with `read="reinforce"` alone."""
 X = TypeVar("X")
 S = TypeVar("S", bound=State)
@@ -49,6 +49,10 @@ class Options:
     entropy_bonus: float = 0.0
     """What a nat of the weights' entropy is worth to REINFORCE beside one of likelihood: it keeps looking around."""
 
+    reward_weight: float = 1.0
+    """What the gradient by rewards is worth beside that of what was read: with 1 it is that of the expected cost. Xu
+    et al. 2015, Eq. 11, choose theirs (λ_r) by validation."""
+
     soft_share: float = 0.0
     """Probability that an example reads the mean of all positions in training by REINFORCE, and not what it drew; 0.5
     in the paper (section 4.1). With 1 it is trained as soft attention is, and answers from the likeliest position."""
@@ -61,6 +65,8 @@ class Options:
             if self.read != "reinforce" and value != plain:
                 option, beside = f"--{name.replace('_', '-')}", f"--read {self.read}"
                 raise ArgumentError(f"{option}: expected only with --read reinforce, got {value} and {beside}")
+        if not 0 < self.reward_weight < float("inf"):
+            raise ArgumentError(f"--reward-weight: expected a finite number above 0, got {self.reward_weight}")
         if not 0 <= self.soft_share <= 1:
             raise ArgumentError(f"--soft-share: expected a share from 0 to 1, got {self.soft_share}")
         check_estimator(self)

@@ -112,8 +112,8 @@ class Reinforce(nn.Module):
 
     where the draw \(s_t\) is charged with the tokens that it can change, or with all of them, beside a baseline \(b_t\)
     that does not depend on it: what a linear map of the state expects, learned by least squares, the mean of the other
-    draws for the same sentence, or a moving average over steps. An example may read the mean in the place of draws, as
-    a coin falls. The number is the cost of what was drawn, all else is in the gradient.
+    draws for the same sentence, or a moving average over steps. The second sum may be weighed. An example may read the
+    mean in the place of draws, as a coin falls. The number is the cost of what was drawn, all else is in the gradient.
 
     Args:
         options: baseline, samples and entropy bonus.
@@ -231,7 +231,7 @@ class Reinforce(nn.Module):
             surplus = following - left * self.average
             if self.training and bool(drawn.any()):
                 self.average.lerp_((following * drawn).sum() / (left * drawn).sum().clamp(min=1), 1 - _KEPT)
-        surplus = surplus * drawn
+        surplus = surplus * drawn * getattr(self.options, "reward_weight", 1.0)  # eyes have none
         learned = surplus * torch.cat(samples.log_prob, 1)
         if samples.entropy:
             learned = learned - self.options.entropy_bonus * torch.cat(samples.entropy, 1)
