@@ -48,7 +48,7 @@ class Glimpses:
         (https://papers.nips.cc/paper/5542-recurrent-models-of-visual-attention).
     """
 
-    sentence: ClassVar[str] = "eyes by glimpses, scales, policy and clutter (Mnih et al. 2014, tables 1 and 2)"
+    sentence: ClassVar[str] = "eyes by glimpses, scales, policy and clutter (Mnih et al. 2014, tables 1 and 2 of NIPS)"
     Options: TypeAlias = Options
 
     @classmethod
