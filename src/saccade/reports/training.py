@@ -90,6 +90,7 @@ class Plan:
         before: steps without training, which come first.
         task: what the models are trained for.
         opened: opens the corpus that the options name.
+        unsaid: what held of options in reports that were begun before there were these.
     """
 
     variants: Callable[[Any], Sequence[Variant]]
@@ -98,6 +99,7 @@ class Plan:
     before: Sequence[Step] = ()
     task: type[Task] = Translate
     opened: Callable[[Any], Opened] = opened
+    unsaid: Mapping[str, Any] = field(default_factory=dict)
 
 
 def make(design: Design, plan: Plan, options: Seeded) -> Made:
@@ -114,7 +116,7 @@ def make(design: Design, plan: Plan, options: Seeded) -> Made:
     corpus = plan.opened(options)
     parts = plan.parts(corpus, options)
     decided = {**arguments(options), "data": corpus.fingerprint}  # another folder may hold the same data
-    folder = Folder.open(path, design.name, decided, typed, resume=options.resume)
+    folder = Folder.open(path, design.name, decided, typed, resume=options.resume, unsaid=plan.unsaid)
     jobs = [(variant, seed) for seed in range(1, options.seeds + 1) for variant in plan.variants(options)]
     minutes = QUICK_MINUTES / len(jobs) if options.quick else MINUTES
     with folder.locked():

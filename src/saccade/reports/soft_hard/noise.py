@@ -12,15 +12,21 @@ from saccade.models.reinforce import gradient_noise
 from saccade.tasks.translate import Translate
 from saccade.train.randomness import seeded
 
-__all__ = ["BATCHES", "DRAWS", "LEARNED", "PAPER", "SENTENCES", "estimators", "noise"]
+__all__ = ["BATCHES", "DRAWS", "LEARNED", "PAPER", "SENTENCES", "UNSAID", "estimators", "noise"]
 
 BATCHES, SENTENCES, DRAWS = 6, 8, 6
 LEARNED, PAPER = "learned baseline", "as in the paper"
+UNSAID = 1.0  # reward weight of reports that do not tell theirs
 _PLAIN: dict[str, Any] = {name: TextOptions.__dataclass_fields__[name].default for name in OF_REINFORCE}
 
 
-def estimators(samples: int, entropy_bonus: float) -> dict[str, dict[str, Any]]:
+def estimators(samples: int, entropy_bonus: float, reward_weight: float = 1.0) -> dict[str, dict[str, Any]]:
     """Return the options of each estimator by its name; those of REINFORCE read a sentence as often as each other.
+
+    Args:
+        samples: how often.
+        entropy_bonus: of the estimators that have one.
+        reward_weight: of the paper's estimator; with the others a gradient is that of the expected cost.
 
     >>> estimators(2, 0.1)["leave-one-out"]
     {'read': 'reinforce', 'samples': 2, 'baseline': 'leave-one-out'}
@@ -36,6 +42,7 @@ def estimators(samples: int, entropy_bonus: float) -> dict[str, dict[str, Any]]:
             "charge": "whole",
             "soft_share": 0.5,
             "entropy_bonus": entropy_bonus,
+            "reward_weight": reward_weight,
         },
         "straight-through": {"read": "straight-through"},
     }

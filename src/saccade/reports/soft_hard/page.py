@@ -8,6 +8,7 @@ from saccade.reports.document import Heading, Part, Table, Text
 from saccade.reports.pages import about_data, beginning, dotted, publish, runs, sentence, signatures
 from saccade.reports.scoring import ERRORS, SENTENCES
 from saccade.reports.soft_hard.findings import BONUS, MARGIN, XU, Findings
+from saccade.reports.soft_hard.noise import UNSAID
 from saccade.reports.verdict import bars, rule
 
 __all__ = ["write_page"]
@@ -28,7 +29,7 @@ _WEIGHTS = (
     "The paper does not give the weights of the reward and of the entropy. The authors' code "
     "(https://github.com/kelvinxu/arctic-captions, capgen.py) draws once, and weighs by default the mean reward of a "
     "word by 1/10 and the entropy by 0.002; an earlier version has no entropy. Here the reward of the text has the "
-    "weight 1 and the entropy {bonus:g}, with {samples} draws."
+    "weight {reward:g} and the entropy {bonus:g}, with {samples} draws."
 )
 _DECIDED = (
     f"Of a row it is claimed that a loss of {MARGIN:.0%} of soft attention's score or more is excluded; it is behind "
@@ -84,7 +85,8 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
 
 def _weights(found: Findings) -> str:
     arguments = found.content["arguments"]
-    return _WEIGHTS.format(bonus=arguments["entropy_bonus"], samples=arguments["samples"])
+    reward = arguments.get("reward_weight", UNSAID)
+    return _WEIGHTS.format(reward=reward, bonus=arguments["entropy_bonus"], samples=arguments["samples"])
 
 
 def _sizes(found: Findings) -> str:

@@ -9,12 +9,12 @@ from saccade.reports import Made
 from saccade.reports.making import Design
 from saccade.reports.options import Trained
 from saccade.reports.soft_hard.findings import BONUS, SOFT, XU, summary
-from saccade.reports.soft_hard.noise import BATCHES, DRAWS, LEARNED, PAPER, SENTENCES, estimators, noise
+from saccade.reports.soft_hard.noise import BATCHES, DRAWS, LEARNED, PAPER, SENTENCES, UNSAID, estimators, noise
 from saccade.reports.soft_hard.page import write_page
 from saccade.reports.training import Part, Plan, Variant, make, whole_test
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.data.corpus import Corpus
-from saccade.train.options import not_positive
+from saccade.train.options import flag, not_positive
 
 __all__ = ["Options", "SoftHard"]
 
@@ -36,13 +36,18 @@ class Options(Trained):
     entropy_bonus: float = 0.02
     """What a nat of the weights' entropy is worth beside one of likelihood, in the rows that have a bonus."""
 
+    reward_weight: float = 1.0
+    """What the gradient by rewards is worth beside that of what was read, in the rows that train as in the paper, which
+    chooses theirs (λ_r) by validation."""
+
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
         super().__post_init__()
         if not 2 <= self.samples <= 1000:
             raise ArgumentError(f"--samples: expected a number from 2 to 1000, got {self.samples}")
-        if wrong := not_positive(self.entropy_bonus):
-            raise ArgumentError(f"--entropy-bonus: {wrong}")
+        for name in ("entropy_bonus", "reward_weight"):
+            if wrong := not_positive(getattr(self, name)):
+                raise ArgumentError(f"{flag(name)}: {wrong}")
 
 
 class SoftHard:
@@ -68,7 +73,8 @@ class SoftHard:
             ReportError: if the folder belongs to something else.
             SaccadeError: if the data cannot be read, or there is no such device.
         """
-        return make(Design("soft-hard", write_page, summary), Plan(_variants, _parts), options)
+        plan = Plan(_variants, _parts, unsaid={"reward_weight": UNSAID})
+        return make(Design("soft-hard", write_page, summary), plan, options)
 
 
 def _variants(options: Options) -> list[Variant]:
@@ -79,7 +85,7 @@ def _variants(options: Options) -> list[Variant]:
 
 
 def _estimators(options: Options) -> dict[str, dict[str, Any]]:
-    return estimators(options.samples, options.entropy_bonus)
+    return estimators(options.samples, options.entropy_bonus, options.reward_weight)
 
 
 def _parts(corpus: Corpus, options: Options) -> Sequence[Part]:
