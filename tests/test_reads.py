@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calls import drawn
-from saccade import reads
+from saccade import AuxRequest, attend, normalizers, reads, scores
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.reads import largest, pick
 from saccade.structure import Extent
@@ -45,8 +45,18 @@ def test_the_largest_come_in_order(drawn_rows, k):
 @given(weighed())
 def test_argmax_takes_the_first_of_the_largest(drawn_rows):
     weights, mask = drawn_rows
-    expected = [next(iter(ranked(*row)), -1) for row in zip(weights, mask, strict=True)]
+    chosen = [next(iter(ranked(*row)), -1) for row in zip(weights, mask, strict=True)]
+    weighed = (weights * mask).any(-1).tolist()
+    expected = [index if any_weight else -1 for index, any_weight in zip(chosen, weighed, strict=True)]
     assert reads.Argmax().index(weights, mask).tolist() == expected
+
+
+def test_of_no_key_in_reach_none_is_read():
+    query, key = torch.tensor([[0.0], [9.0]]), torch.tensor([[5.0], [9.5]])
+    how = {"score": scores.Kernel("boxcar", 1.0), "normalizer": normalizers.Sum(), "aux": AuxRequest(index=True)}
+    for read in (reads.Argmax(), reads.Argmax("straight_through"), reads.Sample()):
+        output, aux = attend(query, key, key, read=read, **how)
+        assert aux.index.tolist() == [-1, 1] and output.tolist() == [[0.0], [9.5]]
 
 
 @settings(max_examples=40)

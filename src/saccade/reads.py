@@ -1,6 +1,6 @@
 """Reads: what is taken from the values once the weights are known: their expectation (soft) or one of them (hard).
 
-All choose among allowed keys only, ties go to the lower index, and a row whose weights sum to 0 counts as empty: its
+All choose among allowed keys only, ties go to the lower index, and a row whose weights are all 0 counts as empty: its
 output is 0 and its index −1.
 """
 
@@ -207,11 +207,9 @@ class Argmax(Read):
         if not weights.shape[-1]:
             return torch.full(weights.shape[:-1], -1, device=weights.device)
         weights = weights.detach()
-        if mask is None:
-            return weights.argmax(-1)
-        return (
-            weights.masked_fill(~mask, -torch.inf).argmax(-1).masked_fill(~mask.any(-1).expand(weights.shape[:-1]), -1)
-        )
+        weighed = weights if mask is None else weights.masked_fill(~mask, 0.0)
+        largest = weights if mask is None else weights.masked_fill(~mask, -torch.inf)
+        return largest.argmax(-1).masked_fill(~weighed.any(-1), -1)
 
     def __call__(
         self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None

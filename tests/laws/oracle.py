@@ -99,6 +99,7 @@ def argmax(weights: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
     for j in range(weights.shape[-1]):
         better = allowed[..., j] & (weights[..., j] > best)
         index, best = torch.where(better, j, index), torch.where(better, weights[..., j], best)
+    index = torch.where((weights * allowed != 0).any(-1), index, -1)
     return one_hot(index, weights), index
 
 

@@ -28,6 +28,17 @@ def test_images_of_any_size_are_classified(kind, size, stride, stem):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_an_image_whose_map_is_one_cell_is_learned_from_alone(kind):
+    """One number a channel has no deviation: the running one stands for it, and stays."""
+    model = small(kind, stem_stride=8).train()
+    before = {name: value.clone() for name, value in model.named_buffers() if "running" in name}
+    model(torch.rand(1, 3, 8, 8)).sum().backward()
+    after = dict(model.named_buffers())
+    assert model.output.weight.grad.isfinite().all()
+    assert any(torch.equal(value, after[name]) for name, value in before.items())
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_an_image_is_classified_alone_as_among_others(kind):
     model, images = small(kind), torch.rand(7, 3, 11, 13)
     together = model(images)

@@ -50,7 +50,7 @@ def test_the_context_reaches_no_answer_but_by_where_is_looked(make):
 
 
 def test_labels_teach_what_is_seen_and_rewards_teach_where(make):
-    model = make(2, baseline="learned", samples=2, entropy_bonus=0.1)
+    model = make(2, baseline="learned", samples=2, entropy_bonus=0.1, learn_deviation=True)
     torch.manual_seed(1)
     model.cost(IMAGES, STRINGS, 0.5).backward()
     assert [name for name, one in model.named_parameters() if one.grad is None] == []
@@ -66,7 +66,7 @@ def test_labels_teach_what_is_seen_and_rewards_teach_where(make):
 
 
 def test_behind_the_end_nothing_is_wanted(make):
-    model = make(3, entropy_bonus=0.1)
+    model = make(3, entropy_bonus=0.1, learn_deviation=True)
     labels = torch.tensor([[2, NOTHING, NOTHING]] * 4)
     torch.manual_seed(1)
     path = model.look(IMAGES, 4)

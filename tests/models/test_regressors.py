@@ -127,6 +127,9 @@ def test_bandwidths_tried_are_in_the_units_of_the_feature_and_least_at_the_one_o
     tried, errors, taken, label = model.tried(("age",))
     assert "age" in label and taken == pytest.approx(float(model.bandwidth.detach() * x.std(correction=0)), rel=1e-5)
     assert abs(math.log(float(tried[errors.argmin()]) / taken)) < 0.2
+    alone = NadarayaWatson(Sizes(1, 1, 60))
+    alone.begin(known(x, y[:, :1]))
+    torch.testing.assert_close(alone.tried(("age",))[1], errors * y[:, 0].var(correction=0), rtol=1e-4, atol=0)
     _, _, taken, label = made(NadarayaWatson)[0].tried(("a", "b", "c"))
     assert taken == 1 and "times" in label
 

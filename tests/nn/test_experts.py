@@ -1,6 +1,7 @@
 """A mixture is the sum over its experts that its papers write down, of the tokens that there are, in any order."""
 
 import math
+from fractions import Fraction
 
 import pytest
 import torch
@@ -93,7 +94,7 @@ def chosen(mixture, x):
 def _capacity(mixture, count):
     factor = mixture.capacity_factor if mixture.training else mixture.eval_capacity_factor
     pairs = mixture.k if mixture.groups is None else mixture.k**2
-    return count * pairs if factor is None else math.ceil(count * (factor * pairs / mixture.num_experts))
+    return count * pairs if factor is None else math.ceil(count * Fraction(str(factor)) * pairs / mixture.num_experts)
 
 
 def kept_of(mixture, found):
@@ -150,6 +151,17 @@ def test_capacity_is_by_option_and_counted():
     assert balance.dropped > 0 and balance.taken.max() <= math.ceil(0.6 * 30 * 2 / 3)
     assert balance.dropped + balance.taken.sum() == 60
     assert mixture.eval()(x)[1].dropped == 0
+
+
+@pytest.mark.parametrize(("count", "experts", "k", "factor"), [(100, 25, 7, 1.0), (100, 2, 1, 1.1), (9, 7, 3, 1 / 3)])
+def test_capacity_is_rounded_up_in_whole_numbers_with_a_mask_and_without(count, experts, k, factor):
+    mixture = nn.MixtureOfExperts(4, experts, k, hidden_dim=3, routing="experts", capacity_factor=factor)
+    x = tokens_of(count, 4).to(torch.float32)
+    output, balance = mixture(x)
+    allowed, same = mixture(x, mask=torch.ones(count, dtype=torch.bool))
+    capacity = math.ceil(Fraction(factor).limit_denominator(1000) * count * k / experts)
+    assert balance.taken.tolist() == same.taken.tolist() == [capacity] * experts
+    torch.testing.assert_close(allowed, output)
 
 
 @pytest.mark.parametrize("name", ["top 2", "groups", "plain"])

@@ -129,6 +129,19 @@ def test_one_rule_of_lengths_for_all_modules():
     torch.testing.assert_close(several(x[0], mask=masks.Lengths(LENGTH[0])), several(x, mask=lengths)[0])
 
 
+@pytest.mark.parametrize("batch", [3, 4])
+def test_centres_of_each_example_are_those_of_all_its_heads(batch):
+    """Also where there are as many heads as examples."""
+    attention, x = nn.MultiheadAttention(16, 4).eval(), torch.randn(batch, 5, 16)
+    center = torch.arange(float(batch))[:, None].expand(batch, 5)
+    together = attention(x, mask=masks.Around(center, 1) & masks.Lengths(torch.full((batch,), 4)))
+    for example in range(batch):
+        alone = attention(x[example], mask=masks.Around(center[example], 1) & masks.Lengths(torch.tensor(4)))
+        torch.testing.assert_close(together[example], alone)
+    own = torch.arange(4.0)[:, None].expand(1, 4, 5)
+    assert beside_heads(masks.Around(own, 1), rank=1, heads=1).center is own
+
+
 def test_what_has_dimensions_of_heads_keeps_them():
     own = masks.Lengths(torch.tensor([[4, 3], [2, 1]])) & torch.ones(5, dtype=torch.bool)
     assert beside_heads(own, rank=1, heads=1).first.key_lengths is own.first.key_lengths

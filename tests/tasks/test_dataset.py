@@ -1,3 +1,5 @@
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,9 +54,23 @@ def test_what_cannot_be_made_is_tried_again():
 
 
 @given(st.integers(0, 50), st.none() | st.integers(0, 60))
-def test_at_most_so_many_are_taken_from_the_front(size, limit):
-    found = take(Numbers(test=size), "test", limit)
-    assert list(found) == list(range(size))[: size if limit is None else limit]
+def test_at_most_so_many_are_taken_in_their_order(size, limit):
+    found = list(take(Numbers(test=size), "test", limit))
+    most = size if limit is None else min(size, limit)
+    assert found == sorted({*found} & {*range(size)})
+    assert most * 3 // 4 <= len(found) <= most and (len(found) == most or most < size)
+
+
+@pytest.mark.parametrize("kinds", [2, 3, 5, 8])
+@pytest.mark.parametrize("order", ["sorted", "in turns"])
+def test_what_is_taken_is_of_all_kinds(kinds, order):
+    size, limit = 1000, 100
+    found = Counter(place * kinds // size if order == "sorted" else place % kinds for place in take_of(size, limit))
+    assert len(found) == kinds and max(found.values()) <= 3 * min(found.values())
+
+
+def take_of(size, limit):
+    return take(Numbers(test=size), "test", limit)
 
 
 def test_of_an_endless_split_a_limit_is_taken():

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.errors import ArgumentError, ShapeError
+from saccade.models.standardized import standardized
 
 __all__ = ["CNN", "RECIPES", "SMALLEST", "WIDEST", "Convolution", "Options", "Residual"]
 
@@ -101,7 +102,8 @@ class Convolution(nn.Module):
 
     .. math:: y = g\,\frac{W * x - \mu}{\sqrt{\sigma^2 + \epsilon}} + b
 
-    with each channel's mean and variance over batch and positions in training, and their running means afterwards.
+    with each channel's mean and variance over batch and positions in training, and their running means afterwards, or
+    where there is one position in all.
 
     Args:
         before, after: channels of input and output.
@@ -123,8 +125,7 @@ class Convolution(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return `(batch, after, ⌈height / stride⌉, ⌈width / stride⌉)` or a row or column less."""
-        found: Tensor = self.norm(self.conv(x))
-        return found
+        return standardized(self.norm, self.conv(x))
 
 
 class Residual(nn.Module):

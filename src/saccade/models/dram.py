@@ -55,14 +55,14 @@ class Dram(ram.Ram):
     .. math::
         g_n &= \operatorname{Glimpse}(x, \ell_n) \qquad & \text{what times where} \\
         r^{(1)}_n &= \operatorname{LSTM}(g_n, r^{(1)}_{n-1}), \quad r^{(1)}_0 = 0 \qquad & \text{what was seen} \\
-        r^{(2)}_n &= \operatorname{LSTM}(r^{(1)}_n, r^{(2)}_{n-1}), \quad r^{(2)}_0 = C(x_{\text{coarse}}) \qquad
-            & \text{where to look} \\
+        r^{(2)}_n &= \operatorname{LSTM}(r^{(1)}_n, r^{(2)}_{n-1}), \qquad & \text{where to look} \\
         \ell_{n+1} &\sim \mathcal{N}\big(\tanh(\gamma (W_\ell r^{(2)}_n + b_\ell)), \sigma^2 I\big), \qquad
             p(y) = \operatorname{softmax}(W_y r^{(1)}_N + b_y)
 
-    The context C, three convolutions over the image's means, chooses the first place, and all others by the upper
-    state. Answers are read off the lower state, which it does not reach: an image that is told by its coarse form
-    would be answered by that alone, and nothing would be learned of looking (section 3 of the paper).
+    The context C, three convolutions and a map over the image's means, chooses the first place by the upper state that
+    it begins: the cell is C and the output tanh C, or of rectified units relu C. The upper state chooses all others.
+    Answers are read off the lower state, which it does not reach: an image that is told by its coarse form would be
+    answered by that alone, and nothing would be learned of looking (section 3 of the paper).
 
     Labels are strings or classes, and all else is as in `Ram`: the loss teaches the lower layer, rewards teach policy,
     upper layer and context, which have no other gradient; none goes from the upper layer to the lower one.

@@ -51,7 +51,7 @@ class Options:
 
     reward_weight: float = 1.0
     """What the gradient by rewards is worth beside that of what was read: with 1 it is that of the expected cost. Xu
-    et al. 2015, Eq. 11, choose theirs (λ_r) by validation."""
+    et al. 2015, section 4.1, choose theirs (λ_r) by validation."""
 
     soft_share: float = 0.0
     """Probability that an example reads the mean of all positions in training by REINFORCE, and not what it drew; 0.5

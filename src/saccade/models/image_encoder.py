@@ -12,6 +12,7 @@ from saccade.checks import in_ranges
 from saccade.errors import ShapeError
 from saccade.models import cnn
 from saccade.models.cnn import CNN, WIDEST
+from saccade.models.standardized import standardized
 
 __all__ = ["Cells", "FeatureEncoder", "ImageEncoder", "Options", "Visual", "place_code"]
 
@@ -147,7 +148,7 @@ class ImageEncoder(nn.Module):
         features = self.cnn.features(visual.values)
         rows, columns = features.shape[2:]
         projected = self.project(features.flatten(2).mT)
-        what = F.relu(self.norm(projected.flatten(0, 1)).view(projected.shape))
+        what = F.relu(standardized(self.norm, projected.flatten(0, 1)).view(projected.shape))
         where = self.place(place_code(_middles(rows, columns).to(features.device)).to(features))
         return Cells(self.dropout(what + where), None, (rows, columns)).select(visual.about)
 
@@ -174,9 +175,7 @@ class FeatureEncoder(nn.Module):
         regions, which have no code of places there.
     """
 
-    def __init__(
-        self, dim: int, cell_dim: int, dropout: float = 0.0, shape: tuple[int, int] | None = None
-    ) -> None:
+    def __init__(self, dim: int, cell_dim: int, dropout: float = 0.0, shape: tuple[int, int] | None = None) -> None:
         super().__init__()
         self.project, self.place = nn.Linear(dim, cell_dim), nn.Linear(_CODE + 2, cell_dim)
         self.dropout, self.shape = nn.Dropout(dropout), shape

@@ -118,7 +118,8 @@ class NadarayaWatson(KnownPoints):
     def tried(self, features: Sequence[str]) -> tuple[Tensor, Tensor, float, str]:
         """Return bandwidths, the error of leave-one-out by each, the one that is taken, and what they are called.
 
-        Of one feature they are in its units; of several all are scaled together, and 1 is what is taken.
+        Of one feature they are in its units; of several all are scaled together, and 1 is what is taken. Errors are
+        squares of the answer's units; of several answers, of the deviations of each, whose mean is what is least.
 
         Args:
             features: what they are called.
@@ -126,7 +127,9 @@ class NadarayaWatson(KnownPoints):
         width = self.bandwidth.detach()
         factors = torch.logspace(-_APART, _APART, _TRIED, device=self.points.device)
         error = LeftOut.of((self.points / width).double(), self.answers.double(), self.options.kernel)
-        errors = torch.tensor([error.of_width(float(one)) for one in factors]) * self.output_std.cpu().square().mean()
+        errors = torch.tensor([error.of_width(float(one)) for one in factors])
+        if len(self.output_std) == 1:
+            errors *= self.output_std.cpu().square()
         if len(features) > 1:
             return factors, errors, 1.0, "all bandwidths, in times of those that are taken"
         taken = float(width[0] * self.input_std[0])

@@ -29,6 +29,10 @@ class Options(classifier.Options, transformer.Options):
     4
     """
 
+    dropout: float = 0.5
+    """Probability of dropping a feature, of word vectors for a whole text, of what is classified, and in the layers of
+    what attention and the feed-forward network give and of the latter's hidden features, in training."""
+
     hidden_dim: int = 64
     """Features of every position, a multiple of the heads."""
 

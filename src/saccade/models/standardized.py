@@ -3,7 +3,23 @@
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-__all__ = ["Standardized"]
+__all__ = ["Standardized", "standardized"]
+
+
+def standardized(norm: nn.BatchNorm1d | nn.BatchNorm2d, x: Tensor) -> Tensor:
+    """Return what batch normalization makes of x, `(rows, channels, ...)`.
+
+    One number a channel has no deviation: it is standardized by the running mean and deviation in training too, as
+    every batch is in evaluation, and they stay as they are.
+
+    >>> import torch
+    >>> standardized(nn.BatchNorm2d(3), torch.ones(1, 3, 1, 1)).shape
+    torch.Size([1, 3, 1, 1])
+    """
+    if x.numel() == x.shape[1]:
+        return F.batch_norm(x, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps)
+    found: Tensor = norm(x)
+    return found
 
 
 class Standardized(nn.Module):
@@ -12,8 +28,7 @@ class Standardized(nn.Module):
     At first all cells have about the same weight, so that a thing in an image is a small part of what is read, and what
     all images have in common is the most of it.
 
-    One row has no deviation: a batch of one question that is read once is standardized by the running mean and
-    deviation in training too, as every batch is in evaluation, and they stay as they are.
+    A batch of one question that is read once is standardized as in evaluation, see `standardized`.
 
     Args:
         dim: features.
@@ -33,9 +48,4 @@ class Standardized(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Return the same shape, `(batch, draws, dim)`."""
-        norm, rows = self.norm, features.flatten(0, 1)
-        if len(rows) == 1:
-            found = F.batch_norm(rows, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps)
-        else:
-            found = norm(rows)
-        return found.view(features.shape)
+        return standardized(self.norm, features.flatten(0, 1)).view(features.shape)

@@ -5,8 +5,8 @@
 The gate is attention with a hard read: tokens are queries, experts are keys, and the k largest weights are read.
 """
 
-import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import torch
@@ -239,10 +239,13 @@ class MixtureOfExperts(nn.Module):
         return self.capacity_factor if self.training else self.eval_capacity_factor
 
     def _capacity(self, count: Any) -> Any:
-        """How many tokens an expert takes at most, of so many: an int of an int, and of a tensor a tensor."""
+        """How many tokens an expert takes at most, of so many: an int of an int, and of a tensor a tensor.
+
+        In whole numbers: rounding would make one more of 100 · 7 / 25 in a float, and none in another.
+        """
         assert self._factor is not None
-        exact = count * (self._factor * self._pairs_a_token / self.num_experts)
-        return exact.ceil().long() if isinstance(exact, Tensor) else math.ceil(exact)
+        share = Fraction(self._factor).limit_denominator(10**6) * self._pairs_a_token / self.num_experts
+        return -(-count * share.numerator // share.denominator)
 
     @property
     def _pairs_a_token(self) -> int:

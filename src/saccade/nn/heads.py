@@ -5,7 +5,7 @@ from torch import Tensor
 
 from saccade.checks import batch_only, on_device, per_position
 from saccade.errors import ArgumentError
-from saccade.masks import Both, Either, Mask, Not
+from saccade.masks import Around, Both, Either, Mask, Not
 from saccade.structure import Axes, Extent
 
 __all__ = ["beside_heads", "checked_positions", "following"]
@@ -29,7 +29,7 @@ def beside_heads(mask: Mask, rank: int, heads: int) -> Mask:
         return type(mask)(beside_heads(mask.first, rank, heads), beside_heads(mask.second, rank, heads))
     if isinstance(mask, Not):
         return Not(beside_heads(mask.other, rank, heads))
-    if not mask.per_example or not rank:
+    if not rank or not (mask.per_example or isinstance(mask, Around)):
         return mask
 
     def widened(tensor: Tensor, axes: Axes) -> Tensor:

@@ -259,7 +259,7 @@ class MultiheadAttention(nn.Module):
             memory: instead of key and value.
             mask, bias, gate: as for `attend`, against `(..., H, Lq, Lk)`; with grouped queries against `(..., Hkv, G,
                 Lq, Lk)`. What a mask says of each example needs no dimension for the heads: `masks.Lengths(n)` with n
-                `(...)`.
+                `(...)`, `masks.Around(center, radius)` with center `(..., Lq)`.
             read: in the place of the module's own, as a `reads.Sample` with uniforms of this call; None: that one.
             positions: where the queries stand, for rotary positions, `(..., Lq)` or `(Lq,)`, in tokens: that of a token
                 among its example's own, wherever padding put it. None counts from 0, and takes the last keys' of a

@@ -21,6 +21,8 @@ def variance_text(found: Mapping[str, Any] | None) -> str:
 def ratio_text(ours: list[float], theirs: list[float]) -> str:
     """Return how many times the other's variance ours is: the geometric mean over batches, with its 95% interval.
 
+    A batch in which one of them is zero has no ratio and is left out.
+
     >>> ratio_text([2.0, 2.0], [1.0, 1.0]), ratio_text([], [])
     ('2 times the variance (2 to 2)', 'no variance to compare')
     """

@@ -26,9 +26,10 @@ __all__ = ["ERRORS", "SENTENCES", "Score", "Trial", "by_model", "digits", "learn
 SENTENCES = "sentences"
 
 ERRORS = (
-    "Scores vary with the choice of sentences, by a delete-a-group jackknife of ten groups (nine degrees of freedom), "
-    "and with the seed; what a difference of two models has of both is in its interval together. All models translate "
-    "the same sentences, so what they owe to their choice alike is in no difference."
+    "Scores vary with the choice of sentences, by a delete-a-group jackknife of ten groups (nine degrees of freedom; "
+    "of fewer sentences than ten, as many groups), and with the seed; what a difference of two models has of both is "
+    "in its interval together. All models translate the same sentences, so what they owe to their choice alike is in "
+    "no difference."
 )
 _METRICS = {"bleu": "BLEU", "exact_match": "exact match", "dates_in_place": "dates right"}
 

@@ -1,7 +1,7 @@
 """What a data set is: examples in three splits, each a function of its split and index alone."""
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -25,6 +25,8 @@ __all__ = [
 SPLITS = ("train", "validation", "test")
 T = TypeVar("T")
 E = TypeVar("E", covariant=True)
+
+_GOLDEN = (5**0.5 - 1) / 2
 
 
 class Dataset(Protocol[E]):
@@ -78,9 +80,18 @@ def opened(objects: Any, make: Callable[[Any], T]) -> Lazy[T]:
     return objects if isinstance(objects, Lazy) else Lazy(lambda: make(objects))
 
 
-def take(data: Dataset[E], split: str, limit: int | None) -> range:
-    """Return the indices of the first examples of a finite split, at most `limit` of them."""
-    return range(min(number for number in (data.size(split), limit) if number is not None))
+def take(data: Dataset[E], split: str, limit: int | None) -> Sequence[int]:
+    """Return the indices of a split's examples, at most `limit` of them: the first of an endless split, and of another
+    a spread of them, for files may be sorted, and kinds of questions lie one after another.
+
+    They are spread by the golden ratio, which has no period in common with anything.
+    """
+    size = data.size(split)
+    if size is None:
+        return range(limit or 0)
+    if limit is None or limit >= size:
+        return range(size)
+    return sorted({int(number * _GOLDEN % 1 * size) for number in range(limit)})
 
 
 def training_sample(data: Dataset[E], endless: int, most: int) -> list[E]:

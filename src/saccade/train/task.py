@@ -245,7 +245,10 @@ class Task(Protocol):
         """Make the model, freshly initialized."""
 
     def batch(self, step: int) -> Any:
-        """Return the batch of one training step: a function of the options' seed and the step alone."""
+        """Return a batch: a function of the options' seed and its number alone.
+
+        Of W processes the training step s has those from s W on, one for each.
+        """
 
     def loss(self, model: nn.Module, batch: Any) -> Loss:
         """Run the model on a batch, on the device where the model and the batch are."""

@@ -311,6 +311,29 @@ def test_explain_counts_the_pairs_that_are_computed():
     assert found.pairs.computed == 2 * 24 * sum(end - first for first, end in windows)
 
 
+@pytest.mark.parametrize(
+    ("options", "by_kernels"),
+    [
+        ({}, True),
+        ({"score": scores.Additive(draw(16, seed=3))}, True),
+        ({"read": reads.Sample()}, True),
+        ({"read": reads.Sample("straight_through")}, False),
+        ({"dropout_p": 0.1}, False),
+        ({"score": scores.Additive(draw(16, seed=3)), "dropout_p": 0.1}, False),
+        ({"normalizer": normalizers.Sparsemax(), "aux": AuxRequest(top=2)}, False),
+    ],
+    ids=["plain", "additive", "draw", "straight-through", "dropout", "additive, dropout", "largest of sparsemax"],
+)
+def test_explain_counts_what_the_call_computes(calls, options, by_kernels):
+    """Also of what is random, which is drawn when the call is made."""
+    inputs, mask = parts((2,), 96, 96), masks.Window(8, 0)
+    counted = explain(*inputs, mask=mask, backend="cpu").pairs.computed
+    found = explain(*inputs, mask=mask, backend="cpu", **options).pairs
+    attend(*inputs, mask=mask, backend="cpu", **options)
+    assert calls == ([("attention", True)] if by_kernels else [])
+    assert (found is not None and found.computed == counted) == by_kernels
+
+
 def test_explain_counts_blocks_where_a_chunk_has_too_many_keys(monkeypatch):
     inputs, mask = parts((2,), 96, 96), masks.Window(8, 0)
     by_kernels = explain(*inputs, mask=mask, backend="cpu").pairs

@@ -43,4 +43,4 @@ def test_the_tables(content):
 
 
 def test_the_summary_ends_with_what_the_numbers_say(content):
-    assert summary(content).splitlines()[-1].startswith("reproduced: of the layers, exactly those")
+    assert summary(content).splitlines()[-1].startswith("reproduced: of the layers, exactly attention")

@@ -273,6 +273,13 @@ def test_training_ends_with_the_deviation_of_answers():
         assert [float(plain.batch(step).progress) for step in (0, 5, 50)] == [1.0] * 3
 
 
+def test_batches_of_several_processes_are_of_one_step():
+    several = options(data="digits", schedule="cosine", schedule_steps=100, warmup_steps=1, processes=2)
+    task = Glimpse.prepare(several)
+    found = [float(task.batch(number).progress) for number in (0, 1, 100, 101, 199, 200)]
+    assert found == pytest.approx([0, 0, 0.5, 0.5, 0.99, 1])
+
+
 def test_an_evaluation_says_how_much_the_policy_leaves_open(tmp_path):
     assert run(tmp_path / "ram", "--data", "digits") == 0
     assert run(tmp_path / "tiles", "--data", "digits", "--model", "tiles") == 0

@@ -92,9 +92,7 @@ def hand_bleu(outputs, known, order):
         for output, each in zip(outputs, known, strict=True):
             own = grams(output, n)
             every += len(own)
-            right += sum(
-                min(own.count(gram), max(grams(text, n).count(gram) for text in each)) for gram in set(own)
-            )
+            right += sum(min(own.count(gram), max(grams(text, n).count(gram) for text in each)) for gram in set(own))
         if not right:
             return 0.0
         logs += math.log(right / every) / order

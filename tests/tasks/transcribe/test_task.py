@@ -1,3 +1,4 @@
+from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -6,6 +7,7 @@ import torch
 
 from saccade import runs
 from saccade.errors import ArgumentError
+from saccade.tasks.dataset import take
 from saccade.tasks.generate import Ensemble
 from saccade.tasks.objects import OBJECTS
 from saccade.tasks.transcribe import Transcribe, task, vocabulary
@@ -78,6 +80,23 @@ def test_single_words_have_no_order_to_measure_but_lie_on_sound_or_not(tones):
         metrics = words.evaluate(words.build().eval(), "validation").metrics
     assert "alignment_coverage" not in metrics and "alignment_monotonicity" not in metrics
     assert 0 < metrics["alignment_sound"] < 1 and 0 < metrics["alignment_on_sound"] < 1
+
+
+def test_a_limit_and_the_alignments_are_spread_over_a_split_that_may_be_sorted(monkeypatch):
+    """Of recordings in folders by word the first would all be of one."""
+    sound = torch.randn(4000)
+    sorted_words = [(sound, word) for word in ("bed", "cat", "dog") for _ in range(10)]
+    words = prepared(OBJECTS, dict.fromkeys(("train", "validation", "test"), sorted_words))
+    model, heard = words.build().eval(), []
+    monkeypatch.setattr(task, "_ALIGNED", 3)
+    own = task.alignments_of
+    monkeypatch.setattr(task, "alignments_of", lambda model, seen: heard.extend(seen) or own(model, seen))
+    with torch.inference_mode():
+        found = words.evaluate(model, "validation", 9)
+    assert found.examples == 9 and len(heard) == 3
+    said = Counter(words.data.text("validation", place) for place in take(words.data, "validation", 9))
+    assert len(said) == 3 and min(said.values()) >= 2
+    assert len({tuple(one.ids) for one in heard}) > 1
 
 
 def test_a_split_is_evaluated_part_by_part_as_a_whole(tones, model, monkeypatch):

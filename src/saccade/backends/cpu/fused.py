@@ -119,7 +119,13 @@ def backward(call: Call, grads: Sequence[Tensor], wanted: Sequence[bool]) -> lis
 
 
 def pairs(call: Call) -> Pairs | None:
-    """How many pairs an aligned call has, its mask allows, and are computed; None where it is none of these."""
+    """How many pairs an aligned call has, its mask allows, and are computed; None where it is none of these.
+
+    Draws that are still to be made count as made.
+    """
+    if isinstance(call.read, Sample) and call.read.uniform is None:
+        zeros = torch.zeros(call.query.shape[-2], device="cpu")
+        call = replace(call, read=Sample(call.read.estimator, uniform=zeros))
     inputs = _inputs(call)
     if inputs is None or kernels.dealt(inputs.intervals).keys > WIDEST:
         return None
@@ -198,7 +204,7 @@ def _fits(call: Call) -> bool:
     """Whether everything beside score and normalizer is what the kernels know."""
     read, additive = call.read, isinstance(call.score, Additive)
     sizes = [call.value.shape[-1], *([] if additive else [call.query.shape[-1]])]
-    if call.bias is not None or call.gate is not None or call.noise is not None or transforming():
+    if call.bias is not None or call.gate is not None or call.dropout_p > 0 or transforming():
         return False
     drawn = type(read) is Sample and read.estimator == "reinforce" and read.uniform is not None
     if not drawn and type(read) is not Soft:

@@ -69,7 +69,7 @@ class Findings:
         Both scores are of the same trained models on the same sentences, so that the loss has an error of its own.
         """
         wrong = [row["layer"] for row in self.exact if (row["deviation"] < HOLDS) != row["holds"]]
-        layers = "of the layers, exactly those without positions see a set"
+        layers = "of the layers, exactly attention without positions and without a mask sees a set"
         found = [Claim(layers, Exact(not wrong), f"but for {', '.join(wrong)}" if wrong else "to rounding")]
         for model in filter(self.learned, self.models):
             loss, told = self.losses[model].found, self.losses[model].text(digits(self.metric), signed=True)

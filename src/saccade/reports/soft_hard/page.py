@@ -46,9 +46,11 @@ _NOISE = (
     "Noise is looked at where a model ended: its weights are given to the same translator with each estimator, and "
     "the gradient by the attention's weights is drawn several times on the same sentences of the training split, "
     "without dropout. The variance is summed over weights, ± half of a 95% interval of its mean over batches "
-    "(Student's t). An estimator whose baseline is of training, a linear map or a moving average, is tried where that "
-    "was trained, with its entropy bonus and its share of examples that read the mean. Straight-through is biased, so "
-    "a lower variance does not make it the better one."
+    "(Student's t). Ratios are geometric means over batches of the ratio in each: they are not the ratio of the "
+    "table's means, which one batch of a large variance can make, and where their interval holds 1, neither more nor "
+    "less noise is seen. An estimator whose baseline is of training, a linear map or a moving average, is tried where "
+    "that was trained, with its entropy bonus and its share of examples that read the mean. Straight-through is "
+    "biased, so a lower variance does not make it the better one."
 )
 _NOTE = "The claim: hard attention does as well as soft (after Xu et al. 2015, section 4)"
 

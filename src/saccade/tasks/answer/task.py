@@ -18,8 +18,7 @@ from saccade.tasks.answer.data.table import asked_in
 from saccade.tasks.answer.measures import HEADLINE, measured, pointing
 from saccade.tasks.answer.options import RECIPES, REQUESTS, LookRequest, Options
 from saccade.tasks.answer.vocabulary import Vocabulary, learn
-from saccade.tasks.batches import spread
-from saccade.tasks.dataset import Lazy
+from saccade.tasks.dataset import Lazy, take
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.generate.answers import WrittenAnswers
 from saccade.tasks.image.images import encode_png, read_image
@@ -127,8 +126,7 @@ class AnswerQuestions(VisualTask):
 
         Where it is known what an answer depends on, it is measured whether the model looked there.
         """
-        size = self.data.size(split) or 0
-        chosen = list(spread(size, limit) if limit is not None else range(size))
+        chosen = take(self.data, split, limit)
         found, posed, seen, seconds = list[str](), [], list[Pointing](), 0.0
         device, looks = next(model.parameters()).device, getattr(model, "attends", False)
         for first in range(0, len(chosen), _AT_ONCE):  # no more is in memory as floats

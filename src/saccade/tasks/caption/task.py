@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
-from saccade.tasks.batches import spread
 from saccade.tasks.caption.answer import ImageCaption, answers, attends, grid, pointing, write
 from saccade.tasks.caption.batches import Batch, Encoded, pad
 from saccade.tasks.caption.data import BUILTIN, Captioned, Corpus, open_corpus
 from saccade.tasks.caption.metrics import baseline, headline, measured
 from saccade.tasks.caption.options import RECIPES, REQUESTS, Options
 from saccade.tasks.caption.vocabulary import Vocabulary, learn
-from saccade.tasks.dataset import Lazy
+from saccade.tasks.dataset import Lazy, take
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.generate import Ensemble
 from saccade.tasks.generate.coverage import Request, check_coverage
@@ -115,8 +114,7 @@ class Caption(VisualTask):
 
     def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
         """Write about a split, or `limit` images spread over it, from the first word to the end, and measure that."""
-        size, asked = self.data.size(split) or 0, completed(Request, request)
-        chosen = list(spread(size, limit) if limit is not None else range(size))
+        asked, chosen = completed(Request, request), take(self.data, split, limit)
         how = self._search(asked)
         texts, references, groups, seconds, words = list[str](), list[Sequence[str]](), list[str](), 0.0, 0
         known = list[tuple[Captioned, Any]]()

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from torch import nn
 from torch.nn import functional as F
 
-from saccade.tasks.batches import Sampler, spread
+from saccade.tasks.batches import Sampler
 from saccade.tasks.classify_image.answer import ImageAnswer, answers
 from saccade.tasks.classify_image.data import BUILTIN, open_images
 from saccade.tasks.classify_image.options import RECIPES, REQUESTS, Options
-from saccade.tasks.dataset import Lazy, training_sample
+from saccade.tasks.dataset import Lazy, take, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.image.augment import check_shift
 from saccade.tasks.image.batches import Batch, Encoded, augmented, encode, stacked
@@ -131,8 +131,7 @@ class ClassifyImage:
 
     def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
         """Classify a split, or `limit` images spread over it, and measure it, as a whole, by class and by group."""
-        size = self.data.size(split) or 0
-        chosen = list(spread(size, limit) if limit is not None else range(size))
+        chosen = take(self.data, split, limit)
         found, wanted, seconds, device = list[int](), list[int](), 0.0, next(model.parameters()).device
         for first in range(0, len(chosen), _AT_ONCE):  # no more is in memory as floats
             batch = stacked(encode(self.data, split, self.known.labels, chosen[first : first + _AT_ONCE])).to(device)

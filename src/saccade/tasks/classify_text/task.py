@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from saccade.models.classifier import Classifier
-from saccade.tasks.batches import Cache, Sampler, spread
+from saccade.tasks.batches import Cache, Sampler
 from saccade.tasks.classify_text import tfidf
 from saccade.tasks.classify_text.batches import Batch, Encoded, pad
 from saccade.tasks.classify_text.classification import Classification, Text, classify, read_texts
@@ -24,7 +24,7 @@ from saccade.tasks.classify_text.looking import LookRequest
 from saccade.tasks.classify_text.options import RECIPES, REQUESTS, Options
 from saccade.tasks.classify_text.recipes import suited
 from saccade.tasks.classify_text.vocabulary import Vocabulary, learn
-from saccade.tasks.dataset import Lazy, opened, training_sample
+from saccade.tasks.dataset import Lazy, opened, take, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.labels import Ensemble
 from saccade.tasks.labels.baselines import majority, timed
@@ -151,12 +151,9 @@ class ClassifyText:
         return Example(self._text(example.text)[0], example.text, example.label)
 
     def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
-        """Classify a split, or `limit` texts spread over it, and measure it, as a whole, by class and by group.
-
-        Files may be sorted by label, so that their first texts would say nothing of the others.
-        """
+        """Classify a split, or `limit` texts spread over it, and measure it, as a whole, by class and by group."""
         texts, groups = self._measured(split)
-        chosen = spread(len(texts), limit) if limit is not None else range(len(texts))
+        chosen = take(self.data, split, limit)
         texts, groups = [texts[place] for place in chosen], [groups[place] for place in chosen]
         began = time.perf_counter()
         found = [int(read.probable.argmax()) for read in read_texts(model, texts)]

@@ -14,8 +14,8 @@ from saccade.errors import ArgumentError
 from saccade.models.policies import Gaussian
 from saccade.models.ram import Path as EyePath
 from saccade.models.strings import said
-from saccade.tasks.batches import Sampler, spread
-from saccade.tasks.dataset import Lazy, training_sample
+from saccade.tasks.batches import Sampler
+from saccade.tasks.dataset import Lazy, take, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.glimpse.answer import EyeAnswer, answers
 from saccade.tasks.glimpse.data import BUILTIN, longest_label, open_data
@@ -150,10 +150,10 @@ class Glimpse:
         return model
 
     def batch(self, step: int) -> Batch:
-        """Return the batch of a training step."""
+        """Return a batch; those of one training step are one for each process."""
         settings, found = self.settings, self.sampler.batch(step)
         batch = augmented(found, settings.seed, step, mirrored=False, shifted=settings.shift)
-        return Batch(*batch, torch.tensor(self._progress(step)))
+        return Batch(*batch, torch.tensor(self._progress(step // settings.processes)))
 
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
         """Return what the model says that the batch costs."""
@@ -173,8 +173,7 @@ class Glimpse:
         Beside it the error of one path, of the mean of several, and of the likeliest path; the policy's mean entropy in
         nats, and its deviation where it has one.
         """
-        asked, size, eyes = completed(EvalRequest, request), self.data.size(split) or 0, _looks(model)
-        chosen = list(spread(size, limit) if limit is not None else range(size))
+        asked, eyes, chosen = completed(EvalRequest, request), _looks(model), take(self.data, split, limit)
         rollouts = asked.rollouts or self.settings.rollouts
         found, several, likeliest, entropy = list[str](), list[str](), list[str](), list[Tensor]()
         seconds, device = 0.0, next(model.parameters()).device

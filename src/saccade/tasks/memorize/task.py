@@ -13,7 +13,7 @@ from torch import nn
 from saccade.errors import ArgumentError
 from saccade.models.memorizer import Memorizer
 from saccade.tasks.batches import POOL, Sampler
-from saccade.tasks.dataset import Lazy, counted, opened, training_sample
+from saccade.tasks.dataset import Lazy, counted, opened, take, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.memorize.answer import Asked, MemoryAnswer, answers, logits_of, memories
 from saccade.tasks.memorize.baselines import baselines
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Memorize"]
 
-_GOLDEN = (5**0.5 - 1) / 2
 _ENDLESS, _LEARNED = 500, 5_000  # questions of training that a baseline learns from: without end, and of others
 
 
@@ -144,9 +143,7 @@ class Memorize:
 
     def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
         """Answer a split, or `limit` questions spread over it, and measure it, as a whole and by length or task."""
-        size = self.data.size(split) or 0
-        chosen = range(size) if limit is None or limit >= size else _some(size, limit)
-        items = [self.data.example(split, index) for index in chosen]
+        items = [self.data.example(split, index) for index in take(self.data, split, limit)]
         episodes = [self.language.episode(item) for item in items]
         began = time.perf_counter()
         with _with_cells(model, completed(EvalRequest, request)):
@@ -208,11 +205,6 @@ class Memorize:
         if cells is not None and held > cells:
             way_out = f"--cells {held} makes room, whatever the run was trained with"
             say(f"{counted(held, 'vectors')}, and the memory has {counted(cells, 'cells')}; {way_out}")
-
-
-def _some(size: int, limit: int) -> list[int]:
-    """At most `limit` places, spread by the golden ratio: kinds of questions lie one after another, in any number."""
-    return sorted({int(number * _GOLDEN % 1 * size) for number in range(limit)})
 
 
 def _opened(options: Any, objects: Any) -> Lazy[Corpus]:

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from saccade.models.regressor import Predicted, Regressor
-from saccade.tasks.batches import Sampler, spread
-from saccade.tasks.dataset import Lazy, training_sample
+from saccade.tasks.batches import Sampler
+from saccade.tasks.dataset import Lazy, take, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.regress.answer import Asked, Regression, answers
 from saccade.tasks.regress.baselines import plain_ways
@@ -137,9 +137,8 @@ class Regress:
 
     def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
         """Answer a split, or `limit` rows spread over it, and measure it, as a whole and by group."""
-        size, coverage = self.data.size(split) or 0, completed(EvalRequest, request).coverage
-        chosen = list(spread(size, limit) if limit is not None else range(size))
-        rows = [self.data.example(split, index) for index in chosen]
+        coverage = completed(EvalRequest, request).coverage
+        rows = [self.data.example(split, index) for index in take(self.data, split, limit)]
         began = time.perf_counter()
         found = _predicted(model, rows)
         seconds = time.perf_counter() - began

@@ -166,12 +166,13 @@ class Transcribe:
         return Example(self.utterance(recording), recording.name, recording.text, self.signals.file(recording.signal))
 
     def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
-        """Transcribe a split, or its first `limit` utterances, and measure it, as a whole and by speaker.
+        """Transcribe a split, or `limit` utterances spread over it, and measure it, as a whole and by speaker.
 
         The metric that counts is word accuracy, 1 − WER. Beside it how the alignments of the true texts run: see
         `AlignmentMetrics`.
         """
         indices = take(self.data, split, limit)
+        looked = set(spread(len(indices), _ALIGNED))
         groups, references, outputs, runs = list[str](), list[str](), list[str](), list[AlignmentMetrics]()
         frames, seconds = 0, 0.0
         for first in range(0, len(indices), _AT_ONCE):  # no more of a large split is in memory
@@ -183,7 +184,7 @@ class Transcribe:
             outputs += best_texts(self._transcribed(model, utterances, completed(Request, request)))
             seconds += time.perf_counter() - began
             frames += sum(one.size for one in utterances)
-            seen = utterances[: max(0, _ALIGNED - first)]
+            seen = [one for place, one in enumerate(utterances, first) if place in looked]
             aligned = zip(seen, alignments_of(model, seen), strict=True)
             runs += [alignment_metrics(weights, self._sound(one)) for one, weights in aligned]
         metrics, parts = measured(outputs, references, groups)

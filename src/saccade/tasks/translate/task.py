@@ -143,7 +143,7 @@ class Translate:
         return Example(source, pair.source, pair.target)
 
     def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
-        """Translate a split, or its first `limit` pairs, and measure it, as a whole and by groups."""
+        """Translate a split, or `limit` pairs spread over it, and measure it, as a whole and by groups."""
         pairs = [self.data.example(split, index) for index in take(self.data, split, limit)]
         sources = encode_sources([pair.source for pair in pairs], self.vocabulary.source, self.most)
         for source in sources:

@@ -264,6 +264,7 @@ def test_an_image_in_two_splits_is_one_line(tmp_path):
 
 def huge() -> bytes:
     """A PNG that says it has 50,000 × 50,000 pixels."""
+
     def part(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
