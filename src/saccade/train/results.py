@@ -87,7 +87,7 @@ def measure(
         model: put into evaluation mode, and back.
         split: "validation" or "test".
         seed: of the run; what is random in an evaluation follows from it and the split.
-        limit: measure on the first so many examples only.
+        limit: measure on so many examples only, spread over the split.
         request: how, where otherwise than the run has it (`Task.requests`, "eval").
 
     Returns:
