@@ -1,7 +1,8 @@
 """Reads: what is taken from the values once the weights are known: their expectation (soft) or one of them (hard).
 
-All choose among allowed keys only, ties go to the lower index, and a row whose weights are all 0 counts as empty: its
-output is 0 and its index −1.
+All choose among allowed keys only, ties go to the lower index, and a row without weight counts as empty: its output
+is 0 and its index −1. It is without weight where all are 0, and for `Sample` and `TopK`, which share a row's sum out,
+where the sum is.
 """
 
 from dataclasses import dataclass

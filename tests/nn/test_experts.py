@@ -164,6 +164,13 @@ def test_capacity_is_rounded_up_in_whole_numbers_with_a_mask_and_without(count, 
     torch.testing.assert_close(allowed, output)
 
 
+@pytest.mark.parametrize(("factor", "most"), [(1e-7, 1), (1e300, 9)])
+def test_a_capacity_is_never_none_and_never_more_than_all(factor, most):
+    mixture = nn.MixtureOfExperts(4, 3, 1, hidden_dim=3, routing="experts", capacity_factor=factor)
+    taken = mixture(tokens_of(9, 4).to(torch.float32), mask=torch.ones(9, dtype=torch.bool))[1].taken
+    assert taken.tolist() == [most] * 3
+
+
 @pytest.mark.parametrize("name", ["top 2", "groups", "plain"])
 def test_losses_are_those_of_the_paper(name):
     mixture, x = made(name, True), tokens_of(23, 4)

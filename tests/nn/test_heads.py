@@ -142,6 +142,22 @@ def test_centres_of_each_example_are_those_of_all_its_heads(batch):
     assert beside_heads(masks.Around(own, 1), rank=1, heads=1).center is own
 
 
+@pytest.mark.parametrize("kv_heads", [4, 2])
+@pytest.mark.parametrize("place", ["bias", "gate"])
+def test_a_window_around_the_centres_of_a_mask_is_where_the_mask_is(kv_heads, place):
+    attention, x = nn.MultiheadAttention(16, 4, num_kv_heads=kv_heads).eval(), torch.randn(4, 5, 16)
+    center, width = torch.arange(4.0)[:, None].expand(4, 5), torch.rand(4, 5) + 0.5
+
+    def of(examples):
+        window = biases.GaussianWindow(center[examples], width[examples])
+        both = window + torch.zeros(5, 5) if place == "bias" else window * torch.ones(5, 5)
+        return attention(x[examples], mask=masks.Around(center[examples], 1), **{place: both})
+
+    together = of(slice(None))
+    for example in range(4):
+        torch.testing.assert_close(together[example], of(example))
+
+
 def test_what_has_dimensions_of_heads_keeps_them():
     own = masks.Lengths(torch.tensor([[4, 3], [2, 1]])) & torch.ones(5, dtype=torch.bool)
     assert beside_heads(own, rank=1, heads=1).first.key_lengths is own.first.key_lengths

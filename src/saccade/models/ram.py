@@ -119,7 +119,7 @@ class Options(Chooser):
     """The same when that schedule ends, in answers, and all along where the rate does not fall."""
 
     learn_deviation: bool = False
-    """Learn it, from --deviation on."""
+    """Learn it, from --deviation on. Without it the policy's entropy is given, and a bonus for it teaches nothing."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
@@ -128,9 +128,6 @@ class Options(Chooser):
             if not 1e-3 <= getattr(self, name) <= 2:
                 option, got = name.replace("_", "-"), getattr(self, name)
                 raise ArgumentError(f"--{option}: expected a number from 0.001 to 2, got {got}")
-        if self.entropy_bonus and not self.learn_deviation:
-            got = f"{self.entropy_bonus} beside a deviation that is given, which alone the entropy depends on"
-            raise ArgumentError(f"--entropy-bonus: expected 0 without --learn-deviation, got {got}")
         if self.learn_deviation and self.last_deviation != Options.last_deviation:
             got = f"{self.last_deviation} with --learn-deviation, which ends where it is learned to"
             raise ArgumentError(f"--last-deviation: expected none, got {got}")

@@ -6,7 +6,6 @@ The gate is attention with a hard read: tokens are queries, experts are keys, an
 """
 
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import torch
@@ -29,6 +28,8 @@ from saccade.structure import Grid
 from saccade.validate import probability
 
 __all__ = ["Balance", "MixtureOfExperts", "Routing"]
+
+_PARTS = 10**8  # of a capacity factor
 
 Routing: TypeAlias = Literal["tokens", "experts"]
 
@@ -241,11 +242,12 @@ class MixtureOfExperts(nn.Module):
     def _capacity(self, count: Any) -> Any:
         """How many tokens an expert takes at most, of so many: an int of an int, and of a tensor a tensor.
 
-        In whole numbers: rounding would make one more of 100 · 7 / 25 in a float, and none in another.
+        In whole numbers: rounding would make one more of 100 · 7 / 25 in one float, and none in another. A part less
+        than the factor tells, as a float of 1.1 is above 1.1; and no token comes to an expert twice.
         """
         assert self._factor is not None
-        share = Fraction(self._factor).limit_denominator(10**6) * self._pairs_a_token / self.num_experts
-        return -(-count * share.numerator // share.denominator)
+        parts, whole = max(1, round(self._factor * _PARTS) - 1) * self._pairs_a_token, _PARTS * self.num_experts
+        return -(-count * min(parts, whole) // whole)
 
     @property
     def _pairs_a_token(self) -> int:

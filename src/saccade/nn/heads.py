@@ -1,22 +1,29 @@
 """What is said of sequences, where their scores have dimensions of heads behind those of the batch."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
+from saccade.biases import GaussianWindow, Product, Total
 from saccade.checks import batch_only, on_device, per_position
 from saccade.errors import ArgumentError
-from saccade.masks import Around, Both, Either, Mask, Not
+from saccade.masks import Around, Both, Either, Not
 from saccade.structure import Axes, Extent
 
 __all__ = ["beside_heads", "checked_positions", "following"]
 
 
-def beside_heads(mask: Mask, rank: int, heads: int) -> Mask:
-    """The same mask for scores that have dimensions of heads behind the batch's: what is said of each example holds for
-    all its heads.
+_PAIRS = (Both, Either, Total, Product)
+
+
+def beside_heads(given: Any, rank: int, heads: int) -> Any:
+    """The same mask, bias or gate for scores that have dimensions of heads behind the batch's: what is said of each
+    example holds for all its heads.
 
     Args:
-        mask: of `(..., Lq, Lk)`; what has dimensions of the heads already keeps them.
+        given: of `(..., Lq, Lk)`; what has dimensions of the heads already keeps them. Of biases and gates
+            `biases.GaussianWindow` alone says something of each example.
         rank: batch dimensions of a sequence.
         heads: dimensions of its heads.
 
@@ -25,19 +32,19 @@ def beside_heads(mask: Mask, rank: int, heads: int) -> Mask:
     >>> beside_heads(mask, rank=1, heads=1).first.key_lengths.tolist()
     [[5], [3]]
     """
-    if isinstance(mask, Both | Either):
-        return type(mask)(beside_heads(mask.first, rank, heads), beside_heads(mask.second, rank, heads))
-    if isinstance(mask, Not):
-        return Not(beside_heads(mask.other, rank, heads))
-    if not rank or not (mask.per_example or isinstance(mask, Around)):
-        return mask
+    if isinstance(given, _PAIRS):
+        return type(given)(*(beside_heads(part, rank, heads) for part in (given.first, given.second)))
+    if isinstance(given, Not):
+        return type(given)(beside_heads(given.other, rank, heads))
+    if not rank or not (isinstance(given, Around | GaussianWindow) or getattr(given, "per_example", False)):
+        return given
 
     def widened(tensor: Tensor, axes: Axes) -> Tensor:
         if tensor.ndim != rank + len(axes):
             return tensor
         return tensor[(slice(None),) * rank + (None,) * heads]
 
-    return mask.map(widened)
+    return given.map(widened)
 
 
 def checked_positions(positions: Tensor, x: Tensor, rotary_base: float | None) -> Tensor:

@@ -209,9 +209,9 @@ class MultiheadAttention(nn.Module):
     def _head_dims(self) -> int:
         return 1 if self._groups is None else 2
 
-    def _mask(self, mask: Mask | Tensor | None, x: Tensor) -> Mask | Tensor | None:
-        """A mask of the sequences x for the scores of their heads."""
-        return beside_heads(mask, x.ndim - 2, self._head_dims) if isinstance(mask, Mask) else mask
+    def _beside(self, given: Any, x: Tensor) -> Any:
+        """A mask, bias or gate of the sequences x for the scores of their heads."""
+        return beside_heads(given, x.ndim - 2, self._head_dims) if isinstance(given, Mask | Factor) else given
 
     def _turned(self, heads: Tensor, positions: int | Tensor = 0) -> Tensor:
         """Rotated by the positions, or by those from a first one on."""
@@ -258,8 +258,8 @@ class MultiheadAttention(nn.Module):
             value: `(..., Lk, vdim)`; None is key.
             memory: instead of key and value.
             mask, bias, gate: as for `attend`, against `(..., H, Lq, Lk)`; with grouped queries against `(..., Hkv, G,
-                Lq, Lk)`. What a mask says of each example needs no dimension for the heads: `masks.Lengths(n)` with n
-                `(...)`, `masks.Around(center, radius)` with center `(..., Lq)`.
+                Lq, Lk)`. What is said of each example needs no dimension for the heads: `masks.Lengths(n)` with n
+                `(...)`, `masks.Around` and `biases.GaussianWindow` with a center `(..., Lq)`; of heads `(1, H, Lq)`.
             read: in the place of the module's own, as a `reads.Sample` with uniforms of this call; None: that one.
             positions: where the queries stand, for rotary positions, `(..., Lq)` or `(Lq,)`, in tokens: that of a token
                 among its example's own, wherever padding put it. None counts from 0, and takes the last keys' of a
@@ -277,9 +277,9 @@ class MultiheadAttention(nn.Module):
             refuse(MultiheadAttention.forward, foreign)
         features("query", query, self.inputs[0], self.out_proj.weight)
         options = {
-            "mask": self._mask(mask, query),
-            "bias": bias,
-            "gate": gate,
+            "mask": self._beside(mask, query),
+            "bias": self._beside(bias, query),
+            "gate": self._beside(gate, query),
             "normalizer": self.normalizer.get(),
             "read": self.read.get() if read is None else read,
             "dropout_p": self.dropout_p if self.training else 0.0,
@@ -361,7 +361,7 @@ class MultiheadAttention(nn.Module):
         """
         value, keys = key if value is None else value, self._project(1, key)
         places = 0 if positions is None else checked_positions(positions, key, self.rotary_base)
-        heads, mask = (self._turned(keys, places), self._project(2, value)), self._mask(mask, key)
+        heads, mask = (self._turned(keys, places), self._project(2, value)), self._beside(mask, key)
         memory = remember(*heads, score=self.score.get(), mask=mask, capacity=capacity)
         return replace(memory, positions=places) if isinstance(places, Tensor) else memory
 
@@ -388,7 +388,7 @@ class MultiheadAttention(nn.Module):
             ArgumentError: positions missing, or given to a module without rotary positions.
         """
         keys, values = self._project(1, key), self._project(2, key if value is None else value)
-        mask = self._mask(mask, key)
+        mask = self._beside(mask, key)
         if positions is None:
             if memory.positions is not None:
                 raise ArgumentError("positions: expected those of the new keys, since the memory keeps such, got None")

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from saccade.train.randomness import derive, generator
 
-__all__ = ["POOL", "Cache", "Sampler", "Sized", "by_length", "in_batches", "rectangle", "spread"]
+__all__ = ["POOL", "Cache", "Sampler", "Sized", "by_length", "in_batches", "rectangle", "sampled", "spread"]
 
 _LOOKED_AT = 1000  # examples whose sizes say how many make a batch
 POOL = 16
@@ -120,6 +120,18 @@ def spread(size: int, count: int) -> range:
     [0, 3, 6, 9]
     """
     return range(0, size, max(1, -(-size // count)))
+
+
+def sampled(size: int, count: int) -> list[int]:
+    """Return `count` of the numbers below `size`, or all: evenly apart, but by no step that the numbers may repeat in.
+
+    Each number has a rank, its multiple of the golden ratio without the whole part; the lowest ranks are taken.
+
+    >>> sampled(10, 4)
+    [0, 2, 5, 7]
+    """
+    ranks = np.arange(size) * ((5**0.5 - 1) / 2) % 1
+    return sorted(np.argsort(ranks)[:count].tolist())
 
 
 def rectangle(rows: Sequence[Sequence[int]]) -> Tensor:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from saccade.errors import ArgumentError
-from saccade.tasks.batches import spread
+from saccade.tasks.batches import sampled, spread
 
 __all__ = [
     "SPLITS",
@@ -25,8 +25,6 @@ __all__ = [
 SPLITS = ("train", "validation", "test")
 T = TypeVar("T")
 E = TypeVar("E", covariant=True)
-
-_GOLDEN = (5**0.5 - 1) / 2
 
 
 class Dataset(Protocol[E]):
@@ -84,14 +82,14 @@ def take(data: Dataset[E], split: str, limit: int | None) -> Sequence[int]:
     """Return the indices of a split's examples, at most `limit` of them: the first of an endless split, and of another
     a spread of them, for files may be sorted, and kinds of questions lie one after another.
 
-    They are spread by the golden ratio, which has no period in common with anything.
+    Every place has a rank by the golden ratio, which has no period in common with anything.
     """
     size = data.size(split)
     if size is None:
         return range(limit or 0)
     if limit is None or limit >= size:
         return range(size)
-    return sorted({int(number * _GOLDEN % 1 * size) for number in range(limit)})
+    return sampled(size, limit)
 
 
 def training_sample(data: Dataset[E], endless: int, most: int) -> list[E]:

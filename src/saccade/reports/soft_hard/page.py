@@ -49,8 +49,8 @@ _NOISE = (
     "(Student's t). Ratios are geometric means over batches of the ratio in each: they are not the ratio of the "
     "table's means, which one batch of a large variance can make, and where their interval holds 1, neither more nor "
     "less noise is seen. An estimator whose baseline is of training, a linear map or a moving average, is tried where "
-    "that was trained, with its entropy bonus and its share of examples that read the mean. Straight-through is "
-    "biased, so a lower variance does not make it the better one."
+    "that was trained, with its entropy bonus and its share of examples that read the mean; the reward has the weight "
+    "1 in all of them. Straight-through is biased, so a lower variance does not make it the better one."
 )
 _NOTE = "The claim: hard attention does as well as soft (after Xu et al. 2015, section 4)"
 

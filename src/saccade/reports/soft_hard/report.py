@@ -93,6 +93,6 @@ def _parts(corpus: Corpus, options: Options) -> Sequence[Part]:
 
     def noisy(task: Translate, model: Any, seed: int) -> dict[str, Any]:
         sizes = {"batches": BATCHES, "sentences": SENTENCES, "draws": DRAWS}
-        return {**sizes, "estimators": noise(_estimators(options), task, model, seed)}
+        return {**sizes, "estimators": noise(estimators(options.samples, options.entropy_bonus), task, model, seed)}
 
     return [*whole_test(corpus, options), Part({"measured": "noise"}, noisy)]

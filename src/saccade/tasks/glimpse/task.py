@@ -104,6 +104,7 @@ class Glimpse:
         data = open_data(options, objects)
         known = Classes(tuple(data.labels), data.shape, longest=longest_label(data))
         cls._check_strings(options, known)
+        cls._check_bonus(options)
         check_shift(options.shift, data.shape)
         if data.note:
             say(data.note)
@@ -113,6 +114,13 @@ class Glimpse:
     def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
         """Read labels and channels back."""
         return cls(options, Classes.restore(folder), Lazy(lambda: open_data(options, objects)))
+
+    @classmethod
+    def _check_bonus(cls, options: Any) -> None:
+        """Refuse a bonus for an entropy that nothing learned has a part in; runs of before had one to no effect."""
+        if options.entropy_bonus and not getattr(options, "learn_deviation", True):
+            got = f"{options.entropy_bonus} beside a deviation that is given, which alone the entropy depends on"
+            raise ArgumentError(f"--entropy-bonus: expected 0 without --learn-deviation, got {got}")
 
     @classmethod
     def _check_strings(cls, options: Any, known: Classes) -> None:

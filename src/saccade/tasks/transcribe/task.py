@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.signals import Signals
-from saccade.tasks.batches import Cache, Sampler, spread
+from saccade.tasks.batches import Cache, Sampler, sampled, spread
 from saccade.tasks.dataset import Lazy, opened, take
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.generate import Ensemble
@@ -172,7 +172,7 @@ class Transcribe:
         `AlignmentMetrics`.
         """
         indices = take(self.data, split, limit)
-        looked = set(spread(len(indices), _ALIGNED))
+        looked = set(sampled(len(indices), _ALIGNED))
         groups, references, outputs, runs = list[str](), list[str](), list[str](), list[AlignmentMetrics]()
         frames, seconds = 0, 0.0
         for first in range(0, len(indices), _AT_ONCE):  # no more of a large split is in memory
