@@ -71,6 +71,17 @@ def test_all_that_was_measured_is_written(monkeypatch, capsys, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"found.json", "page.md", "plot.png", "plot.svg"}
 
 
+def test_an_error_keeps_what_was_measured(monkeypatch):
+    def failing(*inputs):
+        raise RuntimeError("a fault of ours")
+
+    offered(monkeypatch, row(), row(ours=failing))
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        main(["bench", "--seconds", "0.001", "--json", "found.json"])
+    found = json.loads(Path("found.json").read_text())
+    assert len(found["rows"]) == 1 and found["interrupted"]
+
+
 def test_ctrl_c_keeps_what_was_measured(monkeypatch, capsys):
     def interrupted(*inputs):
         raise KeyboardInterrupt

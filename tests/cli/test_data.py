@@ -32,6 +32,16 @@ def test_every_built_in_data_set_is_shown_a_line_an_example_and_always_the_same(
     assert shown(task, "--data", data, "--count", 3, "--split", "train")[1] != lines
 
 
+def test_an_option_that_is_given_counts_where_the_data_have_another(shown, tmp_path):
+    """Also where what is given is what all other data have."""
+    for name, more in (("own", ()), ("given", ("--distractors", 0))):
+        assert shown("glimpse", "--data", "cluttered", "--count", 1, "--output", tmp_path / name, *more)[0] == 0
+    own, given = (next((tmp_path / name).glob("*.png")).read_bytes() for name in ("own", "given"))
+    assert own != given
+    code, _, said = shown("glimpse", "--data", "row", "--canvas", 60)
+    assert code == 2 and said == ["error: --canvas: expected from 84, 3 digits side by side, to 4096 pixels, got 60"]
+
+
 def test_the_first_built_in_one_and_the_test_split_are_what_nobody_names(shown):
     first = next(iter(load_task("translate").builtin))
     assert shown("translate")[1] == shown("translate", "--data", first, "--split", "test", "--count", 5)[1]

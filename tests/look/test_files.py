@@ -23,11 +23,13 @@ def test_a_folder_of_that_name_is_no_obstacle(tmp_path):
     assert [path.name for path in write_beside(tmp_path / "a", {".png": b"1"})] == ["a-2.png"]
 
 
-def test_nothing_half_written_stays(tmp_path, monkeypatch):
-    def full(file, content):
-        raise OSError(28, "No space left on device")
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt("No space to think")])
+def test_nothing_half_written_stays(tmp_path, monkeypatch, error):
+    def fails(file, content):
+        file.write(content[:1])
+        raise error
 
-    monkeypatch.setattr("saccade.look.files._fill", full)
-    with pytest.raises(OSError, match="No space"):
+    monkeypatch.setattr("saccade.look.files._fill", fails)
+    with pytest.raises(type(error), match="No space"):
         write_beside(tmp_path / "a", {".png": b"1"})
     assert not list(tmp_path.iterdir())

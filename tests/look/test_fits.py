@@ -31,6 +31,13 @@ def test_a_curve_is_drawn_with_what_weighed_below_it(below, tmp_path):
     assert curve(LINE, ASKED, tmp_path / "a", **TOLD, **below, json=True) == paths and paths[0].read_bytes() == before
 
 
+def test_small_numbers_keep_their_digits_in_the_file(tmp_path):
+    small = Curve(X * 1e-7, X * 1e-9, X - 1, X + 1, torch.tensor([[2e-8, 3e-9]]))
+    told = json.loads(curve(small, ASKED, tmp_path / "a", **TOLD, json=True)[2].read_text(encoding="utf-8"))
+    assert told["x"] == pytest.approx((X * 1e-7).tolist(), rel=1e-5) and told["x"][1] == 1e-8
+    assert told["values"][0] == pytest.approx((X * 1e-9).tolist(), rel=1e-5) and told["points"] == [[2e-8, 3e-9]]
+
+
 @pytest.mark.parametrize(
     ("changed", "error"),
     [

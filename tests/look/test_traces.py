@@ -22,8 +22,15 @@ def test_bands_are_drawn_with_their_numbers_and_the_same_again(tmp_path):
     assert drawn(panels, tmp_path, title="a memory", json=True) == paths
     told = json.loads(paths[2].read_text())
     assert len(told["rows"]) == len(told["values"]) == 45 and told["rows"][5] == "write 0"
-    assert len(told["links"]["values"]) == 4 and told["darkest"] == pytest.approx(1, abs=0.1)
+    assert len(told["links"]["values"]) == 4 and told["darkest"].keys() == {"read", "write", "links"}
+    assert told["darkest"]["read"] == 1 and told["darkest"]["write"] == pytest.approx(panels[1].values.max().item())
     assert "<title>a memory</title>" in paths[1].read_text()
+
+
+def test_each_band_has_a_number_that_is_darkest(tmp_path):
+    bands = [Panel("pale", torch.full((2, 3), 0.1)), Panel("signed", torch.tensor([[-5.0, 1.0, 0.0]]))]
+    told = json.loads(drawn([*bands, Panel("bits", torch.eye(3) / 2, whole=True)], tmp_path, json=True)[2].read_text())
+    assert told["darkest"] == {"pale": pytest.approx(0.1), "signed": 5.0, "bits": 1.0}
 
 
 def test_places_that_are_never_used_are_left_out_at_the_edges(tmp_path):

@@ -2,8 +2,10 @@ import pytest
 
 from saccade.reports import load_report, training
 from saccade.reports.options import Trained as Options
-from saccade.reports.training import Variant, budget, settings
+from saccade.reports.pages import clock
+from saccade.reports.training import Variant, _ending, budget, settings
 from saccade.tasks.translate import Translate
+from saccade.train.plan import Plan
 
 
 def test_budgets_are_read_as_training_reads_them():
@@ -55,3 +57,13 @@ def test_a_recipe_can_be_anothers(tmp_path):
         for name in (None, "transformer")
     ]
     assert rates == [8e-3, 5e-3]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_minutes_that_have_room_for_the_recipe_did_not_end_a_run(tmp_path, whole):
+    options = settings(Options(data="dates", max_minutes=60.0), Variant("a", "rnnsearch"), 1, tmp_path, 40.0)
+    seconds = dict.fromkeys(("before", "step", "validation", "final", "all"), 1.0)
+    plan = Plan(60.0, 600 if whole else 100, 600, whole, seconds, {})
+    run = {"model": "a", "steps": plan.steps, "budget": _ending(options, plan), "patient": False}
+    assert ("the clock ended training" in clock({"runs": {"a-1": run}})) == (not whole)
+    assert _ending(options, None) == {"max_steps": None, "max_minutes": 60.0}

@@ -3,7 +3,7 @@ import os
 import pytest
 
 from saccade.errors import ArgumentError
-from saccade.tasks.classes import divided, find_classes, list_names
+from saccade.tasks.classes import divided, find_classes, list_names, read_list
 from saccade.tasks.splits import SplitNames
 
 
@@ -26,6 +26,13 @@ def test_lists_say_which_files_are_held_out_and_what_they_miss_is_said():
     assert len(result.splits["train"]) == 4 and result.missing == []
     assert result.note == "folder: 1 of 3 files that the lists name are not there"
     assert list_names(SplitNames())["validation_list.txt"] == "validation"
+
+
+def test_names_in_lists_may_have_white_space_and_accents_of_either_kind():
+    listed = read_list("\ufeffhot dog/1.jpg\r\ncafe\u0301/2.jpg\n\n".encode())
+    assert listed == ["hot dog/1.jpg", "cafe\u0301/2.jpg"]
+    result = found(["hot dog/1.jpg", "hot dog/3.jpg", "caf\u00e9/2.jpg", "caf\u00e9/4.jpg"], lists={"test": listed})
+    assert [one.name for one in result.splits["test"]] == ["hot dog/1.jpg", "caf\u00e9/2.jpg"] and result.note == ""
 
 
 def test_what_has_no_label_is_left_out_and_said():

@@ -38,6 +38,14 @@ def test_what_is_saved_is_what_is_loaded(tmp_path):
     assert torch.equal(again.optimizer["0.step"], torch.tensor(12.0))
 
 
+def test_a_step_whose_weights_were_kept_can_be_saved_again(tmp_path):
+    for step in (10, 20, 30, 40):
+        save(tmp_path, checkpoint(step))
+    prune(tmp_path, lambda steps: {10})
+    assert not (tmp_path / "step-00000010/optimizer.safetensors").exists()
+    assert torch.equal(load(save(tmp_path, checkpoint(10))).optimizer["0.step"], torch.tensor(10.0))
+
+
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("damage", ["cut", "altered", "missing", "empty"])
 def test_any_damage_to_any_file_is_noticed_and_the_one_before_is_used(tmp_path, name, damage):

@@ -331,10 +331,12 @@ def test_one_process_at_a_time_trains_a_run(tmp_path):
         pass
 
 
-def test_the_next_free_name_beside_a_run(tmp_path):
+def test_the_next_free_name_beside_a_run(tmp_path, monkeypatch):
     for name in ("a", "a-2"):
         (tmp_path / name).mkdir()
     assert beside(tmp_path / "a") == tmp_path / "a-3"
+    monkeypatch.chdir(tmp_path / "a")
+    assert beside(Path()) == tmp_path / "a-3" and beside(Path("a")) == Path("a-2")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")

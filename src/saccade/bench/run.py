@@ -70,24 +70,28 @@ def measure(
     if row.memory:
         return _peaks(row, place)
     settings = {"seconds": seconds, "least": least, "most": most, "wait": waiting(place.device)}
-    inputs = row.inputs(place)
     try:
+        inputs = row.inputs(place)
         ours = row.ours(*inputs)
         first = ours()
     except SaccadeError as error:
-        return Result(row, absent=f"ours: {error}")
+        return Result(row, absent=f"ours: {_reason(error)}")
     try:
         _check_room(row, place)
         theirs = row.theirs(*inputs)
         second = theirs()
-    except (Absent, RuntimeError) as error:  # the peer's own errors too, a lack of memory among them
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        return _timed(row, [ours], settings, probes, absent=f"{row.peer}: {reason}")
+    except (Absent, RuntimeError, MemoryError) as error:  # the peer's own errors too
+        return _timed(row, [ours], settings, probes, absent=f"{row.peer}: {_reason(error)}")
     difference = distance(first, second) if row.same else None
     if difference is not None and not difference <= _FAR:  # NaN too
         return Result(row, difference=difference, absent=f"both: their numbers differ by {difference:.1e}")
     del first, second
     return _timed(row, [ours, theirs], settings, probes, difference=difference)
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what an error says."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def distance(ours: Any, theirs: Any) -> float:

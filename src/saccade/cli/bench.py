@@ -82,21 +82,23 @@ def run(arguments: list[str]) -> int:
     known = probes(device)
     machine = look_at(device, known)
     print(limits(machine), flush=True)
-    results, interrupted = _measured(wanted, place, known, given)
-    print(summary(results))
-    _write(results, machine, given, shlex.join(["saccade", "bench", *arguments]), interrupted)
+    results, interrupted = list[Result](), True
+    try:
+        interrupted = _measured(results, wanted, place, known, given)
+        print(summary(results))
+    finally:  # what was measured before an error, such as a lack of memory, took as long
+        _write(results, machine, given, shlex.join(["saccade", "bench", *arguments]), interrupted)
     if interrupted:
         say(f"interrupted after {len(results)} of {len(wanted)} rows")
     return _INTERRUPTED if interrupted else 0
 
 
 def _measured(
-    wanted: Sequence[Row], place: Place, known: Mapping[str, Probe], given: Arguments
-) -> tuple[list[Result], bool]:
-    """The results, printed one by one, and whether the user ended it before the last."""
+    results: list[Result], wanted: Sequence[Row], place: Place, known: Mapping[str, Probe], given: Arguments
+) -> bool:
+    """Whether the user ended it before the last of the results, which are printed one by one."""
     wide = widths(wanted)
     print(header(wide), flush=True)
-    results: list[Result] = []
     quick = {"least": _QUICK_LEAST, "most": _QUICK_MOST, "whole": _QUICK_WHOLE}
     limits_of_time: dict[str, Any] = quick if given.quick else {"least": _LEAST}
     try:
@@ -108,8 +110,8 @@ def _measured(
             _progress(wanted, len(results))
     except KeyboardInterrupt:
         _progress(wanted, None)
-        return results, True
-    return results, False
+        return True
+    return False
 
 
 def _seconds(given: Arguments) -> float:

@@ -1,10 +1,10 @@
 """`saccade data TASK`: show examples of a data set, or write them to files that `saccade predict` reads."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
-from saccade.cli.arguments import UsageError, choose, parse
+from saccade.cli.arguments import UsageError, choose, given, parse
 from saccade.errors import SaccadeError
 from saccade.runs import examples
 from saccade.tasks import TASKS, load_task
@@ -53,14 +53,10 @@ def run(arguments: list[str]) -> int:
         return 0
     kind = load_task(choose("TASK", arguments[0], TASKS))
     merged = flat(kind.Options, Arguments)
-    given = parse(merged, arguments[1:], f"saccade data {kind.name}", Arguments.__doc__ or "")
-    own, usual = select(given, Arguments), kind.Options()
-    unusual = {
-        field.name: value
-        for field in fields(kind.Options)
-        if (value := getattr(given, field.name)) != getattr(usual, field.name)
-    }
-    found = list(examples(kind, own.split, own.count, data=own.data, **unusual))
+    parsed = parse(merged, arguments[1:], f"saccade data {kind.name}", Arguments.__doc__ or "")
+    own = select(parsed, Arguments)
+    chosen = {name: getattr(parsed, name) for name in given(kind.Options, arguments[1:]) if name != "data"}
+    found = list(examples(kind, own.split, own.count, data=own.data, **chosen))
     if own.output is None:
         for example in found:
             print(f"{_line(example.text)}\t{_line(example.answer)}")

@@ -1,6 +1,7 @@
 """From a figure to the files of a picture: in our own style, with the words and the numbers that it stands for."""
 
 import json
+import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -122,10 +123,18 @@ def _described(svg: bytes, title: str, story: str) -> bytes:
     return f'{head}<svg role="img" {tag}>{told}{rest}'.encode()
 
 
-def rounded(values: Any) -> Any:
+def rounded(values: Any, *, significant: bool = False) -> Any:
     """Return a number, or lists of them, as files have them.
 
-    >>> rounded([[1 / 3], 1.0])
-    [[0.333333], 1.0]
+    Args:
+        values: a number, or lists of them.
+        significant: whether small ones keep as many digits, as numbers do that are no shares.
+
+    >>> rounded([[1 / 3], 1.0]), rounded([1e-7 / 3], significant=True)
+    ([[0.333333], 1.0], [3.33333e-08])
     """
-    return [rounded(value) for value in values] if isinstance(values, list) else round(float(values), _DECIMALS)
+    if isinstance(values, list):
+        return [rounded(value, significant=significant) for value in values]
+    number = float(values)
+    leading = math.floor(math.log10(abs(number))) + 1 if significant and number and math.isfinite(number) else 0
+    return round(number, _DECIMALS - min(0, leading))

@@ -64,9 +64,10 @@ def _write(path: Path, content: bytes) -> Path:
     with path.open("xb") as file:  # "x": whoever came first between the look and now keeps the name
         try:
             _fill(file, content)
-        except OSError as error:
+        except BaseException as error:  # an interrupt too: half a picture is none
             path.unlink()
-            error.filename = error.filename or str(path)
+            if isinstance(error, OSError):
+                error.filename = error.filename or str(path)
             raise
     return path
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from saccade.errors import ArgumentError, ShapeError
 from saccade.look.curves import STYLES, framed, plain_ticks
-from saccade.look.drawing import full_scale, numbers, write_picture
+from saccade.look.drawing import full_scale, numbers, rounded, write_picture
 from saccade.look.labels import plain
 from saccade.look.pictures import COLOURS, DOTS, FAINT, INK
 from saccade.look.typefaces import families
@@ -106,12 +106,13 @@ def curve(
         "weights": None if weights is None else _listed(weights),
         "slope": None if slope is None else _listed(slope),
     }
+    told = numbers(heading, ["answer", "lower", "upper"], [], lines, darkest=darkest, **behind)
     return write_picture(
         path,
         lambda: _curve_figure(found, chosen, (plain(labels[0]), plain(labels[1])), heading, weights, slope),
         title=heading or "A fitted curve",
         story=_curve_story(found, chosen, weights),
-        behind=numbers(heading, ["answer", "lower", "upper"], [], lines, darkest=darkest, **behind) if json else None,
+        behind={**told, "values": _listed(lines)} if json else None,
     )
 
 
@@ -158,13 +159,13 @@ def widths(
         raise ArgumentError("tried: expected bandwidths above 0 with finite errors, got others")
     heading, best = plain(title), int(errors.argmin())
     told = f"least at {float(tried[best]):.4g} ({float(errors[best]):.4g}), taken is {chosen:.4g}"
-    more = {"bandwidths": _listed(tried), "chosen": chosen}
+    behind = numbers(heading, ["error"], [], errors[None], darkest=1.0, bandwidths=_listed(tried), chosen=chosen)
     return write_picture(
         path,
         lambda: _widths_figure(tried, errors, chosen, plain(label), heading),
         title=heading or "Bandwidth and error",
         story=f"error by leaving out: {told}",
-        behind=numbers(heading, ["error"], [], errors[None], darkest=1.0, **more) if json else None,
+        behind={**behind, "values": _listed(errors[None])} if json else None,
     )
 
 
@@ -263,4 +264,4 @@ def _curve_story(found: Curve, chosen: Answer, weights: Tensor | None) -> str:
 
 
 def _listed(values: Tensor) -> Any:
-    return values.detach().double().cpu().mul(1e6).round().div(1e6).tolist()
+    return rounded(values.detach().double().cpu().tolist(), significant=True)

@@ -197,7 +197,9 @@ def _scale(figure: "Figure", image: Any, size: tuple[float, float], style: dict[
     bar = figure.colorbar(image, cax=axes)
     bar.outline.set(edgecolor=FAINT, linewidth=0.5)
     axes.tick_params(length=2, width=0.5, labelsize=7, color=FAINT, labelcolor=style["color"])
-    axes.set_yticks(axes.get_yticks(), [f"{tick:g}" for tick in axes.get_yticks()], family=style["family"])
+    top = image.norm.vmax * (1 + 1e-6)
+    ticks = [tick for tick in axes.get_yticks() if 0 <= tick <= top]  # one beyond it would stretch the bar
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks], family=style["family"])
 
 
 def _story(matrix: Tensor, source: Sequence[str], target: Sequence[str], verb: str) -> str:

@@ -169,8 +169,18 @@ def _numbers(title: str, panels: Sequence[Panel], cut: Sequence[_Rows], steps: S
             continue
         names += [f"{panel.name} {number}" for number in rows]
         values.append(shown.nan_to_num())
-    every = torch.cat(values)
-    return numbers(title, names, steps, every, darkest=float(every.max()), **others)
+    darkest = {panel.name: _edges(panel, shown)[1] for panel, (_, shown) in zip(panels, cut, strict=True)}
+    return numbers(title, names, steps, torch.cat(values), darkest=darkest, **others)
+
+
+def _edges(panel: Panel, shown: Tensor) -> tuple[float, float]:
+    """The numbers that are drawn lightest and darkest; of numbers on both sides of 0, darkest on either."""
+    known = shown[~shown.isnan()]
+    least, most = float(known.min()), float(known.max())
+    if least < 0:
+        edge = max(-least, most)
+        return -edge, edge
+    return 0.0, 1.0 if panel.whole else most or 1.0
 
 
 def _told(panel: Panel) -> str:
@@ -198,7 +208,7 @@ def _figure(panels: Sequence[Panel], cut: Sequence[_Rows], count: int, steps: Se
     for number, (panel, (rows, shown), tall) in enumerate(zip(panels, cut, heights, strict=True)):
         wide = width if not panel.square else min(width, tall)
         axes = figure.add_axes((0, (top - tall) / height, wide / width, tall / height))
-        _band(axes, rows, shown, style, top=1.0 if panel.whole else None)
+        _band(axes, rows, shown, style, _edges(panel, shown))
         axes.set_title(panel.name, fontsize=9, loc="left", pad=3, **style)
         if panel.square:
             axes.set_xlabel("was written right before the row's place", fontsize=7, **style)
@@ -214,18 +224,13 @@ def _height(panel: Panel, rows: Sequence[int], step: float) -> float:
     return min(most, max(_LOWEST, len(rows) * max(_ROW, min(step, 0.12))))
 
 
-def _band(axes: "Axes", rows: Sequence[int], shown: Tensor, style: dict[str, Any], *, top: float | None) -> None:
+def _band(axes: "Axes", rows: Sequence[int], shown: Tensor, style: dict[str, Any], edges: tuple[float, float]) -> None:
     """One band: from white to dark, or from red to blue where some numbers are below 0."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    known = shown[~shown.isnan()]
-    least, most = float(known.min()), float(known.max())
-    if least < 0:
-        edge = max(-least, most)
-        colours: dict[str, Any] = {"cmap": "RdBu", "vmin": -edge, "vmax": edge}
-    else:
-        own = LinearSegmentedColormap.from_list("saccade", COLOURS)
-        colours = {"cmap": own, "vmin": 0.0, "vmax": top or most or 1.0}
+    least, most = edges
+    own = LinearSegmentedColormap.from_list("saccade", COLOURS)
+    colours: dict[str, Any] = {"cmap": "RdBu" if least < 0 else own, "vmin": least, "vmax": most}
     extent = (0, shown.shape[1], len(rows), 0)
     axes.imshow(shown.numpy(), aspect="auto", interpolation="nearest", extent=extent, **colours)
     axes.spines[:].set(color=FAINT, linewidth=0.5)

@@ -20,6 +20,7 @@ from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.train.environment import choose_device
 from saccade.train.fit import train
 from saccade.train.options import Options
+from saccade.train.plan import Plan as Planned
 from saccade.train.plan import fitted, open_plan
 from saccade.train.task import Task, options_class
 from saccade.train.task import recipe as recipe_of
@@ -167,7 +168,7 @@ def _train(
         return False
     typed = _command(kind, chosen, outcome.run.folder, set(variant.values))
     about = {key: outcome.results[key] for key in _ABOUT}
-    about["budget"] = {"max_steps": chosen.max_steps, "max_minutes": chosen.max_minutes}
+    about["budget"] = _ending(chosen, open_plan(outcome.run.folder))
     about["patient"] = _patient(outcome.results["final"])
     folder.content["runs"][name] = {"model": variant.name, "seed": seed, **about, "command": typed}
     folder.commit()
@@ -186,6 +187,12 @@ def _command(kind: type[Task], options: Options, folder: Path, given: Collection
     plan = open_plan(folder)
     suited = None if options.data in kind.builtin else kind.suited(options.model, asdict(options)).options
     return train_command(kind, fitted(options, plan, given), suited, () if plan is None else plan.options)
+
+
+def _ending(options: Options, made: Planned | None) -> dict[str, Any]:
+    """What may have ended a run: its steps, those of the recipe where the minutes have room for all, or its minutes."""
+    most = made.steps if made is not None and made.whole else options.max_steps
+    return {"max_steps": most, "max_minutes": options.max_minutes}
 
 
 def _patient(final: Mapping[str, Any]) -> bool:

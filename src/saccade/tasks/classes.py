@@ -1,12 +1,14 @@
 """Files whose labels are the names of their folders: texts, recordings or images, as many collections come.
 
-    train/cat/1.jpg  test/dog/7.jpg     splits, then labels
-    cat/1.jpg        dog/7.jpg          labels alone; validation_list.txt and testing_list.txt may say which are which
+train/cat/1.jpg  test/dog/7.jpg     splits, then labels
+cat/1.jpg        dog/7.jpg          labels alone; validation_list.txt and testing_list.txt may say which are which
 
 """
 
+import codecs
 import os
 import shlex
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
@@ -15,7 +17,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.dataset import SPLITS, inventory
 from saccade.tasks.splits import SplitNames
 
-__all__ = ["Found", "Member", "divided", "find_classes", "list_names"]
+__all__ = ["Found", "Member", "divided", "find_classes", "list_names", "read_list"]
 
 _UNLABELLED = {"unsup", "unlabeled", "unlabelled", "unsupervised", "_background_noise_"}  # folders that are no labels
 
@@ -65,6 +67,16 @@ def list_names(names: SplitNames) -> dict[str, str]:
     return {f"{name}_list.txt": split for name, split in names.all.items() if split != "train"}
 
 
+def read_list(data: bytes) -> list[str]:
+    r"""Return the paths that a list of files names, one a line; folders may have white space in their names.
+
+    >>> read_list(b"hot dog/1.jpg\r\ncat/2.jpg\n")
+    ['hot dog/1.jpg', 'cat/2.jpg']
+    """
+    lines = data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape").split("\n")
+    return [line.strip() for line in lines if line.strip()]
+
+
 def find_classes(
     files: Sequence[str],
     where: str,
@@ -93,7 +105,7 @@ def find_classes(
         (['cat', 'dog'], ['validation', 'test'])
     """
     root, members, others, unlabelled = _root(files, names, beside=beside), list[Member](), list[str](), list[str]()
-    listed = {name: split for split, paths in (lists or {}).items() for name in paths}
+    listed = {_normal(name): split for split, paths in (lists or {}).items() for name in paths}
     for name in files:
         own = name.removeprefix(root)
         place = _place(own, names)
@@ -106,17 +118,22 @@ def find_classes(
             unlabelled.append(name)
         else:
             split, label = place
-            split = split or (listed.get(own, "train") if listed else "")
+            split = split or (listed.get(_normal(own), "train") if listed else "")
             members.append(Member(name, split, _label(label, where)))
     splits = _by_split(members, where, kind, names)
     _check_labels(members, where, kind)
-    gone = len(set(listed) - {name.removeprefix(root) for name in files})
+    gone = len(set(listed) - {_normal(name.removeprefix(root)) for name in files})
     notes = [
         f"{where}: left out {len(unlabelled)} {kind} without a label (such as {unlabelled[0]})" if unlabelled else "",
         f"{where}: left out {inventory(others)}, in no folder of a label" if others else "",
         f"{where}: {gone} of {len(listed)} files that the lists name are not there" if gone else "",
     ]
     return Found(splits, "; ".join(filter(None, notes)))
+
+
+def _normal(name: str) -> str:
+    """One form of a name whose accents may be letters of their own, as a Mac writes them."""
+    return unicodedata.normalize("NFC", name)
 
 
 def divided(found: Found, where: str, kind: str, divide: Divide) -> dict[str, list[Member]]:

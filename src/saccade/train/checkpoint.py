@@ -96,6 +96,8 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
     try:
         for name, content in contents.items():
             flushed(partial / name, content)
+        if place.is_dir():  # weights alone, of a step that is trained again as no whole checkpoint was left
+            _remove(place)
         partial.rename(place)
     except OSError:
         _remove(partial)  # a disk that is full has no room for half a checkpoint

@@ -376,6 +376,7 @@ def beside(folder: Path) -> Path:
     >>> beside(Path("/no/such/run"))
     PosixPath('/no/such/run-2')
     """
+    folder = folder if folder.name not in ("", "..") else folder.resolve()  # "." has no name that -2 could follow
     count = 2
     while (place := folder.with_name(f"{folder.name}-{count}")).exists():
         count += 1

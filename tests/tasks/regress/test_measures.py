@@ -24,6 +24,14 @@ def test_groups_are_in_their_order_and_add_up():
     assert metrics["coverage"] == {"score": 0.5, "signature": "nominal:0.9"}
 
 
+@pytest.mark.parametrize("number", [0.1, 0.0, 1e30])
+def test_the_mean_of_answers_that_are_alike_may_be_another_number(number):
+    """0.1 thrice has the mean 0.10000000000000002."""
+    wanted = torch.full((3, 1), number, dtype=torch.float64)
+    metrics, _ = measured(wanted + 0.5, wanted, torch.tensor([1.0]), [""] * 3)
+    assert metrics["r2"] == pytest.approx(0.75 if number < 1 else 1.0)
+
+
 def test_answers_that_are_alike_are_held_against_those_of_training():
     metrics, _ = measured(torch.ones(1, 1), torch.zeros(1, 1), torch.tensor([2.0]), [""])
     assert metrics["r2"] == pytest.approx(0.75)

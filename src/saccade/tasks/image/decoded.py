@@ -2,7 +2,9 @@
 
 import hashlib
 import io
+import os
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -148,7 +150,16 @@ def told(source: Source) -> object:
 
 
 def key_of(source: Source) -> object:
-    """Return what is the same for the same image."""
+    """Return what is the same for the same image, by whatever name it was found."""
     if isinstance(source, Tensor):
         return tuple(source.shape), source.numpy().tobytes()
-    return bytes(source) if isinstance(source, memoryview) else source
+    if isinstance(source, memoryview):
+        return bytes(source)
+    path, member = (source.path, source.member) if isinstance(source, Place) else (source, "")
+    return _real(path.parent), path.name, member
+
+
+@lru_cache(1000)
+def _real(folder: Path) -> str:
+    """A folder without links: of many images it is asked for once."""
+    return os.path.realpath(folder)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from saccade.errors import ArgumentError
-from saccade.tasks.classes import Member, divided, find_classes, list_names
+from saccade.tasks.classes import Member, divided, find_classes, list_names, read_list
 from saccade.tasks.dataset import SPLITS, inventory
 from saccade.tasks.image.archives import is_archive, read_files
 from saccade.tasks.image.dataset import Bytes, InMemory, Part, hashes, hold_out
@@ -96,9 +96,7 @@ def _is_image(name: str) -> bool:
     return name.lower().endswith(SUFFIXES)
 
 
-def _decoded(
-    source: Path, size: int | None, names: SplitNames
-) -> tuple[dict[str, Bytes], dict[str, list[str]], int]:
+def _decoded(source: Path, size: int | None, names: SplitNames) -> tuple[dict[str, Bytes], dict[str, list[str]], int]:
     """All images in the order of their names, the lists of splits beside them, and how many had another size."""
     shape = None if size is None else (size, size)
     known = list_names(names)
@@ -106,7 +104,7 @@ def _decoded(
     images, lists, scaled, total = dict[str, Bytes](), dict[str, list[str]](), 0, 0
     for name, data in files:
         if not _is_image(name):
-            lists.setdefault(known[name.rpartition("/")[2]], []).extend(data.decode("utf-8", "surrogateescape").split())
+            lists.setdefault(known[name.rpartition("/")[2]], []).extend(read_list(data))
             continue
         where = f"{source}: {name}"
         image = read_image(io.BytesIO(data), where).numpy()

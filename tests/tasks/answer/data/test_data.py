@@ -15,6 +15,7 @@ from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.answer.data import open_corpus
 from saccade.tasks.answer.data.collection import kind_of
 from saccade.tasks.answer.data.vqa import normalized
+from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image import decoded
 from saccade.tasks.splits import SplitNames
 
@@ -101,6 +102,17 @@ def test_a_wrong_line_is_named(tmp_path, line, said):
     with pytest.raises(ArgumentError) as caught:
         open_corpus(str(tmp_path / "q.tsv"))
     assert said in str(caught.value) and "q.tsv" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_an_image_of_two_names_is_in_one_split(tmp_path):
+    (tmp_path / "photos").mkdir()
+    for number in range(30):
+        (tmp_path / f"photos/{number}.png").write_bytes(plain((number, 100, 50), (9, 9)))
+    names = [f"{folder}{number}.png" for number in range(30) for folder in ("photos/", "", "./photos/")]
+    (tmp_path / "questions.tsv").write_text("".join(f"{name}\twhat is it?\tred\n" for name in names))
+    corpus = open_corpus(str(tmp_path))
+    splits = [{row.image for row in corpus.splits[split]} for split in SPLITS]
+    assert sum(map(len, splits)) == 30 == len(set.union(*splits)) and all(splits)
 
 
 def test_files_without_a_line_are_told_what_they_shall_hold(tmp_path):

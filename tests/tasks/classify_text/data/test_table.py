@@ -54,6 +54,12 @@ def test_line_breaks_commas_and_quotes_in_a_csv_file(tmp_path):
     assert note.endswith("left out 1 of 4 rows, which have a blank text; the first is line 5")
 
 
+def test_a_quote_within_a_cell_opens_nothing(tmp_path):
+    rows = [(f'film {n} is {n}" long', "a") if n % 3 else (f'he said "{n}"', "b") for n in range(20)]
+    content = "text,label\n" + "".join(f"{text},{label}\n" for text, label in rows)
+    assert read(write(tmp_path / "a.csv", content))[0] == rows
+
+
 def test_latin_1_is_read_and_said(tmp_path):
     found, note = read(write(tmp_path / "a.all", b"1 caf\xe9\n0 b\n"))
     assert found[0] == ("café", "1") and note.endswith("a.all: it is no UTF-8, and was read as Latin-1")

@@ -206,7 +206,7 @@ def test_splits_are_named_by_files_and_by_a_column(tmp_path):
         open_numbers(str(tmp_path), names=SplitNames({"test": "last"}))
 
 
-def test_npz_names_its_splits(tmp_path):
+def test_npz_names_its_splits(tmp_path, capsys):
     rows = np.array(ROWS, float)
     parts = {"train": rows[:30], "val": rows[30:34], "test": rows[34:]}
     arrays = {
@@ -215,6 +215,11 @@ def test_npz_names_its_splits(tmp_path):
     np.savez(tmp_path / "a.npz", **arrays)
     data = open_numbers(str(tmp_path / "a.npz"))
     assert [data.size(split) for split in ("train", "validation", "test")] == [30, 4, 6]
+    assert capsys.readouterr().err == ""
+    np.savez(tmp_path / "both.npz", X=rows[:, :2], y=rows[:, 2], **arrays)
+    both = open_numbers(str(tmp_path / "both.npz"))
+    assert [both.size(split) for split in ("train", "validation", "test")] == [30, 4, 6]
+    assert "both.npz: X and y are left out, as there are X_train, X_val" in capsys.readouterr().err
 
 
 def test_sets_are_as_long_as_their_cells_say(tmp_path):

@@ -13,7 +13,8 @@ from saccade.errors import ArgumentError
 from saccade.tasks.answer.data.corpus import Asked, Posed
 from saccade.tasks.dataset import SPLITS, check_index, check_split
 from saccade.tasks.image.dataset import hashes, hold_out
-from saccade.tasks.image.decoded import Decoded, Source
+from saccade.tasks.image.decoded import Decoded, Source, key_of
+from saccade.tasks.image.places import Place
 from saccade.tasks.splits import held_out
 from saccade.tasks.text.cleaning import cleaned
 
@@ -194,8 +195,9 @@ class Gathering:
         known: Known | None = None,
     ) -> None:
         self.source, self.find, self.published, self.known = source, find, published, known
-        self.names = dict[str, int]()  # the number of each image
+        self.names = list[str]()  # of each image the first that it was found by
         self.sources = list[Source]()  # of each, none where features are known
+        self._numbers = dict[object, int]()  # of each image, by its names and by where it is
         self.rows: dict[str, list[Row]] = {split: [] for split in SPLITS}
         self.notes = list[str]()
         self.missing = Counter[str]()
@@ -248,30 +250,36 @@ class Gathering:
         self._name_kinds()
         out = held_out(missing, {split: len(rows) for split, rows in self.rows.items()}, "questions")
         note = "; ".join(filter(None, [*self.notes, f"{out}, by images" if out else ""]))
-        names = list(self.names)
-        named = list(zip(names, self.sources, strict=False))
-        return Collection(Named(names) if self.known else Decoded(named, size), self.rows, note)
+        named = list(zip(self.names, self.sources, strict=False))
+        return Collection(Named(self.names) if self.known else Decoded(named, size), self.rows, note)
 
     def _image(self, name: str, where: str) -> int | None:
-        if name in self.names:
-            return self.names[name]
+        if name in self._numbers:
+            return self._numbers[name]
         if name not in self.missing:
             source = None if self.known else self.find(name)
-            if source is not None:
-                self.sources.append(source)
             if source is not None or (self.known and self.known(name)):
-                return self.names.setdefault(name, len(self.names))
+                return self._numbered(name, source)
         if not self.published:
             what = "features of it in the store" if self.known else "an image"
             raise ArgumentError(f"{where}: expected {what}, found none: {name}")
         self.missing[name] += 1
         return None
 
+    def _numbered(self, name: str, source: Source | None) -> int:
+        """The number of an image that is named for the first time; one that has several names is one, in one split."""
+        place = key_of(source) if isinstance(source, Place | Path) else name
+        if place not in self._numbers:
+            self._numbers[place] = len(self.names)
+            self.names.append(name)
+            self.sources += [] if source is None else [source]
+        self._numbers[name] = self._numbers[place]
+        return self._numbers[name]
+
     def _hold_out(self, missing: Sequence[str]) -> None:
         rows = self.rows["train"]
         numbers = sorted({row.image for row in rows})
-        names = list(self.names)
-        keys = hashes([os.fsencode(names[number]) for number in numbers])
+        keys = hashes([os.fsencode(self.names[number]) for number in numbers])
         parts = hold_out(keys, missing, str(self.source))
         place = {number: split for split, inside in parts.items() for number in _chosen(numbers, inside)}
         for split in (*missing, "train"):

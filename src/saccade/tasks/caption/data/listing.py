@@ -10,6 +10,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.caption.data.pictures import SIZE, Item, Pictures, Source
 from saccade.tasks.dataset import SPLITS, inventory
 from saccade.tasks.image.dataset import hashes, hold_out
+from saccade.tasks.image.decoded import key_of
 from saccade.tasks.image.places import Images, Place
 from saccade.tasks.splits import held_out
 from saccade.tasks.text.cleaning import cleaned
@@ -32,6 +33,17 @@ class Listed(NamedTuple):
     """That it is in, "" if none is named."""
     where: str
     """It is named first, for messages."""
+
+    def join(self, other: "Listed", name: str) -> None:
+        """Take the captions of the same image by another name, which has to be in the same split.
+
+        Raises:
+            ArgumentError: if it is in another one.
+        """
+        if other.split != self.split:
+            got = f"got it in {self.split or 'none'} ({self.where}) and in {other.split or 'none'}"
+            raise ArgumentError(f"{other.where}: expected {name} in one split, {got}")
+        self.captions.extend(other.captions)
 
 
 @dataclass
@@ -78,15 +90,10 @@ class Listing:
             return
         if not text:
             raise ArgumentError(f"{where}: expected a caption of {name}, got none; write one or remove the line")
-        if (known := self.images.setdefault(name, Listed([], split, where))).split != split:
-            got = f"got it in {known.split or 'none'} ({known.where}) and in {split or 'none'}"
-            raise ArgumentError(f"{where}: expected {name} in one split, {got}")
-        known.captions.append(text)
+        self.images.setdefault(name, Listed([], split, where)).join(Listed([text], split, where), name)
 
 
-def open_listing(
-    listing: Listing, images: Images | None, *, size: int | None, known: Known | None = None
-) -> Pictures:
+def open_listing(listing: Listing, images: Images | None, *, size: int | None, known: Known | None = None) -> Pictures:
     """Open the images that captions name, and divide them.
 
     An image whose split is not named is to train on where others' are not either, and left out where they are. A split
@@ -129,7 +136,7 @@ def _located(
     """Where each image is, and the names of those that are nowhere."""
     if not listing.images:
         raise ArgumentError(f"{listing.source}: expected captions of images, got none")
-    found: dict[str, Source] = {}
+    found, first = dict[str, Source](), dict[object, str]()
     absent = list[str]()
     for name, one in listing.images.items():
         if known:
@@ -138,7 +145,11 @@ def _located(
             source = _source(listing, images, name)
             there = source is not None
         if there:
-            found[name] = source
+            known_as = name if source is None else first.setdefault(key_of(source), name)
+            if known_as == name:
+                found[name] = source
+            else:
+                listing.images[known_as].join(one, name)
         elif listing.published:
             absent.append(name)
         else:
@@ -168,9 +179,7 @@ def _packed(images: Images | None) -> str:
     return "" if path is None else f"; {way_out}"
 
 
-def _left_out(
-    listing: Listing, absent: Sequence[str], unlisted: Sequence[str], known: Known | None
-) -> list[str]:
+def _left_out(listing: Listing, absent: Sequence[str], unlisted: Sequence[str], known: Known | None) -> list[str]:
     """What is to be said of what was left out."""
     count, where = len(listing.images), listing.source
     what = "of which there are no features" if known else "which are not there"

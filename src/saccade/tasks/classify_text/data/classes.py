@@ -1,7 +1,7 @@
 """Texts whose labels are the names of their folders, as aclImdb, Pang and Lee's reviews and 20 Newsgroups come.
 
-    train/pos/0_9.txt  test/neg/7_1.txt     splits, then labels; folders called unsup are left out
-    pos/cv000.txt      neg/cv001.txt        labels alone: validation and test are held out
+train/pos/0_9.txt  test/neg/7_1.txt     splits, then labels; folders called unsup are left out
+pos/cv000.txt      neg/cv001.txt        labels alone: validation and test are held out
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from saccade.errors import ArgumentError
-from saccade.tasks.classes import Member, divided, find_classes, list_names
+from saccade.tasks.classes import Member, divided, find_classes, list_names, read_list
 from saccade.tasks.classify_text.data.corpus import Files
 from saccade.tasks.conversions import recoded as command
 from saccade.tasks.dataset import SPLITS, inventory
@@ -86,7 +86,7 @@ def _listed(folder: Path, names: SplitNames) -> tuple[list[str], dict[str, list[
         if path.exists() and not path.is_file():  # a link to what is gone is read as a file, which says so
             continue
         if path.name in known and "/" not in name:
-            lists[known[path.name]] = path.read_text("utf-8", "surrogateescape").split()
+            lists[known[path.name]] = read_list(path.read_bytes())
         else:
             files.append(name)
     return files, lists

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ __all__ = ["Scanned", "Table", "open_table", "scan"]
 
 _TEXT, _LABEL = ("text", "sentence"), ("label",)  # what a header may call the columns
 _LABEL_FIRST = (".all", ".train", ".dev", ".test")
+_END = "end"  # a line behind the others: if it is no row of its own, the row before has no end
 _LONGEST_FIELD = 2**31 - 1  # characters: a text of a CSV file may be a whole book
 
 
@@ -160,16 +161,29 @@ def _text_first(row: str) -> tuple[str, str]:
 def _csv(lines: Lines) -> Table:
     """Rows of a CSV file: a line break between quotes is part of a text."""
     csv.field_size_limit(_LONGEST_FIELD)
-    quotes = np.cumsum([0, *(lines[number].count('"') for number in range(len(lines)))])
-    numbers = np.flatnonzero(quotes[:-1] % 2 == 0)
-    if quotes[-1] % 2:
-        place = f"{lines.path}: line {int(numbers[-1]) + 1}"
-        raise ArgumentError(f"{place}: expected a quote for each quote that opens a text, got one without its other")
-    rows = replace(lines, starts=lines.starts[[*numbers, len(lines)]])
     for delimiter in ",;\t":
-        if (columns := _columns(names := _fields(delimiter, rows[0]), lines.path)) is not None:
+        names = next(csv.reader(_texts(lines), delimiter=delimiter), [])
+        if (columns := _columns(names, lines.path)) is not None:
+            numbers = _starts(lines, delimiter)
+            rows = replace(lines, starts=lines.starts[[*numbers, len(lines)]])
             return Table(rows, _reader(partial(_fields, delimiter), columns, len(names)), 1, numbers)
-    raise ArgumentError(f"{lines.path}: line 1: expected a header that names text and label, got {rows[0]!r:.60}")
+    raise ArgumentError(f"{lines.path}: line 1: expected a header that names text and label, got {lines[0]!r:.60}")
+
+
+def _texts(lines: Lines) -> Iterator[str]:
+    return (f"{lines[number]}\n" for number in range(len(lines)))
+
+
+def _starts(lines: Lines, delimiter: str) -> NDArray[np.int64]:
+    """The lines that rows begin in: a quote within a cell, as that of an inch, opens nothing."""
+    reader, starts, cells = csv.reader([*_texts(lines), _END], delimiter=delimiter), [0], list[str]()
+    for row in reader:
+        cells = row
+        starts.append(reader.line_num)
+    if cells != [_END]:
+        place = f"{lines.path}: line {starts[-2] + 1}"
+        raise ArgumentError(f"{place}: expected a quote for each quote that opens a text, got one without its other")
+    return np.array(starts[:-2], np.int64)
 
 
 def _fields(delimiter: str, row: str) -> list[str]:

@@ -17,6 +17,7 @@ from saccade.tasks.regress.data.sheet import Sheet
 from saccade.tasks.splits import SplitNames, only
 from saccade.tasks.text.files import read_filled
 from saccade.tasks.text.lines import Lines
+from saccade.train.notes import say
 
 __all__ = ["SKLEARN", "is_numbers", "read_sheets", "read_sklearn"]
 
@@ -153,6 +154,10 @@ def _arrays(path: Path, names: SplitNames) -> dict[str, Sheet]:
     }
     if not pairs:
         raise ArgumentError(f"{path}: expected one array, or X and y (X_train, y_train), got {', '.join(loaded):.60}")
+    if "" in pairs and len(pairs) > 1:
+        said = ", ".join(f"X_{split}" for split in pairs if split)
+        say(f"{path}: X and y are left out, as there are {said}, which may hold the same rows")
+        del pairs[""]
     return {split: _of_pair(*pair, str(path)) for split, pair in pairs.items()}
 
 

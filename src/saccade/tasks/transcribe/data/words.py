@@ -14,7 +14,7 @@ Source:
 from pathlib import Path
 
 from saccade.tasks.audio.recordings import SUFFIXES
-from saccade.tasks.classes import Member, find_classes, list_names
+from saccade.tasks.classes import Member, find_classes, list_names, read_list
 from saccade.tasks.splits import SplitNames
 from saccade.tasks.transcribe.data.manifest import Row, present
 from saccade.tasks.transcribe.data.recordings import Recordings, check_rate, recordings
@@ -45,7 +45,7 @@ def open_words(folder: Path, rate: int, names: SplitNames) -> Recordings | None:
     if not any("/" in name for name in files):
         return None
     listed = {
-        split: (folder / name).read_text("utf-8", "surrogateescape").split()
+        split: read_list((folder / name).read_bytes())
         for name, split in list_names(names).items()
         if (folder / name).is_file()
     }
