@@ -95,3 +95,15 @@ def test_an_output_is_a_tree_of_what_there_is(there, pair):
 def test_requests_of_other_kinds_are_refused(options, error):
     with pytest.raises(error, match=r"expected .*got"):
         AuxRequest(**options)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_weights_so_small_that_their_gradient_leaves_the_range_have_none(dtype):
+    """As those far from the centre of a Gaussian gate: one NaN would end a training."""
+    weights = torch.full((2, 3), 0.25, dtype=dtype)
+    weights[0] = torch.finfo(dtype).tiny / 8
+    weights.requires_grad_()
+    found = log_probability(weights, torch.tensor([1, 1]))
+    torch.testing.assert_close(found, torch.full((2,), -math.log(3), dtype=dtype))
+    found.sum().backward()
+    assert not weights.grad[0].any() and weights.grad[1].tolist() == pytest.approx([-4 / 3, 8 / 3, -4 / 3])

@@ -1,6 +1,8 @@
+import pytest
 import torch
 
 from saccade import merge
+from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 
 
 def test_parts_that_are_empty_weigh_nothing():
@@ -15,3 +17,18 @@ def test_merge_has_finite_gradients_where_every_part_is_empty():
     output = torch.zeros(2, 3, requires_grad=True)
     merge([output, output], [lse, lse]).sum().backward()
     assert lse.grad.isfinite().all() and output.grad.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("outputs", "lses", "error", "said"),
+    [
+        (3, [], ArgumentTypeError, "outputs: expected a sequence of tensors, got int"),
+        ([torch.ones(1, 1)], 3, ArgumentTypeError, "lses: expected a sequence of tensors, got int"),
+        ([torch.ones(1, 1, dtype=torch.int64)], [torch.zeros(1)], ArgumentTypeError, "outputs: expected floating"),
+        ([torch.tensor(1.0)], [torch.tensor(1.0)], ShapeError, r"outputs: expected shape \(\.\.\., Lq, Dv\), got"),
+        ([torch.ones(1, 1)], [torch.zeros(1, device="meta")], ArgumentError, "outputs: expected all parts on one"),
+    ],
+)
+def test_what_are_no_parts_is_refused(outputs, lses, error, said):
+    with pytest.raises(error, match=said):
+        merge(outputs, lses)

@@ -322,3 +322,10 @@ def test_the_package_computes_the_same():
     scores = drawn(32, 1, 30, seed=5)
     for normalizer, theirs in ((normalizers.Sparsemax(), entmax.sparsemax), (normalizers.Entmax(), entmax.entmax15)):
         torch.testing.assert_close(normalizer(scores, None), theirs(scores, dim=-1))
+
+
+def test_a_temperature_whose_inverse_is_no_number_of_kernels_is_refused():
+    assert torch.equal(normalizers.Softmax(1e30)(torch.randn(2, 4), None), torch.full((2, 4), 0.25))
+    for temperature in (1.1e30, math.inf):
+        with pytest.raises(ArgumentError, match=r"temperature: expected at most 1e\+30, got .*; weights are alike"):
+            normalizers.Softmax(temperature)

@@ -83,3 +83,9 @@ def test_shares_of_nothing_are_zeros():
     weights = torch.zeros(2, 3, requires_grad=True)
     (gradient,) = torch.autograd.grad(shares(weights).sum(), weights)
     assert not shares(weights).any() and not gradient.any()
+
+
+def test_unit_vectors_that_are_mapped_over_have_gradients_outside():
+    vectors = torch.randn(3, 5, dtype=torch.float64)
+    inside = torch.func.grad(lambda x: torch.func.vmap(unit)(x)[..., 0].sum())(vectors)
+    torch.testing.assert_close(inside, torch.func.grad(lambda x: unit(x)[..., 0].sum())(vectors))

@@ -322,3 +322,27 @@ def test_narrow_integers_do_not_wrap(name, dtype):
     output, aux = memory.read(query, mask=NARROW[name](dtype), aux=AuxRequest(weights=True))
     want, wanted = memory.read(query, mask=NARROW[name](torch.int64), backend="reference", aux=AuxRequest(weights=True))
     assert torch.allclose(output, want, atol=1e-6) and torch.allclose(aux.weights, wanted.weights, atol=1e-6)
+
+
+@pytest.mark.parametrize("radius", [300.0, 1e16, 1e19, 1e30, float("inf")])
+def test_around_reaches_as_far_as_its_radius(radius):
+    query, key, value = torch.zeros(1, 3, 4), torch.zeros(1, 300, 4), torch.arange(300.0).view(1, 300, 1)
+    center = torch.tensor([5.0, -1e20 if radius > 1e20 else 6.0, float("nan")])
+    mask = masks.Around(center, radius)
+    expected = attend(query, key, value, mask=mask, backend="reference")
+    torch.testing.assert_close(attend(query, key, value, mask=mask), expected)
+    assert expected.flatten().tolist() == [149.5, 149.5, 0.0]
+
+
+def test_another_default_device_changes_nothing_of_calls_on_the_cpu():
+    query, key, value = torch.randn(2, 3, 4), torch.randn(2, 300, 4), torch.randn(2, 300, 1)
+    near = {
+        "prefix": masks.Prefix(torch.tensor([3, 200])),
+        "around": masks.Around(torch.tensor([[5.0], [9.0]]), 3),
+        "both": masks.Window(3, 3, 100) & masks.Lengths(torch.tensor([200, 102])),
+    }
+    for mask in near.values():
+        expected = attend(query, key, value, mask=mask)
+        with torch.device("meta"):
+            found = attend(query, key, value, mask=mask)
+        assert torch.equal(found, expected)

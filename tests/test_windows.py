@@ -92,3 +92,12 @@ def test_several_passes_over_a_memory_are_apart():
     second = torch.autograd.grad(sum(memory.read(query, mask=mask).sum() for _ in range(2)), key)[0]
     torch.testing.assert_close(second, 2 * first)
     assert memory.state.of(Windows)._passes == {} and BackendState().of(Windows)._passes == {}
+
+
+def test_gradients_of_several_outputs_at_once_are_those_of_each():
+    key, query = torch.randn(1, 300, 4, requires_grad=True), torch.randn(1, 1, 4)
+    output = remember(key, torch.randn(1, 300, 2)).read(query, mask=masks.Window(3, 3, 100))
+    each = torch.eye(2).view(2, 1, 1, 2)
+    [together] = torch.autograd.grad(output, key, each, is_grads_batched=True, retain_graph=True)
+    for place, one in enumerate(each):
+        torch.testing.assert_close(together[place], torch.autograd.grad(output, key, one, retain_graph=True)[0])

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from saccade.checks import whole
 from saccade.errors import ArgumentTypeError
+from saccade.numerics import LOST
 from saccade.structure import Definition, registered
 
 
@@ -85,10 +86,12 @@ class AuxOutput:
 
 
 def log_probability(weights: Tensor, index: Tensor) -> Tensor:
-    """log (w_index / Σ w), and 0 for an empty row."""
+    """log (w_index / Σ w), and 0 for an empty row; no gradient passes where the sum has lost digits, as in `shares`."""
     if not weights.shape[-1]:
         return weights.new_zeros(index.shape)
     empty = index < 0
+    lost = weights.detach().sum(-1, keepdim=True).abs() < LOST * torch.finfo(weights.dtype).tiny
+    weights = torch.where(lost, weights.detach(), weights)
     picked = weights.gather(-1, index.clamp(min=0)[..., None])[..., 0]
     total = weights.sum(-1).masked_fill(empty, 1.0)
     return (picked.masked_fill(empty, 1.0).log() - total.log()).masked_fill(empty, 0.0)

@@ -168,7 +168,9 @@ def _by_example(name: str, extent: Extent) -> str:
 
 
 def on_device(name: str, tensor: Tensor, extent: Extent) -> None:
-    """Raises unless `tensor` is where the query is."""
+    """Raises unless `tensor` is where the query is, and lies there as it is."""
+    if tensor.layout != torch.strided:
+        raise ArgumentTypeError(f"{name}: expected a dense tensor, got layout {tensor.layout}; write .to_dense()")
     if tensor.device != extent.device:
         raise ArgumentError(
             f"{name}: expected device {extent.device}, that of query, got {tensor.device}; move it with "

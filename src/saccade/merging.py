@@ -1,6 +1,6 @@
 """`merge`: results over parts of the keys joined into the result over all of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -33,23 +33,38 @@ def merge(outputs: Sequence[Tensor], lses: Sequence[Tensor]) -> Tensor:
     >>> merge([torch.tensor([[1.0]]), torch.tensor([[3.0]])], [torch.tensor([0.0]), torch.tensor([0.0])]).item()
     2.0
     """
+    for name, given in (("outputs", outputs), ("lses", lses)):
+        if given is not None and not isinstance(given, Iterable):
+            raise ArgumentTypeError(f"{name}: expected a sequence of tensors, got {type(given).__name__}")
     outputs, lses = list(() if outputs is None else outputs), list(() if lses is None else lses)
     if not outputs or len(outputs) != len(lses):
         raise ArgumentError(
             f"lses: expected one an output and at least one, got {len(outputs)} outputs and {len(lses)} lses"
         )
     for output, lse in zip(outputs, lses, strict=True):
-        if not isinstance(output, Tensor) or not isinstance(lse, Tensor):
-            raise ArgumentTypeError("outputs: expected tensors, and tensors as lses, got something else")
-        if lse.shape != output.shape[:-1]:
-            raise ShapeError(
-                f"lses: expected shape {tuple(output.shape[:-1])}, that of its output, got {tuple(lse.shape)}"
-            )
-        if output.shape != outputs[0].shape:
-            raise ShapeError(f"outputs: expected all of shape {tuple(outputs[0].shape)}, got {tuple(output.shape)}")
+        _check(output, lse, outputs[0])
     stacked = torch.stack(lses)
     share = normalizers.Softmax()(stacked.movedim(0, -1), (stacked > -torch.inf).movedim(0, -1)).movedim(-1, 0)[
         ..., None
     ]
     parts = [output.to(share.dtype) for output in outputs]
     return (torch.stack(parts) * share).sum(0).to(outputs[0].dtype)
+
+
+def _check(output: object, lse: object, first: Tensor) -> None:
+    """Refuse an output and an lse that are no part of what the first is one of."""
+    if not isinstance(output, Tensor) or not isinstance(lse, Tensor):
+        raise ArgumentTypeError("outputs: expected tensors, and tensors as lses, got something else")
+    if not output.is_floating_point() or not lse.is_floating_point():
+        got = f"dtypes {output.dtype} and {lse.dtype}"
+        raise ArgumentTypeError(f"outputs: expected floating tensors, and floating lses, got {got}")
+    if not output.ndim:
+        raise ShapeError("outputs: expected shape (..., Lq, Dv), got ()")
+    if {output.device, lse.device} != {first.device}:
+        got = f"{output.device} and {lse.device} beside {first.device}"
+        raise ArgumentError(f"outputs: expected all parts on one device, got {got}")
+    if lse.shape != output.shape[:-1]:
+        expected = f"{tuple(output.shape[:-1])}, that of its output"
+        raise ShapeError(f"lses: expected shape {expected}, got {tuple(lse.shape)}")
+    if output.shape != first.shape:
+        raise ShapeError(f"outputs: expected all of shape {tuple(first.shape)}, got {tuple(output.shape)}")

@@ -19,6 +19,8 @@ from saccade.kernels import weights as kernels
 from saccade.numerics import divide, like, wide
 from saccade.structure import Axes, Definition, Extent, registered
 
+_HOTTEST = 1e30  # a temperature whose inverse every kernel can tell from 0
+
 NormalizerFunction = Callable[..., Tensor]
 """`(scores, mask)` or `(scores, mask, positions)` to weights."""
 
@@ -71,6 +73,9 @@ class Softmax(Normalizer):
 
     def __post_init__(self) -> None:
         number("temperature", self.temperature, above=0, tensor=True)
+        if not isinstance(self.temperature, Tensor) and self.temperature > _HOTTEST:
+            way_out = "weights are alike long before"
+            raise ArgumentError(f"temperature: expected at most {_HOTTEST:g}, got {self.temperature:g}; {way_out}")
         number("sink", self.sink, tensor=True, none=True)
 
     def scaled(self, scores: Tensor) -> Tensor:

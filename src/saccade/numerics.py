@@ -26,6 +26,10 @@ def divide(numerator: Tensor, denominator: Tensor) -> Tensor:
     return (numerator / denominator.masked_fill(zero, 1.0)).masked_fill(zero, 0.0)
 
 
+LOST = 2.0**24
+"""In times of the smallest normal number: sums of weights below it have lost digits, or their gradients would."""
+
+
 def shares(weights: Tensor) -> Tensor:
     """weights / Σ weights of each row; 0 where the sum is 0, or so small that it has lost digits.
 
@@ -38,7 +42,7 @@ def shares(weights: Tensor) -> Tensor:
     """
     total = weights.detach().sum(-1, keepdim=True)
     least = torch.finfo(weights.dtype).tiny
-    gone, lost = total.abs() < least, total.abs() < 2.0**24 * least
+    gone, lost = total.abs() < least, total.abs() < LOST * least
     weights = torch.where(lost, weights.detach(), weights)
     scaled = (weights / total.masked_fill(gone, 1.0)).masked_fill(gone, 0.0)
     return divide(scaled, scaled.sum(-1, keepdim=True))
@@ -56,7 +60,7 @@ def unit(vectors: Tensor) -> Tensor:
     squared = torch.linalg.vecdot(scaled, scaled)[..., None]
     norm = squared.masked_fill(squared == 0, 1.0).sqrt()
     # one more tensor of this size at once is fresh memory, which takes longer than all of the sums
-    return scaled / norm if scaled.requires_grad else scaled.div_(norm)
+    return scaled / norm if scaled.requires_grad or transforming() else scaled.div_(norm)
 
 
 def root(squared: Tensor) -> Tensor:

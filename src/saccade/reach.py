@@ -29,6 +29,8 @@ from saccade.structure import Axes, Grid, encodable
 
 __all__ = ["Bounds", "Near", "bounds", "narrowed"]
 
+_WIDE = 2.0**50  # keys around a centre beyond which places lose digits
+
 FEW = 64
 """Queries up to which all of an entry are given the same keys: more of them are blocks."""
 
@@ -93,7 +95,7 @@ def _larger(one: Bound, other: Bound) -> Bound:
         return one if other is None else other
     if isinstance(one, int) and isinstance(other, int):
         return max(one, other)
-    return torch.maximum(torch.as_tensor(one), torch.as_tensor(other))
+    return torch.maximum(*(torch.as_tensor(bound, device="cpu") for bound in (one, other)))
 
 
 def _smaller(one: Bound, other: Bound) -> Bound:
@@ -103,6 +105,8 @@ def _smaller(one: Bound, other: Bound) -> Bound:
 
 def _around(mask: masks.Around, grid: Grid) -> Bounds:
     """A key more on both sides, and what float32 rounds of a position: the mask itself decides at the edge."""
+    if mask.radius > _WIDE:  # beyond what positions are told in
+        return Bounds(None, None)
     center = wide(mask.center) if mask.center.is_floating_point() else mask.center
     center, edge = center.double(), mask.radius + 1 + grid.k_len * 2.0**-22
     missing, outside = center.isnan(), float(grid.k_len) + edge
@@ -189,8 +193,8 @@ def _fewest(call: Call) -> int:
 
 def _range(found: Bounds, k_len: int, least: int) -> tuple[int | Tensor, int]:
     """The first key of each entry, as a number where they are alike, and how many there are from there."""
-    first = torch.as_tensor(0 if found.first is None else found.first).clamp(0, k_len)
-    last = torch.as_tensor(k_len - 1 if found.last is None else found.last)
+    first = torch.as_tensor(0 if found.first is None else found.first, device="cpu").clamp(0, k_len)
+    last = torch.as_tensor(k_len - 1 if found.last is None else found.last, device="cpu")
     width = min(k_len, max(least, int((last.clamp(-1, k_len - 1) - first).max()) + 1))
     first = first.clamp(max=k_len - width)
     lowest = int(first.min())
@@ -213,7 +217,7 @@ def _reached(call: Call, aligned: Call, first: int | Tensor, width: int) -> Call
         rank = len(call.batch)
         summed = call.state.of(windows.Windows).of(call.key, call.value, first, width, rank)
         aligned = replace(aligned, key=aligned.key.detach(), value=aligned.value.detach())
-    places = torch.arange(width)[None] + (first[..., None, None] if isinstance(first, Tensor) else first)
+    places = torch.arange(width, device="cpu")[None] + (first[..., None, None] if isinstance(first, Tensor) else first)
 
     def taken(tensor: Tensor, axes: Axes) -> Tensor:
         dim = tensor.ndim - len(axes) + axes.index("k") if "k" in axes else -1

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from saccade.kernels.scratch import scratch
 from saccade.kernels.sums import Sums, by_definition
+from saccade.kernels.threads import addressed
 
 __all__ = ["Windows", "taken"]
 
@@ -60,8 +61,9 @@ def _entries(tensor: Tensor, axis: int, first: Tensor) -> tuple[Tensor, ...]:
 def _index(tensor: Tensor, first: Tensor, width: int) -> tuple[Tensor, ...]:
     """Which rows of a tensor whose positions stand behind its batch dimensions."""
     rank = first.ndim
-    index = (torch.arange(tensor.shape[axis])[(slice(None), *(None,) * (rank - axis))] for axis in range(rank))
-    return *index, first[..., None] + torch.arange(width)
+    every = (torch.arange(tensor.shape[axis], device="cpu") for axis in range(rank))
+    index = (places[(slice(None), *(None,) * (rank - axis))] for axis, places in enumerate(every))
+    return *index, first[..., None] + torch.arange(width, device="cpu")
 
 
 class Windows(Sums[list[Tensor | None]]):
@@ -116,7 +118,8 @@ class _Taken(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         (tensor,) = ctx.saved_tensors
-        if torch.is_grad_enabled() or not ctx.needs_input_grad[1] or torch._C._are_functorch_transforms_active():
+        mapped = torch._C._are_functorch_transforms_active() or not addressed(grad)  # torch maps gradients its own way
+        if torch.is_grad_enabled() or not ctx.needs_input_grad[1] or mapped:
             return (*by_definition(ctx.function, (tensor,), (True,), grad), *[None] * 4)
         total = ctx.sums.current()
         if total[ctx.place] is None:

@@ -115,6 +115,7 @@ ATTEND = {
     "radius": [lambda: masks.Around(tensor(1.0), -1.0)],
     "center": [
         {"mask": masks.Around(1.0, 1.0)},
+        {"mask": masks.Around(torch.zeros(n.q, dtype=torch.uint16), 1.0)},
         {"mask": masks.Around(tensor(1.0, 2.0), 1.0)},
         {"gate": biases.GaussianWindow(tensor(1.0, 2.0), 1.0)},
     ],
@@ -139,13 +140,20 @@ ATTEND = {
         {"mask": masks.Documents(torch.zeros(n.q).long(), 1)},
     ],
     "length of masks.Prefix": [lambda: masks.Prefix(-1), {"mask": masks.Prefix(torch.tensor([1, 2]))}],
-    "bias": [{"bias": ONES.bool()}, {"bias": 1.0}, {"bias": ONES[:, :2]}, {"bias": biases.Alibi(tensor(1.0)) * ONES}],
+    "scale": [{"score": scores.ScaledDot(tensor(1.0).to_sparse())}],
+    "bias": [
+        {"bias": ONES.to_sparse()},
+        {"bias": ONES.bool()},
+        {"bias": 1.0},
+        {"bias": ONES[:, :2]},
+        {"bias": biases.Alibi(tensor(1.0)) * ONES},
+    ],
     "slopes": [{"bias": biases.Alibi(tensor(1.0, 2.0), "end")}, {"bias": biases.Alibi(0.5, "end")}],
     "table": [
         {"bias": biases.RelativePosition(tensor(1.0, 2.0), "end")},
         {"bias": biases.RelativePosition(torch.ones(2, 3, dtype=torch.float64), "end")},
     ],
-    "gate": [{"gate": ONES.long()}, {"gate": ONES[:2]}, {"gate": "sigmoid"}],
+    "gate": [{"gate": ONES.to_sparse()}, {"gate": ONES.long()}, {"gate": ONES[:2]}, {"gate": "sigmoid"}],
     "read": [{"read": reads.Argmax}, {"read": "argmax"}, {"read": lambda w, v: w @ v}],
     "estimator": [lambda: reads.Sample("reparameterize"), lambda: reads.Argmax("reinforce")],
     "uniform": [

@@ -43,6 +43,8 @@ class Around(Mask):
 
     def check(self, extent: Extent) -> None:
         per_position("center of masks.Around", self.center, extent.q_len, "Lq", extent)
+        if not self.center.is_floating_point() and self.center.dtype != torch.bool and not self.center.is_complex():
+            whole_dtype("center of masks.Around", self.center)
         if self.center.dtype == torch.bool or self.center.is_complex():
             raise ArgumentTypeError(f"center of masks.Around: expected numbers, got dtype {self.center.dtype}")
 

@@ -96,3 +96,9 @@ def test_no_tensor_of_queries_by_keys_by_features(monkeypatch):
     monkeypatch.setattr(additive, "tile_terms", lambda *args: seen.append(terms := real(*args)) or terms)
     fused(draw(64, 16), draw(96, 16, seed=1), draw(16, seed=2))
     assert max(terms.numel() for terms in seen) <= 1 << 10
+
+
+@pytest.mark.parametrize("batch", [(), (3,)])
+def test_vectors_without_a_feature_score_nothing(batch):
+    query, key, v = torch.zeros(*batch, 4, 0), torch.zeros(*batch, 5, 0), torch.zeros(*batch, 0)
+    assert torch.equal(fused(query, key, v), torch.zeros(*batch, 4, 5))

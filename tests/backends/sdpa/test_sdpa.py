@@ -241,3 +241,11 @@ def test_half_types_that_the_cpu_does_not_multiply_are_widened(monkeypatch):
         monkeypatch.setattr(sdpa, "_native", lambda dtype, known=known: known)
         assert sdpa.widens(call_of(half, half, half)) and not sdpa.widens(call_of(X, X, X))
         assert sdpa.widens(call_of(long, long, long)) is not known
+
+
+@pytest.mark.parametrize("scale", [1e-46, -1e-46, 0.0])
+def test_a_scale_that_is_no_number_of_kernels_is_zero(scale):
+    query, key, value = torch.randn(3, 2, 9, 4).unbind(0)
+    how = {"score": scores.ScaledDot(scale), "mask": masks.Causal()}
+    expected = attend(query, key, value, backend="reference", **how)
+    torch.testing.assert_close(attend(query, key, value, backend="sdpa", **how), expected)

@@ -123,7 +123,7 @@ def looked_at(call: Call, row: int, columns: Tensor) -> int:
     assert call.mask is not None
     start, k_len = row * SIZE, call.key.shape[-2]
     rows = min(SIZE, call.query.shape[-2] - start)
-    tiles = Tiles(None, 0, 1, torch.tensor([0]), rows, columns[None], SIZE, k_len, start)
+    tiles = Tiles(None, 0, 1, torch.tensor([0], device=columns.device), rows, columns[None], SIZE, k_len, start)
     grid = tiles.grid(on_host(call))
     mask: Tensor = call.mask.map(tiles.narrow).dense(grid) & (grid.keys() < k_len)
     return int(mask.count_nonzero()) * (math.prod(call.batch) * rows * grid.width // mask.numel())
@@ -341,4 +341,4 @@ def alone(
         if last - first + 1 == len(keys):
             yield Block(*some, start, count, first * SIZE, min(k_len, (last + 1) * SIZE) - first * SIZE)
         else:
-            yield Tiles(*some, torch.tensor([0]), count, keys[None], SIZE, k_len, start)
+            yield Tiles(*some, torch.tensor([0], device=keys.device), count, keys[None], SIZE, k_len, start)

@@ -54,7 +54,7 @@ def folded(query: Tensor, key: Tensor, v: Tensor, powers: Tensor) -> tuple[Tenso
         tensor.expand(*batch, *tensor.shape[-2:]).reshape(count, *tensor.shape[-2:]) for tensor in (query, key, powers)
     ]
     shared = v.numel() == v.shape[-1]
-    v = v.reshape(-1) if shared else v.expand(*batch, -1).reshape(count, -1)
+    v = v.reshape(-1) if shared else v.expand(*batch, -1).reshape(count, v.shape[-1])
     return flat[0], flat[1], v, flat[2]
 
 
@@ -127,6 +127,8 @@ def tile_terms(kind: str, left: Tensor, right: Tensor, room: Tensor) -> Tensor:
 
 def score_tiles(kind: str, query: Tensor, key: Tensor, v: Tensor, powers: Tensor) -> Tensor:
     """The scores, one tile of terms at a time."""
+    if not query.shape[-1]:
+        return query.new_zeros(query.shape[0], query.shape[1], key.shape[1])
     left, right = sides(kind, query, key, powers)
     room = query.new_empty(max(TILE, query.shape[-1]))  # one for all tiles: fresh memory costs more than the arithmetic
     scores = query.new_empty(query.shape[0], query.shape[1], key.shape[1])

@@ -147,7 +147,7 @@ def _of_values(
         total["grads"].append(grad)
         return None
     found = value.new_zeros(value.shape) if total is None or total["drawn"] is None else total["drawn"]
-    rows = index + torch.arange(len(index))[:, None] * value.shape[1]
+    rows = index + torch.arange(len(index), device=index.device)[:, None] * value.shape[1]
     drawn = index >= 0
     rows, grad = (rows.flatten(), grad.flatten(0, 1)) if bool(drawn.all()) else (rows[drawn], grad[drawn])
     found.view(-1, value.shape[-1]).index_add_(0, rows, grad)
@@ -166,7 +166,7 @@ def _of_scores(
         slope = through.masked_fill(weights == 0, 0.0)  # values that nobody may see may be no numbers
         found += weights * (slope - (weights * slope).sum(-1, keepdim=True))
     if grad_log_prob is not None:
-        drawn = torch.arange(weights.shape[-1]) == index[..., None]
+        drawn = torch.arange(weights.shape[-1], device=index.device) == index[..., None]
         rest = weights.masked_fill(drawn, 0.0)
         # 1 - w would cancel where w is nearly 1: the sum of the others has all its digits
         found += grad_log_prob[..., None] * torch.where(drawn, rest.sum(-1, keepdim=True), -rest)

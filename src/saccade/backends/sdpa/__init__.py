@@ -286,9 +286,9 @@ def upright(query: Tensor, scale: float) -> tuple[Tensor, float]:
     >>> upright(torch.ones(2), -0.5)
     (tensor([-1., -1.]), 0.5)
     """
-    if scale > 0:
-        return query, scale
-    return (-query, -scale) if scale < 0 else (query * 0.0, 1.0)
+    if abs(scale) < torch.finfo(torch.float32).tiny:  # which is 0 in the kernels
+        return query * 0.0, 1.0
+    return (-query, -scale) if scale < 0 else (query, scale)
 
 
 def laid_out_bias(call: Call, temperature: float) -> tuple[Tensor | None, Tensor | None]:

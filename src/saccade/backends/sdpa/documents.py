@@ -97,7 +97,9 @@ def documented(call: Call) -> Documented | None:
     query_ids, key_ids = (side.reshape(-1, side.shape[-1]).expand(count, -1) for side in sides)
     rows = [row_of(*row, call, causal) for row in zip(query_ids, key_ids, strict=True)]
     listed = [row for row in rows if row is not None]
-    return Documented(listed, dim, causal is not None) if len(listed) == len(rows) else None
+    if len(listed) < len(rows) or not any(row.lengths() for row in listed):  # nothing to compute: zeros by definition
+        return None
+    return Documented(listed, dim, causal is not None)
 
 
 def row_of(query_ids: Tensor, key_ids: Tensor, call: Call, causal: Causal | None) -> Row | None:

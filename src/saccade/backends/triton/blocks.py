@@ -40,7 +40,8 @@ def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tens
         weights, lse = rows.softmax(normalizer.scaled(scores), allowed)
         if normalizer.sink is not None:
             sink = torch.as_tensor(normalizer.sink, dtype=lse.dtype, device=lse.device).expand(*lse.shape, 1)
-            weights = weights * torch.sigmoid(lse[..., None] - sink)  # the share that the sink leaves
+            reached = lse.masked_fill(lse == -torch.inf, 0.0)[..., None]  # less a sink of -inf it would be NaN
+            weights = weights * torch.sigmoid(reached - sink)  # the share that the sink leaves
         return weights, {"lse": lse}
     if isinstance(normalizer, Sparsemax | Entmax):
         return rows.entmax(scores, allowed, getattr(normalizer, "alpha", 2.0)), {}
