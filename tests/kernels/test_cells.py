@@ -117,6 +117,10 @@ def test_a_map_is_plain_if_nothing_else_happens():
     assert not plain(linear)
     handle.remove()
     assert plain(linear)
+    seen = []
+    linear.register_full_backward_hook(lambda module, inputs, outputs: seen.append(module))
+    linear_cell(linear)(torch.zeros(1, 2, requires_grad=True)).sum().backward()
+    assert not plain(linear) and seen == [linear]
 
 
 @pytest.mark.parametrize("frozen", ["weight", "bias"])

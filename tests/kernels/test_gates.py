@@ -90,3 +90,12 @@ def test_what_a_kernel_would_not_notice_is_refused():
     step = gru_cell(torch.randn(6, 2, requires_grad=True), torch.zeros(6))
     with pytest.raises(ShapeError, match="input_proj"):
         step(input_proj[:, :5], hidden)
+
+
+@pytest.mark.parametrize("gates", [torch.bfloat16, torch.float32])
+def test_a_state_of_another_type_stays_as_exact_as_it_is(gates):
+    """As under autocast, where products are of a half type and a first state is not."""
+    entering, before, hidden = torch.randn(3, 6, dtype=gates), torch.randn(3, 6, dtype=gates), torch.randn(3, 2)
+    found = gated(entering, before, hidden)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, gated(entering.float(), before.float(), hidden), atol=0.05, rtol=0.05)

@@ -31,6 +31,18 @@ def test_it_is_the_formula_with_its_gradients(kind, heads, batch, cells, seed, s
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scale", [1e-10, 0.0])
+def test_cells_of_one_small_number_have_the_formulas_gradients(kind, scale):
+    """Their cosine is 1 or -1 whatever the number: its gradient is 0, and not a rounding error over the number."""
+    module = memory_of(kind, 1, 1, 1, 1)
+    inputs = drawn(module, 2, 5, 0, 1.0)
+    inputs = [inputs[0], (inputs[1] * scale).detach().requires_grad_(), *inputs[2:]]
+    ours, formula = steps_of(module)
+    for one, other in zip(with_gradients(ours, inputs), with_gradients(formula, inputs), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @given(sizes, batches, st.integers(1, 9), seeds)
 @settings(deadline=None, max_examples=40)
 def test_in_float64_it_is_the_formula(kind, heads, batch, cells, seed):

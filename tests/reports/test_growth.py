@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from saccade.reports.growth import LENGTHS as FEW
 from saccade.reports.growth import MEASURING, crossings, exponent
+from saccade.reports.statistics import quantile
 
 LENGTHS = [100, 200, 400, 800]
 
@@ -25,6 +26,19 @@ def test_its_error_is_that_of_the_amounts_or_of_the_distances_whichever_makes_th
     bent = [amount * (1.5 if place % 2 else 1.0) for place, amount in enumerate(amounts)]
     [scattered] = exponent(LENGTHS, bent, [0.0] * 4).found.parts
     assert (scattered.name, scattered.freedom) == (FEW, 2) and scattered.error > 0.1
+
+
+def test_the_wider_interval_counts_at_the_level_that_is_asked_for():
+    """One degree of freedom is the worse the smaller the level: the other error is the wider one at 5% alone."""
+    lengths, amounts = [100, 200, 400], [1.0, 2.0, 4.06]
+    found = exponent(lengths, amounts, [0.3 * amount for amount in amounts], freedoms=[4.0] * 3).found
+    [known], other = found.parts, found.other
+    assert (known.name, other.name, other.freedom) == (MEASURING, FEW, 1) and known.count == 5
+    for level in (0.05, 0.005, 0.0005):
+        halves = [quantile(part.freedom, level) * part.error for part in (known, other)]
+        assert found.half(level) == max(halves) == found.less(0.5).half(level)
+        assert found.times(-3).half(level) == pytest.approx(3 * max(halves))
+    assert halves[0] < halves[1]
 
 
 def test_what_is_bent_as_its_formula_is_no_distance_from_it():

@@ -49,6 +49,9 @@ def test_the_rows_of_quick_share_its_minutes(monkeypatch, tmp_path):
         with pytest.raises(KeyboardInterrupt):
             report.make(report.Options(quick=True))
         assert seen.pop() == pytest.approx(3.0 / rows)
+        with pytest.raises(KeyboardInterrupt):  # further seeds are trained for as long as the first
+            report.make(report.Options(quick=True, seeds=3))
+        assert seen.pop() == pytest.approx(3.0 / rows)
 
 
 def test_a_recipe_can_be_anothers(tmp_path):

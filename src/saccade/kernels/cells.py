@@ -42,7 +42,8 @@ def linear_cell(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
 
 def plain(linear: nn.Module) -> bool:
     """Whether a map is torch's own, with a bias, and nothing else happens when it is called."""
-    hooked = linear._forward_hooks or linear._forward_pre_hooks
+    hooks = linear._forward_hooks, linear._forward_pre_hooks, linear._backward_hooks, linear._backward_pre_hooks
+    hooked = any(hooks)
     return type(linear) is nn.Linear and linear.bias is not None and not hooked
 
 

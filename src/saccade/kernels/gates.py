@@ -49,7 +49,8 @@ def gates_plain(input_proj: Tensor, hidden_proj: Tensor, hidden: Tensor) -> Tens
     gates = torch.sigmoid(input_proj[..., : 2 * size] + hidden_proj[..., : 2 * size])
     reset, update = gates.split(size, -1)
     new = torch.tanh(torch.addcmul(input_proj[..., 2 * size :], reset, hidden_proj[..., 2 * size :]))
-    return torch.lerp(new, hidden, update)
+    kind = torch.promote_types(new.dtype, hidden.dtype)  # under autocast gates and state may be of two types
+    return torch.lerp(new.to(kind), hidden.to(kind), update.to(kind))
 
 
 def gates_forward(input_proj: Tensor, hidden_proj: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:

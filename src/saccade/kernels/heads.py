@@ -47,7 +47,9 @@ def step(heads: Heads, *tensors: Tensor) -> tuple[Tensor, ...]:
     """
     first = tensors[0]
     same = all(tensor.dtype == first.dtype for tensor in tensors)
-    if not same or not first.shape[0] or not serves(*tensors, dtypes=TYPES):
+    # With one feature a cosine is 1 or -1, and its gradient, 0, the difference of two numbers that a kernel rounds.
+    single = any(tensor.ndim == 3 and tensor.shape[-1] == 1 for tensor in tensors)
+    if not same or single or not first.shape[0] or not serves(*tensors, dtypes=TYPES):
         return heads.formula(*tensors)
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         found: tuple[Tensor, ...] = _Step.apply(heads, *tensors)

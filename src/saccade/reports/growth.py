@@ -4,16 +4,37 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from saccade.reports.slope import Line, fit, weights
-from saccade.reports.statistics import Estimate, Part, quantile
+from saccade.reports.statistics import LEVEL, Estimate, Part, quantile
 
 __all__ = ["LENGTHS", "MEASURING", "Power", "crossings", "exponent", "median_error", "milliseconds", "timed"]
 
 LENGTHS, MEASURING = "lengths", "measurements"
 """Where an exponent has its error from: too few lengths for a line, or amounts that were measured inexactly."""
 _FEWEST = 3  # lengths, of which it can be said how far they are from a line
+
+
+@dataclass(frozen=True)
+class Wider(Estimate):
+    """A number whose error is known in two ways, of which the wider interval counts at every level: the one that is
+    wider at 5% need not be at the smaller levels by which several claims are judged.
+
+    Args:
+        other: the way that is not the wider at 5%.
+    """
+
+    other: Part
+
+    def half(self, level: float = LEVEL) -> float:
+        """Return half the width of the wider interval."""
+        return max(super().half(level), quantile(self.other.freedom, level) * self.other.error)
+
+    def times(self, factor: float) -> "Wider":
+        """Return a multiple of it."""
+        found = super().times(factor)
+        return Wider(found.value, found.parts, replace(self.other, error=abs(factor) * self.other.error))
 
 
 @dataclass(frozen=True)
@@ -81,13 +102,14 @@ def exponent(
     if each is None or line is None or rest is None:
         return None
     own = [w * e / a / math.log(2) for w, e, a in zip(each, errors, amounts, strict=True)]
-    known = Part(MEASURING, math.hypot(*own), _welch(own, freedoms or [math.inf] * len(x)), len(x))
+    rounds = len(x) if freedoms is None else round(min(freedoms)) + 1
+    known = Part(MEASURING, math.hypot(*own), _welch(own, freedoms or [math.inf] * len(x)), rounds)
     if len(x) < _FEWEST:
         return Power(Estimate(line.slope, (Part(of, known.error, 0, len(x)),)), line)
     far = sum((one - rest.at(n)) ** 2 for n, one in zip(x, straight, strict=True)) / (len(x) - 2)
-    scattered = Part(of, math.sqrt(far * sum(w * w for w in each)), len(x) - 2, len(x))
-    widest = max(scattered, known, key=lambda part: quantile(part.freedom) * part.error)
-    return Power(Estimate(line.slope, (widest,)), line)
+    scattered = Part(of, math.sqrt(far * sum(w * w for w in each)), len(x) - 2, len(x), fitted=2)
+    other, widest = sorted((scattered, known), key=lambda part: quantile(part.freedom) * part.error)
+    return Power(Wider(line.slope, (widest,), other), line)
 
 
 def _welch(errors: Sequence[float], freedoms: Sequence[float]) -> float:

@@ -160,15 +160,15 @@ def runs(content: Mapping[str, Any]) -> list[Part]:
 
 
 def costs(content: Mapping[str, Any], model: str) -> list[str]:
-    """Return how many runs of a model there are, their steps and seconds in the mean, and its parameters.
+    """Return how many seeds a model was trained with, the runs' steps and seconds in the mean, and its parameters.
 
-    >>> run = {"model": "a", "steps": 9, "seconds": 1.6, "parameters": 1000}
+    >>> run = {"model": "a", "seed": 1, "steps": 9, "seconds": 1.6, "parameters": 1000}
     >>> costs({"runs": {"a-1": run, "b-1": {**run, "model": "b"}}}, "a")
     ['1', '9', '2', '1,000']
     """
     own = [run for run in content["runs"].values() if run["model"] == model]
     means = [f"{statistics.fmean(run[key] for run in own):.0f}" for key in ("steps", "seconds")]
-    return [str(len(own)), *means, f"{own[0]['parameters']:,}"]
+    return [str(len({run["seed"] for run in own})), *means, f"{own[0]['parameters']:,}"]
 
 
 def table(rows: Sequence[Sequence[str]]) -> Table:

@@ -43,6 +43,7 @@ class Part:
         freedom: degrees of freedom of that error; 0: it is not known, for there was one alone.
         count: how many were drawn.
         fixed: whether the degrees stay with more of them, as those of a number of groups do.
+        fitted: how many numbers were fitted to them, which the degrees lack: a mean, or the two of a line.
     """
 
     name: str
@@ -50,10 +51,11 @@ class Part:
     freedom: float
     count: int
     fixed: bool = False
+    fitted: int = 1
 
     def of(self, count: int) -> "Part":
         """Return what the same source comes to with another number of draws."""
-        more = 1.0 if self.fixed else (count - 1) / max(1, self.count - 1)
+        more = 1.0 if self.fixed else (count - self.fitted) / max(1, self.count - self.fitted)
         return replace(self, error=self.error * math.sqrt(self.count / count), freedom=self.freedom * more, count=count)
 
 

@@ -122,6 +122,9 @@ def make(design: Design, plan: Plan, options: Seeded) -> Made:
     minutes = QUICK_MINUTES / len(jobs) if options.quick else MINUTES
     with folder.locked():
         folder.content.setdefault("data", options.data)
+        if options.quick:  # more seeds are trained for as long as the first
+            minutes = folder.content.setdefault("minutes", minutes)
+            folder.commit()
         steps = [_step(plan.task, options, variant, seed, parts, minutes) for variant, seed in jobs]
         return finish(folder, design, [*plan.before, *steps])
 

@@ -23,6 +23,16 @@ def test_a_recording_becomes_normalized_log_mels(tmp_path):
     assert notes == () and HEARD.width == 40 and HEARD.frame_seconds == 0.01 and ".flac" in HEARD.suffixes
 
 
+@pytest.mark.parametrize(("rate", "seconds"), [(8000, 0.01), (44100, 0.01), (22050, 220 / 22050), (12345, 123 / 12345)])
+def test_frames_are_whole_samples_apart(rate, seconds):
+    signals = Signals(rate, None, 20, 25, 10)
+    assert signals.frame_seconds == pytest.approx(seconds, rel=1e-12) and GIVEN.frame_seconds == 0.01
+    sound = torch.zeros(40 * rate)
+    sound[30 * rate] = 1.0
+    loudest = int(LogMel(rate, 20)(sound).sum(1).argmax())
+    assert abs(loudest * signals.frame_seconds - 30) < 0.03
+
+
 def test_a_feature_file_becomes_features_with_their_changes(tmp_path, monkeypatch):
     data = np.array([26], ">i4").tobytes() + np.arange(26, dtype=">f4").tobytes()
     (tmp_path / "a.mfc").write_bytes(data)

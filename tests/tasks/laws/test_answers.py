@@ -132,8 +132,6 @@ def test_drawing_draws_with_the_numbers_behind_and_overwrites_nothing(run, asked
             check_numbers(json.loads(path.read_text(encoding="utf-8")))
     assert paths[0].read_bytes()[:4] == b"\x89PNG" and "<img" in paths._repr_html_()
     written = {path: path.read_bytes() for path in paths}
-    assert run.draw(asked[0], folder, json=True) == paths  # the same command leaves the same files
-    assert {path: path.read_bytes() for path in folder.iterdir()} == written
     for path in paths:
         path.write_text("somebody's own")
     others = run.draw(asked[0], folder, json=True)

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from saccade import remember
 from saccade.bench.row import Place, Prepare, Row, Run, Work
+from saccade.bench.rows.additive import FORWARD_COST
 from saccade.bench.targets import at_most
 from saccade.masks import Around, Window
 from saccade.memory import Memory
@@ -28,9 +29,9 @@ def rows(place: Place) -> list[Row]:
     return found
 
 
-def _row(place: Place, family: str, kind: str, prepare: Callable[[str, int], Prepare], length: int) -> Row:
+def _row(place: Place, family: str, kind: str, prepare: Callable[[str, int, str], Prepare], length: int) -> Row:
     keys = _KEYS if prepare is _around else _KEPT
-    work = Work(float(keys * _DIM), "terms", "multiply") if kind == "additive" else Work(8.0 * keys * _DIM, "B", "copy")
+    terms, read = Work(float(keys * _DIM), "terms", "multiply", FORWARD_COST), Work(8.0 * keys * _DIM, "B", "copy")
     return Row(
         subject="masks",
         family=family,
@@ -38,9 +39,9 @@ def _row(place: Place, family: str, kind: str, prepare: Callable[[str, int], Pre
         size=length,
         peer=f"of {_SHORT} keys",
         inputs=lambda place: tuple(place.normal(1, length if prepare is _around else _SHORT, _DIM) for _ in range(2)),
-        ours=prepare(kind, length),
-        theirs=prepare(kind, _SHORT),
-        work=work,
+        ours=prepare(kind, length, place.backend),
+        theirs=prepare(kind, _SHORT, place.backend),
+        work=terms if kind == "additive" else read,
         targets=(at_most(1.5),),
         same=False,
     )
@@ -51,27 +52,28 @@ def _score(kind: str, like: Tensor) -> Score:
     return Additive(v) if kind == "additive" else ScaledDot()
 
 
-def _around(kind: str, length: int) -> Prepare:
+def _around(kind: str, length: int, backend: str) -> Prepare:
     """A read of the keys near the middle of a memory."""
 
     def prepare(key: Tensor, value: Tensor) -> Run:
         memory = remember(*(part[:, :length].contiguous() for part in (key, value)), score=_score(kind, key))
         query, mask = key[:, :1], Around(torch.full((1, 1), length / 2, device=key.device), _RADIUS)
-        return lambda: memory.read(query, mask=mask)
+        return lambda: memory.read(query, mask=mask, backend=backend)
 
     return prepare
 
 
-def _streamed(kind: str, length: int) -> Prepare:
+def _streamed(kind: str, length: int, backend: str) -> Prepare:
     """A write and a read, when `length` keys have been written; each call is the next step."""
 
     def prepare(key: Tensor, value: Tensor) -> Run:
-        start = remember(key[:, :0], value[:, :0], score=_score(kind, key), positions=torch.arange(0), capacity=_KEPT)
+        none = torch.arange(0, device=key.device)
+        start = remember(key[:, :0], value[:, :0], score=_score(kind, key), positions=none, capacity=_KEPT)
         seen, query, mask = [0], key[:, :1], Window(_KEPT - 1, 0, align="end")
         held: list[Memory] = [start]
 
         def write(count: int) -> None:
-            part, at = slice(0, count), torch.arange(seen[0], seen[0] + count)
+            part, at = slice(0, count), torch.arange(seen[0], seen[0] + count, device=key.device)
             with torch.no_grad():
                 held[0] = held[0].write(at, key[:, part], value[:, part])
             seen[0] += count
@@ -81,7 +83,7 @@ def _streamed(kind: str, length: int) -> Prepare:
 
         def run() -> Tensor:
             write(1)
-            found: Tensor = held[0].read(query, mask=mask)
+            found: Tensor = held[0].read(query, mask=mask, backend=backend)
             return found
 
         return run

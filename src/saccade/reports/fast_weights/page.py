@@ -45,7 +45,7 @@ _MATRICES = (
     "times what values are projected by, and for a convolution what impulses on its input come to. That this is "
     f"the layer is checked, in float64: the distance counts as rounding up to {EXACT:g}. The variation is the share "
     "of the squared numbers of M(x), over 12 inputs of 16 pairs, that their mean does not account for: 0 where all "
-    "are one, 1 where they have nothing in common. It is a mean over both mixing layers of the trained networks."
+    "are one, 11/12 where they have nothing in common. It is a mean over both mixing layers of the trained networks."
 )
 _MARGINS = (
     f"Solved is more than {SOLVED:.0%} of the questions with the most pairs, not solved is less than {FAILED:.0%}; "

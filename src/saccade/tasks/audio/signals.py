@@ -48,8 +48,8 @@ class Signals:
 
     @property
     def frame_seconds(self) -> float:
-        """Seconds from one frame to the next."""
-        return (self.hop_ms if self.dim is None else _FEATURE_HOP_MS) / 1000
+        """Seconds from one frame to the next, a whole number of samples."""
+        return _FEATURE_HOP_MS / 1000 if self.rate is None else self.logmel.hop / self.rate
 
     @cached_property
     def logmel(self) -> LogMel:

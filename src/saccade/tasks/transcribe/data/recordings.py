@@ -84,9 +84,10 @@ def open_recordings(path: Path, rate: int, names: SplitNames | None = None) -> R
     """Open a corpus by its manifest, or manifests.
 
     A manifest alone is divided by its column `split`. A folder has manifest.csv, .tsv, .jsonl or .json, or one for each
-    split, called as `saccade.tasks.splits` has it (train.jsonl or train_manifest.json). What is of no split is to train
-    on; a split that is missing is held out from that by a hash of each path: a twentieth of the recordings, but at most
-    1,000 of them. Rows without a text are left out. All files are looked for at once, and read when they are needed.
+    split, called as `saccade.tasks.splits` has it (train.jsonl or train_manifest.json). A row of no split is refused
+    where others name one; a split that is missing is held out from training by a hash of each path: a twentieth of the
+    recordings, but at most 1,000 of them. Rows without a text are left out. All files are looked for at once, and read
+    when they are needed.
 
     Args:
         path: a manifest, or a folder with one, or with one for each split.
