@@ -56,6 +56,7 @@ PAGES = {
     "scores-multi30k": "scores",
     "scores-multi30k-whole": "scores",
     "soft-hard-dates": "soft_hard",
+    "soft-hard-multi30k": "soft_hard",
 }
 """Published reports, and what made them."""
 

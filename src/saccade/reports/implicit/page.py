@@ -14,6 +14,7 @@ from saccade.reports.implicit.findings import ATTENDS, LEARNED, STEP, Findings
 from saccade.reports.implicit.measuring import ATTENTION, JACOBIAN, STEPS
 from saccade.reports.pages import beginning, picture, publish, runs, sentence
 from saccade.reports.verdict import rule
+from saccade.tasks.looking import MOVED
 
 __all__ = ["write_page"]
 
@@ -126,8 +127,9 @@ def _examples(found: Findings, folder: Path) -> list[Part]:
     for name, rows in found.rows.items():
         example = rows[0]["example"]
         for way in found.ways(name):
-            title = f"{name}: {'sequential Jacobian, shares of each row' if way == JACOBIAN else ATTENTION}"
+            told = ("sequential Jacobian, shares of each row", MOVED) if way == JACOBIAN else (ATTENTION, "attends to")
+            title, verb = f"{name}: {told[0]}", told[1]
             sides, path = (list(example["source"]), list(example["target"])), folder / f"{name}-{way}"
-            drawn = pictures.alignment(torch.tensor(example[way]), *sides, path, title=title)
+            drawn = pictures.alignment(torch.tensor(example[way]), *sides, path, title=title, verb=verb)
             parts.append(picture(drawn, sentence(title)))
     return parts
