@@ -118,7 +118,7 @@ class Glimpse:
     @classmethod
     def _check_bonus(cls, options: Any) -> None:
         """Refuse a bonus for an entropy that nothing learned has a part in; runs of before had one to no effect."""
-        if options.entropy_bonus and not getattr(options, "learn_deviation", True):
+        if getattr(options, "entropy_bonus", 0.0) and not getattr(options, "learn_deviation", True):
             got = f"{options.entropy_bonus} beside a deviation that is given, which alone the entropy depends on"
             raise ArgumentError(f"--entropy-bonus: expected 0 without --learn-deviation, got {got}")
 
