@@ -60,6 +60,14 @@ def test_a_quote_within_a_cell_opens_nothing(tmp_path):
     assert read(write(tmp_path / "a.csv", content))[0] == rows
 
 
+def test_a_line_that_csv_cannot_read_is_named(tmp_path):
+    with pytest.raises(ArgumentError, match=r"a\.csv: line 3: "):
+        read(write(tmp_path / "a.csv", "text,label\nx,1\ny\rz,2\n"))
+    with pytest.raises(ArgumentError, match=r"a\.csv: line 1: expected a header"):
+        read(write(tmp_path / "b.a.csv", "te\rxt,label\nx,1\n"))
+    assert read(write(tmp_path / "c.csv", 'text,label,"more\nof it"\nx,1,2\n'))[0] == [("x", "1")]
+
+
 def test_latin_1_is_read_and_said(tmp_path):
     found, note = read(write(tmp_path / "a.all", b"1 caf\xe9\n0 b\n"))
     assert found[0] == ("café", "1") and note.endswith("a.all: it is no UTF-8, and was read as Latin-1")

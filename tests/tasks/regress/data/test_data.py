@@ -220,6 +220,8 @@ def test_npz_names_its_splits(tmp_path, capsys):
     both = open_numbers(str(tmp_path / "both.npz"))
     assert [both.size(split) for split in ("train", "validation", "test")] == [30, 4, 6]
     assert "both.npz: X and y are left out, as there are X_train, X_val" in capsys.readouterr().err
+    np.savez(tmp_path / "rest.npz", X=rows[:30, :2], y=rows[:30, 2], X_test=rows[30:, :2], y_test=rows[30:, 2])
+    assert open_numbers(str(tmp_path / "rest.npz")).size("test") == 10 and capsys.readouterr().err == ""
 
 
 def test_sets_are_as_long_as_their_cells_say(tmp_path):

@@ -5,6 +5,7 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -162,12 +163,20 @@ def _csv(lines: Lines) -> Table:
     """Rows of a CSV file: a line break between quotes is part of a text."""
     csv.field_size_limit(_LONGEST_FIELD)
     for delimiter in ",;\t":
-        names = next(csv.reader(_texts(lines), delimiter=delimiter), [])
+        names = _header(lines, delimiter)
         if (columns := _columns(names, lines.path)) is not None:
             numbers = _starts(lines, delimiter)
             rows = replace(lines, starts=lines.starts[[*numbers, len(lines)]])
             return Table(rows, _reader(partial(_fields, delimiter), columns, len(names)), 1, numbers)
     raise ArgumentError(f"{lines.path}: line 1: expected a header that names text and label, got {lines[0]!r:.60}")
+
+
+def _header(lines: Lines, delimiter: str) -> list[str]:
+    """The names of the columns, which may have line breaks between quotes; none where they cannot be read."""
+    try:
+        return next(csv.reader(_texts(lines), delimiter=delimiter), [])
+    except csv.Error:
+        return []
 
 
 def _texts(lines: Lines) -> Iterator[str]:
@@ -176,10 +185,13 @@ def _texts(lines: Lines) -> Iterator[str]:
 
 def _starts(lines: Lines, delimiter: str) -> NDArray[np.int64]:
     """The lines that rows begin in: a quote within a cell, as that of an inch, opens nothing."""
-    reader, starts, cells = csv.reader([*_texts(lines), _END], delimiter=delimiter), [0], list[str]()
-    for row in reader:
-        cells = row
-        starts.append(reader.line_num)
+    reader, starts, cells = csv.reader(chain(_texts(lines), [_END]), delimiter=delimiter), [0], list[str]()
+    try:
+        for row in reader:
+            cells = row
+            starts.append(reader.line_num)
+    except csv.Error as error:
+        raise ArgumentError(f"{lines.path}: line {reader.line_num}: {error}") from None
     if cells != [_END]:
         place = f"{lines.path}: line {starts[-2] + 1}"
         raise ArgumentError(f"{place}: expected a quote for each quote that opens a text, got one without its other")

@@ -154,7 +154,7 @@ def _arrays(path: Path, names: SplitNames) -> dict[str, Sheet]:
     }
     if not pairs:
         raise ArgumentError(f"{path}: expected one array, or X and y (X_train, y_train), got {', '.join(loaded):.60}")
-    if "" in pairs and len(pairs) > 1:
+    if "" in pairs and any(names.all[split] == "train" for split in pairs if split):
         said = ", ".join(f"X_{split}" for split in pairs if split)
         say(f"{path}: X and y are left out, as there are {said}, which may hold the same rows")
         del pairs[""]
