@@ -46,6 +46,7 @@ def test_the_tables(content):
     assert dense == [DENSE, "40.0000 ± 0.0100", "30.0000 ± 0.0000", "", "", "", ""]
     assert without[3:] == ["3.04 ± 0.01", "3.01 ± 0.01", "17.80 ± 0.01", "2.50 ± 0.01"]
     assert found.knowledge()[1] == [WITHOUT, "0.50 ± 0.01", "0.25 ± 0.01"] and len(found.knowledge()) == 7
+    assert not found.has_chance
     assert found.expenses()[1] == [DENSE, "3", "5", "2", "1,000", "1,234"]
 
 

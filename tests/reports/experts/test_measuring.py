@@ -64,7 +64,9 @@ def test_perplexity_is_that_of_all_tokens(trained):
 def test_what_experts_know_are_shares(trained):
     pairs = pairs_of(trained.task)
     found = measuring.specialization(trained.task, trained.model, pairs, [pair.group for pair in pairs])
-    assert set(found) == {"token", "group"} and all(0 <= share <= 1 for share in found.values())
+    names = {"token", "group", "token by chance", "group by chance"}
+    assert set(found) == names and all(0 <= share <= 1 for share in found.values())
+    assert found == measuring.specialization(trained.task, trained.model, pairs, [pair.group for pair in pairs])
     one = measuring.specialization(trained.task, trained.model, pairs, ["all"] * len(pairs))
     assert one["group"] == 0.0
 
@@ -77,3 +79,12 @@ def test_information():
     half = measuring.information(one, torch.tensor([0, 0, 1, 1, 1, 1]))
     entropy = math.log(3)
     assert half == pytest.approx((entropy - 2 / 3 * math.log(2)) / entropy)
+
+
+def test_what_a_small_sample_shares_by_chance_is_found():
+    one, other = torch.arange(64) % 4, torch.arange(64) % 32
+    apart = torch.arange(64) // 32 % 2
+    assert measuring.information(one, other) == pytest.approx(1.0)
+    assert measuring._by_chance(one, other) == measuring._by_chance(one, other)
+    assert 0.5 < measuring._by_chance(one, other) < 0.9  # two samples a value of 32: nearly all seems known
+    assert measuring._by_chance(one, apart) < 0.05

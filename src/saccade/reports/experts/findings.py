@@ -101,12 +101,17 @@ class Findings:
 
     def knowledge(self) -> list[list[str]]:
         """Header, and a row a model: what of the choice of an expert is known from what."""
-        rows = [
-            [model, *(self.text(model, name, 2) for name in ("token", "group"))]
-            for model in self.models
-            if self.seeds(model, "token")
-        ]
-        return [["losses", "known from the token", "known from the group"], *rows]
+        names = ["token", "token by chance", "group", "group by chance"]
+        if not self.has_chance:
+            names = ["token", "group"]
+        shown = [model for model in self.models if self.seeds(model, "token")]
+        rows = [[model, *(self.text(model, name, 2) for name in names)] for model in shown]
+        return [["losses", *(f"known from the {name}" for name in names)], *rows]
+
+    @property
+    def has_chance(self) -> bool:
+        """Whether what shuffled experts share was measured, which older reports have not."""
+        return any("token by chance" in row for row in self.rows)
 
     def expenses(self) -> list[list[str]]:
         """Header, and a row a model: what it cost."""

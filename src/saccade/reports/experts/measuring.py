@@ -22,9 +22,10 @@ from saccade.tasks.translate.data.corpus import Pair
 from saccade.train.balance import balances
 from saccade.train.randomness import seeded
 
-__all__ = ["BATCHES", "balanced", "information", "perplexity", "specialization"]
+__all__ = ["BATCHES", "SHUFFLES", "balanced", "information", "perplexity", "specialization"]
 
 BATCHES = 10  # of training, over which balance is averaged
+SHUFFLES = 10  # of experts among tokens
 _TOKENS = 4000  # read at once
 
 
@@ -100,7 +101,8 @@ def specialization(task: Translate, model: nn.Module, pairs: Sequence[Pair], gro
         groups: of each pair.
 
     Returns:
-        "token" and "group", shares from 0 to 1; nothing of an encoder without experts.
+        "token" and "group", shares from 0 to 1, and each "by chance": what experts that are shuffled among the tokens
+        share with it (few tokens share much with a Z of many values). Nothing of an encoder without experts.
     """
     mixtures = [name for name, one in model.named_modules() if isinstance(one, MixtureOfExperts)]
     name = next((name for name in reversed(mixtures) if name.startswith("encoder")), None)
@@ -111,7 +113,16 @@ def specialization(task: Translate, model: nn.Module, pairs: Sequence[Pair], gro
     numbers = torch.tensor([{group: place for place, group in enumerate(dict.fromkeys(groups))}[one] for one in groups])
     expert = torch.cat(experts)
     known = {"token": torch.cat(tokens), "group": numbers.repeat_interleave(lengths)}
-    return {what: round(information(expert, other), 6) for what, other in known.items()}
+    found = {what: information(expert, other) for what, other in known.items()}
+    chance = {f"{what} by chance": _by_chance(expert, other) for what, other in known.items()}
+    return {what: round(share, 6) for what, share in (found | chance).items()}
+
+
+def _by_chance(one: Tensor, other: Tensor) -> float:
+    """The mean information of shuffled pairs, always the same."""
+    drawn = torch.Generator().manual_seed(0)
+    shuffled = (one[torch.randperm(len(one), generator=drawn)] for _ in range(SHUFFLES))
+    return statistics.fmean(information(each, other) for each in shuffled)
 
 
 def _experts(task: Translate, model: nn.Module, pairs: Sequence[Pair], name: str) -> tuple[list[Tensor], list[Tensor]]:

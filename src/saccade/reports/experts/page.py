@@ -7,7 +7,7 @@ from typing import Any
 from saccade.look.dot_plot import Dots, draw
 from saccade.reports.document import Heading, Part, Table, Text
 from saccade.reports.experts.findings import Findings
-from saccade.reports.experts.measuring import BATCHES
+from saccade.reports.experts.measuring import BATCHES, SHUFFLES
 from saccade.reports.experts.paper import CHECKED, PAPER
 from saccade.reports.pages import about_data, beginning, picture, publish, runs, sentence
 from saccade.reports.verdict import rule, told
@@ -35,6 +35,10 @@ _KNOWN = (
     "Which share of the entropy of a source token's first expert, in the encoder's last mixture, is known from the "
     "token itself, or from the group of its text (in built-in dates, the language): mutual information over the "
     "expert's entropy, on the test split. A layer behind attention knows more than the token."
+)
+_CHANCE = (
+    f"By chance: the same of experts that are shuffled among the tokens, the mean over {SHUFFLES} shuffles. A "
+    "sample of few tokens shares that much with a token or a group of many values, whatever the experts do."
 )
 _SAME = (
     "All models are trained by one recipe but for the weights of the losses; the one without experts has one network "
@@ -69,6 +73,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         Heading("What experts know"),
         Table(known[0], known[1:]),
         Text(_KNOWN),
+        *([Text(_CHANCE)] if found.has_chance else []),
         Heading("What it costs"),
         Table(expenses[0], expenses[1:]),
         Heading("How it was measured"),
