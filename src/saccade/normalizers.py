@@ -134,8 +134,8 @@ class Sparsemax(Normalizer):
 @registered
 @dataclass(frozen=True)
 class Entmax(Normalizer):
-    """w_j = [(α − 1) s_j − τ]₊^{1/(α − 1)}: softmax at α = 1, sparsemax at α = 2 (Peters, Niculae, Martins 2019,
-    equation 10).
+    """w_j = [(α − 1) s_j − τ]₊^{1/(α − 1)}: softmax at α = 1, sparsemax at α = 2: the threshold form of what
+    equation 10 of Peters, Niculae, Martins 2019 defines.
 
     Args:
         alpha: α ≥ 1, a float or a tensor that broadcasts against `(..., Lq, 1)` and learns (Correia et al. 2019).

@@ -53,8 +53,8 @@ class LearnedKernel(KnownPoints):
         options: sizes of the networks, and the score a.
 
     Source:
-        Bahdanau et al. 2015 for a learned score; Vinyals et al. 2016, "Matching networks", equations 1 and 2, for
-        answers of known points weighed so (https://arxiv.org/abs/1606.04080).
+        Bahdanau et al. 2015 for a learned score; Vinyals et al. 2016, "Matching networks", equation 1 and section
+        2.1.1, for answers of known points weighed so (https://arxiv.org/abs/1606.04080).
 
     Example:
         >>> import torch

@@ -107,7 +107,7 @@ class SpecAugment(nn.Module):
 
     Args:
         time_masks: how many stretches of time.
-        time_width: frames of the widest; of an utterance at most a fifth is hidden at once.
+        time_width: frames of the widest; one mask hides at most a fifth of an utterance.
         frequency_masks: how many bands.
         frequency_width: features of the widest.
 

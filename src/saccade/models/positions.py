@@ -6,7 +6,10 @@ from torch import Tensor
 __all__ = ["WAVELENGTHS", "slopes", "waves"]
 
 WAVELENGTHS = 10_000.0
-"""The longest wave over the shortest, of waves that are added (Vaswani et al. 2017) and that turn (Su et al. 2021)."""
+"""Base b of wavelengths, of waves that are added (Vaswani et al. 2017) and that turn (Su et al. 2021).
+
+Of d features the longest wave is b^(1 − 2/d) times the shortest.
+"""
 
 
 def waves(positions: Tensor, dim: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Modules over `attend`, and what stands beside attention: memories, experts, an LSTM. Models attend only through them.
+"""Modules over `attend`, and what stands beside attention: memories, experts, an LSTM.
 
 `Retina` and `Glimpse` attend to images by looking at a part of them. `KernelRegression` is no module but an estimator
 as scikit-learn has them, imported when it is asked for.
