@@ -38,7 +38,12 @@ SOURCES = {
     "docs/classify-text.md": ["results/classify-text", "results/pooling-sst2"],
     "docs/experts.md": ["benchmarks/results/experts-cpu.json"],
     "docs/masks-as-work.md": ["benchmarks/results/masks-cpu.json"],
-    "docs/models.md": ["results/dates", "results/several-dates", "results/multi30k-de-en"],
+    "docs/models.md": [
+        "results/dates",
+        "results/several-dates",
+        "results/multi30k-de-en",
+        "results/experts-dates",
+    ],
     "docs/nn.md": ["benchmarks/results/regression-cpu.json"],
     "docs/reports.md": ["results/pointing-scenes"],
     "docs/training.md": ["benchmarks/results/training-memory.json"],

@@ -33,4 +33,4 @@ def test_each_claim_is_told_and_what_would_decide_it():
 def test_what_pages_say_of_errors():
     assert "3 seeds" in bars("images", 3) and "alone" in bars("images", 1)
     assert "Holm" in rule(2) and "Holm" not in rule(1)
-    assert "One seed" in rule(2) and "seed" not in rule(2, seeded=False)
+    assert "one seed" in rule(2) and "seed" not in rule(2, seeded=False)

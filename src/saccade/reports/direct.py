@@ -35,10 +35,10 @@ class Direct(Shared):
     """Train each model so often, with the seeds 1, 2, 3, ...; a larger number goes on with a report."""
 
     max_steps: int | None = None
-    """Train each model for so many steps. Without it: as the report has it."""
+    """Train each model for so many steps (`isolation`: on each of its two tasks). Without it: as the report has it."""
 
     max_minutes: float | None = None
-    """Train each model for so many minutes at most. Without it: as the report has it."""
+    """Train each model for so many minutes at most (`isolation`: on each task). Without it: as the report has it."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

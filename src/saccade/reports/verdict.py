@@ -140,10 +140,10 @@ def rule(claims: int, *, seeded: bool = True) -> str:
         claims: how many there are.
         seeded: whether they are of trainings, whose seeds differ; times are of none.
 
-    >>> rule(6)[-98:]
-    'even where the printed one would decide it. One seed decides nothing, for no error has its chance.'
+    >>> rule(6)[-77:]
+    'Where trainings differ by chance one seed decides nothing: no error holds it.'
     """
-    single = " One seed decides nothing, for no error has its chance." if seeded else ""
+    single = " Where trainings differ by chance one seed decides nothing: no error holds it." if seeded else ""
     if claims < 2:
         return (
             "The claim is reproduced where the 95% interval of what is to be above 0 lies above it, contradicted where "

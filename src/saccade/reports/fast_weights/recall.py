@@ -92,7 +92,7 @@ def drawn(pairs: int, count: int, seed: int, *labels: object) -> tuple[Tensor, T
 
 
 def recalled(name: str, pairs: Sequence[int], seed: int, budget: Budget, device: torch.device) -> dict[str, Any]:
-    """Train a network, and return what it recalls and how its first mixing layer moves with the input.
+    """Train a network, and return what it recalls and how its mixing layers move with the input.
 
     Args:
         name: of the mixing layers, a key of `LAYERS`.

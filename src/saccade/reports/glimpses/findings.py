@@ -115,7 +115,7 @@ class Findings:
         if "random" not in self.rows:
             return ""
         eye, random = (statistics.fmean(self.errors(name)) for name in (EYE, "random"))
-        share = "" if not random else f", {eye / random:.2f} times as many"
+        share = "" if not eye else f", {random / eye:.2f} times as many"
         return f"the eye errs on {100 * eye:.2f}% of images, random glimpses on {100 * random:.2f}%{share}"
 
     def _claims(self) -> list[Claim]:

@@ -27,7 +27,9 @@ SOURCE = (
 _SAME = (
     "All eyes learn alike: one rollout of each of 128 images a step, a learned baseline, Adam at 0.002 along a "
     "cosine, a deviation from 0.15 to 0.05 of half the image. Each differs from the first in what its name says. "
-    "The weights are those of the last step; nothing is chosen by the test split."
+    "The network that sees everything draws nothing and learns at 0.001. Where minutes are the budget the "
+    "cosine is planned to end with them, and may be cut before. The weights are those of the last step; nothing is "
+    "chosen by the test split."
 )
 _ONE = (
     "The error is that of a single path, counted over several that are drawn on each test image; the errors of "

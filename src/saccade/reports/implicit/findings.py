@@ -16,7 +16,7 @@ __all__ = ["ATTENDS", "STEP", "WITHOUT", "Findings", "summary"]
 
 ATTENDS, WITHOUT = "rnnsearch", ("encoder-decoder", "bytenet")
 STEP = STEPS[1]
-LEARNED = 0.5  # of dates right: what moves the outputs of a model that gets fewer is not what they hang on
+LEARNED = 0.5  # of targets right: what moves the outputs of a model that gets fewer is not what they hang on
 
 
 class Findings:
@@ -43,7 +43,7 @@ class Findings:
         return [unpacked_shares(row["ways"][way][what]) for row in self.rows[name]]
 
     def right(self, name: str) -> list[float]:
-        """The share of dates that a model has right, a seed each."""
+        """The share of targets that a model has right, a seed each."""
         runs = [run for run in self.content["runs"].values() if run["model"] == name]
         return [run["metrics"]["exact_match"] for run in runs]
 
@@ -58,7 +58,7 @@ class Findings:
                 ]
                 body.append([name, way, spread(self.right(name)), *map(spread, means)])
         even = f"{100 * self.first['even']:.2f}"
-        header = ["model", "what is asked", "dates right", "on the word", "most on the word", "on the very digit"]
+        header = ["model", "what is asked", "targets right", "on the word", "most on the word", "on the very digit"]
         return [header, *body, ["an even share", "", "", even, "", ""]]
 
     def groups(self) -> list[str]:

@@ -40,7 +40,7 @@ _FAR = (
 )
 _CARE = (
     "A gradient is what a small change would do where the model is, and no explanation: a saturated output moves with "
-    f"nothing. Of a model that has fewer than {100 * LEARNED:g}% of the dates right nothing is concluded. Models are "
+    f"nothing. Of a model that has fewer than {100 * LEARNED:g}% of the targets right nothing is concluded. Models are "
     "trained by their own recipes, which differ in steps and sizes: what is compared is what each has learned by then."
 )
 

@@ -40,9 +40,10 @@ _TASKS = (
 )
 _OPTIMIZERS = (
     "Every task has a new optimizer, without weight decay: what an old one remembers of earlier gradients would go "
-    "on moving an expert that is told nothing. By SGD a step is the gradient's own length, so that an expert moves "
-    "the less the smaller its weight. Adam divides a gradient by its size over the last steps, so that a factor "
-    "which all gradients of an expert share is divided out: a small weight does not slow it, an exact 0 does."
+    "on moving an expert that is told nothing. By SGD a step is in proportion to the gradient (cut to a "
+    "norm of 1 over all parameters, by a rate that falls along half a cosine), so that an expert moves the less the "
+    "smaller its weight. Adam divides a gradient by its size over the last steps, so that a factor which all gradients "
+    "of an expert share is divided out: a small weight does not slow it, an exact 0 does."
 )
 _LEARNED = (
     "Learned gates see the image alone: a query of 16 numbers and two keys, or the gate of `nn.MixtureOfExperts` "

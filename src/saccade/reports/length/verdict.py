@@ -14,8 +14,9 @@ def claims(attention: Score, none: Score, told: dict[str, str]) -> list[Claim]:
 
     .. math:: -b_n > 0, \qquad b_a - b_n / 2 > 0
 
-    The second is a test of equivalence, against a margin that the other model sets: that no fall was seen is no
-    evidence that there is none. Where both hold, what attention gains grows with length, by half of the other's fall.
+    The second is a test of one side, against a margin that the other model sets (non-inferiority): that no fall was
+    seen is no evidence that there is none. Where both hold, what attention gains grows with length, by half of the
+    other's fall.
 
     Args:
         attention: the slope of the model with attention.

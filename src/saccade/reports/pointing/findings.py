@@ -155,15 +155,15 @@ class Findings:
         return [["model", "claim", "difference", "verdict"], *body]
 
     def said(self, claim: Claim) -> str:
-        """What the numbers say of a claim; of a model that learned nothing they say nothing."""
+        """What the numbers say of a claim; of a model that is not shown to have learned they say nothing."""
         known = self.judgeable
         if claim not in known:
-            return "nothing learned"
+            return "not shown to have learned"
         return judged([one.difference for one in known])[known.index(claim)]
 
     @property
     def judgeable(self) -> list[Claim]:
-        """Claims of models that have learned something: they are judged together."""
+        """Claims of models that are shown to have learned something: they are judged together."""
         return [claim for claim in self.claims if self.learned(claim.model)]
 
     @property
@@ -210,7 +210,7 @@ class Findings:
         found = [Part(f"{one.model}: {one.text}", one.difference, one.difference.long()) for one in learned]
         verdict = conclude(found)
         without = dict.fromkeys(claim.model for claim in self.claims if claim not in learned)
-        out = f"; left out, since not beyond the best guess: {', '.join(without)}" if without else ""
+        out = f"; left out, since not shown to be beyond the best guess: {', '.join(without)}" if without else ""
         return Verdict(verdict.result, f"{verdict.reason}{out}")
 
 

@@ -19,11 +19,12 @@ CLAIM = (
 )
 SOURCE = "after Xu et al. 2015, section 4 and table 1, there for captions of images, https://arxiv.org/abs/1502.03044"
 _PAPER = (
-    f"`{XU}` is the training of Xu et al. (section 4.1): a draw's reward is the log-probability of the whole text, "
-    "beside a moving average of it over batches, b ← 0.9 b + 0.1 log p; the weights' entropy is added; and with "
-    "probability ½ an example reads the mean in the place of its draws. Their texts are captions of images: their "
-    "figures are not tried here. In their table 1 hard attention has as high a BLEU as soft attention or a higher one "
-    "on all three sets of images, and a METEOR that is lower on two of them."
+    f"`{XU}` is the training of Xu et al. (section 4.1): a draw's reward is the log-probability of the whole text "
+    "(where labels are smoothed, as by the recipe for corpora, less the smoothed loss), beside a moving average of it "
+    "over batches, b ← 0.9 b + 0.1 log p; the weights' entropy is added; and with probability ½ an example reads the "
+    "mean in the place of its draws. Their texts are captions of images: their figures are not tried here. In their "
+    "table 1 hard attention has as high a BLEU as soft attention or a higher one on all three sets of images, and a "
+    "METEOR that is lower on two of them."
 )
 _WEIGHTS = (
     "The paper does not give the weights of the reward and of the entropy. The authors' code "
@@ -37,10 +38,12 @@ _DECIDED = (
     "well, and contradicted where all are behind. The other ways are not the paper's and decide nothing."
 )
 _WAYS = (
-    "Each translator is trained from one recipe: data, batches, sizes, budget and seeds. Hard attention draws a "
-    "position in training and takes the likeliest one in the test. `reinforce` compares a draw's reward with what a "
-    "linear map of the state expects, `reinforce, leave-one-out` with the other draws for the same sentence; "
-    "`straight-through` draws too, but learns by the gradient of the mean."
+    "Each translator is trained from one recipe: data, batches, sizes, budget and seeds. Where the budget is "
+    "minutes alone, each row's warmup and schedule are scaled to the steps that were planned to fit, as its command "
+    "says, and steps beyond them are at the last rate. Hard attention draws a position in training and takes the "
+    "likeliest one in the test. `reinforce` compares a draw's reward with what a linear map of the state expects, "
+    "`reinforce, leave-one-out` with the other draws for the same sentence; `straight-through` draws too, but learns "
+    "by the gradient of the mean."
 )
 _NOISE = (
     "Noise is looked at where a model ended: its weights are given to the same translator with each estimator, and "
