@@ -71,7 +71,7 @@ def test_verdicts(changed, result):
 def test_a_model_that_learned_nothing_is_left_out_and_said_to_be():
     found = Findings(made_up({"soft": 0.8, "reinforce": 0.35, "fixed vector": 0.8}))
     assert found.verdict.result == "reproduced"
-    assert "left out, since not beyond the best guess: reinforce" in found.verdict.reason
+    assert "left out, since not shown to be beyond the best guess: reinforce" in found.verdict.reason
     assert [row[-1] for row in found.claimed()[1:]] == ["reproduced"] * 2 + ["not shown to have learned"] * 2
     others = Findings(made_up({"soft": 0.35, "reinforce": 0.35, "fixed vector": 0.8}))
     assert others.verdict.result == "not decided"  # the fixed vector does not attend
