@@ -15,7 +15,7 @@ def drawn(path, title="Score by length"):
         Curve("with", [3.0, 8.0], [0.9, 0.8], [0.01, 0.0], [False, True], trend=(0.9, 0.8)),
         Curve("without", [3.0], [0.5], [0.1], [False]),
     ]
-    return draw(lines, path, ticks=TICKS, labels=("words", "score"), title=title, note="claim", bounds=(0.0, 1.0))
+    return draw(lines, path, ticks=TICKS, labels=("words", "score"), title=title, note="hollow: few", bounds=(0.0, 1.0))
 
 
 def test_both_files_are_drawn_and_drawn_again_as_the_same(tmp_path):
@@ -28,7 +28,11 @@ def test_both_files_are_drawn_and_drawn_again_as_the_same(tmp_path):
 def test_svg_tells_in_words_what_it_shows(tmp_path):
     root = ElementTree.fromstring(drawn(tmp_path / "a")[1].read_text(encoding="utf-8"))
     told = {element.tag.rsplit("}")[-1]: element.text for element in root if element.text}
-    assert told["desc"] == "with: 0.9 at 1-5, 0.8 at 6-10; without: 0.5 at 1-5"
+    assert told["desc"] == "with: 0.9 at 1-5, 0.8 (hollow) at 6-10; without: 0.5 at 1-5; hollow: few"
+    line = Curve("with", [3.0], [0.5], [0.1], [False])
+    about = {"ticks": TICKS, "labels": ("words", "score"), "title": "t", "note": "hollow: few"}
+    root = ElementTree.fromstring(draw([line], tmp_path / "full", **about)[1].read_text(encoding="utf-8"))
+    assert [element.text for element in root if element.tag.endswith("desc")] == ["with: 0.5 at 1-5"]
 
 
 def test_powers_are_drawn_on_logarithmic_axes_with_plain_numbers(tmp_path):

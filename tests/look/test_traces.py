@@ -33,6 +33,15 @@ def test_each_band_has_a_number_that_is_darkest(tmp_path):
     assert told["darkest"] == {"pale": pytest.approx(0.1), "signed": 5.0, "bits": 1.0}
 
 
+def test_words_tell_where_bands_are_darkest_and_where_nothing_is_drawn(tmp_path):
+    said = Panel.along("said", torch.tensor([[0.5, 1.0], [1.0, 0.0]]), torch.tensor([False, True, True]))
+    signed = Panel("signed", torch.tensor([[1.0, 0.0, 2.0], [-5.0, 0.0, 1.0]]))
+    written = drawn([said, signed], tmp_path / "few")[1].read_text()
+    assert "<desc>said: darkest at - 1 0; signed: darkest at 1 - 0</desc>" in written
+    written = drawn([Panel("read", torch.ones(1, 41))], tmp_path / "many")[1].read_text()
+    assert f"read: darkest at {'0 ' * 40}…</desc>" in written
+
+
 def test_places_that_are_never_used_are_left_out_at_the_edges(tmp_path):
     values = torch.zeros(100, 6)
     values[40, 1], values[45, 2] = 1.0, 0.5

@@ -46,8 +46,9 @@ def answered(
 ) -> list[Path]:
     """Draw an image, maps over it, the words of a question and the likeliest answers, as one picture.
 
-    A map is brought to the image's size smoothly, so that what is largest lies where its cell does. The darkest colour
-    of all maps is 1, or their largest number where none is above a half, but at the least four times an even share.
+    A map is brought to the image's size smoothly, so that what is largest lies where its cell does. The brightest
+    colour of all maps is 1, or their largest number where none is above a half, but at the least four times an even
+    share.
 
     Args:
         image: `(channels, height, width)`, 1 channel or 3, in [0, 1], or uint8.

@@ -90,7 +90,7 @@ def draw(
         path,
         lambda: _figure(curves, ticks, labels, title, note, bounds, log, beside),
         title=title,
-        story=_story(curves, ticks),
+        story=_story(curves, ticks, (note, *labels)),
     )
 
 
@@ -170,13 +170,17 @@ def plain_ticks(axis: "Axis") -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def _story(curves: Sequence[Curve], ticks: Sequence[tuple[float, str]]) -> str:
-    """What the picture shows, in words: each line's heights over the ticks that are nearest."""
+def _story(curves: Sequence[Curve], ticks: Sequence[tuple[float, str]], texts: Sequence[str]) -> str:
+    """What the picture shows, in words: each line's heights over the ticks that are nearest, and the text that says
+    what hollow points are.
+    """
     told_of = []
     for curve in curves:
-        points = ", ".join(f"{y:.4g} at {_nearest(x, ticks)}" for x, y in zip(curve.x, curve.y, strict=True))
-        told_of.append(f"{curve.name}: {points}")
-    return "; ".join(told_of)
+        points = zip(curve.x, curve.y, curve.hollow, strict=True)
+        heights = ", ".join(f"{y:.4g}{' (hollow)' * hollow} at {_nearest(x, ticks)}" for x, y, hollow in points)
+        told_of.append(f"{curve.name}: {heights}")
+    hollow = [text for text in texts if "hollow" in text] if any(any(curve.hollow) for curve in curves) else []
+    return "; ".join(told_of + hollow)
 
 
 def _nearest(x: float, ticks: Sequence[tuple[float, str]]) -> str:

@@ -62,7 +62,7 @@ def grad_cam(model: nn.Module, images: Tensor, classes: Tensor, layer: str) -> T
         L_{i,j} = \operatorname{relu}\Big(\sum_c \alpha_c A_{c,i,j}\Big)
 
     with the layer's output A. A model that takes the mean over the positions of its last layer and then a linear map
-    has the class activation maps of Zhou et al. (2016) there, up to a factor.
+    has the class activation maps of Zhou et al. (2016) there, up to a factor and with 0 for what is below it.
 
     Args:
         model: as for `saliency`.

@@ -253,7 +253,7 @@ def _draw_lines(
 
 
 def _animation(pixels: Tensor, boxes: list[list[tuple[float, float, float]]]) -> bytes:
-    """The eye going from place to place: an image a glimpse, dark where it sees nothing at that moment."""
+    """The eye going from place to place: an image a glimpse, dark outside of its finest patch."""
     from PIL import Image, ImageDraw
 
     height, width = pixels.shape[1:]

@@ -30,6 +30,7 @@ _LONGEST = 40  # characters of a step's label
 _SEEN = 0.02  # a place of a memory that never has more is left out, at the edges of a band
 _NAMED = 120  # steps that have a label each
 _TICKS = 5  # rows of a band that have their number
+_TOLD = 40  # steps of a band that are told in words
 _Rows = tuple[list[int], Tensor]
 
 
@@ -184,9 +185,12 @@ def _edges(panel: Panel, shown: Tensor) -> tuple[float, float]:
 
 
 def _told(panel: Panel) -> str:
-    """Where a band is darkest, in words."""
-    best = panel.values.nan_to_num().argmax(0).tolist()
-    return f"{panel.name}: darkest at {' '.join(map(str, best[:40]))}"
+    """Where a band is darkest at each of its first steps, in words; "-" where nothing is drawn."""
+    shown = panel.values[:, :_TOLD].nan_to_num().abs()
+    darkest = zip(shown.argmax(0).tolist(), shown.amax(0).tolist(), strict=True)
+    places = [str(row) if size else "-" for row, size in darkest]
+    more = ["…"] if panel.values.shape[1] > _TOLD else []
+    return f"{panel.name}: darkest at {' '.join(places + more)}"
 
 
 def _figure(panels: Sequence[Panel], cut: Sequence[_Rows], count: int, steps: Sequence[str], title: str) -> "Figure":

@@ -44,7 +44,7 @@ _SCHEDULE = {
     "threads": 1,
 }
 RECIPES: dict[str, dict[str, Any]] = {
-    # A cell for each 12 × 12 pixels, as large as the things: smaller cells take three times as long for a step.
+    # A cell for each 12 × 12 pixels, as large as the things: of smaller cells a step takes longer.
     "scenes": {**_SCHEDULE, "widths": "48,64", "blocks": 2, "stem_stride": 6},
     "files": {**_SCHEDULE, "widths": "32,64", "stem_stride": 4, "dropout": 0.1},
 }

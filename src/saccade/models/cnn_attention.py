@@ -90,7 +90,7 @@ class SelfAttention(nn.Module):
         """Return the same shape as x, `(batch, channels, height, width)`."""
         height, width = x.shape[2:]
         narrow = self.before(x)
-        with torch.autocast(x.device.type, enabled=x.device.type != "cpu"):  # bfloat16 takes a CPU three times as long
+        with torch.autocast(x.device.type, enabled=x.device.type != "cpu"):  # bfloat16 takes a CPU longer
             positions = narrow.flatten(2).mT.float() + _code(height, width, narrow.shape[1]).to(x.device)
             found = self.attention(positions)
         added: Tensor = self.after(found.mT.unflatten(2, (height, width)))

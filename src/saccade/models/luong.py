@@ -69,8 +69,8 @@ class Options(hard.TextOptions):
     """Size of the token embeddings, and of what words are predicted from."""
 
     dropout: float = 0.0
-    """Probability of dropping a feature, for a whole sentence, of embeddings, annotations, between layers, and of what
-    words are predicted from, in training."""
+    """Probability of dropping a feature, for a whole sentence, of embeddings, annotations, between layers, of the last
+    state that asks, and of what words are predicted from, in training."""
 
     layers: int = 2
     """LSTM layers of the encoder, and as many of the decoder."""

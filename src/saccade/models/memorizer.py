@@ -39,9 +39,9 @@ class Memorizer(nn.Module, ABC):
 
     .. math:: y_t = W f(x_1, \dots, x_t) + b
 
-    At steps where something is said nothing is read: a vector of zeros, or the blank symbol. So what was said is not
-    fed back, and one pass over a sequence answers all that is asked in it. What lies behind the end of a sequence
-    changes nothing in it.
+    At steps where something is said nothing is read: a vector of zeros, or the blank symbol; of `n-grams` each step
+    reads the true bit and says the next. What was said is never fed back, so that one pass over a sequence answers all
+    that is asked in it. What lies behind the end of a sequence changes nothing in it.
 
     Args:
         sizes: of what is read and said.

@@ -74,7 +74,7 @@ class LockedDropout(nn.Module):
     """Dropout with one draw a sequence: a feature is dropped at all steps of it or at none.
 
     A recurrent network cannot average what differs from step to step, so this is the stronger regularizer; it also
-    draws fewer random numbers, which on a CPU are a fifteenth of a training step.
+    draws fewer random numbers, which take time on a CPU.
 
     Args:
         probability: of dropping a feature, in training; the others are scaled up to keep the mean.
@@ -151,7 +151,7 @@ class Encoder(nn.Module):
             `(batch, length, hidden_dim)`.
         """
         # Mirrored within their lengths, sentences have their padding behind them for the backward direction too: no
-        # state has seen any, and nothing has to be packed, which costs a third more.
+        # state has seen any, and nothing has to be packed, which costs more.
         order = reversed_positions(lengths, embedded.shape[1])
         ahead, back = self.forwards(embedded), self.backwards(at_positions(embedded, order))
         return torch.cat([ahead, at_positions(back, order)], -1)

@@ -19,7 +19,7 @@ __all__ = ["ExtraKeys", "answered", "asking", "check", "extra_keys"]
 
 
 class ExtraKeys(NamedTuple):
-    """Keys `(heads, 1, n, Dk)` and values `(heads, 1, n, Dv)` of heads, and their logits for some queries.
+    """Values of a module's own keys, and the logits of these keys for some queries.
 
     Args:
         value: `(..., n, Dv)`.

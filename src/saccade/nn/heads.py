@@ -23,7 +23,7 @@ def beside_heads(given: Any, rank: int, heads: int) -> Any:
 
     Args:
         given: of `(..., Lq, Lk)`; what has dimensions of the heads already keeps them. Of biases and gates
-            `biases.GaussianWindow` alone says something of each example.
+            `biases.GaussianWindow` alone is widened; an `align` of each example is to have a dimension of the heads.
         rank: batch dimensions of a sequence.
         heads: dimensions of its heads.
 

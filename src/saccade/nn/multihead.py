@@ -174,7 +174,7 @@ class MultiheadAttention(nn.Module):
         return "add_bias_kv" if self.bias_k is not None else "add_zero_attn" if self.add_zero_attn else None
 
     def reset_parameters(self) -> None:
-        """Glorot-uniform projections and zero biases (Glorot, Bengio 2010, equation 16)."""
+        """Draw input projections, Glorot-uniform (Glorot, Bengio 2010, equation 16); W^O and W^G stay as they are."""
         linear = [self.out_proj] if self.gate_proj is None else [self.out_proj, self.gate_proj]
         for name, parameter in self.named_parameters(recurse=False):
             if name.endswith("weight"):

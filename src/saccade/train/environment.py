@@ -28,7 +28,7 @@ __all__ = [
 
 _IDLE = 0.25  # share of the cores that others may use without a thread less for us
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt, in <malloc.h>; 32 MiB is the most that the second takes
-_SHAPES = 16  # a step of a Transformer has three times as many, and is 7% slower than if all of them were kept
+_SHAPES = 16  # a step of a Transformer has three times as many, and is some per cent slower than if all were kept
 _SHAPE_CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")  # oneDNN's own, and PyTorch's before it
 _PROCESS = 350 << 20  # bytes that a process takes for itself before it has a model: what it imports
 _MEMORY, _LIMIT = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")

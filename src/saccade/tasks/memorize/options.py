@@ -51,7 +51,7 @@ class Options(SplitOptions):
 
     longest: int | None = None
     """How much a built-in problem asks for in training, at the most: vectors, items or bits; as the paper if not given.
-    What is measured beside it is two to six times as long."""
+    What is measured beside it is longer: docs/memorize.md says by how much."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -15,8 +15,8 @@ __all__ = ["RECIPES", "REQUESTS", "TOKENIZERS", "EvalRequest", "Options", "Reque
 #: Found by training: see the comments. The models have recipes of their own beside these, for their sizes; options that
 #: are in neither keep the defaults of their dataclass.
 RECIPES: dict[str, dict[str, Any]] = {
-    # About 64 dates a batch: many small steps beat few large ones, and a rate below 3e-3 takes twice as many. With one
-    # thread a step takes 1.5 times as long as with two that are free, but not five times where another program runs.
+    # About 64 dates a batch: many small steps beat few large ones, and a rate below 3e-3 takes more of them. Two
+    # threads are little faster than one where both are free, and far slower where another program runs.
     "dates": {
         "batch_tokens": 1200,
         "warmup_steps": 100,
@@ -26,7 +26,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "validation_steps": 100,
         "tokenizer": "characters",
     },
-    # Rows of dates are longer by twice the length of one; the rest is as above.
+    # Rows of dates are twice as long in the mean; the rest is as above.
     "several-dates": {
         "batch_tokens": 2400,
         "warmup_steps": 100,
