@@ -17,7 +17,7 @@ from typing import NamedTuple
 from saccade.errors import ArgumentError
 from saccade.tasks.image.scenes.scene import COLOURS, SHAPES, Box, Scene, Thing
 
-__all__ = ["RELATIONS", "WORDS", "Mention", "Reading", "holds", "named", "read", "references"]
+__all__ = ["RELATIONS", "WORDS", "Mention", "Reading", "holds", "named", "read", "references", "related"]
 
 RELATIONS = ("left of", "right of", "above", "below")
 #: All words of all sentences, sorted.
@@ -70,8 +70,17 @@ def holds(relation: str, one: Box, other: Box) -> bool:
     """
     if relation not in RELATIONS:
         raise ArgumentError(f"expected one of {', '.join(RELATIONS)}, got {relation!r}", "relation")
+    return related(one, other)[relation]
+
+
+def related(one: Box, other: Box) -> dict[str, bool]:
+    """Return of each of `RELATIONS` whether it holds between two boxes.
+
+    >>> related(Box(0, 50, 9, 59), Box(12, 0, 21, 9))
+    {'left of': True, 'right of': False, 'above': False, 'below': True}
+    """
     right, down = _offset(one, other)
-    return {"left of": right > 0, "right of": right < 0, "above": down > 0, "below": down < 0}[relation]
+    return {"left of": right > 0, "right of": right < 0, "above": down > 0, "below": down < 0}
 
 
 def references(scene: Scene) -> tuple[str, ...]:

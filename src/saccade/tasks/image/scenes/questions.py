@@ -24,8 +24,7 @@ a scene with a red thing and with a circle has a red circle more often than not.
 """
 
 from bisect import bisect
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, permutations
 from math import comb
 from typing import NamedTuple, TypeVar
@@ -33,7 +32,7 @@ from typing import NamedTuple, TypeVar
 import torch
 
 from saccade.errors import ArgumentError
-from saccade.tasks.image.scenes.grammar import RELATIONS, holds
+from saccade.tasks.image.scenes.grammar import RELATIONS, holds, related
 from saccade.tasks.image.scenes.scene import COLOURS, MOST, SHAPES, SIDE, Scene, Thing, boxes_at_random
 
 __all__ = ["ANSWERS", "BLIND", "KINDS", "PLACES", "WORDS", "Question", "ask", "ask_more", "chance"]
@@ -69,6 +68,7 @@ WORDS = tuple(
 _T = TypeVar("_T")
 _NUMBERS = 6 + MOST  # random ones that a question and the looks of its scene take at most
 _Look = tuple[str, str]  # a colour and a shape
+_Numbers = Mapping[str | _Look, tuple[int, ...]]
 _LOOKS: tuple[_Look, ...] = tuple((colour, shape) for colour in COLOURS for shape in SHAPES)
 
 
@@ -165,61 +165,70 @@ def ask_more(generator: torch.Generator, scene: Scene, count: int) -> list[Quest
         [('what colour is the triangle ?', 'magenta'), ('where is the yellow square ?', 'top left')]
     """
     draws = iter(torch.rand(3 * count, generator=generator, dtype=torch.float64).tolist())
-    known = {kind: answers for kind in _ASKABLE if (answers := _askable(scene, kind))}
+    known = {kind: answers for kind in _ASKABLE if (answers := _askable(scene.things, kind))}
     found = []
     for _ in range(count):
-        answers = known[_one(tuple(known), draws)]
-        found.append(_one(answers[_one(tuple(answers), draws)], draws))
+        kind = _one(tuple(known), draws)
+        answer = _one(tuple(known[kind]), draws)
+        text, words, things = _one(known[kind][answer], draws)
+        found.append(Question(text.format(*words), answer, kind, things))
     return found
 
 
-def _askable(scene: Scene, kind: str) -> dict[str, list[Question]]:
-    """All questions of a kind that can be asked about a scene, by their answers."""
-    found: dict[str, list[Question]] = {}
-    for text, answer, things in _ASKABLE[kind](scene.things):
-        found.setdefault(answer, []).append(Question(text, answer, kind, things))
+class _Asked(NamedTuple):
+    """A question that a scene has, written once it is drawn."""
+
+    text: str
+    words: Sequence[str]  # that stand in it
+    things: tuple[int, ...]
+
+
+def _askable(things: Sequence[Thing], kind: str) -> dict[str, list[_Asked]]:
+    """All questions of a kind that can be asked about things, by their answers."""
+    found: dict[str, list[_Asked]] = {}
+    for answer, asked in _ASKABLE[kind](things, _numbers(things)):
+        found.setdefault(answer, []).append(asked)
     return found
 
 
-def _all_existence(things: Sequence[Thing]) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+def _all_existence(_: Sequence[Thing], numbers: _Numbers) -> Iterator[tuple[str, _Asked]]:
     for look in _LOOKS:
-        found = _numbers(things, *look)
-        yield _EXISTENCE.format(*look), "yes" if found else "no", found
+        found = numbers.get(look, ())
+        yield "yes" if found else "no", _Asked(_EXISTENCE, look, found)
 
 
-def _all_colour(things: Sequence[Thing]) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+def _all_colour(things: Sequence[Thing], numbers: _Numbers) -> Iterator[tuple[str, _Asked]]:
     for shape in SHAPES:
-        found = _numbers(things, shape)
+        found = numbers.get(shape, ())
         if len(found) == 1:
-            yield _COLOUR.format(shape), things[found[0]].colour, found
+            yield things[found[0]].colour, _Asked(_COLOUR, (shape,), found)
 
 
-def _all_counting(things: Sequence[Thing]) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+def _all_counting(_: Sequence[Thing], numbers: _Numbers) -> Iterator[tuple[str, _Asked]]:
     for word in (*COLOURS, *SHAPES):
-        found = _numbers(things, word)
+        found = numbers.get(word, ())
         if len(found) <= _MOST_COUNTED:
-            yield _COUNTING.format(_many(word)), str(len(found)), found
+            yield str(len(found)), _Asked(_COUNTING, (_many(word),), found)
 
 
-def _all_relation(things: Sequence[Thing]) -> Iterator[tuple[str, str, tuple[int, ...]]]:
-    counts = Counter(thing[:2] for thing in things)
-    only = [number for number, thing in enumerate(things) if counts[thing[:2]] == 1]
+def _all_relation(things: Sequence[Thing], numbers: _Numbers) -> Iterator[tuple[str, _Asked]]:
+    only = [number for number, thing in enumerate(things) if len(numbers[thing[:2]]) == 1]
     for first, second in permutations(only, 2):
         one, other, pair = things[first], things[second], (min(first, second), max(first, second))
-        for relation in RELATIONS:
-            text = _RELATION.format(*one[:2], relation, *other[:2])
-            yield text, "yes" if holds(relation, one.box, other.box) else "no", pair
+        for relation, holding in related(one.box, other.box).items():
+            yield "yes" if holding else "no", _Asked(_RELATION, (*one[:2], relation, *other[:2]), pair)
 
 
-def _all_places(things: Sequence[Thing]) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+def _all_places(things: Sequence[Thing], numbers: _Numbers) -> Iterator[tuple[str, _Asked]]:
     for look in _LOOKS:
-        found = _numbers(things, *look)
+        found = numbers.get(look, ())
         if len(found) == 1:
             left, top, right, bottom = things[found[0]].box
-            yield _PLACE.format(*look), PLACES[2 * (top + bottom >= SIDE) + (left + right >= SIDE)], found
+            place = PLACES[2 * (top + bottom >= SIDE) + (left + right >= SIDE)]
+            yield place, _Asked(_PLACE, look, found)
 
 
-_ASKABLE: dict[str, Callable[[Sequence[Thing]], Iterator[tuple[str, str, tuple[int, ...]]]]] = {
+_ASKABLE: dict[str, Callable[[Sequence[Thing], _Numbers], Iterator[tuple[str, _Asked]]]] = {
     "existence": _all_existence,
     "colour": _all_colour,
     "counting": _all_counting,
@@ -228,9 +237,13 @@ _ASKABLE: dict[str, Callable[[Sequence[Thing]], Iterator[tuple[str, str, tuple[i
 }
 
 
-def _numbers(things: Sequence[Thing], *words: str) -> tuple[int, ...]:
-    """The numbers of the things of a colour, a shape or both."""
-    return tuple([n for n, thing in enumerate(things) if all(word in thing[:2] for word in words)])
+def _numbers(things: Sequence[Thing]) -> _Numbers:
+    """The numbers of the things of each colour, each shape and each look that there is."""
+    found: dict[str | _Look, tuple[int, ...]] = {}
+    for number, thing in enumerate(things):
+        for named in (thing.colour, thing.shape, thing[:2]):
+            found[named] = (*found.get(named, ()), number)
+    return found
 
 
 def _many(word: str) -> str:
