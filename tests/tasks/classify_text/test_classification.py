@@ -14,10 +14,11 @@ from saccade.models.rnn_attention import Options, RNNAttention
 from saccade.models.self_attention import Options as SelfAttentionOptions
 from saccade.models.self_attention import SelfAttention
 from saccade.tasks.classify_text import classification
-from saccade.tasks.classify_text.batches import Encoded
+from saccade.tasks.classify_text.batches import Encoded, pad
 from saccade.tasks.classify_text.classification import Text, classify, read_texts
 from saccade.tasks.classify_text.looking import LookRequest
 from saccade.tasks.labels import Ensemble
+from saccade.tasks.labels.ranking import probabilities
 
 LABELS = ("negative", "positive")
 TEXTS = [
@@ -45,6 +46,19 @@ def model(request):
 def inference():
     with torch.inference_mode():
         yield
+
+
+def test_where_experts_choose_their_words_an_answer_is_that_of_the_text_alone():
+    options = SelfAttentionOptions(hidden_dim=8, heads=2, layers=2, feedforward_dim=8, experts=3, routing="experts")
+    model = SelfAttention(11, 2, options).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_()
+    texts = [Encoded([4, 5, 6, 7], 0), Encoded([8, 9, 10, 4], 0), Encoded([5], 0)]
+    alone = [read_texts(model, [text])[0].probable for text in texts]
+    assert all(map(torch.equal, alone, (found.probable for found in read_texts(model, texts))))
+    together = probabilities(model(pad(texts[:2]).source)[0])
+    assert not torch.allclose(together, alone[0])  # in one batch they compete
 
 
 def test_probabilities_are_those_of_each_text_alone_whatever_the_batches(model, monkeypatch):

@@ -14,6 +14,7 @@ from saccade.look.drawing import rounded
 from saccade.look.files import file_name
 from saccade.look.highlights import highlights
 from saccade.look.jacobian import shares
+from saccade.nn import MixtureOfExperts
 from saccade.tasks.batches import in_batches
 from saccade.tasks.classify_text.batches import Encoded, pad
 from saccade.tasks.classify_text.looking import LookRequest, jacobian, within_layer
@@ -138,7 +139,8 @@ def read_texts(model: Any, texts: Sequence[Encoded], *, attended: bool = False) 
 
     Args:
         model: the model.
-        texts: what it reads; in batches of like length, which change nothing.
+        texts: what it reads; in batches of like length, which change nothing, or one by one where experts choose their
+            words: those of a batch compete.
         attended: whether weights `(queries, words)` are wanted.
     """
     device = next(model.parameters()).device
@@ -155,7 +157,8 @@ def read_texts(model: Any, texts: Sequence[Encoded], *, attended: bool = False) 
         cut = [[_own(each, row, texts[n].size) for each in (weights, both)] for row, n in enumerate(places)]
         return [Read(probabilities(row), *own) for row, own in zip(logits, cut, strict=True)]
 
-    return in_batches([text.size for text in texts], _TOKENS, read)
+    compete = any(isinstance(part, MixtureOfExperts) and part.routing == "experts" for part in model.modules())
+    return in_batches([text.size for text in texts], 1 if compete else _TOKENS, read)
 
 
 def classify(
