@@ -36,16 +36,13 @@ MODELS = {
 
 def words(count, numbers):
     """Words, their lengths with the end, and what is to be written: begin, the word reversed, end."""
-    lengths = torch.randint(2, LONGEST + 1, (count,), generator=numbers)
-    letters = torch.randint(4, 4 + LETTERS, (count, LONGEST), generator=numbers)
-    source, target = (
-        torch.zeros(count, LONGEST + 1, dtype=torch.int64),
-        torch.zeros(count, LONGEST + 2, dtype=torch.int64),
-    )
-    for row, length in enumerate(lengths.tolist()):
-        source[row, : length + 1] = torch.tensor([*letters[row, :length], 2])
-        target[row, : length + 2] = torch.tensor([1, *letters[row, :length].flip(0), 2])
-    return source, lengths + 1, target
+    lengths = torch.randint(2, LONGEST + 1, (count, 1), generator=numbers)
+    letters = torch.randint(4, 4 + LETTERS, (count, LONGEST + 1), generator=numbers)
+    place = torch.arange(LONGEST + 1)
+    turned = letters.gather(1, (lengths - 1 - place).clamp(min=0))
+    source, turned = (torch.where(place < lengths, row, 2 * (place == lengths)) for row in (letters, turned))
+    target = torch.cat([torch.ones(count, 1, dtype=torch.int64), turned], 1)
+    return source, lengths[:, 0] + 1, target
 
 
 @pytest.mark.slow
