@@ -250,6 +250,13 @@ def test_results_that_were_never_written_are_written_without_training(tmp_path):
     assert json.loads((tmp_path / "a/results.json").read_text())["metrics"] == json.loads(before)["metrics"]
 
 
+def test_a_run_that_the_clock_cuts_short_says_so(tmp_path, capsys):
+    train(Line, options(tmp_path / "a", max_minutes=1e-9, max_steps=5))
+    assert "the minutes are over at step 1 of 5; a larger --max-minutes goes on from there" in capsys.readouterr().err
+    train(Line, options(tmp_path / "a", max_minutes=60.0, max_steps=5))
+    assert "the minutes are over" not in capsys.readouterr().err
+
+
 def test_minutes_are_a_budget_too(tmp_path):
     for steps in (1000, None):
         outcome = train(Line, options(tmp_path / str(steps), max_minutes=1e-9, max_steps=steps))

@@ -36,6 +36,7 @@ from saccade.train.progress import waiting
 from saccade.train.ranks import Ranks, joined, place
 from saccade.train.results import TrainState, complete, measure, summarize
 from saccade.train.run import Run, RunError
+from saccade.train.schedules import FALLING
 from saccade.train.task import Evaluation, Suited, Task, options_class, value, values
 from saccade.train.weights import load_into
 
@@ -178,9 +179,17 @@ def _train(
             ranks.share((run.folder, state.step))
             if not advance(task, model, run, options, device, state, checkpoint, ranks):
                 return Outcome(run, state.step, None, fresh=True)
+        _note_cut(state, options)
     elif ranks.external:
         ranks.share(None)
     return Outcome(run, state.step, _conclude(task, model, run, options, device, state), fresh=True)
+
+
+def _note_cut(state: TrainState, options: Options) -> None:
+    """Say so where the minutes were over before the steps that were wanted, or planned to fit."""
+    wanted = options.max_steps or (options.schedule_steps if options.schedule in FALLING else None)
+    if wanted and state.step < wanted and state.spent(options):
+        say(f"the minutes are over at step {state.step} of {wanted}; a larger --max-minutes goes on from there")
 
 
 def _beginning(run: Run) -> TrainState:

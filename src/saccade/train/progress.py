@@ -65,9 +65,7 @@ class Bar:
         console = _console()
         columns = (TextColumn("{task.fields[counter]}"), BarColumn(24), TextColumn("{task.description}"))
         disabled = not (shown and console.is_terminal)
-        self._progress = Progress(
-            *columns, TimeElapsedColumn(), console=console, disable=disabled, auto_refresh=False
-        )
+        self._progress = Progress(*columns, TimeElapsedColumn(), console=console, disable=disabled, auto_refresh=False)
         self._of, self._text = f" of {steps}" if steps else "", ""
         self._counter = f"step {done}{self._of}"
         self._task = self._progress.add_task("", total=None, counter=self._counter)
@@ -98,9 +96,7 @@ class Bar:
         """
         self._counter, self._text = f"step {step}{self._of}", description
         total = None if share is None else 1.0
-        self._progress.update(
-            self._task, description=description, counter=self._counter, total=total, completed=share
-        )
+        self._progress.update(self._task, description=description, counter=self._counter, total=total, completed=share)
         if (now := time.monotonic()) - self._seen > 0.25:
             self._seen = now
             self._progress.refresh()

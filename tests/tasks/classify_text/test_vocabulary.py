@@ -34,6 +34,11 @@ def test_words_and_labels_are_learned():
     assert len(learn(Few(), options(vocabulary_size=6))[0].words.words) == 2
 
 
+def test_labels_that_are_alike_but_for_case_are_told(monkeypatch):
+    monkeypatch.setattr(Few, "labels", ("Good", "good"))
+    assert learn(Few(), options())[1] == ("the labels 'Good' and 'good' are alike but for case or spaces",)
+
+
 def test_texts_that_are_too_long_are_counted():
     _, notes = learn(Few(), options(max_length=4))
     cut = "1 of 4 training texts looked at have more than 4 words"

@@ -85,7 +85,7 @@ def learn(corpus: Corpus, options: Any) -> tuple[Vocabulary, tuple[str, ...]]:
     words, labels = Words.learn(texts, options.vocabulary_size, options.min_count), tuple(corpus.labels)
     if not words.words:
         raise ArgumentError(f"--min-count: no word is {options.min_count} times in the training split; lower it")
-    notes = _too_long(words, texts, options.max_length)
+    notes = *_alike(labels), *_too_long(words, texts, options.max_length)
     if options.vectors is None:
         return Vocabulary(words, labels, options.embedding_dim, None), notes
     vectors = read_vectors(Path(options.vectors), words.words)
@@ -94,6 +94,19 @@ def learn(corpus: Corpus, options: Any) -> tuple[Vocabulary, tuple[str, ...]]:
         raise ArgumentError(f"--embedding-dim: expected {dim}, as {options.vectors} has, got {options.embedding_dim}")
     found = f"{len(vectors.numbers)} of {len(words.words)} words have a vector in {options.vectors}, of {dim} numbers"
     return Vocabulary(words, labels, dim, vectors), (*notes, found)
+
+
+def _alike(labels: Sequence[str]) -> tuple[str, ...]:
+    """A note of labels that differ by case or spaces alone, as mistyped ones do.
+
+    >>> _alike(("Good", "bad", "good"))
+    ("the labels 'Good' and 'good' are alike but for case or spaces",)
+    """
+    groups: dict[str, list[str]] = {}
+    for label in labels:
+        groups.setdefault("".join(label.casefold().split()), []).append(label)
+    several = [group for group in groups.values() if len(group) > 1]
+    return tuple(f"the labels {' and '.join(map(repr, group))} are alike but for case or spaces" for group in several)
 
 
 def _too_long(words: Words, texts: Sequence[str], longest: int) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ _PLACES = 201  # of a curve
 _AROUND = 0.04  # of the width of known points, that a curve goes on beyond them
 _MOST = 12  # bars
 _NAMED = 3  # numbers of a known point that name it
+_WHOLE = 1e15  # a whole number below it is written in all of its digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ class Pictures:
     def draw(self, folder: Path, *, json: bool) -> Iterator[Path]:
         """Draw a picture for each answer, and one of bandwidths where there are some."""
         for place, target in enumerate(self.known.targets):
-            name = file_name(" ".join(f"{number:.4g}" for number in self.numbers)) + (
+            name = file_name(" ".join(_shown(number, 4) for number in self.numbers)) + (
                 f"-{file_name(target)}" if len(self.known.targets) > 1 else ""
             )
             if len(self.known.features) == 1:
@@ -97,7 +98,7 @@ class Pictures:
             note = f"{which} known points that weigh most, {float(weights[order].sum()):.0%} in all"
             title = self._title(place)
             return bars(names, weights[order], path, label="weight", title=title, note=note, json=json)
-        named = self.known.features or tuple(f"{number:.6g}" for number in self.numbers)
+        named = self.known.features or tuple(_shown(number, 6) for number in self.numbers)
         if self.weights is not None:
             told = "weight", "what the answer took of each, the mean of all heads"
             return _largest(named, self.weights.mean(0), path, self._title(place), told, json=json)
@@ -114,9 +115,18 @@ class Pictures:
 
     def _point(self, index: int, place: int) -> str:
         """A known point as a bar names it: its answer, and its first numbers."""
-        numbers = ", ".join(f"{number:.3g}" for number in self.known.points[index][:_NAMED])
+        numbers = ", ".join(_shown(number, 3) for number in self.known.points[index][:_NAMED])
         more = ", …" if len(self.known.features) > _NAMED else ""
         return f"{self.known.answers[index][place]:.4g}  at  {numbers}{more}"
+
+
+def _shown(number: float, digits: int) -> str:
+    """A number in so many digits, and a whole one in all of its own: a date or a name that is a number.
+
+    >>> _shown(20200510.0, 3), _shown(0.12345, 3)
+    ('20200510', '0.123')
+    """
+    return f"{number:.0f}" if number.is_integer() and abs(number) < _WHOLE else f"{number:.{digits}g}"
 
 
 _BANDWIDTH = "What each bandwidth errs by, each known point answered by all others"
