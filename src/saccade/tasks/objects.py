@@ -164,10 +164,19 @@ def label_of(labels: Sequence[str], number: int) -> str:
 def array_of(part: Any) -> np.ndarray:
     """Return an array: a tensor's from wherever it lies, and without its gradient.
 
-    >>> array_of(torch.ones(2, requires_grad=True))
-    array([1., 1.], dtype=float32)
+    Raises:
+        ValueError: if it is a list of tensors that are no numbers for numpy.
+
+    Example:
+        >>> array_of(torch.ones(2, requires_grad=True))
+        array([1., 1.], dtype=float32)
     """
-    return part.numpy(force=True) if isinstance(part, torch.Tensor) else np.asarray(part)
+    if isinstance(part, torch.Tensor):
+        return part.numpy(force=True)
+    try:
+        return np.asarray(part)
+    except RuntimeError as error:  # of a tensor in a list, which says what it needs
+        raise ValueError(error) from error
 
 
 def _named(part: Any) -> str:
