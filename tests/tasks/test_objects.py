@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.errors import ArgumentError
-from saccade.tasks.objects import pair_reader, rows_of
+from saccade.tasks.objects import array_of, pair_reader, rows_of
 
 READ = pair_reader(("source", "de"), ("target", "en"), nested="translation")
 PAIRS = [(f"text {n}", f"answer {n % 3}") for n in range(60)]
@@ -135,6 +135,16 @@ def test_what_is_no_data_is_one_line(objects, message):
     with pytest.raises(ArgumentError, match=message) as error:
         opened(objects)
     assert "\n" not in str(error.value)
+
+
+def test_arrays_are_of_tensors_wherever_they_lie_and_of_lists_of_numbers():
+    values = torch.arange(6.0, dtype=torch.float64).reshape(2, 3)
+    for form in (values, values.clone().requires_grad_(), values.numpy(), values.tolist(), list(values)):
+        assert np.array_equal(array_of(form), values.numpy())
+    negated = torch.tensor([1 + 2j]).conj().imag
+    assert array_of(negated).tolist() == [-2.0]
+    with pytest.raises(ValueError, match="requires grad"):
+        array_of(list(values.clone().requires_grad_()))
 
 
 def test_a_number_that_no_label_has_is_named():

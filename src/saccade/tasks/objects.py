@@ -14,7 +14,7 @@ from saccade.tasks.dataset import SPLITS, check_index, check_split, inventory
 from saccade.tasks.splits import SplitNames, held_out
 from saccade.tasks.text.files import divide, text_hash
 
-__all__ = ["OBJECTS", "Rows", "label_of", "pair_reader", "read_rows", "rows_of"]
+__all__ = ["OBJECTS", "Rows", "array_of", "label_of", "pair_reader", "read_rows", "rows_of"]
 
 #: What a run that was trained on Python objects says of its data.
 OBJECTS = "objects"
@@ -159,6 +159,24 @@ def label_of(labels: Sequence[str], number: int) -> str:
     if not 0 <= number < len(labels):
         raise ValueError(f"expected a label from 0 to {len(labels) - 1}, got {number}")
     return labels[number]
+
+
+def array_of(part: Any) -> np.ndarray:
+    """Return an array: a tensor's from wherever it lies, and without its gradient.
+
+    Raises:
+        ValueError: if it is a list of tensors that are no numbers for numpy.
+
+    Example:
+        >>> array_of(torch.ones(2, requires_grad=True))
+        array([1., 1.], dtype=float32)
+    """
+    if isinstance(part, torch.Tensor):
+        return part.numpy(force=True)
+    try:
+        return np.asarray(part)
+    except RuntimeError as error:  # of a tensor in a list, which says what it needs
+        raise ValueError(error) from error
 
 
 def _named(part: Any) -> str:

@@ -99,6 +99,20 @@ def test_gradients_arrive():
     assert torch.autograd.gradcheck(LogMel(8000, mels=3), (samples,))
 
 
+def test_gradients_arrive_though_the_bands_were_first_asked_for_without_any():
+    with torch.inference_mode():
+        LogMel(8000, mels=11)(signal()[:250])
+    samples = signal()[:250].requires_grad_()
+    LogMel(8000, mels=11)(samples).sum().backward()
+    assert samples.grad.isfinite().all()
+
+
+def test_bands_that_are_handed_out_are_a_copy():
+    before = LogMel(8000, mels=13).filters.clone()
+    LogMel(8000, mels=13).filters.zero_()
+    assert torch.equal(LogMel(8000, mels=13).filters, before)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

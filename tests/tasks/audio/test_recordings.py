@@ -139,6 +139,13 @@ def test_what_is_changed_is_said():
     assert loud.samples.tolist() == [0.125, -1.0, 0.5] and loud.notes == ("a.wav: scaled down from a peak of 4 to 1",)
 
 
+def test_a_waveform_within_its_bounds_is_left_as_it_is():
+    samples = torch.tensor([0.5, -1.0])
+    assert recordings.leveled(samples, "a")[0] is samples and recordings.leveled(samples, "a")[1] == ()
+    loud, notes = recordings.leveled(3 * samples, "a")
+    assert loud.tolist() == [0.5, -1.0] and notes == ("a: scaled down from a peak of 3 to 1",)
+
+
 def test_samples_that_a_header_promises_and_a_file_lacks_are_said():
     file = io.BytesIO()
     soundfile.write(file, tone(300, 8000, 40000).numpy() / 2, 8000, format="MP3")

@@ -36,6 +36,50 @@ def test_hidden_files_and_links_are_passed_over(tmp_path):
         assert len(list(read_files(source, every))) == 9
 
 
+@pytest.mark.parametrize(("name", "mode"), [("a.tar", "w"), ("a.tar.gz", "w:gz")])
+def test_a_hard_link_is_the_file_that_it_leads_to(tmp_path, name, mode):
+    folder = folder_of(tmp_path / "data", count=1)
+    (folder / "kept.bin").write_bytes(b"not wanted, but linked to")
+    for link, target in (("train/red/1.png", "train/red/0.png"), ("train/red/2.png", "kept.bin")):
+        (folder / link).hardlink_to(folder / target)
+    with tarfile.open(tmp_path / name, mode) as archive:
+        archive.add(folder, "./")
+        chained = tarfile.TarInfo("./train/red/3.png")
+        chained.type, chained.linkname = tarfile.LNKTYPE, "./train/red/2.png"
+        archive.addfile(chained)
+        kinds = [member.name for member in archive.getmembers() if member.islnk()]
+        symbolic = tarfile.TarInfo("./train/red/4.png")
+        symbolic.type, symbolic.linkname = tarfile.SYMTYPE, "0.png"
+        archive.addfile(symbolic)
+        chained = tarfile.TarInfo("./train/red/5.png")  # a link to what is passed over
+        chained.type, chained.linkname = tarfile.LNKTYPE, "./train/red/4.png"
+        archive.addfile(chained)
+    assert len(kinds) == 3
+    found = dict(read_files(tmp_path / name, lambda name: name.endswith(".png")))
+    assert found.pop("train/red/3.png") == found["train/red/2.png"]
+    assert found == dict(read_files(folder, lambda name: name.endswith(".png"))) and len(found) == 11
+
+
+def test_a_hard_link_to_nothing_is_damage(tmp_path):
+    packed = archive_of(folder_of(tmp_path / "data", count=1), tmp_path / "a.tar", "w")
+    with tarfile.open(packed, "a") as archive:
+        link = tarfile.TarInfo("train/red/link.png")
+        link.type, link.linkname = tarfile.LNKTYPE, "gone.png"
+        archive.addfile(link)
+    with pytest.raises(ArgumentError, match=r"damaged one \(train/red/link.png is a link to gone.png, which is not"):
+        list(read_files(packed, every))
+
+
+def test_hard_links_count_as_the_files_that_they_are(tmp_path, monkeypatch):
+    folder = folder_of(tmp_path / "data", splits=("train",), count=1)
+    for number in range(1, 9):
+        (folder / f"train/red/{number}.png").hardlink_to(folder / "train/red/0.png")
+    packed = archive_of(folder, tmp_path / "a.tar", "w")
+    monkeypatch.setattr(archives, "_MOST", 5 * (folder / "train/red/0.png").stat().st_size)
+    with pytest.raises(ArgumentError, match="expected at most 2 GiB of files, got more; unpack it"):
+        list(read_files(packed, every))
+
+
 def test_a_link_to_what_is_gone_is_named(tmp_path):
     folder = folder_of(tmp_path / "data", count=1)
     (folder / "train" / "red" / "9.png").symlink_to("../../annex/9.png")

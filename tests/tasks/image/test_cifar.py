@@ -65,6 +65,20 @@ def test_damaged_files_are_refused(tmp_path, name, content, message):
         open_cifar(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["meta", "train.bin", "data_batch_1", "batches.meta"])
+def test_a_class_may_be_called_as_a_file_of_cifar(tmp_path, name):
+    (tmp_path / name).mkdir()
+    assert not is_cifar(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["cifar-10-batches-py", "cifar-100-python"])
+def test_folders_of_pickles_are_named(tmp_path, name):
+    (tmp_path / name).mkdir()
+    assert is_cifar(tmp_path)
+    with pytest.raises(ArgumentError, match="expected no pickles"):
+        open_cifar(tmp_path)
+
+
 def test_missing_files_are_named(tmp_path):
     folder = cifar_of(tmp_path)
     (folder / "test_batch.bin").unlink()

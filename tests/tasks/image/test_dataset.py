@@ -4,7 +4,7 @@ import torch
 
 from saccade.errors import ArgumentError
 from saccade.tasks.dataset import SPLITS
-from saccade.tasks.image.dataset import InMemory, Part, hashes, hold_out, pixels, statistics
+from saccade.tasks.image.dataset import InMemory, Part, hashes, hold_out, pixels, refuse_size, statistics
 
 
 def part(count=4, seed=0, shape=(3, 8, 9)):
@@ -103,3 +103,9 @@ def test_statistics_of_an_endless_split_are_of_its_first_images():
 
     assert statistics(Endless()) == ([0.2], [1.0])
     assert asked == list(range(1000))
+
+
+def test_a_size_of_images_that_have_one_is_refused():
+    refuse_size("scenes", None)
+    with pytest.raises(ArgumentError, match="--size: expected none for scenes"):
+        refuse_size("scenes", 32)

@@ -1,7 +1,10 @@
+from types import MappingProxyType, SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
+from image_files import plain
 from saccade.errors import ArgumentError
 from saccade.tasks.image.objects import open_objects
 
@@ -28,6 +31,46 @@ def test_floats_channels_behind_and_tensors_are_the_same_images():
     assert open_objects(rows(shape=(9, 8, 3))).fingerprint != data.fingerprint
 
 
+class Table(list):
+    """Rows as `datasets` has them, with the names of labels."""
+
+    features = MappingProxyType({"label": SimpleNamespace(names=["ant", "bee", "cat"])})
+
+
+SCALARS = {
+    "int": int,
+    "numpy": np.int64,
+    "array": np.array,
+    "tensor": torch.tensor,
+    "with a gradient": lambda number: torch.tensor(float(number), requires_grad=True),
+}
+
+
+@pytest.mark.parametrize("kind", SCALARS)
+def test_labels_are_numbers_in_whatever_they_lie(kind):
+    labels = ("0.0", "1.0", "2.0") if kind == "with a gradient" else ("0", "1", "2")
+    assert open_objects([(image, SCALARS[kind](label)) for image, label in rows()]).labels == labels
+    if kind != "with a gradient":
+        named = Table({"image": image, "label": SCALARS[kind](label)} for image, label in rows())
+        assert open_objects(named).labels == ("ant", "bee", "cat")
+
+
+def test_an_image_with_a_gradient_is_its_pixels():
+    asked = [(torch.from_numpy(image / 255).requires_grad_(), label) for image, label in rows()]
+    assert open_objects(asked).fingerprint == open_objects(rows()).fingerprint
+
+
+def test_packed_images_are_scaled_to_the_size_that_is_asked_for():
+    packed = [(plain((6 * level, 0, 0), size=(11, 13)), level % 2) for level in range(40)]
+    assert open_objects(packed).shape == (3, 13, 11)
+    assert open_objects(packed, 16).shape == (3, 16, 16)
+
+
+def test_a_size_of_arrays_is_refused():
+    with pytest.raises(ArgumentError, match="--size: expected none for arrays, whose images have one size; leave 16"):
+        open_objects(rows(), 16)
+
+
 def test_splits_that_are_named_are_taken():
     given = {"train": rows(12), "validation": rows(4), "test": rows(6)}
     assert [open_objects(given).size(split) for split in given] == [12, 4, 6]
@@ -38,6 +81,8 @@ def test_splits_that_are_named_are_taken():
     [
         ("text", "expected an image and its label"),
         ((np.zeros((8, 8)), None), "expected an image and its label"),
+        ((np.zeros((8, 9)), np.array([0, 1])), r"expected a label, got an array of shape \(2,\)"),
+        ((np.zeros((8, 9)), torch.tensor([1])), r"expected a label, got an array of shape \(1,\)"),
         ((np.zeros((4, 8), np.uint8), 1), "8 pixels or more"),
         ((np.full((8, 9), 2.0), 1), "floats from 0 to 1"),
         ((np.zeros((8, 10), np.uint8), 1), "images of one size"),

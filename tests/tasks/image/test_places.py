@@ -6,7 +6,8 @@ import pytest
 
 from image_files import archive_of, plain
 from saccade.errors import ArgumentError
-from saccade.tasks.image.places import Images, Place, read_place
+from saccade.tasks.image import places
+from saccade.tasks.image.places import Images, Place, fits, read_place
 
 
 def photos(folder, names=("a.png", "deep/b.png"), colour=(1, 2, 3)):
@@ -59,6 +60,39 @@ def test_a_name_that_fits_several_is_refused(tmp_path):
         Images(photos(tmp_path, ("one/a.png", "two/a.png"))).find("a.png")
 
 
+def test_a_hard_link_in_a_tar_is_the_file_that_it_leads_to(tmp_path):
+    own = photos(tmp_path / ".own", ("a.png", "deep/b.png"))
+    (own / "kept.bin").hardlink_to(own / "a.png")
+    (own / "z.png").hardlink_to(own / "deep/b.png")
+    archive_of(own, tmp_path / "x.tar", "w:")
+    with tarfile.open(tmp_path / "x.tar") as members:
+        assert [each.name for each in members if each.islnk()] == ["kept.bin", "z.png"]
+    images = Images(tmp_path)
+    assert [name for name, _ in images.all()] == ["a.png", "deep/b.png", "z.png"]
+    assert images.find("z.png").member == "z.png"
+    assert read_place(images.find("z.png")) == (own / "deep/b.png").read_bytes()
+
+
+def test_a_hard_link_in_a_tar_to_nothing_is_damage(tmp_path):
+    archive_of(photos(tmp_path / ".own"), tmp_path / "x.tar", "w:")
+    with tarfile.open(tmp_path / "x.tar", "a") as archive:
+        link = tarfile.TarInfo("link.png")
+        link.type, link.linkname = tarfile.LNKTYPE, "gone.png"
+        archive.addfile(link)
+    with pytest.raises(ArgumentError, match=r"damaged one \(link.png is a link to gone.png, which is not in it\)"):
+        Images(tmp_path).find("a.png")
+
+
+def test_whole_paths_are_found_without_a_look_at_others_of_the_same_end(tmp_path, monkeypatch):
+    names = [f"{number}/image.png" for number in range(30)]
+    images = Images(photos(tmp_path, names))
+    looked = []
+    monkeypatch.setattr(places, "fits", lambda path, name: looked.append(path) or fits(path, name))
+    for name in names:
+        assert images.find(name).path == tmp_path / name
+    assert looked == [] and images.find("0/image.jpg") is None
+
+
 def test_links_are_followed_and_circles_end(tmp_path):
     photos(tmp_path / "far")
     (tmp_path / "near").mkdir()
@@ -81,12 +115,12 @@ def test_a_damaged_archive_is_one_line(tmp_path, name, kept):
 def test_an_archive_that_is_changed_later_is_one_line(tmp_path):
     folder = photos(tmp_path / ".own")
     zipped, tarred = zip_of(folder, tmp_path / "x.zip"), archive_of(folder, tmp_path / "y.tar", "w:")
-    places = [Images(tmp_path).find("photos/a.png"), Images(tmp_path / ".own").find("a.png")]
+    found = [Images(tmp_path).find("photos/a.png"), Images(tmp_path / ".own").find("a.png")]
     with tarfile.open(tarred) as members:
-        places.append(Place(tarred, "a.png", 10**6, members.getmember("a.png").offset_data))
+        found.append(Place(tarred, "a.png", 10**6, members.getmember("a.png").offset_data))
     zipped.write_bytes(b"PK\3\4" + b"\0" * 10)
     (folder / "a.png").unlink()
-    for place, what in zip(places, ("whole image", "can be read", "cut short"), strict=True):
+    for place, what in zip(found, ("whole image", "can be read", "cut short"), strict=True):
         with pytest.raises(ArgumentError, match=what):
             read_place(place)
 

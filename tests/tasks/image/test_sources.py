@@ -2,9 +2,11 @@
 
 import pytest
 
+from image_files import plain
 from saccade.errors import ArgumentError
-from saccade.tasks.image.sources import refuse_features, refuse_size
+from saccade.tasks.image.sources import open_files, refuse_features
 from saccade.tasks.objects import OBJECTS
+from saccade.tasks.splits import SplitNames
 
 
 @pytest.mark.parametrize("data", ["scenes", OBJECTS, "photos.parquet"])
@@ -20,7 +22,6 @@ def test_images_of_files_may_have_features(tmp_path):
         refuse_features(str(path), {"scenes": ""})
 
 
-def test_a_size_of_images_that_have_one_is_refused():
-    refuse_size("scenes", None)
-    with pytest.raises(ArgumentError, match="--size: expected none for scenes"):
-        refuse_size("scenes", 32)
+def test_a_size_holds_for_python_objects():
+    packed = [(plain((6 * level, 0, 0)), level % 2) for level in range(40)]
+    assert open_files(OBJECTS, 16, packed, SplitNames()).shape == (3, 16, 16)

@@ -116,7 +116,6 @@ class LogMel:
         return (spectrum.square().sum(-1) @ self.filters.to(samples)).clamp(min=self.floor).log()
 
 
-@lru_cache(8)
 def mel_filters(rate: int, size: int, mels: int, low: float, high: float) -> Tensor:
     """Return triangular filters whose peaks stand equally far apart on the mel scale, each from peak to peak beside it.
 
@@ -142,6 +141,13 @@ def mel_filters(rate: int, size: int, mels: int, low: float, high: float) -> Ten
         >>> mel_filters(8000, 256, 40, 20.0, 4000.0).shape
         torch.Size([129, 40])
     """
+    return _filters(rate, size, mels, low, high).clone()  # whoever writes into them changes no one else's
+
+
+@lru_cache(8)
+@torch.inference_mode(False)  # for who may want gradients, whoever was the first to ask
+def _filters(rate: int, size: int, mels: int, low: float, high: float) -> Tensor:
+    """The filters of `mel_filters`, which making takes longer than using."""
     ends = torch.tensor([low, high], dtype=torch.float64)
     first, last = (2595 * torch.log10(1 + ends / 700)).tolist()
     centers = 700 * (10 ** (torch.linspace(first, last, mels + 2, dtype=torch.float64) / 2595) - 1)

@@ -22,7 +22,7 @@ from saccade.tasks.audio.headers import missing_bytes
 from saccade.tasks.conversions import converted
 from saccade.tasks.media import read_bytes
 
-__all__ = ["RATES", "SUFFIXES", "Audio", "read_audio", "read_whole", "resample", "wav"]
+__all__ = ["RATES", "SUFFIXES", "Audio", "leveled", "read_audio", "read_whole", "resample", "wav"]
 
 #: What the names of sound files end in, for whoever searches a folder; a file that is named may be called anything.
 SUFFIXES = (".aif", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".w64", ".wav")
@@ -99,10 +99,25 @@ def read_audio(source: Path | BinaryIO, rate: int, name: str) -> Audio:
         notes.append(f"{name}: resampled from {old} to {rate} Hz")
         if not samples.isfinite().all():
             raise ArgumentError(f"{name}: expected samples in [-1, 1], got some too large to be resampled")
-    if (peak := float(samples.abs().max())) > 1:
-        samples = (samples / peak).clamp(-1, 1)
-        notes.append(f"{name}: scaled down from a peak of {peak:.3g} to 1")
-    return Audio(samples, tuple(notes), damage)
+    samples, scaled = leveled(samples, name)
+    return Audio(samples, (*notes, *scaled), damage)
+
+
+def leveled(samples: Tensor, name: str) -> tuple[Tensor, tuple[str, ...]]:
+    """Return a waveform in [-1, 1]: one that goes beyond is scaled down as a whole, which a note says.
+
+    Args:
+        samples: `(samples,)`, finite, one or more.
+        name: what the note calls it.
+
+    Example:
+        >>> leveled(torch.tensor([0.5, -2.0]), "a.wav")
+        (tensor([ 0.2500, -1.0000]), ('a.wav: scaled down from a peak of 2 to 1',))
+    """
+    peak = float(samples.abs().max())
+    if peak <= 1:
+        return samples, ()
+    return (samples / peak).clamp(-1, 1), (f"{name}: scaled down from a peak of {peak:.3g} to 1",)
 
 
 def read_whole(source: Path | BinaryIO, rate: int, name: str) -> Audio:

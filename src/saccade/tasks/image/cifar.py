@@ -10,6 +10,7 @@ Source:
     A. Krizhevsky 2009, "Learning Multiple Layers of Features from Tiny Images"; https://www.cs.toronto.edu/~kriz/cifar.html.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,14 +23,14 @@ __all__ = ["is_cifar", "open_cifar"]
 _SHAPE = (3, 32, 32)
 _PIXELS = 3 * 32 * 32
 _MOST_BYTES = 1 << 30
-_PICKLES = ("data_batch_1", "batches.meta", "meta", "cifar-10-batches-py", "cifar-100-python")
+_PICKLES, _PICKLED = ("data_batch_1", "batches.meta", "meta"), ("cifar-10-batches-py", "cifar-100-python")
 _FOLDERS = ("cifar-10-batches-bin", "cifar-100-binary")
 
 
 def is_cifar(folder: Path) -> bool:
     """Return whether a folder looks like CIFAR, in a version that can be read or not."""
-    names = ("data_batch_1.bin", "test_batch.bin", "fine_label_names.txt", *_PICKLES, *_FOLDERS)
-    return any((folder / name).exists() for name in names)
+    names = ("data_batch_1.bin", "test_batch.bin", "fine_label_names.txt")
+    return any((folder / name).is_file() for name in names) or _has_folder(folder, _FOLDERS) or _is_pickled(folder)
 
 
 def open_cifar(folder: Path) -> InMemory:
@@ -63,9 +64,18 @@ def open_cifar(folder: Path) -> InMemory:
     return _sorted({**held, "test": parts[-1]}, labels)
 
 
+def _has_folder(folder: Path, names: Sequence[str]) -> bool:
+    return any((folder / name).is_dir() for name in names)
+
+
+def _is_pickled(folder: Path) -> bool:
+    """Whether a folder has Python's version: a folder called as one of its files is one of a class."""
+    return any((folder / name).is_file() for name in _PICKLES) or _has_folder(folder, _PICKLED)
+
+
 def _refuse(folder: Path, train: list[Path]) -> None:
     way_out = "take the binary version (cifar-10-binary.tar.gz), unpacked"
-    if any((folder / name).exists() for name in _PICKLES):
+    if _is_pickled(folder):
         raise ArgumentError(
             f"{folder}: expected no pickles, which can run any program, got Python's version; {way_out}"
         )

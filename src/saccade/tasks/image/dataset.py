@@ -15,7 +15,7 @@ from saccade.tasks import dataset
 from saccade.tasks.batches import spread
 from saccade.tasks.dataset import SPLITS
 
-__all__ = ["Dataset", "Example", "InMemory", "Part", "hashes", "hold_out", "pixels", "statistics"]
+__all__ = ["Dataset", "Example", "InMemory", "Part", "hashes", "hold_out", "pixels", "refuse_size", "statistics"]
 
 _SHARE, _MOST = 10, 5000  # of each part that is held out: one in so many of the images, but no more than that
 _SEEN = 1_000  # training images that the mean and deviation of channels are computed from
@@ -199,3 +199,13 @@ def statistics(data: Any) -> tuple[list[float], list[float]]:
     variance = (square / len(indices) - mean.square()).clamp(min=0)
     deviation = torch.where(variance > 1e-8, variance.sqrt(), 1.0)
     return [round(value, 6) for value in mean.tolist()], [round(value, 6) for value in deviation.tolist()]
+
+
+def refuse_size(data: str, size: int | None) -> None:
+    """Refuse a size for images that have one.
+
+    Raises:
+        ArgumentError: if one is given.
+    """
+    if size is not None:
+        raise ArgumentError(f"--size: expected none for {data}, whose images have one size; leave {size} out")

@@ -8,7 +8,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,6 +16,7 @@ from saccade.tasks.batches import Cache
 from saccade.tasks.image.images import encode_png, read_image
 from saccade.tasks.image.objects import channels_first
 from saccade.tasks.image.places import Place, read_place
+from saccade.tasks.objects import array_of
 
 __all__ = ["LONGEST", "Decoded", "Source", "check_size", "fitted", "key_of", "read_source", "source_of", "told"]
 
@@ -135,7 +135,7 @@ def source_of(image: Any, folder: Path) -> Source:
         return memoryview(image)
     if hasattr(image, "convert"):  # Pillow's, of any mode
         image = image.convert("RGB")
-    return torch.from_numpy(channels_first(np.asarray(image)))
+    return torch.from_numpy(channels_first(array_of(image)))
 
 
 def told(source: Source) -> object:

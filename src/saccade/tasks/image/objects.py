@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from saccade.errors import ArgumentError
 from saccade.tasks.dataset import SPLITS
-from saccade.tasks.image.dataset import InMemory, Part
+from saccade.tasks.image.dataset import InMemory, Part, refuse_size
 from saccade.tasks.image.images import LARGEST, read_image
-from saccade.tasks.objects import label_of, rows_of
+from saccade.tasks.objects import array_of, label_of, rows_of
 from saccade.tasks.splits import SplitNames
 
 __all__ = ["channels_first", "open_objects"]
@@ -31,37 +32,42 @@ def open_objects(
 
     Args:
         objects: see `saccade.tasks.objects.rows_of`.
-        size: pixels of height and width of images that are packed; None: those of the first, or 64.
+        size: pixels of height and width of images that are packed; None: those of the first, or 64. Arrays have theirs.
         names: what the splits of a mapping are called.
         folder: of the table that the rows are from, from which on paths are seen.
 
     Raises:
-        ArgumentError: naming the row that is wrong.
+        ArgumentError: naming the row that is wrong, or the size of arrays.
 
     Example:
         >>> data = open_objects([(np.full((8, 8), level, np.uint8), level % 2) for level in range(40)])
         >>> data.shape, data.labels
         ((1, 8, 8), ('0', '1'))
     """
-    shapes: set[tuple[int, ...]] = set()
+    shapes, arrays = set[tuple[int, ...]](), 0
     unpack = _Unpacked(size, folder or Path())
 
     def read(row: Any, features: Any) -> tuple[np.ndarray, str]:
+        nonlocal arrays
         if isinstance(row, Mapping):
             image = next((row[name] for name in _IMAGE if name in row), None)
             name = next((name for name in _LABEL if name in row), "")
             named = getattr(getattr(features, "get", lambda name: None)(name), "names", None)
-            row = (image, label_of(named, row[name]) if named and isinstance(row.get(name), int) else row.get(name))
+            label = _plain(row.get(name))
+            row = (image, label_of(named, label) if named and isinstance(label, int) else label)
         if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != 2 or row[0] is None or row[1] is None:
             raise ValueError("expected an image and its label")
         packed = isinstance(row[0], Mapping | bytes | memoryview)
-        image = unpack(row[0]) if packed else channels_first(np.asarray(row[0]))
+        arrays += not packed
+        image = unpack(row[0]) if packed else channels_first(array_of(row[0]))
         shapes.add(image.shape[1:] if packed else image.shape)
         if len(shapes) > 1:
             raise ValueError(f"expected images of one size, got {' and '.join(map(str, sorted(shapes)))}")
-        return image, str(row[1])
+        return image, str(_plain(row[1]))
 
     rows = rows_of(objects, read, lambda row: row[0], names)
+    if arrays:
+        refuse_size("arrays", size)
     channels = max(len(image) for split in SPLITS for image, _ in rows.splits[split])
     labels = tuple(sorted({label for _, label in rows.splits["train"]}))
     numbers = {label: number for number, label in enumerate(labels)}
@@ -74,6 +80,15 @@ def open_objects(
         images = np.stack(list(whole))
         parts[split] = Part(images, np.array([numbers[label] for _, label in rows.splits[split]]))
     return InMemory(parts, labels, rows.note)
+
+
+def _plain(label: Any) -> Any:
+    """A label as Python has it, where an array or a tensor holds it."""
+    if not isinstance(label, np.generic | np.ndarray | Tensor):
+        return label
+    if label.ndim:
+        raise ValueError(f"expected a label, got an array of shape {tuple(label.shape)}")
+    return label.item()
 
 
 class _Unpacked:

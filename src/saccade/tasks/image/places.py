@@ -9,13 +9,14 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from saccade.errors import ArgumentError
 from saccade.tasks.dataset import inventory
+from saccade.tasks.image.archives import HardLinks
 from saccade.tasks.image.images import SUFFIXES
 
 __all__ = ["Images", "Place", "fits", "read_place"]
@@ -86,10 +87,10 @@ class Images:
             ArgumentError: if the name fits several, or an archive is damaged.
             OSError: if something cannot be read.
         """
-        base = name.rpartition("/")[2]
-        found = [(path, place) for path, place in self._named.get(base, ()) if fits(path, name)]
-        ranks = [(path != name, bool(place.member)) for path, place in found]
-        best = [place for rank, (_, place) in zip(ranks, found, strict=True) if rank == min(ranks)]
+        found = self._whole.get(name)
+        if found is None:
+            found = [place for path, place in self._named.get(name.rpartition("/")[2], ()) if fits(path, name)]
+        best = [place for place in found if not place.member] or found
         if len(best) > 1:
             got = inventory(place.told for place in best)
             raise ArgumentError(f"{self.folder}: expected one image called {name}, got {got}; move the others away")
@@ -107,6 +108,14 @@ class Images:
     def packed(self) -> Path | None:
         """Return an archive below the folder that cannot be read, None if there is none."""
         return next((path for path in _files(self.folder) if path.name.lower().endswith(_PACKED)), None)
+
+    @cached_property
+    def _whole(self) -> dict[str, list[Place]]:
+        """All images by their paths: one that is named in full is found without a look at others."""
+        whole: dict[str, list[Place]] = {}
+        for path, place in (one for places in self._named.values() for one in places):
+            whole.setdefault(path, []).append(place)
+        return whole
 
     @cached_property
     def _named(self) -> dict[str, list[tuple[str, Place]]]:
@@ -188,18 +197,34 @@ def _inside(path: Path, folder: Path) -> Iterator[tuple[str, Place]]:
 
 
 def _in_tar(path: Path) -> Iterator[Place]:
-    size = path.stat().st_size
+    links, size = HardLinks(), path.stat().st_size
     try:
-        with tarfile.open(path, "r:") as members:
-            for member in members:
-                members.members = []  # type: ignore[attr-defined] # which else keeps them all
-                if not (member.isreg() and _is_image(member.name)) or member.issparse():
-                    continue
-                if member.offset_data + member.size > size:
-                    raise tarfile.ReadError(f"{member.name} is cut short")
-                yield Place(path, member.name, member.size, member.offset_data)
+        for member in _members(path):
+            if member.islnk():
+                links.add(member, _is_image(member.name))
+            elif _is_image(member.name):
+                yield from _placed(path, member, [member.name], size)
+        if links:
+            for member in _members(path):
+                yield from _placed(path, member, [] if member.islnk() else links.take(member.name), size)
+            links.check()
     except (tarfile.TarError, EOFError) as error:
         raise ArgumentError(f"{path}: expected a whole tar archive, got a damaged one ({error})") from error
+
+
+def _members(path: Path) -> Iterator[tarfile.TarInfo]:
+    with tarfile.open(path, "r:") as members:
+        for member in members:
+            members.members = []  # type: ignore[attr-defined] # which else keeps them all
+            yield member
+
+
+def _placed(path: Path, member: tarfile.TarInfo, names: Sequence[str], size: int) -> Iterator[Place]:
+    """Where a file of a tar is, by each of its names, if it is one whose bytes are there as they are."""
+    if names and member.isreg() and not member.issparse():
+        if member.offset_data + member.size > size:
+            raise tarfile.ReadError(f"{member.name} is cut short")
+        yield from (Place(path, name, member.size, member.offset_data) for name in names)
 
 
 def _in_zip(path: Path) -> Iterator[Place]:

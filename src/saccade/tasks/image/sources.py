@@ -8,14 +8,14 @@ from saccade.errors import ArgumentError
 from saccade.tasks.arrow import is_arrow, read_arrow
 from saccade.tasks.conversions import converted
 from saccade.tasks.image.cifar import is_cifar, open_cifar
-from saccade.tasks.image.dataset import Dataset
+from saccade.tasks.image.dataset import Dataset, refuse_size
 from saccade.tasks.image.folders import is_folders, open_folders
 from saccade.tasks.image.idx import is_idx, open_idx
 from saccade.tasks.image.objects import open_objects
 from saccade.tasks.objects import OBJECTS
 from saccade.tasks.splits import SplitNames
 
-__all__ = ["open_files", "refuse_features", "refuse_size"]
+__all__ = ["open_files", "refuse_features"]
 
 
 def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> Dataset | None:
@@ -23,7 +23,7 @@ def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> 
 
     Args:
         data: the path of a folder, an archive or tables, or what says that they are Python objects.
-        size: pixels that images of folders and tables are scaled to; see `open_folders`.
+        size: pixels that images of files are scaled to, in folders, tables or Python objects; see `open_folders`.
         objects: the images and labels themselves, where `data` says so.
         names: what splits are called.
 
@@ -33,7 +33,7 @@ def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> 
     """
     path = Path(data)
     if data == OBJECTS:
-        return open_objects(objects, names=names)
+        return open_objects(objects, size, names)
     if is_cifar(path) or is_idx(path):
         names.refuse(data)
         refuse_size(data, size)
@@ -46,16 +46,6 @@ def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> 
         return open_folders(path, size, names)
     wanted = "a folder or archive of images in a folder of each class, or the files of CIFAR (binary) or MNIST"
     raise ArgumentError(f"--data: expected in {data} {wanted}, found none of them{converted(path)}")
-
-
-def refuse_size(data: str, size: int | None) -> None:
-    """Refuse a size for images that have one.
-
-    Raises:
-        ArgumentError: if one is given.
-    """
-    if size is not None:
-        raise ArgumentError(f"--size: expected none for {data}, whose images have one size; leave {size} out")
 
 
 def refuse_features(data: str, builtin: Collection[str]) -> None:

@@ -10,7 +10,9 @@ import pytest
 import torch
 
 from saccade.errors import ArgumentError
+from saccade.tasks.image.features import store as stores
 from saccade.tasks.image.features.store import FeatureStore, write_store
+from saccade.tasks.image.places import fits
 
 NAMES = ["Images/a.jpg", "Images/b.jpg", "more/b.jpg"]
 
@@ -75,6 +77,14 @@ def test_names_are_found_by_their_ends(tmp_path):
         store.get("c.jpg")
     with pytest.raises(ArgumentError, match=r"one image called b.jpg, got Images/b.jpg and more/b.jpg"):
         store.has("b.jpg")
+
+
+def test_whole_names_are_found_without_a_look_at_others_of_the_same_end(tmp_path, monkeypatch):
+    names, looked = [f"{number}/image.jpg" for number in range(30)], []
+    write_store(tmp_path / "store", names, [torch.full((1, 2), float(number)) for number in range(30)], grid=(1, 1))
+    store = FeatureStore.open(tmp_path / "store")
+    monkeypatch.setattr(stores, "fits", lambda path, name: looked.append(path) or fits(path, name))
+    assert [float(store.get(name).values[0, 0]) for name in names] == list(range(30)) and looked == []
 
 
 def test_the_fingerprint_is_of_the_contents_alone(tmp_path):

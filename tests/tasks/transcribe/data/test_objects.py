@@ -14,6 +14,12 @@ def examples(corpus):
     return [corpus.example(split, n) for split in ("train", "validation", "test") for n in range(corpus.size(split))]
 
 
+def opened(signals):
+    """A corpus that says which split each waveform is in, which else goes by its samples."""
+    rows = [(signal, text) for signal, (_, text) in zip(signals, PAIRS, strict=True)]
+    return open_objects({"train": rows, "validation": rows[:1], "test": rows[:1]}, 8000)
+
+
 def test_tensors_arrays_lists_paths_and_what_datasets_decodes_are_the_same(tmp_path):
     paths = [tmp_path / f"{n}.wav" for n in range(12)]
     for path, signal in zip(paths, SIGNALS, strict=True):
@@ -21,6 +27,7 @@ def test_tensors_arrays_lists_paths_and_what_datasets_decodes_are_the_same(tmp_p
     forms = {
         "tensors": PAIRS,
         "arrays": [(signal.numpy(), text) for signal, text in PAIRS],
+        "mappings of tensors": [({"array": signal, "sampling_rate": 8000}, text) for signal, text in PAIRS],
         "doubles": [(signal.double().numpy(), text) for signal, text in PAIRS],
         "lists": [(signal.tolist(), text) for signal, text in PAIRS],
         "paths": [(path, text) for path, (_, text) in zip(paths, PAIRS, strict=True)],
@@ -43,9 +50,34 @@ def test_another_rate_is_brought_to_the_runs_and_is_other_data():
     assert corpus.fingerprint != open_objects(PAIRS, 8000).fingerprint != open_objects(PAIRS, 16000).fingerprint
 
 
-def test_what_is_too_loud_is_cut_and_integers_are_numbers():
-    corpus = open_objects([(signal * 4, text) for signal, text in PAIRS], 8000)
-    assert all(float(one.signal.abs().max()) <= 1 and one.signal.dtype == torch.float32 for one in examples(corpus))
+def test_what_is_too_loud_is_scaled_down_as_a_whole_as_in_files():
+    corpus, plain = opened([signal * 8 for signal in SIGNALS]), opened(SIGNALS)
+    for place in range(12):
+        loud, one = corpus.example("train", place), plain.example("train", place)
+        assert loud.text == one.text and loud.signal.dtype == torch.float32
+        torch.testing.assert_close(loud.signal, one.signal / one.signal.abs().max(), rtol=0, atol=1e-6)
+        peak = 8 * float(one.signal.abs().max())
+        assert loud.notes == (f"train {place}: scaled down from a peak of {peak:.3g} to 1",)
+        assert one.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "scale", "middle"),
+    [("int16", 1 << 15, 0), (">i2", 1 << 15, 0), ("int32", 1 << 31, 0), ("int8", 128, 0), ("uint8", 128, 128)],
+)
+def test_integers_are_shares_of_their_full_scale(kind, scale, middle):
+    whole = [((signal.double() * scale).round() + middle).numpy().astype(kind) for signal in SIGNALS]
+    arrays = opened(whole)
+    tensors = [torch.from_numpy(each.astype(each.dtype.newbyteorder("="))) for each in whole]
+    assert arrays.fingerprint == opened(tensors).fingerprint
+    for one, other in zip(examples(arrays), examples(opened(SIGNALS)), strict=True):
+        assert one.text == other.text and one.notes == ()
+        torch.testing.assert_close(one.signal, other.signal, rtol=0, atol=0.51 / min(scale, 1 << 20))
+
+
+def test_a_waveform_with_a_gradient_is_its_samples():
+    asked = [(signal.clone().requires_grad_(), text) for signal, text in PAIRS]
+    assert open_objects(asked, 8000).fingerprint == open_objects(PAIRS, 8000).fingerprint
 
 
 def test_words_alone_and_names_and_indices():
@@ -64,6 +96,9 @@ def test_words_alone_and_names_and_indices():
         ((np.zeros((2, 5)), "a"), r"expected a waveform \(samples,\) of finite numbers, got shape \(2, 5\)"),
         ((np.array([1.0, np.inf]), "a"), "finite numbers"),
         ((np.zeros(0), "a"), "finite numbers"),
+        (([0, 1000, -1000], "a"), "an array of floats in .*, got int64; divide them by their full scale"),
+        ((np.zeros(9, complex), "a"), "an array of floats in .*, got complex128$"),
+        (({"array": np.full(99, 3.4e38), "sampling_rate": 16000}, "a"), "finite numbers"),
         ((SIGNALS[0], 3), "expected a recording and its text"),
         ((SIGNALS[0],), "expected a recording and its text"),
         ("ab", "expected a recording and its text"),

@@ -8,8 +8,10 @@ import pytest
 import soundfile
 
 from saccade.errors import ArgumentError
+from saccade.tasks.audio.recordings import read_whole
 from saccade.tasks.splits import SplitNames
 from saccade.tasks.text import files as held_out
+from saccade.tasks.transcribe.data import recordings
 from saccade.tasks.transcribe.data.recordings import is_recordings, open_recordings
 
 SPLITS = ("train", "validation", "test")
@@ -219,6 +221,54 @@ def test_a_row_with_a_time_is_that_part_of_its_file(folder):
         (folder / "manifest.json").write_text(rows.replace('"duration": 0.01', wrong).replace(', "offset": 0.0,', ","))
         with pytest.raises(ArgumentError, match=rf"line 1: expected sound {part}, .*, got 0.1 s in .*0\.wav"):
             open_recordings(folder, 8000).example("train", 0)
+
+
+def parts(folder, files, each):
+    """A corpus whose rows are parts of a few files, each a number in its first sample."""
+    rows = []
+    for number in range(files):
+        sound = np.repeat(np.arange(each) / 100 + number / 10, 80)
+        soundfile.write(folder / f"clips/{number}.wav", sound, 8000, subtype="FLOAT")
+        rows += [
+            {"path": f"clips/{number}.wav", "offset": n / 100, "duration": 0.01, "text": f"{n}", "split": split}
+            for n in range(each)
+            for split in SPLITS
+        ]
+    (folder / "manifest.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return open_recordings(folder, 8000)
+
+
+def test_a_file_is_read_once_for_all_rows_that_are_parts_of_it(folder, monkeypatch):
+    corpus, read = parts(folder, files=3, each=5), []
+    monkeypatch.setattr(recordings, "read_whole", lambda path, *rest: read.append(path.stem) or read_whole(path, *rest))
+    for order in (range(15), random.Random(0).sample(range(15), 15)):
+        for index in order:
+            one = corpus.example("train", index)
+            assert one.signal.tolist() == pytest.approx([index % 5 / 100 + index // 5 / 10] * 80)
+            one.signal.zero_()  # which is a copy
+    assert read == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(("most", "reads"), [(3200, "0120"), (1600, "01210"), (1599, "001221100")])
+def test_files_that_are_kept_take_no_more_than_so_much_memory(folder, monkeypatch, most, reads):
+    corpus, read = parts(folder, files=3, each=5), []
+    monkeypatch.setattr(recordings, "read_whole", lambda path, *rest: read.append(path.stem) or read_whole(path, *rest))
+    monkeypatch.setattr(recordings, "_KEPT", most)
+    for index in (0, 1, 5, 10, 11, 6, 7, 2, 3):
+        corpus.example("train", index)
+    assert "".join(read) == reads  # a file has 1600 bytes of samples
+    assert sum(audio.samples.nbytes for audio in corpus._heard._files.values()) <= most
+
+
+def test_a_file_that_is_one_recording_is_not_kept_though_its_duration_is_said(folder):
+    rows = [
+        {"path": f"clips/{n}.wav", "duration": (40 + n) / 8000, "text": "a", "split": split}
+        for n, split in enumerate(SPLITS)
+    ]
+    (folder / "manifest.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    corpus = open_recordings(folder, 8000)
+    assert [len(corpus.example(split, 0).signal) for split in SPLITS] == [40, 41, 42]
+    assert not corpus._heard._files
 
 
 def test_names_of_splits_are_manifests_by_option(folder):

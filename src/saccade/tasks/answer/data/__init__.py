@@ -15,7 +15,8 @@ from saccade.tasks.answer.data.vqa import is_vqa, read_vqa
 from saccade.tasks.arrow import is_arrow, read_arrow
 from saccade.tasks.conversions import converted
 from saccade.tasks.dataset import no_such_data
-from saccade.tasks.image.sources import refuse_features, refuse_size
+from saccade.tasks.image.dataset import refuse_size
+from saccade.tasks.image.sources import refuse_features
 from saccade.tasks.image.tables import is_table
 from saccade.tasks.objects import OBJECTS
 from saccade.tasks.splits import SplitNames

@@ -14,8 +14,9 @@ from saccade.tasks.caption.data.scenes import Scenes
 from saccade.tasks.caption.data.table import ALONE, read_table
 from saccade.tasks.conversions import converted
 from saccade.tasks.dataset import no_such_data
+from saccade.tasks.image.dataset import refuse_size
 from saccade.tasks.image.places import Images
-from saccade.tasks.image.sources import refuse_features, refuse_size
+from saccade.tasks.image.sources import refuse_features
 from saccade.tasks.image.tables import is_table
 from saccade.tasks.objects import OBJECTS
 from saccade.tasks.splits import SplitNames

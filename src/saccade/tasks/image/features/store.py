@@ -131,12 +131,18 @@ class FeatureStore:
 
     def _row(self, name: str) -> int | None:
         """The row of an image: a whole name counts before the end of one."""
+        if (whole := self._rows.get(name)) is not None:
+            return whole
         rows = [row for row in self._ends.get(name.rpartition("/")[2], ()) if fits(self.names[row], name)]
-        rows = [row for row in rows if self.names[row] == name] or rows
         if len(rows) > 1:
             got = f"{self.names[rows[0]]} and {self.names[rows[1]]}"
             raise ArgumentError(f"{self.folder}: expected features of one image called {name}, got {got}")
         return rows[0] if rows else None
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        """The rows of names."""
+        return {name: row for row, name in enumerate(self.names)}
 
     @cached_property
     def _ends(self) -> dict[str, list[int]]:

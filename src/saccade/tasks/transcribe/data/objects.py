@@ -10,15 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from saccade.tasks.audio.recordings import read_whole, resample
-from saccade.tasks.objects import Rows, rows_of
+from saccade.tasks.audio.recordings import leveled, read_whole, resample
+from saccade.tasks.objects import Rows, array_of, rows_of
 from saccade.tasks.splits import SplitNames
 from saccade.tasks.transcribe.data.corpus import Recording
 
 __all__ = ["Waveforms", "open_objects"]
 
 _AUDIO, _TEXT = ("audio", "path", "audio_filepath"), ("text", "sentence", "transcription")  # what columns may be called
-
+_INTEGERS = (np.uint8, np.int8, np.int16, np.int32)  # whose full scale is a waveform's, as WAV files have them
 
 Sound: TypeAlias = Tensor | memoryview | Path
 """A waveform, the bytes of a sound file, or where one is."""
@@ -48,7 +48,8 @@ class Waveforms:
         sound, text = self.rows.example(split, index)
         name = f"{split} {index}"
         if isinstance(sound, Tensor):
-            return Recording(name, sound, text, "")
+            samples, notes = leveled(sound, name)
+            return Recording(name, samples, text, "", notes)
         source = sound if isinstance(sound, Path) else io.BytesIO(sound)
         audio = read_whole(source, self.rate, str(sound) if isinstance(sound, Path) else name)
         return Recording(name, audio.samples, text, "", audio.notes)
@@ -73,8 +74,9 @@ def open_objects(
     """Return a corpus of rows with a recording and its text.
 
     A recording is a waveform (array or tensor, of the rate), a path, or what `datasets` decodes one to, a mapping of
-    `array` and `sampling_rate`, or leaves packed, one of `bytes` and `path`. A row is a pair of both, or a mapping with
-    the columns `audio` and `text`.
+    `array` and `sampling_rate`, or leaves packed, one of `bytes` and `path`. Waveforms are floats, which are scaled
+    down as a whole where they go beyond [-1, 1], or integers of 8, 16 or 32 bits as WAV files have them. A row is a
+    pair of both, or a mapping with the columns `audio` and `text`.
 
     Args:
         objects: see `saccade.tasks.objects.rows_of`.
@@ -114,7 +116,22 @@ def _sound(audio: Any, rate: int, folder: Path | None) -> Sound:
     own = rate
     if isinstance(audio, Mapping):
         audio, own = audio["array"], int(audio["sampling_rate"])
-    samples = torch.as_tensor(np.asarray(audio), dtype=torch.float32)
-    if samples.ndim != 1 or not len(samples) or not bool(samples.isfinite().all()):
-        raise ValueError(f"expected a waveform (samples,) of finite numbers, got shape {tuple(samples.shape)}")
-    return resample(samples, own, rate).clamp(-1, 1)
+    samples = _floats(array_of(audio))
+    if samples.ndim == 1 and len(samples) and bool(samples.isfinite().all()):
+        samples = resample(samples, own, rate)
+        if bool(samples.isfinite().all()):  # the largest floats may not be resampled
+            return samples
+    raise ValueError(f"expected a waveform (samples,) of finite numbers, got shape {tuple(samples.shape)}")
+
+
+def _floats(samples: np.ndarray) -> Tensor:
+    """A waveform's numbers as float32: of integers their shares of the full scale, whose middle 8 bits have at 128."""
+    samples = samples.astype(samples.dtype.newbyteorder("="), copy=False)
+    if samples.dtype in _INTEGERS:
+        low, high = np.iinfo(samples.dtype).min, np.iinfo(samples.dtype).max + 1
+        samples = (samples - (low + high) / 2) / ((high - low) / 2)
+    elif samples.dtype.kind != "f":
+        wanted = "expected a waveform, an array of floats in [-1, 1] or of integers of 8, 16 or 32 bits"
+        way_out = "; divide them by their full scale" if samples.dtype.kind in "iu" else ""
+        raise ValueError(f"{wanted}, got {samples.dtype}{way_out}")
+    return torch.as_tensor(samples, dtype=torch.float32)

@@ -5,14 +5,15 @@ import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from torch import Tensor
 
 from saccade.errors import ArgumentError
-from saccade.tasks.audio.recordings import RATES, read_whole
+from saccade.tasks.audio.recordings import RATES, Audio, read_whole
 from saccade.tasks.dataset import SPLITS, check_index, check_split
 from saccade.tasks.splits import SplitNames, held_out, only
 from saccade.tasks.text.files import divide, text_hash
@@ -24,6 +25,7 @@ __all__ = ["RATE", "Recordings", "check_rate", "is_recordings", "open_recordings
 RATE = 16000  # Hz, where no other is asked for
 
 _ALONE = ("manifest",)
+_KEPT = 512 << 20  # bytes of sound that is kept of files with several recordings: two hours at 16 kHz
 _SLACK = 0.1  # seconds by which a file may be shorter than its manifest says
 
 
@@ -42,6 +44,7 @@ class Recordings:
     rate: int
     fingerprint: str
     note: str
+    _heard: "_Heard" = field(default_factory=lambda: _Heard(), init=False, repr=False)
 
     dim = None
 
@@ -53,7 +56,7 @@ class Recordings:
         """
         check_index(split, index, self.size(split))
         row = self.splits[split][index]
-        audio = read_whole(row.path, self.rate, str(row.path))
+        audio = (self._heard.read if row.path in self._shared else _read)(row.path, self.rate)
         return Recording(str(row.path), _part(audio.samples, row, self.rate), row.text, row.speaker, audio.notes)
 
     def text(self, split: str, index: int) -> str:
@@ -73,6 +76,12 @@ class Recordings:
         """
         check_split(split)
         return len(self.splits[split])
+
+    @cached_property
+    def _shared(self) -> frozenset[Path]:
+        """The files of which several rows are parts, and which are worth keeping."""
+        rows = Counter(row.path for split in self.splits.values() for row in split if _is_part(row))
+        return frozenset(path for path, count in rows.items() if count > 1)
 
 
 def is_recordings(folder: Path, names: SplitNames | None = None) -> bool:
@@ -147,9 +156,37 @@ def recordings(splits: Mapping[str, Sequence[Row]], rate: int, path: Path, notes
     return Recordings(found, rate, _fingerprint(found), note)
 
 
+class _Heard:
+    """Files of which recordings are parts: those that were asked for last, while together they take 512 MiB."""
+
+    def __init__(self) -> None:
+        self._files = dict[Path, Audio]()
+
+    def read(self, path: Path, rate: int) -> Audio:
+        """Return the whole file."""
+        audio = self._files.pop(path, None) or _read(path, rate)
+        left = _KEPT - audio.samples.nbytes
+        for other, kept in reversed(list(self._files.items())):
+            left -= kept.samples.nbytes
+            if left < 0:
+                self._files.pop(other, None)
+        if audio.samples.nbytes <= _KEPT:
+            self._files[path] = audio
+        return audio
+
+
+def _read(path: Path, rate: int) -> Audio:
+    return read_whole(path, rate, str(path))
+
+
+def _is_part(row: Row) -> bool:
+    """Whether a row is of a part of its file alone."""
+    return bool(row.offset) or row.duration is not None
+
+
 def _part(samples: Tensor, row: Row, rate: int) -> Tensor:
     """The part of a file that a row is."""
-    if not row.offset and row.duration is None:
+    if not _is_part(row):
         return samples
     first = round(row.offset * rate)
     end = len(samples) if row.duration is None else first + round(row.duration * rate)
@@ -157,7 +194,7 @@ def _part(samples: Tensor, row: Row, rate: int) -> Tensor:
         until = "on" if row.duration is None else f"to {row.offset + row.duration:g} s"
         wanted = f"sound from {row.offset:g} s {until}, as its offset and duration say"
         raise ArgumentError(f"{row.where}: expected {wanted}, got {len(samples) / rate:g} s in {row.path}")
-    return samples[first:end]
+    return samples[first:end].clone()  # which leaves what is kept alone, and keeps no whole file in memory
 
 
 def _stems(names: SplitNames, split: str) -> list[str]:
@@ -212,4 +249,4 @@ def _fingerprint(splits: Mapping[str, Sequence[Row]]) -> str:
 
 def _told(split: str, row: Row) -> list[object]:
     told = [split, row.listed, row.size, row.text, row.speaker]
-    return told if not row.offset and row.duration is None else [*told, row.offset, row.duration]
+    return [*told, row.offset, row.duration] if _is_part(row) else told
