@@ -280,25 +280,34 @@ class Run:
         return request
 
     def answers(
-        self, lines: Iterable[str], request: Any, form: Form = "lines", ahead: int = _AHEAD
+        self, lines: Iterable[str], request: Any, form: Form = "lines", ahead: int = _AHEAD, *, typed: bool = False
     ) -> Iterator[Answer]:
-        """Answer lines as they come, in order and in constant memory; at most `ahead` are read before an answer."""
+        """Answer lines as they come, in order and in constant memory; at most `ahead` are read before an answer.
+
+        Of `typed` lines one that cannot be read is always said at once.
+        """
 
         def answer(inputs: Sequence[Any]) -> Sequence[Answer]:
             # Pictures may show gradients, which tensors that are made for inference alone have not.
             with torch.no_grad() if form == "pictures" else torch.inference_mode():
                 return self.task.answer(self.model, inputs, request, form)
 
-        return stream(self.task.read, answer, lines, ahead)
+        return stream(self.task.read, answer, lines, ahead, typed=typed)
 
     def pictures(
-        self, lines: Iterable[str], request: Any, output: str | Path | None = None, *, json: bool = False
+        self,
+        lines: Iterable[str],
+        request: Any,
+        output: str | Path | None = None,
+        *,
+        json: bool = False,
+        typed: bool = False,
     ) -> Iterator[Path]:
         """Draw lines as they come, with `json` their numbers too; gives the paths as the files are written."""
         if output:
             check_folder("--output", output)  # before there is an answer, which takes a while
         folder = Path(output) if output else self.folder / "pictures"
-        for answer in self.answers(lines, request, "pictures", 1):
+        for answer in self.answers(lines, request, "pictures", 1, typed=typed):
             yield from answer.draw(folder, json=json)
 
     def measure(self, split: str, request: Any = None) -> Evaluation:
