@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from saccade.cli import main
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks import load_task
 from saccade.tasks.objects import OBJECTS
+from saccade.train.fit import Outcome
 from saccade.train.recipes import defaults
+from saccade.train.run import Run as Folder
 from saccade.train.run import RunError
 from tiny import SMALL, Line, equal, registered, weights
 
@@ -364,3 +367,33 @@ def test_examples_are_those_of_the_shell_and_as_many_as_there_are(capsys):
     assert "\n".join(shown) + "\n" == shell(capsys, "data", "translate", "--data", "dates", "--count", 3)
     assert list(runs.examples("translate", "train", 0)) == []
     assert len(list(runs.examples(load_task("classify-text"), "train", 700))) == 700  # endless: as many as are wanted
+
+
+def test_objects_that_can_be_read_but_once_are_there_to_be_measured(tmp_path):
+    run = translator(tmp_path / "a", iter(PAIRS))
+    assert run.evaluate().metrics == run.results["metrics"]
+    run = translator(tmp_path / "b", {"train": iter(PAIRS[:50]), "valid": iter(PAIRS[50:53]), "test": iter(PAIRS[53:])})
+    assert run.evaluate("validation").metrics and run.task.data.size("test") == 7
+
+
+def test_random_numbers_of_the_caller_are_those_without_a_training(known, tmp_path):
+    before = torch.get_rng_state()
+    runs.train("line", run=tmp_path / "a", max_steps=3, device="cpu")
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_process_that_trains_beside_the_first_ends_without_an_error(known, tmp_path, monkeypatch):
+    beside = Outcome(Folder(tmp_path, {}), 3, None, fresh=True, follows=True)
+    monkeypatch.setattr(runs, "fit", lambda *given: beside)
+    with pytest.raises(SystemExit) as ended:
+        runs.train("line", run=tmp_path / "a", max_steps=3, device="cpu")
+    assert ended.value.code == 0
+
+
+def test_the_name_of_a_run_may_be_no_text(line, tmp_path):
+    other = tmp_path / os.fsdecode(b"caf\xe9")
+    shutil.copytree(line.folder, other)
+    both = runs.load(line.folder, device="cpu", ensemble=[other])
+    for more in ("", "x" * 200):
+        found = replace(both, ensemble=(f"{other}{more}",))
+        assert json.loads(found.save_results("test", both.measure("test")).read_text())["asked"]["ensemble"]

@@ -30,6 +30,7 @@ from saccade.train.files import check_folder, write_json
 from saccade.train.fit import train as fit
 from saccade.train.notes import say
 from saccade.train.options import Options, check_types
+from saccade.train.randomness import undisturbed
 from saccade.train.recipes import defaults, suit, usual_model
 from saccade.train.results import measure, split_results
 from saccade.train.run import Run as Folder
@@ -45,7 +46,7 @@ _AHEAD = 512  # inputs that are read at once: large batches of like length are t
 def train(
     task: str, *, data: Any = None, model: str | None = None, run: str | Path | None = None, **more: Any
 ) -> "Run":
-    """Train a model, or go on training it, as `saccade train` does.
+    """Train a model, or go on training it, as `saccade train` does; torch's global generators stay as they are.
 
     Args:
         task: its name, as `saccade list` has it.
@@ -63,7 +64,9 @@ def train(
         SaccadeError: in one line, where something means nothing or does not fit the run that is there.
         OSError: if the folder cannot be written.
         KeyboardInterrupt: if it was interrupted; the last checkpoint is kept, and the same call goes on from there.
+        SystemExit: with 0, once it is trained, in a process that torchrun started beside the first, which goes on.
     """
+    data = _kept(data)
     named = isinstance(data, str | Path) or data is None
     if not named and more.get("processes", 1) != 1:
         raise ArgumentError("processes: expected 1 where data are Python objects, got more; write them to files")
@@ -74,12 +77,22 @@ def train(
     suited = _suited(kind, name, model, given, None if named else data)
     settings = options(kind, name, model, given, suited)
     try:
-        outcome = fit(kind, settings, suited.data, suited, given)
+        with undisturbed():
+            outcome = fit(kind, settings, suited.data, suited, given)
     finally:
         torch.set_num_threads(threads)  # those of the caller
+    if outcome.follows:
+        raise SystemExit(0)
     if outcome.results is None:
         raise KeyboardInterrupt
     return load(outcome.run.folder, device=settings.device, data=None if named else data)
+
+
+def _kept(data: Any) -> Any:
+    """Python objects that can be read again: those that an iterator gives are read once to train, once to measure."""
+    if isinstance(data, Mapping) and any(isinstance(part, Iterator) for part in data.values()):
+        return {name: _kept(part) for name, part in data.items()}
+    return list(data) if isinstance(data, Iterator) else data
 
 
 def load(folder: str | Path, *, device: str = "auto", ensemble: Sequence[str | Path] = (), data: Any = None) -> "Run":
@@ -280,25 +293,34 @@ class Run:
         return request
 
     def answers(
-        self, lines: Iterable[str], request: Any, form: Form = "lines", ahead: int = _AHEAD
+        self, lines: Iterable[str], request: Any, form: Form = "lines", ahead: int = _AHEAD, *, typed: bool = False
     ) -> Iterator[Answer]:
-        """Answer lines as they come, in order and in constant memory; at most `ahead` are read before an answer."""
+        """Answer lines as they come, in order and in constant memory; at most `ahead` are read before an answer.
+
+        Of `typed` lines one that cannot be read is always said at once.
+        """
 
         def answer(inputs: Sequence[Any]) -> Sequence[Answer]:
             # Pictures may show gradients, which tensors that are made for inference alone have not.
             with torch.no_grad() if form == "pictures" else torch.inference_mode():
                 return self.task.answer(self.model, inputs, request, form)
 
-        return stream(self.task.read, answer, lines, ahead)
+        return stream(self.task.read, answer, lines, ahead, typed=typed)
 
     def pictures(
-        self, lines: Iterable[str], request: Any, output: str | Path | None = None, *, json: bool = False
+        self,
+        lines: Iterable[str],
+        request: Any,
+        output: str | Path | None = None,
+        *,
+        json: bool = False,
+        typed: bool = False,
     ) -> Iterator[Path]:
         """Draw lines as they come, with `json` their numbers too; gives the paths as the files are written."""
         if output:
             check_folder("--output", output)  # before there is an answer, which takes a while
         folder = Path(output) if output else self.folder / "pictures"
-        for answer in self.answers(lines, request, "pictures", 1):
+        for answer in self.answers(lines, request, "pictures", 1, typed=typed):
             yield from answer.draw(folder, json=json)
 
     def measure(self, split: str, request: Any = None) -> Evaluation:
@@ -351,8 +373,8 @@ def _unusual(request: Any) -> dict[str, Any]:
 def _file_name(split: str, asked: Mapping[str, Any], own: Path) -> str:
     """What the file is called; words that no file system would take are a number, and stand in the file itself."""
     words = "-".join(_words(asked, own))
-    if len(words.encode()) > _LONGEST:
-        words = f"asked-{hashlib.blake2b(words.encode(), digest_size=8).hexdigest()}"
+    if len(content := os.fsencode(words)) > _LONGEST:
+        words = f"asked-{hashlib.blake2b(content, digest_size=8).hexdigest()}"
     return "-".join(filter(None, [f"results-{split}", words]))
 
 

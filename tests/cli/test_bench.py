@@ -217,3 +217,9 @@ def test_a_file_that_came_while_it_measured_is_not_written_over(option, name, mo
     assert main(["bench", "--seconds", "0.001", option, name]) == 2
     assert f"{name}: there is a file now, which is not written over" in capsys.readouterr().err
     assert Path(name).read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", [".", "/", "..", "a/.."])
+def test_a_folder_is_no_name_of_a_plot(name, capsys):
+    assert main(["bench", "--plot", name, *TINY]) == 2
+    assert capsys.readouterr().err == f"error: --plot: expected the name of a new file, got a folder: {name}\n"

@@ -4,8 +4,9 @@ import pytest
 import soundfile
 from PIL import Image
 
-from saccade.cli import main
+from saccade.cli import data, main
 from saccade.tasks import TASKS, load_task
+from saccade.train.task import Example
 from tiny import registered
 
 BUILTIN = [(task, data) for task in TASKS for data in load_task(task).builtin]
@@ -173,3 +174,11 @@ def test_a_file_in_the_place_of_the_folder_is_refused_before_anything_is_read(tm
     assert (code, lines, len(told)) == (2, [], 1)
     assert f"--output: expected a folder, got a file: {tmp_path / 'file'}; name another" in told[0]
     assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_file_and_what_is_asked_of_it_keep_the_tab_between_them(shown, tmp_path, monkeypatch):
+    asked = [Example(None, "my  image.jpg\twhat is\tthis", "a cat"), Example(None, "one.jpg\t who ", "a  dog")]
+    monkeypatch.setattr(data, "examples", lambda *given, **more: asked)
+    assert shown("answer", "--output", tmp_path / "out")[0] == 0
+    assert (tmp_path / "out/inputs.txt").read_text() == "my image.jpg\twhat is this\none.jpg\twho\n"
+    assert (tmp_path / "out/answers.txt").read_text() == "a cat\na dog\n"

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from dataclasses import fields
 
 import pytest
@@ -7,6 +9,7 @@ from saccade.cli import main
 from saccade.cli.train import options, wanted
 from saccade.tasks import TASKS, load_task
 from saccade.train.task import options_class
+from tiny import environment
 
 
 def test_every_task_model_and_data_set_has_a_sentence(capsys):
@@ -71,3 +74,9 @@ def test_words_of_a_choice_are_spelt_out(described):
         if " or " in option["type"]
     }
     assert choices and all("Literal" not in told for told in choices.values())
+
+
+def test_without_docstrings_sentences_are_empty():
+    command = [sys.executable, "-OO", "-m", "saccade", "list"]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment(), check=False)
+    assert (found.returncode, found.stderr) == (0, "") and "\ntranslate" in f"\n{found.stdout}"

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from saccade.cli import main
-from tiny import program, train
+from tiny import program, registered, train
 
 LINES = ["mercredi 18 juin 2025", "", "February 15, 2019", "2019年2月15日", "15. März 1999"]
 
@@ -227,3 +227,22 @@ def test_names_stand_before_their_answers(run, tmp_path, capsys):
     assert [answer for _, answer in named] == plain
     assert main(["predict", str(run), LINES[0], "--names", "--alignments"]) == 2
     assert "--names: expected without --alignments" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["predict", "look"])
+def test_who_types_a_first_line_that_cannot_be_read_is_told_before_the_next_one(verb, tmp_path, capsys, monkeypatch):
+    said = []
+
+    class Typed(io.BytesIO):
+        def readline(self, *size):
+            said.append(capsys.readouterr().err)
+            return super().readline(*size)
+
+    with registered():
+        assert main(["train", "line", "--run", str(tmp_path / "line"), "--max-steps", "1", "--device", "cpu"]) == 0
+        stream = Stream(b"", typed=True)
+        monkeypatch.setattr("sys.stdin", stream)
+        monkeypatch.setattr(Stream, "buffer", Typed(b"no point\n1 2 3 4\n"))
+        assert main([verb, str(tmp_path / "line")]) == 2
+    assert said[1].count("\n") == 1 and "point" in said[1] and said[2] == ""
+    assert "1 of 2 inputs could not be read, as said above" in capsys.readouterr().err

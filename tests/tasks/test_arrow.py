@@ -177,3 +177,15 @@ def test_that_pyarrow_is_missing_is_said_with_the_way_out(tmp_path, monkeypatch)
     (tmp_path / "a.parquet").write_bytes(io.BytesIO(np.zeros(1).tobytes()).getvalue())
     with pytest.raises(SaccadeError, match=r"needs pyarrow, which is not installed: pip install 'saccade\[arrow\]'"):
         read_arrow(tmp_path / "a.parquet", SplitNames())
+
+
+def test_of_the_names_of_splits_the_case_is_no_matter(tmp_path):
+    for name, count in (("train", 20), ("Test", 7), ("VALID", 5)):
+        parquet(tmp_path / f"files/{name}.parquet", reviews(count), CLASSES)
+        parquet(tmp_path / f"folders/{name}/0000.parquet", reviews(count), CLASSES)
+        saved(tmp_path / "saved" / name, reviews(count), CLASSES)
+    described = json.dumps({"splits": ["train", "Test", "VALID"]})
+    (tmp_path / "saved/dataset_dict.json").write_text(described, encoding="utf-8")
+    for name in ("files", "folders", "saved"):
+        corpus = texts(str(tmp_path / name))
+        assert (sizes(corpus), corpus.note) == ([20, 5, 7], "")

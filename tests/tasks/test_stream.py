@@ -94,3 +94,19 @@ def test_other_errors_are_not_taken_for_unreadable_lines():
 
 def test_no_lines_have_no_answers():
     assert answered([]) == ([], None)
+
+
+def test_who_types_is_told_of_a_first_line_that_cannot_be_read_before_the_second(capsys):
+    said = []
+
+    def lines():
+        yield "bad one"
+        said.append(capsys.readouterr().err)
+        yield "b"
+
+    found = stream(read, answer, lines(), 1, typed=True)
+    assert [next(found), next(found)] == ["", "B"] and said == ["line 1: bad one\n"]
+    with pytest.raises(ArgumentError, match="1 of 2 inputs could not be read, as said above"):
+        next(found)
+    with pytest.raises(ArgumentError, match="1 of 1 inputs could not be read, as said above"):
+        list(stream(read, answer, ["bad one"], 1, typed=True))

@@ -3,6 +3,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 
+from saccade.train import randomness
 from saccade.train.randomness import derive, generator, reproducible, seeded
 
 
@@ -44,3 +45,23 @@ def test_the_deterministic_mode_ends_with_its_block():
     with reproducible():
         assert torch.are_deterministic_algorithms_enabled()
     assert torch.are_deterministic_algorithms_enabled() == before
+
+
+@pytest.mark.parametrize(("enabled", "warn_only"), [(False, False), (True, False), (True, True)])
+def test_the_deterministic_mode_is_afterwards_the_callers(enabled, warn_only):
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
+    try:
+        with reproducible():
+            assert not torch.is_deterministic_algorithms_warn_only_enabled()
+        assert torch.are_deterministic_algorithms_enabled() == enabled
+        assert torch.is_deterministic_algorithms_warn_only_enabled() == warn_only
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+
+
+def test_what_advances_in_a_block_is_afterwards_as_before():
+    before = torch.get_rng_state()
+    with randomness.undisturbed():
+        torch.rand(2)
+    assert torch.equal(torch.get_rng_state(), before)

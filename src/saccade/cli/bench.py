@@ -141,6 +141,8 @@ def _check(given: Arguments) -> None:
             continue
         if not name:
             raise UsageError(f"{option}: expected the name of a new file, got an empty name")
+        if option == "--plot" and Path(name).name in ("", ".."):  # no suffix can be put behind it
+            raise UsageError(f"--plot: expected the name of a new file, got a folder: {name}")
         for path in _pictures(name) if option == "--plot" else [Path(name)]:
             _check_new(option, path)
             if path.resolve() in taken:

@@ -74,7 +74,7 @@ def _written(folder: Path, found: Sequence[Example], *, files: bool) -> list[Pat
     contents, lines = dict[Path, bytes](), list[str]()
     for number, example in enumerate(found, 1):
         if example.file is None:
-            lines.append(_line(example.text))
+            lines.append("\t".join(map(_line, example.text.split("\t", 1))))  # a file's name and what is asked of it
         else:
             suffix, content = example.file
             place = folder.absolute() / f"{number:04}{suffix}"

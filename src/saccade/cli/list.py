@@ -93,4 +93,4 @@ def _sentence(where: str) -> str:
 
 
 def _first_line(text: str | None) -> str:
-    return (text or "").strip().splitlines()[0]
+    return next(iter((text or "").strip().splitlines()), "")  # python -OO leaves docstrings out

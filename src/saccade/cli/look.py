@@ -31,6 +31,6 @@ def run(arguments: list[str]) -> int:
     given, request, trained = asked("look", Arguments, arguments)
     with inputs(trained.task, given.text, given.input) as found:
         lines = Asked(found)
-        for path in trained.pictures(lines, request, given.output, json=given.json):
+        for path in trained.pictures(lines, request, given.output, json=given.json, typed=given.typed):
             print(f"{lines.latest()}\t{path}" if given.names else path)
     return 0

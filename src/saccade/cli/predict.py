@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from saccade.cli.arguments import UsageError
 from saccade.cli.inputs import Asked, inputs
 from saccade.cli.requests import Device, Ensemble, Inputs, asked
+from saccade.train.task import Form
 
 __all__ = ["run"]
 
@@ -26,11 +27,11 @@ def run(arguments: list[str]) -> int:
     given, request, trained = asked("predict", Arguments, arguments)
     if given.names and given.alignments:
         raise UsageError("--names: expected without --alignments, whose objects hold their inputs; leave it out")
-    typed = given.text is None and given.input in (None, "-") and sys.stdin.isatty()
-    ahead = 1 if typed else _OF_A_FILE if given.input is not None else _READ_AHEAD
+    ahead = 1 if given.typed else _OF_A_FILE if given.input is not None else _READ_AHEAD
+    form: Form = "json" if given.alignments else "lines"
     with inputs(trained.task, given.text, given.input) as found:
         lines = Asked(found)
-        for answer in trained.answers(lines, request, "json" if given.alignments else "lines", ahead):
+        for answer in trained.answers(lines, request, form, ahead, typed=given.typed):
             name = lines.answered()
             told = json.dumps(answer.to_json(), ensure_ascii=False) if given.alignments else str(answer)
             if given.names:

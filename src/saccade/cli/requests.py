@@ -1,5 +1,6 @@
 """The options of the verbs that ask a run: some are every verb's own, the others are the task's of the run."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -57,6 +58,11 @@ class Inputs:
 
     names: bool = False
     """Write each input, a text or a path, and a tab before what it comes to."""
+
+    @property
+    def typed(self) -> bool:
+        """Whether somebody types the inputs one by one."""
+        return self.text is None and self.input in (None, "-") and sys.stdin.isatty()
 
 
 def asked(verb: str, own: type, arguments: Sequence[str]) -> tuple[Any, Any, Run]:

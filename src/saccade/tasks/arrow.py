@@ -89,7 +89,7 @@ def read_arrow(path: Path, names: SplitNames) -> dict[str, Table]:
         names: what splits are called.
 
     Returns:
-        The rows of each split, by the name that it has there.
+        The rows of each split, by the name that it has there, as `names` spell it.
 
     Raises:
         ArgumentError: naming the file that is not there or not whole.
@@ -99,13 +99,14 @@ def read_arrow(path: Path, names: SplitNames) -> dict[str, Table]:
     if path.is_file():
         return {usual: _table([path])}
     if (path / _SPLITS).is_file():
-        return {name: _saved(path / name) for name in _listed(path / _SPLITS, "splits", str)}
+        parts = _listed(path / _SPLITS, "splits", str)
+        return {name if (known := names.spelled(name)) in parts else known: _saved(path / name) for name in parts}
     if (path / _SAVED).is_file():
         return {usual: _saved(path)}
     files = _tables(path)
     if not files:
         raise ArgumentError(f"{path}: expected a table, found none")
-    called = {file: _split_name(file, path, names) for file in files}
+    called = {file: names.spelled(_split_name(file, path, names)) for file in files}
     if not any(names.split(name) for name in called.values()):
         return {usual: _table(files)}
     return {name: _table([file for file in files if called[file] == name]) for name in dict.fromkeys(called.values())}

@@ -93,7 +93,15 @@ class SplitNames:
 
     def split(self, name: str) -> str | None:
         """Return the split of that name, None if it is none's; of names of ours the case is no matter."""
-        return self.all.get(name, self.all.get(name.lower()))
+        return self.all.get(self.spelled(name))
+
+    def spelled(self, name: str) -> str:
+        """Return the name of a split as `all` has it, another one as it is.
+
+        >>> SplitNames().spelled("Test"), SplitNames().spelled("Mine")
+        ('test', 'Mine')
+        """
+        return name.lower() if name not in self.all and name.lower() in self.all else name
 
     def check(self, split: str, where: Path | str, there: Iterable[object] = ()) -> None:
         """Refuse a split that is not there although an option names it.

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import torch
 from torch.utils import deterministic
 
-__all__ = ["derive", "generator", "reproducible", "seeded"]
+__all__ = ["derive", "generator", "reproducible", "seeded", "undisturbed"]
 
 
 def derive(seed: int, *labels: object) -> int:
@@ -44,9 +44,23 @@ def seeded(seed: int, *labels: object) -> Iterator[None]:
     ...     print(bool(first == torch.rand(1)))
     True
     """
+    with undisturbed():
+        torch.manual_seed(derive(seed, *labels))
+        yield
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Leave torch's global generators afterwards as they were, whatever draws from them or seeds them.
+
+    >>> before = torch.get_rng_state()
+    >>> with undisturbed():
+    ...     number = torch.rand(1)
+    >>> torch.equal(torch.get_rng_state(), before)
+    True
+    """
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()  # asking would initialize it
     with torch.random.fork_rng(devices):
-        torch.manual_seed(derive(seed, *labels))
         yield
 
 
@@ -56,12 +70,12 @@ def reproducible() -> Iterator[None]:
 
     With the same number of threads, the same numbers come out bit for bit.
     """
-    before = torch.are_deterministic_algorithms_enabled()
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
     filling = deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
     torch.use_deterministic_algorithms(True)
     deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined] # a debugging aid that takes time
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(before)
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
         deterministic.fill_uninitialized_memory = filling  # type: ignore[attr-defined]

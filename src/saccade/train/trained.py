@@ -8,6 +8,7 @@ from torch import nn
 
 from saccade.train.environment import bound_shape_caches, keep_freed_memory
 from saccade.train.options import origin
+from saccade.train.randomness import undisturbed
 from saccade.train.run import Run, RunError
 from saccade.train.task import Task, options_class
 from saccade.train.weights import by_columns, load_into
@@ -55,7 +56,8 @@ def load_trained(kind: type[Task], run: Run, device: torch.device, objects: Any 
         raise RunError(f"{run.folder / 'config.json'}: it names two models, {model_name} and {options.model}")
     run.check_files()
     task = kind.restore(options, run.folder, objects)
-    model = task.build()
+    with undisturbed():  # numbers that others take their place
+        model = task.build()
     try:
         load_into(model, run.weights(origin(run.config, options)))
     except RuntimeError as error:

@@ -385,3 +385,10 @@ def test_the_largest_of_a_set_is_in_it_and_all_sizes_come():
     assert all(row.answers == (max(row.numbers),) and row.group == str(len(row.numbers)) for row in found)
     assert {len(row.numbers) for row in found} == set(range(1, 11)) and data.size("train") is None
     assert data.example("train", 5) != data.example("test", 5)
+
+
+@pytest.mark.parametrize(("x", "y"), [(np.float64(3), np.ones(4)), (np.ones((4, 2)), np.float64(3))])
+def test_one_number_is_no_column_of_an_npz(x, y, tmp_path):
+    np.savez(tmp_path / "a.npz", X=x, y=y)
+    with pytest.raises(ArgumentError, match=r"expected X \(rows, features\) and y \(rows,\), got shapes"):
+        open_numbers(str(tmp_path / "a.npz"))

@@ -16,7 +16,7 @@ __all__ = ["Bits", "Problem", "Question", "Size", "bits_of", "read_bits", "writt
 Bits = NDArray[np.float32]
 Size = tuple[int, ...]
 """How much is asked: vectors, items or bits, and how often."""
-_MOST = 10_000  # vectors of a question: each is a step
+_MOST = 10_000  # vectors that are read of a line: each is a step
 _SHOWN = 40  # characters of a wrong word that a message shows
 
 
@@ -42,6 +42,8 @@ class Problem(ABC):
     about: ClassVar[str]
     usual: ClassVar[int]
     """The longest of the paper."""
+    most: ClassVar[int]
+    """The longest that can be asked for: what is measured beside it is longer, and is read as a line."""
     width: ClassVar[int]
     """Bits of a vector that is asked about."""
     channels: ClassVar[int]
@@ -55,8 +57,8 @@ class Problem(ABC):
 
     def __init__(self, longest: int | None = None) -> None:
         self.longest = self.usual if longest is None else longest
-        if type(self.longest) is not int or not self.floor <= self.longest <= _MOST:
-            raise ArgumentError(f"--longest: expected a number from {self.floor} to {_MOST}, got {longest}")
+        if type(self.longest) is not int or not self.floor <= self.longest <= self.most:
+            raise ArgumentError(f"--longest: expected a number from {self.floor} to {self.most}, got {longest}")
 
     @property
     def sizes(self) -> tuple[int, int]:

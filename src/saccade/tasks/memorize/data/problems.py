@@ -26,7 +26,7 @@ class Copy(Problem):
     """
 
     about = "1 to 20 vectors of 8 bits, to be said again; measured on up to 120"
-    usual, width, channels = 20, 8, 1
+    usual, most, width, channels = 20, 1_666, 8, 1
 
     def draw(self, dice: np.random.Generator, size: Size) -> Question:
         return Question(bits_of(dice, size[0], self.width))
@@ -55,7 +55,7 @@ class RepeatCopy(Problem):
     """
 
     about = "1 to 10 vectors of 8 bits, to be said 1 to 10 times, and an end; measured on up to 20 of either"
-    usual, width, channels, ending = 10, 8, 2, True
+    usual, most, width, channels, ending = 10, 100, 8, 2, True
 
     @property
     def trained(self) -> str:
@@ -118,7 +118,7 @@ class Recall(Problem):
     """
 
     about = "2 to 6 items of three vectors of 6 bits, and one again: the next is to be said; measured on up to 15"
-    usual, width, channels, floor, each = 6, 6, 2, 2, 3
+    usual, most, width, channels, floor, each = 6, 10_000, 6, 2, 2, 3
 
     def beyond(self, split: str) -> dict[str, Size]:
         times = (1, 1.5, 2, 2.5) if split == "test" else (1, 4 / 3)
@@ -166,7 +166,7 @@ class Sort(Problem):
     """
 
     about = "20 vectors of 8 bits with priorities: the 16 of the highest are to be said in their order"
-    usual, width, channels = 20, 8, 2
+    usual, most, width, channels = 20, 5_000, 8, 2
 
     @property
     def trained(self) -> str:
@@ -222,7 +222,7 @@ class NGrams(Problem):
     """
 
     about = "200 bits by chances that hang on the five before: each is to be foretold"
-    usual, width, channels, floor, each = 200, 1, 0, 6, 0
+    usual, most, width, channels, floor, each = 200, 5_000, 1, 0, 6, 0
     _PAST: ClassVar[int] = 5
 
     @property

@@ -173,7 +173,7 @@ def _loaded(path: Path) -> Any:
 
 
 def _of_pair(x: NDArray[Any], y: NDArray[Any], where: str) -> Sheet:
-    if len(x) != len(y) or x.ndim not in (1, 2) or y.ndim not in (1, 2):
+    if x.ndim not in (1, 2) or y.ndim not in (1, 2) or len(x) != len(y):
         raise ArgumentError(f"{where}: expected X (rows, features) and y (rows,), got shapes {x.shape} and {y.shape}")
     parts = [part.reshape(len(part), -1) for part in (x, y)]
     named = [
