@@ -94,6 +94,13 @@ def test_what_is_no_text_is_named(imdb, monkeypatch, content, words):
         open_corpus(str(imdb))
 
 
+def test_names_may_end_in_capitals(imdb):
+    for path in sorted((imdb / "train/pos").iterdir()):
+        path.rename(path.with_suffix(".TXT"))
+    corpus = open_corpus(str(imdb))
+    assert corpus.labels == ("neg", "pos") and corpus.size("train") + corpus.size("validation") == 60
+
+
 def test_a_link_to_a_text_that_is_gone_is_named(imdb):
     (imdb / "train/pos/99.txt").symlink_to("../../annex/99.txt")
     with pytest.raises(ArgumentError, match=r"pos/99.txt: expected a text, found none"):

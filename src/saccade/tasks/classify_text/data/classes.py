@@ -81,7 +81,7 @@ def _listed(folder: Path, names: SplitNames) -> tuple[list[str], dict[str, list[
     known, lists, files = list_names(names), dict[str, list[str]](), list[str]()
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if path.suffix not in _ENDS or any(part.startswith(".") for part in name.split("/")):
+        if path.suffix.lower() not in _ENDS or any(part.startswith(".") for part in name.split("/")):
             continue
         if path.exists() and not path.is_file():  # a link to what is gone is read as a file, which says so
             continue
