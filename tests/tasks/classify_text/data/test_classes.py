@@ -126,3 +126,11 @@ def test_markup_is_taken_out_by_option(imdb):
     assert "Fine & dull" in plain.example("test", 0).text and "<" not in plain.example("test", 0).text
     assert plain.fingerprint == f"{corpus.fingerprint}, without markup" and plain.labels == corpus.labels
     assert plain.size("test") == 60 and plain.note == corpus.note
+
+
+def test_a_label_may_be_a_link_to_a_folder(imdb):
+    plain = open_corpus(str(imdb))
+    (imdb / "train/pos").rename(imdb.parent / "elsewhere")
+    (imdb / "train/pos").symlink_to("../../elsewhere")
+    linked = open_corpus(str(imdb))
+    assert linked.labels == ("neg", "pos") and linked.fingerprint == plain.fingerprint
