@@ -225,3 +225,9 @@ def test_names_are_those_of_what_was_not_answered_yet():
     assert next(asked) == "a" and asked.latest() == "a"
     assert next(asked) == "b\tc" and asked.latest() == "b c"
     assert list(asked) == ["d"] and (asked.answered(), asked.answered()) == ("b c", "d")
+
+
+def test_folders_that_links_lead_to_are_part_of_a_folder(folder, tmp_path):
+    (folder / "inner").rename(tmp_path / "elsewhere")
+    (folder / "inner").symlink_to(tmp_path / "elsewhere")
+    assert given(VIEWER, str(folder)) == [str(folder / name) for name in ("a.JPG", "b.png", "inner/c.png")]

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.errors import ArgumentError
-from saccade.tasks.objects import array_of, pair_reader, rows_of
+from saccade.tasks.objects import LeftOut, array_of, pair_reader, rows_of
+from saccade.tasks.splits import SplitNames
 
 READ = pair_reader(("source", "de"), ("target", "en"), nested="translation")
 PAIRS = [(f"text {n}", f"answer {n % 3}") for n in range(60)]
@@ -159,3 +160,18 @@ def test_what_is_not_there_is_refused():
         rows.example("test", 3)
     with pytest.raises(ArgumentError, match="split: expected one of train, validation, test, got 'dev'"):
         rows.size("dev")
+
+
+def test_rows_that_are_left_out_are_counted_and_the_others_keep_their_places():
+    out = LeftOut(lambda row: not all(row), "pairs, which have a blank side", ("train", "test"))
+    given = {"train": [("", "b"), *PAIRS[:4], ("a", "")], "validation": [("a", "")], "test": [*PAIRS[4:6], ("", "")]}
+    rows = rows_of(given, READ, lambda row: row[0], left_out=out)
+    assert all_of(rows) == {"train": PAIRS[:4], "validation": [("a", "")], "test": PAIRS[4:6]}
+    said = "data: train: left out 2 of 6 pairs, which have a blank side; the first is row 1"
+    assert rows.note == f"{said}; data: test: left out 1 of 3 pairs, which have a blank side; the first is row 3"
+    assert [rows.place("train", n) for n in range(4)] == [f"data: train, row {n}" for n in range(2, 6)]
+    assert rows.place("validation", 0) == "data: validation, row 1"
+    held = rows_of({"training": [("", "b"), *PAIRS]}, READ, lambda row: row[0], SplitNames({"train": "training"}), out)
+    for split in ("train", "validation", "test"):
+        wanted = [f"data: train, row {PAIRS.index(row) + 2}" for row in held.splits[split]]
+        assert [held.place(split, n) for n in range(held.size(split))] == wanted

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from saccade.cli.arguments import UsageError
+from saccade.tasks.folders import files_below
 from saccade.train.files import naming
 from saccade.train.notes import Once, say
 from saccade.train.task import Task
@@ -100,7 +101,7 @@ def _paths(lines: Iterator[str], name: str) -> Iterator[str]:
 def _files(path: Path, suffixes: Sequence[str]) -> list[str]:
     if not path.is_dir():  # what is no file either, its reader says
         return [str(path)]
-    found = sorted(each for each in path.rglob("*") if each.suffix.lower() in suffixes and each.is_file())
+    found = [each for each in files_below(path) if each.suffix.lower() in suffixes and each.is_file()]
     if not found:
         raise UsageError(f"{path}: expected files that end in {', '.join(suffixes)}, found none in this folder")
     return list(map(str, found))

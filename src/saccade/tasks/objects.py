@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -12,9 +12,9 @@ import torch
 from saccade.errors import ArgumentError
 from saccade.tasks.dataset import SPLITS, check_index, check_split, inventory
 from saccade.tasks.splits import SplitNames, held_out
-from saccade.tasks.text.files import divide, text_hash
+from saccade.tasks.text.files import Numbers, divide, keep, text_hash
 
-__all__ = ["OBJECTS", "Rows", "array_of", "label_of", "pair_reader", "read_rows", "rows_of"]
+__all__ = ["OBJECTS", "LeftOut", "Rows", "array_of", "label_of", "pair_reader", "read_rows", "rows_of"]
 
 #: What a run that was trained on Python objects says of its data.
 OBJECTS = "objects"
@@ -29,11 +29,13 @@ class Rows(Generic[R]):
         splits: "train", "validation" and "test".
         fingerprint: what they are.
         note: what a user should know of them, "" if nothing.
+        places: of each split which it was given in, and the numbers that its examples have there, from 0 on.
     """
 
     splits: Mapping[str, Sequence[R]]
     fingerprint: str
     note: str = ""
+    places: Mapping[str, tuple[str, Numbers]] = field(default_factory=dict)
 
     def example(self, split: str, index: int) -> R:
         """Return one example of a split.
@@ -53,9 +55,43 @@ class Rows(Generic[R]):
         check_split(split)
         return len(self.splits[split])
 
+    def place(self, split: str, index: int) -> str:
+        """Return where one example of a split was given, for messages."""
+        given, numbers = self.places[split]
+        return f"data: {given}, row {int(numbers[index]) + 1}"
+
+
+@dataclass(frozen=True)
+class LeftOut(Generic[R]):
+    """Which rows are no examples, and are left out with a note.
+
+    Args:
+        blank: whether a row is one.
+        what: the rows are, and why they are left out: "texts, which are blank".
+        splits: in which this is done.
+    """
+
+    blank: Callable[[R], bool]
+    what: str
+    splits: Sequence[str] = SPLITS
+
+    def kept(self, split: str, rows: Sequence[R]) -> tuple[Numbers, str]:
+        """Return the numbers of the rows that are examples, and a note on the others, "" if there are none.
+
+        Raises:
+            ArgumentError: if no row is one.
+        """
+        if split not in self.splits:
+            return range(len(rows)), ""
+        return keep(np.array([self.blank(row) for row in rows]), f"data: {split}", self.what, unit="row")
+
 
 def rows_of(
-    objects: Any, read: Callable[[Any, Any], R], key: Callable[[R], Any], names: SplitNames | None = None
+    objects: Any,
+    read: Callable[[Any, Any], R],
+    key: Callable[[R], Any],
+    names: SplitNames | None = None,
+    left_out: LeftOut[R] | None = None,
 ) -> Rows[R]:
     """Return the examples of Python objects.
 
@@ -66,9 +102,10 @@ def rows_of(
         read: from a row, and the columns' description where there is one (`features` of `datasets`), to an example.
         key: from an example to what it asks: equal ones are in one split.
         names: what the splits of a mapping are called.
+        left_out: which rows are no examples; None: all are.
 
     Raises:
-        ArgumentError: naming the split and the row that is wrong.
+        ArgumentError: naming the split and the row that is wrong, or the split of which all rows are left out.
 
     Example:
         >>> rows = rows_of([("ein", "one"), ("zwei", "two"), ("drei", "three")], pair_reader(("a",), ("b",)), min)
@@ -81,19 +118,22 @@ def rows_of(
     names = names or SplitNames()
     given = objects if isinstance(objects, Mapping) else {names.of("train")[0]: objects}
     named = _named_splits(given, names)
-    found = {split: read_rows(split, given[name], read) for split, name in named.items()}
-    if missing := [split for split in SPLITS if split not in found]:
-        rows = found.pop("train")
-        hashes = np.array([text_hash(_text(key(row))) for row in rows], np.uint64)
+    rows = {split: read_rows(split, given[name], read) for split, name in named.items()}
+    kept = {split: left_out.kept(split, part) if left_out else (range(len(part)), "") for split, part in rows.items()}
+    places = {split: (split, numbers) for split, (numbers, _) in kept.items()}
+    if missing := [split for split in SPLITS if split not in rows]:
+        numbers = np.asarray(kept["train"][0], np.int64)
+        hashes = np.array([text_hash(_text(key(rows["train"][number]))) for number in numbers], np.uint64)
         parts = divide(hashes, "data", "examples", missing)
-        found |= {split: [rows[place] for place in np.flatnonzero(inside)] for split, inside in parts.items()}
-    splits = {split: found[split] for split in SPLITS}
+        places |= {split: ("train", numbers[inside]) for split, inside in parts.items()}
+    splits = {split: [rows[places[split][0]][number] for number in places[split][1]] for split in SPLITS}
     unread = [name for name in map(str, given) if name not in named.values()]
     notes = [
-        held_out(missing, {split: len(rows) for split, rows in splits.items()}, "examples"),
+        *(note for _, note in kept.values()),
+        held_out(missing, {split: len(part) for split, part in splits.items()}, "examples"),
         f"not read: {inventory(unread)}, which is no split's name (--train-split, ...)" if unread else "",
     ]
-    return Rows(splits, _fingerprint(splits), "; ".join(filter(None, notes)))
+    return Rows(splits, _fingerprint(splits), "; ".join(filter(None, notes)), places)
 
 
 def _named_splits(given: Mapping[Any, Any], names: SplitNames) -> dict[str, Any]:

@@ -70,3 +70,11 @@ def test_a_file_that_is_no_recording_by_its_size_is_named(tmp_path, monkeypatch)
     monkeypatch.setattr(archives, "_LARGEST", 2)
     with pytest.raises(ArgumentError, match=r"part\.tar\.gz: expected recordings, got 3 bytes in part/a\.wav"):
         read(tmp_path)
+
+
+def test_a_folder_of_a_part_may_be_a_link(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/b.wav").write_bytes(b"two")
+    (tmp_path / "plain/part").mkdir(parents=True)
+    (tmp_path / "plain/part/linked").symlink_to(tmp_path / "sub")
+    assert read(tmp_path / "plain") == {"linked/b.wav": b"two"}

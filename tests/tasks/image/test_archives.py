@@ -108,3 +108,11 @@ def test_an_archive_of_too_much_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(archives, "_MOST", 200)
     with pytest.raises(ArgumentError, match="expected at most 2 GiB of files, got more; unpack it"):
         list(read_files(packed, every))
+
+
+def test_a_class_may_be_a_link_to_a_folder(tmp_path):
+    folder = folder_of(tmp_path / "data", count=1)
+    plain = sorted(read_files(folder, every))
+    (folder / "train" / "red").rename(tmp_path / "red")
+    (folder / "train" / "red").symlink_to("../../red")
+    assert sorted(read_files(folder, every)) == plain

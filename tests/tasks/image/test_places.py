@@ -1,6 +1,8 @@
 import io
+import os
 import tarfile
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -149,3 +151,18 @@ def test_an_archive_that_has_no_parts_is_named(tmp_path):
     images = Images(tmp_path)
     assert images.find("a.png") is None
     assert images.packed() == tmp_path / "x.tar.gz"
+
+
+def test_a_folder_that_cannot_be_read_is_named(tmp_path, monkeypatch):
+    (tmp_path / "a").mkdir()
+    scan = os.scandir
+
+    def denied(path):
+        if Path(path).name == "a":
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", denied)
+    with pytest.raises(PermissionError, match="a'"):
+        Images(tmp_path).find("1.png")
+    assert Images(tmp_path / "missing").find("1.png") is None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from saccade.errors import ArgumentError
+from saccade.tasks.folders import files_below
 
 __all__ = ["holds", "read_files"]
 
@@ -35,8 +36,8 @@ def read_files(folder: Path, part: str, suffix: str) -> Iterator[tuple[str, byte
         OSError: if something cannot be read.
     """
     if (folder / part).is_dir():
-        for path in sorted((folder / part).rglob(f"*{suffix}")):
-            if path.is_file():
+        for path in files_below(folder / part):
+            if path.name.endswith(suffix) and path.is_file():
                 yield path.relative_to(folder / part).as_posix(), path.read_bytes()
         return
     archive = folder / f"{part}.tar.gz"

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from saccade.errors import ArgumentError
+from saccade.tasks.folders import files_below
 
 __all__ = ["ENDS", "HardLinks", "is_archive", "read_files"]
 
@@ -43,9 +44,9 @@ def read_files(source: Path, wanted: Wanted) -> Iterator[tuple[str, bytes]]:
         OSError: if something cannot be read, as where a link leads nowhere.
     """
     if source.is_dir():
-        for path in sorted(source.rglob("*")):
+        for path in files_below(source):
             name = path.relative_to(source).as_posix()
-            if _shown(name) and wanted(name) and (path.is_file() or not path.exists()):  # a link to what is gone
+            if wanted(name) and (path.is_file() or not path.exists()):  # a link to what is gone
                 yield name, path.read_bytes()
         return
     try:

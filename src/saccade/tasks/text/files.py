@@ -13,8 +13,21 @@ from numpy.typing import NDArray
 from saccade.errors import ArgumentError
 from saccade.tasks.text.lines import Lines, read_lines
 
-__all__ = ["Numbers", "Rows", "Split", "Splits", "divide", "fingerprint", "keep", "read_filled", "text_hash"]
+__all__ = [
+    "BLANK_PAIRS",
+    "Numbers",
+    "Rows",
+    "Split",
+    "Splits",
+    "divide",
+    "fingerprint",
+    "keep",
+    "read_filled",
+    "text_hash",
+]
 
+#: What is said of pairs that are left out.
+BLANK_PAIRS = "pairs, which have a blank side"
 _SHARE, _MOST = 20, 1000  # of each part that is held out: one in so many of the texts, but no more than that
 Numbers = Sequence[int] | NDArray[np.int64]
 
@@ -96,17 +109,19 @@ def read_filled(path: Path, *, latin1: bool = False, holds: str = "a sentence a 
 
 def keep(
     blank: NDArray[np.bool_],
-    path: Path,
-    what: str = "pairs, which have a blank side",
+    path: Path | str,
+    what: str = BLANK_PAIRS,
     line: Callable[[int], int] = lambda row: row + 1,
+    unit: str = "line",
 ) -> tuple[Numbers, str]:
     """Return the lines that are not blank, and a note on those that are, "" if none.
 
     Args:
         blank: `(lines,)`, which are.
-        path: of the file, for the note.
+        path: of the file, for the note, or what else they are in.
         what: they are, and what it means that they are blank.
         line: from a row's place in `blank` to the line that the note names.
+        unit: what the note calls it.
 
     Raises:
         ArgumentError: if all are.
@@ -121,7 +136,7 @@ def keep(
     count = f"{len(left_out)} of {len(blank)} {what}"
     if len(left_out) == len(blank):
         raise ArgumentError(f"{path}: left out {count}: an empty corpus")
-    return np.flatnonzero(~blank), f"{path}: left out {count}; the first is line {line(int(left_out[0]))}"
+    return np.flatnonzero(~blank), f"{path}: left out {count}; the first is {unit} {line(int(left_out[0]))}"
 
 
 def fingerprint(splits: Mapping[str, Split], files: Iterable[Lines]) -> str:

@@ -94,6 +94,13 @@ def test_what_is_no_text_is_named(imdb, monkeypatch, content, words):
         open_corpus(str(imdb))
 
 
+def test_names_may_end_in_capitals(imdb):
+    for path in sorted((imdb / "train/pos").iterdir()):
+        path.rename(path.with_suffix(".TXT"))
+    corpus = open_corpus(str(imdb))
+    assert corpus.labels == ("neg", "pos") and corpus.size("train") + corpus.size("validation") == 60
+
+
 def test_a_link_to_a_text_that_is_gone_is_named(imdb):
     (imdb / "train/pos/99.txt").symlink_to("../../annex/99.txt")
     with pytest.raises(ArgumentError, match=r"pos/99.txt: expected a text, found none"):
@@ -119,3 +126,11 @@ def test_markup_is_taken_out_by_option(imdb):
     assert "Fine & dull" in plain.example("test", 0).text and "<" not in plain.example("test", 0).text
     assert plain.fingerprint == f"{corpus.fingerprint}, without markup" and plain.labels == corpus.labels
     assert plain.size("test") == 60 and plain.note == corpus.note
+
+
+def test_a_label_may_be_a_link_to_a_folder(imdb):
+    plain = open_corpus(str(imdb))
+    (imdb / "train/pos").rename(imdb.parent / "elsewhere")
+    (imdb / "train/pos").symlink_to("../../elsewhere")
+    linked = open_corpus(str(imdb))
+    assert linked.labels == ("neg", "pos") and linked.fingerprint == plain.fingerprint

@@ -1,8 +1,10 @@
+from itertools import chain
+
 import numpy as np
 import pytest
 
 from saccade.errors import ArgumentError
-from saccade.tasks.classify_text.data.corpus import Corpus, Example, Files
+from saccade.tasks.classify_text.data.corpus import Corpus, Example, Files, WithoutMarkup
 from saccade.tasks.classify_text.data.reviews import Reviews
 from saccade.tasks.text.files import Split
 
@@ -35,3 +37,27 @@ def test_corpora_have_all_that_one_must_have():
     assert members == {"example", "size", "fingerprint", "note", "labels"}
     for corpus in (Reviews(), FILES):
         assert all(hasattr(corpus, name) for name in members)
+
+
+def marked(splits):
+    """A corpus of texts in markup, "good" and "bad" in turn."""
+    rows = [(text, ("good", "bad")[place % 2]) for place, text in enumerate(chain(*splits.values()))]
+    ends = np.cumsum([0, *map(len, splits.values())])
+    parts = {name: Split(rows, np.arange(*ends[n : n + 2])) for n, name in enumerate(splits)}
+    return WithoutMarkup(Files(parts, "print", "noted", ("bad", "good")))
+
+
+def test_texts_of_markup_alone_are_left_out_and_said():
+    corpus = marked(
+        {"train": ["<p>a", "<br /> <!-- b -->", "c"], "validation": ["d"], "test": ["&nbsp;", "<i>e</i>", "f"]}
+    )
+    assert {split: corpus.size(split) for split in corpus.corpus.splits} == {"train": 2, "validation": 1, "test": 2}
+    assert [corpus.example("train", n) for n in range(2)] == [Example(" a", "good", ""), Example("c", "good", "")]
+    assert [corpus.example("test", n).text.strip() for n in range(2)] == ["e", "f"]
+    said = "left out, as nothing is left of them without markup: 1 of 3 texts of train, 1 of 3 texts of test"
+    assert corpus.note == f"noted; {said}" and corpus.fingerprint == "print, without markup, 2 left out"
+    with pytest.raises(ArgumentError, match="index: expected 0 <= index < 2 in test, got 2"):
+        corpus.example("test", 2)
+    with pytest.raises(ArgumentError, match="without markup: no text of test is left, of 1; leave --strip-markup out"):
+        marked({"train": ["a"], "validation": ["b"], "test": ["<p>"]}).size("train")
+    assert WithoutMarkup(Reviews()).size("train") is None and WithoutMarkup(Reviews()).note == ""

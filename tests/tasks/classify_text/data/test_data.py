@@ -40,3 +40,41 @@ def test_objects_have_the_columns_of_collections_and_labels_by_name(rows):
     numbered = open_corpus("objects", [{"text": text, "label": len(label)} for text, label in rows])
     assert list(numbered.labels) == ["2", "3"]
     assert open_corpus("objects", rows).example("train", 0).group == ""
+
+
+def test_labels_of_objects_are_checked_as_those_of_files_are(rows):
+    splits = {"train": rows[:40], "validation": rows[40:50], "test": [*rows[50:], ("", "no"), ("so so", "maybe")]}
+    with pytest.raises(ArgumentError, match="data: test, row 12: the label 'maybe' of the test split is in no text to"):
+        open_corpus("objects", splits)
+    with pytest.raises(ArgumentError, match="data: expected two labels or more to train on, got 'yes' alone"):
+        open_corpus("objects", [(text, "yes") for text, _ in rows])
+    with pytest.raises(ArgumentError, match="data: expected labels that several texts have, got 40 different ones"):
+        open_corpus("objects", {"train": [(text, text) for text, _ in rows[:40]], "dev": rows[:1], "test": rows[:1]})
+
+
+def test_a_label_of_objects_that_is_held_out_alone_is_refused_with_its_row(rows):
+    held = open_corpus("objects", rows).example("test", 0).text
+    place = [text for text, _ in rows].index(held)
+    rare = [("  ", "yes"), *((text, "rare" if text == held else label) for text, label in rows)]
+    with pytest.raises(ArgumentError, match=f"data: train, row {place + 2}: the label 'rare' .* leave it"):
+        open_corpus("objects", rare)
+
+
+def test_blank_texts_of_objects_and_tables_are_left_out_and_said(tmp_path, rows):
+    parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    blank = [*rows[:7], (" \n", "yes"), *rows[7:], ("", "no")]
+    corpus = open_corpus("objects", blank)
+    assert corpus.fingerprint == open_corpus("objects", rows).fingerprint
+    assert corpus.note.startswith("data: train: left out 2 of 62 texts, which are blank; the first is row 8; ")
+    table = arrow.Table.from_pylist([{"text": text, "label": label} for text, label in blank])
+    parquet.write_table(table, tmp_path / "a.parquet")
+    assert open_corpus(str(tmp_path / "a.parquet")).fingerprint == corpus.fingerprint
+    test = open_corpus("objects", {"train": rows[:40], "dev": rows[40:50], "test": [("", "yes"), *rows[50:]]})
+    assert (
+        test.size("test") == 10
+        and test.note == "data: test: left out 1 of 11 texts, which are blank; the first is row 1"
+    )
+    with pytest.raises(ArgumentError, match="data: test: left out 1 of 1 texts, which are blank: an empty corpus"):
+        open_corpus("objects", {"train": rows[:40], "dev": rows[40:50], "test": [("", "yes")]})
+    with pytest.raises(ArgumentError, match="data: train, row 61: expected a label beside the text, got none"):
+        open_corpus("objects", [*rows, ("a text", " ")])

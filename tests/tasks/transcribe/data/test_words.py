@@ -64,3 +64,11 @@ def test_names_of_files_are_of_any_encoding(commands):
 def test_a_folder_without_recordings_in_folders_is_none(tmp_path):
     soundfile.write(tmp_path / "a.wav", np.zeros(9), 8000)
     assert open_words(tmp_path, 8000, SplitNames()) is None
+
+
+def test_a_word_may_be_a_link_to_a_folder(commands, tmp_path_factory):
+    plain, elsewhere = open_corpus(str(commands), 8000), tmp_path_factory.mktemp("elsewhere") / "no"
+    (commands / "no").rename(elsewhere)
+    (commands / "no").symlink_to(elsewhere)
+    linked = open_corpus(str(commands), 8000)
+    assert linked.fingerprint == plain.fingerprint and linked.size("train") == 9

@@ -45,3 +45,12 @@ def test_objects_have_the_columns_that_are_asked_for():
     assert plain.note.endswith("none of their own: 2 examples for validation, 2 examples for test")
     with pytest.raises(ArgumentError, match="data: train, row 1: expected a column fr or source, got de, en"):
         open_corpus("objects", "fr", "en", nested)
+
+
+def test_training_pairs_of_objects_with_a_blank_side_are_left_out_and_said():
+    pairs = [(f"satz {n}", f"sentence {n}") for n in range(40)]
+    corpus = open_corpus("objects", objects=[*pairs[:3], ("", "nothing"), *pairs[3:], ("nichts", " ")])
+    assert corpus.fingerprint == open_corpus("objects", objects=pairs).fingerprint
+    assert corpus.note.startswith("data: train: left out 2 of 42 pairs, which have a blank side; the first is row 4; ")
+    own = open_corpus("objects", objects={"train": [*pairs, ("", "")], "val": [("", "a")], "test": [("b", "")]})
+    assert [own.size(split) for split in ("train", "validation", "test")] == [40, 1, 1]  # as of a folder

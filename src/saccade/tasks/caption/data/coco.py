@@ -28,6 +28,7 @@ from saccade.tasks.splits import SplitNames, only
 __all__ = ["is_coco", "read_json"]
 
 _MOST_BYTES = 1 << 30
+_DESCRIBED = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json")  # what `datasets` writes beside
 _NAMED = re.compile(r"captions_(.+?)_?(?:\d{4})?\.json")  # of captions_val2014.json the split is val
 
 
@@ -60,7 +61,8 @@ def read_json(path: Path, names: SplitNames) -> Listing:
 
 def _karpathy_files(folder: Path) -> list[Path]:
     """The files of a folder that are called as Karpathy's are: dataset_*.json, or dataset.json."""
-    return sorted([*folder.glob("dataset_*.json"), *folder.glob("dataset.json")])
+    named = (path for path in folder.glob("dataset_*.json") if path.name not in _DESCRIBED)
+    return sorted([*named, *folder.glob("dataset.json")])
 
 
 def _coco_files(folder: Path) -> list[Path]:

@@ -28,6 +28,7 @@ __all__ = ["is_flickr", "read_flickr"]
 
 _TOKENS = ("*.token.txt", "*.token")
 _TABLES = {"results.csv": "|", "captions.txt": ","}
+_HEADERS = ("image", "image_name", "image_id")  # what the first column of a table is called, if it has a header
 _NUMBERED = re.compile(r"\s*(\d+)\s*\|?\s*(.*)", re.DOTALL)  # a line of the published results.csv lacks its second bar
 _ID = re.compile(r"(.+)#(\d+)")
 Caption = tuple[str, str, str]
@@ -80,9 +81,10 @@ def _files(folder: Path) -> list[Path]:
 def _captions(lines: Lines) -> Iterator[tuple[int, Caption]]:
     """The captions with the numbers of their lines."""
     delimiter = _TABLES.get(lines.path.name, "\t")
+    headers = _HEADERS if delimiter != "\t" else ()
     for number in range(len(lines)):
         line, where = lines[number], f"{lines.path}: line {number + 1}"
-        if not line.strip() or (not number and delimiter != "\t" and line.lower().startswith("image")):
+        if not line.strip() or (not number and line.partition(delimiter)[0].strip(' "').lower() in headers):
             continue
         if delimiter == ",":
             yield number + 1, _pair(line, where)

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from saccade.tasks.arrow import is_arrow, read_arrow
-from saccade.tasks.classify_text.data.corpus import Corpus, Example
+from saccade.tasks.classify_text.data.corpus import Corpus, Example, check_labels, unknown_label
 from saccade.tasks.classify_text.data.folder import open_files
 from saccade.tasks.classify_text.data.reviews import Reviews
 from saccade.tasks.dataset import no_such_data
-from saccade.tasks.objects import OBJECTS, Rows, pair_reader, rows_of
+from saccade.tasks.objects import OBJECTS, LeftOut, Rows, pair_reader, rows_of
 from saccade.tasks.splits import SplitNames
 
 __all__ = ["BUILTIN", "open_corpus"]
@@ -50,7 +50,26 @@ def open_corpus(data: str, objects: Any = None, names: SplitNames | None = None)
 
 
 def _objects(objects: Any, names: SplitNames) -> "_Objects":
-    return _Objects(rows_of(objects, pair_reader(("sentence", "text"), ("label",)), lambda row: row[0], names))
+    """Read rows, leave out those without a text, and check the labels."""
+    found = _Objects(rows_of(objects, _read, lambda row: row[0], names, _BLANK))
+    labels = set(found.labels)
+    check_labels(labels, found.size("train"), "data")
+    for split, rows in found.rows.splits.items():
+        for index, (_, label) in enumerate(rows):
+            if label not in labels:
+                raise unknown_label(label, split, found.rows.place(split, index))
+    return found
+
+
+def _read(row: Any, features: Any) -> tuple[str, ...]:
+    text, label = _PAIR(row, features)
+    if text and not label:
+        raise ValueError("expected a label beside the text, got none")
+    return text, label
+
+
+_PAIR = pair_reader(("sentence", "text"), ("label",))
+_BLANK = LeftOut[tuple[str, ...]](lambda row: not row[0], "texts, which are blank")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from saccade.tasks.classes import Member, divided, find_classes, list_names, rea
 from saccade.tasks.classify_text.data.corpus import Files
 from saccade.tasks.conversions import recoded as command
 from saccade.tasks.dataset import SPLITS, inventory
+from saccade.tasks.folders import files_below
 from saccade.tasks.media import read_bytes
 from saccade.tasks.splits import SplitNames, held_out
 from saccade.tasks.text.files import Split, divide, fingerprint, text_hash
@@ -79,9 +80,9 @@ class _Texts:
 def _listed(folder: Path, names: SplitNames) -> tuple[list[str], dict[str, list[str]]]:
     """The texts below a folder, and the lists that say which split they are in."""
     known, lists, files = list_names(names), dict[str, list[str]](), list[str]()
-    for path in sorted(folder.rglob("*")):
+    for path in files_below(folder):
         name = path.relative_to(folder).as_posix()
-        if path.suffix not in _ENDS or any(part.startswith(".") for part in name.split("/")):
+        if path.suffix.lower() not in _ENDS:
             continue
         if path.exists() and not path.is_file():  # a link to what is gone is read as a file, which says so
             continue

@@ -1,14 +1,21 @@
 """What a corpus of labelled texts is, and the one that is read from files."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
-from saccade.tasks.dataset import Dataset
+import numpy as np
+from numpy.typing import NDArray
+
+from saccade.errors import ArgumentError
+from saccade.tasks.dataset import SPLITS, Dataset, check_index
 from saccade.tasks.text.files import Splits
 from saccade.tasks.text.markup import without_markup
 
-__all__ = ["Corpus", "Example", "Files", "WithoutMarkup"]
+__all__ = ["Corpus", "Example", "Files", "WithoutMarkup", "check_labels", "unknown_label"]
+
+_FEW = 10  # labels that there may be however few the texts
 
 
 class Example(NamedTuple):
@@ -52,7 +59,7 @@ class Files(Splits):
 
 @dataclass(frozen=True)
 class WithoutMarkup:
-    """A corpus whose texts are HTML, taken out of them.
+    """A corpus whose texts are HTML, taken out of them; a text of which nothing is left is left out.
 
     Args:
         corpus: the texts as they are.
@@ -61,13 +68,20 @@ class WithoutMarkup:
     corpus: Corpus
 
     def example(self, split: str, index: int) -> Example:
-        """Return one example of a split."""
-        found = self.corpus.example(split, index)
+        """Return one example of a split.
+
+        Raises:
+            ArgumentError: if there is no such split, or no such index in it.
+        """
+        check_index(split, index, self.size(split))
+        kept = self._kept.get(split)
+        found = self.corpus.example(split, index if kept is None else int(kept[index]))
         return found._replace(text=without_markup(found.text))
 
     def size(self, split: str) -> int | None:
         """Return how many examples a split has."""
-        return self.corpus.size(split)
+        kept = self._kept.get(split)
+        return self.corpus.size(split) if kept is None else len(kept)
 
     @property
     def labels(self) -> Sequence[str]:
@@ -77,9 +91,72 @@ class WithoutMarkup:
     @property
     def note(self) -> str:
         """What a user should know of the texts."""
-        return self.corpus.note
+        out = ", ".join(f"{count} of {self.corpus.size(split)} texts of {split}" for split, count in self._out.items())
+        said = f"left out, as nothing is left of them without markup: {out}" if out else ""
+        return "; ".join(filter(None, [self.corpus.note, said]))
 
     @property
     def fingerprint(self) -> str:
         """What the examples are, in one string."""
-        return f"{self.corpus.fingerprint}, without markup"
+        out = sum(self._out.values())
+        return f"{self.corpus.fingerprint}, without markup{f', {out} left out' if out else ''}"
+
+    @cached_property
+    def _kept(self) -> dict[str, NDArray[np.int64]]:
+        """The texts that are left, of the splits that are not whole."""
+        found = {}
+        for split in SPLITS:
+            size = self.corpus.size(split) or 0
+            texts = (self.corpus.example(split, index).text for index in range(size))
+            filled = np.array([bool(without_markup(text).strip()) for text in texts], np.bool_)
+            if size and not filled.any():
+                way_out = "leave --strip-markup out, or add texts"
+                raise ArgumentError(f"without markup: no text of {split} is left, of {size}; {way_out}")
+            if not filled.all():
+                found[split] = np.flatnonzero(filled)
+        return found
+
+    @property
+    def _out(self) -> dict[str, int]:
+        """How many texts are left out, of the splits that are not whole."""
+        return {split: (self.corpus.size(split) or 0) - len(kept) for split, kept in self._kept.items()}
+
+
+def check_labels(labels: Collection[str], count: int, where: object) -> None:
+    """Refuse what cannot be the labels of texts to train on.
+
+    Args:
+        labels: the different ones.
+        count: of the texts.
+        where: they are from, for the message.
+
+    Raises:
+        ArgumentError: if there is one alone, or nearly as many as texts.
+
+    Example:
+        >>> check_labels(["good"], 3, "texts.tsv")
+        Traceback (most recent call last):
+        saccade.errors.ArgumentError: texts.tsv: expected two labels or more to train on, got 'good' alone
+    """
+    if len(labels) < 2:
+        [only] = labels
+        raise ArgumentError(f"{where}: expected two labels or more to train on, got {only!r:.60} alone")
+    if len(labels) > _FEW and 2 * len(labels) > count:
+        got = f"got {len(labels)} different ones for {count} texts; are these the labels?"
+        raise ArgumentError(f"{where}: expected labels that several texts have, {got}")
+
+
+def unknown_label(label: str, split: str, place: str) -> ArgumentError:
+    """Return the error for a label that no training text has.
+
+    Args:
+        label: it.
+        split: which has it.
+        place: of the text that has it.
+
+    Example:
+        >>> unknown_label("fair", "test", "test.tsv: line 3")
+        ArgumentError("test.tsv: line 3: the label 'fair' of the test split is in no text to train on; ... have it")
+    """
+    wrong = f"the label {label!r:.60} of the {split} split is in no text to train on"
+    return ArgumentError(f"{place}: {wrong}; leave it out, or add texts that have it")

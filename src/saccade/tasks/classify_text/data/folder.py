@@ -8,7 +8,7 @@ import numpy as np
 
 from saccade.errors import ArgumentError
 from saccade.tasks.classify_text.data.classes import open_classes
-from saccade.tasks.classify_text.data.corpus import Files
+from saccade.tasks.classify_text.data.corpus import Files, check_labels, unknown_label
 from saccade.tasks.classify_text.data.table import Scanned, open_table, scan
 from saccade.tasks.conversions import converted
 from saccade.tasks.dataset import SPLITS
@@ -18,7 +18,6 @@ from saccade.tasks.text.files import Split, divide, fingerprint
 __all__ = ["open_files"]
 
 _HELD_OUT = tuple(f".{name}" for split, names in KNOWN.items() if split != "train" for name in names)
-_FEW = 10  # labels that there may be however few the texts
 _ENDS = ("", ".all", ".tsv", ".csv", ".txt")
 _SET = re.compile(rf"(.+?)(\.train)?({'|'.join(map(re.escape, _ENDS[1:]))})?(\.gz)?")
 
@@ -135,13 +134,8 @@ def _opened(paths: dict[str, Path | None]) -> Files:
 
 def _labels(train: Scanned, codes: np.ndarray) -> set[str]:
     names = list(train.labels)
-    labels, path = {names[code] for code in np.unique(codes)}, train.table.lines.path
-    if len(labels) < 2:
-        [only] = labels
-        raise ArgumentError(f"{path}: expected two labels or more to train on, got {only!r:.60} alone")
-    if len(labels) > _FEW and 2 * len(labels) > len(codes):
-        got = f"got {len(labels)} different ones for {len(codes)} texts; are these the labels?"
-        raise ArgumentError(f"{path}: expected labels that several texts have, {got}")
+    labels = {names[code] for code in np.unique(codes)}
+    check_labels(labels, len(codes), train.table.lines.path)
     return labels
 
 
@@ -151,5 +145,4 @@ def _check_known(split: str, found: Scanned, codes: np.ndarray, part: Split, lab
     for code in np.unique(codes):
         if names[code] not in labels:
             row = int(part.lines[int(np.flatnonzero(codes == code)[0])])
-            wrong = f"the label {names[code]!r:.60} of the {split} split is in no text to train on"
-            raise ArgumentError(f"{found.table.place(row)}: {wrong}; leave it out, or add texts that have it")
+            raise unknown_label(names[code], split, found.table.place(row))

@@ -31,7 +31,7 @@ class Table:
     Args:
         lines: the rows; a row of a CSV file may be several lines of it.
         read: from a row to its text and label; raises ValueError with what is wrong.
-        header: how many rows come before the first example.
+        header: how many rows come before the first example: the header, and blank ones before it.
         numbers: the line that each row begins in, from 0 on.
     """
 
@@ -144,11 +144,12 @@ def _label_first(row: str) -> tuple[str, str]:
 
 def _tsv(lines: Lines) -> Table:
     """Rows with tabs: two columns, or those that a header names."""
-    columns = _columns(names := lines[0].split("\t"), lines.path)
+    first = next((number for number in range(len(lines)) if lines[number].strip()), 0)
+    columns = _columns(names := lines[first].split("\t"), f"{lines.path}: line {first + 1}")
     numbers = range(len(lines))
     if columns is None:
         return Table(lines, _text_first, 0, numbers)
-    return Table(lines, _reader(lambda row: row.split("\t"), columns, len(names)), 1, numbers)
+    return Table(lines, _reader(lambda row: row.split("\t"), columns, len(names)), first + 1, numbers)
 
 
 def _text_first(row: str) -> tuple[str, str]:
@@ -164,7 +165,7 @@ def _csv(lines: Lines) -> Table:
     csv.field_size_limit(_LONGEST_FIELD)
     for delimiter in ",;\t":
         names = _header(lines, delimiter)
-        if (columns := _columns(names, lines.path)) is not None:
+        if (columns := _columns(names, f"{lines.path}: line 1")) is not None:
             numbers = _starts(lines, delimiter)
             rows = replace(lines, starts=lines.starts[[*numbers, len(lines)]])
             return Table(rows, _reader(partial(_fields, delimiter), columns, len(names)), 1, numbers)
@@ -202,7 +203,7 @@ def _fields(delimiter: str, row: str) -> list[str]:
     return next(csv.reader(io.StringIO(row, newline=""), delimiter=delimiter), [])
 
 
-def _columns(names: Sequence[str], path: Path) -> tuple[int, int] | None:
+def _columns(names: Sequence[str], where: str) -> tuple[int, int] | None:
     """Which columns text and label are in, if this is a header that says so."""
     lower = [name.strip().lower() for name in names]
     texts, labels = ([place for place, name in enumerate(lower) if name in known] for known in (_TEXT, _LABEL))
@@ -211,7 +212,7 @@ def _columns(names: Sequence[str], path: Path) -> tuple[int, int] | None:
     for found, known in ((texts, _TEXT), (labels, _LABEL)):
         if len(found) > 1:
             got = f"got {' and '.join(lower[place] for place in found)}"
-            raise ArgumentError(f"{path}: line 1: expected one column {' or '.join(known)}, {got}; rename the others")
+            raise ArgumentError(f"{where}: expected one column {' or '.join(known)}, {got}; rename the others")
     return texts[0], labels[0]
 
 

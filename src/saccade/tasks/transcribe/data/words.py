@@ -15,6 +15,7 @@ from pathlib import Path
 
 from saccade.tasks.audio.recordings import SUFFIXES
 from saccade.tasks.classes import Member, find_classes, list_names, read_list
+from saccade.tasks.folders import files_below
 from saccade.tasks.splits import SplitNames
 from saccade.tasks.transcribe.data.manifest import Row, present
 from saccade.tasks.transcribe.data.recordings import Recordings, check_rate, recordings
@@ -40,8 +41,8 @@ def open_words(folder: Path, rate: int, names: SplitNames) -> Recordings | None:
         OSError: if a file cannot be read.
     """
     check_rate(rate)
-    below = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
-    files = sorted(name for name in below if not any(part.startswith(".") for part in name.split("/")))
+    below = files_below(folder)
+    files = sorted(path.relative_to(folder).as_posix() for path in below if path.suffix.lower() in SUFFIXES)
     if not any("/" in name for name in files):
         return None
     listed = {

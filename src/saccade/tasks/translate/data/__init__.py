@@ -8,8 +8,9 @@ from typing import Any
 from saccade.errors import ArgumentError
 from saccade.tasks.arrow import is_arrow, read_arrow
 from saccade.tasks.dataset import no_such_data
-from saccade.tasks.objects import OBJECTS, Rows, pair_reader, rows_of
+from saccade.tasks.objects import OBJECTS, LeftOut, Rows, pair_reader, rows_of
 from saccade.tasks.splits import SplitNames
+from saccade.tasks.text.files import BLANK_PAIRS
 from saccade.tasks.text.pairs import open_pairs
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.data.dates import LANGUAGES, Dates
@@ -67,6 +68,7 @@ def open_corpus(
     raise no_such_data(data, BUILTIN)
 
 
+_BLANK = LeftOut[tuple[str, ...]](lambda row: not all(row), BLANK_PAIRS, ("train",))
 _BUILTIN: Mapping[str, Callable[[], Corpus]] = {"dates": Dates, "several-dates": SeveralDates, "trees": Trees}
 
 
@@ -80,7 +82,8 @@ def _builtin(data: str, source: str | None, target: str | None, names: SplitName
 
 def _pairs(objects: Any, source: str | None, target: str | None, names: SplitNames) -> "_Pairs":
     columns = [tuple(filter(None, column)) for column in ((source, "source"), (target, "target"))]
-    return _Pairs(rows_of(objects, pair_reader(*columns, nested="translation"), lambda row: row[0], names))
+    read = pair_reader(*columns, nested="translation")
+    return _Pairs(rows_of(objects, read, lambda row: row[0], names, _BLANK))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,20 @@
+import pytest
+
+from image_files import plain
+from saccade.tasks.caption.data.flickr import read_flickr
+from saccade.tasks.splits import SplitNames
+
+
+@pytest.mark.parametrize("header", ["", "image,caption\n", "Image_Name,Caption\n", '"image","caption"\n'])
+def test_a_header_is_known_by_its_first_column_and_an_image_may_be_called_image(tmp_path, header):
+    for number in range(3):
+        (tmp_path / f"image{number}.png").write_bytes(plain((number, 100, 50), (20, 16)))
+    lines = [f"image{number}.png,photo {number} ." for number in range(3)]
+    (tmp_path / "captions.txt").write_text(header + "\n".join(lines) + "\n")
+    listing = read_flickr(tmp_path, SplitNames())
+    assert list(listing.images) == ["image0.png", "image1.png", "image2.png"]
+
+
+def test_an_image_of_the_other_table_may_be_called_image(tmp_path):
+    (tmp_path / "results.csv").write_text("image1.jpg| 0| One .\nimage2.jpg| 0| Two .\n")
+    assert list(read_flickr(tmp_path, SplitNames()).images) == ["image1.jpg", "image2.jpg"]
