@@ -34,7 +34,7 @@ __all__ = [
     "SetAttention",
     "SetPool",
 ]
-if find_spec("sklearn") is None:
+if not TYPE_CHECKING and find_spec("sklearn") is None:
     __all__.remove("KernelRegression")  # `import *` takes what is there
 
 

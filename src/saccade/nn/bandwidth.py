@@ -172,8 +172,8 @@ def weights(query: Tensor, key: Tensor, kernel: str) -> Tensor:
         kernel: "gaussian" or a key of `scores.KERNELS`.
     """
     _, aux = attend(query, key, key[:, :1], aux=AuxRequest(weights=True), **_weighed(kernel))
-    found: Tensor = aux.weights
-    return found
+    assert aux.weights is not None
+    return aux.weights
 
 
 def _weighed(kernel: str) -> dict[str, Any]:

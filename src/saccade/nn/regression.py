@@ -94,13 +94,12 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 feature; a bandwidth to be found from one point; a kernel without a gradient everywhere by "gradient".
             ValueError: numbers that are none, not finite, or of other shapes, in scikit-learn's words.
         """
-        before = dict(vars(self))
+        before = dict(self.__dict__)
         try:
             with torch.inference_mode(False):  # of what is made in that mode there are no gradients
                 return self._fitted(X, y)
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__ = before
             raise
 
     def _fitted(self, X: ArrayLike, y: ArrayLike) -> "KernelRegression":
