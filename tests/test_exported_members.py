@@ -86,3 +86,16 @@ def test_the_import_is_light():
     }
     code = f"import sys, saccade; loaded = {slow} & set(sys.modules); assert not loaded, loaded"
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+def test_without_scikit_learn_all_else_is_there():
+    code = (
+        "import sys; sys.modules['sklearn'] = None\n"  # as if it were not installed
+        "from saccade.nn import *\n"
+        "from saccade import nn\n"
+        "assert Attention is nn.Attention and not hasattr(nn, 'KernelRegression') and not hasattr(nn, 'Other')\n"
+        "nn.KernelRegression\n"
+    )
+    ended = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True)
+    said = "AttributeError: KernelRegression needs scikit-learn, which is not installed: pip install 'saccade[train]'"
+    assert ended.stderr.splitlines()[-1] == said

@@ -256,6 +256,18 @@ def test_padding_is_nothing(name, training, lengths):
             torch.testing.assert_close(part, other)
 
 
+def test_masks_are_read_as_attend_reads_them():
+    mixture, x, few = made("all"), tokens_of(3, 2, 5, 4), torch.tensor([[1, 5], [0, 2], [4, 3]])
+    there = torch.arange(5) < few[..., None]
+    wanted = mixture(x, mask=there)[0]
+    for mask in (masks.Lengths(few), masks.Dense(there[..., None, :]), masks.Lengths(few) & masks.Prefix(5)):
+        assert torch.equal(mixture(x, mask=mask)[0], wanted)
+    row = torch.tensor([True, False, True, True, False])
+    for mask in (masks.Dense(row), masks.Dense(row[None]), masks.Dense(row) & masks.Prefix(5)):
+        assert torch.equal(mixture(x, mask=mask)[0], mixture(x, mask=row)[0])
+    assert torch.equal(mixture(x, mask=masks.Dense(torch.tensor(True)))[0], mixture(x)[0])
+
+
 def test_all_experts_are_the_dense_mixture():
     mixture, x = made("all"), tokens_of(2, 5, 4)
     outputs = torch.stack(
@@ -392,6 +404,8 @@ X = torch.zeros(2, 3, 4)
         (lambda: nn.MixtureOfExperts(4, 6, drop="last"), ArgumentError, "^drop: expected one of weight, order"),
         (lambda: nn.MixtureOfExperts(4, 6, capacity_factor=0), ArgumentError, "^capacity_factor: .* above 0"),
         (lambda: nn.MixtureOfExperts(4, 6, eval_capacity_factor=-1), ArgumentError, "^eval_capacity_factor"),
+        (lambda: nn.MixtureOfExperts(4, 6, capacity_factor=math.inf), ArgumentError, "^capacity_factor: .* finite"),
+        (lambda: nn.MixtureOfExperts(4, 6, eval_capacity_factor=math.inf), ArgumentError, "^eval_capa.* finite"),
         (lambda: nn.MixtureOfExperts(4, 6, load_weight=-1), ArgumentError, "^load_weight: expected a number of at le"),
         (lambda: nn.MixtureOfExperts(4, 6, load_weight=1, noise=False), ArgumentError, "^load_weight: expected 0 or"),
         (
@@ -405,6 +419,11 @@ X = torch.zeros(2, 3, 4)
         (lambda: MIXTURE(X, mask=torch.ones(2, 4, dtype=torch.bool)), ShapeError, r"^mask: .*\(2, 3\), got \(2, 4\)"),
         (lambda: MIXTURE(X, mask=torch.ones(2, 3)), ArgumentTypeError, "^mask: expected a boolean tensor"),
         (lambda: MIXTURE(X, mask=masks.Causal()), ArgumentError, "^mask: expected one of tokens alone"),
+        (lambda: MIXTURE(X, mask=masks.Lengths(torch.tensor([3, -1]))), ArgumentError, "^key_len.* from 0 to Lk = 3"),
+        (lambda: MIXTURE(X, mask=masks.Lengths(torch.tensor([4, 1]))), ArgumentError, "^key_len.* from 0 to Lk = 3"),
+        (lambda: MIXTURE(X, mask=masks.Lengths(torch.tensor([2.5, 1.0]))), ArgumentTypeError, "^key_len.* integer"),
+        (lambda: MIXTURE(X[None], mask=masks.Lengths(torch.tensor([2, 1]))), ShapeError, "^key_lengths"),
+        (lambda: MIXTURE(X, mask=masks.Dense(torch.ones(2).bool())), ShapeError, r"^mask: .*\(2,\)"),
         (lambda: MIXTURE(X, aux=AuxRequest(log_prob=True)), ArgumentError, "^log_prob: expected a Sample"),
         (lambda: CHOOSING(X, aux=AuxRequest(entropy=True)), ArgumentError, "^entropy: expected routing 'tokens'"),
         (lambda: CHOOSING(X, aux=AuxRequest(lse=True)), ArgumentError, "^lse: expected routing 'tokens'"),

@@ -101,6 +101,28 @@ def test_behind_the_end_nothing_changes(lengths, more):
         assert outputs[n, length:].eq(0).all() and aux.weights[n, length:].eq(0).all()
 
 
+def test_what_stands_in_padding_is_nothing():
+    lstm, inputs, lengths = made(), drawn(3, 4), torch.tensor([4, 2, 0])
+    there = torch.arange(4) < lengths[:, None]
+    holes = inputs.masked_fill(~there[..., None], math.nan).requires_grad_()
+    (wanted, _), gates = lstm(inputs, lengths=lengths, aux=GATES)
+    ((outputs, state), aux) = lstm(holes, lengths=lengths, aux=GATES)
+    assert torch.equal(outputs, wanted) and torch.equal(aux.weights, gates.weights)
+    (outputs.sum() + state.cell.sum() + aux.weights.sum()).backward()
+    assert all(part.grad.isfinite().all() for part in (*lstm.parameters(), holes))
+    assert not holes.grad[~there].any()
+
+
+def test_behind_the_end_of_a_sequence_of_no_numbers_there_are_zeros():
+    lstm, inputs = made(), drawn(2, 4)
+    inputs[0, 1] = math.nan
+    before = LSTMState(*torch.full((2, 2, 5), math.nan, dtype=torch.float64))
+    (outputs, _), aux = lstm(inputs, lengths=torch.tensor([2, 0]), aux=GATES)
+    assert outputs[0, 1].isnan().all() and not outputs[0, 2:].any() and not aux.weights[0, 2:].any()
+    (outputs, _), aux = lstm(inputs, before, lengths=torch.tensor([2, 0]), aux=GATES)
+    assert not outputs[1].any() and not aux.weights[1].any()
+
+
 def test_gates_are_recorded_beside_attention():
     torch.manual_seed(0)
     model = torch.nn.ModuleDict({"lstm": nn.GatedLSTM(3, 5), "read": nn.Attention(5)})

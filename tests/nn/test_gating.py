@@ -100,3 +100,17 @@ def test_the_squared_variation(amounts, wanted):
     found = gating.squared_variation(amounts)
     found.backward()
     assert found.item() == wanted and amounts.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("spread", [-20.0, -50.0, -90.0, -200.0, -math.inf])
+def test_gradients_are_finite_however_little_noise_there_is(spread):
+    """Of softplus(-50) the square is 0 in float32, by which a quotient's derivative divides."""
+    clean = torch.tensor([[0.0, 1.0, 2.0], [1.0, 1.0, 1.0]], requires_grad=True)
+    spread = torch.full((2, 3), spread, requires_grad=True)
+    choice = gating.choose(clean, spread, 2)
+    (choice.weight.sum() + gating.squared_variation(choice.probability.sum(0))).backward()
+    assert clean.grad.isfinite().all() and spread.grad.isfinite().all()
+    assert choice.probability[0].tolist() == [0.0, 1.0, 1.0]
+    deviation = torch.zeros(2, 3, requires_grad=True)
+    gating.selection_probability(clean, clean, deviation, 2).sum().backward()
+    assert deviation.grad.isfinite().all() and clean.grad.isfinite().all()

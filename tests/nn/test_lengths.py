@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.nn.lengths import check_lengths
+from saccade.nn.lengths import check_lengths, steps
 
 
 def test_lengths_from_none_to_all_are_taken():
@@ -23,3 +23,9 @@ def test_lengths_from_none_to_all_are_taken():
 def test_others_are_refused(lengths, error, match):
     with pytest.raises(error, match=match):
         check_lengths(lengths, torch.zeros(2, 3, 4))
+
+
+def test_steps_are_those_before_each_length():
+    inputs = torch.zeros(3, 2, 4)
+    assert steps(torch.tensor([0, 1, 2]), inputs).tolist() == [[False, False], [True, False], [True, True]]
+    assert steps(torch.zeros(0, dtype=torch.int32), inputs[:0]).shape == (0, 2)

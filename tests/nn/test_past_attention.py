@@ -148,6 +148,32 @@ def test_behind_the_end_nothing_changes(window, lengths, seed):
         torch.testing.assert_close(continued[n], cell.run(onward[n : n + 1], last)[0][0])  # padding is no past
 
 
+@pytest.mark.parametrize("window", [0, None, 1, 3])
+def test_what_stands_in_padding_is_nothing(window):
+    cell, inputs, lengths = made(window=window), drawn(3, 4), torch.tensor([4, 2, 0])
+    there = torch.arange(4) < lengths[:, None]
+    holes = inputs.masked_fill(~there[..., None], math.nan).requires_grad_()
+    outputs, state = cell.run(holes, lengths=lengths)
+    assert torch.equal(outputs, cell.run(inputs, lengths=lengths)[0])
+    (outputs.sum() + state.cell.sum()).backward()
+    assert not holes.grad[~there].any()
+    given = {name: part.grad for name, part in cell.named_parameters() if part.grad is not None}
+    assert all(grad.isfinite().all() for grad in given.values())
+    cell.zero_grad()
+    state = cell.start(3)
+    for x, active in zip(holes.unbind(1), there.unbind(1), strict=True):
+        state = cell(x, state, active=active)
+    state.cell.sum().backward()
+    assert all(part.grad is None or part.grad.isfinite().all() for part in cell.parameters())
+
+
+def test_behind_the_end_of_a_sequence_of_no_numbers_there_are_zeros():
+    cell, inputs = made(), drawn(2, 4)
+    inputs[0, 1] = math.nan
+    outputs, _ = cell.run(inputs, lengths=torch.tensor([2, 4]))
+    assert outputs[0, 1].isnan().all() and not outputs[0, 2:].any()
+
+
 def test_a_window_keeps_the_state_of_one_size():
     cell, inputs = made(window=3), drawn(length=9)
     state, shapes = cell.start(2), []
@@ -241,6 +267,8 @@ def test_what_does_not_fit_is_refused():
         cell.start(0)
     with pytest.raises(ShapeError, match=r"inputs: expected \(batch, length, 3\), got \(6, 3\)"):
         cell.run(inputs[0])
+    with pytest.raises(ShapeError, match=r"x: expected \(batch, 3\), a step of each sequence, got \(2, 6, 3\)"):
+        cell(inputs, cell.start(2))
     with pytest.raises(ShapeError, match=r"state.hidden: expected \(2, 5\) of this cell, got \(1, 5\)"):
         cell(inputs[:, 0], cell.start(1))
     with pytest.raises(ShapeError, match="state.tape: expected one of 3 steps, got one of 0"):

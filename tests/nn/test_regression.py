@@ -3,11 +3,15 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from saccade import nn
 from saccade.errors import ArgumentError
+from saccade.nn import regression
 
 KERNELS = {
     "gaussian": lambda u: np.exp(-(u**2) / 2),
@@ -69,6 +73,23 @@ def test_a_full_metric_sees_along_a_direction():
     y = np.sin(2 * (X[:, 0] + X[:, 1]))
     each, full = (nn.KernelRegression(bandwidth="gradient", metric=one).fit(X, y) for one in ("diagonal", "full"))
     assert full.loo_error_ < 0.7 * each.loo_error_ and full.bandwidth_ is None
+
+
+@pytest.mark.parametrize("metric", ["scalar", "diagonal", "full"])
+def test_what_a_gradient_finds_is_the_same_in_every_unit(metric):
+    X, _ = data(120, 2)
+    y = np.sin(2 * (X[:, 0] + X[:, 1]))
+    wanted = nn.KernelRegression(bandwidth="gradient", metric=metric).fit(X, y).loo_error_
+    for unit in (1e-8, 1e-3, 1e5):
+        found = nn.KernelRegression(bandwidth="gradient", metric=metric).fit(unit * X, y)
+        assert found.loo_error_ == pytest.approx(wanted, rel=0.01)
+
+
+def test_a_bandwidth_is_above_0_whatever_the_sign_of_a_full_metric(monkeypatch):
+    X, y = data(40, 1)
+    monkeypatch.setattr(nn.KernelRegression, "_descended", lambda self, start: -start)  # the same distances
+    known = nn.KernelRegression(bandwidth="gradient", metric="full").fit(X, y)
+    assert known.bandwidth_ == pytest.approx(nn.KernelRegression().fit(X, y).bandwidth_)
 
 
 def test_a_scalar_by_gradient_is_as_good_as_by_search():
@@ -140,12 +161,103 @@ def test_it_works_where_estimators_do():
         ({"bandwidth": float("nan")}, "bandwidth: expected"),
         ({"bandwidth": "best"}, "'leave-one-out' or 'gradient', got 'best'"),
         ({"bandwidth": "gradient", "metric": "round"}, "metric: expected one of scalar, diagonal, full"),
+        ({"bandwidth": 1.0, "metric": "round"}, "metric: expected one of scalar, diagonal, full"),
         ({"bandwidth": "gradient", "kernel": "boxcar"}, "kernel: expected one with a gradient"),
     ],
 )
 def test_what_does_not_fit_is_refused(options, said):
     with pytest.raises(ArgumentError, match=said):
         nn.KernelRegression(**options).fit(*data())
+
+
+@pytest.mark.parametrize(
+    ("changed", "X", "y"),
+    [
+        ({}, [[1.0, 2.0]], [5.0]),
+        ({"bandwidth": "best"}, *data(30)),
+        ({"bandwidth": "gradient", "metric": "round"}, *data(30)),
+        ({}, np.ones((4, 3)), [1.0, 2.0, 3.0, np.nan]),
+        ({"bandwidth": -1.0}, *data(30, 3)),
+    ],
+)
+def test_a_fit_that_is_refused_leaves_what_was_known(changed, X, y):
+    known, asked = nn.KernelRegression().fit(*data()), data(15, seed=1)[0]
+    wanted, attributes = known.predict(asked), set(vars(known))
+    with pytest.raises(ValueError):
+        known.set_params(**changed).fit(X, y)
+    np.testing.assert_array_equal(known.predict(asked), wanted)
+    assert set(vars(known)) == attributes
+    new = nn.KernelRegression(**changed)
+    with pytest.raises(ValueError):
+        new.fit(X, y)
+    with pytest.raises(NotFittedError):
+        new.predict(asked)
+
+
+@pytest.mark.parametrize("metric", ["scalar", "diagonal", "full"])
+def test_it_fits_where_no_gradients_are_recorded(metric):
+    X, y = data(60)
+    wanted = nn.KernelRegression(bandwidth="gradient", metric=metric).fit(X, y)
+    with torch.inference_mode():
+        known = nn.KernelRegression(bandwidth="gradient", metric=metric).fit(X, y)
+        np.testing.assert_array_equal(known.predict(X), wanted.predict(X))
+        assert known.loo_error_ == wanted.loo_error_
+    np.testing.assert_array_equal(known.predict_interval(X), wanted.predict_interval(X))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("bandwidth", [0.7, "leave-one-out", "gradient"])
+def test_another_default_device_is_no_matter(kernel, bandwidth):
+    if (kernel, bandwidth) == ("boxcar", "gradient"):
+        return
+    X, y = data()
+    wanted = nn.KernelRegression(kernel, bandwidth).fit(X, y)
+    with torch.device("meta"):
+        known = nn.KernelRegression(kernel, bandwidth).fit(X, y)
+        found = known.predict(X), known.weights(X), *known.predict_interval(X), known.loo_error_
+    for one, other in zip(
+        found, (wanted.predict(X), wanted.weights(X), *wanted.predict_interval(X), wanted.loo_error_), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
+class Largest(TorchDispatchMode):
+    """The most numbers that one tensor had."""
+
+    numbers = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        found = func(*args, **(kwargs or {}))
+        sizes = [leaf.numel() for leaf in tree_leaves(found) if isinstance(leaf, torch.Tensor)]
+        self.numbers = max(self.numbers, *sizes, 0)
+        return found
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_weights_of_few_points_take_no_memory_of_all_pairs(kernel, monkeypatch):
+    X, y = data(400)
+    asked = data(15, seed=1)[0]
+    known = nn.KernelRegression(kernel, 0.7).fit(X, y)
+    with Largest() as seen:
+        weights = known.weights(asked)
+    assert seen.numbers <= 400 * 15
+    wanted = KERNELS[kernel](np.sqrt((((asked[:, None] - X[None]) / 0.7) ** 2).sum(-1)))
+    total = wanted.sum(1, keepdims=True)
+    np.testing.assert_allclose(weights, wanted / np.where(total > 0, total, 1), atol=1e-12)
+    monkeypatch.setattr(regression, "_WEIGHTS_AT_ONCE", 1000)
+    with Largest() as seen:
+        np.testing.assert_allclose(known.weights(asked), weights, atol=1e-15)
+    assert seen.numbers <= 1000
+    assert known.weights(asked[:1]).shape == (1, 400)
+
+
+@pytest.mark.parametrize("count", [99, 100, 179, 199, 999])
+def test_the_rank_of_a_coverage_is_not_moved_by_rounding(count):
+    """Of (n + 1) · 0.55 = 55 known answers 55 are to lie within, though floats make 55.000000000000007 of it."""
+    assert regression.rank(count, 0.55) == -(-(count + 1) * 55 // 100)
+    assert regression.rank(count, 1 - 0.45) == regression.rank(count, 0.55)
+    assert regression.rank(count, 0.9) == -(-(count + 1) * 9 // 10)
+    assert regression.rank(count, 0.9999999) == count and regression.rank(count, 1e-7) == 1
 
 
 def test_one_point_needs_a_bandwidth_and_has_no_interval():

@@ -1,9 +1,10 @@
 """Modules over `attend`, and what stands beside attention: memories, experts, an LSTM.
 
 `Retina` and `Glimpse` attend to images by looking at a part of them. `KernelRegression` is no module but an estimator
-as scikit-learn has them, imported when it is asked for.
+as scikit-learn has them, imported when it is asked for; without scikit-learn there is none.
 """
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from saccade.nn.attention import Attention
@@ -33,11 +34,18 @@ __all__ = [
     "SetAttention",
     "SetPool",
 ]
+if not TYPE_CHECKING and find_spec("sklearn") is None:
+    __all__.remove("KernelRegression")  # `import *` takes what is there
 
 
 def __getattr__(name: str) -> Any:
     if name == "KernelRegression":
-        from saccade.nn.regression import KernelRegression  # here: scikit-learn takes a second to import
-
+        try:
+            from saccade.nn.regression import KernelRegression  # here: scikit-learn takes a second to import
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] != "sklearn":
+                raise
+            missing = "scikit-learn, which is not installed: pip install 'saccade[train]'"
+            raise AttributeError(f"{name} needs {missing}") from error
         return KernelRegression
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

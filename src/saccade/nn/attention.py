@@ -40,7 +40,7 @@ class Attention(nn.Module):
         read: one of `saccade.reads`; None is Soft.
         eval_read: the read outside training, as `reads.Argmax()` where training draws; None is `read`.
         output_dim: features of a learned projection of the output; None for none.
-        max_length: the most keys that "location" can score.
+        max_length: the most keys that "location" can score; other scores have any number, and no use for it.
         dropout_p: probability of dropping a weight, in training.
         device, dtype: as everywhere in torch.nn.
 

@@ -9,6 +9,7 @@ the same, so that they are computed once, and what is left of each h is the kern
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,8 +17,9 @@ from torch import Tensor
 
 from saccade import masks, normalizers, scores
 from saccade.attention import attend
+from saccade.auxiliary import AuxRequest
 
-__all__ = ["LeftOut", "leave_one_out", "left_out", "means"]
+__all__ = ["LeftOut", "leave_one_out", "left_out", "means", "weights"]
 
 _WIDEST = 50.0  # times a rule of thumb, and as much below it, bandwidths are tried
 _CLOSER = 11, 9  # bandwidths that are tried about the best one, and about the best of these, where the error has steps
@@ -143,7 +145,7 @@ def left_out(points: Tensor, values: Tensor, kernel: str) -> Tensor:
         kernel: "gaussian" or a key of `scores.KERNELS`.
     """
     few = len(points) <= _DENSE
-    others = ~torch.eye(len(points), dtype=torch.bool) if few else ~masks.Window(0, 0)
+    others = ~torch.eye(len(points), dtype=torch.bool, device=points.device) if few else ~masks.Window(0, 0)
     return means(points, points, values, kernel, others)
 
 
@@ -157,10 +159,28 @@ def means(query: Tensor, key: Tensor, value: Tensor, kernel: str, mask: masks.Ma
         kernel: "gaussian" or a key of `scores.KERNELS`.
         mask: as for `attend`.
     """
+    found: Tensor = attend(query, key, value, mask=mask, **_weighed(kernel))
+    return found
+
+
+def weights(query: Tensor, key: Tensor, kernel: str) -> Tensor:
+    """Return what `means` weighs values by, `(m, n)`.
+
+    Args:
+        query: `(m, features)`, in bandwidths.
+        key: `(n, features)`.
+        kernel: "gaussian" or a key of `scores.KERNELS`.
+    """
+    _, aux = attend(query, key, key[:, :1], aux=AuxRequest(weights=True), **_weighed(kernel))
+    assert aux.weights is not None
+    return aux.weights
+
+
+def _weighed(kernel: str) -> dict[str, Any]:
+    """The options of `attend` that make weights of a kernel."""
     if kernel == "gaussian":
-        found: Tensor = attend(query, key, value, score=scores.Gaussian(1.0), mask=mask)
-        return found
-    return attend(query, key, value, score=scores.Kernel(kernel, 1.0), normalizer=normalizers.Sum(), mask=mask)
+        return {"score": scores.Gaussian(1.0)}
+    return {"score": scores.Kernel(kernel, 1.0), "normalizer": normalizers.Sum()}
 
 
 def _distances(points: Tensor, kernel: str) -> Tensor:

@@ -5,6 +5,7 @@
 The gate is attention with a hard read: tokens are queries, experts are keys, and the k largest weights are read.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -23,8 +24,8 @@ from saccade.nn import dispatch, gating
 from saccade.nn.attention import features
 from saccade.nn.dispatch import Drop, Pairs
 from saccade.nn.routing import Routes, by_experts, by_groups, by_tokens, described
-from saccade.numerics import wide
-from saccade.structure import Grid
+from saccade.numerics import tracing, transforming, wide
+from saccade.structure import Extent, Grid, aligned
 from saccade.validate import probability
 
 __all__ = ["Balance", "MixtureOfExperts", "Routing"]
@@ -151,6 +152,8 @@ class MixtureOfExperts(nn.Module):
             raise ArgumentError(f"drop: expected one of {', '.join(get_args(Drop))}, got {drop!r}")
         for name, factor in (("capacity_factor", capacity_factor), ("eval_capacity_factor", eval_capacity_factor)):
             number(name, factor, above=0, none=True)
+            if factor == math.inf:
+                raise ArgumentError(f"{name}: expected a finite number or None, which limits nothing, got inf")
         if noise and routing == "experts":
             raise ArgumentError("noise: expected False or None with routing 'experts', which draws none, got True")
         noise = routing == "tokens" if noise is None else noise
@@ -333,7 +336,10 @@ def _there(mask: Mask | Tensor | None, query: Tensor) -> Tensor | None:
     if isinstance(mask, Mask):
         if not mask.keys_alone:
             raise ArgumentError(f"mask: expected one of tokens alone, as masks.Lengths, got {type(mask).__name__}")
-        mask = mask.dense(Grid(1, query.shape[-2], 0, 1, query.device))[..., 0, :]
+        (*batch, length, size), look = query.shape, not (tracing() or transforming())
+        mask.check(Extent(tuple(batch), 1, length, size, size, query.dtype, query.device, look))
+        dense = mask.dense(Grid(1, length, 0, 1, query.device))
+        mask = aligned(dense, ("q", "k"), len(batch))[..., 0, :]
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
         got = f"dtype {mask.dtype}" if isinstance(mask, Tensor) else type(mask).__name__
         raise ArgumentTypeError(f"mask: expected a boolean tensor (..., L) or masks.Lengths, got {got}")

@@ -11,7 +11,7 @@ from saccade.auxiliary import AuxOutput, AuxRequest, top
 from saccade.checks import whole
 from saccade.errors import ArgumentError, ShapeError
 from saccade.nn.attention import features
-from saccade.nn.lengths import check_lengths
+from saccade.nn.lengths import check_lengths, steps
 
 __all__ = ["GatedLSTM", "LSTMState"]
 
@@ -122,6 +122,8 @@ class GatedLSTM(nn.Module):
             raise ShapeError(f"inputs: expected (batch, length, {self.input_dim}), got {tuple(inputs.shape)}")
         if lengths is not None:
             check_lengths(lengths, inputs)
+            # Whatever stands in padding: gates are computed of it, and times 0 a number that is none is none.
+            inputs = inputs.masked_fill(~steps(lengths, inputs)[..., None], 0.0)
         _check_request(aux)
         state = self._checked(state, len(inputs))
         outputs, last = self._run(inputs, state, lengths)
@@ -140,7 +142,7 @@ class GatedLSTM(nn.Module):
         outputs, _ = pad_packed_sequence(outputs, batch_first=True, total_length=inputs.shape[1])
         some = some[:, None]
         last = LSTMState(torch.where(some, hidden[0], state.hidden), torch.where(some, cell[0], state.cell))
-        return outputs * some[..., None], last
+        return outputs.masked_fill(~some[..., None], 0.0), last
 
     def _told(
         self, inputs: Tensor, outputs: Tensor, state: LSTMState, lengths: Tensor | None, aux: AuxRequest
@@ -150,8 +152,7 @@ class GatedLSTM(nn.Module):
         of_input, of_hidden, *biases = (part[3 * self.hidden_dim :] for part in self.lstm.all_weights[0])
         gates = torch.sigmoid(F.linear(inputs, of_input, *biases[:1]) + F.linear(before, of_hidden, *biases[1:]))
         if lengths is not None:
-            there = torch.arange(inputs.shape[1], device=inputs.device) < lengths[:, None]
-            gates = gates * there[..., None]
+            gates = gates.masked_fill(~steps(lengths, inputs)[..., None], 0.0)
         return AuxOutput(
             weights=gates if aux.weights else None,
             top=top(*gates.topk(min(aux.top, self.hidden_dim), -1)) if aux.top else None,

@@ -15,6 +15,8 @@ from saccade.reads import largest
 
 __all__ = ["Choice", "choose", "selection_probability", "squared_variation"]
 
+_LEAST_DEVIATION = 1e-9
+
 
 class Choice(NamedTuple):
     """The experts of each token.
@@ -89,7 +91,8 @@ def _probability(clean: Tensor, values: Tensor, index: Tensor, deviation: Tensor
         return torch.ones_like(clean)
     inside = torch.zeros_like(clean, dtype=torch.bool).scatter(-1, index[..., :k], True)
     kth_excluding = torch.where(inside, values[..., k:], values[..., k - 1 : k])
-    found: Tensor = torch.special.ndtr((clean - kth_excluding) / deviation)
+    # Whose square, by which the derivative divides, is above 0 in float32: there P is a step anyway.
+    found: Tensor = torch.special.ndtr((clean - kth_excluding) / deviation.clamp(min=_LEAST_DEVIATION))
     return found
 
 

@@ -2,13 +2,14 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from saccade.checks import ensure, whole_dtype
 from saccade.errors import ShapeError
 from saccade.numerics import tracing, transforming
 
-__all__ = ["check_lengths"]
+__all__ = ["check_lengths", "steps"]
 
 
 def check_lengths(lengths: Any, inputs: Tensor) -> None:
@@ -35,3 +36,17 @@ def check_lengths(lengths: Any, inputs: Tensor) -> None:
     whole_dtype("lengths", lengths)
     inside = (lengths >= 0) & (lengths <= most)
     ensure(inside, f"lengths: expected from 0 to {most}, got some outside", values=not (tracing() or transforming()))
+
+
+def steps(lengths: Tensor, inputs: Tensor) -> Tensor:
+    """Which steps there are, boolean `(batch, length)`.
+
+    Args:
+        lengths: how many steps each sequence has, integer `(batch,)`.
+        inputs: `(batch, length, ...)`.
+
+    >>> import torch
+    >>> steps(torch.tensor([1, 0]), torch.zeros(2, 2, 4)).tolist()
+    [[True, False], [False, False]]
+    """
+    return torch.arange(inputs.shape[1], device=inputs.device) < lengths[:, None]

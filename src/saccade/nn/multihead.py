@@ -42,7 +42,7 @@ class MultiheadAttention(nn.Module):
         score: a name as for `Attention` (parameters are one set a head), an object or a callable.
         normalizer: one of `saccade.normalizers` or a callable; None is Softmax.
         read: one of `saccade.reads`; None is Soft.
-        max_length: the most keys that "location" can score.
+        max_length: as for `Attention`.
         rotary_base: turns queries and keys by their positions (`saccade.biases.rotate`, Su et al. 2021), with this base
             of the wavelengths; None leaves them as they are. Both begin at position 0, but the queries of a memory
             are its last keys; `positions=` says otherwise, for each example.

@@ -18,7 +18,7 @@ from saccade.errors import ArgumentError, ShapeError
 from saccade.foreign import refuse, refusing
 from saccade.kernels.cells import lstm_cell
 from saccade.nn.attention import Attention, features
-from saccade.nn.lengths import check_lengths
+from saccade.nn.lengths import check_lengths, steps
 
 __all__ = ["PastAttention", "PastState", "Tape"]
 
@@ -183,11 +183,15 @@ class PastAttention(nn.Module):
             ArgumentError: an input of another dtype; `active` that is not boolean.
         """
         features("x", x, self.input_dim, self.lstm.weight_ih)
+        if x.ndim != 2:
+            raise ShapeError(f"x: expected (batch, {self.input_dim}), a step of each sequence, got {tuple(x.shape)}")
         self._check(x, state)
         if active is not None and (active.shape != x.shape[:1] or active.dtype != torch.bool):
             raise ShapeError(
                 f"active: expected a boolean tensor {tuple(x.shape[:1])}, got {active.dtype} {tuple(active.shape)}"
             )
+        if active is not None:  # of numbers that are none, as padding may be, the gradients of weights are none
+            x = x.masked_fill(~active[:, None], 0.0)
         queries, gates = self._of_inputs(x)
         return self._next(queries, gates, state, self._lstm(), active)
 
@@ -217,15 +221,17 @@ class PastAttention(nn.Module):
             raise ShapeError(f"inputs: expected (batch, length, {self.input_dim}), got {tuple(inputs.shape)}")
         state = self._start(len(inputs)) if state is None else state
         self._check(inputs, state)
+        active: tuple[Tensor | None, ...] = (None,) * inputs.shape[1]
         if lengths is not None:
             check_lengths(lengths, inputs)
+            there = steps(lengths, inputs)
+            inputs, active = inputs.masked_fill(~there[..., None], 0.0), there.unbind(1)
         queries, gates = self._of_inputs(inputs)
         asked = [None] * inputs.shape[1] if queries is None else queries.unbind(1)
         step, hidden = self._lstm(), []
-        for t, (query, gate) in enumerate(zip(asked, gates.unbind(1), strict=True)):
-            active = None if lengths is None else t < lengths
-            state = self._next(query, gate, state, step, active)
-            hidden.append(state.hidden if active is None else state.hidden * active[:, None])
+        for query, gate, now in zip(asked, gates.unbind(1), active, strict=True):
+            state = self._next(query, gate, state, step, now)
+            hidden.append(state.hidden if now is None else state.hidden.masked_fill(~now[:, None], 0.0))
         outputs = torch.stack(hidden, 1) if hidden else inputs.new_zeros(len(inputs), 0, self.hidden_dim)
         return outputs, state
 

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from saccade import scores
 from saccade.errors import ArgumentError
-from saccade.nn.bandwidth import leave_one_out, left_out, means
+from saccade.nn.bandwidth import leave_one_out, left_out, means, weights
 
 __all__ = ["KernelRegression"]
 
@@ -29,6 +29,7 @@ _Numbers = NDArray[np.float64]
 _METRICS = ("scalar", "diagonal", "full")
 _STEPS = 100  # of L-BFGS
 _AT_ONCE = 1 << 16  # points that are predicted together
+_WEIGHTS_AT_ONCE = 1 << 22  # weights that are computed together
 
 
 class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -82,7 +83,7 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> "KernelRegression":
-        """Keep points and answers, and find the bandwidth.
+        """Keep points and answers, and find the bandwidth; a fit that is refused leaves all as it was.
 
         Args:
             X: `(n, features)`, finite.
@@ -93,11 +94,21 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 feature; a bandwidth to be found from one point; a kernel without a gradient everywhere by "gradient".
             ValueError: numbers that are none, not finite, or of other shapes, in scikit-learn's words.
         """
+        before = dict(self.__dict__)
+        try:
+            with torch.inference_mode(False):  # of what is made in that mode there are no gradients
+                return self._fitted(X, y)
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    def _fitted(self, X: ArrayLike, y: ArrayLike) -> "KernelRegression":
         points, answers = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
-        _check_kernel(self.kernel)
+        _check_words(self.kernel, self.metric)
         self._y_shape = answers.shape[1:]
         self._mean = answers.mean(0)
-        self._points = torch.tensor(points)  # a copy: what is given may be changed, or not be writable
+        # A copy: what is given may be changed, or not be writable.
+        self._points = torch.tensor(points, device="cpu")
         self._centre = self._points.mean(0)
         self._points = self._points - self._centre  # so that what A makes of points far away loses nothing
         centred = np.ascontiguousarray(answers - self._mean, dtype=np.float64)
@@ -109,7 +120,8 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         diagonal = np.diag(self.transform_)
         self.bandwidth_ = None
         if np.array_equal(self.transform_, np.diag(diagonal)):
-            self.bandwidth_ = 1 / diagonal if (diagonal != diagonal[0]).any() else float(1 / diagonal[0])
+            widths = 1 / abs(diagonal)  # no distance depends on the signs of A's rows
+            self.bandwidth_ = widths if (widths != widths[0]).any() else float(widths[0])
         self._missed: Tensor | None = None
         return self
 
@@ -171,8 +183,7 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         least = self._squares.mean(0).sqrt() * 1e-6 + 1e-300
         transform = torch.from_numpy(self.transform_)
         own = self._missed_by(lambda values: self._left_out(transform, values)).maximum(least)
-        rank = min(count, math.ceil((count + 1) * coverage))  # as split conformal prediction has it
-        factor = (self._squares.sqrt() / own).sort(0).values[rank - 1]
+        factor = (self._squares.sqrt() / own).sort(0).values[rank(count, coverage) - 1]
         sigma = self._missed_by(lambda values: self._read(points, values)).maximum(least)
         middle, width = self.predict(X), self._shaped(factor * sigma)
         return middle - width, middle + width
@@ -185,8 +196,11 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         points = validate_data(self, X, dtype=np.float64, reset=False)
-        found: Tensor = self._read(points, torch.eye(len(self._points), dtype=torch.float64))
-        return found.numpy()
+        keys, found = self._scaled(self._points), np.empty((len(points), len(self._points)))
+        size = max(1, _WEIGHTS_AT_ONCE // len(self._points))
+        for first in range(0, len(points), size):
+            found[first : first + size] = weights(self._asked(points[first : first + size]), keys, self.kernel).numpy()
+        return found
 
     def _found(self, features: int) -> Tensor:
         """A, by the bandwidth that is given or the method that finds it."""
@@ -198,9 +212,8 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return torch.from_numpy(np.diag(1 / np.broadcast_to(widths, (features,))))
         if self.bandwidth not in ("leave-one-out", "gradient"):
             raise ArgumentError(f"bandwidth: expected numbers, 'leave-one-out' or 'gradient', got {self.bandwidth!r}")
-        if self.metric not in _METRICS:
-            raise ArgumentError(f"metric: expected one of {', '.join(_METRICS)}, got {self.metric!r}")
-        start = torch.eye(features, dtype=torch.float64) / leave_one_out(self._points, self._answers, self.kernel)
+        one = torch.eye(features, dtype=torch.float64, device="cpu")
+        start = one / leave_one_out(self._points, self._answers, self.kernel)
         if self.bandwidth == "leave-one-out":
             return start
         if self.kernel == "boxcar":
@@ -208,14 +221,18 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self._descended(start)
 
     def _descended(self, start: Tensor) -> Tensor:
-        """A by the gradient of the error of leave-one-out, from one h on."""
-        features = len(start)
-        logs = torch.zeros(1 if self.metric == "scalar" else features, dtype=torch.float64)
-        given = start.clone() if self.metric == "full" else logs
+        """A by the gradient of the error of leave-one-out, from one h on.
+
+        What is searched for is a factor of that A, a number without a unit, as the tolerances of L-BFGS are.
+        """
+        full = self.metric == "full"
+        given = torch.eye(len(start), dtype=torch.float64, device="cpu")
+        if not full:
+            given = given.new_zeros(1 if self.metric == "scalar" else len(start))  # its logarithm
         given.requires_grad_()
 
         def transform() -> Tensor:
-            return given if self.metric == "full" else start * given.exp()
+            return given @ start if full else start * given.exp()
 
         search = torch.optim.LBFGS([given], max_iter=_STEPS, line_search_fn="strong_wolfe")
         scale = self._answers.square().mean().clamp(min=1e-300)
@@ -237,10 +254,16 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, points: _Numbers, values: Tensor) -> Tensor:
         """Means of what known points have, for other points."""
-        transform = torch.from_numpy(self.transform_)
-        keys = self._points @ transform.mT
-        asked = (torch.tensor(points) - self._centre).split(_AT_ONCE)
-        return torch.cat([means(one @ transform.mT, keys, values, self.kernel) for one in asked])
+        keys, blocks = self._scaled(self._points), range(0, len(points), _AT_ONCE)
+        asked = (self._asked(points[first : first + _AT_ONCE]) for first in blocks)
+        return torch.cat([means(one, keys, values, self.kernel) for one in asked])
+
+    def _asked(self, points: _Numbers) -> Tensor:
+        """Points from outside as queries."""
+        return self._scaled(torch.tensor(points, device="cpu") - self._centre)
+
+    def _scaled(self, points: Tensor) -> Tensor:
+        return points @ torch.from_numpy(self.transform_).mT
 
     def _missed_by(self, read: Callable[[Tensor], Tensor]) -> Tensor:
         """What known answers near some points are missed by; where none is near, the deviation of all answers."""
@@ -253,7 +276,20 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return values.numpy().reshape(-1, *self._y_shape)
 
 
-def _check_kernel(kernel: str) -> None:
+def rank(count: int, coverage: float) -> int:
+    """Which of so many misses, from the least on, an interval reaches: ⌈(count + 1) · coverage⌉, and at most the last.
+
+    That is as split conformal prediction has it. The product is rounded first: of 100 · 0.55 floats make more than 55.
+
+    >>> rank(99, 0.55), rank(99, 0.551), rank(99, 0.999)
+    (55, 56, 99)
+    """
+    return max(1, min(count, math.ceil(round((count + 1) * coverage, 9))))
+
+
+def _check_words(kernel: str, metric: str) -> None:
     known = ("gaussian", *scores.KERNELS)
     if kernel not in known:
         raise ArgumentError(f"kernel: expected one of {', '.join(known)}, got {kernel!r}")
+    if metric not in _METRICS:
+        raise ArgumentError(f"metric: expected one of {', '.join(_METRICS)}, got {metric!r}")
