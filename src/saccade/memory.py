@@ -232,9 +232,8 @@ class Memory:
         size = torch.broadcast_shapes(self.key.shape[:-2], self.value.shape[:-2])[0]
 
         def chosen(tensor: Tensor, axes: tuple[str, ...] = ("k", "d")) -> Tensor:
-            if tensor.ndim - len(axes) < rank or tensor.shape[0] != size:
-                return tensor
-            return tensor.index_select(0, batch_index)
+            first = tensor.ndim - len(axes) - rank  # more than 0 where a score has the queries' dimensions in front
+            return tensor.index_select(first, batch_index) if first >= 0 and tensor.shape[first] == size else tensor
 
         inside = (batch_index >= 0) & (batch_index < size)
         outside = f"batch_index: expected indices from 0 to {size - 1}, got some outside"
