@@ -292,7 +292,11 @@ class GaussianWindow(Bias):
     def values(self, grid: Grid, dtype: torch.dtype) -> Tensor:
         center = self.center.to(dtype)[..., None]
         width = self.width[..., None] if isinstance(self.width, Tensor) and self.width.ndim else self.width
-        return -((grid.keys() - center) / like(width, center)).square() / 2
+        # NaN and -inf of such a centre without a gradient: forbidden, a distance that is not finite times 0 is NaN.
+        known = center.isfinite()
+        unknown = -center.detach().square().masked_fill(known, 0.0)
+        distance = (grid.keys() - center.masked_fill(~known, 0.0)) / like(width, center)
+        return torch.addcmul(unknown, distance, distance, value=-0.5)
 
     def check(self, extent: Extent, name: str) -> None:
         per_position("center of biases.GaussianWindow", self.center, extent.q_len, "Lq", extent)
