@@ -86,3 +86,10 @@ def test_a_centre_of_a_gaussian_window_is_of_real_numbers():
     x = torch.zeros(1, 3, 2)
     with pytest.raises(errors.ArgumentTypeError, match="center of biases.GaussianWindow: expected a tensor of numbers"):
         attend(x, x, x, bias=biases.GaussianWindow(torch.ones(3) * 1j, 1.0))
+
+
+def test_what_torch_is_told_beside_the_two_is_not_dropped():
+    with pytest.raises(TypeError, match="add"):
+        torch.add(torch.ones(3, 3), biases.Alibi(torch.ones(())), alpha=2)
+    with pytest.raises(TypeError, match="mul"):
+        torch.mul(torch.ones(3, 3), biases.Alibi(torch.ones(())), out=torch.ones(3, 3))

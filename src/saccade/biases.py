@@ -43,7 +43,7 @@ class Factor(Definition):
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Lets a tensor stand on the left: `tensor + bias`, `tensor * gate`."""
         operator = _OPERATORS.get(func.__name__)
-        if operator is None or len(args) != 2:
+        if operator is None or len(args) != 2 or kwargs:  # as alpha= of torch.add
             return NotImplemented
         return as_bias(args[0]) + args[1] if operator == "add" else as_gate(args[0]) * args[1]
 
