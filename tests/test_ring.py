@@ -320,3 +320,21 @@ def test_a_stream_is_read_under_autocast():
     assert found.dtype == torch.bfloat16
     near = torch.cat((key[:, 2:], query), 1)
     assert torch.allclose(found.float(), attend(query, near, near), atol=0.1)
+
+
+def test_functions_are_asked_of_the_positions_that_are_held_and_of_no_others():
+    key, value = tensors(3)
+    memory = remember(key, value, positions=torch.tensor([6, 7, 9]), capacity=12)  # nine slots without a key
+    open_at, extra = torch.tensor([True] * 9 + [False]), torch.randn(10).double()
+    functions = {
+        "mask": masks.Where(lambda i, j: open_at[j] | (j == 6)),
+        "bias": biases.Position(lambda i, j, table: table[j], extra),
+    }
+    expected = attend(key, key[:, :2], value[:, :2], bias=extra[[6, 7]])
+    torch.testing.assert_close(memory.read(key, **functions), expected)
+    learned = torch.zeros(10, dtype=torch.double, requires_grad=True)
+    memory.read(key, bias=biases.Position(lambda i, j, table: table[j], learned)).square().sum().backward()
+    assert learned.grad.nonzero().flatten().tolist() == [6, 7, 9]
+    for name, part in functions.items():
+        with pytest.raises(ArgumentError, match=r"function of .*: expected it to answer for any .* j < Lk = 11"):
+            memory.write(torch.tensor([10]), key[:, :1], value[:, :1]).read(key, **{name: part})
