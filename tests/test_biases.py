@@ -39,6 +39,24 @@ def test_a_gaussian_window_is_the_logarithm_of_a_gaussian():
     ]
 
 
+@pytest.mark.parametrize("place", [float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["bias", "gate"])
+def test_a_centre_of_a_row_that_is_forbidden_has_no_gradient(name, place):
+    x, allowed = torch.randn(3, 4), torch.tensor([[True], [False], [True]]).expand(3, 3)
+    center = torch.tensor([1.0, place, 2.0], requires_grad=True)
+    width = torch.tensor([1.0, 3.0, 2.0], requires_grad=True)
+    attend(x, x, x, mask=allowed, **{name: biases.GaussianWindow(center, width)}).square().sum().backward()
+    for tensor in (center, width):
+        assert tensor.grad.isfinite().all() and tensor.grad[1] == 0 and (tensor.grad[[0, 2]] != 0).all()
+
+
+def test_a_centre_that_is_none_is_seen_in_what_is_read():
+    x = torch.randn(2, 4)
+    for place, found in ((float("nan"), "nan"), (float("inf"), "0.0")):
+        window = biases.GaussianWindow(torch.tensor([1.0, place]), 1.0)
+        assert {str(number) for number in attend(x, x, x, bias=window)[1].tolist()} == {found}
+
+
 def test_sums_and_tensors_on_either_side():
     extra, alibi = torch.randn(3, 4, dtype=torch.float64), biases.Alibi(torch.tensor(0.5), "end")
     for total in (extra + alibi, alibi + extra):
@@ -68,3 +86,10 @@ def test_a_centre_of_a_gaussian_window_is_of_real_numbers():
     x = torch.zeros(1, 3, 2)
     with pytest.raises(errors.ArgumentTypeError, match="center of biases.GaussianWindow: expected a tensor of numbers"):
         attend(x, x, x, bias=biases.GaussianWindow(torch.ones(3) * 1j, 1.0))
+
+
+def test_what_torch_is_told_beside_the_two_is_not_dropped():
+    with pytest.raises(TypeError, match="add"):
+        torch.add(torch.ones(3, 3), biases.Alibi(torch.ones(())), alpha=2)
+    with pytest.raises(TypeError, match="mul"):
+        torch.mul(torch.ones(3, 3), biases.Alibi(torch.ones(())), out=torch.ones(3, 3))

@@ -93,6 +93,13 @@ def test_beams_select_entries_and_what_is_per_sequence(keys):
     torch.testing.assert_close(memory.select(order).read(query[order]), memory.read(query)[order])
 
 
+def test_a_score_with_dimensions_before_those_of_the_keys_is_selected_along_the_keys(keys):
+    for many in (2, 3):  # as many as the keys have entries, and more
+        query, order = torch.randn(many, 2, 1, 8), torch.tensor([1, 0, 1])
+        memory = remember(*keys, score=scores.Cosine(5 * torch.rand(many, 2, 1, 1)))
+        torch.testing.assert_close(memory.select(order).read(query[:, order]), memory.read(query)[:, order])
+
+
 def test_keys_shared_by_the_batch_stay_shared():
     key, value = torch.randn(1, 6, 8), torch.randn(2, 6, 3)
     query, order = torch.randn(2, 1, 8), torch.tensor([1, 0, 1])

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from saccade import masks, scores
-from saccade.errors import ArgumentError
+from saccade.errors import ArgumentError, SaccadeError
 from saccade.prepared import prepared
 
 
@@ -18,3 +18,10 @@ def test_a_mask_of_queries_is_refused():
     key = torch.randn(2, 5, 4)
     with pytest.raises(ArgumentError, match="mask: expected one of these keys alone"):
         prepared(key, key, scores.Dot(), masks.Causal())
+
+
+def test_errors_name_what_was_given():
+    for key, value in (([1.0], [2.0]), (torch.randn(2, 4).half(), torch.randn(2, 4)), (torch.randn(4), 0)):
+        with pytest.raises(SaccadeError) as caught:
+            prepared(key, value, scores.Dot(), None)
+        assert "query" not in str(caught.value) and str(caught.value).startswith(("key: ", "value: "))

@@ -320,3 +320,37 @@ def test_a_stream_is_read_under_autocast():
     assert found.dtype == torch.bfloat16
     near = torch.cat((key[:, 2:], query), 1)
     assert torch.allclose(found.float(), attend(query, near, near), atol=0.1)
+
+
+def test_functions_are_asked_of_the_positions_that_are_held_and_of_no_others():
+    key, value = tensors(3)
+    memory = remember(key, value, positions=torch.tensor([6, 7, 9]), capacity=12)  # nine slots without a key
+    open_at, extra = torch.tensor([True] * 9 + [False]), torch.randn(10).double()
+    functions = {
+        "mask": masks.Where(lambda i, j: open_at[j] | (j == 6)),
+        "bias": biases.Position(lambda i, j, table: table[j], extra),
+    }
+    expected = attend(key, key[:, :2], value[:, :2], bias=extra[[6, 7]])
+    torch.testing.assert_close(memory.read(key, **functions), expected)
+    learned = torch.zeros(10, dtype=torch.double, requires_grad=True)
+    memory.read(key, bias=biases.Position(lambda i, j, table: table[j], learned)).square().sum().backward()
+    assert learned.grad.nonzero().flatten().tolist() == [6, 7, 9]
+    for name, part in functions.items():
+        with pytest.raises(ArgumentError, match=r"function of .*: expected it to answer for any .* j < Lk = 11"):
+            memory.write(torch.tensor([10]), key[:, :1], value[:, :1]).read(key, **{name: part})
+
+
+@pytest.mark.parametrize("score", [scores.ScaledDot(), scores.Additive(torch.ones(4).double())])
+def test_keys_that_a_batch_shares_are_written_where_each_entry_has_slots_of_its_own(score):
+    (key, value), each = tensors(5), torch.tensor([[0, 1], [1, 0]])
+    key, mask = key[:1], torch.tensor([[[True]], [[False]]])
+    memory = remember(key[:, :2], value[:, :2], positions=each, score=score)
+    memory = memory.write(each[:, :1] + 2, key[:, 2:3], value[:, 2:3], mask=mask)
+    memory = memory.write(torch.tensor([4]), key[:, 3:4], value[:, 3:4])
+    query = torch.randn(2, 1, 4).double()
+    expected = [attend(query[n], key[0, some], value[n, some], score=score) for n, some in enumerate(([2, 3], [3]))]
+    torch.testing.assert_close(memory.read(query), torch.stack(expected))
+    both = memory.write(each[:, :1] + 5, key[:, 4:], value[:1, 4:])
+    assert both.positions.tolist() == [[4, 5], [4, 6]] and torch.equal(both.value[:, 1], value[:1, 4].expand(2, -1))
+    with pytest.raises(ShapeError, match="value: expected \\(2, n, 3\\) as in the memory, got \\(3, n, 3\\)"):
+        memory.write(torch.tensor([9]), key[:, 4:], value[:1, 4:].expand(3, -1, -1))

@@ -43,7 +43,7 @@ class Factor(Definition):
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Lets a tensor stand on the left: `tensor + bias`, `tensor * gate`."""
         operator = _OPERATORS.get(func.__name__)
-        if operator is None or len(args) != 2:
+        if operator is None or len(args) != 2 or kwargs:  # as alpha= of torch.add
             return NotImplemented
         return as_bias(args[0]) + args[1] if operator == "add" else as_gate(args[0]) * args[1]
 
@@ -292,7 +292,11 @@ class GaussianWindow(Bias):
     def values(self, grid: Grid, dtype: torch.dtype) -> Tensor:
         center = self.center.to(dtype)[..., None]
         width = self.width[..., None] if isinstance(self.width, Tensor) and self.width.ndim else self.width
-        return -((grid.keys() - center) / like(width, center)).square() / 2
+        # NaN and -inf of such a centre without a gradient: forbidden, a distance that is not finite times 0 is NaN.
+        known = center.isfinite()
+        unknown = -center.detach().square().masked_fill(known, 0.0)
+        distance = (grid.keys() - center.masked_fill(~known, 0.0)) / like(width, center)
+        return torch.addcmul(unknown, distance, distance, value=-0.5)
 
     def check(self, extent: Extent, name: str) -> None:
         per_position("center of biases.GaussianWindow", self.center, extent.q_len, "Lq", extent)

@@ -85,6 +85,7 @@ class OfPositions(Definition):
         """The answers for a block: of what batch entries the block has, with a dimension of tiles where it has one."""
         i, j = grid.queries(), grid.keys()
         j = j.clamp(max=grid.k_len - 1) if grid.filled else j  # nobody asks what is behind the last key
+        j = j if grid.behind is None else j.clamp(min=0)  # nor of slots without a key
         if i.ndim == j.ndim == 2:
             return grid.of_entries(self.at(i, j, *self.given(dtype)))
         return grid.of_entries(self.tiled(i, j, dtype))

@@ -175,15 +175,18 @@ class Memory:
                 "remember all keys, with a function that knows them all"
             )
         new = _remembered(key, value, self.prepare, mask)
+        shared = None if self.capacity is None else 1  # slots that a batch shared are each entry's own by now
         for name in ("key", "value"):
             ours, theirs = getattr(self, name), getattr(new, name)
-            if ours.shape[:-2] != theirs.shape[:-2] or ours.shape[-1] != theirs.shape[-1]:
+            sizes = zip(ours.shape[:-2], theirs.shape[:-2], strict=False)
+            alike = ours.ndim == theirs.ndim and all(other in (own, shared) for own, other in sizes)
+            if not alike or ours.shape[-1] != theirs.shape[-1]:
                 raise ShapeError(f"{name}: expected {_but_length(ours)} as in the memory, got {_but_length(theirs)}")
             if ours.dtype != theirs.dtype:
-                raise ArgumentError(
-                    f"{name}: expected dtype {ours.dtype}, that of the memory, got dtype {theirs.dtype}"
-                )
-        return new
+                raise ArgumentError(f"{name}: expected dtype {ours.dtype}, that of the memory, got {theirs.dtype}")
+        masked = new.mask is not None
+        pairs = zip(self._parts(masked), new._parts(masked), strict=True)
+        return new._of([part.expand(*ours.shape[:-2], -1, -1) for ours, part in pairs], masked) if shared else new
 
     def _joined(self, new: "Memory") -> "Memory":
         masked = self.mask is not None or new.mask is not None
@@ -232,9 +235,8 @@ class Memory:
         size = torch.broadcast_shapes(self.key.shape[:-2], self.value.shape[:-2])[0]
 
         def chosen(tensor: Tensor, axes: tuple[str, ...] = ("k", "d")) -> Tensor:
-            if tensor.ndim - len(axes) < rank or tensor.shape[0] != size:
-                return tensor
-            return tensor.index_select(0, batch_index)
+            first = tensor.ndim - len(axes) - rank  # more than 0 where a score has the queries' dimensions in front
+            return tensor.index_select(first, batch_index) if first >= 0 and tensor.shape[first] == size else tensor
 
         inside = (batch_index >= 0) & (batch_index < size)
         outside = f"batch_index: expected indices from 0 to {size - 1}, got some outside"

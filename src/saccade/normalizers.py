@@ -20,6 +20,7 @@ from saccade.numerics import divide, like, wide
 from saccade.structure import Axes, Definition, Extent, registered
 
 _HOTTEST = 1e30  # a temperature whose inverse every kernel can tell from 0
+_COLDEST = 1e-30  # one whose inverse, times a score, is no infinity of float32
 
 NormalizerFunction = Callable[..., Tensor]
 """`(scores, mask)` or `(scores, mask, positions)` to weights."""
@@ -76,6 +77,9 @@ class Softmax(Normalizer):
         if not isinstance(self.temperature, Tensor) and self.temperature > _HOTTEST:
             way_out = "weights are alike long before"
             raise ArgumentError(f"temperature: expected at most {_HOTTEST:g}, got {self.temperature:g}; {way_out}")
+        if not isinstance(self.temperature, Tensor) and self.temperature < _COLDEST:
+            way_out = "reads.Argmax reads the key of the highest score"
+            raise ArgumentError(f"temperature: expected at least {_COLDEST:g}, got {self.temperature:g}; {way_out}")
         number("sink", self.sink, tensor=True, none=True)
 
     def scaled(self, scores: Tensor) -> Tensor:

@@ -38,7 +38,7 @@ def prepared(key: Tensor, value: Any, score: Any, mask: Any) -> Prepared:
     """
     if autocasting(key):
         key, value, score = autocast(key, value, score)
-    tensors(key, key, value)
+    tensors(key, key, value, first="key")
     score = by_definition(score)
     batch, (k_len, k_dim) = batch_of(key, key, value), key.shape[-2:]
     look = not (tracing() or transforming())

@@ -189,13 +189,13 @@ def placed(
         mask = as_mask(mask)
         for part in _checkable(mask):
             _asked(part, places)
-            _length(part, extent) if isinstance(part, Lengths) else part.check(extent)
+            _length(part, extent) if isinstance(part, Lengths) else part.check(_reached(part, extent, places))
         allowed = allowed & mask.dense(grid)
     bias, gate = (None if bias is None else as_bias(bias)), (None if gate is None else as_gate(gate))
     for name, factor in (("bias", bias), ("gate", gate)):
         for part in () if factor is None else _checkable(factor):
             _asked(part, places)
-            part.check(extent, name)
+            part.check(_reached(part, extent, places), name)
     return (
         masks.Dense(allowed[(None,) * (len(batch) + 2 - allowed.ndim)]),  # nobody may take it for another shape
         None if bias is None else biases.Dense(bias.values(grid, dtype)),
@@ -226,6 +226,15 @@ def _asked(part: Definition, places: Tensor) -> None:
             f"function of {part.owner}: expected a memory whose entries share their positions, got positions of each; "
             "write to it by positions (n,), or give a dense tensor over the slots"
         )
+
+
+def _reached(part: Definition, extent: Extent, places: Tensor) -> Extent:
+    """The sizes of the call as a part sees them: a function of positions is asked of those up to the last one held,
+    where it may be looked at without waiting.
+    """
+    if not (isinstance(part, OfPositions) and extent.values and extent.k_len and places.device.type == "cpu"):
+        return extent
+    return extent._replace(k_len=max(int(places.max()) + 1, 1))
 
 
 def _length(mask: Lengths, extent: Extent) -> None:

@@ -24,9 +24,14 @@ DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 NOTHING = AuxRequest()
 
 
-def tensors(query: Any, key: Any, value: Any) -> None:
-    """Raises unless query, key and value are floating tensors of one dtype and device whose shapes fit."""
-    named = (("query", query), ("key", key), ("value", value))
+def tensors(query: Any, key: Any, value: Any, first: str = "query") -> None:
+    """Raises unless query, key and value are floating tensors of one dtype and device whose shapes fit.
+
+    Args:
+        query, key, value: whatever was given.
+        first: what errors call the first, "key" where there are no queries yet and the keys are given twice.
+    """
+    named = ((first, query), ("key", key), ("value", value))
     for name, tensor in named:
         if not isinstance(tensor, Tensor):
             raise ArgumentTypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
@@ -44,12 +49,12 @@ def tensors(query: Any, key: Any, value: Any) -> None:
     for name, tensor in named[1:]:
         if tensor.dtype != query.dtype:
             raise ArgumentError(
-                f"{name}: expected dtype {query.dtype}, that of query, got dtype {tensor.dtype}; convert one of them"
+                f"{name}: expected dtype {query.dtype}, that of {first}, got dtype {tensor.dtype}; convert one of them"
             )
         if tensor.device != query.device:
             raise ArgumentError(
-                f"{name}: expected device {query.device}, that of query, got {tensor.device}; move it with "
-                ".to(query.device)"
+                f"{name}: expected device {query.device}, that of {first}, got {tensor.device}; move it with "
+                f".to({first}.device)"
             )
     if value.shape[-2] != key.shape[-2]:
         raise ShapeError(

@@ -124,6 +124,14 @@ def test_a_named_backend_is_the_one_that_runs(backend, monkeypatch):
     assert ran == [backend] and plan(backend=backend).backend == backend
 
 
+def test_a_backend_that_auto_would_not_take_is_there_because_it_was_named():
+    for backend, others in (("reference", ("sdpa", "cpu", "chunked")), ("cpu", ("sdpa", "chunked", "reference"))):
+        why = plan(LONG, backend=backend).why
+        assert {why[other] for other in others} == {"another backend was asked for by name"}
+        assert "on CUDA" in why["flex"]
+    assert plan(LONG, backend="sdpa") == plan(LONG)
+
+
 def test_explain_runs_nothing(monkeypatch):
     for module in choose.BACKENDS.values():
         monkeypatch.setattr(module, "run", None)

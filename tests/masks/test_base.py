@@ -94,3 +94,8 @@ def test_a_memorys_own_mask_is_never_ambiguous():
     memory = remember(key, key, mask=masks.Lengths(torch.tensor([4, 3, 2, 1, 4])))
     query = torch.randn(5, 5, 2, 8)
     torch.testing.assert_close(memory.read(query)[2], memory.read(query[2]))
+
+
+def test_what_torch_is_told_beside_the_two_is_not_dropped():
+    with pytest.raises(TypeError, match="and"):
+        torch.bitwise_and(torch.ones(3, 3, dtype=torch.bool), masks.Causal(), out=torch.ones(3, 3, dtype=torch.bool))

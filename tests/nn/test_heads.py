@@ -164,3 +164,15 @@ def test_what_has_dimensions_of_heads_keeps_them():
     x = torch.randn(2, 5, 16)
     bias = biases.Alibi(torch.ones(4))
     assert nn.MultiheadAttention(16, 4)(x, mask=masks.Around(torch.zeros(5), 2), bias=bias).shape == x.shape
+
+
+def test_more_queries_than_a_memory_knows_positions_of_are_to_be_placed():
+    attention, x = module(), torch.randn(1, 3, 16).double()
+    memory = attention.remember(x[:, :2], positions=torch.tensor([0, 4]))
+    with pytest.raises(ArgumentError, match="positions: expected those of the 3 queries"):
+        attention(x, memory=memory)
+    assert attention(x, memory=memory, positions=torch.tensor([0, 4, 5])).shape == x.shape
+    counted = attention.remember(x[:, :2])
+    torch.testing.assert_close(
+        attention(x, memory=counted), attention(x, memory=counted, positions=torch.tensor([-1, 0, 1]))
+    )

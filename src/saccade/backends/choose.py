@@ -166,7 +166,8 @@ def plan(call: Call, backend: str = "auto") -> Plan:
     """The `Plan` of a call: what `choose` decides, with the reason against each other backend."""
     chosen = choose(call, backend)
     name = next(name for name, module in BACKENDS.items() if module is chosen)
-    why = {other: reason(call, other, name) for other in BACKENDS if other != name}
+    asked = backend != "auto" and name != decide(call)
+    why = {other: reason(call, other, name, asked) for other in BACKENDS if other != name}
     features = call.query.shape[-1]
     terms = call.query.shape[-2] * call.key.shape[-2] * features
     for size in call.batch:
@@ -203,13 +204,15 @@ def documents(call: Call) -> Pairs | None:
     return Pairs(math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2], allowed, computed)
 
 
-def reason(call: Call, other: str, chosen: str) -> str:
-    """Why `other` was passed over for `chosen`."""
+def reason(call: Call, other: str, chosen: str, asked: bool = False) -> str:
+    """Why `other` was passed over for `chosen`, or for what was asked for by name where "auto" chooses otherwise."""
     module = BACKENDS[other]
     refusal = module.unsupported(call) or (module.unwise(call) if module in (sdpa, triton, cpu) else None)
     refusal = without_flex(call) if module is flex and refusal is None else refusal
     if refusal is not None:
         return str(refusal)
+    if asked:
+        return "another backend was asked for by name"
     if other == "sdpa" and chosen == "flex" and without_flex(call) is None:
         return "it would lay the mask out and look at every pair, where flex skips whole blocks of forbidden ones"
     if other == "sdpa" and chosen in ("cpu", "chunked", "reference") and by_blocks(call):

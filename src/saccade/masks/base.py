@@ -52,7 +52,7 @@ class Mask(Definition):
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Lets a tensor stand on the left: `tensor & mask`."""
         operator = _OPERATORS.get(func.__name__)
-        if operator is None or len(args) != 2:
+        if operator is None or len(args) != 2 or kwargs:  # as out= of torch.bitwise_and
             return NotImplemented
         first, second = map(as_mask, args)
         return Both(first, second) if operator == "and" else Either(first, second)

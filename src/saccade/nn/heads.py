@@ -11,7 +11,7 @@ from saccade.errors import ArgumentError
 from saccade.masks import Around, Both, Either, Not
 from saccade.structure import Axes, Extent
 
-__all__ = ["beside_heads", "checked_positions", "following"]
+__all__ = ["beside_heads", "checked_positions", "following", "last"]
 
 
 _PAIRS = (Both, Either, Total, Product)
@@ -82,3 +82,22 @@ def following(known: Tensor | None, count: int, new: Tensor) -> Tensor:
     known = torch.arange(count, device=new.device) if known is None else known
     batch = torch.broadcast_shapes(known.shape[:-1], new.shape[:-1])
     return torch.cat([part.expand(*batch, part.shape[-1]) for part in (known, new)], -1)
+
+
+def last(known: Tensor | None, count: int, rows: int) -> int | Tensor:
+    """Where the last `rows` of `count` keys stand: from which position on, or at which of those that are known.
+
+    Raises:
+        ArgumentError: more than are known.
+
+    >>> last(None, 3, 2), last(torch.tensor([0, 4, 9]), 3, 2).tolist()
+    (1, [4, 9])
+    """
+    if known is None:
+        return count - rows
+    if rows > count:
+        raise ArgumentError(
+            f"positions: expected those of the {rows} queries, which are more than the memory's {count} keys, whose "
+            "positions are known, got None"
+        )
+    return known[..., count - rows :]

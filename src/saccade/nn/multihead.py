@@ -18,7 +18,7 @@ from saccade.masks import Mask
 from saccade.memory import Memory, remember
 from saccade.nn import extra_keys
 from saccade.nn.attention import features, named_score, only_memory, parts, projected, sources
-from saccade.nn.heads import beside_heads, checked_positions, following
+from saccade.nn.heads import beside_heads, checked_positions, following, last
 from saccade.nn.parameters import Parameters
 from saccade.nn.projections import applied, declare, divided, head_norm, output_gating, sized
 
@@ -325,8 +325,7 @@ class MultiheadAttention(nn.Module):
         """Where queries of a memory stand: as is said, or at its last keys."""
         if positions is not None:
             return checked_positions(positions, query, self.rotary_base)
-        first = len(memory) - query.shape[-2]
-        return first if memory.positions is None else memory.positions[..., first:]
+        return last(memory.positions, len(memory), query.shape[-2])
 
     def _join(self, heads: Tensor, query: Tensor) -> Tensor:
         """The output of all heads together, each behind its gate."""
