@@ -22,6 +22,7 @@ from torch import nn
 
 from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
+from saccade.tasks.ensembles import check_drawn
 from saccade.tasks.objects import OBJECTS
 from saccade.tasks.stream import stream
 from saccade.train.baselines import baselines
@@ -288,6 +289,7 @@ class Run:
 
     def checked(self, request: Any) -> Any:
         """Return a request, once it is known to mean something to the task and the model."""
+        check_drawn(self.model, getattr(request, "by", None))
         with torch.inference_mode():
             self.task.check(self.model, request)
         return request

@@ -1,4 +1,5 @@
 import json
+from xml.etree import ElementTree
 
 import matplotlib
 import pytest
@@ -8,9 +9,11 @@ from bench.fake import row
 from saccade.bench.plot import draw as draw_ratios
 from saccade.bench.row import Result
 from saccade.look import curves, dot_plot, spectrogram
+from saccade.look.answered import answered
 from saccade.look.drawing import full_scale, numbers
 from saccade.look.highlights import highlights
 from saccade.look.overlays import overlays
+from saccade.look.paths import path_pictures
 from saccade.look.pictures import alignment
 
 THEIRS = {
@@ -48,6 +51,35 @@ def test_a_picture_is_the_same_whatever_the_users_matplotlibrc_says(name, tmp_pa
         monkeypatch.setitem(matplotlib.rcParams, key, value)
     assert [path.read_bytes() for path in DRAWN[name](tmp_path / "theirs")] == plain
     assert all(matplotlib.rcParams[key] == value for key, value in THEIRS.items())  # which stays the user's
+
+
+ODD = "\x00\x0b\ud800\ufffe"  # what XML forbids, half a pair of surrogates among it
+WORDED = {
+    "alignment": lambda path: alignment(torch.ones(1, 1), [ODD], ["y" + ODD], path, title="t" + ODD, json=True),
+    "answered": lambda path: answered(
+        torch.zeros(1, 4, 4), torch.zeros(0, 1, 1), ["what" + ODD], path, answers=[("red" + ODD, 0.5)], json=True
+    ),
+    "paths": lambda path: path_pictures(
+        torch.zeros(1, 8, 8, dtype=torch.uint8),
+        torch.zeros(1, 2),
+        [4],
+        path,
+        probabilities=torch.ones(1, 1),
+        labels=["cat" + ODD],
+        said={0: "cat" + ODD},
+        json=True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WORDED)
+def test_any_text_makes_xml_and_json_that_can_be_read(name, tmp_path, recwarn):
+    for path in WORDED[name](tmp_path / "a"):
+        if path.suffix == ".svg":
+            [told] = [part.text for part in ElementTree.parse(path).iter() if part.tag.endswith("}desc")]
+            assert told and not set(told) & set(ODD)
+        elif path.suffix == ".json":
+            assert any(ODD in text for part in ("rows", "columns") for text in json.loads(path.read_text())[part])
 
 
 def test_an_even_share_is_never_dark():

@@ -18,6 +18,12 @@ def test_folders_are_made_and_dots_in_names_kept(tmp_path):
     assert path.name == "15. März 1999.png" and path.read_bytes() == b"1"
 
 
+def test_a_link_that_leads_nowhere_takes_its_name(tmp_path):
+    (tmp_path / "a.png").symlink_to(tmp_path / "gone")
+    assert [path.name for path in write_beside(tmp_path / "a", {".png": b"1"})] == ["a-2.png"]
+    assert not (tmp_path / "gone").exists()
+
+
 def test_a_folder_of_that_name_is_no_obstacle(tmp_path):
     (tmp_path / "a.png").mkdir()
     assert [path.name for path in write_beside(tmp_path / "a", {".png": b"1"})] == ["a-2.png"]

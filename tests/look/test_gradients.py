@@ -22,6 +22,15 @@ def test_a_map_is_the_jacobian_summed_over_channels():
         assert torch.allclose(saliency(model, images, classes), expected, atol=1e-6)
 
 
+def test_the_last_layer_makes_what_classes_are_the_mean_of():
+    for stage in (1, 2, None):
+        options = AttentionOptions(widths="4,6", attention_dim=4, attention_gain=1.0, attention_stage=stage or 1)
+        model = (CNNAttention(3, 5, options) if stage else CNN(3, 5, Options(widths="4,6"))).eval()
+        outputs = list[torch.Tensor]()
+        model.get_submodule(model.last_layer).register_forward_hook(lambda *seen, own=outputs: own.append(seen[2]))
+        assert torch.equal(model.features(torch.rand(2, 3, 9, 11)), outputs[0])
+
+
 def test_grad_cam_is_what_its_equations_say():
     """A layer and the map of a class worked out by hand: weights by Eq. 1, their sum by Eq. 2."""
     layer = nn.Conv2d(1, 2, 1, bias=False)

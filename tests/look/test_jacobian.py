@@ -53,6 +53,22 @@ def test_whoever_answers_has_gradients_off_and_parameters_keep_theirs():
     assert layer.weight.grad is None
 
 
+def test_recurrent_layers_run_without_cudnn_which_has_no_gradients_of_them_in_evaluation_mode(monkeypatch):
+    seen, grad = list[bool](), torch.autograd.grad
+
+    def model(x):
+        seen.append(torch.backends.cudnn.enabled)
+        return x.cumsum(1)
+
+    def gradients(*args, **more):
+        seen.append(torch.backends.cudnn.enabled)
+        return grad(*args, **more)
+
+    monkeypatch.setattr(torch.autograd, "grad", gradients)
+    sequential_jacobian(model, torch.randn(2, 1))
+    assert len(seen) > 1 and not any(seen) and torch.backends.cudnn.enabled
+
+
 def test_rows_are_shares_of_their_sum():
     assert shares(torch.tensor([[0.0, 0.0], [3.0, 1.0]])).tolist() == [[0.0, 0.0], [0.75, 0.25]]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from saccade import errors
 from saccade.look.labels import labels
-from saccade.look.pictures import _figure, alignment
+from saccade.look.pictures import _figure, _names, alignment
 
 DATES = [
     "mercredi 18 juin 2025",
@@ -77,6 +77,13 @@ def test_a_label_of_several_tokens_stands_over_their_middle():
 def test_size_follows_the_tokens_within_bounds(tmp_path):
     (small, _), (usual, _) = (alignment(weights(n, n), ["a"] * n, ["b"] * n, tmp_path / str(n)) for n in (5, 80))
     assert 200 < max(png_size(small)) < 500 and 2000 < max(png_size(usual)) < 3000
+
+
+def test_long_labels_are_cut(tmp_path):
+    found = alignment(torch.ones(1, 1), ["x" * 9_000], ["y" * 9_000], tmp_path / "a")
+    assert max(png_size(found[0])) < 3_000 and "y" * 9_000 in found[1].read_text()
+    figure = _figure(torch.ones(2, 2), *[_names(["a" * 40, "b" * 41])] * 2, ("", ""), "")
+    assert {text.get_text() for text in figure.axes[0].texts} == {"a" * 40, "b" * 39 + "…"}
 
 
 def test_a_picture_of_very_many_tokens_does_not_grow_without_end(tmp_path):

@@ -97,7 +97,7 @@ def answered(
         path,
         lambda: _figure(pixels, values, names, frames, shown, scores, told, heading, top),
         title=heading or "A question about an image",
-        story=_story(values, names, tokens, scores, answers),
+        story=plain(_story(values, names, tokens, scores, answers)),
         behind=behind if json else None,
     )
 

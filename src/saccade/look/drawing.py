@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ __all__ = ["full_scale", "numbers", "rounded", "write_picture"]
 
 _EVEN = 4  # times an even share: what is at the least drawn darkest, so that an even share is pale
 _DECIMALS = 6  # of numbers in files
+_NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, production 2
 
 
 def write_picture(
@@ -54,7 +56,8 @@ def write_picture(
         others = {suffix: content() for suffix, content in (pages or {}).items()}
     contents = {".png": png, ".svg": _described(svg, title, story), **others}
     if behind is not None:
-        contents[".json"] = (json.dumps(behind, ensure_ascii=False, allow_nan=False) + "\n").encode()
+        told = json.dumps(behind, ensure_ascii=False, allow_nan=False) + "\n"
+        contents[".json"] = told.encode(errors="backslashreplace")  # half a pair of surrogates, as JSON escapes it
     return write_beside(Path(path), contents)
 
 
@@ -119,7 +122,8 @@ def _described(svg: bytes, title: str, story: str) -> bytes:
     """An SVG, whose text is outlines so that no reader needs our fonts, with words for those who listen or search."""
     head, body = svg.decode().split("<svg ", 1)
     tag, rest = body.split(">", 1)
-    told = f"<title>{escape(title)}</title><desc>{escape(story)}</desc>"
+    title, story = (escape(_NO_XML.sub("·", text)) for text in (title, story))
+    told = f"<title>{title}</title><desc>{story}</desc>"
     return f'{head}<svg role="img" {tag}>{told}{rest}'.encode()
 
 

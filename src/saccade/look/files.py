@@ -1,5 +1,6 @@
 """Files that are written beside what is there, never over it."""
 
+import os
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -50,7 +51,12 @@ def write_beside(path: Path, contents: Mapping[str, bytes]) -> list[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     stems = chain([path.name], (f"{path.name}-{number}" for number in count(2)))
     candidates = ({path.with_name(stem + suffix): content for suffix, content in contents.items()} for stem in stems)
-    free = next(files for files in candidates if all(not at.exists() or _holds(at, what) for at, what in files.items()))
+    # A link that leads nowhere takes its name as a file does.
+    free = next(
+        files
+        for files in candidates
+        if all(not os.path.lexists(at) or _holds(at, what) for at, what in files.items())
+    )
     return [_write(at, what) for at, what in free.items()]
 
 

@@ -57,7 +57,8 @@ def sequential_jacobian(
         raise ArgumentError(f"inputs: expected floating-point numbers, got {inputs.dtype}; embed them first")
     if block < 1:
         raise ArgumentError(f"block: expected a number above 0, got {block}")
-    with torch.inference_mode(mode=False), torch.enable_grad():
+    # cuDNN has no gradients of recurrent layers in evaluation mode.
+    with torch.inference_mode(mode=False), torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
         leaf = inputs.detach().clone().expand(block, *inputs.shape).clone().requires_grad_()
         found = model(leaf)
         if found.ndim != 3 or len(found) != block:

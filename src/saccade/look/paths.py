@@ -90,7 +90,7 @@ def path_pictures(
         path,
         lambda: _figure(shown, boxes, patches, shares, labels, told, heading),
         title=heading or "The path of an eye",
-        story=_story(places, shares, labels, told),
+        story=plain(_story(places, shares, labels, told)),
         behind=numbers(heading, names, labels, shares, darkest=1.0, location=places.tolist(), sides=list(sides))
         if json
         else None,
@@ -146,7 +146,8 @@ def _figure(
     height = max(high, scales * (_PATCH + _GAP) + 1.5) + _TOP
     width = wide + 0.7 + strip
     figure = Figure(figsize=(width, height), dpi=DOTS)
-    style: dict[str, Any] = {"family": families("".join([*labels, title, "0.5…"])), "parse_math": False, "color": INK}
+    family = families(plain("".join([*labels, title, "0.5…"])))
+    style: dict[str, Any] = {"family": family, "parse_math": False, "color": INK}
     axes = figure.add_axes((0, (height - _TOP - high) / height, wide / width, high / height))
     _show(axes, pixels)
     _draw_path(axes, boxes, style)
@@ -158,7 +159,7 @@ def _figure(
             _show(small, patches[number, scale])
             small.spines[:].set(color=_COLOURS[scale % len(_COLOURS)], linewidth=1.5)
             if scale == 0:
-                heard = f": {said[number]}" if number in said else ""
+                heard = f": {plain(said[number])}" if number in said else ""
                 small.set_title(f"{number + 1}{heard}", fontsize=9, pad=2, **style)
     below = height - _TOP - scales * (_PATCH + _GAP)
     place = ((wide + 0.7) / width, 0.25 / height, strip / width, (below - 0.45) / height)
@@ -249,7 +250,7 @@ def _draw_lines(
         colour, strength = INK if place == 0 else FAINT, 1.8 if place == 0 else 1.0
         line = shares[first : last + 1, label].numpy()
         axes.plot(steps, line, color=colour, linewidth=strength, marker="o", markersize=3)
-        axes.text(last + 1.05, above, labels[label], va="center", fontsize=8, **style)
+        axes.text(last + 1.05, above, plain(labels[label]), va="center", fontsize=8, **style)
 
 
 def _animation(pixels: Tensor, boxes: list[list[tuple[float, float, float]]]) -> bytes:

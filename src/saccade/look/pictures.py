@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 CELL, SMALLEST = 0.27, 0.11  # inches: a cell in a picture of few tokens, and the smallest that can have a label
 USUAL, LARGEST = 16.0, 40.0  # inches: the longer side beyond which cells shrink, and beyond which pictures do not grow
 DOTS = 150  # an inch
+LONGEST = 40  # characters of a label
 MANY_CELLS = 20_000  # beyond, the SVG holds the cells as one image
 INK, FAINT, GRID = "#22223a", "#8d8da5", "#eef0f6"
 #: Lightness falls evenly from no weight to all of it.
@@ -72,11 +73,17 @@ def alignment(
     darkest = full_scale(float(matrix.max()), 1 / len(source))
     return write_picture(
         path,
-        lambda: _figure(matrix, labels(source), labels(target), (sentence(source), sentence(target)), heading),
+        lambda: _figure(matrix, _names(source), _names(target), (sentence(source), sentence(target)), heading),
         title=heading or "Attention alignment",
         story=_story(matrix, source, target, verb),
         behind=numbers(heading, target, source, matrix, darkest=darkest) if json else None,
     )
+
+
+def _names(tokens: Sequence[str]) -> list[Label]:
+    """Labels, long ones cut."""
+    found = labels(tokens)
+    return [each if len(each.text) <= LONGEST else each._replace(text=each.text[: LONGEST - 1] + "…") for each in found]
 
 
 def _checked(weights: Tensor, source: Sequence[str], target: Sequence[str]) -> Tensor:

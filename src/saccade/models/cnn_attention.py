@@ -142,6 +142,11 @@ class CNNAttention(CNN):
             options.channels[self.stage], options.attention_dim, options.heads, options.attention_gain
         )
 
+    @property
+    def last_layer(self) -> str:
+        """The name of the module whose output is the last map of features: attention's, where it follows the last."""
+        return "across" if self.stage == len(self.stages) - 1 else super().last_layer
+
     def _after(self, stage: int, x: Tensor) -> Tensor:
         return self.across(x) if stage == self.stage else x
 

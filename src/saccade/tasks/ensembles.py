@@ -11,7 +11,9 @@ from torch import Tensor
 from saccade.errors import ArgumentError
 from saccade.models.answerer import Looked
 
-__all__ = ["Looking", "check_alike", "mean_log_probs"]
+__all__ = ["Looking", "check_alike", "check_drawn", "mean_log_probs"]
+
+_OF_ONE = ("jacobian", "grad-cam")  # ways of drawing that ask for a model's own layers
 
 
 def check_alike(task: Any, others: Sequence[Any], parts: Callable[[Any], Mapping[str, tuple[object, str]]]) -> None:
@@ -33,6 +35,26 @@ def check_alike(task: Any, others: Sequence[Any], parts: Callable[[Any], Mapping
         for what, (found, described) in parts(other.task).items():
             if found != own[what][0]:
                 raise ArgumentError(f"{where}: expected {what} of RUN, got {described}")
+
+
+def check_drawn(model: Any, by: str | None, *, attends: bool = True) -> None:
+    """Refuse pictures of several runs as one that show what moves the layers of one model.
+
+    Args:
+        model: one, or several as one.
+        by: what is to be drawn; None for what is usual.
+        attends: whether the model attends; of one that does not, what moves it is usual.
+
+    Raises:
+        ArgumentError: naming the way out.
+
+    Example:
+        >>> from saccade.models.bag import Bag
+        >>> check_drawn(Bag(7, 2), "jacobian")
+    """
+    if hasattr(model, "members") and (by in _OF_ONE or (by is None and not attends)):
+        way = f"--by {by}" if by else "pictures of models that do not attend"
+        raise ArgumentError(f"--ensemble: expected one run for {way}, got several; draw each by itself")
 
 
 def mean_log_probs(logits: Sequence[Tensor]) -> Tensor:

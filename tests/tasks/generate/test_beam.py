@@ -84,6 +84,17 @@ def test_with_a_prefix_and_a_least_length_it_is_the_search_by_hand(seed, beam_si
             assert tokens[: len(prefix)] == prefix and min(least, limit) <= len(tokens) <= max(limit, len(prefix))
 
 
+@pytest.mark.parametrize("alpha", [-200.0, 200.0])
+def test_penalties_that_float32_does_not_hold_rank_too(alpha):
+    """As far from 1 as those of 45,000 tokens are with a length penalty of 10."""
+    model, limits = Table(3, 7), [4, 5, 6]
+    found = find(model, range(3), limits, beam_size=3, length_penalty=alpha, min_length=4)
+    for row, limit in enumerate(limits):
+        expected = by_hand(model, row, limit, 3, alpha, 4)
+        assert found.lists()[row] == [tokens for _, tokens in expected] != []
+        assert found.scores[row].tolist() == pytest.approx([total for total, _ in expected], rel=1e-4)
+
+
 def test_the_best_after_a_prefix_is_the_best_of_all_that_begin_so():
     model, limit, prefix = Table(3, 7), 4, [2, 3]
     others = [[*path] for length in range(limit - 1) for path in itertools.product(WRITTEN, repeat=length)]

@@ -1,6 +1,8 @@
 """Several runs as one: the mean of what they believe, refused where they do not speak of the same."""
 
 import shutil
+from types import NoneType
+from typing import get_args, get_type_hints
 
 import pytest
 import torch
@@ -38,6 +40,22 @@ def test_a_run_and_its_copy_are_the_run(run, asked, tmp_path):
     assert is_near(one, two)
     found, expected = (values(each.evaluate("validation").metrics) for each in (both, run))
     assert found == pytest.approx(expected)
+
+
+def test_every_way_of_drawing_draws_them_or_is_refused_in_one_line(run, asked, tmp_path):
+    """Never with a traceback: of models that do not attend by default, of ways that need one model by name."""
+    copy = shutil.copytree(run.folder, tmp_path / "copy", ignore=shutil.ignore_patterns("checkpoints"))
+    both = runs.load(run.folder, device="cpu", ensemble=[copy])
+    kind = get_type_hints(run.task.requests["look"]).get("by", NoneType)
+    ways = [way for part in get_args(kind) for way in get_args(part)]
+    for request in [{}, *({"by": way} for way in ways)]:
+        by, refused = request.get("by"), ""
+        try:
+            paths = both.draw(asked[:1], tmp_path / "pictures", **request)
+        except SaccadeError as error:
+            refused = str(error)
+        way_out = "draw each by itself" if by in (None, "jacobian", "grad-cam") else "--by: expected"
+        assert way_out in refused and "\n" not in refused if refused else paths and by not in ("jacobian", "grad-cam")
 
 
 def test_each_run_is_given_once(run, tmp_path):

@@ -8,10 +8,11 @@ import torch
 from saccade import runs
 from saccade.look import spectrogram
 from saccade.models.padded import Padded
-from saccade.tasks.transcribe import Transcribe, vocabulary
+from saccade.tasks.generate.generate import Output
+from saccade.tasks.transcribe import Transcribe, transcription, vocabulary
 from saccade.tasks.transcribe.batches import Utterance
 from saccade.tasks.transcribe.options import Request
-from saccade.tasks.transcribe.transcription import Times, Transcription, alignments_of
+from saccade.tasks.transcribe.transcription import Times, Transcription, alignments_of, moved
 from saccade.train.task import Unreadable
 
 
@@ -115,6 +116,20 @@ def test_alignments_are_of_the_texts_that_are_given(trained, utterances):
         assert weights.shape == (len(one.ids) + 1, -(-one.size // 4))
         torch.testing.assert_close(weights.sum(-1), torch.ones(len(weights)), atol=1e-4, rtol=0)
     assert alignments_of(trained.model, []) == []
+
+
+@pytest.mark.parametrize(("frames", "expected"), [(400, 64), (1000, 32), (40_000, 1)])
+def test_a_jacobian_copies_long_recordings_less_often(monkeypatch, trained, utterances, frames, expected):
+    blocks = list[int]()
+
+    def counted(features, inputs, weight, *, block):
+        blocks.append(block)
+        return torch.zeros(1, len(inputs))
+
+    monkeypatch.setattr(transcription, "sequential_jacobian", counted)
+    one = replace(utterances[0], frames=torch.zeros(frames, utterances[0].frames.shape[1]))
+    moved(trained.model, Transcription(one, [Output("", [4], 0.0)], 1, trained.task.times))
+    assert blocks == [expected]
 
 
 def test_a_sound_is_drawn_at_its_time():

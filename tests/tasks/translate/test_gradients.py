@@ -54,6 +54,14 @@ def test_rows_are_shares_whatever_is_empty(source, target):
     torch.testing.assert_close(found.sum(-1), torch.ones(len(target) + 1), atol=1e-4, rtol=0)
 
 
+def test_recurrent_layers_run_without_cudnn_which_has_no_gradients_of_them_in_evaluation_mode():
+    model, seen = EncoderDecoder(13, 13, SIZES).eval(), list[bool]()
+    for part in model.modules():
+        part.register_forward_hook(lambda *_: seen.append(torch.backends.cudnn.enabled))
+    influence(model, [4, 7], [5])
+    assert seen and not any(seen) and torch.backends.cudnn.enabled
+
+
 def test_where_nothing_matters_rows_are_zero():
     model = EncoderDecoder(13, 13, SIZES).eval()
     with torch.no_grad():

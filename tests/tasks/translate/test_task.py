@@ -8,6 +8,7 @@ import torch
 
 from saccade import runs
 from saccade.errors import ArgumentError, SaccadeError
+from saccade.tasks.dataset import take
 from saccade.tasks.text.bpe import BytePairs
 from saccade.tasks.text.tokenizer import Characters
 from saccade.tasks.translate import Translate, vocabulary
@@ -202,6 +203,18 @@ def test_what_is_left_out_is_said(tmp_path, capsys):
     err = capsys.readouterr().err
     assert err.count("left out 1 of 60 pairs, which have a blank side; the first is line 1") == 1
     assert err.count("1 of 59 training pairs looked at have a side of more than 200 tokens") == 1
+
+
+def test_a_source_that_is_too_long_is_named_by_its_place_in_the_split(tmp_path, capsys, monkeypatch):
+    task = prepared(corpus(tmp_path / "talks"))
+    model = task.build().eval()
+    monkeypatch.setattr(Translate, "most", 1)
+    for limit in (None, 3):
+        capsys.readouterr()
+        task.evaluate(model, "validation", limit)
+        named = [f"validation, pair {index + 1}: longer than" for index in take(task.data, "validation", limit)]
+        err = capsys.readouterr().err.splitlines()
+        assert len(err) == len(named) and all(map(str.startswith, err, named))
 
 
 def test_characters_may_be_chosen_for_files(tmp_path):

@@ -11,6 +11,7 @@ from saccade.errors import ArgumentError
 from saccade.look.jacobian import given, sequential_jacobian
 from saccade.models.padded import Padded
 from saccade.tasks import looking
+from saccade.tasks.ensembles import check_drawn
 from saccade.tasks.text.special import UNKNOWN
 
 __all__ = ["LookRequest", "jacobian", "within_layer"]
@@ -58,7 +59,9 @@ class LookRequest(looking.LookRequest):
         """
         layers = _layers(model, [UNKNOWN])
         if self.layer is None:
-            self.check_attends(bool(layers) or self.by != "attention" or _pools(model))
+            attends = bool(layers) or _pools(model)
+            self.check_attends(attends)
+            check_drawn(model, self.by, attends=attends)
             return
         if not layers:
             way_out = "train one by --model self-attention, or leave it out"

@@ -12,6 +12,8 @@ from saccade.tasks.generate.model import Autoregressive, Begun, Hypotheses, S, b
 
 __all__ = ["search"]
 
+_FAR = 1e30  # penalties beyond it, or below its inverse, and scores by them are no numbers of float32
+
 
 def search(
     model: Autoregressive[S],
@@ -106,7 +108,9 @@ class _Beams:
         batch, device, shortest = len(begun.limits), begun.limits.device, min_length - begun.written
         least, longest = (int(limit) for limit in begun.limits.aminmax())
         lengths = range(begun.written, begun.written + longest + 1)
-        penalties = torch.tensor([((6 + length) / 6) ** alpha for length in lengths], device=device)
+        by_length = [((6 + length) / 6) ** alpha for length in lengths]
+        wide = not _FAR**-1 < min(by_length) <= max(by_length) < _FAR
+        penalties = torch.tensor(by_length, device=device, dtype=torch.float64 if wide else torch.float32)
         leaders = torch.full((batch, size), float("-inf"), device=device)
         scores = leaders.clone()
         scores[:, 0] = begun.scores  # all beams are alike in the beginning: only one of them counts
@@ -165,7 +169,8 @@ class _Beams:
     def _finish(self, scores: Tensor, ends: Tensor, length: int) -> Tensor:
         """The scores of those that end here, in the examples whose search goes on."""
         ends = ends & ~self.done[:, None]
-        ranked = (scores / self.penalties[length]).masked_fill(~ends, float("-inf"))  # the end counts as a token
+        ranked = scores.to(self.penalties) / self.penalties[length]  # the end counts as a token
+        ranked = ranked.masked_fill(~ends, float("-inf"))
         self.leaders = torch.cat([self.leaders, ranked], 1).topk(self.size).values
         return ranked
 

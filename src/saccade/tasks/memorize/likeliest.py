@@ -1,7 +1,7 @@
 """The likeliest answers, exactly: what is said at one step does not depend on what was said at another."""
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from torch import Tensor
 __all__ = ["Choice", "choices", "different", "ended"]
 
 _TRIED = 100  # likeliest answers that are looked at for each that is wanted, since several may read alike
+_ROUNDED = 1e-9  # by what share of it, at the most, a cost is rounded
 
 
 _Changed = tuple[tuple[int, int], ...]
@@ -79,6 +80,7 @@ def ended(logits: Tensor, end: int) -> Iterator[Choice]:
     said = log_probs.clone()
     said[:, end] = -torch.inf
     costs = [*(-log_probs[:, end]).tolist(), 0.0]
+    best = [0.0, *(-said.amax(-1)).cumsum(0).tolist()]  # of what is said before the end
 
     def of_length(length: int) -> Iterator[Choice]:
         others = torch.cat([said[:length, :end], said[:length, end + 1 :]], 1)  # without the end
@@ -86,7 +88,29 @@ def ended(logits: Tensor, end: int) -> Iterator[Choice]:
         for cost, values in choices(others, bits=False):
             yield Choice(cost - lost + costs[length], values + (values >= end))
 
-    return heapq.merge(*(of_length(length) for length in range(len(logits) + 1)), key=lambda choice: choice.cost)
+    return _merged([cost + more for cost, more in zip(best, costs, strict=True)], of_length)
+
+
+def _merged(best: Sequence[float], of_length: Callable[[int], Iterator[Choice]]) -> Iterator[Choice]:
+    """What is said of all lengths, the most probable first, of equal ones the shortest.
+
+    Each length sorts all its logits, and begins no sooner than its best answer, whose cost is known, may be the next.
+    """
+    waiting = sorted(((cost * (1 - _ROUNDED) - _ROUNDED, length) for length, cost in enumerate(best)), reverse=True)
+    heap: list[tuple[float, int, Choice, Iterator[Choice]]] = []
+
+    def follow(length: int, found: Iterator[Choice]) -> None:
+        if (choice := next(found, None)) is not None:
+            heapq.heappush(heap, (choice.cost, length, choice, found))  # one a length: no more is compared
+
+    while heap or waiting:
+        while waiting and (not heap or waiting[-1][0] <= heap[0][0]):
+            length = waiting.pop()[1]
+            follow(length, of_length(length))
+        if heap:
+            _, length, choice, found = heapq.heappop(heap)
+            yield choice
+            follow(length, found)
 
 
 def _following(changed: _Changed, costs: Sequence[Sequence[float]]) -> Iterator[tuple[_Changed, float]]:

@@ -26,6 +26,7 @@ from saccade.train.task import Form, Unreadable
 __all__ = ["Times", "Transcription", "alignments_of", "moved", "transcribe"]
 
 _DECODE_FRAMES = 100_000  # of all outputs under way, padding included, decoded at once
+_COPIED = 32_000  # frames of all copies of a recording, for as many rows of the Jacobian at once
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,8 @@ def moved(model: Any, answer: Transcription) -> Transcription:
         found: Tensor = model.features(Padded(copies, lengths.expand(count)), before.expand(count, -1))
         return found
 
-    return replace(answer, jacobian=sequential_jacobian(features, frames[0], model.output[0]).cpu())
+    block = max(1, min(64, _COPIED // len(frames[0])))
+    return replace(answer, jacobian=sequential_jacobian(features, frames[0], model.output[0], block=block).cpu())
 
 
 def _aligned(

@@ -32,7 +32,8 @@ def influence(model: Any, source: list[int], target: list[int]) -> Tensor:
     seen: list[Tensor] = []
     hook = model.source_embedding.register_forward_hook(lambda module, inputs, output: seen.append(output))
     try:
-        with torch.inference_mode(mode=False), torch.enable_grad():  # whoever answers asks for no gradients
+        # Whoever answers asks for no gradients, and cuDNN has none of recurrent layers in evaluation mode.
+        with torch.inference_mode(mode=False), torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
             batch = pad([Encoded(source, target)]).to(next(model.parameters()).device)
             logits = model(batch.source, batch.target[:, :-1])
             log_probs = logits[0].log_softmax(-1).gather(1, batch.target[0, 1:, None])[:, 0]

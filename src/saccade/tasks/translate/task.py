@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Sampler
 from saccade.tasks.dataset import Lazy, opened, take, training_sample
-from saccade.tasks.ensembles import check_alike
+from saccade.tasks.ensembles import check_alike, check_drawn
 from saccade.tasks.generate import Ensemble
 from saccade.tasks.generate.coverage import check_coverage
 from saccade.tasks.generate.generate import best_texts
@@ -144,10 +144,11 @@ class Translate:
 
     def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
         """Translate a split, or `limit` pairs spread over it, and measure it, as a whole and by groups."""
-        pairs = [self.data.example(split, index) for index in take(self.data, split, limit)]
+        indices = take(self.data, split, limit)
+        pairs = [self.data.example(split, index) for index in indices]
         sources = encode_sources([pair.source for pair in pairs], self.vocabulary.source, self.most)
-        for source in sources:
-            self._mention(source, f"{split}, line {source.number}")
+        for source, index in zip(sources, indices, strict=True):
+            self._mention(source, f"{split}, pair {index + 1}")  # blank lines of files are none
         began = time.perf_counter()
         outputs = [translation.outputs for translation in self.answer(model, sources, request)]
         seconds = time.perf_counter() - began
@@ -177,7 +178,9 @@ class Translate:
     def check(self, model: nn.Module, request: Any) -> None:
         """Refuse what means nothing for these tokenizers, the model and so many answers."""
         if isinstance(request, LookRequest):
-            request.check_attends(request.by != "attention" or attends(model))
+            looks = attends(model)
+            request.check_attends(looks)
+            check_drawn(model, request.by, attends=looks)
             return
         asked, target = completed(Request, request), self.vocabulary.target
         if asked.replace_unknown and not target.unknowns:
