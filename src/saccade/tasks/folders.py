@@ -12,8 +12,9 @@ _NO_PARTS = ("__MACOSX", "lost+found")  # what systems put beside the folders of
 def files_below(folder: Path) -> Iterator[Path]:
     """Give the files below a folder in the order of their paths, those in folders that links lead to with them.
 
-    A link that leads to a folder above itself is passed over, else it would have no end. One that leads nowhere is
-    given as a file, whose reader says so.
+    Each folder is read once: a link to one that lies below this one as well is passed over, as it is read where it
+    lies, and of several links to one elsewhere the first is followed. So no file is there twice, which could be learned
+    from and tested on, and links in a circle end. A link that leads nowhere is given as a file, whose reader says so.
 
     Args:
         folder: what of its content begins with a dot is no part of it.
@@ -30,7 +31,8 @@ def files_below(folder: Path) -> Iterator[Path]:
         ...     [path.relative_to(name).as_posix() for path in files_below(Path(name))]
         ['red/b.png', 'red.txt']
     """
-    return _below(folder, frozenset([os.path.realpath(folder)]))
+    root = os.path.realpath(folder)
+    return _below(folder, root, {root})
 
 
 def is_part(name: str) -> bool:
@@ -42,13 +44,23 @@ def is_part(name: str) -> bool:
     return not name.startswith(".") and name not in _NO_PARTS
 
 
-def _below(folder: Path, above: frozenset[str]) -> Iterator[Path]:
-    """The files below a folder, of which those are known that it lies in."""
+def _below(folder: Path, root: str, read: set[str]) -> Iterator[Path]:
+    """The files below a folder, of folders that are not among those that are read; these are noted there."""
     with os.scandir(folder) as found:
         entries = sorted((entry for entry in found if is_part(entry.name)), key=lambda entry: entry.name)
     for entry in entries:
         path = folder / entry.name
-        if not (path.is_dir() if entry.is_symlink() else entry.is_dir()):
+        linked = entry.is_symlink()
+        if not (path.is_dir() if linked else entry.is_dir()):
             yield path
-        elif (real := os.path.realpath(path)) not in above:
-            yield from _below(path, above | {real})
+            continue
+        real = os.path.realpath(path)
+        if real not in read and not (linked and _lies_below(real, root)):
+            read.add(real)
+            yield from _below(path, root, read)
+
+
+def _lies_below(path: str, root: str) -> bool:
+    """Whether a folder is read as a part of another, where it lies."""
+    parts = os.path.relpath(path, root).split(os.sep)
+    return parts[0] != os.pardir and all(map(is_part, parts))

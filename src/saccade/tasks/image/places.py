@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 
 from saccade.errors import ArgumentError
 from saccade.tasks.dataset import inventory
-from saccade.tasks.folders import is_part
+from saccade.tasks.folders import files_below
 from saccade.tasks.image.archives import HardLinks
 from saccade.tasks.image.images import SUFFIXES
 
@@ -176,19 +176,8 @@ def _files(folder: Path) -> Iterator[Path]:
     """The files below a folder by their names, those that links lead to with them."""
     if folder.is_file():
         yield folder
-    if not folder.is_dir():
-        return
-    seen = set[str]()
-    for place, folders, names in os.walk(folder, onerror=_unreadable, followlinks=True):
-        seen.add(os.path.realpath(place))
-        shown = sorted(filter(is_part, folders))
-        folders[:] = [name for name in shown if os.path.realpath(Path(place, name)) not in seen]
-        yield from (Path(place, name) for name in sorted(names) if not name.startswith("."))
-
-
-def _unreadable(error: OSError) -> None:
-    """Stop at a folder that cannot be read: its images would be missed without a word."""
-    raise error
+    elif folder.is_dir():
+        yield from files_below(folder)
 
 
 def _inside(path: Path, folder: Path) -> Iterator[tuple[str, Place]]:
