@@ -62,5 +62,5 @@ def _below(folder: Path, root: str, read: set[str]) -> Iterator[Path]:
 
 def _lies_below(path: str, root: str) -> bool:
     """Whether a folder is read as a part of another, where it lies."""
-    parts = os.path.relpath(path, root).split(os.sep)
-    return parts[0] != os.pardir and all(map(is_part, parts))
+    parts = Path(os.path.relpath(path, root)).parts
+    return all(map(is_part, parts))  # ".." begins with a dot
