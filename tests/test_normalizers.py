@@ -330,6 +330,6 @@ def test_a_temperature_whose_inverse_is_no_number_of_kernels_is_refused():
         with pytest.raises(ArgumentError, match=r"temperature: expected at most 1e\+30, got .*; weights are alike"):
             normalizers.Softmax(temperature)
     scores = torch.tensor([[1.0, 3.0, 2.0]])
-    assert normalizers.Softmax(1e-30)(scores, None).tolist() == [[0.0, 1.0, 0.0]]
-    with pytest.raises(ArgumentError, match="temperature: expected at least 1e-30, got 1e-38; reads.Argmax"):
+    assert normalizers.Softmax(1e-37)(scores, None).tolist() == [[0.0, 1.0, 0.0]]
+    with pytest.raises(ArgumentError, match="temperature: expected at least 1e-37, got 1e-38; reads.Argmax"):
         normalizers.Softmax(1e-38)

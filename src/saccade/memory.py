@@ -166,14 +166,11 @@ class Memory:
     def _prepared(self, key: Tensor, value: Tensor, mask: Mask | Tensor | None) -> "Memory":
         """More keys for this memory, prepared as its own are."""
         if self.positions is not None and self.capacity is None:
-            raise ArgumentError(
-                "memory: expected keys without positions of their own, got a module's; append by that module's append"
-            )
+            own = "keys without positions of their own"
+            raise ArgumentError(f"memory: expected {own}, got a module's; append by that module's append")
         if self.lazily is not None:
-            raise ArgumentError(
-                "memory: expected values as a tensor to append to, got a function of keys that it was made with; "
-                "remember all keys, with a function that knows them all"
-            )
+            made = "expected values as a tensor to append to, got a function of keys that it was made with"
+            raise ArgumentError(f"memory: {made}; remember all keys, with a function that knows them all")
         new = _remembered(key, value, self.prepare, mask)
         shared = None if self.capacity is None else 1  # slots that a batch shared are each entry's own by now
         for name in ("key", "value"):
@@ -184,9 +181,10 @@ class Memory:
                 raise ShapeError(f"{name}: expected {_but_length(ours)} as in the memory, got {_but_length(theirs)}")
             if ours.dtype != theirs.dtype:
                 raise ArgumentError(f"{name}: expected dtype {ours.dtype}, that of the memory, got {theirs.dtype}")
-        masked = new.mask is not None
-        pairs = zip(self._parts(masked), new._parts(masked), strict=True)
-        return new._of([part.expand(*ours.shape[:-2], -1, -1) for ours, part in pairs], masked) if shared else new
+        if shared is None:
+            return new
+        pairs = zip(self._parts(masked := new.mask is not None), new._parts(masked), strict=True)
+        return new._of([part.expand(*ours.shape[:-2], -1, -1) for ours, part in pairs], masked)
 
     def _joined(self, new: "Memory") -> "Memory":
         masked = self.mask is not None or new.mask is not None

@@ -20,7 +20,7 @@ from saccade.numerics import divide, like, wide
 from saccade.structure import Axes, Definition, Extent, registered
 
 _HOTTEST = 1e30  # a temperature whose inverse every kernel can tell from 0
-_COLDEST = 1e-30  # one whose inverse, times a score, is no infinity of float32
+_COLDEST = 1e-37  # one whose inverse is no infinity of float32, nor that of scores of some size
 
 NormalizerFunction = Callable[..., Tensor]
 """`(scores, mask)` or `(scores, mask, positions)` to weights."""

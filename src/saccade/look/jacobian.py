@@ -57,13 +57,30 @@ def sequential_jacobian(
         raise ArgumentError(f"inputs: expected floating-point numbers, got {inputs.dtype}; embed them first")
     if block < 1:
         raise ArgumentError(f"block: expected a number above 0, got {block}")
-    # cuDNN has no gradients of recurrent layers in evaluation mode.
-    with torch.inference_mode(mode=False), torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
+    with differentiable():
         leaf = inputs.detach().clone().expand(block, *inputs.shape).clone().requires_grad_()
         found = model(leaf)
         if found.ndim != 3 or len(found) != block:
             raise ShapeError(f"model: expected an output ({block}, T, features), got {tuple(found.shape)}")
         return _squares(found, leaf, _rows(found, weight)).sqrt()
+
+
+@contextmanager
+def differentiable() -> Iterator[None]:
+    """Compute with gradients, of recurrent layers in evaluation mode too, though whoever asks wants none: inference
+    mode is left, and cuDNN, which has no gradients of them, is off while the block runs.
+
+    >>> with torch.inference_mode(), differentiable():
+    ...     torch.ones(1).requires_grad_().is_inference(), torch.is_grad_enabled()
+    (False, True)
+    """
+    before = torch.backends.cudnn.enabled  # `flags` would ask for settings that newer ones of torch forbid to read
+    torch.backends.cudnn.enabled = False
+    try:
+        with torch.inference_mode(mode=False), torch.enable_grad():
+            yield
+    finally:
+        torch.backends.cudnn.enabled = before
 
 
 def shares(norms: Tensor) -> Tensor:

@@ -4,6 +4,7 @@
 as scikit-learn has them, imported when it is asked for; without scikit-learn there is none.
 """
 
+import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ __all__ = [
     "SetAttention",
     "SetPool",
 ]
-if not TYPE_CHECKING and find_spec("sklearn") is None:
+if not TYPE_CHECKING and "sklearn" not in sys.modules and find_spec("sklearn") is None:
     __all__.remove("KernelRegression")  # `import *` takes what is there
 
 
@@ -46,6 +47,6 @@ def __getattr__(name: str) -> Any:
             if (error.name or "").partition(".")[0] != "sklearn":
                 raise
             missing = "scikit-learn, which is not installed: pip install 'saccade[train]'"
-            raise AttributeError(f"{name} needs {missing}") from error
+            raise ModuleNotFoundError(f"{name} needs {missing}", name="sklearn") from error
         return KernelRegression
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

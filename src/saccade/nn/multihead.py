@@ -325,7 +325,7 @@ class MultiheadAttention(nn.Module):
         """Where queries of a memory stand: as is said, or at its last keys."""
         if positions is not None:
             return checked_positions(positions, query, self.rotary_base)
-        return last(memory.positions, len(memory), query.shape[-2])
+        return 0 if self.rotary_base is None else last(memory.positions, len(memory), query.shape[-2])
 
     def _join(self, heads: Tensor, query: Tensor) -> Tensor:
         """The output of all heads together, each behind its gate."""

@@ -183,7 +183,7 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         least = self._squares.mean(0).sqrt() * 1e-6 + 1e-300
         transform = torch.from_numpy(self.transform_)
         own = self._missed_by(lambda values: self._left_out(transform, values)).maximum(least)
-        factor = (self._squares.sqrt() / own).sort(0).values[rank(count, coverage) - 1]
+        factor = (self._squares.sqrt() / own).sort(0).values[_rank(count, coverage) - 1]
         sigma = self._missed_by(lambda values: self._read(points, values)).maximum(least)
         middle, width = self.predict(X), self._shaped(factor * sigma)
         return middle - width, middle + width
@@ -276,12 +276,12 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return values.numpy().reshape(-1, *self._y_shape)
 
 
-def rank(count: int, coverage: float) -> int:
+def _rank(count: int, coverage: float) -> int:
     """Which of so many misses, from the least on, an interval reaches: ⌈(count + 1) · coverage⌉, and at most the last.
 
     That is as split conformal prediction has it. The product is rounded first: of 100 · 0.55 floats make more than 55.
 
-    >>> rank(99, 0.55), rank(99, 0.551), rank(99, 0.999)
+    >>> _rank(99, 0.55), _rank(99, 0.551), _rank(99, 0.999)
     (55, 56, 99)
     """
     return max(1, min(count, math.ceil(round((count + 1) * coverage, 9))))

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from saccade.look.jacobian import differentiable
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 from saccade.tasks.image.shown import Shown, shares
@@ -52,8 +53,7 @@ def gradients(visual: Visual, score: Score, *asked: Padded, reading: Sequence[nn
         (True, torch.Size([1, 2]))
     """
     vectors = list[Tensor]()
-    # Whoever answers asks for no gradients, and cuDNN has none of recurrent layers in evaluation mode.
-    with torch.inference_mode(mode=False), torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
+    with differentiable():
         values = visual.values.clone().requires_grad_()
         given = visual._replace(values=values, **{n: _own(getattr(visual, n)) for n in ("boxes", "lengths")})
         own = [Padded(one.values.clone(), one.lengths.clone()) for one in asked]

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.look.jacobian import given, sequential_jacobian, shares
+from saccade.look.jacobian import differentiable, given, sequential_jacobian, shares
 from saccade.models.padded import Padded
 from saccade.tasks.translate.batches import Encoded, pad
 
@@ -32,8 +32,7 @@ def influence(model: Any, source: list[int], target: list[int]) -> Tensor:
     seen: list[Tensor] = []
     hook = model.source_embedding.register_forward_hook(lambda module, inputs, output: seen.append(output))
     try:
-        # Whoever answers asks for no gradients, and cuDNN has none of recurrent layers in evaluation mode.
-        with torch.inference_mode(mode=False), torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
+        with differentiable():
             batch = pad([Encoded(source, target)]).to(next(model.parameters()).device)
             logits = model(batch.source, batch.target[:, :-1])
             log_probs = logits[0].log_softmax(-1).gather(1, batch.target[0, 1:, None])[:, 0]
