@@ -166,7 +166,7 @@ class _Heard:
         """Return the whole file."""
         audio = self._files.pop(path, None) or _read(path, rate)
         left = _KEPT - audio.samples.nbytes
-        if left < 0:  # which is kept never: the others stay
+        if left < 0:  # it would never fit: what is kept stays
             return audio
         for other, kept in reversed(list(self._files.items())):
             left -= kept.samples.nbytes
