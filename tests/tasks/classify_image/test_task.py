@@ -101,6 +101,25 @@ WRONG = (
 )
 
 
+@pytest.mark.parametrize(
+    ("task", "options"),
+    [
+        ("classify-image", {"model": "cnn", "widths": "4,6", "stem_stride": 1, "batch_size": 7}),
+        ("glimpse", {"model": "whole", "hidden_dim": 4, "batch_size": 7}),
+    ],
+)
+def test_a_size_is_refused_of_new_runs_on_arrays_alone(tmp_path, monkeypatch, task, options):
+    whole, more = tmp_path / "a", {**options, "data": ROWS, "device": "cpu", "schedule": "constant"}
+    with pytest.raises(ArgumentError, match="--size: expected none for arrays and Pillow images, .* leave 16 out"):
+        runs.train(task, run=whole, max_steps=1, size=16, **more)
+    assert not whole.exists()
+    with monkeypatch.context() as before:  # runs had one to no effect
+        before.setattr(f"saccade.tasks.{task.replace('-', '_')}.task.check_scaled", lambda data, size: None)
+        runs.train(task, run=whole, max_steps=1, size=16, **more)
+    assert runs.load(whole, device="cpu", data=ROWS).evaluate("test").count
+    assert runs.train(task, run=whole, max_steps=2, size=16, **more).results["steps"] == 2
+
+
 @pytest.mark.parametrize("change", ["{", "[]", None, *WRONG])
 def test_labels_that_are_damaged_are_named(task, tmp_path, change):
     task.save(tmp_path)

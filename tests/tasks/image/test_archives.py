@@ -60,6 +60,21 @@ def test_a_hard_link_is_the_file_that_it_leads_to(tmp_path, name, mode):
     assert found == dict(read_files(folder, lambda name: name.endswith(".png"))) and len(found) == 11
 
 
+@pytest.mark.parametrize("times", [2, 3])
+def test_a_file_that_is_put_in_more_than_once_is_read_once(tmp_path, times):
+    folder = folder_of(tmp_path / "data", splits=("train",), count=1)
+    for name in ("red", "blue"):
+        (folder / f"train/{name}/1.png").hardlink_to(folder / f"train/{name}/0.png")
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        archive.add(folder, ".")
+        for name in (times - 1) * ["0.png", "1.png"]:  # of which GNU tar makes hard links, one to the file itself
+            link = tarfile.TarInfo(f"./train/red/{name}")
+            link.type, link.linkname = tarfile.LNKTYPE, "./train/red/0.png"
+            archive.addfile(link)
+    found = list(read_files(tmp_path / "a.tar", every))
+    assert sorted(found) == sorted(read_files(folder, every)) and len(found) == 5
+
+
 def test_a_hard_link_to_nothing_is_damage(tmp_path):
     packed = archive_of(folder_of(tmp_path / "data", count=1), tmp_path / "a.tar", "w")
     with tarfile.open(packed, "a") as archive:

@@ -3,9 +3,11 @@ from types import MappingProxyType, SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from image_files import plain
 from saccade.errors import ArgumentError
+from saccade.tasks.image.dataset import check_scaled
 from saccade.tasks.image.objects import open_objects
 
 
@@ -41,7 +43,9 @@ SCALARS = {
     "int": int,
     "numpy": np.int64,
     "array": np.array,
+    "array of one": lambda number: np.array([number]),
     "tensor": torch.tensor,
+    "tensor of one": lambda number: torch.tensor([[number]]),
     "with a gradient": lambda number: torch.tensor(float(number), requires_grad=True),
 }
 
@@ -55,6 +59,22 @@ def test_labels_are_numbers_in_whatever_they_lie(kind):
         assert open_objects(named).labels == ("ant", "bee", "cat")
 
 
+@pytest.mark.parametrize("inside", [lambda label: label, np.array, lambda label: np.array([label])])
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (np.float32(0.1), np.float32(0.3)),
+        (np.datetime64("2020-01-01T00:00:00.000000001"), np.datetime64("2021-01-01T00:00:00.000000001")),
+        (np.False_, np.True_),
+        (np.str_("a"), np.str_("b")),
+        (np.int8(1), np.int8(2)),
+    ],
+)
+def test_labels_of_numpy_are_called_as_it_writes_them(low, high, inside):
+    data = open_objects([(image, inside(high if label else low)) for image, label in rows()])
+    assert data.labels == (str(low), str(high))
+
+
 def test_an_image_with_a_gradient_is_its_pixels():
     asked = [(torch.from_numpy(image / 255).requires_grad_(), label) for image, label in rows()]
     assert open_objects(asked).fingerprint == open_objects(rows()).fingerprint
@@ -66,9 +86,15 @@ def test_packed_images_are_scaled_to_the_size_that_is_asked_for():
     assert open_objects(packed, 16).shape == (3, 16, 16)
 
 
-def test_a_size_of_arrays_is_refused():
-    with pytest.raises(ArgumentError, match="--size: expected none for arrays, whose images have one size; leave 16"):
-        open_objects(rows(), 16)
+@pytest.mark.parametrize("kind", [np.asarray, Image.fromarray])
+def test_a_size_is_ignored_of_pixels_and_refused_of_a_new_run(kind):
+    given = [(kind(image), label) for image, label in rows()]
+    data = open_objects(given, 16)
+    assert data.fingerprint == open_objects(rows()).fingerprint
+    check_scaled(data, None)
+    with pytest.raises(ArgumentError, match="none for arrays and Pillow images, whose images have one size; leave 16"):
+        check_scaled(data, 16)
+    check_scaled(open_objects([(plain((6 * level, 0, 0)), level % 2) for level in range(40)], 16), 16)
 
 
 def test_splits_that_are_named_are_taken():
@@ -82,7 +108,7 @@ def test_splits_that_are_named_are_taken():
         ("text", "expected an image and its label"),
         ((np.zeros((8, 8)), None), "expected an image and its label"),
         ((np.zeros((8, 9)), np.array([0, 1])), r"expected a label, got an array of shape \(2,\)"),
-        ((np.zeros((8, 9)), torch.tensor([1])), r"expected a label, got an array of shape \(1,\)"),
+        ((np.zeros((8, 9)), torch.tensor([])), r"expected a label, got an array of shape \(0,\)"),
         ((np.zeros((4, 8), np.uint8), 1), "8 pixels or more"),
         ((np.full((8, 9), 2.0), 1), "floats from 0 to 1"),
         ((np.zeros((8, 10), np.uint8), 1), "images of one size"),

@@ -75,6 +75,17 @@ def test_a_hard_link_in_a_tar_is_the_file_that_it_leads_to(tmp_path):
     assert read_place(images.find("z.png")) == (own / "deep/b.png").read_bytes()
 
 
+def test_a_file_that_is_put_into_a_tar_twice_is_one(tmp_path):
+    archive_of(photos(tmp_path / ".own"), tmp_path / "x.tar", "w:")
+    with tarfile.open(tmp_path / "x.tar", "a") as archive:
+        for _ in range(2):  # as GNU tar stores it the second and third time
+            link = tarfile.TarInfo("a.png")
+            link.type, link.linkname = tarfile.LNKTYPE, "a.png"
+            archive.addfile(link)
+    images = Images(tmp_path)
+    assert images.find("a.png").member == "a.png" and len(images.all()) == 2
+
+
 def test_a_hard_link_in_a_tar_to_nothing_is_damage(tmp_path):
     archive_of(photos(tmp_path / ".own"), tmp_path / "x.tar", "w:")
     with tarfile.open(tmp_path / "x.tar", "a") as archive:

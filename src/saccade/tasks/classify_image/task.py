@@ -19,7 +19,7 @@ from saccade.tasks.ensembles import check_alike
 from saccade.tasks.image.augment import check_shift
 from saccade.tasks.image.batches import Batch, Encoded, augmented, encode, stacked
 from saccade.tasks.image.classes import Classes
-from saccade.tasks.image.dataset import Dataset
+from saccade.tasks.image.dataset import Dataset, check_scaled
 from saccade.tasks.image.images import SUFFIXES, Pixels, encode_png, image_of
 from saccade.tasks.image.maps import LookRequest
 from saccade.tasks.labels import Ensemble
@@ -81,6 +81,7 @@ class ClassifyImage:
     def prepare(cls, options: Any, objects: Any = None) -> Self:
         """Open the images, and learn what their channels are."""
         data = _opened(options, objects)
+        check_scaled(data, options.size)
         if data.note:
             say(data.note)
         check_shift(options.shift, data.shape)

@@ -25,7 +25,7 @@ from saccade.tasks.glimpse.spelling import Spelling
 from saccade.tasks.image.augment import check_shift
 from saccade.tasks.image.batches import Encoded, augmented, stacked
 from saccade.tasks.image.classes import Classes
-from saccade.tasks.image.dataset import Dataset
+from saccade.tasks.image.dataset import Dataset, check_scaled
 from saccade.tasks.image.images import SUFFIXES, Pixels, encode_png, image_of
 from saccade.tasks.labels.metrics import HEADLINE
 from saccade.tasks.labels.request import check_count
@@ -102,6 +102,7 @@ class Glimpse:
     def prepare(cls, options: Any, objects: Any = None) -> Self:
         """Open the images; eyes take them as they are, black being nothing, so nothing is learned of their channels."""
         data = open_data(options, objects)
+        check_scaled(data, options.size)
         known = Classes(tuple(data.labels), data.shape, longest=longest_label(data))
         cls._check_strings(options, known)
         cls._check_bonus(options)

@@ -67,14 +67,20 @@ class HardLinks:
     """
 
     def __init__(self) -> None:
-        self._targets, self._wanted = dict[str, str](), dict[str, list[str]]()
+        self._targets, self._wanted = dict[str, str](), dict[str, dict[str, None]]()
 
     def add(self, link: tarfile.TarInfo, wanted: bool) -> None:
-        """Note a link; one may lead to another before it, which may not be wanted itself."""
+        """Note a link; one may lead to another before it, which may not be wanted itself.
+
+        GNU tar stores what is put in twice as a link the second time: a file as one to itself, a link as it was.
+        """
         name, target = _plain(link.name), _plain(link.linkname)
-        self._targets[name] = self._targets.get(target, target)
+        target = self._targets.get(target, target)
+        if name == target:
+            return
+        self._targets[name] = target
         if wanted:
-            self._wanted.setdefault(self._targets[name], []).append(name)
+            self._wanted.setdefault(target, {})[name] = None
 
     def __bool__(self) -> bool:
         """Whether there are any that were not taken."""
@@ -82,7 +88,7 @@ class HardLinks:
 
     def take(self, name: str) -> list[str]:
         """Return the links to a file, once."""
-        return self._wanted.pop(_plain(name), [])
+        return list(self._wanted.pop(_plain(name), {}))
 
     def check(self) -> None:
         """Refuse links to what is not there, once all files were asked for.
@@ -91,7 +97,7 @@ class HardLinks:
             tarfile.ReadError: naming one.
         """
         for target, links in self._wanted.items():
-            raise tarfile.ReadError(f"{links[0]} is a link to {target}, which is not in it")
+            raise tarfile.ReadError(f"{next(iter(links))} is a link to {target}, which is not in it")
 
 
 def _unpacked(source: Path, wanted: Wanted) -> Iterator[tuple[str, bytes]]:

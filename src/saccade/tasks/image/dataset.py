@@ -15,7 +15,18 @@ from saccade.tasks import dataset
 from saccade.tasks.batches import spread
 from saccade.tasks.dataset import SPLITS
 
-__all__ = ["Dataset", "Example", "InMemory", "Part", "hashes", "hold_out", "pixels", "refuse_size", "statistics"]
+__all__ = [
+    "Dataset",
+    "Example",
+    "InMemory",
+    "Part",
+    "check_scaled",
+    "hashes",
+    "hold_out",
+    "pixels",
+    "refuse_size",
+    "statistics",
+]
 
 _SHARE, _MOST = 10, 5000  # of each part that is held out: one in so many of the images, but no more than that
 _SEEN = 1_000  # training images that the mean and deviation of channels are computed from
@@ -66,6 +77,7 @@ class InMemory:
         parts: "train", "validation" and "test".
         labels: all labels; codes are places in it.
         note: what a user should know of the data, "" if nothing.
+        unscaled: whether some were handed over as pixels, which are taken in the size that they have.
 
     Raises:
         ArgumentError: if a split has no images, or there are fewer than two labels.
@@ -80,6 +92,7 @@ class InMemory:
     parts: Mapping[str, Part]
     labels: tuple[str, ...]
     note: str
+    unscaled: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what nothing can be learned from, or measured on."""
@@ -209,3 +222,13 @@ def refuse_size(data: str, size: int | None) -> None:
     """
     if size is not None:
         raise ArgumentError(f"--size: expected none for {data}, whose images have one size; leave {size} out")
+
+
+def check_scaled(data: Dataset, size: int | None) -> None:
+    """Refuse a size for images that are not scaled, as a run begins; runs of before had one to no effect.
+
+    Raises:
+        ArgumentError: if one is given.
+    """
+    if isinstance(data, InMemory) and data.unscaled:
+        refuse_size("arrays and Pillow images", size)

@@ -1,6 +1,7 @@
 """Labelled images that are Python objects: arrays, tensors, Pillow's images and what `datasets` hands over."""
 
 import io
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from saccade.errors import ArgumentError
 from saccade.tasks.dataset import SPLITS
-from saccade.tasks.image.dataset import InMemory, Part, refuse_size
+from saccade.tasks.image.dataset import InMemory, Part
 from saccade.tasks.image.images import LARGEST, read_image
 from saccade.tasks.objects import array_of, label_of, rows_of
 from saccade.tasks.splits import SplitNames
@@ -32,12 +33,13 @@ def open_objects(
 
     Args:
         objects: see `saccade.tasks.objects.rows_of`.
-        size: pixels of height and width of images that are packed; None: those of the first, or 64. Arrays have theirs.
+        size: pixels of height and width of images that are packed; None: those of the first, or 64. Arrays and
+            Pillow's images keep theirs.
         names: what the splits of a mapping are called.
         folder: of the table that the rows are from, from which on paths are seen.
 
     Raises:
-        ArgumentError: naming the row that is wrong, or the size of arrays.
+        ArgumentError: naming the row that is wrong.
 
     Example:
         >>> data = open_objects([(np.full((8, 8), level, np.uint8), level % 2) for level in range(40)])
@@ -66,8 +68,6 @@ def open_objects(
         return image, str(_plain(row[1]))
 
     rows = rows_of(objects, read, lambda row: row[0], names)
-    if arrays:
-        refuse_size("arrays", size)
     channels = max(len(image) for split in SPLITS for image, _ in rows.splits[split])
     labels = tuple(sorted({label for _, label in rows.splits["train"]}))
     numbers = {label: number for number, label in enumerate(labels)}
@@ -79,16 +79,18 @@ def open_objects(
         whole = (image if len(image) == channels else np.repeat(image, channels, 0) for image, _ in rows.splits[split])
         images = np.stack(list(whole))
         parts[split] = Part(images, np.array([numbers[label] for _, label in rows.splits[split]]))
-    return InMemory(parts, labels, rows.note)
+    return InMemory(parts, labels, rows.note, unscaled=arrays > 0)
 
 
 def _plain(label: Any) -> Any:
-    """A label as Python has it, where an array or a tensor holds it."""
-    if not isinstance(label, np.generic | np.ndarray | Tensor):
-        return label
-    if label.ndim:
-        raise ValueError(f"expected a label, got an array of shape {tuple(label.shape)}")
-    return label.item()
+    """A label as Python has it, where numpy or a tensor holds it: a whole number, or what numpy writes for another."""
+    if isinstance(label, np.ndarray | Tensor):
+        if math.prod(label.shape) != 1:
+            raise ValueError(f"expected a label, got an array of shape {tuple(label.shape)}")
+        label = label.item() if isinstance(label, Tensor) else label.reshape(())[()]
+    if isinstance(label, np.generic):  # float32(0.1) is 0.1, though as Python's float it has more digits
+        return label.item() if isinstance(label, np.integer) else str(label)
+    return label
 
 
 class _Unpacked:

@@ -260,6 +260,18 @@ def test_files_that_are_kept_take_no_more_than_so_much_memory(folder, monkeypatc
     assert sum(audio.samples.nbytes for audio in corpus._heard._files.values()) <= most
 
 
+def test_a_file_too_large_to_be_kept_leaves_those_that_are(folder, monkeypatch):
+    corpus, read = parts(folder, files=2, each=5), []
+    monkeypatch.setattr(recordings, "read_whole", lambda path, *rest: read.append(path.stem) or read_whole(path, *rest))
+    monkeypatch.setattr(recordings, "_KEPT", 1600)
+    corpus.example("train", 0)
+    samples, rate = soundfile.read(folder / "clips/1.wav")
+    soundfile.write(folder / "clips/1.wav", np.append(samples, 0.0), rate)
+    for index in (5, 1, 6, 2):
+        corpus.example("train", index)
+    assert read == ["0", "1", "1"]
+
+
 def test_a_file_that_is_one_recording_is_not_kept_though_its_duration_is_said(folder):
     rows = [
         {"path": f"clips/{n}.wav", "duration": (40 + n) / 8000, "text": "a", "split": split}

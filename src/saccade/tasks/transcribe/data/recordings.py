@@ -157,7 +157,7 @@ def recordings(splits: Mapping[str, Sequence[Row]], rate: int, path: Path, notes
 
 
 class _Heard:
-    """Files of which recordings are parts: those that were asked for last, while together they take 512 MiB."""
+    """Files of which recordings are parts: those that were asked for last, 512 MiB together at most."""
 
     def __init__(self) -> None:
         self._files = dict[Path, Audio]()
@@ -166,12 +166,13 @@ class _Heard:
         """Return the whole file."""
         audio = self._files.pop(path, None) or _read(path, rate)
         left = _KEPT - audio.samples.nbytes
+        if left < 0:  # it would never fit: what is kept stays
+            return audio
         for other, kept in reversed(list(self._files.items())):
             left -= kept.samples.nbytes
             if left < 0:
                 self._files.pop(other, None)
-        if audio.samples.nbytes <= _KEPT:
-            self._files[path] = audio
+        self._files[path] = audio
         return audio
 
 
