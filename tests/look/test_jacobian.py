@@ -69,6 +69,15 @@ def test_recurrent_layers_run_without_cudnn_which_has_no_gradients_of_them_in_ev
     assert len(seen) > 1 and not any(seen) and torch.backends.cudnn.enabled
 
 
+def test_a_precision_that_is_set_by_torchs_newer_names_is_no_obstacle():
+    before = torch.backends.cudnn.conv.fp32_precision
+    torch.backends.cudnn.conv.fp32_precision = "ieee"
+    try:
+        assert sequential_jacobian(lambda x: x.cumsum(1), torch.ones(2, 1)).tolist() == [[1.0, 0.0], [1.0, 1.0]]
+    finally:
+        torch.backends.cudnn.conv.fp32_precision = before
+
+
 def test_rows_are_shares_of_their_sum():
     assert shares(torch.tensor([[0.0, 0.0], [3.0, 1.0]])).tolist() == [[0.0, 0.0], [0.75, 0.25]]
 

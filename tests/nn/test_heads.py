@@ -3,7 +3,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from saccade import biases, masks, nn
+from saccade import biases, masks, nn, remember
 from saccade.errors import ArgumentError, ShapeError
 from saccade.nn.heads import beside_heads
 
@@ -176,3 +176,11 @@ def test_more_queries_than_a_memory_knows_positions_of_are_to_be_placed():
     torch.testing.assert_close(
         attention(x, memory=counted), attention(x, memory=counted, positions=torch.tensor([-1, 0, 1]))
     )
+
+
+def test_queries_of_a_written_memory_stand_nowhere_where_nothing_is_turned():
+    module, x = nn.MultiheadAttention(16, 4).eval(), torch.randn(2, 6, 16)
+    memory = module.remember(x[:, :4])
+    slots = remember(memory.key, memory.value, positions=torch.arange(4))
+    assert slots.positions is not None
+    torch.testing.assert_close(module(x, memory=slots), module(x, memory=memory))
