@@ -6,7 +6,6 @@ import pytest
 from saccade.errors import ArgumentError
 from saccade.tasks.classify_text.data.corpus import Corpus, Example, Files, WithoutMarkup
 from saccade.tasks.classify_text.data.reviews import Reviews
-from saccade.tasks.dataset import SPLITS
 from saccade.tasks.text.files import Split
 
 ROWS = [("a fine film", "good"), ("dull", "bad"), ("fine", "good")]
