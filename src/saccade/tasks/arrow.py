@@ -5,8 +5,9 @@ They are read by pyarrow, which nothing else here needs: `pip install 'saccade[a
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,6 +34,11 @@ class Table:
     files: Sequence[tuple[Path, Sequence[Any]]]
     features: Mapping[str, Any]
 
+    @property
+    def place(self) -> Callable[[int], str]:
+        """What says of a row's number, from 0 on, which row of which file it is; it holds no rows."""
+        return partial(_place, [(file, sum(batch.num_rows for batch in batches)) for file, batches in self.files])
+
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         """Give the rows in their order."""
         for file, batches in self.files:
@@ -42,6 +48,14 @@ class Table:
                 for number in range(batch.num_rows):
                     yield _Row(columns, number, file, before + number + 1)
                 before += batch.num_rows
+
+
+def _place(sizes: Sequence[tuple[Path, int]], number: int) -> str:
+    for file, size in sizes:
+        if number < size:
+            return f"{file}: row {number + 1}"
+        number -= size
+    raise IndexError(number)
 
 
 @dataclass(frozen=True)
