@@ -189,3 +189,30 @@ def test_of_the_names_of_splits_the_case_is_no_matter(tmp_path):
     for name in ("files", "folders", "saved"):
         corpus = texts(str(tmp_path / name))
         assert (sizes(corpus), corpus.note) == ([20, 5, 7], "")
+
+
+def several(tmp_path, sized):
+    """Parts of such names and sizes in each layout: as files, as folders of files and as `datasets` saves them."""
+    for name, count in sized.items():
+        parquet(tmp_path / f"files/{name}.parquet", reviews(count), CLASSES)
+        parquet(tmp_path / f"folders/{name}/0000.parquet", reviews(count), CLASSES)
+        saved(tmp_path / "saved" / name, reviews(count), CLASSES)
+    (tmp_path / "saved/dataset_dict.json").write_text(json.dumps({"splits": list(sized)}), encoding="utf-8")
+    return [str(tmp_path / layout) for layout in ("files", "folders", "saved")]
+
+
+def test_a_name_in_another_case_is_no_split_where_the_name_itself_is_there(tmp_path):
+    for layout in several(tmp_path, {"train": 20, "Test": 7, "test": 5, "valid": 3}):
+        corpus = texts(layout)
+        assert (sizes(corpus), corpus.note) == (
+            [20, 3, 5],
+            "not read: Test, which is no split's name (--train-split, ...)",
+        )
+
+
+def test_of_two_parts_with_one_name_one_is_to_be_said(tmp_path):
+    for layout in several(tmp_path, {"TRAIN": 11, "Train": 20}):
+        with pytest.raises(ArgumentError, match="expected one train split, got TRAIN and Train; say --train-split"):
+            texts(layout)
+        corpus = texts(layout, names=SplitNames({"train": "Train"}))
+        assert sum(sizes(corpus)) == 20 and "not read: TRAIN" in corpus.note

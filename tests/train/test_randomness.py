@@ -40,6 +40,19 @@ def test_a_gpu_is_asked_for_its_numbers_only_if_it_is_in_use(monkeypatch, initia
         assert asked == devices
 
 
+@pytest.mark.parametrize("used", [False, True])
+def test_a_gpu_that_nothing_had_used_begins_from_the_seed_of_before(monkeypatch, used):
+    asked, before = [], torch.initial_seed()
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", asked.append)
+    with pytest.raises(KeyError), seeded(1, "x"):
+        raise KeyError
+    assert asked == [derive(1, "x"), before] and torch.initial_seed() == before
+    with randomness.undisturbed():
+        torch.rand(2)
+        monkeypatch.setattr(torch.cuda, "is_initialized", lambda: used)
+    assert asked[2:] == [before] * used  # a seed of its own, which waits for it to be used, stays
+
+
 def test_the_deterministic_mode_ends_with_its_block():
     before = torch.are_deterministic_algorithms_enabled()
     with reproducible():

@@ -5,8 +5,9 @@ They are read by pyarrow, which nothing else here needs: `pip install 'saccade[a
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,6 +34,11 @@ class Table:
     files: Sequence[tuple[Path, Sequence[Any]]]
     features: Mapping[str, Any]
 
+    @property
+    def place(self) -> Callable[[int], str]:
+        """What says of a row's number, from 0 on, which row of which file it is; it holds no rows."""
+        return partial(_place, [(file, sum(batch.num_rows for batch in batches)) for file, batches in self.files])
+
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         """Give the rows in their order."""
         for file, batches in self.files:
@@ -42,6 +48,14 @@ class Table:
                 for number in range(batch.num_rows):
                     yield _Row(columns, number, file, before + number + 1)
                 before += batch.num_rows
+
+
+def _place(sizes: Sequence[tuple[Path, int]], number: int) -> str:
+    for file, size in sizes:
+        if number < size:
+            return f"{file}: row {number + 1}"
+        number -= size
+    raise IndexError(number)
 
 
 @dataclass(frozen=True)
@@ -89,10 +103,10 @@ def read_arrow(path: Path, names: SplitNames) -> dict[str, Table]:
         names: what splits are called.
 
     Returns:
-        The rows of each split, by the name that it has there, as `names` spell it.
+        The rows of each split, by the name that it has there, as `names` spell it where no other has that name.
 
     Raises:
-        ArgumentError: naming the file that is not there or not whole.
+        ArgumentError: naming the file that is not there or not whole, or the splits of which one alone is meant.
         SaccadeError: if pyarrow is not installed.
     """
     usual = names.of("train")[0]
@@ -100,16 +114,31 @@ def read_arrow(path: Path, names: SplitNames) -> dict[str, Table]:
         return {usual: _table([path])}
     if (path / _SPLITS).is_file():
         parts = _listed(path / _SPLITS, "splits", str)
-        return {name if (known := names.spelled(name)) in parts else known: _saved(path / name) for name in parts}
+        return {called: _saved(path / name) for name, called in _spelled(path, parts, names).items()}
     if (path / _SAVED).is_file():
         return {usual: _saved(path)}
     files = _tables(path)
     if not files:
         raise ArgumentError(f"{path}: expected a table, found none")
-    called = {file: names.spelled(_split_name(file, path, names)) for file in files}
-    if not any(names.split(name) for name in called.values()):
+    named = {file: _split_name(file, path, names) for file in files}
+    if not any(map(names.split, named.values())):
         return {usual: _table(files)}
-    return {name: _table([file for file in files if called[file] == name]) for name in dict.fromkeys(called.values())}
+    spelled = _spelled(path, named.values(), names)
+    return {called: _table([file for file in files if named[file] == name]) for name, called in spelled.items()}
+
+
+def _spelled(where: Path, given: Iterable[str], names: SplitNames) -> dict[str, str]:
+    """What each name of a part is called: as `names` spell it, unless there is a part with that very name."""
+    parts, found = dict.fromkeys(given), dict[str, str]()
+    for name in parts:
+        known = names.spelled(name)
+        if known != name and known in parts:
+            known = name
+        if (other := next((other for other in found if found[other] == known), None)) is not None:
+            split = names.split(known)
+            raise ArgumentError(f"{where}: expected one {split} split, got {other} and {name}; say --{split}-split")
+        found[name] = known
+    return found
 
 
 def _tables(folder: Path) -> list[Path]:

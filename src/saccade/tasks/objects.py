@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from saccade.errors import ArgumentError
+from saccade.tasks.arrow import Table
 from saccade.tasks.dataset import SPLITS, check_index, check_split, inventory
 from saccade.tasks.splits import SplitNames, held_out
 from saccade.tasks.text.files import Numbers, divide, keep, text_hash
@@ -29,13 +30,14 @@ class Rows(Generic[R]):
         splits: "train", "validation" and "test".
         fingerprint: what they are.
         note: what a user should know of them, "" if nothing.
-        places: of each split which it was given in, and the numbers that its examples have there, from 0 on.
+        places: of each split what says where a row is that it was given in, and the numbers that its examples have
+            there, from 0 on.
     """
 
     splits: Mapping[str, Sequence[R]]
     fingerprint: str
     note: str = ""
-    places: Mapping[str, tuple[str, Numbers]] = field(default_factory=dict)
+    places: Mapping[str, tuple[Callable[[int], str], Numbers]] = field(default_factory=dict)
 
     def example(self, split: str, index: int) -> R:
         """Return one example of a split.
@@ -57,8 +59,8 @@ class Rows(Generic[R]):
 
     def place(self, split: str, index: int) -> str:
         """Return where one example of a split was given, for messages."""
-        given, numbers = self.places[split]
-        return f"data: {given}, row {int(numbers[index]) + 1}"
+        place, numbers = self.places[split]
+        return place(int(numbers[index]))
 
 
 @dataclass(frozen=True)
@@ -75,15 +77,21 @@ class LeftOut(Generic[R]):
     what: str
     splits: Sequence[str] = SPLITS
 
-    def kept(self, split: str, rows: Sequence[R]) -> tuple[Numbers, str]:
+    def kept(self, split: str, rows: Sequence[R], place: Callable[[int], str]) -> tuple[Numbers, str]:
         """Return the numbers of the rows that are examples, and a note on the others, "" if there are none.
+
+        Args:
+            split: theirs.
+            rows: all of them.
+            place: what says where a row was given.
 
         Raises:
             ArgumentError: if no row is one.
         """
         if split not in self.splits:
             return range(len(rows)), ""
-        return keep(np.array([self.blank(row) for row in rows]), f"data: {split}", self.what, unit="row")
+        data, blank = f"data: {split}", np.array([self.blank(row) for row in rows])
+        return keep(blank, data, self.what, lambda number: place(number).removeprefix(f"{data}, "))
 
 
 def rows_of(
@@ -119,7 +127,11 @@ def rows_of(
     given = objects if isinstance(objects, Mapping) else {names.of("train")[0]: objects}
     named = _named_splits(given, names)
     rows = {split: read_rows(split, given[name], read) for split, name in named.items()}
-    kept = {split: left_out.kept(split, part) if left_out else (range(len(part)), "") for split, part in rows.items()}
+    where = {split: _where(split, given[name]) for split, name in named.items()}
+    kept = {
+        split: left_out.kept(split, part, where[split]) if left_out else (range(len(part)), "")
+        for split, part in rows.items()
+    }
     places = {split: (split, numbers) for split, (numbers, _) in kept.items()}
     if missing := [split for split in SPLITS if split not in rows]:
         numbers = np.asarray(kept["train"][0], np.int64)
@@ -133,7 +145,13 @@ def rows_of(
         held_out(missing, {split: len(part) for split, part in splits.items()}, "examples"),
         f"not read: {inventory(unread)}, which is no split's name (--train-split, ...)" if unread else "",
     ]
-    return Rows(splits, _fingerprint(splits), "; ".join(filter(None, notes)), places)
+    told = {split: (where[origin], numbers) for split, (origin, numbers) in places.items()}
+    return Rows(splits, _fingerprint(splits), "; ".join(filter(None, notes)), told)
+
+
+def _where(split: str, rows: Any) -> Callable[[int], str]:
+    """What says where a row was given, by its number from 0 on."""
+    return rows.place if isinstance(rows, Table) else lambda number: f"data: {split}, row {number + 1}"
 
 
 def _named_splits(given: Mapping[Any, Any], names: SplitNames) -> dict[str, Any]:

@@ -53,15 +53,23 @@ def seeded(seed: int, *labels: object) -> Iterator[None]:
 def undisturbed() -> Iterator[None]:
     """Leave torch's global generators afterwards as they were, whatever draws from them or seeds them.
 
+    Those of GPUs that nothing had used before begin afterwards from the CPU's seed of before, if anything was seeded
+    or used a GPU.
+
     >>> before = torch.get_rng_state()
     >>> with undisturbed():
     ...     number = torch.rand(1)
     >>> torch.equal(torch.get_rng_state(), before)
     True
     """
-    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()  # asking would initialize it
+    used, seed = torch.cuda.is_initialized(), torch.initial_seed()
+    devices = range(torch.cuda.device_count()) if used else ()  # asking would initialize it
     with torch.random.fork_rng(devices):
-        yield
+        try:
+            yield
+        finally:
+            if not used and (torch.cuda.is_initialized() or torch.initial_seed() != seed):
+                torch.cuda.manual_seed_all(seed)
 
 
 @contextmanager

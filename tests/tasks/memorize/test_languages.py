@@ -120,3 +120,10 @@ def test_how_much_is_to_be_remembered_is_known_of_vectors_alone():
     copy, recall, grams = (Vectors(name, PROBLEMS[name]()) for name in ("copy", "recall", "n-grams"))
     assert (copy.most_held, recall.most_held, grams.most_held, PAIRS.most_held) == (20, 18, 0, 0)
     assert copy.held("10010110 10010110") == 2 and grams.held("0110100") == PAIRS.held("a b") == 0
+
+
+def test_a_run_that_was_trained_beyond_what_can_be_measured_is_still_asked(tmp_path):
+    with pytest.raises(ArgumentError, match="--longest: expected a number from 1 to 1666, got 2000"):
+        learn(open_corpus("copy", 2000))
+    write_json(tmp_path / "tokenizer.json", {"problem": "copy", "longest": 2000})
+    assert restored(tmp_path).most_held == 2000 and len(restored(tmp_path).read("10010110").wanted) == 1

@@ -128,11 +128,12 @@ def learn(corpus: Corpus, *, sentences: bool = False) -> Language:
         sentences: whether stories are read a sentence a step.
 
     Raises:
-        ArgumentError: if there are no stories to be read so.
+        ArgumentError: if there are no stories to be read so, or more is asked for than can be measured.
     """
     if sentences and not isinstance(corpus, Stories):
         raise ArgumentError("--sentences: expected only with stories (bAbI's files), got other data; leave it out")
     if isinstance(corpus, Made):
+        corpus.problem.check()
         return Vectors(corpus.name, corpus.problem)
     items = (corpus.example("train", index) for index in range(corpus.size("train") or 0))
     return Symbols.learn(items, story=isinstance(corpus, Stories), sentences=sentences)

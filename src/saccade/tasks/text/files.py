@@ -111,8 +111,7 @@ def keep(
     blank: NDArray[np.bool_],
     path: Path | str,
     what: str = BLANK_PAIRS,
-    line: Callable[[int], int] = lambda row: row + 1,
-    unit: str = "line",
+    place: Callable[[int], str] = lambda row: f"line {row + 1}",
 ) -> tuple[Numbers, str]:
     """Return the lines that are not blank, and a note on those that are, "" if none.
 
@@ -120,8 +119,7 @@ def keep(
         blank: `(lines,)`, which are.
         path: of the file, for the note, or what else they are in.
         what: they are, and what it means that they are blank.
-        line: from a row's place in `blank` to the line that the note names.
-        unit: what the note calls it.
+        place: from a row's place in `blank` to what the note calls it.
 
     Raises:
         ArgumentError: if all are.
@@ -136,7 +134,7 @@ def keep(
     count = f"{len(left_out)} of {len(blank)} {what}"
     if len(left_out) == len(blank):
         raise ArgumentError(f"{path}: left out {count}: an empty corpus")
-    return np.flatnonzero(~blank), f"{path}: left out {count}; the first is {unit} {line(int(left_out[0]))}"
+    return np.flatnonzero(~blank), f"{path}: left out {count}; the first is {place(int(left_out[0]))}"
 
 
 def fingerprint(splits: Mapping[str, Split], files: Iterable[Lines]) -> str:

@@ -4,8 +4,17 @@ from image_files import plain
 from saccade.tasks.caption.data.flickr import read_flickr
 from saccade.tasks.splits import SplitNames
 
+_NAMES = (
+    "image,caption",
+    "Image_Name,Caption",
+    '"image","caption"',
+    "image_path,caption",
+    "images,caption",
+    "imageid,caption",
+)
 
-@pytest.mark.parametrize("header", ["", "image,caption\n", "Image_Name,Caption\n", '"image","caption"\n'])
+
+@pytest.mark.parametrize("header", ["", *(f"{name}\n" for name in _NAMES)])
 def test_a_header_is_known_by_its_first_column_and_an_image_may_be_called_image(tmp_path, header):
     for number in range(3):
         (tmp_path / f"image{number}.png").write_bytes(plain((number, 100, 50), (20, 16)))

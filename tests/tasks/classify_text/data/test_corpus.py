@@ -40,8 +40,11 @@ def test_corpora_have_all_that_one_must_have():
 
 
 def marked(splits):
-    """A corpus of texts in markup, "good" and "bad" in turn."""
-    rows = [(text, ("good", "bad")[place % 2]) for place, text in enumerate(chain(*splits.values()))]
+    """A corpus of texts in markup, "good" and "bad" in turn, unless a text comes with its label."""
+    rows = [
+        text if isinstance(text, tuple) else (text, ("good", "bad")[place % 2])
+        for place, text in enumerate(chain(*splits.values()))
+    ]
     ends = np.cumsum([0, *map(len, splits.values())])
     parts = {name: Split(rows, np.arange(*ends[n : n + 2])) for n, name in enumerate(splits)}
     return WithoutMarkup(Files(parts, "print", "noted", ("bad", "good")))
@@ -61,3 +64,24 @@ def test_texts_of_markup_alone_are_left_out_and_said():
     with pytest.raises(ArgumentError, match="without markup: no text of test is left, of 1; leave --strip-markup out"):
         marked({"train": ["a"], "validation": ["b"], "test": ["<p>"]}).size("train")
     assert WithoutMarkup(Reviews()).size("train") is None and WithoutMarkup(Reviews()).note == ""
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "message"),
+    [
+        (["a", "<br>", "c"], ["d"], "without markup: expected two labels or more to train on, got 'good' alone"),
+        (["a", "<br>", "c", "<br>", "e", ("f", "fair")], [("g", "bad")], "the label 'bad' of the test split is in no"),
+    ],
+)
+def test_labels_of_texts_that_are_left_out_are_none(train, test, message):
+    corpus = marked({"train": train, "validation": ["d"], "test": test})
+    with pytest.raises(ArgumentError, match=message):
+        corpus.labels
+    assert corpus.example("test", 0).text  # what was trained before is still measured
+
+
+def test_labels_are_those_of_the_texts_that_are_left():
+    corpus = marked(
+        {"train": ["a", "b", ("<p>", "fair"), "c", "d"], "validation": ["e"], "test": [("<p>", "fair"), "f"]}
+    )
+    assert list(corpus.labels) == ["bad", "good"]

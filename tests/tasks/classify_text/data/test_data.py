@@ -78,3 +78,26 @@ def test_blank_texts_of_objects_and_tables_are_left_out_and_said(tmp_path, rows)
         open_corpus("objects", {"train": rows[:40], "dev": rows[40:50], "test": [("", "yes")]})
     with pytest.raises(ArgumentError, match="data: train, row 61: expected a label beside the text, got none"):
         open_corpus("objects", [*rows, ("a text", " ")])
+
+
+def test_what_is_wrong_with_tables_names_the_file(tmp_path, rows):
+    parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+
+    def written(**parts):
+        folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
+        folder.mkdir()
+        for name, part in parts.items():
+            table = arrow.Table.from_pylist([{"text": text, "label": label} for text, label in part])
+            parquet.write_table(table, folder / f"{name}.parquet", row_group_size=7)
+        return str(folder)
+
+    one = written(train=[(text, "yes") for text, _ in rows])
+    with pytest.raises(ArgumentError, match=f"^{one}: expected two labels or more to train on, got 'yes' alone"):
+        open_corpus(one)
+    parts = {"train_0": rows[:20], "train_1": rows[20:40], "valid": rows[40:50]}
+    other = written(**parts, test_0=rows[50:], test_1=[("", "no"), ("so so", "maybe")])
+    with pytest.raises(ArgumentError, match=f"^{other}/test_1.parquet: row 2: the label 'maybe' of the test split"):
+        open_corpus(other)
+    blank = written(**{**parts, "train_1": [*rows[20:40], ("", "no")]}, test=rows[50:])
+    first = f"the first is {blank}/train_1.parquet: row 21"
+    assert open_corpus(blank).note == f"data: train: left out 1 of 41 texts, which are blank; {first}"

@@ -169,4 +169,4 @@ def test_what_is_measured_beside_the_longest_that_there_may_be_is_read_as_a_line
         question = longest.draw(dice(), size)
         assert len(longest.parse(longest.write(question)).vectors) == len(question.vectors)
     with pytest.raises(ArgumentError, match=f"--longest: .* to {problem.most}, got {problem.most + 1}"):
-        type(problem)(problem.most + 1)
+        type(problem)(problem.most + 1).check()

@@ -28,7 +28,6 @@ __all__ = ["is_flickr", "read_flickr"]
 
 _TOKENS = ("*.token.txt", "*.token")
 _TABLES = {"results.csv": "|", "captions.txt": ","}
-_HEADERS = ("image", "image_name", "image_id")  # what the first column of a table is called, if it has a header
 _NUMBERED = re.compile(r"\s*(\d+)\s*\|?\s*(.*)", re.DOTALL)  # a line of the published results.csv lacks its second bar
 _ID = re.compile(r"(.+)#(\d+)")
 Caption = tuple[str, str, str]
@@ -81,10 +80,9 @@ def _files(folder: Path) -> list[Path]:
 def _captions(lines: Lines) -> Iterator[tuple[int, Caption]]:
     """The captions with the numbers of their lines."""
     delimiter = _TABLES.get(lines.path.name, "\t")
-    headers = _HEADERS if delimiter != "\t" else ()
     for number in range(len(lines)):
         line, where = lines[number], f"{lines.path}: line {number + 1}"
-        if not line.strip() or (not number and line.partition(delimiter)[0].strip(' "').lower() in headers):
+        if not line.strip() or (not number and delimiter != "\t" and _is_header(line.partition(delimiter)[0])):
             continue
         if delimiter == ",":
             yield number + 1, _pair(line, where)
@@ -101,6 +99,12 @@ def _captions(lines: Lines) -> Iterator[tuple[int, Caption]]:
             yield number + 1, (text, found[1], rest)
         else:
             yield number + 1, (f"{first.strip()}#{found[1]}", first.strip(), found[2])
+
+
+def _is_header(column: str) -> bool:
+    """Whether the first column of a table is called something like image_name, which no image is."""
+    name = column.strip(' "').lower()
+    return name.startswith("image") and not name.endswith(SUFFIXES)
 
 
 def _pair(line: str, where: str) -> Caption:

@@ -42,18 +42,18 @@ def open_corpus(data: str, objects: Any = None, names: SplitNames | None = None)
         names.refuse(data)
         return Reviews()
     if is_arrow(path):
-        return _objects(read_arrow(path, names), names)
+        return _objects(read_arrow(path, names), names, data)
     found = open_files(path, names)
     if found is not None:
         return found
     raise no_such_data(data, BUILTIN, "folder, file or files that begin so")
 
 
-def _objects(objects: Any, names: SplitNames) -> "_Objects":
-    """Read rows, leave out those without a text, and check the labels."""
+def _objects(objects: Any, names: SplitNames, where: str = "data") -> "_Objects":
+    """Read rows, leave out those without a text, and check the labels; messages say where they are from."""
     found = _Objects(rows_of(objects, _read, lambda row: row[0], names, _BLANK))
     labels = set(found.labels)
-    check_labels(labels, found.size("train"), "data")
+    check_labels(labels, found.size("train"), where)
     for split, rows in found.rows.splits.items():
         for index, (_, label) in enumerate(rows):
             if label not in labels:

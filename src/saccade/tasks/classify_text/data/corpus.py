@@ -85,8 +85,19 @@ class WithoutMarkup:
 
     @property
     def labels(self) -> Sequence[str]:
-        """All labels, sorted."""
-        return self.corpus.labels
+        """All labels, sorted.
+
+        Raises:
+            ArgumentError: if those of the texts that are left cannot be learned.
+        """
+        if "train" not in self._kept:
+            return self.corpus.labels
+        found = self._labels("train")
+        check_labels(found, len(self._kept["train"]), "without markup")
+        for split in SPLITS:
+            for label in sorted(self._labels(split) - found):
+                raise unknown_label(label, split, "without markup")
+        return sorted(found)
 
     @property
     def note(self) -> str:
@@ -115,6 +126,11 @@ class WithoutMarkup:
             if not filled.all():
                 found[split] = np.flatnonzero(filled)
         return found
+
+    def _labels(self, split: str) -> set[str]:
+        """Those of the texts of a split that are left."""
+        left = self._kept.get(split, range(self.corpus.size(split) or 0))
+        return {self.corpus.example(split, int(index)).label for index in left}
 
     @property
     def _out(self) -> dict[str, int]:

@@ -130,7 +130,7 @@ def scan(table: Table) -> Scanned:
     path, what = table.lines.path, "rows, which have a blank text"
     if len(table.lines) == table.header:
         raise ArgumentError(f"{path}: expected rows below the header, got none")
-    chosen, note = keep(blank[table.header :], path, what, lambda row: table.line(row + table.header))
+    chosen, note = keep(blank[table.header :], path, what, lambda row: f"line {table.line(row + table.header)}")
     kept = np.asarray(chosen, np.int64) + table.header
     if table.lines.encoding != "utf-8":
         note = "; ".join(filter(None, [note, f"{path}: it is no UTF-8, and was read as Latin-1"]))

@@ -43,7 +43,7 @@ class Problem(ABC):
     usual: ClassVar[int]
     """The longest of the paper."""
     most: ClassVar[int]
-    """The longest that can be asked for: what is measured beside it is longer, and is read as a line."""
+    """The longest that a new run can ask for: what is measured beside it is longer, and is read as a line."""
     width: ClassVar[int]
     """Bits of a vector that is asked about."""
     channels: ClassVar[int]
@@ -57,8 +57,17 @@ class Problem(ABC):
 
     def __init__(self, longest: int | None = None) -> None:
         self.longest = self.usual if longest is None else longest
-        if type(self.longest) is not int or not self.floor <= self.longest <= self.most:
-            raise ArgumentError(f"--longest: expected a number from {self.floor} to {self.most}, got {longest}")
+        if type(self.longest) is not int or not self.floor <= self.longest <= _MOST:
+            raise self._no_longest()
+
+    def check(self) -> None:
+        """Refuse to train with a longest beside which nothing longer can be measured; runs with one still answer.
+
+        Raises:
+            ArgumentError: naming the option.
+        """
+        if self.longest > self.most:
+            raise self._no_longest()
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -82,6 +91,9 @@ class Problem(ABC):
     def size(self, dice: np.random.Generator) -> Size:
         """Draw the size of a question as training asks it."""
         return (int(dice.integers(self.floor, self.longest + 1)),)
+
+    def _no_longest(self) -> ArgumentError:
+        return ArgumentError(f"--longest: expected a number from {self.floor} to {self.most}, got {self.longest}")
 
     @abstractmethod
     def draw(self, dice: np.random.Generator, size: Size) -> Question:
