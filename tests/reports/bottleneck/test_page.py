@@ -18,7 +18,7 @@ def test_the_page_tells_the_claim_the_verdict_and_how_it_was_measured(content, t
     ]
     assert all(word in page for word in words)
     assert "attention: 99 at 10" in told(tmp_path / "a/bottleneck.svg")["desc"]
-    assert "all there are: 33.22 at 10" in told(tmp_path / "a/bottleneck-bits.svg")["desc"]
+    assert "all there are: 33.22 (hollow) at 10" in told(tmp_path / "a/bottleneck-bits.svg")["desc"]
     assert told(tmp_path / "a/bottleneck-digits.svg")["desc"].startswith("7 rows of 10: the digits, 2 numbers")
 
 
