@@ -42,8 +42,11 @@ def test_a_run_and_its_copy_are_the_run(run, asked, tmp_path):
     assert found == pytest.approx(expected)
 
 
-def test_every_way_of_drawing_draws_them_or_is_refused_in_one_line(run, asked, tmp_path):
+def test_every_way_of_drawing_draws_them_or_is_refused_in_one_line(run, asked, tmp_path, monkeypatch):
     """Never with a traceback: of models that do not attend by default, of ways that need one model by name."""
+    # How pictures look is not asked here, and they take their time.
+    monkeypatch.setattr("saccade.look.drawing._saved", lambda figure, form: b'<svg width="1"></svg>')
+    monkeypatch.setattr("saccade.look.overlays.word_by_word", lambda *given, **more: b"")
     copy = shutil.copytree(run.folder, tmp_path / "copy", ignore=shutil.ignore_patterns("checkpoints"))
     both = runs.load(run.folder, device="cpu", ensemble=[copy])
     kind = get_type_hints(run.task.requests["look"]).get("by", NoneType)
