@@ -304,7 +304,7 @@ class Gaussian(Score):
     1964, Watson 1964).
 
     Expanded into dot products about the keys' mean, so that points far from the origin lose nothing to cancellation.
-    What keys far from each other lose grows with the square of their spread over h: float32 is for some hundred bandwidths.
+    What keys far from each other lose grows with the square of their spread over h: float32 is for some hundred h.
 
     Args:
         bandwidth: h > 0, a float or a tensor that broadcasts against `(..., Lq, 1)`, in the units of query and key.
