@@ -94,8 +94,10 @@ def test_without_scikit_learn_all_else_is_there():
         "from saccade.nn import *\n"
         "from saccade import nn\n"
         "assert Attention is nn.Attention and 'KernelRegression' not in globals() and not hasattr(nn, 'Other')\n"
+        "print('so far', flush=True)\n"
         "from saccade.nn import KernelRegression\n"
     )
     ended = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True)
+    assert ended.stdout == "so far\n"
     said = "KernelRegression needs scikit-learn, which is not installed: pip install 'saccade[train]'"
     assert ended.stderr.splitlines()[-1] == f"ModuleNotFoundError: {said}"

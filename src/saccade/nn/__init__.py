@@ -35,7 +35,7 @@ __all__ = [
     "SetAttention",
     "SetPool",
 ]
-if not TYPE_CHECKING and "sklearn" not in sys.modules and find_spec("sklearn") is None:
+if not TYPE_CHECKING and (sys.modules["sklearn"] if "sklearn" in sys.modules else find_spec("sklearn")) is None:
     __all__.remove("KernelRegression")  # `import *` takes what is there
 
 

@@ -165,13 +165,14 @@ def ask_more(generator: torch.Generator, scene: Scene, count: int) -> list[Quest
         [('what colour is the triangle ?', 'magenta'), ('where is the yellow square ?', 'top left')]
     """
     draws = iter(torch.rand(3 * count, generator=generator, dtype=torch.float64).tolist())
-    known = {kind: answers for kind in _ASKABLE if (answers := _askable(scene.things, kind))}
+    things, numbers = scene.things, _numbers(scene.things)
+    known = {kind: answers for kind in _ASKABLE if (answers := _askable(kind, things, numbers))}
     found = []
     for _ in range(count):
         kind = _one(tuple(known), draws)
         answer = _one(tuple(known[kind]), draws)
-        text, words, things = _one(known[kind][answer], draws)
-        found.append(Question(text.format(*words), answer, kind, things))
+        text, words, asked = _one(known[kind][answer], draws)
+        found.append(Question(text.format(*words), answer, kind, asked))
     return found
 
 
@@ -183,10 +184,10 @@ class _Asked(NamedTuple):
     things: tuple[int, ...]
 
 
-def _askable(things: Sequence[Thing], kind: str) -> dict[str, list[_Asked]]:
+def _askable(kind: str, things: Sequence[Thing], numbers: _Numbers) -> dict[str, list[_Asked]]:
     """All questions of a kind that can be asked about things, by their answers."""
     found: dict[str, list[_Asked]] = {}
-    for answer, asked in _ASKABLE[kind](things, _numbers(things)):
+    for answer, asked in _ASKABLE[kind](things, numbers):
         found.setdefault(answer, []).append(asked)
     return found
 
