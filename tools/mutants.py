@@ -1,0 +1,104 @@
+"""Break the source in one place at a time and see whether the tests notice.
+
+    python tools/mutants.py            # every mutant against `make test`'s tier
+    python tools/mutants.py --all      # those that survive also against `make test-all`'s
+    python tools/mutants.py --only masks
+
+A mutant is a line of `MUTANTS`: a file of src/saccade, a piece of its text, and the piece that replaces it. Each runs in a
+copy of the checkout: first the tests that mirror the broken file, then the whole tier, until one fails.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+WORKERS = ["-n", "2", "--dist", "worksteal"]
+
+
+class Mutant(NamedTuple):
+    """One fault: `old` stands once in `file` and becomes `new`."""
+
+    file: str
+    old: str
+    new: str
+
+
+MUTANTS: list[Mutant] = []
+
+
+def copy_checkout(folder: Path) -> Path:
+    """Copy every file that git tracks, as it is now, and link the data beside the checkout."""
+    copy = folder / "checkout"
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    for name in filter(None, listed.split("\0")):
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_file():
+            shutil.copy2(ROOT / name, copy / name)
+    if (ROOT.parent / "shared").is_dir():
+        (folder / "shared").symlink_to(ROOT.parent / "shared")
+    return copy
+
+
+def mirrored_tests(copy: Path, file: str) -> list[str]:
+    """Tests of the mutant's own file, then of its folder, as far as they exist."""
+    path = Path(file)
+    candidates = [f"tests/{path.parent}/test_{path.stem}.py", f"tests/{path.parent}" if path.parent.name else "tests/laws"]
+    return [name for name in candidates if (copy / name).exists()]
+
+
+def tests_fail(copy: Path, arguments: list[str]) -> bool:
+    """Run pytest in the copy and say whether a test failed; anything but passed or failed is an error here."""
+    environment = {**os.environ, "PYTHONPATH": str(copy / "src")}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *arguments]
+    code = subprocess.run(command, cwd=copy, env=environment, stdout=subprocess.DEVNULL, check=False).returncode
+    if code not in {0, 1, 2, 5}:  # 2: collection failed, which is a test that noticed; 5: no test in this tier
+        raise SystemExit(f"pytest ended with {code}: {' '.join(command)}")
+    return code in {1, 2}
+
+
+def caught_by(copy: Path, mutant: Mutant, tiers: list[list[str]]) -> str:
+    """Name the first tests that notice the mutant, "" if none does."""
+    path = copy / "src/saccade" / mutant.file
+    text = path.read_text(encoding="utf-8")
+    if text.count(mutant.old) != 1:
+        raise SystemExit(f"{mutant.file}: {mutant.old!r} stands {text.count(mutant.old)} times, expected once")
+    path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+    try:
+        for tier in tiers:
+            for tests in mirrored_tests(copy, mutant.file):
+                if tests_fail(copy, [*tier, tests]):
+                    return " ".join([tests, *tier[-1:]])
+            if tests_fail(copy, [*tier, *WORKERS]):
+                return " ".join(["the whole suite", *tier[-1:]])
+        return ""
+    finally:
+        path.write_text(text, encoding="utf-8")
+
+
+def main() -> None:
+    """Try the mutants and print a line each; exit with 1 if one survives."""
+    parser = argparse.ArgumentParser(description="Break the source in one place at a time: do tests notice?")
+    parser.add_argument("--all", action="store_true", help="Try survivors against every test.")
+    parser.add_argument("--only", default="", help="Part of a file's name.")
+    options = parser.parse_args()
+    tiers = [["-m", "not slow"], []] if options.all else [["-m", "not slow"]]
+    mutants = [mutant for mutant in MUTANTS if options.only in mutant.file]
+    survivors = 0
+    with tempfile.TemporaryDirectory() as folder:
+        copy = copy_checkout(Path(folder))
+        for number, mutant in enumerate(mutants, 1):
+            tests = caught_by(copy, mutant, tiers)
+            survivors += not tests
+            print(f"{number:3} {mutant.file}: {mutant.new.strip()[:50]!r}: {tests or 'SURVIVES'}", flush=True)
+    print(f"{len(mutants) - survivors} of {len(mutants)} mutants are caught")
+    sys.exit(bool(survivors))
+
+
+if __name__ == "__main__":
+    main()
