@@ -40,8 +40,17 @@ def environment():
 
 def program(*arguments, **options):
     """Run the program to its end in a process of its own."""
-    settings = {"capture_output": True, "text": True, "timeout": 300, "env": environment(), **options}
+    settings = {"capture_output": True, "text": True, "env": environment(), **options}
     return subprocess.run(command(*arguments), check=False, **settings)
+
+
+@contextmanager
+def unread():
+    """A stream into a pipe that nobody reads any more."""
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w", buffering=1) as stream:
+        yield stream
 
 
 @dataclass(frozen=True, kw_only=True)

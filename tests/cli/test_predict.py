@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from saccade.cli import main
-from tiny import program, registered, train
+from tiny import registered, train
 
 LINES = ["mercredi 18 juin 2025", "", "February 15, 2019", "2019年2月15日", "15. März 1999"]
 
@@ -117,11 +117,6 @@ def test_lines_end_at_line_feeds_alone_and_each_has_its_answer(run, content, cou
     monkeypatch.setattr("sys.stdin", Stream(content, typed=False))
     assert main(["predict", str(run)]) == 0
     assert capsys.readouterr().out.count("\n") == count
-
-
-def test_through_a_real_pipe(run):
-    done = program("predict", run, input="\n".join(LINES) + "\n", encoding="utf-8")
-    assert done.returncode == 0 and done.stderr == "" and len(done.stdout.splitlines()) == 5
 
 
 def test_draws_follow_from_the_seed(run, tmp_path, capsys, monkeypatch):

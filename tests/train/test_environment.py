@@ -115,6 +115,7 @@ with matmul_precision("medium"):
 """
 
 
+@pytest.mark.slow  # a process of its own
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the memory")
 def test_memory_does_not_grow_with_the_shapes_that_were_multiplied():
     settings = {name: value for name, value in tiny.environment().items() if name not in CACHES}

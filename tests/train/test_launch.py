@@ -32,8 +32,8 @@ class Watched(Line):
             torch.save(model[0].weight.detach().clone(), f"{self.settings.run}.{rank}.pt")
             if rank == 1 and (number := os.environ.get("SACCADE_TEST_SIGNAL")):
                 os.kill(os.getpid(), int(number))
-            if rank == 1 and (error := os.environ.get("SACCADE_TEST_ERROR")):
-                raise {"OSError": OSError(2, "No such file", "a.txt"), "KeyboardInterrupt": KeyboardInterrupt()}[error]
+            if rank == 1 and (file := os.environ.get("SACCADE_TEST_ERROR")):
+                raise OSError(2, "No such file", file)
         return super().loss(model, batch)
 
 
@@ -119,16 +119,9 @@ def test_last_words_are_passed_on_and_an_interruption_is_one():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("what", "error", "words"),
-    [
-        ("OSError", SaccadeError, r"^process 1 of 2 ended \(a.txt: No such file\)$"),
-        ("KeyboardInterrupt", KeyboardInterrupt, "^$"),
-    ],
-)
-def test_what_goes_wrong_in_another_process_is_said_by_the_first(tmp_path, monkeypatch, capfd, what, error, words):
-    monkeypatch.setenv("SACCADE_TEST_ERROR", what)
-    with pytest.raises(error, match=words):
+def test_an_error_in_another_process_is_said_by_the_first(tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("SACCADE_TEST_ERROR", "a.txt")
+    with pytest.raises(SaccadeError, match=r"^process 1 of 2 ended \(a.txt: No such file\)$"):
         train(Watched, options(tmp_path / "a"))
     assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000010"]
     assert len(capfd.readouterr().err.splitlines()) == 3  # that it began, a validation and a sample
@@ -182,15 +175,8 @@ def test_torchrun_starts_them_as_well(tmp_path):
         "--",
         "saccade",
     ]
-    for done in ("training in", "is at its end, step 3, already"):
-        finished = subprocess.run(
-            [*torchrun, "train", "translate", "--data", "dates", *more],
-            check=False,
-            capture_output=True,
-            text=True,
-            env=environment(),
-            timeout=300,
-        )
-        assert finished.returncode == 0, finished.stderr
-        assert finished.stdout.count("run: ") == 1 and done in finished.stderr
+    command = [*torchrun, "train", "translate", "--data", "dates", *more]
+    finished = subprocess.run(command, check=False, capture_output=True, text=True, env=environment())
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.count("run: ") == 1 and finished.stderr.count("training in") == 1
     assert (tmp_path / "a/model.safetensors").exists()

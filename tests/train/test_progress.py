@@ -1,4 +1,3 @@
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,7 +6,7 @@ import pytest
 
 from saccade.train import progress
 from saccade.train.progress import Bar, waiting
-from tiny import environment
+from tiny import unread
 
 
 def test_without_a_terminal_notes_are_lines_and_nothing_else_is_written(capsys):
@@ -35,25 +34,14 @@ def test_where_steps_are_no_limit_there_is_no_total(capsys, monkeypatch):
     assert "step 5 " in capsys.readouterr().err
 
 
-def test_a_bar_that_nobody_sees_any_more_is_no_reason_to_stop():
-    code = """
-import os
-from saccade.train.progress import Bar
-with Bar(10, 0) as bar:
-    bar.note("seen")
-    os.write(1, b"begun\\n")
-    while input():
-        bar.update(5, "loss 1.0")
-        bar.note("step 5")
-print("done")
-"""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    setting = {**environment(), "FORCE_COLOR": "1", "TERM": "xterm"}
-    with subprocess.Popen([sys.executable, "-c", code], **pipes, text=True, env=setting) as process:
-        assert process.stdout.readline() == "begun\n"
-        process.stderr.close()
-        process.stderr = None
-        assert process.communicate("x\ny\n\n", timeout=60)[0] == "done\n" and process.returncode == 0
+def test_a_bar_that_nobody_sees_is_no_reason_to_stop(monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    with unread() as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+        with Bar(10, 0) as bar:
+            bar.update(5, "loss 1.0")
+            bar.note("step 5")
 
 
 def test_without_a_terminal_a_line_says_where_it_is_when_there_was_none_for_long(capsys, monkeypatch):

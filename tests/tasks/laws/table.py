@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from saccade.tasks import TASKS, batches
 from saccade.tasks.answer import task as asking_task
 from saccade.tasks.answer import vocabulary as asked
@@ -210,6 +212,10 @@ TABLE = {
 }
 CASES = [(task, model) for task, entry in TABLE.items() for model in entry.models]
 FIRST = [(task, next(iter(entry.models))) for task, entry in TABLE.items()]
+MARKED = [pytest.param(case, id=" ".join(case), marks=[pytest.mark.slow] * (case not in FIRST)) for case in CASES]
+"""All cases, those slow that are not the first of their task."""
+each_task = pytest.mark.parametrize("run", FIRST, indirect=True, ids=" ".join)
+"""For laws that hold whatever the model is: the first run of each task."""
 
 
 def settings(task: str, model: str, **more: Any) -> dict[str, Any]:

@@ -447,12 +447,12 @@ print(data.size("train"), (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - 
 
 
 @pytest.mark.slow
-def test_ten_thousand_images_take_no_more_memory_than_is_kept(tmp_path):
-    """All of them would take 276 MB; those that are kept take 16."""
-    photos(tmp_path, 10_000)
-    (tmp_path / "captions.tsv").write_text("".join(f"{number}.png\tphoto {number}\n" for number in range(10_000)))
+def test_images_take_no_more_memory_than_is_kept(tmp_path):
+    """All of them would take 110 MB; those that are kept take 16."""
+    photos(tmp_path, 4_000)
+    (tmp_path / "captions.tsv").write_text("".join(f"{number}.png\tphoto {number}\n" for number in range(4_000)))
     command = [sys.executable, "-c", MEASURED, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     count, grown = map(int, done.stdout.split())
-    assert count == 8000
+    assert count == 3200
     assert grown < 60

@@ -4,7 +4,6 @@ import calendar
 import datetime
 import itertools
 import re
-import subprocess
 import sys
 from collections import Counter
 
@@ -14,7 +13,6 @@ from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.translate.data import dates as module
 from saccade.tasks.translate.data.corpus import Pair
 from saccade.tasks.translate.data.dates import FORMS, LANGUAGES, YEARS, Dates, write
-from tiny import environment
 
 DATES = Dates()
 
@@ -49,16 +47,6 @@ def test_an_example_is_a_function_of_split_and_index(split: str) -> None:
     backwards = [Dates().example(split, index) for index in reversed(range(50))]
     assert forwards == backwards[::-1]
     assert len(set(forwards)) == 50
-
-
-def test_examples_do_not_depend_on_the_process() -> None:
-    code = (
-        "from saccade.tasks.translate.data.dates import Dates\n"
-        "print(f'{Dates().example(\"train\", 7)!a} {Dates().fingerprint}')"
-    )
-    settings = {"env": {**environment(), "PYTHONHASHSEED": "123"}, "capture_output": True, "text": True}
-    done = subprocess.run([sys.executable, "-c", code], check=True, **settings)
-    assert done.stdout.strip() == f"{DATES.example('train', 7)!a} {DATES.fingerprint}"
 
 
 def test_a_date_belongs_to_one_split() -> None:

@@ -73,7 +73,8 @@ def test_brackets_close_what_they_open_and_each_word_has_its_tag():
         assert not stack and read == len(pair.source.split(" "))
 
 
-def test_an_example_is_a_function_of_split_and_index_in_any_process():
+@pytest.mark.slow  # a process of its own
+def test_an_example_is_the_same_in_any_process():
     code = (
         "from saccade.tasks.translate.data.trees import Trees\n"
         "print(Trees().example('train', 7), Trees().example('train', 2**63), Trees().fingerprint)"
