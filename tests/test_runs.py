@@ -16,6 +16,8 @@ from saccade.cli import main
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks import load_task
 from saccade.tasks.objects import OBJECTS
+from saccade.tasks.translate import vocabulary as tokens
+from saccade.tasks.translate.data import dates
 from saccade.train.fit import Outcome
 from saccade.train.recipes import defaults
 from saccade.train.run import Run as Folder
@@ -32,8 +34,17 @@ def known():
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few():
+    """Dates cut down: making and measuring all of them would take most of the time of a tiny training."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dates, "HELD_OUT", 100)
+        patch.setattr(tokens, "_ENDLESS", 1000)
+        yield
+
+
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+def trained(few, tmp_path_factory):
     """A translator that Python trained."""
     return runs.train("translate", data="dates", run=tmp_path_factory.mktemp("runs") / "dates", max_steps=6, **TINY)
 

@@ -9,7 +9,11 @@ from saccade.tasks import TASKS, load_task
 from saccade.train.task import Example
 from tiny import registered
 
-BUILTIN = [(task, data) for task in TASKS for data in load_task(task).builtin]
+BUILTIN = [
+    pytest.param(task, data, marks=[pytest.mark.slow] * (place > 0))
+    for task in TASKS
+    for place, data in enumerate(load_task(task).builtin)
+]
 
 
 @pytest.fixture
@@ -28,7 +32,6 @@ def test_every_built_in_data_set_is_shown_a_line_an_example_and_always_the_same(
     code, lines, _ = shown(task, "--data", data, "--count", 3)
     assert code == 0 and len(lines) == 3
     assert all(all(part.strip() for part in line.split("\t")) and line.count("\t") == 1 for line in lines)
-    assert shown(task, "--data", data, "--count", 3)[1] == lines
     assert shown(task, "--data", data, "--count", 2)[1] == lines[:2]
     assert shown(task, "--data", data, "--count", 3, "--split", "train")[1] != lines
 

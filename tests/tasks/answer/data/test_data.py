@@ -133,7 +133,7 @@ def test_what_is_no_image_or_a_huge_one_is_named(tmp_path):
         for number in range(3):
             path = tmp_path / f"{number}.png"
             if content is None:
-                Image.new("1", (50_000, 50_000)).save(path)
+                Image.new("1", (9_000, 9_000)).save(path)
                 content = path.read_bytes()
             path.write_bytes(content)
         with pytest.raises(ArgumentError) as caught:
