@@ -9,6 +9,7 @@ import pytest
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.recipes import suited
 from saccade.train.task import find
+from tiers import every
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = json.loads((ROOT / "results/small-corpora/trials.json").read_text(encoding="utf-8"))
@@ -26,8 +27,8 @@ def test_the_table_of_the_page_is_that_of_the_file(script):
     assert all(f"\n{line}\n" in page for line in script.table(ROWS))
 
 
-@pytest.mark.parametrize("model", ["transformer", "rnnsearch"])
-@pytest.mark.parametrize("pairs", [500, 2000, 8000])
+@every("model", ["transformer", "rnnsearch"])
+@every("pairs", [500, 2000, 8000])
 def test_the_recipe_is_a_setting_that_is_no_worse_than_the_best_by_a_tenth(pairs, model):
     recipe, _ = suited(pairs, 11, find(Translate.models[model]).recipes)
     tried = [row for row in ROWS if (row["pairs"], row["model"]) == (pairs, model) and row["setting"] != "recipe"]

@@ -15,6 +15,7 @@ from saccade.tasks.dataset import (
     take,
     training_sample,
 )
+from tiers import every
 
 
 class Numbers:
@@ -61,8 +62,8 @@ def test_at_most_so_many_are_taken_in_their_order(size, limit):
     assert len(found) == most
 
 
-@pytest.mark.parametrize("kinds", [2, 3, 5, 8])
-@pytest.mark.parametrize("order", ["sorted", "in turns"])
+@every("kinds", [2, 3, 5, 8])
+@every("order", ["sorted", "in turns"])
 def test_what_is_taken_is_of_all_kinds(kinds, order):
     size, limit = 1000, 100
     found = Counter(place * kinds // size if order == "sorted" else place % kinds for place in take_of(size, limit))
@@ -85,7 +86,7 @@ def test_something_is_learned_from_a_sample_that_is_spread_over_the_data(size, m
     assert training_sample(Numbers(train=None), 5, most) == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("split", ["dev", "", "Train", None, 3])
+@every("split", ["dev", "", "Train", None, 3])
 def test_what_is_no_split_is_refused(split):
     with pytest.raises(ArgumentError, match="split: expected one of train, validation, test, got "):
         check_split(split)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from saccade.errors import ArgumentError
 from saccade.tasks.objects import LeftOut, array_of, pair_reader, rows_of
 from saccade.tasks.splits import SplitNames
+from tiers import every
 
 READ = pair_reader(("source", "de"), ("target", "en"), nested="translation")
 PAIRS = [(f"text {n}", f"answer {n % 3}") for n in range(60)]
@@ -45,7 +46,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+@every("form", FORMS)
 def test_forms_of_the_same_rows_are_the_same_data(form):
     rows, plain = opened(FORMS[form]), opened(PAIRS)
     assert rows.fingerprint == plain.fingerprint and all_of(rows) == all_of(plain)
@@ -107,7 +108,7 @@ def test_arrays_that_are_the_same_are_in_one_split():
     assert not values["train"] & values["test"] and not values["validation"] & values["test"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("objects", "message"),
     [
         (None, "expected the Python objects that this run was trained on, got none; hand them over again as data="),

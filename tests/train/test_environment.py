@@ -20,12 +20,13 @@ from saccade.train.environment import (
 from saccade.train.fit import train
 from saccade.train.run import Run
 from saccade.train.trained import load_trained
+from tiers import every
 
 CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
 CPU = torch.device("cpu")
 
 
-@pytest.mark.parametrize("name", ["gpu", "cuda:99", "cpu:1", "cuda:x", "cpu:", ""])
+@every("name", ["gpu", "cuda:99", "cpu:1", "cuda:x", "cpu:", ""])
 def test_a_device_that_is_not_there_is_named_with_those_that_are(name):
     with pytest.raises(ArgumentError, match="--device: expected one of auto, cpu"):
         choose_device(name)

@@ -1,12 +1,11 @@
-import pytest
-
 from saccade.train.log import rewound
+from tiers import every
 
 STEP = b'{"step": 10, "loss": 0.5, "learning_rate": 0.1, "seconds": 1.0}\n'
 END = b'{"step": 20, "final_validation_exact_match": 0.5}\n'
 
 
-@pytest.mark.parametrize(
+@every(
     ("torn", "kept"),
     [
         (b'{"st', b""),

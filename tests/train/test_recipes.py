@@ -11,6 +11,7 @@ from saccade.train.recipes import defaults, suit, usual_model
 from saccade.train.run import Run, RunError
 from saccade.train.schedules import FALLING, SCHEDULES
 from saccade.train.task import Suited, options_class, recipe
+from tiers import every
 from tiny import Line, Opened, registered
 
 EVERY = [
@@ -21,7 +22,7 @@ EVERY = [
 ]
 
 
-@pytest.mark.parametrize(("task", "model", "data"), EVERY)
+@every(("task", "model", "data"), EVERY)
 def test_the_defaults_of_every_model_and_data_set_are_options_that_mean_something(task, model, data):
     kind = load_task(task)
     found = defaults(kind, model, data, {})
@@ -30,8 +31,8 @@ def test_the_defaults_of_every_model_and_data_set_are_options_that_mean_somethin
     assert chosen.max_steps is not None or chosen.max_minutes is not None
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("given", [{}, {"max_minutes": 3.0}, {"max_minutes": "3", "max_steps": "7"}, {"max_steps": 7}])
+@every("schedule", SCHEDULES)
+@every("given", [{}, {"max_minutes": 3.0}, {"max_minutes": "3", "max_steps": "7"}, {"max_steps": 7}])
 def test_whatever_is_given_of_those_that_decide_the_rest_fits_them(schedule, given):
     kind = load_task("translate")
     for data in (*kind.builtin, "a/folder"):

@@ -6,6 +6,7 @@ from saccade.errors import ArgumentError
 from saccade.train.optimization import learning_rate
 from saccade.train.options import Options
 from saccade.train.schedules import FALLING, SCHEDULES
+from tiers import every
 
 
 def options(name, **more):
@@ -29,7 +30,7 @@ def test_those_that_fall_reach_the_floor_and_stay(name):
     assert rates[59] == pytest.approx(1.1)  # half way between 2 and 0.2
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "words"),
     [
         ({"schedule": "cosin"}, "--schedule: expected one of inverse-sqrt, constant, linear, cosine, got cosin"),

@@ -12,6 +12,7 @@ from saccade.tasks import TASKS, load_task
 from saccade.train import task as protocol
 from saccade.train.options import Options
 from saccade.train.task import Evaluation, Example, find, options_class, value, values
+from tiers import every
 from tiny import Line, Linear, registered
 
 REQUIRED = [name for name in vars(protocol.Task) if not name.startswith("_")]
@@ -28,7 +29,7 @@ def test_every_task_has_all_that_is_asked_of_one(kind):
     assert set(kind.recipes) <= {*kind.builtin, "files"} and "files" in kind.recipes
 
 
-@pytest.mark.parametrize("name", TASKS)
+@every("name", TASKS)
 def test_a_request_asks_for_nothing_by_itself_and_its_flags_are_explained(name):
     kind = load_task(name)
     for verb, request in kind.requests.items():
@@ -36,7 +37,7 @@ def test_a_request_asks_for_nothing_by_itself_and_its_flags_are_explained(name):
         assert request.__doc__ and asked == request(), verb
 
 
-@pytest.mark.parametrize(("task", "model"), [(task, model) for task in TASKS for model in load_task(task).models])
+@every(("task", "model"), [(task, model) for task in TASKS for model in load_task(task).models])
 def test_every_model_is_found_and_its_recipes_name_its_own_options(task, model):
     kind, found = load_task(task), find(load_task(task).models[model])
     flat = options_class(kind, model)

@@ -7,6 +7,7 @@ from safetensors.torch import save
 from torch import nn
 
 from saccade.train.weights import deserialize, load_into, mean, not_finite, serialize, tensors
+from tiers import every
 
 
 class Tied(nn.Module):
@@ -71,7 +72,7 @@ def test_a_file_of_weights_is_the_same_bytes_and_comes_back_as_it_was():
     assert not_finite(again) is None
 
 
-@pytest.mark.parametrize(
+@every(
     "changed",
     [
         {"scalar": torch.tensor(2.6)},

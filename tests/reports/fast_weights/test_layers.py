@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from saccade.reports.fast_weights.layers import DENSE, FIXED, LAYERS, LOCATION, SEPARABLE, by_places, matrix
+from tiers import every
 
 LENGTH, WIDTH, LONGEST = 5, 6, 7
 
@@ -15,14 +16,14 @@ def input_of(seed):
     return torch.randn(LENGTH, WIDTH, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@every("name", LAYERS)
 def test_a_layer_is_its_matrix_times_its_input(name):
     layer, features = made(name), input_of(2)
     found = torch.einsum("tdse,se->td", matrix(layer, features), features)
     assert float((found - layer(features[None])[0]).detach().abs().max()) < 1e-14
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@every("name", LAYERS)
 def test_a_convolution_has_one_matrix_and_attention_one_for_each_input(name):
     layer = made(name)
     one, other = (matrix(layer, input_of(seed)) for seed in (2, 3))

@@ -3,6 +3,7 @@ import pytest
 from reports.objects.conftest import IMAGES, holds, made_up
 from saccade.reports.difference import unpacked
 from saccade.reports.objects.findings import ATTENTION, EXACT, FIXED, NAMED, Findings, summary
+from tiers import every
 
 TOLD, EVERY = FIXED
 
@@ -47,7 +48,7 @@ def test_nothing_is_concluded_where_no_model_with_a_fixed_vector_has_learned():
     assert verdict.result == "not decided" and f"beside {TOLD} and {EVERY}: " in verdict.reason
 
 
-@pytest.mark.parametrize(
+@every(
     ("content", "result"),
     [
         (holds(), "reproduced"),

@@ -2,6 +2,7 @@ import pytest
 
 from reports.order.conftest import MODELS, made_up
 from saccade.reports.order.findings import SET, Findings, summary
+from tiers import every
 
 
 def test_a_set_that_loses_nothing_beside_sequences_that_do_reproduces_the_claim(content):
@@ -9,7 +10,7 @@ def test_a_set_that_loses_nothing_beside_sequences_that_do_reproduces_the_claim(
     assert verdict.result == "reproduced" and "rnnsearch loses something: reproduced, +20.00 ± 0.00" in verdict.reason
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "result", "words"),
     [
         ({"rnnsearch": (30.0, 30.0)}, "not decided", "rnnsearch loses something: not decided, +0.00 ± 0.00"),

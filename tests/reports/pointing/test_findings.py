@@ -7,6 +7,7 @@ from reports.pointing.conftest import made_up
 from saccade.reports.difference import unpacked_shares
 from saccade.reports.pointing.findings import Findings, summary
 from saccade.reports.pointing.measuring import ANY, OTHERS, RANDOM, WEIGHTS
+from tiers import every
 
 
 def test_what_is_lost_is_beside_chance():
@@ -50,7 +51,7 @@ def test_only_what_attends_is_claimed_of():
     assert found.verdict.result == "reproduced" and WEIGHTS not in found.orders("fixed vector")
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "result"),
     [
         ({"hits": 0.02}, "contradicted"),

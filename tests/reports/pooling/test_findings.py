@@ -5,11 +5,12 @@ import pytest
 
 from reports.pooling.conftest import TEXTS, VALUES, made_up
 from saccade.reports.pooling.findings import VECTORS, Findings, summary
+from tiers import every
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "results/pooling-sst2/report.json"
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "more", "result", "words"),
     [
         ({}, {}, "reproduced", "fixed dot is better than sum: reproduced, +1.00 ± "),

@@ -2,6 +2,7 @@ import pytest
 
 from reports.regression.conftest import POWERS, made_up
 from saccade.reports.regression.findings import Findings, summary
+from tiers import every
 
 
 def test_errors_that_fall_as_the_theory_says_reproduce_the_claim(content):
@@ -12,7 +13,7 @@ def test_errors_that_fall_as_the_theory_says_reproduce_the_claim(content):
     assert found.excess == pytest.approx(1.4 * 512**-0.05)
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "error", "result"),
     [
         ({"best bandwidth": (-0.5, 1.0)}, 0.01, "contradicted"),

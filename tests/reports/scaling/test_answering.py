@@ -1,9 +1,8 @@
-import pytest
-
 from saccade.reports.scaling.answering import GLIMPSES, HARD, MODELS, PATCH, SOFT, operations, prepared
+from tiers import every
 
 
-@pytest.mark.parametrize("name", MODELS)
+@every("name", MODELS)
 def test_every_model_answers_images_of_any_size(name):
     assert [prepared(name, side)().shape for side in (28, 61)] == [(1, 10)] * 2
 

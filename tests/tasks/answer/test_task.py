@@ -19,6 +19,7 @@ from saccade.tasks.image.features.store import FeatureStore, write_store
 from saccade.tasks.image.pointing import Pointing
 from saccade.tasks.labels.baselines import usual
 from saccade.train.task import Unreadable
+from tiers import every, rest_slow
 
 SMALL = ["--widths", "4,6", "--stem-stride", "4", "--cell-dim", "6", "--hidden-dim", "6"]
 LITTLE = [*SMALL, "--device", "cpu", "--max-steps", "2", "--batch-size", "4", "--validation-examples", "8"]
@@ -108,6 +109,7 @@ def test_a_long_question_is_cut_and_that_is_said(run, folder, capsys):
     assert "line 1: longer than 40 words (--max-length)" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_look_is_one_picture_with_numbers_behind(run, folder, tmp_path):
     found = runs.load(run, device="cpu")
     line = f"{folder}/2.png\twhich is it?"
@@ -128,7 +130,7 @@ def test_look_is_one_picture_with_numbers_behind(run, folder, tmp_path):
     assert described["weights"].keys() == {"hop 1", "hop 2"} and described["question"] == "which is it?"
 
 
-@pytest.mark.parametrize("regions", [False, True])
+@pytest.mark.parametrize("regions", rest_slow([False, True]))
 def test_the_part_that_a_hard_read_reads_is_framed(folder, tmp_path, regions):
     more = ["--features", str(stored(folder, tmp_path / "store", regions=True))] if regions else []
     words = ["--data", str(folder), "--model", "show-ask-attend-and-answer", "--read", "reinforce", *more]
@@ -191,7 +193,7 @@ def test_a_question_that_was_never_asked_has_the_most_frequent_answer():
     assert found["question"].metrics["accuracy"] == pytest.approx(2 / 3)
 
 
-@pytest.mark.parametrize(
+@every(
     ("more", "said"),
     [
         ({"answers": 1}, "--answers: expected"),
@@ -235,8 +237,10 @@ def stored(folder, place, *, regions=False, names=None, dim=5):
 FEATURED = {"max_steps": 2, "device": "cpu", "batch_size": 4, "validation_examples": 8, "cell_dim": 6, "hidden_dim": 6}
 
 
-@pytest.mark.parametrize("regions", [False, True])
-@pytest.mark.parametrize("model", ["ask-attend-and-answer", "show-and-answer"])
+@pytest.mark.parametrize(
+    ("model", "regions"),
+    rest_slow([("ask-attend-and-answer", True), ("ask-attend-and-answer", False), ("show-and-answer", True)]),
+)
 def test_features_are_asked_about_in_the_place_of_images(folder, tmp_path, model, regions, capsys):
     store = stored(folder, tmp_path / "store", regions=regions)
     common = {**FEATURED, "data": str(folder), "model": model, "features": str(store)}
@@ -344,6 +348,7 @@ def test_a_store_of_another_kind_than_the_runs_is_refused(folder, tmp_path):
         runs.load(tmp_path / "run", device="cpu")
 
 
+@pytest.mark.slow
 def test_scenes_are_pointed_at_by_gradients_where_nothing_attends(tmp_path, monkeypatch):
     monkeypatch.setattr(task, "_BY_GRADIENT", 3)
     common = {**FEATURED, "data": "scenes", "widths": "4,6", "stem_stride": 4}
@@ -417,6 +422,7 @@ def test_training_that_was_cut_off_goes_on_as_if_it_had_not_been(folder, tmp_pat
     assert all(torch.equal(value, whole[name]) for name, value in again.items())
 
 
+@pytest.mark.slow
 def test_written_scenes_are_pointed_at_by_gradients(tmp_path):
     found = runs.train("answer", data="scenes", model="show-and-answer", run=tmp_path / "run", **WRITES)
     assert {"accuracy", "pointing", "weight_inside"} <= found.results["metrics"].keys()

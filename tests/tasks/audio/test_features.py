@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.features import LogMel, deltas, mel_filters, normalized
+from tiers import every
 
 # Figures of librosa 0.11.0: filters.mel(sr, n_fft, n_mels, fmin, fmax, htk=True, norm=None), summed over frequencies.
 FILTER_SUMS = {
@@ -113,7 +114,7 @@ def test_bands_that_are_handed_out_are_a_copy():
     assert torch.equal(LogMel(8000, mels=13).filters, before)
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "message"),
     [
         ({"rate": 0}, "rate: expected a number above 0, got 0"),

@@ -7,6 +7,7 @@ import soundfile
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.headers import missing_bytes
 from saccade.tasks.audio.recordings import read_audio, read_whole
+from tiers import every
 
 
 def packed(form="WAV", **more):
@@ -49,6 +50,6 @@ def test_a_file_that_is_cut_short_is_said_and_nothing_is_learned_from_it():
         read_whole(io.BytesIO(cut), 8000, "a.wav")
 
 
-@pytest.mark.parametrize("form", ["WAV", "FLAC", "OGG", "MP3", "AIFF"])
+@every("form", ["WAV", "FLAC", "OGG", "MP3", "AIFF"])
 def test_whole_files_of_all_forms_are_whole(form):
     assert read_whole(io.BytesIO(packed(form)), 8000, "a").damage == ""

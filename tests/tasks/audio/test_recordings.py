@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.audio import recordings
 from saccade.tasks.audio.recordings import SUFFIXES, read_audio, resample
+from tiers import every
 
 RATES = [
     (8000, 16000),
@@ -47,8 +48,8 @@ def read(data, rate=8000):
     return read_audio(io.BytesIO(data), rate, "a.wav")
 
 
-@pytest.mark.parametrize(("rate", "new_rate"), RATES)
-@pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 0.9])
+@every(("rate", "new_rate"), RATES)
+@every("share", [0.0, 0.05, 0.5, 0.9])
 def test_a_tone_below_nyquist_keeps_amplitude_and_phase(rate, new_rate, share):
     frequency, seconds = share * min(rate, new_rate) / 2, 1200 / min(rate, new_rate)
     found = resample(tone(frequency, rate, round(rate * seconds)), rate, new_rate)
@@ -56,8 +57,8 @@ def test_a_tone_below_nyquist_keeps_amplitude_and_phase(rate, new_rate, share):
     torch.testing.assert_close(middle(found), middle(expected), rtol=0, atol=2e-4)
 
 
-@pytest.mark.parametrize(("rate", "new_rate"), [rates for rates in RATES if rates[0] > rates[1]])
-@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+@every(("rate", "new_rate"), [rates for rates in RATES if rates[0] > rates[1]])
+@every("share", [0.0, 0.5, 1.0])
 def test_a_tone_above_the_new_nyquist_is_gone(rate, new_rate, share):
     frequency = new_rate / 2 + share * (rate - new_rate) / 2
     found = resample(tone(frequency, rate, 1200 * rate // new_rate), rate, new_rate)
@@ -158,7 +159,7 @@ def test_silence_and_a_single_sample_are_audio():
     assert read(wav(np.zeros(16000), 16000)).samples.abs().max() == 0
 
 
-@pytest.mark.parametrize(
+@every(
     ("data", "message"),
     [
         (b"", "expected a sound file such as WAV, FLAC or Ogg, got an empty file"),

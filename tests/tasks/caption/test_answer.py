@@ -20,6 +20,7 @@ from saccade.tasks.image.options import LookRequest
 from saccade.tasks.image.shown import Shown, maps_of
 from saccade.tasks.text.tokenizer import SpacedWords
 from saccade.train.task import Unreadable
+from tiers import rest_slow
 
 SIZES = {"widths": "4,6", "stem_stride": 4, "cell_dim": 7, "hidden_dim": 10, "embedding_dim": 5}
 WORDS = SpacedWords.learn(["a red dog runs over green grass"])
@@ -65,8 +66,7 @@ def test_each_of_several_outputs_has_weights_of_its_own(name):
     assert told["file"] == "dog.png" and told["cells"] == [4, 5] and len(told["captions"]) == 3
 
 
-@pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("shown", [IMAGE, REGIONS], ids=["cells", "regions"])
+@pytest.mark.parametrize(("name", "shown"), rest_slow((name, shown) for name in KINDS for shown in (IMAGE, REGIONS)))
 def test_it_is_drawn_word_by_word(name, shown, tmp_path):
     answer = asked(name, "pictures", shown)
     paths = list(answer.draw(tmp_path, json=True))
@@ -138,7 +138,7 @@ def test_what_could_not_be_read_has_blank_lines_in_its_place():
     assert list(found[0].draw(None)) == [] and len(found[1].lines()) == 2 and repr(found[1]).startswith("ImageCaption(")
 
 
-@pytest.mark.parametrize("shown", [IMAGE, REGIONS], ids=["cells", "regions"])
+@pytest.mark.parametrize("shown", rest_slow([IMAGE, REGIONS]))
 def test_what_moves_each_word_is_drawn_of_a_model_that_attends_if_that_is_asked_for(shown, tmp_path):
     whole = model("soft", shown)
     with torch.inference_mode():
@@ -160,7 +160,7 @@ def test_attention_of_a_model_without_is_refused():
     LookRequest(by="gradient").check(attends=False)
 
 
-@pytest.mark.parametrize("shown", [IMAGE, REGIONS], ids=["cells", "regions"])
+@pytest.mark.parametrize("shown", rest_slow([IMAGE, REGIONS]))
 def test_the_part_that_a_hard_read_reads_is_framed(shown, tmp_path):
     answer = asked("hard", "pictures", shown)
     paths = list(answer.draw(tmp_path, json=True))

@@ -12,6 +12,7 @@ from saccade.tasks.caption.batches import Encoded, pad
 from saccade.tasks.caption.options import REQUESTS
 from saccade.tasks.image.features.store import Features, write_store
 from saccade.train.task import options_class
+from tiers import rest_slow
 
 SMALL = {"widths": "4", "stem_stride": 8, "cell_dim": 6, "hidden_dim": 6, "embedding_dim": 4, "threads": 1}
 SHORT = {"max_steps": 2, "warmup_steps": 1, "schedule_steps": 4, "validation_examples": 4, "seed": 1, "device": "cpu"}
@@ -85,7 +86,7 @@ def test_of_files_a_model_is_measured_by_its_own_words(tmp_path):
     assert found.examples == run.task.data.size("test") and asked
 
 
-@pytest.mark.parametrize("name", list(Caption.models))
+@pytest.mark.parametrize("name", rest_slow(Caption.models))
 def test_of_scenes_every_model_writes_its_own_words(name, monkeypatch):
     kind = options_class(Caption, name)
     small = {**{key: value for key, value in SMALL.items() if key in kind.__dataclass_fields__}, "hidden_dim": 8}
@@ -138,6 +139,7 @@ def test_coverage_is_asked_of_who_attends_and_has_something_to_rank(tmp_path, mo
         task.check(built, request)
 
 
+@pytest.mark.slow
 def test_an_ensemble_sees_the_same_cells(tmp_path):
     """Else what its members looked at has no mean."""
     own = {"data": str(folder(tmp_path)), "model": "show-attend-and-tell", **SMALL, **SHORT}

@@ -13,6 +13,7 @@ from saccade.tasks.classify_image import task as module
 from saccade.tasks.classify_image.options import LookRequest
 from saccade.tasks.labels.request import Request
 from saccade.train.files import read_json, write_json
+from tiers import every
 
 ROWS = [
     (np.random.default_rng(level).integers(0, 256, (3, 9, 11), np.uint8), f"class {level % 3}") for level in range(40)
@@ -134,7 +135,7 @@ def test_labels_that_are_damaged_are_named(task, tmp_path, change):
         ClassifyImage.restore(task.settings, tmp_path)
 
 
-@pytest.mark.parametrize(
+@every(
     ("model", "request_", "message"),
     [
         ("cnn", Request(nbest=4), "--nbest: expected at most 3, as many labels as there are, got 4"),

@@ -19,6 +19,7 @@ from saccade.tasks.classify_text.classification import Text, classify, read_text
 from saccade.tasks.classify_text.looking import LookRequest
 from saccade.tasks.labels import Ensemble
 from saccade.tasks.labels.ranking import probabilities
+from tiers import every
 
 LABELS = ("negative", "positive")
 TEXTS = [
@@ -124,7 +125,7 @@ def test_what_words_attend_to_in_a_layer_is_drawn_by_option(tmp_path):
     assert "query 2: the " in next(path for path in answer.draw(tmp_path) if path.suffix == ".svg").read_text()
 
 
-@pytest.mark.parametrize(
+@every(
     ("asked", "message"),
     [
         ({"layer": 3}, "--layer: expected at most 1, the --layers of the run, got 3"),

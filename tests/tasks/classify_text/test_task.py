@@ -45,6 +45,7 @@ def test_the_loss_is_the_cross_entropy_of_the_labels(reviews, smoothing):
     assert loss.count == int((batch.source.values > 0).sum()) == int(batch.source.lengths.sum())
 
 
+@pytest.mark.slow
 def test_an_evaluation_does_not_depend_on_batches_and_has_forms_beside_classes(reviews, monkeypatch):
     model = reviews.build().eval()
     found = measure(reviews, model, "test", 1)

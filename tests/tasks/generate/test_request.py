@@ -9,6 +9,7 @@ from saccade.tasks.generate.generate import Sampling
 from saccade.tasks.generate.request import EvalRequest, Request, check_prefix, search_of
 from saccade.tasks.text.bpe import BytePairs
 from saccade.tasks.text.tokenizer import Characters
+from tiers import every
 
 DRAWN = {"sample": True}
 DIGITS = Characters("-0123456789")
@@ -16,7 +17,7 @@ PAIRS = BytePairs.learn(["ein Mann fährt Fahrrad", "der Mann sieht ein Fahrrad"
 RUN = SimpleNamespace(beam_size=3, length_penalty=0.2, seed=7)
 
 
-@pytest.mark.parametrize(
+@every(
     ("words", "message"),
     [
         ({"temperature": 0.5}, "--temperature: expected only with --sample, got 0.5"),

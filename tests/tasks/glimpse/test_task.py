@@ -22,6 +22,7 @@ from saccade.tasks.image.digits import open_digits
 from saccade.tasks.image.images import Pixels
 from saccade.tasks.labels.ranking import Ranking
 from saccade.train.task import options_class
+from tiers import rest_slow
 
 SMALL = ["--hidden-dim", "8", "--glimpse-dim", "4", "--samples", "2", "--glimpses", "3"]
 LITTLE = [*SMALL, "--device", "cpu", "--max-steps", "2"]
@@ -128,6 +129,7 @@ def test_more_glimpses_than_a_picture_has_room_for_are_one_line(tmp_path):
         list(answer.draw(tmp_path))
 
 
+@pytest.mark.slow
 def test_a_policy_of_cells_is_drawn_with_its_probabilities(tmp_path):
     assert run(tmp_path / "run", "--data", "digits", "--model", "ram-grid", "--rows", "2", "--columns", "3") == 0
     Image.new("L", (40, 30), 90).save(tmp_path / "grey.png")
@@ -186,7 +188,7 @@ def few(monkeypatch):
     monkeypatch.setattr(eyes, "open_digits", lambda: digits)
 
 
-@pytest.mark.parametrize("model", ["dram", "ram-grid", "tiles"])
+@pytest.mark.parametrize("model", rest_slow(["dram", "ram-grid", "tiles"]))
 def test_strings_are_answered_and_measured_as_one(few, tmp_path, capsys, model):
     assert run(tmp_path / "run", *ROW, model) == 0
     said = capsys.readouterr().out
@@ -219,6 +221,7 @@ def test_strings_are_answered_and_measured_as_one(few, tmp_path, capsys, model):
         assert {"path", "policy"} == drawn.keys() and len(told["values"]) == len(answers[0]["path"]) - 1
 
 
+@pytest.mark.slow
 def test_several_eyes_read_strings_together_and_none_of_classes_among_them(few, tmp_path):
     for name, words in (("one", ROW[:-1]), ("two", ROW[:-1]), ("other", ("--data", "digits"))):
         glimpses = ["--glimpses", "2"] if name == "two" else []

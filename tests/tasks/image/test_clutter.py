@@ -9,6 +9,7 @@ from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.clutter import Clutter
 from saccade.tasks.image.dataset import InMemory, Part
 from saccade.tasks.image.digits import open_digits
+from tiers import every
 
 LEVELS = InMemory(
     {
@@ -49,7 +50,7 @@ def test_an_image_is_a_function_of_seed_split_and_number():
     assert one.fingerprint == again.fingerprint and "seed 1" in other.fingerprint
 
 
-@pytest.mark.parametrize(
+@every(
     ("sizes", "said"),
     [
         ((5,), "--canvas: expected from 6, the digits' side, to 4096 pixels, got 5"),

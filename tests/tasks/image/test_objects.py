@@ -9,6 +9,7 @@ from image_files import plain
 from saccade.errors import ArgumentError
 from saccade.tasks.image.dataset import check_scaled
 from saccade.tasks.image.objects import open_objects
+from tiers import every
 
 
 def rows(count=40, shape=(8, 9), kind=np.uint8):
@@ -50,7 +51,7 @@ SCALARS = {
 }
 
 
-@pytest.mark.parametrize("kind", SCALARS)
+@every("kind", SCALARS)
 def test_labels_are_numbers_in_whatever_they_lie(kind):
     labels = ("0.0", "1.0", "2.0") if kind == "with a gradient" else ("0", "1", "2")
     assert open_objects([(image, SCALARS[kind](label)) for image, label in rows()]).labels == labels
@@ -59,8 +60,8 @@ def test_labels_are_numbers_in_whatever_they_lie(kind):
         assert open_objects(named).labels == ("ant", "bee", "cat")
 
 
-@pytest.mark.parametrize("inside", [lambda label: label, np.array, lambda label: np.array([label])])
-@pytest.mark.parametrize(
+@every("inside", [lambda label: label, np.array, lambda label: np.array([label])])
+@every(
     ("low", "high"),
     [
         (np.float32(0.1), np.float32(0.3)),
@@ -102,7 +103,7 @@ def test_splits_that_are_named_are_taken():
     assert [open_objects(given).size(split) for split in given] == [12, 4, 6]
 
 
-@pytest.mark.parametrize(
+@every(
     ("row", "message"),
     [
         ("text", "expected an image and its label"),

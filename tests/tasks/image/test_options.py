@@ -6,6 +6,7 @@ import pytest
 
 from saccade.errors import ArgumentError
 from saccade.tasks.image.options import VisualOptions
+from tiers import every
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,7 +16,7 @@ class Own(VisualOptions):
     least: int = 4
 
 
-@pytest.mark.parametrize(
+@every(
     ("given", "said"),
     [
         ({"batch_size": 0}, "--batch-size: expected"),

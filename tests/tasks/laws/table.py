@@ -214,6 +214,13 @@ CASES = [(task, model) for task, entry in TABLE.items() for model in entry.model
 FIRST = [(task, next(iter(entry.models))) for task, entry in TABLE.items()]
 MARKED = [pytest.param(case, id=" ".join(case), marks=[pytest.mark.slow] * (case not in FIRST)) for case in CASES]
 """All cases, those slow that are not the first of their task."""
+
+
+def quick(*tasks: str) -> list[Any]:
+    """The first case of each task, those slow that are not of the tasks named."""
+    return [pytest.param(case, id=" ".join(case), marks=[pytest.mark.slow] * (case[0] not in tasks)) for case in FIRST]
+
+
 each_task = pytest.mark.parametrize("run", FIRST, indirect=True, ids=" ".join)
 """For laws that hold whatever the model is: the first run of each task."""
 

@@ -9,7 +9,7 @@ import torch
 
 from saccade.errors import SaccadeError
 from tasks.laws.checks import content, is_near
-from tasks.laws.table import TABLE, each_task, several
+from tasks.laws.table import TABLE, each_task, quick, several
 
 
 def answers(run, lines, form="json", ahead=512, **request):
@@ -121,7 +121,7 @@ def check_numbers(told):
     assert not told["columns"] or values.shape[1] == len(told["columns"])
 
 
-@each_task
+@pytest.mark.parametrize("run", quick("translate", "classify-image", "glimpse"), indirect=True)
 def test_drawing_adds_the_numbers_and_overwrites_nothing(run, asked, tmp_path):
     folder = tmp_path / "pictures"
     paths = run.draw(asked[0], folder, json=True)

@@ -11,7 +11,7 @@ from saccade import runs
 from saccade.errors import SaccadeError
 from saccade.train.task import values
 from tasks.laws.checks import is_near
-from tasks.laws.table import FIRST, TABLE, each_task, questions, several
+from tasks.laws.table import FIRST, TABLE, each_task, questions, quick, several
 
 
 def told(run, lines, **request):
@@ -68,10 +68,9 @@ def test_each_run_is_given_once(run, tmp_path):
         runs.load(run.folder, device="cpu", ensemble=[""])
 
 
-@pytest.mark.parametrize(
-    ("task", "model"), [pytest.param(*case, marks=[pytest.mark.slow] * (case[0] != "classify-text")) for case in FIRST]
-)
-def test_models_of_all_kinds_answer_as_one_in_any_order(trained, task, model, tmp_path):
+@pytest.mark.parametrize("case", quick("classify-text"))
+def test_models_of_all_kinds_answer_as_one_in_any_order(trained, case, tmp_path):
+    task, model = case
     found = [trained(task, name) for name in TABLE[task].models]
     found = found if len(found) > 1 else [found[0], trained(task, model, seed=4)]
     folders = [each.folder for each in found]

@@ -23,6 +23,7 @@ def every(logits, *, bits):
     return found
 
 
+@pytest.mark.slow
 @given(strategies.integers(0, 10_000), strategies.integers(1, 3), strategies.integers(1, 3), strategies.booleans())
 def test_answers_come_in_the_order_of_their_probabilities_each_once(seed, steps, width, bits):
     logits = torch.randn(steps, width, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) * 2

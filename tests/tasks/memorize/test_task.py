@@ -8,6 +8,7 @@ from saccade.cli import main
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.memorize import Memorize, answer
 from saccade.tasks.memorize.data import made
+from tiers import every, rest_slow
 
 SMALL = {"hidden_dim": 8, "cells": 6, "cell_dim": 4, "max_steps": 2, "batch_size": 3, "warmup_steps": 2, "threads": 1}
 STORY = "1 Mary moved to the {0}.\n2 John went to the hall.\n3 Where is Mary?\t{0}\t1\n4 Where is John?\thall\t2\n"
@@ -95,7 +96,7 @@ def test_pairs_of_ones_own_are_learned_and_said(tmp_path):
     assert run.predict(["a f", ""])[1].lines() == [""]
 
 
-@pytest.mark.parametrize("model", ["ntm", "dnc", "lstm", "past-attention", "transformer"])
+@pytest.mark.parametrize("model", rest_slow(["ntm", "dnc", "lstm", "past-attention", "transformer"]))
 def test_an_answer_tells_what_was_attended_to_as_far_as_something_is_said(model, tmp_path):
     pairs = [(f"{a} {b}", f"{b} {a}") for a in "abcde" for b in "fghij"]
     more = SMALL if model in ("ntm", "dnc") else {"max_steps": 2}
@@ -144,7 +145,7 @@ def test_a_memory_has_more_cells_where_it_is_asked_to(tmp_path, capsys):
     assert run.model.cells == 6 and run.evaluate("test", cells=9).examples == 10
 
 
-@pytest.mark.parametrize(
+@every(
     ("more", "message"),
     [
         ({"cells": 2}, "--cells: expected at least 3, one for each vector of --longest, got 2"),

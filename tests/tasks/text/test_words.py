@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from saccade.errors import ArgumentError
 from saccade.tasks.text.tokenizer import UNKNOWN, from_json
 from saccade.tasks.text.words import Words
+from tiers import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "pieces"),
     [
         ("It isn't good; it's bad!", ["It", "is", "n't", "good", ";", "it", "'s", "bad", "!"]),

@@ -5,6 +5,7 @@ from saccade.models import bytenet, luong, recurrent, rnnsearch, transformer
 from saccade.models.encoder_decoder import EncoderDecoder
 from saccade.models.padded import Padded
 from saccade.tasks.translate.gradients import influence, jacobian
+from tiers import every
 
 SIZES = recurrent.Options(hidden_dim=10, embedding_dim=6)
 MODELS = {
@@ -71,7 +72,7 @@ def test_where_nothing_matters_rows_are_zero():
     assert bool((found == 0).all()) and found.shape == (2, 3)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@every("name", MODELS)
 def test_the_jacobian_is_what_differences_of_logits_say(name):
     """By moving the vectors of words that stand once in the source, with nothing but the model itself."""
     torch.manual_seed(0)
@@ -93,7 +94,7 @@ def test_the_jacobian_is_what_differences_of_logits_say(name):
     torch.testing.assert_close(found, squares.sqrt(), rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize(("source", "target"), [([], []), ([4], []), ([], [5, 6])])
-@pytest.mark.parametrize("name", MODELS)
+@every(("source", "target"), [([], []), ([4], []), ([], [5, 6])])
+@every("name", MODELS)
 def test_the_jacobian_has_a_row_for_each_token_and_its_end(name, source, target):
     assert jacobian(MODELS[name]().eval(), source, target).shape == (len(target) + 1, len(source) + 1)

@@ -364,6 +364,7 @@ def test_python_objects_are_rows_or_mappings_and_an_image_is_kept_once(tmp_path)
             open_corpus("objects", objects=[bad])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (SHARED / "easy_vqa").is_dir(), reason="easy-VQA is not there")
 def test_easy_vqa_itself_is_read():
     data = open_corpus(str(SHARED / "easy_vqa"))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from saccade.errors import ArgumentError
 from saccade.tasks.image.scenes.grammar import RELATIONS, WORDS, Mention, holds, named, read, references
 from saccade.tasks.image.scenes.scene import COLOURS, SHAPES, Box, Scene, Thing, scene_at_random
+from tiers import every
 
 FEW = [("red", "circle"), ("red", "cross"), ("blue", "circle")]  # so few that some things look alike
 
@@ -184,7 +185,7 @@ def test_a_relation_chooses_between_things_that_look_alike():
     assert not read("a red circle above a blue cross below a red circle left of a red circle", scene).exact
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "",

@@ -5,6 +5,7 @@ import torch
 
 from saccade.tasks.image.scenes.judging import Judged, exact_match, judged
 from saccade.tasks.image.scenes.scene import Box, Scene, Thing
+from tiers import every
 
 SCENE = Scene((Thing("red", "circle", Box(0, 0, 12, 12)), Thing("blue", "cross", Box(48, 60, 60, 72))))
 CIRCLE, CROSS = (0, 0), (5, 4)  # their cells of 8 × 8
@@ -18,7 +19,7 @@ def maps(*cells):
     return found
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "right"),
     [
         ("a red circle left of a blue cross", True),

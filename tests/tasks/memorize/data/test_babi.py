@@ -121,6 +121,7 @@ def test_marks_are_words_of_their_own():
     assert cut("Where is Mary?") == ["where", "is", "mary", "?"] and cut("  ") == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.is_dir(), reason=f"no bAbI in {os.path.relpath(SHARED)}")
 def test_the_public_files_have_as_many_stories_as_they_say():
     data = opened(SHARED / "en-10k.tar.gz" / "qa1")

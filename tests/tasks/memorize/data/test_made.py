@@ -5,9 +5,10 @@ import pytest
 from saccade.errors import ArgumentError
 from saccade.tasks.memorize.data.made import HELD_OUT, Made
 from saccade.tasks.memorize.data.problems import PROBLEMS, Copy
+from tiers import every
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@every("name", PROBLEMS)
 def test_splits_are_as_many_of_each_kind_and_always_the_same(name):
     data = Made(name, PROBLEMS[name]())
     assert data.size("train") is None and data.size("validation") == data.size("test") == HELD_OUT

@@ -6,6 +6,7 @@ import pytest
 
 from saccade.errors import ArgumentError
 from saccade.tasks.memorize.data.problems import PROBLEMS, Copy, NGrams, Recall, RepeatCopy, Sort
+from tiers import every
 
 
 def dice(seed=1):
@@ -125,7 +126,7 @@ def test_the_best_guess_costs_less_than_any_that_knows_nothing():
     assert 0.4 * half < best < 0.85 * half and not math.isnan(best)
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "line", "message"),
     [
         ("copy", "1001", "expected words of 8 bits, such as 10010110 01101001, got '1001'"),

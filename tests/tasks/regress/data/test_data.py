@@ -12,6 +12,7 @@ from saccade.tasks.regress.data import open_numbers
 from saccade.tasks.regress.data.builtin import Maximum, Sine
 from saccade.tasks.regress.data.sheet import Wanted
 from saccade.tasks.splits import SplitNames
+from tiers import every
 
 ROWS = [(n, n % 7, 3 * n + 1) for n in range(40)]
 TEXT = "rooms,age,price\n" + "".join(f"{a},{b},{c}\n" for a, b, c in ROWS)
@@ -333,7 +334,7 @@ def test_a_set_of_none_is_one_line(tmp_path):
         open_numbers(OBJECTS, [((1.0,), 1.0), ((), 2.0)], wanted=Wanted(sets=True))
 
 
-@pytest.mark.parametrize(
+@every(
     ("rows", "message"),
     [
         ([(1, 2), (2, "old")], "data: train, row 2: expected a number, got 'old'"),

@@ -5,6 +5,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.transcribe.data import tones
 from saccade.tasks.transcribe.data.digits import DIGITS
 from saccade.tasks.transcribe.data.tones import FREQUENCIES, Tones
+from tiers import every
 
 TONES = Tones()
 
@@ -71,7 +72,7 @@ def test_what_there_is_not_is_refused():
         TONES.example("tset", 0)
 
 
-@pytest.mark.parametrize("language", DIGITS)
+@every("language", DIGITS)
 def test_digits_are_said_in_the_words_of_a_language(language):
     own, words = Tones(language), DIGITS[language]
     assert len(words) == len(set(words)) == 10 and all(len(word.split()) == 1 for word in words)

@@ -13,11 +13,12 @@ from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.translate.data import dates as module
 from saccade.tasks.translate.data.corpus import Pair
 from saccade.tasks.translate.data.dates import FORMS, LANGUAGES, YEARS, Dates, write
+from tiers import every
 
 DATES = Dates()
 
 
-@pytest.mark.parametrize(
+@every(
     ("locale", "form", "text"),
     [
         ("fr", "full", "mercredi 18 juin 2025"),
