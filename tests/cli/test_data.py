@@ -10,7 +10,7 @@ from saccade.train.task import Example
 from tiny import registered
 
 BUILTIN = [
-    pytest.param(task, data, marks=[pytest.mark.slow] * (place > 0))
+    pytest.param(task, data, marks=[pytest.mark.slow] * (place > 0 or task in ("transcribe", "caption", "answer")))
     for task in TASKS
     for place, data in enumerate(load_task(task).builtin)
 ]

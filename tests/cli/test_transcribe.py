@@ -140,6 +140,7 @@ def test_several_answers_draws_and_alignments(run, clips, capsys):
         assert code == 2 and len(err) == 1 and "--ctc-rescoring" in err[0]
 
 
+@pytest.mark.slow
 def test_runs_are_asked_together(run, clips, tmp_path, capsys):
     assert train(tmp_path / "other", "--max-steps", 4, "--seed", 5) == 0
     capsys.readouterr()

@@ -50,6 +50,7 @@ def test_batches_have_about_the_tokens_asked_for_and_little_padding():
     assert sum(pair.size for pairs in batches for pair in pairs) > 0.9 * sum(padded)
 
 
+@pytest.mark.slow
 def test_even_the_smallest_corpus_and_the_smallest_batches_make_batches():
     for size, tokens in ((1, 1), (2, 10_000), (3, 5)):
         sampler = Sampler(encode, size, tokens, seed=1)

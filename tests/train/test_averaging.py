@@ -9,6 +9,7 @@ from saccade.train.options import Options
 from saccade.train.results import TrainState, measure
 from saccade.train.run import Run
 from saccade.train.trained import load_trained
+from tiers import rest_slow
 from tiny import Line, equal, weights
 from tiny import line_options as options
 
@@ -48,7 +49,7 @@ def test_the_mean_of_checkpoints_is_the_model_and_what_is_measured(tmp_path, mea
     assert last.results["metrics"] != outcome.results["metrics"]
 
 
-@pytest.mark.parametrize("stop", [3, 13, 25])
+@pytest.mark.parametrize("stop", rest_slow([3, 13, 25]))
 def test_averages_of_a_run_continued_are_those_of_one_that_was_not(tmp_path, stop, means):
     settings = {"checkpoint_steps": 5, "average": 3, "max_steps": 28}
     train(Line, options(tmp_path / "whole", **settings))
@@ -160,7 +161,7 @@ def test_more_patience_goes_on_and_none_takes_the_last_step(tmp_path, closeness,
     assert outcome.step == 40 and outcome.results["final"]["steps"] == [40]
 
 
-@pytest.mark.parametrize("stop", [11, 12, 13, 21])
+@pytest.mark.parametrize("stop", rest_slow([11, 12, 13, 21]))
 def test_patience_survives_an_interruption(tmp_path, closeness, stop, means):
     settings = {**EARLY, "average": 2}
     train(Line, options(tmp_path / "whole", **settings))

@@ -16,6 +16,7 @@ from saccade.train.fit import train
 from saccade.train.options import origin
 from saccade.train.run import Run, RunError
 from saccade.train.trained import load_trained
+from tiers import rest_slow
 from tiny import Line, Points, equal, weights
 from tiny import line_options as options
 
@@ -44,7 +45,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_one_others(tmp_path):
     assert not equal(tmp_path / "a", tmp_path / "c")
 
 
-@pytest.mark.parametrize("stop", [1, 10, 17])
+@pytest.mark.parametrize("stop", rest_slow([1, 10, 17]))
 def test_a_run_continued_is_the_run_that_was_not_interrupted(tmp_path, stop, capsys):
     train(Line, options(tmp_path / "whole"))
     train(Line, options(tmp_path / "parts", max_steps=stop))
@@ -83,7 +84,7 @@ def test_a_damaged_checkpoint_costs_one_checkpoint_and_one_line(tmp_path, capsys
     assert (newest.parent / f"{newest.name}.damaged-1").exists()
 
 
-@pytest.mark.parametrize("name", ["checksums.json", "state.json", "model.safetensors"])
+@pytest.mark.parametrize("name", rest_slow(["checksums.json", "state.json", "model.safetensors"]))
 def test_a_finished_run_goes_on_though_a_file_of_its_checkpoint_is_cut(tmp_path, capsys, name):
     train(Line, options(tmp_path / "whole"))
     train(Line, options(tmp_path / "first", max_steps=20))
@@ -307,7 +308,7 @@ def hangups():
 
 
 @pytest.mark.usefixtures("hangups")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", rest_slow([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))
 def test_ctrl_c_keeps_a_checkpoint_of_the_last_step(tmp_path, number, monkeypatch):
     train(Line, options(tmp_path / "whole"))
     original, before = Line.loss, signal.getsignal(signal.SIGINT)  # a shell's job in the background ignores it

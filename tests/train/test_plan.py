@@ -128,6 +128,7 @@ def test_resumed_a_planned_run_is_the_one_that_was_not_interrupted(tmp_path, mon
     assert equal(tmp_path / "whole", tmp_path / "parts")
 
 
+@pytest.mark.slow
 def test_planning_leaves_no_trace_in_what_is_learned(tmp_path):
     minutes(tmp_path / "a", max_steps=20)
     fixed = {"warmup_steps": 5, "schedule_steps": 20, "validation_steps": 4, "checkpoint_steps": 4}

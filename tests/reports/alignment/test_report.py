@@ -18,6 +18,7 @@ from saccade.tasks.translate.gradients import jacobian
 from saccade.tasks.translate.options import RECIPES
 from saccade.train.run import Run
 from saccade.train.trained import load_trained
+from tiers import rest_slow
 
 DOCS = Path(__file__).resolve().parents[3] / "docs/reports.md"
 PAIRS = [(f"satz {number} hier", f"here sentence {number}") for number in range(60)]
@@ -106,13 +107,14 @@ def test_a_report_of_before_there_was_a_choice_is_of_attention(run, tmp_path):
         Alignment.make(Options(**asked, by="jacobian"))
 
 
-@pytest.mark.parametrize("by", [None, "jacobian"])
+@pytest.mark.parametrize("by", rest_slow([None, "jacobian"]))
 def test_quick_trains_a_translator_of_dates(by, few, tmp_path):
     made = Alignment.make(Options(quick=True, by=by, output=str(tmp_path / "report")))
     row = said(made.folder)
     assert (row["text"], row["data"], row["by"]) == ("mercredi 18 juin 2025", "dates", by or "attention")
 
 
+@pytest.mark.slow
 def test_every_command_of_the_docs_runs(run, few, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs").mkdir()

@@ -28,6 +28,7 @@ def test_weights_of_exactly_0_keep_an_expert_bit_for_bit_and_others_do_not(optim
     assert found[UNIFORM]["own"] == found[UNIFORM]["weight"] == 0.5 and found[UNIFORM]["steps"] == 60
 
 
+@pytest.mark.slow
 def test_by_sgd_an_expert_moves_the_less_the_smaller_its_weight_and_by_adam_as_far(digits):
     gates = (UNIFORM, SOFT, "softmax, scores 4 and 0", "softmax, scores 8 and 0")
     moved = {

@@ -44,6 +44,7 @@ def said(folder):
     return json.loads((folder / "report.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_quick_trains_what_the_claim_is_about_measures_it_and_writes(small, tmp_path, capsys):
     assert main(["report", "memory", "--quick"]) == 0
     folder = tmp_path / "reports/memory-copy-quick"

@@ -27,6 +27,7 @@ def small(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_models_are_trained_measured_and_written_about(small, tmp_path, capsys):
     words = ["report", "objects", "--data", "scenes", "--most", "3", "--max-steps", "2"]
     assert main(words) == 0

@@ -111,6 +111,7 @@ def test_who_looks_at_any_things_whatever_is_asked_points_as_often_as_one_at_ran
     assert len(hits) > 400 and statistics.fmean(hits) == pytest.approx(statistics.fmean(shares), abs=0.07)
 
 
+@pytest.mark.slow
 def test_accuracy_and_pointing_are_those_of_the_run_s_own_evaluation(task):
     torch.manual_seed(0)
     model = task.build()

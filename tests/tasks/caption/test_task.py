@@ -55,6 +55,7 @@ def test_the_penalty_of_a_recipe_is_of_soft_attention_alone(read):
     assert options_class(Caption, model)(**{**found, **given}).read == read
 
 
+@pytest.mark.slow
 def test_all_sentences_of_a_scene_are_learned_together_and_it_is_seen_once():
     kind = options_class(Caption, "show-and-tell")
     task = Caption.prepare(kind(data="scenes", model="show-and-tell", least=2, batch_size=8, flip=False, shift=0))

@@ -147,6 +147,7 @@ def test_ctc_ranks_where_it_was_learned_and_by_one_model(tones, model):
         bare.build()
 
 
+@pytest.mark.slow
 def test_all_that_is_too_long_is_refused_and_some_is_left_out(tones, capsys):
     for change, option in (
         ({"max_seconds": 0.02}, "--max-seconds"),

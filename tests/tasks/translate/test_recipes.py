@@ -97,6 +97,7 @@ def test_training_opens_the_corpus_once_and_says_which_recipe_suits(corpus, monk
     assert main([*words, *small]) == 0 and "is at its end, step 1" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_few_steps_in_the_minutes_take_a_smaller_model(tmp_path, monkeypatch, capsys):
     for split, count in (("train", 4100), ("val", 3), ("test", 3)):
         for side, word in (("de", "eins"), ("en", "one")):

@@ -12,6 +12,7 @@ from saccade.tasks.translate import Translate, vocabulary
 from saccade.tasks.translate.options import Request
 from saccade.tasks.translate.translation import attends
 from saccade.train.results import sample
+from tiers import rest_slow
 
 LINES = ["mercredi 18 juin 2025", "February 15, 2019", "2019年2月15日", "", "15. März 1999", "١٥ مارس ٢٠٢٠"]
 TEXTS = [line for line in LINES if line]
@@ -267,7 +268,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("text", NAMES)
+@pytest.mark.parametrize("text", rest_slow(NAMES))
 def test_a_picture_of_any_text_lands_in_its_folder(trained, tmp_path, text):
     [answer] = ask(trained, [text], "pictures")
     paths = list(answer.draw(tmp_path / "pictures"))

@@ -58,6 +58,7 @@ def unlikely(counts, kinds):
     return statistic > freedom + 4 * (2 * freedom) ** 0.5 + 4
 
 
+@pytest.mark.slow
 def test_answers_are_right_and_things_are_what_they_depend_on():
     for scene, question in asked():
         answer, things = looked_up(question.text, scene)

@@ -80,6 +80,7 @@ def test_strings_are_of_one_speaker_and_of_the_splits_own_takes(folder, split, t
         assert 1 <= len(recordings) <= 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", ["validation", "test"])
 def test_every_held_out_recording_is_used_and_all_lengths_occur(folder, split):
     corpus = open_fsdd(folder)
@@ -90,6 +91,7 @@ def test_every_held_out_recording_is_used_and_all_lengths_occur(folder, split):
     assert set(Counter(utterance.group for utterance in found).values()) == {250}
 
 
+@pytest.mark.slow
 def test_held_out_recordings_are_used_equally_often(folder):
     corpus = open_fsdd(folder)
     for speaker in range(2):
@@ -178,6 +180,7 @@ def test_what_there_is_not_is_refused(folder):
         corpus.example("dev", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FSDD.exists(), reason="the Free Spoken Digit Dataset is not at hand")
 def test_fsdd_as_it_ships():
     corpus = open_fsdd(FSDD)

@@ -2,9 +2,10 @@ import pytest
 
 from saccade.errors import ArgumentError
 from saccade.tasks.translate.data import BUILTIN, group_names, open_corpus
+from tiers import rest_slow
 
 
-@pytest.mark.parametrize("name", list(BUILTIN))
+@pytest.mark.parametrize("name", rest_slow(list(BUILTIN)))
 def test_built_in_data_have_three_splits_and_a_fingerprint(name):
     corpus = open_corpus(name)
     for split in ("train", "validation", "test"):

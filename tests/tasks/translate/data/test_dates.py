@@ -94,6 +94,7 @@ def test_every_text_shows_the_four_digits_of_its_year_and_its_day() -> None:
         assert str(int(day)) in pair.source.replace(year, "", 1)
 
 
+@pytest.mark.slow
 def test_no_text_means_two_dates() -> None:
     """Of one year none does, and a text has no year but its own."""
     kinds = {(calendar.isleap(year), datetime.date(year, 1, 1).weekday()): year for year in YEARS}

@@ -12,6 +12,7 @@ import pytest
 
 from saccade.errors import ArgumentError
 from saccade.tasks.translate.data.trees import _DEEPEST, GRAMMAR, LENGTHS, WORDS, Trees, draw
+from tiers import rest_slow
 from tiny import environment
 
 TREES = Trees()
@@ -39,7 +40,7 @@ def trees_of(words):
     return of_symbol("S", 0, len(words))
 
 
-@pytest.mark.parametrize("split", ["train", "validation", "test"])
+@pytest.mark.parametrize("split", rest_slow(["train", "validation", "test"]))
 def test_a_sentence_has_one_tree_by_the_grammar_and_it_is_that(split):
     pairs = [pair for pair in (TREES.example(split, index) for index in range(60)) if len(pair.source.split()) < 20]
     assert len(pairs) > 30
