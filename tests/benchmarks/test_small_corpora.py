@@ -38,7 +38,7 @@ def test_the_recipe_is_a_setting_that_is_no_worse_than_the_best_by_a_tenth(pairs
     assert max(row["bleu"]["validation"] for row in own) >= 0.9 * best
 
 
-def test_settings_are_options_that_mean_something_and_a_subset_is_the_first_lines(tmp_path, script):
+def test_settings_are_options_and_subsets_are_first_lines(tmp_path, script):
     for models in script.SETTINGS.values():
         assert all(len(settings) == 3 for settings in models.values()) and set(models) == {"transformer", "rnnsearch"}
     for split, count in (("train", 9), ("val", 2), ("test", 2)):

@@ -110,7 +110,7 @@ def test_a_run_that_is_a_file_or_a_loop_of_links_is_said_so(tmp_path, capsys):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_an_error_that_cannot_be_written_is_an_error_all_the_same(monkeypatch):
+def test_error_that_cannot_be_written_is_error_all_the_same(monkeypatch):
     with Path("/dev/full").open("w", buffering=1) as full:
         monkeypatch.setattr(sys, "stderr", full)
         assert main(["predict", "nowhere", "x"]) == 2

@@ -225,7 +225,7 @@ def test_names_stand_before_their_answers(run, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("verb", ["predict", "look"])
-def test_who_types_a_first_line_that_cannot_be_read_is_told_before_the_next_one(verb, tmp_path, capsys, monkeypatch):
+def test_a_typed_bad_line_is_reported_at_once(verb, tmp_path, capsys, monkeypatch):
     said = []
 
     class Typed(io.BytesIO):

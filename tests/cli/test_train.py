@@ -72,7 +72,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path, capsys):
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_data_and_model_choose_the_defaults_and_the_user_the_rest():
+def test_data_and_model_choose_defaults_and_user_the_rest():
     kind = load_task("translate")
     chosen = options(kind, wanted(kind, ["--seed", "5", "--no-resume"]))
     assert (chosen.model, chosen.data, chosen.seed, chosen.resume) == ("rnnsearch", "dates", 5, False)
@@ -82,7 +82,7 @@ def test_data_and_model_choose_the_defaults_and_the_user_the_rest():
     assert chosen.hidden_dim == recipe(kind, "rnnsearch", "dates")["hidden_dim"] == 128
 
 
-def test_a_schedule_that_does_not_fall_takes_no_horizon_from_the_recipe():
+def test_a_constant_schedule_takes_no_horizon():
     kind = load_task("translate")
     usual = recipe(kind, "rnnsearch", "corpus")
     for typed in ("constant", "inverse-sqrt"):
@@ -94,7 +94,7 @@ def test_a_schedule_that_does_not_fall_takes_no_horizon_from_the_recipe():
         options(kind, wanted(kind, ["--data", "corpus", "--schedule", "constant", "--schedule-steps", "9"]))
 
 
-def test_a_finished_run_says_that_more_steps_are_at_the_last_rate(tmp_path, capsys):
+def test_finished_run_says_that_more_steps_are_at_last_rate(tmp_path, capsys):
     falling = ["--schedule", "linear", "--warmup-steps", 1, "--schedule-steps", 2]
     for _ in range(2):
         assert train(tmp_path / "a", "--max-steps", 2, *falling) == 0
@@ -102,7 +102,7 @@ def test_a_finished_run_says_that_more_steps_are_at_the_last_rate(tmp_path, caps
     assert "a larger --max-steps or --max-minutes goes on (from step 2 on at the last learning rate of its sched" in err
 
 
-def test_a_full_disk_is_one_line_with_the_way_out_and_the_run_goes_on(tmp_path, capsys, monkeypatch):
+def test_full_disk_is_one_line_with_way_out_and_run_goes_on(tmp_path, capsys, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", full_at(tmp_path / "a/checkpoints"))
         assert train(tmp_path / "a", "--max-steps", 20) == 2

@@ -115,7 +115,7 @@ def test_a_recording_is_no_list_and_nothing_is_neither(run, clips, capsys, monke
     assert code == 2 and out == [] and "got nothing" in err[0]
 
 
-def test_a_folder_without_sound_and_an_empty_name_are_refused(run, tmp_path, capsys):
+def test_folder_without_sound_and_an_empty_name_are_refused(run, tmp_path, capsys):
     (tmp_path / "none").mkdir()
     for argument, message in ((tmp_path / "none", "expected files that end in"), ("", "expected a file or a folder")):
         code, out, err = asked(capsys, "predict", run, argument)
@@ -192,13 +192,13 @@ def taught(run, data, *more):
     return ["train", "transcribe", "--data", data, "--run", run, *shared, *more]
 
 
-def test_recordings_of_ones_own_are_learned_and_resampled_is_said_once(tmp_path, capsys):
+def test_own_recordings_are_learned_and_resampled(tmp_path, capsys):
     code, _, err = asked(capsys, *taught(tmp_path / "run", manifest(tmp_path / "data", ROWS)))
     assert code == 0 and sum("resampled from 8000 to 16000 Hz" in line for line in err) == 1
     assert asked(capsys, "predict", tmp_path / "run", tmp_path / "data/6.wav")[0] == 0
 
 
-def test_a_row_whose_file_is_missing_is_named_before_training(tmp_path, capsys):
+def test_row_whose_file_is_missing_is_named_before_training(tmp_path, capsys):
     data = manifest(tmp_path / "data", [*ROWS, ("gone.wav", "one", "train")])
     code, _, err = asked(capsys, *taught(tmp_path / "run", data))
     assert code == 2 and len(err) == 1 and "line 10" in err[0] and "gone.wav" in err[0]

@@ -70,7 +70,7 @@ def test_a_stretch_with_few_examples_that_fit_repeats_them():
 
 
 @pytest.mark.parametrize("size", [None, 300])
-def test_examples_that_are_counted_are_not_made_before_a_batch_is_asked_for(size):
+def test_counted_examples_are_not_made_before_a_batch(size):
     made = []
     count = lambda indices: sum(example(index).size for index in indices)
     sampler = Sampler(lambda indices: made.extend(indices) or encode(indices), size, 200, 1, count=count)

@@ -32,7 +32,7 @@ class Numbers:
         return index
 
 
-def test_a_value_is_made_once_and_not_before_it_is_asked_for():
+def test_value_is_made_once_and_not_before_it_is_asked_for():
     made = []
     lazy = Lazy(lambda: made.append(1) or None)
     assert made == [] and lazy.get() is None and lazy.get() is None and made == [1]
@@ -79,7 +79,7 @@ def test_of_an_endless_split_a_limit_is_taken():
 
 
 @given(st.integers(1, 300), st.integers(1, 40))
-def test_something_is_learned_from_a_sample_that_is_spread_over_the_data(size, most):
+def test_learning_samples_are_spread_over_the_data(size, most):
     found = training_sample(Numbers(train=size), 5, most)
     assert len(found) <= most and found[0] == 0 and found == sorted(set(found))
     assert size <= most or size - found[-1] <= -(-size // most)

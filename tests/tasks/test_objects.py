@@ -139,7 +139,7 @@ def test_what_is_no_data_is_one_line(objects, message):
     assert "\n" not in str(error.value)
 
 
-def test_arrays_are_of_tensors_wherever_they_lie_and_of_lists_of_numbers():
+def test_arrays_come_from_tensors_and_lists():
     values = torch.arange(6.0, dtype=torch.float64).reshape(2, 3)
     for form in (values, values.clone().requires_grad_(), values.numpy(), values.tolist(), list(values)):
         assert np.array_equal(array_of(form), values.numpy())
@@ -163,7 +163,7 @@ def test_what_is_not_there_is_refused():
         rows.size("dev")
 
 
-def test_rows_that_are_left_out_are_counted_and_the_others_keep_their_places():
+def test_left_out_rows_are_counted_and_others_keep_places():
     out = LeftOut(lambda row: not all(row), "pairs, which have a blank side", ("train", "test"))
     given = {"train": [("", "b"), *PAIRS[:4], ("a", "")], "validation": [("a", "")], "test": [*PAIRS[4:6], ("", "")]}
     rows = rows_of(given, READ, lambda row: row[0], left_out=out)

@@ -52,7 +52,7 @@ def test_other_errors_are_not_swallowed(tmp_path):
         raise ZeroDivisionError
 
 
-def test_what_is_missing_is_said_in_words_and_a_pipe_is_not_waited_for(tmp_path):
+def test_a_missing_file_is_named_and_a_pipe_not_awaited(tmp_path):
     os.mkfifo(tmp_path / "pipe.json")
     for name, words in (("gone.json", "No such file or directory"), ("pipe.json", "expected a file, got a pipe")):
         with (

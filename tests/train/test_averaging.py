@@ -35,7 +35,7 @@ def means(monkeypatch):
     monkeypatch.setattr("saccade.train.fit._choose", lambda task, candidates, found: (0, []))
 
 
-def test_the_mean_of_checkpoints_is_the_model_and_what_is_measured(tmp_path, means):
+def test_mean_of_checkpoints_is_model_and_what_is_measured(tmp_path, means):
     settings = {"checkpoint_steps": 5, "average": 3}
     outcome = train(Line, options(tmp_path / "a", **settings))
     places = list_checkpoints(tmp_path / "a/checkpoints")
@@ -50,7 +50,7 @@ def test_the_mean_of_checkpoints_is_the_model_and_what_is_measured(tmp_path, mea
 
 
 @pytest.mark.parametrize("stop", rest_slow([3, 13, 25]))
-def test_averages_of_a_run_continued_are_those_of_one_that_was_not(tmp_path, stop, means):
+def test_a_resumed_run_has_the_same_averages(tmp_path, stop, means):
     settings = {"checkpoint_steps": 5, "average": 3, "max_steps": 28}
     train(Line, options(tmp_path / "whole", **settings))
     train(Line, options(tmp_path / "parts", **{**settings, "max_steps": stop}))
@@ -58,7 +58,7 @@ def test_averages_of_a_run_continued_are_those_of_one_that_was_not(tmp_path, sto
     assert equal(tmp_path / "whole", tmp_path / "parts")
 
 
-def test_averaging_a_finished_run_otherwise_makes_its_model_anew_without_training(tmp_path, capsys):
+def test_averaging_a_finished_run_again_does_not_train(tmp_path, capsys):
     train(Line, options(tmp_path / "a", average=2))
     train(Line, options(tmp_path / "b", average=3))
     capsys.readouterr()
@@ -74,9 +74,7 @@ def test_averaging_a_finished_run_otherwise_makes_its_model_anew_without_trainin
 
 
 @pytest.mark.parametrize("mean_is_better", [True, False])
-def test_the_mean_and_its_last_checkpoint_are_measured_and_the_better_is_the_model(
-    tmp_path, mean_is_better, monkeypatch, capsys
-):
+def test_the_better_of_mean_and_last_is_the_model(tmp_path, mean_is_better, monkeypatch, capsys):
     original, asked = Line.evaluate, []
 
     def evaluate(self, model, split, limit=None, request=None):
@@ -99,7 +97,7 @@ def test_the_mean_and_its_last_checkpoint_are_measured_and_the_better_is_the_mod
     assert f"closeness on validation is {line}\n" in capsys.readouterr().err
 
 
-def test_a_finished_run_that_kept_nothing_to_average_says_so(tmp_path, capsys):
+def test_finished_run_that_kept_nothing_to_average_says_so(tmp_path, capsys):
     train(Line, options(tmp_path / "a"))
     capsys.readouterr()
     assert train(Line, options(tmp_path / "a", average=2)).results["final"]["steps"] == [30]
@@ -107,7 +105,7 @@ def test_a_finished_run_that_kept_nothing_to_average_says_so(tmp_path, capsys):
     assert capsys.readouterr().err.splitlines()[0] == words
 
 
-def test_a_damaged_checkpoint_is_left_out_of_the_mean_and_said_so(tmp_path, means, capsys):
+def test_damaged_checkpoint_is_left_out_of_mean_and_said_so(tmp_path, means, capsys):
     train(Line, options(tmp_path / "a", checkpoint_steps=5, average=3))
     (tmp_path / "a/checkpoints/step-00000025/model.safetensors").write_bytes(b"half")
     (tmp_path / "a/results.json").unlink()

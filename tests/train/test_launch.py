@@ -112,7 +112,7 @@ def test_the_one_to_blame_is_waited_for_and_named(codes, words):
     assert isinstance(blame, SaccadeError) and str(blame).startswith(words)
 
 
-def test_last_words_are_passed_on_and_an_interruption_is_one():
+def test_last_words_are_passed_on_and_interruption_is_one():
     blame = launch._blame([ending(1, "a.txt: No such file or directory")], 1)
     assert str(blame) == "process 1 of 2 ended (a.txt: No such file or directory)"
     assert isinstance(launch._blame([ending(1, "x"), ending(130)], 1), KeyboardInterrupt)
@@ -128,7 +128,7 @@ def test_an_error_in_another_process_is_said_by_the_first(tmp_path, monkeypatch,
 
 
 @pytest.mark.slow
-def test_a_signal_to_any_process_stops_all_with_a_checkpoint(tmp_path, monkeypatch):
+def test_signal_to_any_process_stops_all_with_a_checkpoint(tmp_path, monkeypatch):
     monkeypatch.setenv("SACCADE_TEST_SIGNAL", str(int(signal.SIGINT)))
     outcome = train(Watched, options(tmp_path / "a"))
     assert outcome.results is None and outcome.step == 13

@@ -29,7 +29,7 @@ def test_lines_of_others_stay_whatever_step_they_name():
     assert rewound(notes + END, 20, ended=True) == notes
 
 
-def test_the_line_of_the_end_is_written_again_at_the_end_alone():
+def test_line_of_the_end_is_written_again_at_the_end_alone():
     assert rewound(STEP + END, 20) == STEP + END
     assert rewound(STEP + END, 20, ended=True) == STEP
     assert rewound(STEP + END, 10) == STEP

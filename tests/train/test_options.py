@@ -16,7 +16,7 @@ class Size:
             raise ArgumentError("--width: too small")
 
 
-def test_parts_make_one_flat_dataclass_that_checks_what_each_checks():
+def test_parts_make_one_dataclass_with_their_checks():
     both = flat(Size, Options)
     assert {"width", "seed", "max_steps"} <= {field.name for field in fields(both)}
     assert flat(Size, Options) is both

@@ -9,7 +9,7 @@ from saccade.train.progress import Bar, waiting
 from tiny import unread
 
 
-def test_without_a_terminal_notes_are_lines_and_nothing_else_is_written(capsys):
+def test_without_a_terminal_notes_are_lines(capsys):
     with Bar(10, 0) as bar:
         bar.update(5, "loss 1.0")
         bar.note("step 5: [fine]")
@@ -44,7 +44,7 @@ def test_a_bar_that_nobody_sees_is_no_reason_to_stop(monkeypatch):
             bar.note("step 5")
 
 
-def test_without_a_terminal_a_line_says_where_it_is_when_there_was_none_for_long(capsys, monkeypatch):
+def test_without_a_terminal_a_line_breaks_long_silence(capsys, monkeypatch):
     monkeypatch.setattr(progress, "QUIET", 0.0)
     with Bar(10, 4) as bar:
         bar.update(5, "loss 1.0  0:07 left", 0.5)
@@ -54,7 +54,7 @@ def test_without_a_terminal_a_line_says_where_it_is_when_there_was_none_for_long
     assert capsys.readouterr().err == "step 5 of 10: loss 1.0  0:07 left\n"
 
 
-def test_a_wait_is_a_line_now_and_then_and_on_a_terminal_a_bar(capsys, monkeypatch):
+def test_wait_is_line_now_and_then_and_on_a_terminal_a_bar(capsys, monkeypatch):
     ticks = []
     monkeypatch.setattr(progress, "_Ticker", lambda tick: ticks.append(tick) or SimpleNamespace(start=tick, stop=tick))
     with waiting("measuring", 80.0):

@@ -89,7 +89,7 @@ def test_weights_under_another_ones_digest_are_damaged(changed):
         deserialize(content)
 
 
-def test_a_file_that_says_nothing_of_itself_has_no_mark_and_rubbish_is_damage():
+def test_a_file_without_a_mark_has_none():
     assert deserialize(save(WEIGHTS, {"step": "5"}))[1] is None
     for said in ("[]", "{}", "no JSON"):
         with pytest.raises(ValueError, match=r".+"):

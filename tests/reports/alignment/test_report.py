@@ -83,7 +83,7 @@ def test_a_run_without_attention_is_read_by_its_jacobian(plain, tmp_path):
     assert "moved most by" in page and "attend" not in page and "moved most by" in (made.text or "")
 
 
-def test_a_run_that_attends_is_read_by_both_in_folders_of_their_own(run, tmp_path, monkeypatch):
+def test_an_attending_run_is_read_in_both_ways(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     asked = {"run": str(run.folder), "text": "satz 3 hier", "threads": 1}
     first, second = Alignment.make(Options(**asked)), Alignment.make(Options(**asked, by="jacobian"))
@@ -96,7 +96,7 @@ def test_a_run_that_attends_is_read_by_both_in_folders_of_their_own(run, tmp_pat
     assert not Alignment.make(Options(**asked, by="attention")).fresh  # which is what is read if nothing is said
 
 
-def test_a_report_of_before_there_was_a_choice_is_of_attention(run, tmp_path):
+def test_report_of_before_there_was_choice_is_of_attention(run, tmp_path):
     asked = {"run": str(run.folder), "text": "satz 3 hier", "threads": 1, "output": str(tmp_path / "report")}
     file = Alignment.make(Options(**asked)).folder / "report.json"
     content = json.loads(file.read_text(encoding="utf-8"))
@@ -139,7 +139,7 @@ def test_a_run_is_named_or_quick_makes_one(options, message):
         Alignment.make(Options(**options))
 
 
-def test_a_blank_text_another_way_and_other_runs_are_refused(plain, tmp_path):
+def test_blank_text_another_way_and_other_runs_are_refused(plain, tmp_path):
     with pytest.raises(ArgumentError, match="--text: expected a sentence, got spaces"):
         Options(text="  ")
     with pytest.raises(ArgumentError, match="--by: expected attention or jacobian, got gradients"):

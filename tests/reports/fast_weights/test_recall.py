@@ -9,7 +9,7 @@ from tiers import every
 CPU = torch.device("cpu")
 
 
-def test_all_networks_have_the_same_parameters_within_a_tenth():
+def test_all_networks_have_same_parameters_within_a_tenth():
     sizes = {name: size(Recaller(name, max(PAIRS))) for name in LAYERS}
     assert max(sizes.values()) <= 1.1 * min(sizes.values())
 

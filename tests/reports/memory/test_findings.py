@@ -49,7 +49,7 @@ def test_verdicts(content, result):
     assert Findings(content).verdict.result == result
 
 
-def test_a_claim_that_a_rise_is_small_is_judged_by_what_is_left():
+def test_claim_that_rise_is_small_is_judged_by_what_is_left():
     found = Findings(made_up((0.0, 0.0, 0.0, 0.2), FAILS))
     near = found.claims[1]
     assert near.margin.value == pytest.approx(NEAR - near.found.value) and found.claimed()[2][-1] == "contradicted"

@@ -125,7 +125,7 @@ def test_rows_say_which_texts_were_right(data, tmp_path):
 
 
 @pytest.mark.slow
-def test_another_split_is_trained_on_and_every_model_once_more_with_vectors(tmp_path, rows, capsys):
+def test_another_split_is_trained_on_again_with_vectors(tmp_path, rows, capsys):
     """As phrases lie beside sentences: stsa.binary.phrases.train beside stsa.binary.dev and .test."""
     for name, part in (("phrases.train", rows), ("dev", rows[:10]), ("test", rows[10:20]), ("train", rows[:4])):
         (tmp_path / f"stsa.binary.{name}").write_text("".join(f"{label} {text}\n" for text, label in part))

@@ -46,7 +46,7 @@ def test_every_estimator_is_tried_at_the_same_weights(trained, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_papers_estimator_is_tried_where_its_average_is_known_and_noisier_than_leaving_one_out(trained):
+def test_the_papers_estimator_is_right_but_noisier(trained):
     task, model = trained(**estimators(2, 0.1)[PAPER])
     model.reinforce.average.fill_(12.0)
     found = noise(estimators(2, 0.1), task, model, 1)

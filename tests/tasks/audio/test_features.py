@@ -42,7 +42,7 @@ def test_filters_are_those_of_librosa(arguments):
     assert [sums[place].item() for place in expected] == pytest.approx(list(expected.values()), rel=1e-9)
 
 
-def test_a_filter_rises_from_one_centre_and_falls_to_another():
+def test_filter_rises_from_one_centre_and_falls_to_another():
     filters = mel_filters(8000, 256, 10, 20.0, 4000.0)
     assert filters[1:6, 0].tolist() == pytest.approx(FIRST_FILTER, rel=1e-9) and filters[0, 0] == 0
     assert bool((filters >= 0).all()) and bool((filters <= 1).all())
@@ -100,7 +100,7 @@ def test_gradients_arrive():
     assert torch.autograd.gradcheck(LogMel(8000, mels=3), (samples,))
 
 
-def test_gradients_arrive_though_the_bands_were_first_asked_for_without_any():
+def test_gradients_arrive_after_bands_without_any():
     with torch.inference_mode():
         LogMel(8000, mels=11)(signal()[:250])
     samples = signal()[:250].requires_grad_()

@@ -66,7 +66,7 @@ def test_a_tone_above_the_new_nyquist_is_gone(rate, new_rate, share):
 
 
 @pytest.mark.parametrize(("rate", "new_rate"), [(22050, 16000), (44100, 16000), (16000, 44100), (48000, 16000)])
-def test_a_common_rate_is_resampled_in_a_few_operations_and_by_filters_that_are_made_once(monkeypatch, rate, new_rate):
+def test_resampling_a_common_rate_caches_its_filters(monkeypatch, rate, new_rate):
     convolve, design = Mock(side_effect=F.conv1d), Mock(side_effect=torch.sinc)
     samples = tone(1000, rate, rate // 10)
     resample(samples, rate, new_rate)
@@ -76,7 +76,7 @@ def test_a_common_rate_is_resampled_in_a_few_operations_and_by_filters_that_are_
     assert convolve.call_count <= 4 and not design.called
 
 
-def test_a_file_read_without_gradients_takes_none_from_the_next():
+def test_file_read_without_gradients_takes_none_from_next():
     with torch.inference_mode():
         resample(torch.ones(9, dtype=torch.float64), 7, 3)
     samples = torch.ones(9, dtype=torch.float64, requires_grad=True)
@@ -212,13 +212,13 @@ def test_what_reads_audio_may_be_missing(monkeypatch):
 
 
 @given(st.integers(1, 300), st.integers(0, 99), st.sampled_from([8000, 16000, 44100]))
-def test_a_waveform_that_is_written_is_read_again_to_the_bit(size, seed, rate):
+def test_waveform_that_is_written_is_read_again_to_the_bit(size, seed, rate):
     samples = 2 * torch.rand(size, generator=torch.Generator().manual_seed(seed)) - 1
     audio = read_audio(io.BytesIO(recordings.wav(samples, rate)), rate, "a.wav")
     assert torch.equal(audio.samples, samples) and audio.notes == ()
 
 
-def test_the_file_of_a_waveform_holds_nothing_but_its_rate_and_samples():
+def test_waveform_files_hold_rate_and_samples_alone():
     """The header that soundfile gives floats has a chunk with the time of day: two equal waveforms, two files."""
     samples = torch.linspace(-1, 1, 100)
     data = recordings.wav(samples, 8000)

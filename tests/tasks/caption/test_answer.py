@@ -95,7 +95,7 @@ def test_shares_of_gradients_are_those_of_differences():
     torch.testing.assert_close(wide.sum(1), torch.ones(len(wide)))
 
 
-def test_draws_follow_from_the_line_and_not_from_what_lies_beside_it():
+def test_draws_follow_from_the_line_not_its_neighbours():
     whole, how = model("soft"), Search(count=2, sampling=Sampling(1.0, 1.0, 5))
     other = IMAGE._replace(name="cat.png", number=2)
     with torch.inference_mode():
@@ -139,7 +139,7 @@ def test_what_could_not_be_read_has_blank_lines_in_its_place():
 
 
 @pytest.mark.parametrize("shown", rest_slow([IMAGE, REGIONS]))
-def test_what_moves_each_word_is_drawn_of_a_model_that_attends_if_that_is_asked_for(shown, tmp_path):
+def test_word_gradients_are_drawn_of_attention_if_asked(shown, tmp_path):
     whole = model("soft", shown)
     with torch.inference_mode():
         look = LookRequest(by="gradient")
@@ -177,7 +177,7 @@ def test_the_part_that_a_hard_read_reads_is_framed(shown, tmp_path):
         assert box == pytest.approx(wanted)
 
 
-def test_soft_weights_are_brought_to_the_image_smoothly_and_not_framed(tmp_path):
+def test_soft_weights_are_smooth_and_not_framed(tmp_path):
     paths = list(asked("soft", "pictures").draw(tmp_path, json=True))
     [told] = [json.loads(path.read_text()) for path in paths if path.suffix == ".json"]
     assert "boxes" not in told

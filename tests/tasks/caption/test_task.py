@@ -56,7 +56,7 @@ def test_the_penalty_of_a_recipe_is_of_soft_attention_alone(read):
 
 
 @pytest.mark.slow
-def test_all_sentences_of_a_scene_are_learned_together_and_it_is_seen_once():
+def test_all_sentences_of_a_scene_are_learned_together():
     kind = options_class(Caption, "show-and-tell")
     task = Caption.prepare(kind(data="scenes", model="show-and-tell", least=2, batch_size=8, flip=False, shift=0))
     for step in (0, 17):
@@ -128,7 +128,7 @@ def test_what_built_in_scenes_alone_have_is_refused_of_files(tmp_path):
         ("transformer", {"coverage_penalty": 0.2, "beam_size": 2}, None),
     ],
 )
-def test_coverage_is_asked_of_who_attends_and_has_something_to_rank(tmp_path, model, words, said):
+def test_coverage_needs_attention_and_a_ranking(tmp_path, model, words, said):
     kind = options_class(Caption, model)
     own = {name: value for name, value in SMALL.items() if name in kind.__dataclass_fields__ and name != "hidden_dim"}
     task = Caption.prepare(kind(data=str(folder(tmp_path)), model=model, hidden_dim=8, **own))

@@ -48,7 +48,7 @@ def test_folders_and_objects_of_the_same_images(tmp_path):
         open_images("objects")
 
 
-def test_rows_of_collections_name_their_classes_and_unlabelled_ones_are_refused():
+def test_unlabelled_rows_of_collections_are_refused():
     from types import SimpleNamespace
 
     class Table(list):

@@ -37,7 +37,7 @@ def test_the_least_and_the_most_are_taken():
 
 
 @every("model", ClassifyText.models)
-def test_recipes_suit_every_model_and_what_is_given_comes_before_them(model):
+def test_recipes_suit_every_model_and_options_win(model):
     for data in ("reviews", "some/file.tsv"):
         recipe = RECIPES["reviews" if data == "reviews" else "files"]
         found = runs.options(ClassifyText, data, model, {})

@@ -46,7 +46,7 @@ def test_the_loss_is_the_cross_entropy_of_the_labels(reviews, smoothing):
 
 
 @pytest.mark.slow
-def test_an_evaluation_does_not_depend_on_batches_and_has_forms_beside_classes(reviews, monkeypatch):
+def test_an_evaluation_does_not_depend_on_batches(reviews, monkeypatch):
     model = reviews.build().eval()
     found = measure(reviews, model, "test", 1)
     monkeypatch.setattr("saccade.tasks.classify_text.classification._TOKENS", 50)
@@ -104,7 +104,7 @@ def test_vectors_are_begun_with_and_needed_no_more(tmp_path, capsys, data, froze
     assert runs.load(tmp_path / "run", device="cpu").predict("good film")[0].lines()
 
 
-def test_a_run_with_vectors_that_was_killed_before_its_first_step_begins_with_them_again(tmp_path, data):
+def test_a_run_killed_before_step_one_restarts_with_vectors(tmp_path, data):
     vectors = tmp_path / "vectors.txt"
     vectors.write_text(VECTORS)
     options = runs.options(ClassifyText, str(data), "sum", {"vectors": str(vectors)})
@@ -170,7 +170,7 @@ def run(tmp_path_factory):
         ("look", ["--by", "gradient"]),
     ],
 )
-def test_what_means_nothing_here_is_refused_in_one_line_that_names_it(run, capsys, verb, more):
+def test_useless_options_are_refused_by_name(run, capsys, verb, more):
     assert main([verb, str(run.folder), *([] if verb == "eval" else ["good"]), *more]) == 2
     captured = capsys.readouterr()
     assert more[0] in captured.err and captured.err.count("\n") == 1 and captured.out == ""

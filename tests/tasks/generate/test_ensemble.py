@@ -94,7 +94,7 @@ def test_it_is_searched_as_the_one_model_that_has_the_mean(beam_size):
     torch.testing.assert_close(found.scores, expected.scores, atol=1e-5, rtol=1e-5)
 
 
-def test_what_it_looks_at_is_the_mean_over_the_members_that_look():
+def test_what_it_looks_at_is_mean_over_members_that_look():
     members = [model_of(name) for name in MODELS]
     target = torch.tensor([[1, 4, 5], [1, 6, 0], [1, 5, 5]])
 

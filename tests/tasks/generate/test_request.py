@@ -76,7 +76,7 @@ def test_draws_follow_from_the_seed_that_is_given_or_that_of_the_run():
 
 
 @pytest.mark.parametrize("prefix", ["ein Mann", "  ein Mann ", "ein"])
-def test_a_prefix_is_the_tokens_that_texts_begin_with_in_training(prefix):
+def test_prefix_is_tokens_that_texts_begin_with_in_training(prefix):
     own = list(search_of(RUN, Request(prefix=prefix), PAIRS).prefix)
     assert own == PAIRS.encode("ein Mann fährt Fahrrad")[: len(own)] and PAIRS.decode(own) == prefix.strip()
 

@@ -81,7 +81,7 @@ def test_a_store_of_other_features_is_refused(tmp_path):
 RECIPE = {"widths": "32,64", "stem_stride": 4, "shift": 2, "flip": True, "dropout": 0.1}
 
 
-def test_a_recipe_without_features_stays_and_with_them_has_nothing_of_images():
+def test_features_replace_the_recipe_of_images():
     assert suited_to_features(RECIPE, {"widths": "8", "features": None}) == RECIPE
     assert suited_to_features(RECIPE, {"features": "store", "shift": 0, "flip": False}) == {"dropout": 0.1}
 

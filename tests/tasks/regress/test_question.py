@@ -62,7 +62,7 @@ def test_a_row_from_python_is_a_line(kind):
     assert list(lines_of(ONE_ROW[kind], ("rooms", "age"))) == ["1,2.5"]
 
 
-def test_numbers_alone_are_rows_of_a_single_feature_and_lists_are_sets():
+def test_single_numbers_are_features_and_lists_are_sets():
     for numbers in ([1, 2.5], np.array([1, 2.5]), torch.tensor([1, 2.5]), {"x": [1, 2.5]}):
         assert list(lines_of(numbers, ("x",))) == ["1", "2.5"]
     assert list(lines_of(3, ("x",))) == list(lines_of(np.array(3.0), ("x",))) == ["3"]

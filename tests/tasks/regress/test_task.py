@@ -150,7 +150,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_a_table_that_is_wrong_is_one_line_at_the_command_line(text, tmp_path, capsys):
+def test_table_that_is_wrong_is_one_line_at_command_line(text, tmp_path, capsys):
     path = tmp_path / "a.csv"
     path.write_text(text)
     assert main(["train", "regress", "--data", str(path), "--run", str(tmp_path / "run"), *WORDS]) == 2

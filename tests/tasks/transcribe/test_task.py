@@ -56,7 +56,7 @@ def test_what_is_said_may_be_written_in_another_language():
         assert answer.lines() and answer.to_json()["transcriptions"]
 
 
-def test_training_hears_everything_a_little_slower_or_faster(tones):
+def test_training_hears_everything_little_slower_or_faster(tones):
     plain = replace(tones, settings=replace(tones.settings, stretch=0.0))
     for step in range(3):
         one, other = (each.batch(step).source.lengths.double() for each in (tones, plain))
@@ -72,7 +72,7 @@ def test_an_evaluation_has_errors_and_how_alignments_run(tones, model):
     assert result.examples == 20 and result.count > 200 and result.groups == {}
 
 
-def test_single_words_have_no_order_to_measure_but_lie_on_sound_or_not(tones):
+def test_single_words_have_no_order_but_lie_on_sound(tones):
     sound = torch.randn(4000)
     rows = {split: [(sound, word) for word in ("yes", "no")] for split in ("train", "validation", "test")}
     words = prepared(OBJECTS, rows)
@@ -82,7 +82,7 @@ def test_single_words_have_no_order_to_measure_but_lie_on_sound_or_not(tones):
     assert 0 < metrics["alignment_sound"] < 1 and 0 < metrics["alignment_on_sound"] < 1
 
 
-def test_a_limit_and_the_alignments_are_spread_over_a_split_that_may_be_sorted(monkeypatch):
+def test_a_limit_is_spread_over_a_sorted_split(monkeypatch):
     """Of recordings in folders by word the first would all be of one."""
     sound = torch.randn(4000)
     sorted_words = [(sound, word) for word in ("bed", "cat", "dog") for _ in range(10)]
@@ -180,7 +180,7 @@ def test_what_was_changed_of_a_recording_is_said_once(tones, capsys):
     assert capsys.readouterr().err == "a.wav: scaled down; so may others be, which is not said again\n"
 
 
-def test_an_output_may_have_a_token_for_each_40_ms_but_not_twice_the_longest_text(tones):
+def test_an_output_is_bounded_by_duration_and_longest_text(tones):
     assert tones.vocabulary.longest == 6
     assert tones.limits(torch.tensor([1, 4, 11, 12, 16, 9999])).tolist() == [1, 2, 3, 4, 5, 12]
 

@@ -82,7 +82,7 @@ def test_rescoring_ranks_by_both_probabilities(trained, utterances):
         assert [output.score for output in ranked] == sorted((out.score for out in ranked), reverse=True)
 
 
-def test_the_best_of_more_is_the_best_where_both_probabilities_rank(trained, utterances):
+def test_best_of_more_is_best_where_both_probabilities_rank(trained, utterances):
     """All that the search pursues are ranked, however few are wanted."""
     words = {"beam_size": 4, "ctc_rescoring": 0.7}
     many, one = ask(trained, utterances[:4], nbest=4, **words), ask(trained, utterances[:4], **words)

@@ -55,7 +55,7 @@ def test_rows_are_shares_whatever_is_empty(source, target):
     torch.testing.assert_close(found.sum(-1), torch.ones(len(target) + 1), atol=1e-4, rtol=0)
 
 
-def test_recurrent_layers_run_without_cudnn_which_has_no_gradients_of_them_in_evaluation_mode():
+def test_recurrent_layers_run_without_cudnn_in_evaluation():
     model, seen = EncoderDecoder(13, 13, SIZES).eval(), list[bool]()
     for part in model.modules():
         part.register_forward_hook(lambda *_: seen.append(torch.backends.cudnn.enabled))

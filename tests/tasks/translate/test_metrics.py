@@ -81,7 +81,7 @@ def test_all_that_is_measured_of_files_and_of_dates():
     assert metrics == {"exact_match": 0.5} and parts == {"exact_match": {"French": 1.0, "German": 0.0}}
 
 
-def test_texts_that_are_tokenized_are_measured_without_a_word(caplog):
+def test_texts_that_are_tokenized_are_measured_without_word(caplog):
     texts = [f"a sentence number {number} ." for number in range(200)]
     assert bleu(texts, texts)["score"] == pytest.approx(100)
     assert not caplog.records

@@ -11,7 +11,7 @@ from tiers import every
 
 
 @every("model", Translate.models)
-def test_all_files_have_one_recipe_which_the_models_own_comes_before(model):
+def test_all_files_share_a_recipe_below_the_models_own(model):
     assert recipe(Translate, model, "some/folder") == recipe(Translate, model, "files")
     assert recipe(Translate, model, "files") != recipe(Translate, model, "dates")
     own = find(Translate.models[model]).recipes["files"]

@@ -27,7 +27,7 @@ def test_the_number_of_pairs_decides_and_the_reason_says_so(count, called):
 
 
 @every("model", Translate.models)
-def test_many_pairs_have_the_recipe_that_published_runs_were_made_by_and_every_size_has_options(model):
+def test_many_pairs_have_the_published_recipe(model):
     own = find(Translate.models[model]).recipes
     assert suited(29_000, 11, own)[0] == recipe(Translate, model, "files")
     steps = []
@@ -40,7 +40,7 @@ def test_many_pairs_have_the_recipe_that_published_runs_were_made_by_and_every_s
 
 
 @every("model", Translate.models)
-def test_smaller_recipes_have_the_schedule_of_the_one_that_suits_and_less_to_compute(model):
+def test_smaller_recipes_keep_the_schedule(model):
     own = find(Translate.models[model]).recipes
     usual = suited(29_000, 11, own)[0]
     found = [usual, *(options for options, _ in smaller(29_000, 11, own))]

@@ -102,7 +102,7 @@ def test_an_ensemble_takes_what_every_member_takes():
     assert ensemble.members[0] is model and len(ensemble.members) == 3
 
 
-def test_an_output_may_be_three_times_the_source_but_not_twice_the_longest_target():
+def test_an_output_is_bounded_by_source_and_target():
     task = task_of(tokenizer="bpe")
     assert task.limits(torch.tensor([1, 3, 4, 99])).tolist() == [13, 19, 20, 20]
 
@@ -160,7 +160,7 @@ class Place:
         return Place([self.targets[index] for index in rows.flatten().tolist()], self.place)
 
 
-def test_files_are_measured_by_scores_with_signatures_and_by_length(tmp_path):
+def test_files_have_signed_scores_by_length(tmp_path):
     task = prepared(corpus(tmp_path / "c", words=6))
     with torch.inference_mode():
         found = task.evaluate(Perfect(task, "test"), "test")
@@ -182,7 +182,7 @@ def run(tmp_path_factory):
     return runs.train("translate", data=data, run=place / "run", **SMALL, **SIDES), data
 
 
-def test_a_corpus_of_ones_own_is_known_by_its_contents_and_its_direction(run, capsys):
+def test_a_corpus_is_known_by_contents_and_direction(run, capsys):
     trained, data = run
     words = trained.task.vocabulary
     assert words.joint and words.source.decode(words.source.encode("satz 3")) == "satz 3"

@@ -79,7 +79,7 @@ def test_names_are_found_by_their_ends(tmp_path):
         store.has("b.jpg")
 
 
-def test_whole_names_are_found_without_a_look_at_others_of_the_same_end(tmp_path, monkeypatch):
+def test_whole_names_are_found_despite_equal_ends(tmp_path, monkeypatch):
     names, looked = [f"{number}/image.jpg" for number in range(30)], []
     write_store(tmp_path / "store", names, [torch.full((1, 2), float(number)) for number in range(30)], grid=(1, 1))
     store = FeatureStore.open(tmp_path / "store")
@@ -124,7 +124,7 @@ def test_boxes_that_are_none_are_refused(tmp_path, box):
         write_store(tmp_path / "store", ["a"], [np.ones((2, 5))], [np.array([[0, 0, 1, 1]])])
 
 
-def test_boxes_whose_sides_are_swapped_are_refused_by_their_names(tmp_path):
+def test_boxes_with_swapped_sides_are_refused_by_name(tmp_path):
     good = [0.1, 0.2, 0.3, 0.4]
     for box, message in (
         ([0.78, 0, 0.02, 1], "left less than right, got left 0.78 and right 0.02; swap them"),

@@ -30,11 +30,11 @@ def maps(*cells):
         ("", False),
     ],
 )
-def test_a_sentence_is_exact_if_it_names_all_once_and_is_true(text, right):
+def test_sentence_is_exact_if_it_names_all_once_and_is_true(text, right):
     assert exact_match([text], [SCENE]) == right
 
 
-def test_words_are_judged_by_the_thing_that_they_name_whatever_the_order():
+def test_words_are_judged_by_their_thing_in_any_order():
     first = maps(CROSS, CROSS, CROSS, CROSS, CROSS, CIRCLE, CROSS, CROSS)  # the last shape is looked for elsewhere
     found = judged(["a blue cross below a red circle"], [SCENE], lambda number: first)
     assert (found.words, found.hits) == (4, 3)
@@ -42,7 +42,7 @@ def test_words_are_judged_by_the_thing_that_they_name_whatever_the_order():
     assert found.groups == {"first colour": 1, "first shape": 1, "later colour": 1, "later shape": 0}
 
 
-def test_maps_are_asked_for_sentences_that_name_a_thing_until_there_are_none():
+def test_maps_are_made_of_sentences_that_name_a_thing():
     asked = []
 
     def looked(number):

@@ -21,7 +21,7 @@ def test_a_scene_and_its_image_are_functions_of_the_generator_alone():
 
 
 @every("count", range(MOST + 1))
-def test_things_lie_in_slots_of_their_own_rows_and_columns_from_left_to_right(count):
+def test_things_lie_in_slots_from_left_to_right(count):
     for index in range(30):
         scene = scene_at_random(generator(index), count, count)
         boxes = [thing.box for thing in scene.things]

@@ -113,7 +113,7 @@ def test_objects_of_all_kinds_are_the_same_rows():
         assert all_rows(data) == sorted(ROWS) and data.targets == ("price",)
 
 
-def test_a_mapping_of_columns_is_a_table_and_one_of_splits_is_of_such():
+def test_columns_are_a_table_and_splits_several():
     rooms, age, price = (np.array(column) for column in zip(*ROWS, strict=True))
     columns = {"rooms": rooms, "age": age.tolist(), "price": torch.tensor(price)}
     data = open_numbers(OBJECTS, columns)
@@ -149,7 +149,7 @@ def test_rows_are_read_by_the_names_of_their_columns(tmp_path):
         open_numbers(OBJECTS, [sets[0], {"a": 1}], wanted=Wanted(sets=True))
 
 
-def test_files_of_a_folder_have_the_same_columns_in_any_order(tmp_path):
+def test_files_of_folder_have_the_same_columns_in_any_order(tmp_path):
     written(tmp_path, "train.csv", TEXT)
     written(tmp_path, "test.csv", "price,age,rooms\n" + "".join(f"{c},{b},{a}\n" for a, b, c in ROWS[:3]))
     data = open_numbers(str(tmp_path))
@@ -350,7 +350,7 @@ def test_what_is_wrong_with_objects_is_one_line(rows, message):
     assert "\n" not in str(error.value)
 
 
-def test_arrays_that_are_none_are_refused_and_nothing_is_unpickled(tmp_path):
+def test_bad_arrays_are_refused_and_never_unpickled(tmp_path):
     np.save(tmp_path / "objects.npy", np.array([object()], dtype=object), allow_pickle=True)
     np.save(tmp_path / "flat.npy", np.zeros(5))
     np.save(tmp_path / "texts.npy", np.array([["a", "b"]]))

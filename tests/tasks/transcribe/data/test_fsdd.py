@@ -69,7 +69,7 @@ def _runs(values):
 
 
 @pytest.mark.parametrize(("split", "takes"), [("train", {10, 49}), ("validation", {5, 9}), ("test", {0, 3})])
-def test_strings_are_of_one_speaker_and_of_the_splits_own_takes(folder, split, takes):
+def test_strings_are_of_one_speaker_and_of_splits_own_takes(folder, split, takes):
     corpus = open_fsdd(folder)
     for index in range(60):
         utterance = corpus.example(split, index)
@@ -109,7 +109,7 @@ def test_many_speakers_make_more_strings(folder):
     assert len({(who, value) for who, value in used if value}) == 70 * 39
 
 
-def test_a_pause_is_as_loud_as_the_quietest_of_a_strings_recordings():
+def test_pause_is_as_loud_as_quietest_of_strings_recordings():
     loud, quiet = (Take("7", "", torch.ones(400), level) for level in (0.1, 0.01))
     lengths = []
     for index in range(50):

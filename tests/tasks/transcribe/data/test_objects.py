@@ -21,7 +21,7 @@ def opened(signals):
     return open_objects({"train": rows, "validation": rows[:1], "test": rows[:1]}, 8000)
 
 
-def test_tensors_arrays_lists_paths_and_what_datasets_decodes_are_the_same(tmp_path):
+def test_tensors_arrays_lists_and_paths_are_the_same(tmp_path):
     paths = [tmp_path / f"{n}.wav" for n in range(12)]
     for path, signal in zip(paths, SIGNALS, strict=True):
         path.write_bytes(wav(signal, 8000))
@@ -44,7 +44,7 @@ def test_tensors_arrays_lists_paths_and_what_datasets_decodes_are_the_same(tmp_p
         assert corpus.rate == 8000 and corpus.dim is None and corpus.note.startswith("held out")
 
 
-def test_another_rate_is_brought_to_the_runs_and_is_other_data():
+def test_another_rate_is_brought_to_runs_and_is_other_data():
     decoded = [({"array": signal.numpy(), "sampling_rate": 16000}, text) for signal, text in PAIRS]
     corpus = open_objects(decoded, 8000)
     assert {len(one.signal) for one in examples(corpus)} == {400}

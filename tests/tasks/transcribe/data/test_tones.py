@@ -45,7 +45,7 @@ def test_an_utterance_is_a_function_of_its_split_and_index():
     assert all(one.signal.shape != first.signal.shape or not torch.equal(one.signal, first.signal) for one in others)
 
 
-def test_all_digits_lengths_and_levels_occur_and_stay_within_bounds():
+def test_all_digits_and_lengths_stay_within_bounds():
     found = [TONES.example("test", index) for index in range(500)]
     assert {len(one.text.split()) for one in found} == {1, 2, 3, 4, 5, 6}
     assert set("".join(one.text for one in found)) == set("0123456789 ")

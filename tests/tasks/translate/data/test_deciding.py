@@ -16,7 +16,7 @@ def words(pair):
     return ["".join(pair.source[place] for place in places) for places in deciding(pair)]
 
 
-def test_years_and_days_are_the_numbers_that_are_written_and_months_too_where_they_are_numbers():
+def test_years_days_and_numeric_months_are_numbers():
     numbers = 0
     for index in range(240):
         pair = Dates().example("test", index)
