@@ -9,20 +9,27 @@ from saccade.tasks.translate.data import dates
 from tiny import train
 
 
-@pytest.fixture(scope="package", autouse=True)
+def cut(patch):
+    """Cut built-in data down: making and measuring all examples would take most of the time of a tiny training."""
+    for module, size in ((dates, 100), (reviews, 100), (tones, 20)):
+        patch.setattr(module, "HELD_OUT", size)
+    for module in (tokens, words, spoken):
+        patch.setattr(module, "_ENDLESS", 1000)
+
+
+@pytest.fixture(scope="module", autouse=True)
 def few():
-    """Built-in data cut down: making and measuring all examples would take most of the time of a tiny training."""
+    """Few examples of built-in data in all tests of commands."""
     with pytest.MonkeyPatch.context() as patch:
-        for module, size in ((dates, 100), (reviews, 100), (tones, 20)):
-            patch.setattr(module, "HELD_OUT", size)
-        for module in (tokens, words, spoken):
-            patch.setattr(module, "_ENDLESS", 1000)
+        cut(patch)
         yield
 
 
-@pytest.fixture(scope="package")
-def run(few, tmp_path_factory):
+@pytest.fixture(scope="session")
+def run(tmp_path_factory):
     """A translator of a few steps, not to be changed."""
     folder = tmp_path_factory.mktemp("cli") / "run"
-    assert train(folder, "--max-steps", 20) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        cut(patch)
+        assert train(folder, "--max-steps", 20) == 0
     return folder

@@ -132,6 +132,7 @@ def test_draws_follow_from_the_seed(run, tmp_path, capsys, monkeypatch):
     assert found[0].startswith(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_answers_begin_with_a_prefix_and_are_not_too_short(run, others, capsys):
     for more in ([], ["--sample"], ["--beam-size", "3"], ["--ensemble", str(others / "twin")]):
         words = ["--prefix", "1977-0", "--min-length", "9", "--nbest", "2", "--replace-unknown", *more]

@@ -35,6 +35,7 @@ def means(monkeypatch):
     monkeypatch.setattr("saccade.train.fit._choose", lambda task, candidates, found: (0, []))
 
 
+@pytest.mark.slow
 def test_mean_of_checkpoints_is_model_and_what_is_measured(tmp_path, means):
     settings = {"checkpoint_steps": 5, "average": 3}
     outcome = train(Line, options(tmp_path / "a", **settings))

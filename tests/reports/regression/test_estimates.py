@@ -19,6 +19,7 @@ def test_the_best_bandwidth_beats_others_and_the_mean(tmp_path):
     assert 0.01 < found[BEST]["bandwidth"] < 0.1
 
 
+@pytest.mark.slow
 def test_a_learned_kernel_is_an_ordinary_run(tmp_path):
     found = estimate(LEARNED, drawn(40, 2), tmp_path, 3)
     assert found["steps"] == 3 and 0 < found["mse"] < 2

@@ -428,6 +428,7 @@ def test_written_scenes_are_pointed_at_by_gradients(tmp_path):
     assert {"accuracy", "pointing", "weight_inside"} <= found.results["metrics"].keys()
 
 
+@pytest.mark.slow
 def test_each_word_of_a_question_is_drawn_with_what_it_read(folder, tmp_path, monkeypatch):
     run, line = tmp_path / "run", f"{folder / '0.png'}\tis it is it?"
     words = ["--data", str(folder), "--model", "attention-lstm", "--run", str(run), *LITTLE]

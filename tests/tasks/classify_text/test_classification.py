@@ -156,6 +156,7 @@ def test_pictures_of_the_words(model, tmp_path):
     assert ("attention of the learned query" in said) == (not isinstance(model, Bag))
 
 
+@pytest.mark.slow
 def test_words_and_sentences_are_both_shown(hierarchical, tmp_path):
     """Of four words cut into three and one."""
     first, blank, *_ = classify(hierarchical, TEXTS, LABELS, 1, "json")

@@ -43,6 +43,7 @@ SHRUNK = (
     *((module, "HELD_OUT", HELD_OUT) for module in (dates, reviews, tones, shapes, memorized, numbers)),
     *((module, "HELD_OUT", HELD_OUT) for module in (captioned_scenes, questions_on_scenes)),
     (numbers, "TRAINED_ON", LEARNED_FROM),
+    (tones, "LONGEST", 3),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (tokens, words, spoken)),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (text_task, image_task, speech_task, translation_task)),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (eye_task, caption_task, captions, asking_task, asked)),

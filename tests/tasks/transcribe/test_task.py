@@ -41,6 +41,7 @@ def test_the_loss_counts_frames_and_falls_back_to_the_run(tones, model):
         assert tones.loss(model, batch).count == int(batch.source.lengths.sum())
 
 
+@pytest.mark.slow
 def test_what_is_said_may_be_written_in_another_language():
     """Built-in digits in French words, and sound with texts of one's own, in another order than it was said."""
     french = prepared(language="fr")

@@ -372,6 +372,7 @@ def test_easy_vqa_itself_is_read():
     assert data.shape == (3, 64, 64) and data.example("test", 9_672).posed.answers
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (SHARED / "daquar").is_dir(), reason="DAQUAR is not there")
 def test_daquar_itself_is_read():
     data = open_corpus(str(SHARED / "daquar"))

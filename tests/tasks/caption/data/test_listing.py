@@ -412,6 +412,7 @@ def test_images_of_one_split_are_needed():
         Pictures({"train": [Item("a", ("b",), None)], "validation": [Item("c", ("d",), None)], "test": []}, None, "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FLICKR8K.is_dir(), reason="the thousand photos of Flickr8k are not here")
 def test_flickr8k_as_it_is():
     data = open_corpus(str(FLICKR8K))
