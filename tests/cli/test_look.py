@@ -41,6 +41,7 @@ def test_pictures_before_a_line_that_cannot_be_read_stay(line, tmp_path, capsys)
     assert err.splitlines()[-1] == "error: 1 of 3 inputs could not be read, as said above; their answers are blank"
 
 
+@pytest.mark.slow
 def test_another_look_is_put_beside_the_first(run, tmp_path, capsys):
     pictures = tmp_path / "pictures"
     words = ["look", str(run), "18 juin 2025", "--output", str(pictures)]

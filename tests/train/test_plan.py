@@ -115,6 +115,7 @@ def test_a_run_has_its_plan_and_keeps_it(tmp_path, capsys):
         minutes(tmp_path / "a", schedule_steps=10**6)
 
 
+@pytest.mark.slow
 def test_resumed_a_planned_run_is_the_one_that_was_not_interrupted(tmp_path, monkeypatch):
     budget = {"max_steps": 40, "max_minutes": None}
     minutes(tmp_path / "a")

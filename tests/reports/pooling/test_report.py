@@ -111,6 +111,7 @@ def test_killed_after_a_row_it_goes_on_and_measures_none_again(data, tmp_path, m
     assert all(run["command"] in page for run in content["runs"].values())
 
 
+@pytest.mark.slow
 def test_rows_say_which_texts_were_right(data, tmp_path):
     assert main(["report", "pooling", "--data", str(data), "--max-steps", "2", "--output", str(tmp_path / "r")]) == 0
     content = json.loads((tmp_path / "r/report.json").read_text())

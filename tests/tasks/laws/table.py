@@ -213,8 +213,13 @@ TABLE = {
 }
 CASES = [(task, model) for task, entry in TABLE.items() for model in entry.models]
 FIRST = [(task, next(iter(entry.models))) for task, entry in TABLE.items()]
-MARKED = [pytest.param(case, id=" ".join(case), marks=[pytest.mark.slow] * (case not in FIRST)) for case in CASES]
+REST = [pytest.param(case, id=" ".join(case), marks=pytest.mark.slow) for case in CASES if case not in FIRST]
+MARKED = [*(pytest.param(case, id=" ".join(case)) for case in FIRST), *REST]
 """All cases, those slow that are not the first of their task."""
+
+
+LIGHT = [task for task in TABLE if task not in ("transcribe", "caption")]
+"""Tasks whose runs take little time."""
 
 
 def quick(*tasks: str) -> list[Any]:

@@ -9,7 +9,7 @@ import torch
 
 from saccade.errors import SaccadeError
 from tasks.laws.checks import content, is_near
-from tasks.laws.table import TABLE, each_task, quick, several
+from tasks.laws.table import LIGHT, TABLE, each_task, quick, several
 
 
 def answers(run, lines, form="json", ahead=512, **request):
@@ -28,7 +28,7 @@ def test_an_answer_is_the_same_alone_and_among_others(run, asked):
     assert any(not is_near(one, other) for one in together for other in together)
 
 
-@each_task
+@pytest.mark.parametrize("run", quick(*LIGHT), indirect=True)
 def test_reading_ahead_is_bounded_and_changes_no_answer(run, asked):
     together = told(answers(run, asked))
     for ahead in (1, 3):
@@ -122,7 +122,7 @@ def check_numbers(told):
 
 
 @pytest.mark.parametrize("run", quick("translate", "classify-image", "glimpse"), indirect=True)
-def test_drawing_adds_the_numbers_and_overwrites_nothing(run, asked, tmp_path):
+def test_drawing_adds_the_numbers_and_overwrites_nothing(run, asked, unsaved, tmp_path):
     folder = tmp_path / "pictures"
     paths = run.draw(asked[0], folder, json=True)
     suffixes = {path.suffix for path in paths}
@@ -132,7 +132,7 @@ def test_drawing_adds_the_numbers_and_overwrites_nothing(run, asked, tmp_path):
     for path in paths:
         if path.suffix == ".json":
             check_numbers(json.loads(path.read_text(encoding="utf-8")))
-    assert paths[0].read_bytes()[:4] == b"\x89PNG" and "<img" in paths._repr_html_()
+    assert "<img" in paths._repr_html_()
     written = {path: path.read_bytes() for path in paths}
     for path in paths:
         path.write_text("somebody's own")

@@ -11,7 +11,7 @@ from saccade import runs
 from saccade.errors import SaccadeError
 from saccade.train.task import values
 from tasks.laws.checks import is_near
-from tasks.laws.table import FIRST, TABLE, each_task, questions, quick, several
+from tasks.laws.table import FIRST, LIGHT, TABLE, each_task, questions, quick, several
 
 
 def told(run, lines, **request):
@@ -112,7 +112,7 @@ def test_a_run_with_other_inputs_is_refused_by_name(trained, task):
         runs.load(trained(task, model).folder, device="cpu", ensemble=[other.folder])
 
 
-@each_task
+@pytest.mark.parametrize("run", quick(*LIGHT), indirect=True)
 def test_an_ensemble_leaves_its_members_as_they_are(run, tmp_path, asked):
     copy = shutil.copytree(run.folder, tmp_path / "copy", ignore=shutil.ignore_patterns("checkpoints"))
     before = {path.name: path.read_bytes() for path in run.folder.iterdir() if path.is_file()}

@@ -16,7 +16,19 @@ from saccade.train.checkpoint import step_folder
 from saccade.train.files import read_json, write_json
 from saccade.train.task import options_class
 from tasks.laws.checks import is_near
-from tasks.laws.table import EARLIER, FIRST, MARKED, STEPS, TABLE, each_task, questions, settings, several
+from tasks.laws.table import (
+    EARLIER,
+    FIRST,
+    LIGHT,
+    REST,
+    STEPS,
+    TABLE,
+    each_task,
+    questions,
+    quick,
+    settings,
+    several,
+)
 
 PAPER = {"read": "reinforce", "baseline": "moving-average", "soft_share": 0.5, "entropy_bonus": 0.01}
 AVERAGING = {
@@ -77,7 +89,7 @@ def test_a_moved_run_answers_without_its_data(run, asked, unsaved, tmp_path):
         moved.evaluate("test")
 
 
-@pytest.mark.parametrize("case", MARKED)
+@pytest.mark.parametrize("case", [*quick(*LIGHT), *REST])
 def test_a_resumed_run_is_the_whole_one_byte_for_byte(trained, tmp_path, case):
     (task, model), whole = case, trained(*case)
     for steps in (EARLIER, STEPS):

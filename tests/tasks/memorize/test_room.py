@@ -34,6 +34,7 @@ def refused(**more):
     return str(error.value)
 
 
+@pytest.mark.slow
 def test_more_cells_than_a_question_has_memory_for_are_refused(tmp_path, free):
     run = runs.train("memorize", data="copy", model="dnc", run=tmp_path / "run", device="cpu", cells=6, **SMALL)
     free(1 << 30)
