@@ -16,13 +16,12 @@ from saccade.cli import main
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks import load_task
 from saccade.tasks.objects import OBJECTS
-from saccade.tasks.translate import vocabulary as tokens
-from saccade.tasks.translate.data import dates
 from saccade.train.fit import Outcome
 from saccade.train.recipes import defaults
 from saccade.train.run import Run as Folder
 from saccade.train.run import RunError
 from tiny import SMALL, Line, equal, registered, weights
+from tiny import few as few
 
 TINY = {"hidden_dim": 32, "embedding_dim": 16, "batch_tokens": 600, "checkpoint_steps": 10, "device": "cpu"}
 TEXTS = ["mercredi 18 juin 2025", "February 15, 2019", "", "15. März 1999"]
@@ -34,17 +33,8 @@ def known():
         yield
 
 
-@pytest.fixture(scope="module", autouse=True)
-def few():
-    """Dates cut down: making and measuring all of them would take most of the time of a tiny training."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dates, "HELD_OUT", 100)
-        patch.setattr(tokens, "_ENDLESS", 1000)
-        yield
-
-
 @pytest.fixture(scope="module")
-def trained(few, tmp_path_factory):
+def trained(tmp_path_factory):
     """A translator that Python trained."""
     return runs.train("translate", data="dates", run=tmp_path_factory.mktemp("runs") / "dates", max_steps=6, **TINY)
 
