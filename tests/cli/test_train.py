@@ -43,6 +43,7 @@ def test_another_configuration_is_refused_in_one_line(run, capsys):
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.slow
 def test_a_damaged_checkpoint_costs_a_line(tmp_path, run, capsys):
     shutil.copytree(run, tmp_path / "a")
     newest = list_checkpoints(tmp_path / "a/checkpoints")[-1]
@@ -94,6 +95,7 @@ def test_a_constant_schedule_takes_no_horizon():
         options(kind, wanted(kind, ["--data", "corpus", "--schedule", "constant", "--schedule-steps", "9"]))
 
 
+@pytest.mark.slow
 def test_finished_run_says_that_more_steps_are_at_last_rate(tmp_path, capsys):
     falling = ["--schedule", "linear", "--warmup-steps", 1, "--schedule-steps", 2]
     for _ in range(2):

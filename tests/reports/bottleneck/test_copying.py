@@ -59,6 +59,7 @@ def test_a_guess_knows_no_bit_and_a_perfect_model_all(monkeypatch):
         assert found["right"] == pytest.approx(right, abs=0.03) and found["bits"] == pytest.approx(bits, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_model_learns_and_is_measured_at_every_length():
     untrained, trained = (copied(ATTENTION, 16, (4, 6), 1, Budget(steps, 5.0), CPU) for steps in (1, 150))
     assert list(trained["lengths"]) == ["4", "6"] and trained["steps"] == 150

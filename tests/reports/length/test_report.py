@@ -95,6 +95,7 @@ def test_more_seeds_go_on_and_the_page_is_written_anew(options, monkeypatch):
         Length.make(options)
 
 
+@pytest.mark.slow
 def test_other_data_are_refused_and_same_elsewhere_are_not(options, corpus, tmp_path):
     Length.make(options)
     moved = corpus.rename(tmp_path / "moved")

@@ -163,6 +163,7 @@ def test_gradients_are_drawn_without_attention(model, tmp_path, folder):
             found.draw(line, tmp_path / "out", by="jacobian")
 
 
+@pytest.mark.slow
 def test_scenes_are_pointed_at(tmp_path, capsys):
     words = ["--data", "scenes", "--model", "show-ask-attend-and-answer", "--run", str(tmp_path / "run")]
     assert main(["train", "answer", *words, *LITTLE]) == 0
@@ -370,6 +371,7 @@ def writing(folder, tmp_path_factory):
     return runs.train("answer", data=str(folder), model="ask-attend-and-answer", run=place, **WRITES)
 
 
+@pytest.mark.slow
 def test_answers_are_written_with_the_words_of_training(writing, folder, tmp_path, capsys):
     task = runs.load(writing.folder, device="cpu").task
     assert task.output.target.units == ("0", "1", "no", "number", "yes") and task.output.longest == 2

@@ -283,6 +283,7 @@ def test_batches_of_several_processes_are_of_one_step():
     assert found == pytest.approx([0, 0, 0.5, 0.5, 0.99, 1])
 
 
+@pytest.mark.slow
 def test_an_evaluation_says_how_much_the_policy_leaves_open(tmp_path):
     assert run(tmp_path / "ram", "--data", "digits") == 0
     assert run(tmp_path / "tiles", "--data", "digits", "--model", "tiles") == 0

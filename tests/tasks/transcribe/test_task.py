@@ -100,6 +100,7 @@ def test_a_limit_is_spread_over_a_sorted_split(monkeypatch):
     assert len({tuple(one.ids) for one in heard}) > 1
 
 
+@pytest.mark.slow
 def test_a_split_is_evaluated_part_by_part_as_a_whole(tones, model, monkeypatch):
     drawn = EvalRequest(beam_size=2)
     with torch.inference_mode():
@@ -164,6 +165,7 @@ def test_all_that_is_too_long_is_refused_and_some_is_left_out(tones, capsys):
         prepared(objects=[(torch.rand(800), f"one two {n}") for n in range(9)], data="objects", max_length=2)
 
 
+@pytest.mark.slow
 def test_what_is_beyond_the_vocabulary_is_said_to_be(capsys, monkeypatch):
     monkeypatch.setattr(vocabulary, "_ENDLESS", 60)
     prepared(vocabulary_size=12)

@@ -132,6 +132,7 @@ def test_a_jacobian_copies_long_recordings_less_often(monkeypatch, trained, utte
     assert blocks == [expected]
 
 
+@pytest.mark.slow
 def test_a_sound_is_drawn_at_its_time():
     """Of a listener that remembers nothing, a tone moves the steps that are drawn where it sounds, and no other."""
     sizes = {"hidden_dim": 8, "embedding_dim": 4, "layers": 3, "pyramid": 2, "mels": 12, "seed": 1}
@@ -180,6 +181,7 @@ def test_what_cannot_be_read_has_no_text_and_no_picture(tmp_path):
     assert answer.to_json() == {"file": "gone.wav", "seconds": 0.0, "transcriptions": []}
 
 
+@pytest.mark.slow
 def test_a_picture_is_called_as_its_file(trained, utterances, tmp_path):
     for name, stem in (("clips/Guten Tag.flac", "Guten-Tag"), ("-", "speech"), ("...", "text")):
         [answer] = ask(trained, [replace(utterances[0], name=name)], "pictures")

@@ -99,6 +99,7 @@ def test_held_out_recordings_are_used_equally_often(folder):
         assert len(used) == 20 and max(used.values()) - min(used.values()) <= 1
 
 
+@pytest.mark.slow
 def test_many_speakers_make_more_strings(folder):
     recordings = [Take(str(n % 10), f"{n}", torch.full((3,), n / 64), 0.0) for n in range(40)]
     corpus = Digits({"test": {f"speaker {n}": recordings for n in range(70)}}, "", "")
